@@ -1,0 +1,99 @@
+//! A backend runs clients and servers and does faults to them. The simulator is one, real servers
+//! in containers are another; one drive loop drives both.
+
+use crate::{Effect, Fault, FaultId, Mono, Request, Response};
+
+/// Something that happened in the world, as the drive loop learns it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// When, since the run began.
+    pub at: Mono,
+    /// What.
+    pub notice: Notice,
+}
+
+/// What can happen in the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A client says something.
+    Client {
+        /// Its process number.
+        process: u32,
+        /// What it says.
+        response: Response,
+    },
+    /// A reply of a server has passed the link to a client (and may not have reached it yet).
+    Passed {
+        /// The client's process number.
+        process: u32,
+    },
+    /// A client process ended though nobody asked it to.
+    Died {
+        /// Its process number.
+        process: u32,
+        /// What is known of it.
+        error: String,
+    },
+    /// A fault is in force.
+    Injected {
+        /// Which.
+        id: FaultId,
+    },
+    /// A fault is undone; its effect was measured.
+    Healed {
+        /// Which.
+        id: FaultId,
+        /// What it did.
+        effect: Effect,
+    },
+}
+
+/// Why a backend cannot go on. The text names the fix where there is one.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BackendError(pub String);
+
+/// A world with clients and servers in it.
+///
+/// `inject` and `heal` only begin: that they are done comes as a message. All faults are healed by
+/// their own `heal`, which the drive loop calls for each fault whatever happens.
+pub trait Backend {
+    /// What `--backend` takes.
+    fn name(&self) -> &'static str;
+
+    /// Time since the run began.
+    fn now(&self) -> Mono;
+
+    /// Starts a client in a seat, under a process number that was never used before. The client
+    /// answers request 0, its `init`, when it is ready.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    fn spawn(&mut self, seat: u32, process: u32) -> Result<(), BackendError>;
+
+    /// Sends a request to a client. One that is gone does not answer.
+    fn send(&mut self, process: u32, request: Request);
+
+    /// Begins to inject a fault.
+    ///
+    /// # Errors
+    /// When this backend cannot do this fault.
+    fn inject(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError>;
+
+    /// Begins to undo a fault. A crashed server is started again; a crashed client is not, that
+    /// is for `spawn`.
+    ///
+    /// # Errors
+    /// When it cannot be undone.
+    fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError>;
+
+    /// Lets time pass until `until` or until something happened, whichever is first, and moves
+    /// what happened to `inbox`, in order.
+    ///
+    /// # Errors
+    /// When the world broke in a way that no fault asked for.
+    fn advance(&mut self, until: Mono, inbox: &mut Vec<Message>) -> Result<(), BackendError>;
+
+    /// Ends everything and removes it.
+    fn stop(&mut self);
+}

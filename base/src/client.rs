@@ -1,0 +1,104 @@
+//! What the harness and a client say to each other: JSON lines over stdin and stdout for a real
+//! process, the same values for a simulated one.
+//!
+//! The harness sends a [`Request`] and the client answers it with one [`Response`] of the same
+//! `id`. Time stamps are the harness's; only `lost` carries a clock reading of the client.
+
+use crate::{Key, Mode};
+use serde::{Deserialize, Serialize};
+
+/// A line to the client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// The harness's number for this request; its response repeats it.
+    pub id: u64,
+    /// What to do.
+    #[serde(flatten)]
+    pub command: Command,
+}
+
+/// What a client can be told to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase")]
+pub enum Command {
+    /// The first line: who the client is and where its servers are. Answered with `ok` once the
+    /// client is connected.
+    Init {
+        /// The lock to use, by its name in the catalogue.
+        algo: String,
+        /// The client's process number, unique in the run.
+        process: u32,
+        /// The addresses of this client's own links, `host:port`, one a server.
+        servers: Vec<String>,
+        /// The lock's time to live, or its session time-out, in nanoseconds.
+        ttl: u64,
+        /// How long a call to a server may take, in nanoseconds.
+        call_timeout: u64,
+        /// Seeds the client's randomness.
+        seed: u64,
+    },
+    /// Acquire. Answered with `ok`, `fail` or `info`.
+    Acquire {
+        /// Which lock.
+        key: Key,
+        /// How.
+        mode: Mode,
+        /// How long the client may wait for it, in nanoseconds.
+        patience: u64,
+    },
+    /// Answered with `ok` when the client runs. That answer is the moment at which its read or
+    /// write leaves for the vault: a paused client's write arrives late, as in life.
+    Touch {
+        /// Which lock's vault.
+        key: Key,
+    },
+    /// Release. Answered with `ok`, `fail` or `info`.
+    Release {
+        /// Which lock.
+        key: Key,
+    },
+    /// End.
+    Exit,
+}
+
+/// A line from the client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Response {
+    /// The request that it answers; `None` for a notice that nobody asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub id: Option<u64>,
+    /// The answer.
+    #[serde(flatten)]
+    pub reply: Reply,
+}
+
+/// How a request ended, or what a client has to say on its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Reply {
+    /// It happened.
+    Ok {
+        /// The fencing token of a grant, where the lock has one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        token: Option<u64>,
+    },
+    /// It certainly did not happen.
+    Fail {
+        /// Why.
+        error: String,
+    },
+    /// It may have happened, or may happen later.
+    Info {
+        /// Why this is not known.
+        error: String,
+    },
+    /// A notice: the client has learnt that it may have lost this lock, and touches nothing more.
+    Lost {
+        /// Which lock.
+        key: Key,
+        /// The client's CLOCK_MONOTONIC when it learnt it, in nanoseconds.
+        at: u64,
+        /// How it learnt it.
+        error: String,
+    },
+}

@@ -1,0 +1,135 @@
+//! Faults as plain data. A nemesis yields them, a backend applies them, the history records them.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The number of a fault within its run.
+pub type FaultId = u32;
+
+/// Something that a fault can hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Node {
+    /// A client, by its seat: a crashed client comes back in the same seat under a new process
+    /// number.
+    Client(u32),
+    /// A server, from 0.
+    Server(u32),
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Client(n) => write!(f, "client {n}"),
+            Self::Server(n) => write!(f, "server {n}"),
+        }
+    }
+}
+
+/// Which way a cut link holds its bytes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Both ways.
+    Both,
+    /// From the first node of each pair to the second (requests, for a client and a server).
+    Forward,
+    /// From the second node of each pair to the first (replies, for a client and a server).
+    Backward,
+}
+
+/// What becomes of a crashed server's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Data {
+    /// It comes back with everything it had acknowledged.
+    Kept,
+    /// It comes back empty.
+    Lost,
+}
+
+/// One fault. Its heal undoes it: a paused node goes on, a crashed one is started again, a cut
+/// link delivers what it held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Fault {
+    /// The node stops running and notices nothing (SIGSTOP, `docker pause`).
+    Pause {
+        /// Who.
+        node: Node,
+    },
+    /// The node dies without a word (SIGKILL, `docker kill`).
+    Crash {
+        /// Who.
+        node: Node,
+        /// What a server finds when it starts again. A client always loses its memory.
+        data: Data,
+    },
+    /// Links hold what is sent over them, as TCP does, and deliver it late, after the heal.
+    Cut {
+        /// The links, each a pair of nodes.
+        links: Vec<(Node, Node)>,
+        /// Which way.
+        direction: Direction,
+    },
+}
+
+impl Fault {
+    /// The name of its kind, as the history and the reports say it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Pause { .. } => "pause",
+            Self::Crash { .. } => "crash",
+            Self::Cut { .. } => "cut",
+        }
+    }
+
+    /// The nodes that it hits, each once, in order.
+    pub fn nodes(&self) -> Vec<Node> {
+        let mut nodes = match self {
+            Self::Pause { node } | Self::Crash { node, .. } => vec![*node],
+            Self::Cut { links, .. } => links.iter().flat_map(|(a, b)| [*a, *b]).collect(),
+        };
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+}
+
+/// In words, for witnesses and reports: "client 3 paused".
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pause { node } => write!(f, "{node} paused"),
+            Self::Crash { node: node @ Node::Client(_), .. } => write!(f, "{node} killed"),
+            Self::Crash { node, data: Data::Kept } => write!(f, "{node} crashed, data kept"),
+            Self::Crash { node, data: Data::Lost } => write!(f, "{node} crashed, data lost"),
+            Self::Cut { links, direction } => {
+                let arrow = match direction {
+                    Direction::Both => "and",
+                    Direction::Forward => "to",
+                    Direction::Backward => "from",
+                };
+                let (first, rest) = links.split_first().expect("a cut names at least one link");
+                write!(f, "link cut: {} {arrow} {}", first.0, first.1)?;
+                rest.iter().try_for_each(|(a, b)| write!(f, ", {a} {arrow} {b}"))
+            }
+        }
+    }
+}
+
+/// What a fault was measured to have done. A fault without one did not happen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effect {
+    /// What was measured, in words: "process state T", "bytes held".
+    pub what: String,
+    /// How much of it; 0 means that the fault did nothing.
+    pub amount: u64,
+}
+
+impl Effect {
+    /// An effect of this amount.
+    pub fn new(what: impl Into<String>, amount: u64) -> Self {
+        Self { what: what.into(), amount }
+    }
+}

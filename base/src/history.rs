@@ -1,0 +1,324 @@
+//! The history: an append-only list of what clients believed, what the vault saw and what the
+//! nemesis did, in Jepsen's vocabulary, stored as JSON Lines behind a versioned header.
+
+use crate::{Effect, Fault, FaultId, HistoryError, Key, Mode};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The version of the header that this build writes, and the newest that it reads.
+pub const HEADER_VERSION: u32 = 1;
+
+/// The first line of a stored history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// The version of the format.
+    pub picklock_history: u32,
+}
+
+impl Default for Header {
+    fn default() -> Self {
+        Self { picklock_history: HEADER_VERSION }
+    }
+}
+
+/// Who did it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Process {
+    /// The fault injector, and the phases of the run.
+    Nemesis,
+    /// A client process. Numbers are never used twice: a crashed client comes back under a new one.
+    #[serde(untagged)]
+    Client(u32),
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nemesis => f.write_str("nemesis"),
+            Self::Client(n) => write!(f, "process {n}"),
+        }
+    }
+}
+
+/// Where an operation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// It begins.
+    Invoke,
+    /// It ended and happened.
+    Ok,
+    /// It ended and certainly did not happen.
+    Fail,
+    /// It is not known whether it happened or will happen; or a fact that is no operation.
+    Info,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum F {
+    /// A client asks for the lock.
+    Acquire,
+    /// A client frees the lock.
+    Release,
+    /// A client says that it may have lost the lock and stops touching the vault (`info`).
+    Lost,
+    /// A client process is gone (`info`), stamped before the signal is sent.
+    Death,
+    /// A read of the vault. `ok` stands where the vault served it, with the value read.
+    Read,
+    /// A write to the vault. `ok` stands where the vault applied it; `fail` where it fenced it off.
+    Write,
+    /// The nemesis injects a fault: `invoke` when it begins to, `info` when it is in force.
+    Fault,
+    /// The nemesis heals a fault: `invoke` when it begins to, `info` when it is undone, with the
+    /// measured effect.
+    Heal,
+    /// All faults are healed and stay so (`info`): from here on the lock must make progress.
+    Quiet,
+    /// The run is over (`info`): clients are asked for nothing more.
+    Stop,
+}
+
+impl fmt::Display for F {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Acquire => "acquire",
+            Self::Release => "release",
+            Self::Lost => "lost",
+            Self::Death => "death",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Fault => "fault",
+            Self::Heal => "heal",
+            Self::Quiet => "quiet",
+            Self::Stop => "stop",
+        };
+        f.write_str(name)
+    }
+}
+
+/// The part of a `fault` or `heal` event that says which fault it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultEvent {
+    /// Its number in the run; a heal has the number of its fault.
+    pub id: FaultId,
+    /// The fault.
+    pub fault: Fault,
+    /// What it was measured to have done, on the `info` of its heal.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub effect: Option<Effect>,
+}
+
+/// One line of the history. Its index decides what came before what; its time is for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its place in the history, from 0, without gaps.
+    pub index: u64,
+    /// Nanoseconds since the run began.
+    pub time: u64,
+    /// Who.
+    pub process: Process,
+    /// Begin or end, and how.
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// What.
+    pub f: F,
+    /// Which lock.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub key: Option<Key>,
+    /// How the lock is asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mode: Option<Mode>,
+    /// What was read or written.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub value: Option<u64>,
+    /// The fencing token, of a grant and of each read and write under it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub token: Option<u64>,
+    /// Why not, in words.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<String>,
+    /// Which fault.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fault: Option<Box<FaultEvent>>,
+}
+
+impl Event {
+    /// A bare event; the history gives it its index when it is pushed.
+    pub fn new(time: u64, process: Process, kind: Kind, f: F) -> Self {
+        Self {
+            index: 0,
+            time,
+            process,
+            kind,
+            f,
+            key: None,
+            mode: None,
+            value: None,
+            token: None,
+            error: None,
+            fault: None,
+        }
+    }
+
+    /// The client's number; `None` for the nemesis.
+    pub fn client(&self) -> Option<u32> {
+        match self.process {
+            Process::Client(n) => Some(n),
+            Process::Nemesis => None,
+        }
+    }
+}
+
+/// A whole history, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    events: Vec<Event>,
+}
+
+impl History {
+    /// Appends an event and gives it its index.
+    pub fn push(&mut self, mut event: Event) -> &Event {
+        event.index = self.events.len() as u64;
+        self.events.push(event);
+        self.events.last().expect("just pushed")
+    }
+
+    /// The events, by index.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// The event at an index.
+    pub fn get(&self, index: u64) -> Option<&Event> {
+        self.events.get(usize::try_from(index).ok()?)
+    }
+
+    /// The time of the last event, in nanoseconds; 0 for an empty history.
+    pub fn end(&self) -> u64 {
+        self.events.last().map_or(0, |e| e.time)
+    }
+
+    /// The stored form: a header line, then a line an event.
+    pub fn to_jsonl(&self) -> String {
+        let mut text = header_line();
+        for event in &self.events {
+            text.push_str(&event_line(event));
+        }
+        text
+    }
+
+    /// Reads the stored form. A last line that was cut off (a run killed at any moment) is left
+    /// out; [`Parsed::cut_off`] says so.
+    ///
+    /// # Errors
+    /// With the number of the first line that is not what it should be.
+    pub fn from_jsonl(text: &str) -> Result<Parsed, HistoryError> {
+        let whole = text.ends_with('\n');
+        let mut lines = text.lines().enumerate().peekable();
+        let (_, first) = lines.next().ok_or(HistoryError::Empty)?;
+        read_header(first)?;
+        let mut history = Self::default();
+        let mut cut_off = false;
+        while let Some((at, line)) = lines.next() {
+            match serde_json::from_str::<Event>(line) {
+                Ok(event) if event.index == history.events.len() as u64 => {
+                    history.events.push(event);
+                }
+                Ok(event) => {
+                    return Err(HistoryError::Index {
+                        line: at + 1,
+                        found: event.index,
+                        expected: history.events.len() as u64,
+                    });
+                }
+                Err(_) if lines.peek().is_none() && !whole => cut_off = true,
+                Err(source) => return Err(HistoryError::Line { line: at + 1, source }),
+            }
+        }
+        Ok(Parsed { history, cut_off })
+    }
+}
+
+/// What was read from a stored history.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The events.
+    pub history: History,
+    /// The file ends in the middle of a line, which was left out.
+    pub cut_off: bool,
+}
+
+/// The first line of a stored history.
+pub fn header_line() -> String {
+    serde_json::to_string(&Header::default()).expect("a header is plain data") + "\n"
+}
+
+/// An event as its line of the stored history.
+pub fn event_line(event: &Event) -> String {
+    serde_json::to_string(event).expect("an event is plain data") + "\n"
+}
+
+fn read_header(line: &str) -> Result<(), HistoryError> {
+    let header: Header = serde_json::from_str(line).map_err(|_| HistoryError::NoHeader)?;
+    if header.picklock_history == 0 || header.picklock_history > HEADER_VERSION {
+        return Err(HistoryError::Version { found: header.picklock_history });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Node;
+
+    fn sample() -> History {
+        let mut history = History::default();
+        let mut acquire = Event::new(5, Process::Client(1), Kind::Invoke, F::Acquire);
+        acquire.mode = Some(Mode::Exclusive);
+        acquire.key = Some("k0".into());
+        history.push(acquire);
+        let mut fault = Event::new(9, Process::Nemesis, Kind::Info, F::Heal);
+        fault.fault = Some(Box::new(FaultEvent {
+            id: 1,
+            fault: Fault::Pause { node: Node::Client(1) },
+            effect: Some(Effect::new("process state T", 3)),
+        }));
+        history.push(fault);
+        history
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let text = sample().to_jsonl();
+        assert!(text.contains(r#""process":1,"type":"invoke","f":"acquire","key":"k0""#), "{text}");
+        assert!(text.contains(r#""process":"nemesis""#), "{text}");
+        let parsed = History::from_jsonl(&text).unwrap();
+        assert_eq!(parsed.history, sample());
+        assert!(!parsed.cut_off);
+    }
+
+    #[test]
+    fn a_cut_off_line_is_left_out_and_said() {
+        let text = sample().to_jsonl();
+        let parsed = History::from_jsonl(&text[..text.len() - 10]).unwrap();
+        assert_eq!(parsed.history.events().len(), 1);
+        assert!(parsed.cut_off);
+    }
+
+    #[test]
+    fn what_is_no_history_is_refused_with_its_line() {
+        let says = |text: &str| History::from_jsonl(text).unwrap_err().to_string();
+        assert!(says("").contains("empty"));
+        assert!(says("hello\n").contains("not a picklock history"));
+        assert!(says("{\"picklock_history\":99}\n").contains("99"));
+        let text = sample().to_jsonl();
+        let broken = text.replace("\"invoke\"", "\"begin\"");
+        assert!(says(&broken).starts_with("line 2:"), "{}", says(&broken));
+        let twice = text.clone() + text.lines().nth(1).unwrap() + "\n";
+        assert!(says(&twice).starts_with("line 4:"), "{}", says(&twice));
+    }
+}

@@ -1,0 +1,34 @@
+//! The vocabulary of picklock: what a lock, a world, a fault, an event and a verdict are.
+//!
+//! Nothing here does I/O, reads a clock or knows a store; every other crate speaks these words.
+
+#![warn(missing_docs)]
+
+mod backend;
+mod client;
+mod error;
+mod fault;
+mod history;
+mod lock;
+mod nemesis;
+mod rng;
+mod run;
+mod time;
+mod verdict;
+mod world;
+
+pub use backend::{Backend, BackendError, Message, Notice};
+pub use client::{Command, Reply, Request, Response};
+pub use error::HistoryError;
+pub use fault::{Data, Direction, Effect, Fault, FaultId, Node};
+pub use history::{
+    Event, F, FaultEvent, HEADER_VERSION, Header, History, Kind, Parsed, Process, event_line,
+    header_line,
+};
+pub use lock::{AcquireError, Grant, Key, Lock, Mode, ReleaseError};
+pub use nemesis::{ClientState, ClientView, Nemesis, NemesisSpec, Next, View};
+pub use rng::Rng;
+pub use run::{Known, Promises, Run, RunInfo};
+pub use time::{Mono, Wall};
+pub use verdict::{Anomaly, Checker, Outcome, Verdict};
+pub use world::{CallError, Link, LocalFuture, Protocol, World};

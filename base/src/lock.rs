@@ -1,0 +1,74 @@
+//! The promise under test: acquire and release.
+
+use crate::{LocalFuture, Mono};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The name of the thing that a lock guards.
+pub type Key = Arc<str>;
+
+/// How a lock is held.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// By one client, alone: a mutex, or the write side of a read/write lock.
+    #[default]
+    Exclusive,
+    /// Together with other shared holders: the read side of a read/write lock.
+    Shared,
+}
+
+/// What a successful acquire gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// The fencing token: grows with every grant. `None` when the lock has none.
+    pub token: Option<u64>,
+    /// When the lock runs out by the client's own monotonic clock. `None`: not by time.
+    pub expires: Option<Mono>,
+}
+
+/// Why an acquire gave no grant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AcquireError {
+    /// The client certainly does not hold the lock and will not come to hold it.
+    #[error("{0}")]
+    Failed(String),
+    /// The store may count the client as the holder, now or later.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+/// Why a release is not known to have freed the lock.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReleaseError {
+    /// The release certainly removed nothing: the lock was not this client's any more.
+    #[error("{0}")]
+    NotHeld(String),
+    /// The release may have happened, or may happen later.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+/// A lock on one key, as one client sees it.
+pub trait Lock {
+    /// Waits for the lock, at most for `patience`. A lock that gives up cleans up after itself, or
+    /// says `Unknown`.
+    fn acquire(
+        &mut self,
+        mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>>;
+
+    /// Frees the lock.
+    fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>>;
+
+    /// Resolves, with the reason, when the lock itself learns that its grant may be gone (a
+    /// ZooKeeper session that was disconnected). The client then stops touching what the lock
+    /// guards. Most locks never learn it.
+    fn lost(&self) -> LocalFuture<'_, String> {
+        Box::pin(std::future::pending())
+    }
+}

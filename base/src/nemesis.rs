@@ -1,0 +1,87 @@
+//! A nemesis decides which fault comes next. It sees the state of the lock and yields faults as
+//! data; who applies and heals them is not its business.
+
+use crate::{Fault, Mono, Rng};
+use std::time::Duration;
+
+/// What a nemesis sees.
+#[derive(Debug)]
+pub struct View<'a> {
+    /// Time since the run began.
+    pub now: Mono,
+    /// The lock's time to live, or its session time-out.
+    pub ttl: Duration,
+    /// The clients, by seat.
+    pub clients: &'a [ClientView],
+    /// How many servers there are.
+    pub servers: u32,
+    /// Faults of this nemesis that are in force now.
+    pub active: usize,
+}
+
+/// What a nemesis sees of a client.
+#[derive(Clone, Debug, Default)]
+pub struct ClientView {
+    /// What it is doing.
+    pub state: ClientState,
+    /// A fault already hits it.
+    pub faulted: bool,
+}
+
+/// What a client is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientState {
+    /// Nothing that concerns the lock.
+    #[default]
+    Idle,
+    /// It has asked for the lock.
+    Acquiring {
+        /// Since when.
+        since: Mono,
+        /// When the first reply of a server to this acquire passed the link, if one has.
+        first_reply: Option<Mono>,
+    },
+    /// It holds the lock.
+    Holding {
+        /// Since when.
+        since: Mono,
+    },
+    /// It is freeing the lock.
+    Releasing,
+    /// It is not running.
+    Down,
+}
+
+/// What a nemesis wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Inject this fault now and heal it after `lasts`.
+    Inject {
+        /// The fault.
+        fault: Fault,
+        /// How long.
+        lasts: Duration,
+    },
+    /// Ask again at this time, not before.
+    At(Mono),
+    /// Ask again when something has happened to a client.
+    Watch,
+    /// Nothing more.
+    Done,
+}
+
+/// A schedule of faults.
+pub trait Nemesis {
+    /// What comes next. Asked again right after each `Inject`.
+    fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next;
+}
+
+/// A nemesis in the list: its name, its manual entry and how to make one.
+pub struct NemesisSpec {
+    /// What `--nemesis` takes.
+    pub name: &'static str,
+    /// One line for `picklock list`.
+    pub summary: &'static str,
+    /// Makes a fresh one for a run.
+    pub make: fn() -> Box<dyn Nemesis>,
+}

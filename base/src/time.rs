@@ -1,0 +1,58 @@
+//! Two clocks, two types: what one clock says can never be compared with the other by accident.
+
+use serde::{Deserialize, Serialize};
+use std::ops::Add;
+use std::time::Duration;
+
+/// A reading of a monotonic clock, in nanoseconds since some fixed start.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Mono(u64);
+
+/// A reading of a wall clock, in nanoseconds since the Unix epoch. It may jump.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Wall(u64);
+
+macro_rules! clock {
+    ($name:ident) => {
+        impl $name {
+            /// The clock's zero.
+            pub const ZERO: Self = Self(0);
+
+            /// The reading that stands `nanos` nanoseconds after zero.
+            pub const fn from_nanos(nanos: u64) -> Self {
+                Self(nanos)
+            }
+
+            /// Nanoseconds since zero.
+            pub const fn nanos(self) -> u64 {
+                self.0
+            }
+
+            /// Whole milliseconds since zero.
+            pub const fn millis(self) -> u64 {
+                self.0 / 1_000_000
+            }
+
+            /// The time from `earlier` to `self`; zero when `earlier` is later.
+            pub const fn since(self, earlier: Self) -> Duration {
+                Duration::from_nanos(self.0.saturating_sub(earlier.0))
+            }
+        }
+
+        impl Add<Duration> for $name {
+            type Output = Self;
+
+            /// Saturates: a deadline beyond the end of time is "never".
+            fn add(self, d: Duration) -> Self {
+                Self(self.0.saturating_add(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)))
+            }
+        }
+    };
+}
+
+clock!(Mono);
+clock!(Wall);

@@ -1,0 +1,60 @@
+//! The seam: everything that a lock can do to the outside.
+//!
+//! The simulator and the real adapters implement it; lock code cannot tell which of them it runs in.
+
+use crate::{Mono, Wall};
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+/// A boxed future that stays on its thread: a client is one thread in both worlds.
+pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// What a client's machine gives it: clocks, sleep, randomness. Each client has its own, so that
+/// its clocks can be wrong on their own.
+pub trait World {
+    /// The wall clock of this client. It may jump, drift or stand still.
+    fn now(&self) -> Wall;
+    /// The monotonic clock of this client.
+    fn monotonic(&self) -> Mono;
+    /// Waits, by the monotonic clock.
+    fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()>;
+    /// 64 random bits.
+    fn random(&self) -> u64;
+}
+
+/// What is said on the way to a store and back.
+pub trait Protocol {
+    /// One command.
+    type Request;
+    /// Its answer.
+    type Reply;
+    /// A definite "no" of the server: the command had no effect.
+    type Refusal: Debug;
+}
+
+/// Links to the servers of one store.
+pub trait Link<P: Protocol>: World {
+    /// Sends one command to a server and waits for its answer, at most for the link's time-out.
+    fn call(
+        &self,
+        server: usize,
+        request: P::Request,
+    ) -> LocalFuture<'_, Result<P::Reply, CallError<P::Refusal>>>;
+
+    /// How many servers there are.
+    fn servers(&self) -> usize;
+}
+
+/// Why a call brought no reply. Each store decides in one table which of the two it is; whatever
+/// is not provably without effect is [`CallError::Unknown`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError<R: Debug> {
+    /// The command was certainly not applied and never will be.
+    #[error("refused: {0:?}")]
+    Refused(R),
+    /// The command may have been applied, or may be applied later.
+    #[error("unknown outcome: {0}")]
+    Unknown(String),
+}

@@ -1,0 +1,28 @@
+//! The stores that locks are built on. A folder a store: protocol, model (a pure state machine),
+//! real adapter, and the conformance suite that both must pass.
+
+pub mod model;
+pub mod redis;
+pub mod zookeeper;
+
+use serde::{Deserialize, Serialize};
+
+/// The stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Store {
+    /// One Redis server.
+    Redis,
+    /// A ZooKeeper ensemble.
+    ZooKeeper,
+}
+
+impl Store {
+    /// How many servers a lock on this store uses unless told otherwise.
+    pub const fn servers(self) -> u32 {
+        match self {
+            Self::Redis => 1,
+            Self::ZooKeeper => 3,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Requests, replies, watches and session states, named as ZooKeeper names them.
+
+use base::{CallError, Link, LocalFuture, Protocol};
+
+/// The protocol. The ensemble is one address for a client: `Link::call` ignores the server number,
+/// since the session chooses its server by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct ZooKeeper;
+
+impl Protocol for ZooKeeper {
+    type Request = Request;
+    type Reply = Reply;
+    type Refusal = Refusal;
+}
+
+/// A number that the client gives to a watch when it sets it. Each fires at most once.
+pub type WatchId = u64;
+
+/// What kind of node to create.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreateMode {
+    /// Stays until it is deleted.
+    Persistent,
+    /// Goes with the session that created it.
+    Ephemeral,
+    /// The same, and the server appends a ten-digit sequence number to its name.
+    EphemeralSequential,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Create a node. Replies `Created`.
+    Create {
+        /// Its path.
+        path: String,
+        /// Its data.
+        data: Vec<u8>,
+        /// Its kind.
+        mode: CreateMode,
+    },
+    /// Delete a node. Replies `Deleted`.
+    Delete {
+        /// Its path.
+        path: String,
+        /// The data version that it must have; `None` for any.
+        version: Option<i32>,
+    },
+    /// Whether a node exists. Replies `Exists`. The watch fires when it is created, deleted or its
+    /// data changes; it is set even when there is no node.
+    Exists {
+        /// Its path.
+        path: String,
+        /// The watch to set.
+        watch: Option<WatchId>,
+    },
+    /// A node's data. Replies `Data`; `NoNode` sets no watch.
+    GetData {
+        /// Its path.
+        path: String,
+        /// The watch to set.
+        watch: Option<WatchId>,
+    },
+    /// A node's children, names without the path, in no order. Replies `Children`; `NoNode` sets
+    /// no watch. The watch fires when a child comes or goes or the node is deleted.
+    GetChildren {
+        /// Its path.
+        path: String,
+        /// The watch to set.
+        watch: Option<WatchId>,
+    },
+    /// Replaces a node's data. Replies `DataSet`.
+    SetData {
+        /// Its path.
+        path: String,
+        /// The new data.
+        data: Vec<u8>,
+        /// The data version that it must have; `None` for any.
+        version: Option<i32>,
+    },
+    /// Brings the client's server up to date with the leader. Replies `Synced`.
+    Sync {
+        /// A path; any will do.
+        path: String,
+    },
+}
+
+/// A reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The path, with the sequence number, and the node's czxid.
+    Created {
+        /// The path of the new node.
+        path: String,
+        /// The transaction that created it.
+        czxid: i64,
+    },
+    /// It is gone.
+    Deleted,
+    /// Whether it exists; with its czxid if it does.
+    Exists(Option<i64>),
+    /// Its data and data version.
+    Data {
+        /// The data.
+        data: Vec<u8>,
+        /// The data version.
+        version: i32,
+    },
+    /// Its children.
+    Children(Vec<String>),
+    /// The new data version.
+    DataSet(i32),
+    /// The server is up to date.
+    Synced,
+}
+
+/// A definite "no" of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The node exists already.
+    NodeExists,
+    /// There is no such node (or no parent, for a create).
+    NoNode,
+    /// The data version is another one.
+    BadVersion,
+    /// The node has children.
+    NotEmpty,
+    /// Ephemeral nodes can have no children.
+    NoChildrenForEphemerals,
+    /// The request is malformed (a bad path).
+    BadArguments,
+    /// The session had already expired when the request was made: it was never sent.
+    SessionExpired,
+}
+
+/// What a watch says when it fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchEvent {
+    /// The node was created.
+    Created,
+    /// The node was deleted.
+    Deleted,
+    /// The node's data changed.
+    DataChanged,
+    /// A child came or went.
+    ChildrenChanged,
+    /// The session is over, and the watch with it.
+    SessionExpired,
+}
+
+/// How a session stands, as its client knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionState {
+    /// A server answers.
+    Connected,
+    /// No server answers; the session may or may not have expired.
+    Disconnected,
+    /// The session is over; its ephemeral nodes are gone.
+    Expired,
+}
+
+/// A client's session with the ensemble.
+///
+/// Requests of one session are executed in the order in which `call` was *called* (not polled), and
+/// a future that is dropped does not withdraw its request. While disconnected, requests wait for
+/// the connection to come back; those that were on their way end as `CallError::Unknown`.
+pub trait Session: Link<ZooKeeper> {
+    /// The session's number.
+    fn id(&self) -> i64;
+
+    /// How it stands now.
+    fn state(&self) -> SessionState;
+
+    /// How often this client has been disconnected so far. A number that has not moved since a
+    /// grant says that the session was never in doubt since then, which `state` alone cannot.
+    fn disconnects(&self) -> u64;
+
+    /// Resolves when the state differs from what it was when this was called, or has changed and
+    /// changed back.
+    fn changed(&self) -> LocalFuture<'_, SessionState>;
+
+    /// Resolves when a watch fires. At once, if it already has.
+    fn fired(&self, watch: WatchId) -> LocalFuture<'_, WatchEvent>;
+
+    /// Opens a new session after the old one expired; does nothing while the old one lives.
+    fn renew(&self) -> LocalFuture<'_, Result<(), CallError<Refusal>>>;
+}
