@@ -4,7 +4,7 @@
 //! The harness sends a [`Request`] and the client answers it with one [`Response`] of the same
 //! `id`. Time stamps are the harness's; only `lost` carries a clock reading of the client.
 
-use crate::{Key, Mode};
+use crate::{Key, LocalFuture, Mode};
 use serde::{Deserialize, Serialize};
 
 /// A line to the client.
@@ -101,4 +101,13 @@ pub enum Reply {
         /// How it learnt it.
         error: String,
     },
+}
+
+/// A client's end of the conversation.
+pub trait Mailbox {
+    /// The next request; `None` when the harness has hung up.
+    fn next(&mut self) -> LocalFuture<'_, Option<Request>>;
+
+    /// Says something to the harness.
+    fn say(&mut self, response: Response);
 }

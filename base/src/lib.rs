@@ -18,7 +18,7 @@ mod verdict;
 mod world;
 
 pub use backend::{Backend, BackendError, Message, Notice};
-pub use client::{Command, Reply, Request, Response};
+pub use client::{Command, Mailbox, Reply, Request, Response};
 pub use error::HistoryError;
 pub use fault::{Data, Direction, Effect, Fault, FaultId, Node};
 pub use history::{

@@ -38,8 +38,8 @@ pub enum ClientState {
     Acquiring {
         /// Since when.
         since: Mono,
-        /// When the first reply of a server to this acquire passed the link, if one has.
-        first_reply: Option<Mono>,
+        /// When the last reply of a server to this acquire passed the link, if one has.
+        last_reply: Option<Mono>,
     },
     /// It holds the lock.
     Holding {

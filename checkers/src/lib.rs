@@ -1,1 +1,40 @@
-//! checkers
+//! From a history to a verdict: no files, no clock, no drawing.
+//!
+//! A checker is one file and one line of [`CHECKERS`]; the header of its file is its manual entry.
+//! What several of them need stands apart: [`holds`] reads who asked for and held which lock,
+//! [`faults`] reads what the nemesis did and when, [`sweep`] finds holds that overlap against the
+//! rules.
+
+#![warn(missing_docs)]
+
+mod coverage;
+mod exclusion;
+pub mod faults;
+pub mod holds;
+mod judgement;
+mod phase;
+#[cfg(test)]
+mod picture;
+mod progress;
+pub mod sweep;
+mod vault;
+mod words;
+
+pub use coverage::Coverage;
+pub use exclusion::Exclusion;
+pub use judgement::{JUDGEMENT_VERSION, Judgement, overall};
+pub use progress::Progress;
+pub use vault::Vault;
+
+use base::{Checker, Run, Verdict};
+
+/// Every checker, in the order in which reports show them.
+pub const CHECKERS: &[&dyn Checker] = &[
+    &Exclusion, //
+    &Vault, &Progress, &Coverage,
+];
+
+/// What each checker says about a run, in the order of [`CHECKERS`].
+pub fn check_all(run: &Run) -> Vec<Verdict> {
+    CHECKERS.iter().map(|checker| checker.check(run)).collect()
+}

@@ -1,5 +1,18 @@
 //! The parts of the `picklock` binary: command line, drive loop, run folder, backends.
 
+pub mod cli;
+#[cfg(feature = "docker")]
+pub mod client;
+mod commands;
+#[cfg(feature = "docker")]
+pub mod docker;
+pub mod drive;
+mod exit;
+mod folder;
+mod nearest;
+pub mod setup;
+pub mod simulate;
 mod spec;
 
+pub use exit::Exit;
 pub use spec::WorldSpec;

@@ -1,1 +1,32 @@
-//! nemesis
+//! Fault schedules: a file a family, a line a variant in [`NEMESES`].
+//!
+//! A nemesis decides what is to happen and yields it as data. It knows no lock, no backend and no
+//! checker.
+
+mod aim;
+mod crash;
+mod none;
+mod partition;
+mod pause;
+
+use base::NemesisSpec;
+
+/// Every nemesis, in the order in which `picklock list` shows them.
+pub const NEMESES: &[&NemesisSpec] = &[
+    &none::NONE,
+    &partition::PARTITION,
+    &partition::CLIENT,
+    &partition::SERVER,
+    &pause::PAUSE,
+    &pause::CLIENT,
+    &pause::SERVER,
+    &crash::CRASH,
+    &crash::CLIENT,
+    &crash::SERVER,
+    &crash::SERVER_LOSE_DATA,
+];
+
+/// The nemesis of this name.
+pub fn find(name: &str) -> Option<&'static NemesisSpec> {
+    NEMESES.iter().copied().find(|spec| spec.name == name)
+}

@@ -1,1 +1,49 @@
-//! reports
+//! A run, drawn for people: a summary for the terminal and one self-contained HTML page.
+//!
+//! Nothing here judges and nothing here does I/O: a run and its verdicts go in, text comes out, so
+//! that a stored run can be drawn again at any time.
+
+#![warn(missing_docs)]
+
+pub mod facts;
+pub mod html;
+pub mod names;
+pub mod picture;
+pub mod reading;
+pub mod terminal;
+pub mod units;
+
+use base::{Outcome, Run, Verdict};
+use facts::Facts;
+use std::time::Duration;
+
+/// What a report says about a run that neither the run nor its verdicts know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    /// The run folder, as it is to be shown. Empty when nothing was stored.
+    pub folder: String,
+    /// The version of picklock.
+    pub version: String,
+    /// How long the run took by the clock on the wall; `None` for a stored run.
+    pub elapsed: Option<Duration>,
+}
+
+/// Everything that a report draws from.
+pub(crate) struct Subject<'a> {
+    pub run: &'a Run,
+    pub verdicts: &'a [Verdict],
+    pub outcome: Outcome,
+    pub context: &'a Context,
+    pub facts: Facts<'a>,
+}
+
+impl<'a> Subject<'a> {
+    pub fn new(
+        run: &'a Run,
+        verdicts: &'a [Verdict],
+        outcome: Outcome,
+        context: &'a Context,
+    ) -> Self {
+        Self { run, verdicts, outcome, context, facts: Facts::of(run) }
+    }
+}

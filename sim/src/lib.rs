@@ -1,1 +1,20 @@
-//! sim
+//! The simulated world: one thread, one agenda, virtual time.
+//!
+//! Clients are the same code as on real servers; servers are the models of `stores`. The same seed
+//! gives the same history, byte for byte.
+
+mod agenda;
+mod client;
+mod library;
+mod machine;
+mod network;
+mod pause;
+mod redis;
+mod server;
+mod simulation;
+mod zookeeper;
+
+pub use client::Handle;
+pub use redis::RedisWorld;
+pub use simulation::{SimConfig, Simulation};
+pub use zookeeper::ZooKeeperWorld;

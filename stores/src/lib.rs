@@ -2,7 +2,10 @@
 //! real adapter, and the conformance suite that both must pass.
 
 pub mod model;
+#[cfg(feature = "real")]
+pub mod real;
 pub mod redis;
+pub mod vault;
 pub mod zookeeper;
 
 use serde::{Deserialize, Serialize};

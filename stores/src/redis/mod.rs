@@ -1,6 +1,21 @@
 //! Redis. Requests are `redis::Cmd` and replies `redis::Value`, the crate's own types, so that a
 //! recipe reads as it would in anybody's code.
 
+pub mod conformance;
+pub mod model;
+mod outcome;
+#[cfg(feature = "real")]
+mod real;
+mod reply;
+pub mod script;
+
+pub use model::Server;
+#[cfg(feature = "real")]
+pub use outcome::{Progress, judge_error};
+pub use outcome::{Asked, judge_reply};
+#[cfg(feature = "real")]
+pub use real::RealLink;
+
 use base::Protocol;
 
 /// The protocol.
@@ -15,4 +30,24 @@ impl Protocol for Redis {
     type Request = redis::Cmd;
     type Reply = redis::Value;
     type Refusal = Refusal;
+}
+
+/// What travels between a simulated client and a simulated server. Replies come in the order of
+/// their requests, as on a real connection.
+#[derive(Clone, Debug)]
+pub enum Packet {
+    /// A command for the server.
+    Request {
+        /// The client's number for it, unique on its connection.
+        id: u64,
+        /// The command.
+        command: redis::Cmd,
+    },
+    /// The server's answer.
+    Reply {
+        /// The number of the request that it answers.
+        id: u64,
+        /// The answer; an error reply is `Value::ServerError`.
+        value: redis::Value,
+    },
 }

@@ -1,0 +1,195 @@
+//! `coverage`: could this run have failed at all?
+//!
+//! **Decides** nothing about the lock, only whether the other verdicts are worth something. The
+//! run must have had
+//!
+//! * contention: an acquire began while another process held or asked for the same lock in a mode
+//!   that excludes its own (two readers do not contend);
+//! * at least 10 grants, to at least two processes;
+//! * for a lock that promises `shared`: readers who contended with an exclusive claim;
+//!
+//! and, unless the nemesis is `none`,
+//!
+//! * a fault that was *measured* to have done something and was in force while a client that it
+//!   hits held the lock or asked for it (any client, for a fault that hits only servers);
+//! * a grant in the quiet phase after the last heal.
+//!
+//! What is missing makes the run inconclusive, by name. **Limits.** A fault can have had its
+//! effect and still be too short or too early to break anything; that is for the sizes of holds
+//! and ttls to provide.
+//!
+//! **Source.** stateright's `sometimes` properties; "a green run must be able to be red".
+
+use crate::faults::{Outage, seat};
+use crate::holds::{Claim, Claims};
+use crate::phase::Phase;
+use crate::words::count;
+use base::{Checker, Mode, Outcome, Run, Verdict};
+use std::collections::BTreeSet;
+
+#[cfg(test)]
+mod tests;
+
+/// Fewer grants than this show little.
+const MIN_GRANTS: u64 = 10;
+
+/// The checker.
+pub struct Coverage;
+
+impl Checker for Coverage {
+    fn name(&self) -> &'static str {
+        "coverage"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the run could have failed: contention, grants, and faults that hit while it mattered"
+    }
+
+    fn check(&self, run: &Run) -> Verdict {
+        let claims = Claims::of(&run.history);
+        let mut facts = Facts::default();
+        contention(run, &claims, &mut facts);
+        if run.info.nemesis != "none" {
+            faults(run, &claims, &mut facts);
+            recovery(run, &claims, &mut facts);
+        }
+        facts.verdict(self.name())
+    }
+}
+
+/// What was seen, and what was missed.
+#[derive(Debug, Default)]
+struct Facts {
+    seen: Vec<String>,
+    missed: Vec<String>,
+}
+
+impl Facts {
+    fn verdict(self, name: &str) -> Verdict {
+        let seen = self.seen.join("; ");
+        if self.missed.is_empty() {
+            return Verdict::new(name, Outcome::Held, seen);
+        }
+        let why = format!("{} ({seen})", self.missed.join("; "));
+        Verdict::new(name, Outcome::Inconclusive, why)
+    }
+}
+
+fn contention(run: &Run, claims: &Claims, facts: &mut Facts) {
+    let holders: BTreeSet<u32> = claims.grants().map(|claim| claim.process).collect();
+    let grants = claims.grants().count() as u64;
+    let rivals = rivals(&claims.claims);
+    let contended = claims.claims.iter().zip(&rivals).filter(|(_, rivals)| rivals.any()).count();
+    let granted = claims.claims.iter().zip(&rivals);
+    let granted = granted.filter(|(claim, rivals)| claim.granted().is_some() && rivals.any());
+    let processes = if holders.len() == 1 { "process" } else { "processes" };
+    facts.seen.push(format!(
+        "{} by {} {processes}, {} contended",
+        count(grants, "grant"),
+        holders.len(),
+        granted.count()
+    ));
+    if grants < MIN_GRANTS || holders.len() < 2 {
+        facts.missed.push(format!(
+            "fewer than {MIN_GRANTS} grants or than 2 processes that got one: run it longer"
+        ));
+    }
+    if contended == 0 {
+        facts
+            .missed
+            .push("nobody had to wait for anybody: take more clients or less think time".into());
+    }
+    let mixed = claims.claims.iter().zip(&rivals).any(|(claim, rivals)| match claim.mode {
+        Mode::Exclusive => rivals.shared > 0,
+        Mode::Shared => rivals.exclusive > 0,
+    });
+    if run.info.promises.shared && !mixed {
+        facts.missed.push("no reader contended with a writer: run it longer".into());
+    }
+}
+
+/// The others that held or asked for the lock when a claim began, as far as they exclude it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rivals {
+    exclusive: u64,
+    shared: u64,
+}
+
+impl Rivals {
+    fn any(self) -> bool {
+        self.exclusive + self.shared > 0
+    }
+
+    fn of(&mut self, mode: Mode) -> &mut u64 {
+        match mode {
+            Mode::Exclusive => &mut self.exclusive,
+            Mode::Shared => &mut self.shared,
+        }
+    }
+
+    fn excluding(self, mode: Mode) -> Self {
+        match mode {
+            Mode::Exclusive => self,
+            Mode::Shared => Self { shared: 0, ..self },
+        }
+    }
+}
+
+/// The rivals of every claim, counted in one pass. A process is taken not to ask for what it holds.
+fn rivals(claims: &[Claim]) -> Vec<Rivals> {
+    let begins = claims.iter().enumerate().map(|(id, claim)| (claim.wanted().start, true, id));
+    let ends = claims.iter().enumerate().map(|(id, claim)| (claim.wanted().end, false, id));
+    let mut edges: Vec<_> = begins.chain(ends).collect();
+    edges.sort_by_key(|(at, ..)| *at);
+    let keys = claims.iter().map(|claim| claim.key + 1).max().unwrap_or(0);
+    let mut now = vec![Rivals::default(); keys];
+    let mut rivals = vec![Rivals::default(); claims.len()];
+    for (_, begins, id) in edges {
+        let claim = &claims[id];
+        let now = &mut now[claim.key];
+        if begins {
+            rivals[id] = now.excluding(claim.mode);
+            *now.of(claim.mode) += 1;
+        } else {
+            *now.of(claim.mode) -= 1;
+        }
+    }
+    rivals
+}
+
+fn faults(run: &Run, claims: &Claims, facts: &mut Facts) {
+    let outages = Outage::of(&run.history);
+    let bit = outages.iter().filter(|outage| bites(outage, &claims.claims, run.info.clients));
+    let bit = bit.count();
+    facts.seen.push(format!(
+        "{bit} of {} had an effect while the lock was held or wanted",
+        count(outages.len() as u64, "fault")
+    ));
+    if outages.is_empty() {
+        facts.missed.push("no fault was injected: run it longer".into());
+    } else if bit == 0 {
+        facts.missed.push("no fault had an effect while the lock was held or wanted".into());
+    }
+}
+
+/// Whether a fault did something while it mattered to somebody whom it hits.
+fn bites(outage: &Outage, claims: &[Claim], clients: u32) -> bool {
+    let seats: Vec<u32> = outage.seats().collect();
+    let hit = |claim: &&Claim| seats.is_empty() || seats.contains(&seat(claim.process, clients));
+    let wanted = |claim: &Claim| outage.meets(claim.wanted().start, claim.wanted().end);
+    outage.had_effect() && claims.iter().filter(hit).any(wanted)
+}
+
+fn recovery(run: &Run, claims: &Claims, facts: &mut Facts) {
+    let phase = match Phase::of(&run.history) {
+        Ok(phase) => phase,
+        Err(why) => return facts.missed.push(why.into()),
+    };
+    let grants = claims.grants().filter_map(Claim::granted);
+    if let Some((_, first)) = phase.first_grant(&run.history, grants.clone()) {
+        facts.seen.push(first);
+    }
+    if !grants.clone().any(|ok| phase.has(ok)) {
+        facts.missed.push("nothing was granted in the quiet phase".into());
+    }
+}

@@ -1,0 +1,112 @@
+//! Pictures of runs that could have failed, and of runs that could not.
+
+use super::Coverage;
+use crate::picture::picture;
+use base::{Checker, Outcome, Run, Verdict};
+
+/// A run of a lock for one holder at a time.
+fn mutex(text: &str) -> Run {
+    let mut run = picture(text);
+    run.info.promises.shared = false;
+    run
+}
+
+fn covered(run: &Run) -> String {
+    let verdict = Coverage.check(run);
+    assert_eq!(verdict.outcome, Outcome::Held, "{verdict:?}");
+    verdict.summary
+}
+
+fn misses(run: &Run, why: &str) {
+    let Verdict { outcome, summary, .. } = Coverage.check(run);
+    assert_eq!(outcome, Outcome::Inconclusive, "{summary}");
+    assert!(summary.contains(why), "{summary}");
+}
+
+const BUSY: &str = "
+    p0 | A=RA=RA=RA=RA=RA=R
+    p1 | a-------A=R    a--A=RA=RA=R";
+
+/// The busy run with more rows.
+fn busy(rows: &str) -> Run {
+    mutex(&format!("{BUSY}\n{rows}"))
+}
+
+#[test]
+fn contention_and_grants_are_enough_without_faults() {
+    assert_eq!(covered(&busy("")), "10 grants by 2 processes, 5 contended");
+}
+
+#[test]
+fn a_fault_that_bit_and_a_grant_after_it() {
+    let run = busy(
+        "
+    pause c0 |  [ ]
+    pause c4 |     [ ]
+    run      |                Q            E",
+    );
+    assert_eq!(
+        covered(&run),
+        "10 grants by 2 processes, 5 contended; 1 of 2 faults had an effect while the lock was \
+         held or wanted; first grant 0.200 s after the heal"
+    );
+}
+
+#[test]
+fn a_fault_among_servers_bites_whoever_uses_the_lock() {
+    covered(&busy("cut s0-s1 |  [ ]\nrun |                Q            E"));
+}
+
+#[test]
+fn a_kill_bites_whoever_asks() {
+    let run = busy(
+        "
+    crash c2 |     [  ]
+    p2       | a---X
+    run      |                Q            E",
+    );
+    assert!(covered(&run).contains("1 of 1 fault had"));
+}
+
+#[test]
+fn readers_contend_with_writers() {
+    let mut run = picture(&BUSY.replacen('A', "S", 3));
+    assert!(covered(&run).starts_with("10 grants"));
+    run = picture(BUSY);
+    misses(&run, "no reader contended with a writer");
+    // Readers among themselves do not contend at all.
+    misses(&picture(&BUSY.replace('A', "S").replace('a', "s")), "nobody had to wait");
+}
+
+#[test]
+fn a_run_without_contention() {
+    misses(&mutex("p0 | ARARARARAR\np1 |            ARARARARAR"), "nobody had to wait");
+}
+
+#[test]
+fn a_run_with_few_grants_or_one_client() {
+    misses(&mutex("p0 | A=RA=R\np1 | a----A=R"), "fewer than 10 grants");
+    misses(&mutex("p0 | ARARARARARARARARARAR\np1 | a!a!a!a!a!a!"), "2 processes");
+}
+
+#[test]
+fn a_fault_without_effect_or_while_nobody_cared() {
+    let after = "run |                Q            E";
+    misses(&busy(&format!("pause c0 |  [ }}\n{after}")), "no fault had an effect");
+    misses(&busy(&format!("pause c4 |  [ ]\n{after}")), "no fault had an effect");
+    // Its client is there, but between its own requests.
+    misses(&busy(&format!("pause c1 |             [ ]\n{after}")), "no fault had an effect");
+}
+
+#[test]
+fn a_nemesis_that_did_nothing() {
+    let mut run = busy("run |                Q            E");
+    run.info.nemesis = "pause".into();
+    misses(&run, "no fault was injected");
+}
+
+#[test]
+fn nothing_was_granted_after_the_heal() {
+    misses(&busy("pause c0 |  [ ]\nrun |                              Q  E"), "in the quiet phase");
+    misses(&busy("pause c0 |  [ ]"), "before its faults were healed");
+}

@@ -1,0 +1,113 @@
+//! `exclusion`: did two clients believe that they held the lock at once?
+//!
+//! **Decides** mutual exclusion, from what clients believe alone: the definite holds of
+//! [`holds`](crate::holds), by the sweep of [`sweep`](crate::sweep), which is exact. Anomalies are
+//! `double hold` (two exclusive holds overlap) and `reader-writer overlap` (an exclusive and a
+//! shared one do). Each counts the grants that were given while another hold forbade them.
+//!
+//! **Limits.** It says nothing about what came of an overlap: that is the vault's to say. It knows
+//! exclusive and shared holds; a lock that is taken twice by one client is in two holds. A history
+//! with fewer than two grants is inconclusive.
+//!
+//! **Source.** Jepsen's mutex model, decided by intervals instead of by search; the reason why
+//! that is the same stands in [`sweep`](crate::sweep).
+
+use crate::faults::Outage;
+use crate::holds::{Claim, Claims};
+use crate::sweep::{Conflict, Overlap, sweep};
+use crate::words::{Story, count, process};
+use base::{Anomaly, Checker, Outcome, Run, Verdict};
+use std::collections::BTreeSet;
+
+/// The checker.
+pub struct Exclusion;
+
+impl Checker for Exclusion {
+    fn name(&self) -> &'static str {
+        "exclusion"
+    }
+
+    fn summary(&self) -> &'static str {
+        "no two clients believe at once that they hold the lock, but for readers together"
+    }
+
+    fn check(&self, run: &Run) -> Verdict {
+        let claims = Claims::of(&run.history);
+        let conflicts = sweep(&claims.claims);
+        if conflicts.is_empty() {
+            return without_conflict(self.name(), &claims);
+        }
+        let outages = Outage::of(&run.history);
+        let anomalies = [Overlap::DoubleHold, Overlap::ReaderWriter]
+            .into_iter()
+            .filter_map(|overlap| anomaly(run, &claims, &outages, &conflicts, overlap))
+            .collect();
+        let offending: BTreeSet<usize> = conflicts.iter().map(|c| c.second).collect();
+        let all = count(claims.grants().count() as u64, "grant");
+        let summary =
+            format!("{} of {all} were given while another hold forbade it", offending.len());
+        Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) }
+    }
+}
+
+fn without_conflict(name: &str, claims: &Claims) -> Verdict {
+    let holders: BTreeSet<u32> = claims.grants().map(|claim| claim.process).collect();
+    let grants = count(claims.grants().count() as u64, "grant");
+    if claims.grants().nth(1).is_none() {
+        let why = format!("{grants}: at least two are needed to overlap");
+        return Verdict::new(name, Outcome::Inconclusive, why);
+    }
+    let by = if holders.len() == 1 {
+        "1 process".into()
+    } else {
+        format!("{} processes", holders.len())
+    };
+    Verdict::new(name, Outcome::Held, format!("{grants} to {by}, and no hold forbade another"))
+}
+
+fn anomaly(
+    run: &Run,
+    claims: &Claims,
+    outages: &[Outage],
+    conflicts: &[Conflict],
+    overlap: Overlap,
+) -> Option<Anomaly> {
+    let seen = conflicts.iter().filter(|conflict| conflict.overlap == overlap);
+    let conflict = seen.clone().next()?;
+    let (first, second) = (&claims.claims[conflict.first], &claims.claims[conflict.second]);
+    let story = overlap_story(run, outages, first, second);
+    let name = match overlap {
+        Overlap::DoubleHold => "double hold",
+        Overlap::ReaderWriter => "reader-writer overlap",
+    };
+    Some(story.anomaly(name, seen.count() as u64, &claims.keys, first.key))
+}
+
+/// Both grants, the faults that brought them together, and what ended the first hold.
+fn overlap_story<'a>(
+    run: &'a Run,
+    outages: &'a [Outage],
+    first: &Claim,
+    second: &Claim,
+) -> Story<'a> {
+    let mut story = Story::new(run, outages);
+    story.grant(first);
+    story.grant(second);
+    // A grant whose news came late (its client was paused or cut off while it asked) is the
+    // second one, so the faults of both are of interest.
+    let overlap = second.granted().unwrap_or(second.invoke);
+    let until = first.end.map_or(u64::MAX, |end| end.at);
+    let first_hit = story.client_faults(first, first.invoke..overlap, until);
+    let second_hit = story.client_faults(second, second.invoke..overlap, overlap);
+    if !first_hit && !second_hit {
+        story.server_faults(first.invoke..overlap, overlap);
+    }
+    match first.end {
+        Some(end) => story.end(first, end),
+        None => story.remark(format!("{} never released", process(first))),
+    }
+    story
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! Pictures of histories that `exclusion` must reject, must accept, or cannot judge.
+
+use super::Exclusion;
+use crate::picture::picture;
+use base::{Checker, Outcome, Verdict};
+
+fn check(text: &str) -> Verdict {
+    Exclusion.check(&picture(text))
+}
+
+/// The one anomaly of a picture, and how often it was seen.
+fn rejects(text: &str, anomaly: &str, seen: u64) {
+    let verdict = check(text);
+    assert_eq!(verdict.outcome, Outcome::Violated, "{verdict:?}{text}");
+    let found: Vec<_> = verdict.anomalies.iter().map(|a| (a.name.as_str(), a.count)).collect();
+    assert_eq!(found, [(anomaly, seen)], "{text}");
+}
+
+fn accepts(text: &str) {
+    let verdict = check(text);
+    assert_eq!(verdict.outcome, Outcome::Held, "{verdict:?}{text}");
+}
+
+#[test]
+fn two_exclusive_holds_overlap() {
+    rejects(
+        "
+        p0 | A====R
+        p1 |    A===R
+        ",
+        "double hold",
+        1,
+    );
+}
+
+#[test]
+fn a_reader_is_let_in_beside_a_writer() {
+    rejects(
+        "
+        p0 | A====R
+        p1 |   S==R
+        p2 |    S==R
+        ",
+        "reader-writer overlap",
+        2,
+    );
+}
+
+#[test]
+fn a_writer_is_let_in_beside_readers() {
+    rejects(
+        "
+        p0 | S====R
+        p1 |  S===R
+        p2 |    A==R
+        ",
+        "reader-writer overlap",
+        1,
+    );
+}
+
+#[test]
+fn a_failed_release_ends_a_hold_too_but_only_from_its_begin() {
+    rejects(
+        "
+        p0 | A====r!
+        p1 |   A==r?
+        ",
+        "double hold",
+        1,
+    );
+}
+
+#[test]
+fn a_hold_that_nothing_ended_goes_on() {
+    rejects(
+        "
+        p0 | A=
+        p1 |       A=R
+        p2 |           A=R
+        ",
+        "double hold",
+        2,
+    );
+}
+
+#[test]
+fn a_ttl_that_has_run_out_ends_nothing() {
+    rejects(
+        "
+        p0 | A==============R
+        p1 |              A==R
+        ",
+        "double hold",
+        1,
+    );
+}
+
+#[test]
+fn touching_holds_do_not_conflict() {
+    accepts(
+        "
+        p0 | A==R
+        p1 | a--A==R
+        ",
+    );
+}
+
+#[test]
+fn the_begin_of_a_release_ends_the_hold_whatever_its_outcome() {
+    accepts(
+        "
+        p0 | A==r----?
+        p1 |     A==r----!
+        p2 |         A=====R
+        ",
+    );
+}
+
+#[test]
+fn death_ends_a_hold() {
+    accepts(
+        "
+        p0 | A==X
+        p1 |     A==R
+        ",
+    );
+}
+
+#[test]
+fn a_lost_notice_ends_a_hold_before_its_release() {
+    accepts(
+        "
+        p0 | A==L   R
+        p1 |     A====R
+        ",
+    );
+}
+
+#[test]
+fn a_failed_acquire_holds_nothing() {
+    accepts(
+        "
+        p0 | A====R
+        p1 |  a-!
+        p2 |       A=R
+        ",
+    );
+}
+
+#[test]
+fn an_acquire_of_unknown_outcome_is_no_definite_hold() {
+    accepts(
+        "
+        p0 | a?
+        p1 | a--X
+        p2 | a
+        p3 |   A====R
+        p4 |          A=R
+        ",
+    );
+}
+
+#[test]
+fn readers_overlap_freely() {
+    accepts(
+        "
+        p0 | S====R
+        p1 |  S=====R
+        p2 |   S=R
+        p3 |          A=R
+        ",
+    );
+}
+
+#[test]
+fn different_locks_never_conflict() {
+    accepts(
+        "
+        p0/k0 | A====R
+        p1/k1 |   A====R
+        p0/k1 |          A=R
+        ",
+    );
+}
+
+#[test]
+fn one_grant_cannot_overlap() {
+    let verdict = check(
+        "
+        p0 | A====R
+        p1 |  a-!
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Inconclusive);
+    assert_eq!(verdict.summary, "1 grant: at least two are needed to overlap");
+}
+
+#[test]
+fn the_witness_names_grants_fault_and_end_in_order() {
+    let run = picture(
+        "
+        p3       | A=======R
+        p1       |     A=R
+        pause c3 |  [    ]
+        ",
+    );
+    let verdict = Exclusion.check(&run);
+    let anomaly = &verdict.anomalies[0];
+    assert_eq!(
+        anomaly.explanation,
+        "process 3 acquired exclusively at 0.000 s and was paused at 0.100 s while it held; \
+         process 1 acquired exclusively at 0.400 s; process 3 ran on at 0.600 s and released at \
+         0.800 s"
+    );
+    let shown: Vec<String> = anomaly
+        .witness
+        .iter()
+        .map(|at| run.history.get(*at).unwrap())
+        .map(|event| format!("{} {:?}", event.f, event.kind))
+        .collect();
+    assert_eq!(shown, ["acquire Ok", "fault Info", "acquire Ok", "heal Info", "release Invoke"]);
+    assert_eq!(verdict.summary, "1 of 2 grants were given while another hold forbade it");
+}
+
+#[test]
+fn the_fault_of_a_client_that_came_back_is_its_own() {
+    // Process 8 is the second client in seat 3; the pause of seat 4 is not its concern.
+    let verdict = check(
+        "
+        p8        | A=====R
+        p1        |     A=R
+        cut c3-s0 |  [     ]
+        pause c4  |  [     ]
+        ",
+    );
+    let text = &verdict.anomalies[0].explanation;
+    assert!(text.contains("and was cut off from server 0 at 0.100 s while it held;"), "{text}");
+    assert!(!text.contains("paused"), "{text}");
+}
+
+#[test]
+fn the_news_of_a_grant_that_came_late_is_told_with_its_pause() {
+    let verdict = check(
+        "
+        p0       | a-------A=R
+        p1       |     A=====R
+        pause c0 |  [     ]
+        ",
+    );
+    assert_eq!(
+        verdict.anomalies[0].explanation,
+        "process 0 was paused at 0.100 s while it asked; process 1 acquired exclusively at \
+         0.400 s; process 0 ran on at 0.700 s and acquired exclusively at 0.800 s; process 1 \
+         released at 1.000 s"
+    );
+}
+
+#[test]
+fn a_server_fault_is_told_when_no_client_was_hit() {
+    let verdict = check(
+        "
+        p0      | A=====
+        p1      |     A=R
+        wipe s0 |  []
+        ",
+    );
+    assert_eq!(
+        verdict.anomalies[0].explanation,
+        "process 0 acquired exclusively at 0.000 s; server 0 crashed and lost its data at \
+         0.100 s and was started again at 0.200 s; process 1 acquired exclusively at 0.400 s; \
+         process 0 never released"
+    );
+}
+
+#[test]
+fn with_several_locks_the_story_names_its_own() {
+    let verdict = check(
+        "
+        p0/k0 | A=R
+        p0/k1 |     A==R
+        p1/k1 |       A=R
+        ",
+    );
+    assert!(verdict.anomalies[0].explanation.starts_with("lock k1: process 0 acquired"));
+}

@@ -1,0 +1,87 @@
+//! What the nemesis did: every fault of a history with the places where it began and ended.
+
+use base::{Effect, Event, F, Fault, FaultId, History, Kind, Node};
+
+/// One fault, from its injection to its heal. Places are event indices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// Its number in the run.
+    pub id: FaultId,
+    /// What it was.
+    pub fault: Fault,
+    /// Where its injection began: it may be in force from here on.
+    pub begin: u64,
+    /// Where it was in force for certain. `None`: the history ends before.
+    pub in_force: Option<u64>,
+    /// Where it was undone for certain. `None`: the history ends before.
+    pub healed: Option<u64>,
+    /// What it was measured to have done.
+    pub effect: Option<Effect>,
+}
+
+impl Outage {
+    /// Every fault of a history, by its begin.
+    pub fn of(history: &History) -> Vec<Self> {
+        let mut outages: Vec<Self> = Vec::new();
+        for event in history.events() {
+            let Some(about) = &event.fault else { continue };
+            let known = outages.iter_mut().rev().find(|outage| outage.id == about.id);
+            match known {
+                Some(outage) => outage.note(event),
+                None => outages.push(Self::new(event, about.id, about.fault.clone())),
+            }
+        }
+        outages
+    }
+
+    fn new(event: &Event, id: FaultId, fault: Fault) -> Self {
+        let begin = event.index;
+        let mut outage = Self { id, fault, begin, in_force: None, healed: None, effect: None };
+        outage.note(event);
+        outage
+    }
+
+    fn note(&mut self, event: &Event) {
+        match (event.f, event.kind) {
+            (F::Fault, Kind::Info) => self.in_force = Some(event.index),
+            (F::Heal, Kind::Info) => self.healed = Some(event.index),
+            _ => {}
+        }
+        let measured = event.fault.as_ref().and_then(|about| about.effect.clone());
+        self.effect = measured.or(self.effect.take());
+    }
+
+    /// Whether it may have been in force somewhere from `from` to `to`, both included.
+    pub fn meets(&self, from: u64, to: u64) -> bool {
+        self.begin <= to && self.healed.is_none_or(|healed| from <= healed)
+    }
+
+    /// Whether it was measured to have done something.
+    pub fn had_effect(&self) -> bool {
+        self.effect.as_ref().is_some_and(|effect| effect.amount > 0)
+    }
+
+    /// Whether it was measured to have done nothing.
+    pub fn had_none(&self) -> bool {
+        self.effect.as_ref().is_some_and(|effect| effect.amount == 0)
+    }
+
+    /// The seats of the clients that it hits.
+    pub fn seats(&self) -> impl Iterator<Item = u32> {
+        self.fault.nodes().into_iter().filter_map(|node| match node {
+            Node::Client(seat) => Some(seat),
+            Node::Server(_) => None,
+        })
+    }
+
+    /// The event that shows it best: where it was in force, else where it began.
+    pub fn shown_at(&self) -> u64 {
+        self.in_force.unwrap_or(self.begin)
+    }
+}
+
+/// The seat of a process: a client that comes back keeps its seat, and its number grows by the
+/// number of clients.
+pub fn seat(process: u32, clients: u32) -> u32 {
+    process.checked_rem(clients).unwrap_or(process)
+}

@@ -1,0 +1,130 @@
+//! The normal form of *belief*: who asked for which lock, who got it, and what ended it.
+//!
+//! Every request for a lock becomes one [`Claim`]. A **definite hold** runs from the `ok` of the
+//! acquire to whichever comes first: the `invoke` of its release (whatever its outcome), the
+//! client's own `lost` notice, or the death of its process. A ttl that has run out ends nothing,
+//! because the client still believes. An acquire that failed gave nothing; one of unknown outcome
+//! (`info`, or open when its process died) may have given the lock and is no definite hold.
+//!
+//! A history that no run of ours would write does no harm: an answer without its question opens a
+//! claim of its own, and whatever ends a hold that is not open is passed over. A process that
+//! acquires again what it holds has two claims, of which a release ends the later one.
+
+use base::{History, Key, Kind, Mode};
+use std::ops::Range;
+
+mod tracker;
+
+pub use tracker::Tracker;
+
+/// How an acquire was answered, with the index of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Not yet, when the history ends.
+    Open,
+    /// The client got the lock.
+    Granted(u64),
+    /// The client certainly did not get it.
+    Failed(u64),
+    /// Nobody knows; the process number ends here.
+    Unknown(u64),
+}
+
+/// What ended a definite hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The client asked for its release.
+    Released,
+    /// The client said that it may have lost the lock.
+    Lost,
+    /// The process died.
+    Death,
+}
+
+/// Where and how a definite hold ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The index of the event that ended it.
+    pub at: u64,
+    /// How.
+    pub how: Ending,
+}
+
+/// One request of one process for one lock, and what came of it. Places are event indices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Who.
+    pub process: u32,
+    /// Which lock, as an index into [`Claims::keys`].
+    pub key: usize,
+    /// How.
+    pub mode: Mode,
+    /// The fencing token of the grant.
+    pub token: Option<u64>,
+    /// The `invoke` of the acquire.
+    pub invoke: u64,
+    /// The answer to the acquire.
+    pub answer: Answer,
+    /// What ended the hold. `None`: nothing did, or it was never granted.
+    pub end: Option<End>,
+    /// The outcome of the release, with its index; `Info` also when its process died before.
+    pub freed: Option<(u64, Kind)>,
+}
+
+impl Claim {
+    /// The `ok` of the acquire, if it was granted.
+    pub fn granted(&self) -> Option<u64> {
+        match self.answer {
+            Answer::Granted(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// The definite hold; it runs to `u64::MAX` when nothing ended it.
+    pub fn definite(&self) -> Option<Range<u64>> {
+        self.granted().map(|ok| ok..self.end.map_or(u64::MAX, |end| end.at))
+    }
+
+    /// From the request to the answer that was not a grant, or to the end of the hold: the client
+    /// is waiting for the lock or holds it.
+    pub fn wanted(&self) -> Range<u64> {
+        let end = match self.answer {
+            Answer::Open => u64::MAX,
+            Answer::Granted(_) => self.end.map_or(u64::MAX, |end| end.at),
+            Answer::Failed(at) | Answer::Unknown(at) => at,
+        };
+        self.invoke..end
+    }
+
+    /// From the request to its answer.
+    pub fn asking(&self) -> Range<u64> {
+        let end = match self.answer {
+            Answer::Open => u64::MAX,
+            Answer::Granted(at) | Answer::Failed(at) | Answer::Unknown(at) => at,
+        };
+        self.invoke..end
+    }
+}
+
+/// All claims of a history, by their `invoke`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// The locks, in the order in which the history names them.
+    pub keys: Vec<Key>,
+    /// The claims.
+    pub claims: Vec<Claim>,
+}
+
+impl Claims {
+    /// Reads a whole history.
+    pub fn of(history: &History) -> Self {
+        let mut tracker = Tracker::default();
+        history.events().iter().for_each(|event| tracker.step(event));
+        tracker.finish()
+    }
+
+    /// The claims that were granted.
+    pub fn grants(&self) -> impl Iterator<Item = &Claim> + Clone {
+        self.claims.iter().filter(|claim| claim.granted().is_some())
+    }
+}

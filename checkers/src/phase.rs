@@ -1,0 +1,75 @@
+//! The quiet phase of a history: from `quiet`, when all faults are healed, to `stop`.
+
+use crate::words::seconds;
+use base::{Event, F, History, Kind};
+use std::ops::Range;
+
+/// An event's place and time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    pub(crate) index: u64,
+    pub(crate) time: u64,
+}
+
+impl From<&Event> for Moment {
+    fn from(event: &Event) -> Self {
+        Self { index: event.index, time: event.time }
+    }
+}
+
+/// The stretch in which progress is due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Phase {
+    /// The last heal before it; `None` when nothing had to be healed.
+    pub(crate) healed: Option<Moment>,
+    pub(crate) quiet: Moment,
+    pub(crate) stop: Moment,
+}
+
+impl Phase {
+    /// Finds it, or says why there is none.
+    pub(crate) fn of(history: &History) -> Result<Self, &'static str> {
+        let find = |f: F| move |event: &&Event| event.f == f;
+        let mut events = history.events().iter();
+        let quiet =
+            events.find(find(F::Quiet)).ok_or("the run ended before its faults were healed")?;
+        let stop = events.find(find(F::Stop)).ok_or("the run was cut off in its quiet phase")?;
+        let before = history.events().iter().take_while(|event| event.index < quiet.index);
+        let heal = before.filter(|event| event.f == F::Heal && event.kind == Kind::Info).last();
+        Ok(Self { healed: heal.map(Moment::from), quiet: quiet.into(), stop: stop.into() })
+    }
+
+    /// How long it lasts, in nanoseconds.
+    pub(crate) fn lasts(&self) -> u64 {
+        self.stop.time.saturating_sub(self.quiet.time)
+    }
+
+    /// Whether an event lies in it.
+    pub(crate) fn has(&self, index: u64) -> bool {
+        (self.quiet.index..self.stop.index).contains(&index)
+    }
+
+    /// Whether a stretch of the history has a part in it.
+    pub(crate) fn meets(&self, stretch: &Range<u64>) -> bool {
+        stretch.start < self.stop.index && self.quiet.index < stretch.end
+    }
+
+    /// The part of it that comes after an event.
+    pub(crate) fn from(&self, event: Option<&Event>) -> Self {
+        let later = event.filter(|event| event.index > self.quiet.index);
+        Self { quiet: later.map_or(self.quiet, Moment::from), ..*self }
+    }
+
+    /// The first of these grants (by their `ok`) after the last heal, and how long after it.
+    pub(crate) fn first_grant(
+        &self,
+        history: &History,
+        grants: impl Iterator<Item = u64>,
+    ) -> Option<(u64, String)> {
+        let from = self.healed.unwrap_or(self.quiet);
+        let first = grants.filter(|ok| *ok > from.index && *ok < self.stop.index).min()?;
+        let after = history.get(first)?.time.saturating_sub(from.time);
+        let what = self.healed.map_or("the quiet phase began", |_| "the heal");
+        Some((after, format!("first grant {} after {what}", seconds(after))))
+    }
+}

@@ -1,0 +1,218 @@
+//! Histories drawn as pictures, for tests.
+//!
+//! A row is a process (`p0`; `p0/k1` for another lock than `k0`), a fault (`pause c0`, `crash s0`,
+//! `wipe s0`, `cut c0-s1`, `cut s0-s1`) or the run; a column is a tenth of a second, and within a
+//! column the rows happen from top to bottom. Column 0 stands a space after the bar.
+//!
+//! ```text
+//! p0       | a-A====rR        asks, holds, releases
+//! p1       |    sS=R          the same, shared
+//! pause c0 |     [   ]        in force from [ to ], with effect; } heals without effect
+//! run      |           Q   E  quiet phase, end
+//! ```
+//!
+//! | sign | event | | sign | event |
+//! | --- | --- | --- | --- | --- |
+//! | `a` `s` | asks, exclusive or shared | | `L` | lost |
+//! | `A` `S` | granted; asks first if it has not; a digit next to it is the token | | `X` | death |
+//! | `r` | begins to release | | `g` `w` | the vault serves a read, a write |
+//! | `R` | released; begins first if it has not | | `f` | the vault fences a write off |
+//! | `!` `?` | the open acquire or release fails, ends unknown | | `G` `W` | sends a read, a write |
+//!
+//! Everything else is time that passes. `g`, `w` and `f` send the access first if it was not sent.
+//! A write stores one more than its process read last.
+
+use base::{
+    Data, Direction, Effect, Event, F, Fault, FaultEvent, History, Key, Kind, Mode, Node, Process,
+    Promises, Run, RunInfo,
+};
+use std::collections::BTreeMap;
+
+/// A tenth of a second.
+const COLUMN: u64 = 100_000_000;
+
+/// Reads a picture. The run has five clients, a ttl of one second and a lock that promises to
+/// recover within it; its nemesis is `pause` if a fault is drawn, else `none`.
+pub(crate) fn picture(text: &str) -> Run {
+    let rows: Vec<(&str, &str)> =
+        text.lines().filter_map(|l| l.split_once("| ")).map(|(name, p)| (name.trim(), p)).collect();
+    let mut painter = Painter::default();
+    let width = rows.iter().map(|(_, picture)| picture.len()).max().unwrap_or(0);
+    for column in 0..width {
+        painter.time = column as u64 * COLUMN;
+        for (row, (name, picture)) in rows.iter().enumerate() {
+            let sign = picture.as_bytes().get(column).map_or(' ', |sign| char::from(*sign));
+            let next = picture.as_bytes().get(column + 1).map(|sign| char::from(*sign));
+            match name.strip_prefix('p').filter(|name| name.starts_with(|c: char| c.is_numeric())) {
+                Some(process) => painter.client(process, sign, next),
+                None => painter.nemesis(row as u32, name, sign),
+            }
+        }
+    }
+    let faults = painter.history.events().iter().any(|event| event.fault.is_some());
+    Run { info: info(if faults { "pause" } else { "none" }), history: painter.history }
+}
+
+fn info(nemesis: &str) -> RunInfo {
+    RunInfo {
+        version: 1,
+        algo: "drawn".into(),
+        nemesis: nemesis.into(),
+        backend: "sim".into(),
+        seed: 0,
+        clients: 5,
+        servers: 1,
+        keys: 1,
+        ttl: 10 * COLUMN,
+        time_limit: 0,
+        quiet: 0,
+        link_delay: 0,
+        patience: 0,
+        promises: Promises { shared: true, fenced: false, recovers: Some(1) },
+        known: Vec::new(),
+        command: String::new(),
+    }
+}
+
+#[derive(Default)]
+struct Painter {
+    history: History,
+    time: u64,
+    pens: BTreeMap<String, Pen>,
+    vault: BTreeMap<Key, u64>,
+}
+
+/// The row of a process, and what it is in the middle of.
+struct Pen {
+    process: Process,
+    key: Key,
+    open: Option<F>,
+    mode: Mode,
+    token: Option<u64>,
+    read: u64,
+}
+
+impl Pen {
+    fn new(name: &str) -> Self {
+        let (number, key) = name.split_once('/').unwrap_or((name, "k0"));
+        Self {
+            process: Process::Client(number.parse().expect("a process has a number")),
+            key: key.into(),
+            open: None,
+            mode: Mode::Exclusive,
+            token: None,
+            read: 0,
+        }
+    }
+}
+
+impl Painter {
+    fn client(&mut self, name: &str, sign: char, next: Option<char>) {
+        let mut pen = self.pens.remove(name).unwrap_or_else(|| Pen::new(name));
+        self.begin(&mut pen, sign);
+        self.happen(&mut pen, sign, next);
+        if "ASR!?gwfX".contains(sign) {
+            pen.open = None;
+        }
+        self.pens.insert(name.into(), pen);
+    }
+
+    /// Invokes what a sign begins, unless it has begun already.
+    fn begin(&mut self, pen: &mut Pen, sign: char) {
+        let f = match sign {
+            'a' | 'A' | 's' | 'S' => F::Acquire,
+            'r' | 'R' => F::Release,
+            'g' | 'G' => F::Read,
+            'w' | 'W' | 'f' => F::Write,
+            _ => return,
+        };
+        if pen.open.is_some() {
+            return;
+        }
+        pen.open = Some(f);
+        if f == F::Acquire {
+            pen.mode = if matches!(sign, 'a' | 'A') { Mode::Exclusive } else { Mode::Shared };
+            pen.token = None;
+        }
+        self.put(pen, Kind::Invoke, f, (f == F::Write).then_some(pen.read + 1));
+    }
+
+    /// What a sign stands for: an answer, or something that has none.
+    fn happen(&mut self, pen: &mut Pen, sign: char, next: Option<char>) {
+        match (sign, pen.open) {
+            ('A' | 'S', _) => {
+                pen.token = next.and_then(|digit| digit.to_digit(10)).map(u64::from);
+                self.put(pen, Kind::Ok, F::Acquire, None);
+            }
+            ('R', _) => self.put(pen, Kind::Ok, F::Release, None),
+            ('L', _) => self.put(pen, Kind::Info, F::Lost, None),
+            ('X', _) => self.put(pen, Kind::Info, F::Death, None),
+            ('!', Some(f)) => self.put(pen, Kind::Fail, f, None),
+            ('?', Some(f)) => self.put(pen, Kind::Info, f, None),
+            ('f', _) => self.put(pen, Kind::Fail, F::Write, Some(pen.read + 1)),
+            ('g', _) => {
+                pen.read = *self.vault.entry(pen.key.clone()).or_default();
+                self.put(pen, Kind::Ok, F::Read, Some(pen.read));
+            }
+            ('w', _) => {
+                pen.read += 1;
+                self.vault.insert(pen.key.clone(), pen.read);
+                self.put(pen, Kind::Ok, F::Write, Some(pen.read));
+            }
+            _ => {}
+        }
+    }
+
+    fn put(&mut self, pen: &Pen, kind: Kind, f: F, value: Option<u64>) {
+        let mut event = Event::new(self.time, pen.process, kind, f);
+        event.key = Some(pen.key.clone());
+        event.mode = Some(pen.mode);
+        event.token = pen.token;
+        event.value = value;
+        event.error = (kind == Kind::Fail).then(|| "fenced: drawn".into());
+        self.history.push(event);
+    }
+
+    fn nemesis(&mut self, id: u32, name: &str, sign: char) {
+        let about = |effect: Option<u64>| {
+            let effect = effect.map(|amount| Effect::new("drawn", amount));
+            Some(Box::new(FaultEvent { id, fault: fault(name), effect }))
+        };
+        let events = match sign {
+            '[' => vec![(F::Fault, Kind::Invoke, about(None)), (F::Fault, Kind::Info, about(None))],
+            ']' => {
+                vec![(F::Heal, Kind::Invoke, about(None)), (F::Heal, Kind::Info, about(Some(1)))]
+            }
+            '}' => {
+                vec![(F::Heal, Kind::Invoke, about(None)), (F::Heal, Kind::Info, about(Some(0)))]
+            }
+            'Q' => vec![(F::Quiet, Kind::Info, None)],
+            'E' => vec![(F::Stop, Kind::Info, None)],
+            _ => vec![],
+        };
+        for (f, kind, fault) in events {
+            let mut event = Event::new(self.time, Process::Nemesis, kind, f);
+            event.fault = fault;
+            self.history.push(event);
+        }
+    }
+}
+
+fn node(name: &str) -> Node {
+    let number = name[1..].parse().expect("a node has a number");
+    if name.starts_with('c') { Node::Client(number) } else { Node::Server(number) }
+}
+
+fn fault(name: &str) -> Fault {
+    let (kind, whom) = name.split_once(' ').expect("a fault names whom it hits");
+    match kind {
+        "pause" => Fault::Pause { node: node(whom) },
+        "crash" => Fault::Crash { node: node(whom), data: Data::Kept },
+        "wipe" => Fault::Crash { node: node(whom), data: Data::Lost },
+        "cut" => {
+            let (a, b) = whom.split_once('-').expect("a link has two ends");
+            Fault::Cut { links: vec![(node(a), node(b))], direction: Direction::Both }
+        }
+        other => panic!("no such fault: {other}"),
+    }
+}

@@ -1,0 +1,233 @@
+//! Pictures of histories that `progress` must reject, must accept, or cannot judge.
+
+use super::Progress;
+use crate::picture::picture;
+use base::{Checker, Outcome, Verdict};
+
+/// With a lock that promises to be free again within one second, ten columns.
+fn check(text: &str) -> Verdict {
+    Progress.check(&picture(text))
+}
+
+fn check_unpromised(text: &str) -> Verdict {
+    let mut run = picture(text);
+    run.info.promises.recovers = None;
+    Progress.check(&run)
+}
+
+fn undecided(text: &str, why: &str) {
+    let verdict = check(text);
+    assert_eq!(verdict.outcome, Outcome::Inconclusive, "{verdict:?}{text}");
+    assert!(verdict.summary.contains(why), "{}", verdict.summary);
+}
+
+const KILLED_WHILE_ASKING: &str = "
+    crash c1 |      [    ]
+    p0       | A=R
+    p1       |    a-X
+    p2       |      a---------------------
+    p3       |        a-----!   a------!
+    run      |             Q             E
+    ";
+
+#[test]
+fn a_client_killed_in_its_acquire_keeps_everybody_out() {
+    let run = picture(KILLED_WHILE_ASKING);
+    let verdict = Progress.check(&run);
+    assert_eq!(verdict.outcome, Outcome::Violated, "{verdict:?}");
+    let anomaly = &verdict.anomalies[0];
+    assert_eq!((anomaly.name.as_str(), anomaly.count), ("deadlock", 1));
+    assert_eq!(
+        anomaly.explanation,
+        "process 0 released at 0.200 s; process 1 was killed at 0.500 s while it asked; \
+         process 2 asked at 0.500 s; the run was over at 2.600 s and nobody had been granted it; \
+         all faults had been healed for 1.400 s, and the lock promises to be free again within \
+         1.000 s"
+    );
+    assert_eq!(
+        verdict.summary,
+        "nobody was granted the lock in the 1.400 s after all faults were healed"
+    );
+}
+
+#[test]
+fn a_holder_that_was_killed_keeps_everybody_out() {
+    let verdict = check(
+        "
+        crash c0 |   [  ]
+        p0       | A=X
+        p1       |     a--------------------
+        run      |       Q             E
+        ",
+    );
+    let text = &verdict.anomalies[0].explanation;
+    assert!(text.starts_with("process 0 was killed at 0.200 s; process 1 asked at"), "{text}");
+}
+
+#[test]
+fn asking_again_and_again_is_asking() {
+    let verdict = check(
+        "
+        p0  | A=R  a!a!a!a!a!a!a!a!a!
+        run |    Q                   E
+        ",
+    );
+    assert!(verdict.shows("deadlock"));
+}
+
+#[test]
+fn one_lock_of_two_is_stuck() {
+    let verdict = check(
+        "
+        p0/k0 | A=R    A=R A=R
+        p1/k1 |    a---------------
+        run   |      Q            E
+        ",
+    );
+    assert!(verdict.shows("deadlock"));
+    assert!(verdict.anomalies[0].explanation.starts_with("lock k1: process 1 asked"));
+}
+
+#[test]
+fn a_lock_that_never_promised_to_recover_is_stuck_for_good() {
+    // Every unanswered acquire would excuse a lock that recovers: its client may hold it.
+    let text = "
+        p0  | A==X
+        p1  |      a-----?
+        p2  |      a------------?
+        run |    Q                E
+        ";
+    let verdict = check_unpromised(text);
+    assert!(verdict.shows("deadlock"), "{verdict:?}");
+    let told = &verdict.anomalies[0].explanation;
+    assert!(told.ends_with("and the lock never promised to recover"), "{told}");
+    undecided(text, "longer quiet phase");
+}
+
+#[test]
+fn one_grant_in_the_quiet_phase_is_progress() {
+    let verdict = check(
+        "
+        crash c0 |   [  ]
+        p0       | A=X
+        p1       |  a-----------A=R a------
+        run      |       Q                   E
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Held);
+    assert_eq!(verdict.summary, "first grant 0.800 s after the heal, 1 grant in the quiet phase");
+}
+
+#[test]
+fn without_faults_the_quiet_phase_itself_is_the_mark() {
+    let verdict = check(
+        "
+        p0  | A=R A=R A=R
+        run |    Q        E
+        ",
+    );
+    assert_eq!(
+        verdict.summary,
+        "first grant 0.100 s after the quiet phase began, 2 grants in the quiet phase"
+    );
+}
+
+#[test]
+fn a_lock_that_nobody_asked_for_does_not_spoil_another() {
+    let verdict = check(
+        "
+        p0/k0 | A=R
+        p1/k1 |      A=R
+        run   |    Q       E
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Held);
+}
+
+#[test]
+fn a_history_without_its_phases_cannot_tell() {
+    undecided("p0 | A=R a-----------------", "before its faults were healed");
+    undecided(
+        "
+        p0  | A=R a-----------------
+        run |    Q
+        ",
+        "cut off",
+    );
+}
+
+#[test]
+fn too_short_a_phase_cannot_tell() {
+    undecided(
+        "
+        p0  | A=R a----------
+        run |    Q       E
+        ",
+        "asked for over 0.700 s only and may take 1.000 s",
+    );
+}
+
+#[test]
+fn asking_for_too_short_a_time_cannot_tell() {
+    undecided(
+        "
+        p0  | A=R  a--!
+        run |    Q                   E
+        ",
+        "asked for over 0.300 s only",
+    );
+}
+
+#[test]
+fn nobody_asked() {
+    undecided(
+        "
+        p0  | A=R
+        run |    Q                   E
+        ",
+        "nobody asked",
+    );
+}
+
+#[test]
+fn a_hold_that_goes_on_excuses_the_lock() {
+    undecided(
+        "
+        p0  | A===================
+        p1  |   a-----------------
+        run |    Q               E
+        ",
+        "process 0 held the lock until the end",
+    );
+}
+
+#[test]
+fn the_time_to_recover_begins_with_the_last_excuse() {
+    // The quiet phase is long enough, the part of it after the death is not.
+    undecided(
+        "
+        p0  | A=========X
+        p1  |   a-----------------
+        run |    Q               E
+        ",
+        "asked for over 0.900 s only",
+    );
+    // A release that has ended in uncertainty may have freed nothing.
+    undecided(
+        "
+        p0  | A=r-------?
+        p1  |   a-----------------
+        run |    Q               E
+        ",
+        "asked for over 0.900 s only",
+    );
+    // So may one that its process did not live to see answered.
+    undecided(
+        "
+        p0  | A=r-------X
+        p1  |   a-----------------
+        run |    Q               E
+        ",
+        "asked for over 0.900 s only",
+    );
+}

@@ -1,0 +1,116 @@
+//! `vault`: did a client that had been overtaken change what the lock guards?
+//!
+//! **Decides** whether the effects were right, whatever the clients believed, from the reads and
+//! writes of the vault: an `ok` stands at the place where the vault served it. An access belongs
+//! to the latest grant that its process had when it was sent. Anomalies:
+//!
+//! * `lost update`: a write was applied, and between it and the access that it builds on (the last
+//!   read or write that the vault served to the same hold) a write of another process had been.
+//! * `stale write accepted`: a write was applied after the vault had served, to another process, a
+//!   later grant that excludes its own.
+//!
+//! **Which grant is later.** The one whose acquire was answered `ok` later. Fencing tokens know it
+//! better: the news of a grant can reach its client after the next grant was given. So under a
+//! lock that promises `fenced`, of two grants with tokens the one with the higher token is later,
+//! and also any grant that was asked for after the other was given, whatever its token.
+//!
+//! Writes that the vault fenced off broke nothing; the summary counts them. **Limits.** A write of
+//! unknown outcome is left out. Without an accepted write the answer is inconclusive.
+//!
+//! **Source.** Kleppmann, "How to do distributed locking", 2016: the write of a client that was
+//! paused past its lease.
+
+use crate::faults::Outage;
+use crate::holds::Tracker;
+use crate::words::{Story, count, process};
+use base::{Anomaly, Checker, F, Outcome, Run, Verdict};
+use scan::{Because, Breach, Scan};
+
+mod scan;
+#[cfg(test)]
+mod tests;
+
+/// The checker.
+pub struct Vault;
+
+impl Checker for Vault {
+    fn name(&self) -> &'static str {
+        "vault"
+    }
+
+    fn summary(&self) -> &'static str {
+        "what the lock guards takes no write of an overtaken client and loses no update"
+    }
+
+    fn check(&self, run: &Run) -> Verdict {
+        let scan = Scan::of(&run.history, run.info.promises.fenced);
+        verdict(self.name(), run, &scan)
+    }
+}
+
+fn verdict(name: &str, run: &Run, scan: &Scan) -> Verdict {
+    let mut summary = count(scan.accepted, "write") + " accepted";
+    for (n, what) in [(scan.refused_writes, "stale write"), (scan.refused_reads, "stale read")] {
+        if n > 0 {
+            summary.push_str(&format!(", {} fenced off", count(n, what)));
+        }
+    }
+    if scan.accepted == 0 {
+        let why = format!("{summary}: nothing could be lost");
+        return Verdict::new(name, Outcome::Inconclusive, why);
+    }
+    let outages = Outage::of(&run.history);
+    let anomalies: Vec<Anomaly> =
+        [("lost update", scan.lost), ("stale write accepted", scan.stale)]
+            .into_iter()
+            .filter_map(|(anomaly, breaches)| {
+                let story = story(run, &outages, &scan.tracker, breaches.first?);
+                let key = scan.tracker.claim(breaches.first?.claim).key;
+                Some(story.anomaly(anomaly, breaches.seen, scan.tracker.keys(), key))
+            })
+            .collect();
+    if anomalies.is_empty() {
+        return Verdict::new(name, Outcome::Held, summary + ", none of them stale");
+    }
+    let broken = [(scan.lost, "lost update"), (scan.stale, "stale write")];
+    let broken = broken.iter().filter(|(breaches, _)| breaches.seen > 0);
+    let broken: Vec<String> = broken.map(|(b, what)| count(b.seen, what)).collect();
+    let summary = format!("{summary}; among them {}", broken.join(" and "));
+    Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) }
+}
+
+/// What the two processes did, in order, and the faults of the one that was overtaken.
+fn story<'a>(run: &'a Run, outages: &'a [Outage], tracker: &Tracker, breach: Breach) -> Story<'a> {
+    let mut story = Story::new(run, outages);
+    let claim = tracker.claim(breach.claim);
+    story.grant(claim);
+    let value = |at: u64| {
+        let value = run.history.get(at).and_then(|event| event.value);
+        value.map_or(String::new(), |value| format!(" {value}"))
+    };
+    let did = |at: u64| match run.history.get(at).map(|event| event.f) {
+        Some(F::Read) => format!("read{}", value(at)),
+        _ => format!("wrote{}", value(at)),
+    };
+    let other = run.history.get(breach.over).map_or(String::new(), |e| e.process.to_string());
+    story.tell(breach.over, &other, &did(breach.over), "");
+    let from = match breach.because {
+        Because::Later(grant) => {
+            story.grant(tracker.claim(grant));
+            claim.granted().unwrap_or(claim.invoke)
+        }
+        Because::BuiltOn(base) => {
+            story.tell(base, process(claim), &did(base), "");
+            base
+        }
+    };
+    let accepted = match breach.because {
+        Because::Later(_) => ", and the vault accepted it".to_owned(),
+        Because::BuiltOn(_) => format!(" over what {other} had written"),
+    };
+    if !story.client_faults(claim, from..breach.write, breach.write) {
+        story.server_faults(from..breach.write, breach.write);
+    }
+    story.tell(breach.write, process(claim), &did(breach.write), &accepted);
+    story
+}

@@ -1,0 +1,205 @@
+//! One pass over a history: every access of the vault with the grant that it belongs to.
+
+use crate::holds::{Claim, Tracker};
+use base::{Event, F, History, Kind, Mode};
+use std::collections::BTreeMap;
+
+/// A place in the order of grants, with the access that the vault served under that grant.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    rank: u64,
+    access: u64,
+    claim: usize,
+}
+
+/// The latest grant that was served in one mode, by each of the orders that decide what is later.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latest {
+    granted: Option<Mark>,
+    asked: Option<Mark>,
+    token: Option<Mark>,
+}
+
+/// What the vault of one key has served.
+#[derive(Clone, Copy, Debug, Default)]
+struct Served {
+    exclusive: Latest,
+    shared: Latest,
+    /// The last write, and whose it was.
+    write: Option<(u32, u64)>,
+}
+
+/// What one process does with the vault of one key.
+#[derive(Clone, Copy, Debug, Default)]
+struct Access {
+    /// The grant under which the access that is under way was sent.
+    under: Option<usize>,
+    /// The last access that was served, and the grant that it was served under.
+    last: Option<(usize, u64)>,
+}
+
+/// A write that should not have been applied.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Breach {
+    pub(super) write: u64,
+    /// The claim under which it was sent.
+    pub(super) claim: usize,
+    /// The access by another process that it ran over.
+    pub(super) over: u64,
+    /// Why it should not have.
+    pub(super) because: Because,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Because {
+    /// The other was served under this later grant.
+    Later(usize),
+    /// The write builds on this access of its own process.
+    BuiltOn(u64),
+}
+
+/// The first of its kind, and how many there are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Breaches {
+    pub(super) first: Option<Breach>,
+    pub(super) seen: u64,
+}
+
+impl Breaches {
+    fn add(&mut self, breach: Option<Breach>) {
+        self.seen += u64::from(breach.is_some());
+        self.first = self.first.or(breach);
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    fenced: bool,
+    pub(super) tracker: Tracker,
+    served: Vec<Served>,
+    accesses: BTreeMap<(u32, usize), Access>,
+    pub(super) accepted: u64,
+    pub(super) refused_reads: u64,
+    pub(super) refused_writes: u64,
+    pub(super) lost: Breaches,
+    pub(super) stale: Breaches,
+}
+
+impl Scan {
+    /// Reads a whole history; `fenced` is whether tokens say which grant is later.
+    pub(super) fn of(history: &History, fenced: bool) -> Self {
+        let mut scan = Self { fenced, ..Self::default() };
+        history.events().iter().for_each(|event| scan.step(event));
+        scan
+    }
+
+    fn step(&mut self, event: &Event) {
+        self.tracker.step(event);
+        let Some(client) = event.client() else { return };
+        if !matches!(event.f, F::Read | F::Write) {
+            return;
+        }
+        let key = self.tracker.key(event);
+        match event.kind {
+            Kind::Invoke => {
+                let under = self.tracker.latest_grant(client, key);
+                self.accesses.entry((client, key)).or_default().under = under;
+            }
+            Kind::Ok => self.serve(client, key, event),
+            Kind::Fail => self.refuse(event),
+            Kind::Info => {}
+        }
+    }
+
+    fn refuse(&mut self, event: &Event) {
+        if event.error.as_ref().is_some_and(|error| error.starts_with("fenced")) {
+            match event.f {
+                F::Write => self.refused_writes += 1,
+                _ => self.refused_reads += 1,
+            }
+        }
+    }
+
+    fn serve(&mut self, client: u32, key: usize, event: &Event) {
+        self.accepted += u64::from(event.f == F::Write);
+        if self.served.len() <= key {
+            self.served.resize_with(key + 1, Served::default);
+        }
+        let access = self.accesses.entry((client, key)).or_default();
+        let Some(claim) = access.under.or_else(|| self.tracker.latest_grant(client, key)) else {
+            return;
+        };
+        let built_on = access.last.filter(|(under, _)| *under == claim).map(|(_, at)| at);
+        access.last = Some((claim, event.index));
+        let mode = event.mode.unwrap_or(self.tracker.claim(claim).mode);
+        let served = &mut self.served[key];
+        if event.f == F::Write {
+            self.lost.add(lost_update(served, client, claim, built_on, event.index));
+            let later = later(served, &self.tracker, claim, mode, self.fenced);
+            self.stale.add(later.map(|mark| Breach {
+                write: event.index,
+                claim,
+                over: mark.access,
+                because: Because::Later(mark.claim),
+            }));
+            served.write = Some((client, event.index));
+        }
+        served.note(self.tracker.claim(claim), claim, mode, event.index);
+    }
+}
+
+impl Served {
+    fn note(&mut self, grant: &Claim, claim: usize, mode: Mode, access: u64) {
+        let latest = match mode {
+            Mode::Exclusive => &mut self.exclusive,
+            Mode::Shared => &mut self.shared,
+        };
+        let raise = |mark: &mut Option<Mark>, rank: Option<u64>| {
+            let Some(rank) = rank else { return };
+            if mark.is_none_or(|mark| mark.rank < rank) {
+                *mark = Some(Mark { rank, access, claim });
+            }
+        };
+        raise(&mut latest.granted, grant.granted());
+        raise(&mut latest.asked, Some(grant.invoke));
+        raise(&mut latest.token, grant.token);
+    }
+}
+
+/// A write builds on the last access of its own hold; another's write since then is lost under it.
+fn lost_update(
+    served: &Served,
+    client: u32,
+    claim: usize,
+    built_on: Option<u64>,
+    write: u64,
+) -> Option<Breach> {
+    let (other, over) = served.write?;
+    let base = built_on?;
+    let because = Because::BuiltOn(base);
+    (other != client && over > base).then_some(Breach { write, claim, over, because })
+}
+
+/// A grant that excludes this claim, is later than it and was served already.
+fn later(
+    served: &Served,
+    tracker: &Tracker,
+    claim: usize,
+    mode: Mode,
+    fenced: bool,
+) -> Option<Mark> {
+    let grant = tracker.claim(claim);
+    let above = |mark: Option<Mark>, rank: u64| mark.filter(|mark| mark.rank > rank);
+    let after = |latest: &Latest| {
+        let ok = grant.granted()?;
+        match grant.token.filter(|_| fenced) {
+            None => above(latest.granted, ok),
+            Some(token) => above(latest.token, token).or_else(|| above(latest.asked, ok)),
+        }
+    };
+    let by_writers = after(&served.exclusive);
+    match mode {
+        Mode::Exclusive => by_writers.or_else(|| after(&served.shared)),
+        Mode::Shared => by_writers,
+    }
+}

@@ -1,0 +1,199 @@
+//! Pictures of histories that `vault` must reject, must accept, or cannot judge.
+
+use super::Vault;
+use crate::picture::picture;
+use base::{Checker, Outcome, Verdict};
+
+fn check(text: &str) -> Verdict {
+    Vault.check(&picture(text))
+}
+
+fn check_fenced(text: &str) -> Verdict {
+    let mut run = picture(text);
+    run.info.promises.fenced = true;
+    Vault.check(&run)
+}
+
+fn found(verdict: &Verdict) -> Vec<(&str, u64)> {
+    verdict.anomalies.iter().map(|a| (a.name.as_str(), a.count)).collect()
+}
+
+#[test]
+fn a_paused_writer_overwrites_what_the_next_holder_wrote() {
+    let verdict = check(
+        "
+        p0       | Ag---------wR
+        p1       |     Ag-wR
+        pause c0 |   [      ]
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Violated);
+    assert_eq!(found(&verdict), [("lost update", 1), ("stale write accepted", 1)]);
+    assert_eq!(verdict.summary, "2 writes accepted; among them 1 lost update and 1 stale write");
+    let told: Vec<_> = verdict.anomalies.iter().map(|a| a.explanation.as_str()).collect();
+    assert_eq!(
+        told,
+        [
+            "process 0 acquired exclusively at 0.000 s, read 0 at 0.100 s and was paused at \
+             0.200 s while it held; process 1 wrote 1 at 0.700 s; process 0 ran on at 0.900 s and \
+             wrote 1 at 1.100 s over what process 1 had written",
+            "process 0 acquired exclusively at 0.000 s and was paused at 0.200 s while it held; \
+             process 1 acquired exclusively at 0.400 s and read 0 at 0.500 s; process 0 ran on \
+             at 0.900 s and wrote 1 at 1.100 s, and the vault accepted it"
+        ]
+    );
+}
+
+#[test]
+fn a_write_after_the_next_holder_has_only_read_is_stale() {
+    let verdict = check(
+        "
+        p0 | Ag-----wR
+        p1 |    Ag----R
+        ",
+    );
+    assert_eq!(found(&verdict), [("stale write accepted", 1)]);
+}
+
+#[test]
+fn a_write_beside_a_later_reader_is_stale() {
+    let verdict = check(
+        "
+        p0 | Ag-----wR
+        p1 |    Sg----R
+        ",
+    );
+    assert_eq!(found(&verdict), [("stale write accepted", 1)]);
+}
+
+#[test]
+fn the_reader_that_was_overtaken_writes_first() {
+    // The later grant wrote on what it had read; the earlier one wrote in between.
+    let verdict = check(
+        "
+        p0 | A--g-w-R
+        p1 |  A--g-w-R
+        ",
+    );
+    assert!(verdict.shows("lost update"));
+    assert!(verdict.shows("stale write accepted"));
+}
+
+#[test]
+fn a_write_that_arrives_after_its_hold_belongs_to_it_still() {
+    let verdict = check(
+        "
+        p0 | AgWR      w
+        p1 |     AgwR
+        ",
+    );
+    assert_eq!(found(&verdict), [("lost update", 1), ("stale write accepted", 1)]);
+}
+
+#[test]
+fn holds_that_follow_each_other_lose_nothing() {
+    let verdict = check(
+        "
+        p0 | AgwR    AgwR
+        p1 |     AgwR
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Held);
+    assert_eq!(verdict.summary, "3 writes accepted, none of them stale");
+}
+
+#[test]
+fn a_double_hold_that_touches_nothing_in_between_breaks_nothing() {
+    // The later grant was never served before the write of the earlier one.
+    let verdict = check(
+        "
+        p0 | Ag-wR
+        p1 |   A--gwR
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Held);
+}
+
+#[test]
+fn several_writes_of_one_hold_build_on_each_other() {
+    let verdict = check(
+        "
+        p0 | AgwgwwR
+        p1 |        AgwR
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Held);
+}
+
+#[test]
+fn another_vault_is_another_matter() {
+    let verdict = check(
+        "
+        p0/k0 | Ag----wR
+        p1/k1 |   AgwR
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Held);
+}
+
+#[test]
+fn a_stale_write_that_was_fenced_off_breaks_nothing() {
+    let verdict = check_fenced(
+        "
+        p0       | A1g--------fR
+        p1       |      A2gwR
+        pause c0 |    [    ]
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Held);
+    assert_eq!(verdict.summary, "1 write accepted, 1 stale write fenced off, none of them stale");
+}
+
+#[test]
+fn a_lower_token_after_a_higher_one_is_stale() {
+    let verdict = check_fenced(
+        "
+        p0 | A1g-------wR
+        p1 |      A2gR
+        ",
+    );
+    assert_eq!(found(&verdict), [("stale write accepted", 1)]);
+}
+
+#[test]
+fn tokens_know_better_which_grant_is_later() {
+    // The news of the first grant came after that of the second; its read was served all the
+    // same, because the vault had not seen the higher token yet. Its write was fenced off.
+    let late = "
+        p0 | a----A1g---f
+        p1 |   A2-----gw-R
+        ";
+    assert_eq!(check_fenced(late).outcome, Outcome::Held);
+    assert!(check(late).shows("stale write accepted"));
+}
+
+#[test]
+fn a_token_that_does_not_grow_cannot_hide_a_later_grant() {
+    let verdict = check_fenced(
+        "
+        p0 | A2g--------wR
+        p1 |     A1gR
+        ",
+    );
+    assert_eq!(found(&verdict), [("stale write accepted", 1)]);
+}
+
+#[test]
+fn without_an_accepted_write_nothing_can_be_said() {
+    let verdict = check(
+        "
+        p0 | AgR
+        p1 |     AgfR
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Inconclusive);
+    assert_eq!(
+        verdict.summary,
+        "0 writes accepted, 1 stale write fenced off: nothing could be lost"
+    );
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# Starts one server of a store as process 1 of its container, so that what happens to the container
+# happens to the server. Its data outlives a restart unless the marker says otherwise.
+set -eu
+
+DATA=/var/lib/picklock/data
+# Whoever wants the server to come back empty makes this file before killing it. It goes away only
+# after the data, so a start that was cut short wipes again.
+WIPE=/var/lib/picklock/wipe
+
+if [ -e "$WIPE" ]; then
+    rm -rf "$DATA"
+    rm "$WIPE"
+fi
+mkdir -p "$DATA"
+
+# Every acknowledged write is on disk before the acknowledgement: a crash loses nothing that a
+# client was promised.
+redis() {
+    exec redis-server --bind 0.0.0.0 --port 6379 --protected-mode no --dir "$DATA" \
+        --appendonly yes --appendfsync always --save ""
+}
+
+# ZOO_ID is this member's number, ZOO_PEERS the host names of all members in order.
+zookeeper() {
+    echo "$ZOO_ID" >"$DATA/myid"
+    {
+        echo "dataDir=$DATA"
+        echo "clientPort=2181"
+        echo "tickTime=$ZOO_TICK"
+        echo "initLimit=$ZOO_INIT_LIMIT"
+        echo "syncLimit=$ZOO_SYNC_LIMIT"
+        echo "maxClientCnxns=0"
+        echo "4lw.commands.whitelist=*"
+        id=1
+        for peer in $ZOO_PEERS; do
+            echo "server.$id=$peer:2888:3888"
+            id=$((id + 1))
+        done
+    } >/var/lib/picklock/zoo.cfg
+    # A name is asked for again at every connect: a member that was down has no name meanwhile, and
+    # may come back under another address.
+    exec java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
+        -Dsun.net.inetaddr.ttl=0 -Dsun.net.inetaddr.negative.ttl=0 \
+        -Dzookeeper.admin.enableServer=false \
+        -Dorg.slf4j.simpleLogger.showDateTime=true \
+        -Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS \
+        -cp /usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar \
+        org.apache.zookeeper.server.quorum.QuorumPeerMain /var/lib/picklock/zoo.cfg
+}
+
+case "${1:-}" in
+redis | zookeeper) "$1" ;;
+*)
+    echo "usage: node.sh redis|zookeeper" >&2
+    exit 64
+    ;;
+esac

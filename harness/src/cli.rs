@@ -1,0 +1,181 @@
+//! The command line: what can be typed, and what it means.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::Exit;
+use crate::commands;
+
+/// A fault-injection harness for distributed locks.
+#[derive(Debug, Parser)]
+#[command(name = "picklock", version, about, long_about = LONG_ABOUT, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const LONG_ABOUT: &str = "Runs a distributed lock under contention while links are cut, processes \
+paused and servers killed; records what every client believed and what the guarded resource saw; \
+and decides from that record whether the lock kept its promises.\n\nThe same lock source runs in a \
+deterministic simulator and on real servers in containers.";
+
+const EXIT_CODES: &str = "Exit codes:
+    0  the lock kept its promises
+    1  it broke one, expected or not
+    2  inconclusive: this run cannot tell
+  254  bad arguments
+  255  the run could not be made, or not to its end";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs one lock under one nemesis and judges it.
+    Test(TestArgs),
+    /// Judges a stored run again, and draws its report.
+    Check(CheckArgs),
+    /// Lists locks, nemeses, checkers and backends.
+    List(ListArgs),
+    /// Removes containers and networks that killed runs left behind.
+    Clean,
+    /// A lock client: reads requests as JSON lines and answers them. Started by `test`.
+    #[command(hide = true)]
+    Client,
+}
+
+/// Where to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BackendChoice {
+    /// Real servers when this machine is ready for them, else the simulator.
+    Auto,
+    /// The simulator: virtual time, replayed exactly by its seed.
+    Sim,
+    /// Real servers in containers; builds the image when it is missing.
+    Docker,
+}
+
+/// How to say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Human,
+    /// One JSON object.
+    Json,
+}
+
+const TEST_EXAMPLES: &str = "Examples:
+  picklock test --algo zk-rw --nemesis partition
+  picklock test --algo redis-set-nx-px --nemesis pause --backend sim --seed 7
+  picklock test --algo redis-setnx-expire --nemesis crash --link-delay 100ms
+  picklock test --algo zk-sequential --nemesis partition,crash --backend docker --ttl 4s";
+
+/// What `test` takes.
+#[derive(Debug, Args)]
+#[command(after_help = TEST_EXAMPLES)]
+pub struct TestArgs {
+    /// The lock under test (`picklock list locks`).
+    #[arg(long, value_name = "LOCK")]
+    pub algo: String,
+    /// The faults (`picklock list nemeses`); several are joined by commas.
+    #[arg(long, value_name = "NEMESIS", default_value = "none")]
+    pub nemesis: String,
+    /// Where to run.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub backend: BackendChoice,
+    /// How many clients contend.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub clients: u32,
+    /// How long faults are injected; a quiet phase follows.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
+    pub time_limit: Duration,
+    /// The lock's time to live, or its session time-out.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "2s")]
+    pub ttl: Duration,
+    /// The mean of a short hold; one hold in three is long, up to 0.6 of the ttl.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "50ms")]
+    pub hold: Duration,
+    /// Delays each client-server link by this, each way.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "0s")]
+    pub link_delay: Duration,
+    /// How many keys the clients contend for.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub keys: u32,
+    /// Runs the same schedule again. Drawn at random when not given.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Where run folders go.
+    #[arg(long, value_name = "FOLDER", default_value = "store")]
+    pub store: PathBuf,
+    /// How to say the result, on stdout.
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: Format,
+}
+
+const CHECK_EXAMPLES: &str = "Examples:
+  picklock check store/latest
+  picklock check store/zk-rw+partition/20260101T120000.000Z --format json";
+
+/// What `check` takes.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub struct CheckArgs {
+    /// A run folder, or the history in it.
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// How to say the result, on stdout.
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: Format,
+}
+
+/// What `list` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  picklock list\n  picklock list locks --format json")]
+pub struct ListArgs {
+    /// What to list; everything when not given.
+    #[arg(value_enum)]
+    pub what: Option<ListWhat>,
+    /// How to say it.
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: Format,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListWhat {
+    /// The locks.
+    Locks,
+    /// The nemeses.
+    Nemeses,
+    /// The checkers.
+    Checkers,
+    /// The backends.
+    Backends,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; write it as 500ms, 2s or 1m30s"))
+}
+
+/// Runs the command line.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed pipe is no reason to fail here.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::BadArguments } else { Exit::Held };
+        }
+    };
+    let outcome = match cli.command {
+        Command::Test(args) => commands::test::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+        Command::List(args) => commands::list::run(&args),
+        Command::Clean => commands::clean::run(),
+        Command::Client => commands::client(),
+    };
+    outcome.unwrap_or_else(|failure| {
+        eprintln!("picklock: {failure}");
+        failure.exit
+    })
+}

@@ -1,0 +1,16 @@
+//! `picklock clean`: removes what killed runs left behind.
+
+use super::Failure;
+use crate::Exit;
+
+#[cfg(feature = "docker")]
+pub fn run() -> Result<Exit, Failure> {
+    let cleaned = crate::docker::clean().map_err(|error| Failure::could_not(error.to_string()))?;
+    super::judge::say(&format!("{cleaned}\n"));
+    Ok(Exit::Held)
+}
+
+#[cfg(not(feature = "docker"))]
+pub fn run() -> Result<Exit, Failure> {
+    Err(Failure::could_not(super::NO_DOCKER))
+}

@@ -1,0 +1,64 @@
+//! `picklock list`: what there is.
+
+use serde_json::{Value, json};
+
+use super::{Failure, judge::say};
+use crate::Exit;
+use crate::cli::{Format, ListArgs, ListWhat};
+
+/// A kind of thing: its title, and each thing's name and summary.
+type Section = (&'static str, Vec<(&'static str, &'static str)>);
+
+fn section(what: ListWhat) -> Section {
+    match what {
+        ListWhat::Locks => {
+            ("locks", workloads::LOCKS.iter().map(|l| (l.name, l.summary)).collect())
+        }
+        ListWhat::Nemeses => {
+            ("nemeses", nemesis::NEMESES.iter().map(|n| (n.name, n.summary)).collect())
+        }
+        ListWhat::Checkers => {
+            ("checkers", checkers::CHECKERS.iter().map(|c| (c.name(), c.summary())).collect())
+        }
+        ListWhat::Backends => (
+            "backends",
+            vec![
+                ("auto", "docker when this machine is ready for it, else sim"),
+                ("sim", "the simulator: virtual time, replayed exactly by its seed"),
+                ("docker", "real servers in containers, real client processes"),
+            ],
+        ),
+    }
+}
+
+pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
+    use ListWhat::{Backends, Checkers, Locks, Nemeses};
+    let all = [Locks, Nemeses, Checkers, Backends];
+    let chosen = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
+    let sections: Vec<Section> = chosen.iter().map(|what| section(*what)).collect();
+    match args.format {
+        Format::Human => say(&human(&sections)),
+        Format::Json => say(&format!("{:#}\n", as_json(&sections))),
+    }
+    Ok(Exit::Held)
+}
+
+fn human(sections: &[Section]) -> String {
+    let mut text = String::new();
+    for (title, things) in sections {
+        let width = things.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        text.push_str(&format!("{title}\n"));
+        for (name, summary) in things {
+            text.push_str(&format!("  {name:width$}  {summary}\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn as_json(sections: &[Section]) -> Value {
+    let things = |things: &[(&str, &str)]| -> Value {
+        things.iter().map(|(name, summary)| json!({ "name": name, "summary": summary })).collect()
+    };
+    sections.iter().map(|(title, rows)| (title.to_string(), things(rows))).collect()
+}

@@ -1,0 +1,196 @@
+//! `picklock test`: one lock, one nemesis, one verdict.
+
+#![expect(clippy::disallowed_methods, reason = "draws a seed and measures how long a run took")]
+
+use base::{Backend, Mono, Run};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::{Failure, judge::judge};
+use crate::cli::{BackendChoice, TestArgs};
+use crate::drive::{DriveError, Recorder, Watcher, drive};
+use crate::folder::Folder;
+use crate::setup::{Options, Setup};
+use crate::{Exit, simulate};
+
+pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
+    let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
+    let interrupted = interruptible()?;
+    let choice = choose(args.backend)?;
+    let info = setup.info_for(choice.name());
+    let folder = Folder::create(&args.store, &info)?;
+    let begun = Instant::now();
+
+    let history_file = folder.file("history.jsonl");
+    let mut recorder = Recorder::to_file(&history_file)
+        .map_err(|e| Failure::could_not(format!("cannot write {}: {e}", history_file.display())))?;
+    let plan = setup.plan();
+    let mut watcher = Progress::new(interrupted, plan.time_limit + plan.quiet);
+    let mut backend = start(choice, &setup, &folder, &watcher)?;
+    let outcome = drive(backend.as_mut(), &plan, setup.nemeses(), &mut recorder, &mut watcher);
+    watcher.bar.set_message("stopping");
+    backend.stop();
+    watcher.bar.finish_and_clear();
+
+    match outcome {
+        Ok(()) => {}
+        Err(DriveError::Interrupted) => return Err(interrupted_at(&folder)),
+        Err(error) => {
+            let place = folder.path().display();
+            return Err(Failure::could_not(format!("{error} (the run is kept in {place})")));
+        }
+    }
+    let run = Run { info, history: recorder.into_history() };
+    Ok(judge(&run, &folder, args.format, Some(begun.elapsed()))?)
+}
+
+fn options(args: &TestArgs) -> Options {
+    Options {
+        algo: args.algo.clone(),
+        nemesis: args.nemesis.clone(),
+        clients: args.clients,
+        time_limit: args.time_limit,
+        ttl: args.ttl,
+        hold: args.hold,
+        link_delay: args.link_delay,
+        keys: args.keys,
+        seed: args.seed.unwrap_or_else(random_seed),
+    }
+}
+
+/// A seed short enough to be typed again.
+fn random_seed() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    base::Rng::new(since.as_nanos() as u64).below(1_000_000)
+}
+
+/// The first Ctrl-C ends the run in order; the second one ends the program.
+fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let second = signal_hook::flag::register_conditional_shutdown(
+            signal,
+            i32::from(Exit::CouldNotRun.code()),
+            flag.clone(),
+        );
+        second
+            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
+            .map_err(|e| Failure::could_not(format!("cannot listen for Ctrl-C: {e}")))?;
+    }
+    Ok(flag)
+}
+
+fn interrupted_at(folder: &Folder) -> Failure {
+    let place = folder.path().display();
+    Failure::could_not(format!(
+        "interrupted; everything is healed and removed, and the history so far is kept: \
+         picklock check {place}"
+    ))
+}
+
+/// The backend that was chosen.
+#[derive(Clone, Copy)]
+enum Choice {
+    Sim,
+    #[cfg(feature = "docker")]
+    Docker,
+}
+
+impl Choice {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            #[cfg(feature = "docker")]
+            Self::Docker => "docker",
+        }
+    }
+}
+
+/// Says in one line what `auto` took, and how to get the other.
+#[cfg(feature = "docker")]
+fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
+    match asked {
+        BackendChoice::Sim => Ok(Choice::Sim),
+        BackendChoice::Docker => Ok(Choice::Docker),
+        BackendChoice::Auto => match crate::docker::ready() {
+            crate::docker::Readiness::Ready => {
+                eprintln!("running on real servers (docker); the simulator is --backend sim");
+                Ok(Choice::Docker)
+            }
+            not_ready => {
+                eprintln!("running in the simulator: {not_ready}; real servers: --backend docker");
+                Ok(Choice::Sim)
+            }
+        },
+    }
+}
+
+#[cfg(not(feature = "docker"))]
+fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
+    match asked {
+        BackendChoice::Sim => Ok(Choice::Sim),
+        BackendChoice::Docker => Err(Failure::could_not(super::NO_DOCKER)),
+        BackendChoice::Auto => {
+            eprintln!("running in the simulator: {}", super::NO_DOCKER);
+            Ok(Choice::Sim)
+        }
+    }
+}
+
+fn start(
+    choice: Choice,
+    setup: &Setup,
+    folder: &Folder,
+    watcher: &Progress,
+) -> Result<Box<dyn Backend>, Failure> {
+    let mut world = setup.world();
+    match choice {
+        Choice::Sim => Ok(simulate::world(setup.lock, &world)),
+        #[cfg(feature = "docker")]
+        Choice::Docker => {
+            world.logs = Some(folder.file("log"));
+            let say = |line: &str| watcher.note(line);
+            let backend = crate::docker::DockerBackend::start(&world, &say)
+                .map_err(|error| Failure::could_not(error.to_string()))?;
+            Ok(Box::new(backend))
+        }
+    }
+}
+
+/// Shows how far the run has got, on a terminal; in a pipe it is quiet.
+struct Progress {
+    bar: ProgressBar,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Progress {
+    fn new(interrupted: Arc<AtomicBool>, length: Duration) -> Self {
+        let bar = ProgressBar::new(length.as_millis() as u64);
+        if !std::io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        let style = "{elapsed_precise} [{bar:30}] {percent:>3}% {msg}";
+        bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
+        Self { bar, interrupted }
+    }
+
+    #[cfg(feature = "docker")]
+    fn note(&self, line: &str) {
+        self.bar.set_message(line.to_owned());
+        self.bar.tick();
+    }
+}
+
+impl Watcher for Progress {
+    fn interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    fn progress(&mut self, now: Mono, events: usize) {
+        self.bar.set_position(now.millis());
+        self.bar.set_message(format!("{events} events"));
+    }
+}

@@ -1,0 +1,87 @@
+//! Removes what runs that were killed left behind, and nothing of a run that still lives.
+
+use super::daemon::{broken, daemon, runtime};
+use super::owner;
+use base::BackendError;
+use futures_util::future::join_all;
+use testcontainers::bollard::Docker;
+use testcontainers::bollard::query_parameters::{
+    ListContainersOptions, ListNetworksOptions, RemoveContainerOptions,
+};
+
+/// What was removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Containers.
+    pub containers: usize,
+    /// Networks.
+    pub networks: usize,
+}
+
+/// Removes the containers and networks of runs whose process has ended.
+///
+/// # Errors
+/// When no daemon answers, or it refuses.
+pub fn clean() -> Result<Cleaned, BackendError> {
+    runtime()?.block_on(async { remove_abandoned(&daemon().await?).await })
+}
+
+pub async fn remove_abandoned(docker: &Docker) -> Result<Cleaned, BackendError> {
+    remove(docker, owner::OWNER, owner::is_gone).await
+}
+
+/// Removes everything of one run.
+pub async fn remove_run(docker: &Docker, run: &str) -> Result<Cleaned, BackendError> {
+    remove(docker, owner::RUN, |label| label.is_some_and(|it| it == run)).await
+}
+
+/// Removes what carries the label with a value that `chosen` takes: containers first, since a
+/// network in use stays.
+async fn remove(
+    docker: &Docker,
+    label: &str,
+    chosen: impl Fn(Option<&String>) -> bool,
+) -> Result<Cleaned, BackendError> {
+    let filters = || Some([("label".to_string(), vec![label.to_string()])].into());
+    let all = ListContainersOptions { all: true, filters: filters(), ..Default::default() };
+    let containers = docker.list_containers(Some(all)).await;
+    let containers: Vec<String> = containers
+        .map_err(|e| broken("cannot list containers", e))?
+        .into_iter()
+        .filter(|it| chosen(it.labels.as_ref().and_then(|labels| labels.get(label))))
+        .filter_map(|it| it.id)
+        .collect();
+    let networks = docker.list_networks(Some(ListNetworksOptions { filters: filters() })).await;
+    let networks: Vec<String> = networks
+        .map_err(|e| broken("cannot list networks", e))?
+        .into_iter()
+        .filter(|it| chosen(it.labels.as_ref().and_then(|labels| labels.get(label))))
+        .filter_map(|it| it.id)
+        .collect();
+    for removed in join_all(containers.iter().map(|id| remove_container(docker, id))).await {
+        removed?;
+    }
+    for id in &networks {
+        let removed = docker.remove_network(id).await;
+        unless_gone(removed).map_err(|e| broken("cannot remove a network", e))?;
+    }
+    Ok(Cleaned { containers: containers.len(), networks: networks.len() })
+}
+
+async fn remove_container(docker: &Docker, id: &str) -> Result<(), BackendError> {
+    let options = RemoveContainerOptions { force: true, v: true, ..Default::default() };
+    let removed = docker.remove_container(id, Some(options)).await;
+    unless_gone(removed).map_err(|e| broken("cannot remove a container", e))
+}
+
+/// Two that clean at the same time find the same things; whoever comes second finds them gone (404)
+/// or going (409).
+fn unless_gone(
+    removed: Result<(), testcontainers::bollard::errors::Error>,
+) -> Result<(), testcontainers::bollard::errors::Error> {
+    use testcontainers::bollard::errors::Error::DockerResponseServerError;
+    match removed {
+        Err(DockerResponseServerError { status_code: 404 | 409, .. }) => Ok(()),
+        other => other,
+    }
+}

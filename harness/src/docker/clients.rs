@@ -1,0 +1,213 @@
+//! Client processes: started, spoken to over JSON lines, and listened to.
+
+use super::daemon::broken;
+use super::news::Outbox;
+use super::process::Group;
+use base::{BackendError, Mono, Notice, Reply, Request, Response};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getpid, getppid};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+
+/// How a client is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCommand {
+    /// The program.
+    pub program: std::path::PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+impl ClientCommand {
+    /// This binary as `picklock client`.
+    ///
+    /// # Errors
+    /// When the system does not say where this binary is.
+    pub fn built_in() -> Result<Self, BackendError> {
+        let program = std::env::current_exe().map_err(|e| broken("cannot find this binary", e))?;
+        Ok(Self { program, args: vec!["client".into()] })
+    }
+}
+
+/// A client process.
+pub struct Client {
+    process: u32,
+    group: Group,
+    requests: UnboundedSender<Request>,
+    /// Its end was asked for, so it is no news.
+    expected: AtomicBool,
+    ended: watch::Sender<Option<ExitStatus>>,
+}
+
+impl Client {
+    /// Starts it. Call this on a thread that lives as long as the run, within a runtime.
+    pub fn start(
+        command: &ClientCommand,
+        process: u32,
+        logs: Option<&Path>,
+        outbox: Arc<Outbox>,
+    ) -> Result<Arc<Self>, BackendError> {
+        let mut child = start(command, log_file(process, logs)?).map_err(|e| {
+            broken(format!("cannot start the client {}", command.program.display()), e)
+        })?;
+        let (requests, lines) = unbounded_channel();
+        let client = Arc::new(Self {
+            process,
+            group: Group::new(child.id().expect("it was not waited for")),
+            requests,
+            expected: AtomicBool::new(false),
+            ended: watch::Sender::new(None),
+        });
+        tokio::spawn(write(child.stdin.take().expect("it is piped"), lines));
+        let answers = child.stdout.take().expect("it is piped");
+        tokio::spawn(live(client.clone(), child, answers, outbox));
+        Ok(client)
+    }
+
+    /// Sends a request. It waits in the harness while the client does not read.
+    pub fn send(&self, request: Request) {
+        if request.command == base::Command::Exit {
+            self.expected.store(true, SeqCst);
+        }
+        // It fails when the client is gone, and one that is gone does not answer.
+        let _ = self.requests.send(request);
+    }
+
+    /// Stops it and waits until the kernel says so. False when it is gone.
+    pub async fn pause(&self) -> bool {
+        !self.is_gone() && self.group.stop().await.is_ok() && self.group.is_stopped()
+    }
+
+    /// Lets it go on. False when it was not stopped any more.
+    pub fn resume(&self) -> bool {
+        let stopped = !self.is_gone() && self.group.is_stopped();
+        stopped && self.group.signal(Signal::SIGCONT).is_ok()
+    }
+
+    /// Kills it and waits until it is gone and all that it said is in the outbox. Whether it was
+    /// this that killed it.
+    pub async fn kill(&self) -> bool {
+        self.expected.store(true, SeqCst);
+        if !self.is_gone() {
+            // It fails when the client is gone, which is what is wanted.
+            let _ = self.group.signal(Signal::SIGKILL);
+        }
+        let mut ended = self.ended.subscribe();
+        let status = ended.wait_for(Option::is_some).await;
+        status.is_ok_and(|status| {
+            status.is_some_and(|it| it.signal() == Some(Signal::SIGKILL as i32))
+        })
+    }
+
+    /// Whether it was waited for: its number may be another's by now, who must get no signal.
+    fn is_gone(&self) -> bool {
+        self.ended.borrow().is_some()
+    }
+}
+
+fn log_file(process: u32, logs: Option<&Path>) -> Result<Stdio, BackendError> {
+    let Some(folder) = logs else {
+        return Ok(Stdio::null());
+    };
+    let path = folder.join(format!("client-{process}.log"));
+    let file = File::create(&path);
+    file.map(Stdio::from).map_err(|e| broken(format!("cannot write {}", path.display()), e))
+}
+
+#[expect(unsafe_code, reason = "what runs between fork and exec is unsafe by its nature")]
+fn start(command: &ClientCommand, log: Stdio) -> io::Result<Child> {
+    let harness = getpid();
+    let mut command = Command::from(command);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
+    // A group of its own: Ctrl-C on the terminal is for the harness, which then heals first.
+    command.process_group(0);
+    // SAFETY: the closure only makes system calls that are async-signal-safe, and allocates nothing.
+    unsafe {
+        command.pre_exec(move || die_with(harness));
+    }
+    command.spawn()
+}
+
+/// Has the kernel kill this process when the harness ends, however that ends. The kernel means the
+/// thread that forked, not its process: hence the rule of `Client::start`.
+fn die_with(harness: Pid) -> io::Result<()> {
+    set_pdeathsig(Signal::SIGKILL)?;
+    // It may have ended before the line above.
+    if getppid() != harness { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+}
+
+impl From<&ClientCommand> for Command {
+    fn from(command: &ClientCommand) -> Self {
+        let mut it = Self::new(&command.program);
+        it.args(&command.args);
+        it
+    }
+}
+
+async fn write(mut stdin: ChildStdin, mut requests: UnboundedReceiver<Request>) {
+    while let Some(request) = requests.recv().await {
+        let mut line = serde_json::to_vec(&request).expect("a request is plain data");
+        line.push(b'\n');
+        if stdin.write_all(&line).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Listens until it ends, then waits for it.
+async fn live(client: Arc<Client>, mut child: Child, answers: ChildStdout, outbox: Arc<Outbox>) {
+    let complaint = listen(client.process, answers, &outbox).await.err();
+    if complaint.is_some() {
+        // It goes on running otherwise. It fails when the client is gone.
+        let _ = client.group.signal(Signal::SIGKILL);
+    }
+    let status = child.wait().await;
+    if !client.expected.load(SeqCst) {
+        let error = complaint.unwrap_or_else(|| match &status {
+            Ok(status) => format!("it ended by itself ({status})"),
+            Err(error) => format!("it cannot be waited for ({error})"),
+        });
+        outbox.tell(Notice::Died { process: client.process, error });
+    }
+    client.ended.send_replace(Some(status.unwrap_or_default()));
+}
+
+/// Passes on all that it says until it closes its stdout. The error is for a line that means nothing.
+async fn listen(process: u32, answers: ChildStdout, outbox: &Outbox) -> Result<(), String> {
+    let mut lines = BufReader::new(answers).lines();
+    let mut last = Mono::ZERO;
+    while let Ok(Some(line)) = lines.next_line().await {
+        let response: Response = serde_json::from_str(&line)
+            .map_err(|e| format!("it wrote a line that is no response ({e}): {line}"))?;
+        last = tell(process, response, last, outbox);
+    }
+    Ok(())
+}
+
+/// Stamps a line at its receipt. Only a `lost` may be older, as old as the client says, but not
+/// older than what it said before.
+fn tell(process: u32, response: Response, last: Mono, outbox: &Outbox) -> Mono {
+    let clock = outbox.clock();
+    let late = match &response.reply {
+        Reply::Lost { at, .. } => Some(clock.at(*at).clamp(last, clock.now().max(last))),
+        _ => None,
+    };
+    let notice = Notice::Client { process, response };
+    match late {
+        Some(at) => {
+            outbox.tell_late(at, notice);
+            at
+        }
+        None => outbox.tell(notice),
+    }
+}

@@ -1,0 +1,34 @@
+//! The run's clock: CLOCK_MONOTONIC, which one machine shares among all its processes, so that what
+//! a client read on it means the same here.
+
+use base::Mono;
+use nix::time::{ClockId, clock_gettime};
+
+/// CLOCK_MONOTONIC, in nanoseconds.
+pub fn monotonic_nanos() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
+    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
+}
+
+/// Time since the run began.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    origin: u64,
+}
+
+impl Clock {
+    /// A clock that stands at zero now.
+    pub fn start() -> Self {
+        Self { origin: monotonic_nanos() }
+    }
+
+    /// What it says now.
+    pub fn now(self) -> Mono {
+        self.at(monotonic_nanos())
+    }
+
+    /// What it said when CLOCK_MONOTONIC stood at `nanos`.
+    pub fn at(self, nanos: u64) -> Mono {
+        Mono::from_nanos(nanos.saturating_sub(self.origin))
+    }
+}

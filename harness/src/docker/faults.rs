@@ -1,0 +1,183 @@
+//! Does faults to the world, undoes them, and measures what they did in between.
+
+use super::clients::Client;
+use super::link::{Held, Hold};
+use super::server::Server;
+use super::wall::Wall;
+use super::world::World;
+use base::{BackendError, Data, Direction, Effect, Fault, Mono, Node};
+use futures_util::future::try_join_all;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A fault in force, with what it takes to undo it.
+pub enum Active {
+    /// There was nothing to do it to.
+    Missed(&'static str),
+    ClientPaused(Arc<Client>, Mono),
+    ClientKilled,
+    ServerPaused(Arc<Server>, Mono),
+    ServerKilled(Arc<Server>, Data, Mono),
+    Cut(Vec<Hold>, Vec<Wall>),
+}
+
+/// Says why this backend cannot do this fault.
+pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
+    let (clients, servers) = (world.seat_count(), world.servers.len() as u32);
+    let unknown = fault.nodes().into_iter().find(|node| match node {
+        Node::Client(seat) => *seat >= clients,
+        Node::Server(number) => *number >= servers,
+    });
+    if let Some(node) = unknown {
+        return Err(BackendError(format!("there is no {node} in this run")));
+    }
+    let Fault::Cut { links, .. } = fault else {
+        return Ok(());
+    };
+    let peers = |(a, b): &&(Node, Node)| matches!((a, b), (Node::Client(_), Node::Client(_)));
+    match links.iter().find(peers) {
+        Some((a, b)) => Err(BackendError(format!("there is no link between {a} and {b} to cut"))),
+        None => Ok(()),
+    }
+}
+
+/// Does it.
+pub async fn inject(world: &World, fault: &Fault) -> Result<Active, BackendError> {
+    match fault {
+        Fault::Pause { node: Node::Client(seat) } => Ok(pause_client(world, *seat).await),
+        Fault::Pause { node: Node::Server(number) } => {
+            let server = world.servers[*number as usize].clone();
+            server.pause().await?;
+            Ok(Active::ServerPaused(server, world.now()))
+        }
+        Fault::Crash { node: Node::Client(seat), .. } => Ok(kill_client(world, *seat).await),
+        Fault::Crash { node: Node::Server(number), data } => {
+            let server = world.servers[*number as usize].clone();
+            kill_server(world, &server, *data).await?;
+            Ok(Active::ServerKilled(server, *data, world.now()))
+        }
+        Fault::Cut { links, direction } => cut(world, links, *direction).await,
+    }
+}
+
+/// Undoes it.
+pub async fn heal(world: &World, active: Active) -> Result<Effect, BackendError> {
+    match active {
+        Active::Missed(why) => Ok(Effect::new(why, 0)),
+        Active::ClientPaused(client, since) => {
+            let lasted = world.now().since(since);
+            Ok(lasting("ms in process state T", lasted, client.resume()))
+        }
+        Active::ClientKilled => Ok(Effect::new("processes ended by SIGKILL", 1)),
+        Active::ServerPaused(server, since) => {
+            let lasted = world.now().since(since);
+            let paused = server.is_paused().await?;
+            server.unpause().await?;
+            Ok(lasting("ms paused, says the engine", lasted, paused))
+        }
+        Active::ServerKilled(server, data, since) => revive(world, &server, data, since).await,
+        Active::Cut(holds, walls) => mend(holds, walls).await,
+    }
+}
+
+async fn pause_client(world: &World, seat: u32) -> Active {
+    let Some(client) = world.client(seat) else {
+        return Active::Missed("no client in this seat");
+    };
+    if client.pause().await {
+        Active::ClientPaused(client, world.now())
+    } else {
+        Active::Missed("the client had ended before")
+    }
+}
+
+async fn kill_client(world: &World, seat: u32) -> Active {
+    let Some(client) = world.client(seat) else {
+        return Active::Missed("no client in this seat");
+    };
+    if client.kill().await {
+        Active::ClientKilled
+    } else {
+        Active::Missed("the client had ended before")
+    }
+}
+
+async fn kill_server(world: &World, server: &Server, data: Data) -> Result<(), BackendError> {
+    if data == Data::Lost {
+        server.mark_for_wipe().await?;
+    }
+    server.kill().await?;
+    world.loosen_links(server);
+    Ok(())
+}
+
+/// The effect is measured by what made it: the engine says when it is dead, and it waits for its
+/// data to be wiped until the start.
+async fn revive(
+    world: &World,
+    server: &Server,
+    data: Data,
+    since: Mono,
+) -> Result<Effect, BackendError> {
+    let dead = server.is_dead().await?;
+    server.restart().await?;
+    world.aim_links(server).await?;
+    server.until_serving(server.address().await?).await?;
+    let lasted = world.now().since(since);
+    if data == Data::Kept {
+        return Ok(lasting("ms until it served again", lasted, dead));
+    }
+    let wiped = server.was_wiped().await?;
+    Ok(lasting("ms until it served again, empty", lasted, dead && wiped))
+}
+
+async fn cut(
+    world: &World,
+    links: &[(Node, Node)],
+    direction: Direction,
+) -> Result<Active, BackendError> {
+    let mut holds = Vec::new();
+    let mut walls = Vec::new();
+    for link in links {
+        match *link {
+            (Node::Client(seat), Node::Server(number)) => {
+                holds.extend(world.link(seat, number).map(|it| it.hold(direction)));
+            }
+            (Node::Server(number), Node::Client(seat)) => {
+                holds.extend(world.link(seat, number).map(|it| it.hold(reversed(direction))));
+            }
+            (Node::Server(a), Node::Server(b)) => {
+                let pair = (&world.servers[a as usize], &world.servers[b as usize]);
+                walls.extend(Wall::between(pair, direction));
+            }
+            (Node::Client(_), Node::Client(_)) => {}
+        }
+    }
+    try_join_all(walls.iter_mut().map(Wall::raise)).await?;
+    Ok(Active::Cut(holds, walls))
+}
+
+fn reversed(direction: Direction) -> Direction {
+    match direction {
+        Direction::Both => Direction::Both,
+        Direction::Forward => Direction::Backward,
+        Direction::Backward => Direction::Forward,
+    }
+}
+
+async fn mend(holds: Vec<Hold>, walls: Vec<Wall>) -> Result<Effect, BackendError> {
+    let (linked, walled) = (!holds.is_empty(), !walls.is_empty());
+    let packets: u64 = try_join_all(walls.into_iter().map(Wall::fall)).await?.into_iter().sum();
+    let held = holds.into_iter().map(Hold::release).fold(Held::default(), Held::plus);
+    let what = match (linked, walled) {
+        (_, false) => "bytes and connections held",
+        (false, true) => "packets dropped between servers",
+        (true, true) => "bytes and connections held, and packets dropped between servers",
+    };
+    Ok(Effect::new(what, held.bytes + held.connections + packets))
+}
+
+/// An effect that lasted this long, if it was seen at all.
+fn lasting(what: &str, lasted: Duration, seen: bool) -> Effect {
+    Effect::new(what, if seen { lasted.as_millis().max(1) as u64 } else { 0 })
+}

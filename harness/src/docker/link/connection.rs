@@ -1,0 +1,95 @@
+//! One connection through a link, from accept to close.
+
+use super::gate::Gate;
+use super::pump::{Abort, pump};
+use super::Shared;
+use futures_util::FutureExt;
+use std::io;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+/// Serves a client's connection until both sides are closed or the link is reset.
+pub async fn serve(shared: &Shared, mut client: TcpStream) {
+    let process = shared.process();
+    let mut resets = shared.resets.subscribe();
+    let Some(mut server) = connect(shared, &client, &mut resets).await else {
+        abort(&client);
+        return;
+    };
+    let aborted = tokio::select! {
+        end = carry(shared, process, &mut client, &mut server) => end.is_err(),
+        _ = resets.changed() => true,
+    };
+    if aborted {
+        abort(&client);
+        abort(&server);
+    }
+}
+
+/// The server's side, once the link lets a handshake through; `None` when there is none to be had.
+async fn connect(
+    shared: &Shared,
+    client: &TcpStream,
+    resets: &mut watch::Receiver<()>,
+) -> Option<TcpStream> {
+    if shared.is_refusing() {
+        return None;
+    }
+    let delayed = shared.up.is_held() || shared.down.is_held();
+    // A gate counts only what it holds, and a connection that both hold counts once.
+    if shared.up.is_held() { &shared.up } else { &shared.down }.count_connection();
+    tokio::select! {
+        () = both_open(&shared.up, &shared.down) => {}
+        _ = resets.changed() => return None,
+    }
+    // Over a real cut this connection was never made, so nothing of a client that gave up on it
+    // may reach the server: it would carry out a request that was never on its way.
+    if delayed && has_left(client) {
+        return None;
+    }
+    let target = shared.target()?;
+    let server = TcpStream::connect(target).await.ok()?;
+    server.set_nodelay(true).and(client.set_nodelay(true)).ok()?;
+    Some(server)
+}
+
+/// A handshake needs both ways at the same time.
+async fn both_open(up: &Gate, down: &Gate) {
+    while up.is_held() || down.is_held() {
+        up.open().await;
+        down.open().await;
+    }
+}
+
+/// Whether the client has closed its side, even with bytes still unread before the end.
+fn has_left(client: &TcpStream) -> bool {
+    match client.ready(Interest::READABLE).now_or_never() {
+        Some(Ok(ready)) => ready.is_read_closed(),
+        Some(Err(_)) => true,
+        None => false,
+    }
+}
+
+async fn carry(
+    shared: &Shared,
+    process: u32,
+    client: &mut TcpStream,
+    server: &mut TcpStream,
+) -> Result<(), Abort> {
+    let (client_read, client_write) = client.split();
+    let (server_read, server_write) = server.split();
+    tokio::try_join!(
+        pump(client_read, server_write, &shared.up, shared.pace(), || {}),
+        pump(server_read, client_write, &shared.down, shared.pace(), || {
+            shared.reply_passed(process);
+        }),
+    )?;
+    Ok(())
+}
+
+/// Makes the close that follows an abort (RST): what is unsent is thrown away.
+fn abort(stream: &TcpStream) {
+    // It fails on a socket that is gone already, which is as good.
+    let _: io::Result<()> = stream.set_zero_linger();
+}

@@ -1,0 +1,78 @@
+//! One direction of a link: open, or held by one or more faults.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tokio::sync::watch;
+
+/// What a hold was measured to have held back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Bytes that arrived while it lasted.
+    pub bytes: u64,
+    /// Connections that could not be made, or not be closed, while it lasted.
+    pub connections: u64,
+}
+
+impl Held {
+    /// Both together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes + other.bytes,
+            connections: self.connections + other.connections,
+        }
+    }
+}
+
+/// Holds nest: the gate is open again when the last of them is released.
+pub struct Gate {
+    holds: watch::Sender<u32>,
+    bytes: AtomicU64,
+    connections: AtomicU64,
+}
+
+impl Gate {
+    pub fn new() -> Self {
+        Self {
+            holds: watch::Sender::new(0),
+            bytes: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+        }
+    }
+
+    pub fn hold(&self) {
+        self.holds.send_modify(|holds| *holds += 1);
+    }
+
+    pub fn release(&self) {
+        self.holds.send_modify(|holds| *holds -= 1);
+    }
+
+    pub fn is_held(&self) -> bool {
+        *self.holds.borrow() > 0
+    }
+
+    /// Waits until nothing holds it.
+    pub async fn open(&self) {
+        let mut holds = self.holds.subscribe();
+        // The sender lives in `self`, so this cannot fail.
+        let _ = holds.wait_for(|holds| *holds == 0).await;
+    }
+
+    /// Counts what arrives while it is held.
+    pub fn count_bytes(&self, bytes: usize) {
+        if self.is_held() {
+            self.bytes.fetch_add(bytes as u64, Relaxed);
+        }
+    }
+
+    /// Counts a connection that begins or ends while it is held.
+    pub fn count_connection(&self) {
+        if self.is_held() {
+            self.connections.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Everything that was ever held.
+    pub fn held(&self) -> Held {
+        Held { bytes: self.bytes.load(Relaxed), connections: self.connections.load(Relaxed) }
+    }
+}

@@ -1,0 +1,217 @@
+//! The link proxy: one TCP listener on loopback for each client and server, and everything that can
+//! happen to what goes through it.
+//!
+//! A cut link holds: what is sent over it stays queued and arrives late and in order after the
+//! release, as TCP would have it. That is what a network partition does to a connection; throwing
+//! the bytes away and closing, as most fault proxies do, is another and much kinder fault.
+
+mod connection;
+mod gate;
+mod pace;
+mod pump;
+#[cfg(test)]
+mod tests;
+
+pub use gate::Held;
+pub use pace::Delay;
+
+use base::{Direction, Rng};
+use gate::Gate;
+use pace::Pace;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Is told of each chunk of a server's that passes, with the process number that the link served
+/// when the connection was made.
+pub type OnPassed = Box<dyn Fn(u32) + Send + Sync>;
+
+/// A link between one client and one server. It ends, and its connections with it, when it is
+/// dropped.
+pub struct Link {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    listening: AbortHandle,
+}
+
+struct Shared {
+    up: Gate,
+    down: Gate,
+    delay: Mutex<Delay>,
+    target: Mutex<Option<SocketAddr>>,
+    rng: Mutex<Rng>,
+    refusing: AtomicBool,
+    resets: watch::Sender<()>,
+    process: AtomicU32,
+    chunks: AtomicU64,
+    on_passed: OnPassed,
+}
+
+impl Link {
+    /// Listens on a free port of the loopback. Needs a runtime around it.
+    ///
+    /// # Errors
+    /// When there is no port.
+    pub async fn open(delay: Delay, rng: Rng, on_passed: OnPassed) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            up: Gate::new(),
+            down: Gate::new(),
+            delay: Mutex::new(delay),
+            target: Mutex::new(None),
+            rng: Mutex::new(rng),
+            refusing: AtomicBool::new(false),
+            resets: watch::Sender::new(()),
+            process: AtomicU32::new(0),
+            chunks: AtomicU64::new(0),
+            on_passed,
+        });
+        let listening = tokio::spawn(listen(listener, shared.clone())).abort_handle();
+        Ok(Self { shared, address, listening })
+    }
+
+    /// Where the client connects to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where the server is now. Without one, connections are aborted.
+    pub fn set_target(&self, target: Option<SocketAddr>) {
+        *lock(&self.shared.target) = target;
+    }
+
+    /// The process whose connections come from now on.
+    pub fn serve(&self, process: u32) {
+        self.shared.process.store(process, Relaxed);
+    }
+
+    /// How long what is sent over connections made from now on takes, each way.
+    pub fn set_delay(&self, delay: Delay) {
+        *lock(&self.shared.delay) = delay;
+    }
+
+    /// Holds what is sent from here on, until the hold is released.
+    pub fn hold(&self, direction: Direction) -> Hold {
+        let hold =
+            Hold { shared: self.shared.clone(), direction, before: self.shared.held(direction) };
+        self.shared.gates(direction).iter().for_each(|gate| gate.hold());
+        hold
+    }
+
+    /// Aborts every connection (RST), whatever is held or on its way.
+    pub fn reset(&self) {
+        self.shared.resets.send_replace(());
+    }
+
+    /// Aborts new connections (RST) as long as it is set.
+    pub fn refuse(&self, refusing: bool) {
+        self.shared.refusing.store(refusing, Relaxed);
+    }
+
+    /// How many chunks of the server's have passed so far.
+    pub fn passed(&self) -> u64 {
+        self.shared.chunks.load(Relaxed)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+/// A direction of a link that is held. Dropping it releases it, too.
+#[must_use = "the link is released when the hold is dropped"]
+pub struct Hold {
+    shared: Arc<Shared>,
+    direction: Direction,
+    before: Held,
+}
+
+impl Hold {
+    /// What was held so far.
+    pub fn held(&self) -> Held {
+        let now = self.shared.held(self.direction);
+        Held {
+            bytes: now.bytes - self.before.bytes,
+            connections: now.connections - self.before.connections,
+        }
+    }
+
+    /// Lets everything go and says how much it was.
+    pub fn release(self) -> Held {
+        self.held()
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.shared.gates(self.direction).iter().for_each(|gate| gate.release());
+    }
+}
+
+impl Shared {
+    fn gates(&self, direction: Direction) -> Vec<&Gate> {
+        match direction {
+            Direction::Both => vec![&self.up, &self.down],
+            Direction::Forward => vec![&self.up],
+            Direction::Backward => vec![&self.down],
+        }
+    }
+
+    fn held(&self, direction: Direction) -> Held {
+        self.gates(direction).iter().fold(Held::default(), |sum, gate| sum.plus(gate.held()))
+    }
+
+    fn pace(&self) -> Pace {
+        let seed = lock(&self.rng).next();
+        Pace::new(*lock(&self.delay), Rng::new(seed))
+    }
+
+    fn target(&self) -> Option<SocketAddr> {
+        *lock(&self.target)
+    }
+
+    fn is_refusing(&self) -> bool {
+        self.refusing.load(Relaxed)
+    }
+
+    fn process(&self) -> u32 {
+        self.process.load(Relaxed)
+    }
+
+    fn reply_passed(&self, process: u32) {
+        self.chunks.fetch_add(1, Relaxed);
+        (self.on_passed)(process);
+    }
+}
+
+/// The connections end with this task.
+async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                let Ok((client, _)) = accepted else {
+                    // Out of file descriptors, most likely: it fails at once until one is free.
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    continue;
+                };
+                let shared = shared.clone();
+                connections.spawn(async move { connection::serve(&shared, client).await });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// What these locks guard is whole at every moment, so a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

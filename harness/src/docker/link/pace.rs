@@ -1,0 +1,35 @@
+//! How long a link takes for what it lets through.
+
+use base::Rng;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The delay of a link, each way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delay {
+    /// At least this long.
+    pub base: Duration,
+    /// And up to this much longer, drawn for each chunk.
+    pub jitter: Duration,
+}
+
+/// Says when each chunk of one direction of one connection is due. Order is kept: a chunk is never
+/// due before the one ahead of it.
+pub struct Pace {
+    delay: Delay,
+    rng: Rng,
+    last: Instant,
+}
+
+impl Pace {
+    pub fn new(delay: Delay, rng: Rng) -> Self {
+        Self { delay, rng, last: Instant::now() }
+    }
+
+    /// When a chunk that sets out now is due.
+    pub fn due(&mut self) -> Instant {
+        let drawn = self.rng.between(Duration::ZERO, self.delay.jitter);
+        self.last = self.last.max(Instant::now() + self.delay.base + drawn);
+        self.last
+    }
+}

@@ -1,0 +1,110 @@
+//! Moves one direction of one connection: read, wait at the gate, wait out the delay, write.
+//!
+//! The stages are joined by queues, so that bytes are taken in (and counted) while the gate is
+//! closed, and so that a delay does not limit the rate. A budget of bytes bounds what is in all of
+//! them together; when it is spent, the sender meets TCP's own back pressure.
+
+use super::gate::Gate;
+use super::pace::Pace;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep_until};
+
+/// What may be on its way in one direction of one connection.
+pub const BUDGET: usize = 1 << 20;
+const CHUNK: usize = 16 << 10;
+
+/// What travels. An end keeps its place behind the bytes before it.
+enum Item {
+    Data(Vec<u8>, OwnedSemaphorePermit),
+    Closed,
+    Aborted,
+}
+
+/// The connection was aborted by its source: the other side has to learn it as an abort, too.
+pub struct Abort;
+
+/// Moves everything from `source` to `sink` until the source has closed and the sink knows it.
+/// `passed` is called for each chunk that comes through the gate.
+pub async fn pump(
+    source: ReadHalf<'_>,
+    sink: WriteHalf<'_>,
+    gate: &Gate,
+    pace: Pace,
+    passed: impl Fn(),
+) -> Result<(), Abort> {
+    let (read, waiting) = unbounded_channel();
+    let (due, leaving) = unbounded_channel();
+    let ((), (), end) = tokio::join!(
+        take_in(source, gate, read),
+        let_through(waiting, gate, pace, passed, due),
+        deliver(leaving, sink),
+    );
+    end
+}
+
+async fn take_in(mut source: ReadHalf<'_>, gate: &Gate, queue: UnboundedSender<Item>) {
+    let budget = Arc::new(Semaphore::new(BUDGET));
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let item = match source.read(&mut buffer).await {
+            Ok(0) => Item::Closed,
+            Err(_) => Item::Aborted,
+            Ok(n) => {
+                gate.count_bytes(n);
+                let permit = budget.clone().acquire_many_owned(n as u32).await;
+                Item::Data(buffer[..n].to_vec(), permit.expect("nobody closes the budget"))
+            }
+        };
+        let ended = !matches!(item, Item::Data(..));
+        if ended {
+            gate.count_connection();
+        }
+        if queue.send(item).is_err() || ended {
+            return;
+        }
+    }
+}
+
+async fn let_through(
+    mut waiting: UnboundedReceiver<Item>,
+    gate: &Gate,
+    mut pace: Pace,
+    passed: impl Fn(),
+    due: UnboundedSender<(Instant, Item)>,
+) {
+    while let Some(item) = waiting.recv().await {
+        gate.open().await;
+        if matches!(item, Item::Data(..)) {
+            passed();
+        }
+        if due.send((pace.due(), item)).is_err() {
+            return;
+        }
+    }
+}
+
+/// A sink that takes no more is one whose process is gone: its own direction says so, and what
+/// still comes for it is dropped, as a dead machine's network card would.
+async fn deliver(
+    mut leaving: UnboundedReceiver<(Instant, Item)>,
+    mut sink: WriteHalf<'_>,
+) -> Result<(), Abort> {
+    let mut gone = false;
+    while let Some((due, item)) = leaving.recv().await {
+        sleep_until(due).await;
+        match item {
+            Item::Data(bytes, _budget) if !gone => gone = sink.write_all(&bytes).await.is_err(),
+            Item::Data(..) => {}
+            Item::Closed => {
+                // It may be closed already.
+                let _ = sink.shutdown().await;
+            }
+            Item::Aborted => return Err(Abort),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! Real servers in containers, and clients that are processes of their own.
+//!
+//! Servers are started with testcontainers; each client reaches each server through a link of its
+//! own (`link`). All waiting is done by tasks on a runtime of this backend's; the drive loop calls
+//! it from outside and gets what happened from a queue.
+
+pub mod link;
+
+mod clean;
+mod clients;
+mod clock;
+mod daemon;
+mod exec;
+mod faults;
+mod image;
+mod news;
+mod node;
+mod owner;
+mod process;
+mod real_servers;
+mod server;
+mod servers;
+mod wall;
+mod world;
+
+pub use clean::{Cleaned, clean};
+pub use clients::ClientCommand;
+pub use clock::monotonic_nanos;
+pub use image::{Readiness, ensure_image, ready};
+pub use real_servers::RealServers;
+
+use crate::WorldSpec;
+use base::{Backend, BackendError, Command, Fault, FaultId, Message, Mono, Notice, Request, Rng};
+use clients::Client;
+use clock::Clock;
+use daemon::{broken, runtime};
+use faults::Active;
+use futures_util::future::join_all;
+use news::{Inbox, news};
+use servers::Servers;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use world::World;
+
+/// `advance` returns at least this often, so that its caller can look for Ctrl-C.
+const STEP: Duration = Duration::from_millis(100);
+
+/// The backend `docker`. Make and use it on one thread that lives as long as the run: clients die
+/// with the thread that started them.
+pub struct DockerBackend {
+    spec: WorldSpec,
+    client_command: ClientCommand,
+    runtime: Runtime,
+    servers: Option<Servers>,
+    world: Option<Arc<World>>,
+    /// The watch over the servers, and the heals. They end before the servers are removed.
+    tasks: Vec<JoinHandle<()>>,
+    inbox: Inbox,
+    clock: Clock,
+    clients: BTreeMap<u32, Arc<Client>>,
+    /// Each fault's injection, which its heal waits for.
+    faults: BTreeMap<FaultId, JoinHandle<Option<Active>>>,
+}
+
+impl DockerBackend {
+    /// Starts the servers, with the clients of this binary. Removes first what killed runs left
+    /// behind and makes the image if it is missing; `progress` is told what goes on, line by line.
+    ///
+    /// # Errors
+    /// When there is no daemon, the image cannot be made or a server does not come up.
+    pub fn start(spec: &WorldSpec, progress: &dyn Fn(&str)) -> Result<Self, BackendError> {
+        Self::start_with(spec, ClientCommand::built_in()?, progress)
+    }
+
+    /// The same with another program as the client.
+    ///
+    /// # Errors
+    /// As for `start`.
+    pub fn start_with(
+        spec: &WorldSpec,
+        client_command: ClientCommand,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self, BackendError> {
+        let runtime = runtime()?;
+        let servers = Servers::start(spec.store, spec.servers, spec.ttl, progress);
+        let servers = runtime.block_on(servers)?;
+        let clock = Clock::start();
+        let (outbox, inbox) = news(clock);
+        let world = match runtime.block_on(World::new(spec, servers.all(), outbox)) {
+            Ok(world) => Arc::new(world),
+            Err(error) => {
+                // Why it failed matters more than that something may be left.
+                let _ = runtime.block_on(servers.remove());
+                return Err(error);
+            }
+        };
+        let watch = runtime.spawn(world.clone().watch());
+        Ok(Self {
+            spec: spec.clone(),
+            client_command,
+            runtime,
+            servers: Some(servers),
+            world: Some(world),
+            tasks: vec![watch],
+            inbox,
+            clock,
+            clients: BTreeMap::new(),
+            faults: BTreeMap::new(),
+        })
+    }
+
+    fn world(&self) -> Result<Arc<World>, BackendError> {
+        self.world.clone().ok_or_else(|| BackendError("the run has been stopped".into()))
+    }
+
+    fn init(&self, world: &World, seat: u32, process: u32) -> Request {
+        let nanos = |it: Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
+        let command = Command::Init {
+            algo: self.spec.algo.clone(),
+            process,
+            servers: world.addresses(seat),
+            ttl: nanos(self.spec.ttl),
+            call_timeout: nanos(self.spec.call_timeout),
+            seed: Rng::fork(self.spec.seed, u64::from(process)).next(),
+        };
+        Request { id: 0, command }
+    }
+}
+
+impl Backend for DockerBackend {
+    fn name(&self) -> &'static str {
+        "docker"
+    }
+
+    fn now(&self) -> Mono {
+        self.clock.now()
+    }
+
+    fn spawn(&mut self, seat: u32, process: u32) -> Result<(), BackendError> {
+        let world = self.world()?;
+        if seat >= world.seat_count() {
+            return Err(BackendError(format!("there is no seat {seat} in this run")));
+        }
+        let _within = self.runtime.enter();
+        let logs = self.spec.logs.as_deref();
+        let client = Client::start(&self.client_command, process, logs, world.outbox.clone())?;
+        world.seat(seat, process, client.clone());
+        client.send(self.init(&world, seat, process));
+        self.clients.insert(process, client);
+        Ok(())
+    }
+
+    fn send(&mut self, process: u32, request: Request) {
+        if let Some(client) = self.clients.get(&process) {
+            client.send(request);
+        }
+    }
+
+    fn inject(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
+        let world = self.world()?;
+        faults::check(&world, fault)?;
+        let fault = fault.clone();
+        let injection = self.runtime.spawn(async move {
+            match faults::inject(&world, &fault).await {
+                Ok(active) => {
+                    world.outbox.tell(Notice::Injected { id });
+                    Some(active)
+                }
+                Err(error) => {
+                    world.outbox.fail(broken(format!("cannot inject \"{fault}\""), error));
+                    None
+                }
+            }
+        });
+        self.faults.insert(id, injection);
+        Ok(())
+    }
+
+    fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
+        let world = self.world()?;
+        let injection = self.faults.remove(&id);
+        let injection = injection
+            .ok_or_else(|| BackendError(format!("fault {id} (\"{fault}\") is not in force")))?;
+        let fault = fault.clone();
+        let heal = self.runtime.spawn(async move {
+            // One that failed has been reported, and is nothing to undo.
+            let Ok(Some(active)) = injection.await else { return };
+            match faults::heal(&world, active).await {
+                Ok(effect) => drop(world.outbox.tell(Notice::Healed { id, effect })),
+                Err(error) => {
+                    world.outbox.fail(broken(format!("cannot heal \"{fault}\""), error));
+                }
+            }
+        });
+        self.tasks.push(heal);
+        Ok(())
+    }
+
+    fn advance(&mut self, until: Mono, inbox: &mut Vec<Message>) -> Result<(), BackendError> {
+        self.inbox.take(until.since(self.now()).min(STEP), inbox)
+    }
+
+    fn stop(&mut self) {
+        self.world = None;
+        let clients = std::mem::take(&mut self.clients);
+        let tasks = std::mem::take(&mut self.tasks);
+        let faults = std::mem::take(&mut self.faults);
+        let servers = self.servers.take();
+        self.runtime.block_on(async {
+            let kills = join_all(clients.values().map(|client| client.kill()));
+            // One that handed its stdout on to a stranger would never be seen to end.
+            let _ = timeout(Duration::from_secs(5), kills).await;
+            end_all(tasks).await;
+            end_all(faults.into_values()).await;
+            let Some(servers) = servers else { return };
+            if let Some(folder) = &self.spec.logs {
+                servers.save_logs(folder).await;
+            }
+            // What stays is removed by the next start.
+            let _ = servers.remove().await;
+        });
+    }
+}
+
+/// Ends tasks and waits until they have let go of what they hold.
+async fn end_all<T>(tasks: impl IntoIterator<Item = JoinHandle<T>>) {
+    for task in tasks {
+        task.abort();
+        let _ = task.await;
+    }
+}
+
+impl Drop for DockerBackend {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

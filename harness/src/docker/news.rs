@@ -1,0 +1,97 @@
+//! What happened, on its way from many tasks to the one drive loop.
+
+use super::clock::Clock;
+use base::{BackendError, Message, Mono, Notice};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// A message, or why there will be no more.
+type Item = Result<Message, BackendError>;
+
+/// Where tasks put their news. Stamping and queueing are one step, so that the order in the queue is
+/// the order of the stamps.
+pub struct Outbox {
+    clock: Clock,
+    queue: Mutex<Sender<Item>>,
+}
+
+/// Where the drive loop takes them from.
+pub struct Inbox(Receiver<Item>);
+
+/// A fresh queue.
+pub fn news(clock: Clock) -> (Outbox, Inbox) {
+    let (queue, inbox) = channel();
+    (Outbox { clock, queue: Mutex::new(queue) }, Inbox(inbox))
+}
+
+impl Outbox {
+    /// Happens now. Says when that is.
+    pub fn tell(&self, notice: Notice) -> Mono {
+        self.put(|now| Ok(Message { at: now, notice }))
+    }
+
+    /// Happened at `at`, which does not lie after now.
+    pub fn tell_late(&self, at: Mono, notice: Notice) {
+        self.put(|_| Ok(Message { at, notice }));
+    }
+
+    /// The world broke.
+    pub fn fail(&self, error: BackendError) {
+        self.put(|_| Err(error));
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    fn put(&self, item: impl FnOnce(Mono) -> Item) -> Mono {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        // It fails when the run is over and nobody reads any more.
+        let _ = queue.send(item(now));
+        now
+    }
+}
+
+impl Inbox {
+    /// Waits for the first item, at most for `patience`, and takes everything that is there, in the
+    /// order of the stamps: a `lost` that was stamped by its client may have been overtaken.
+    pub fn take(
+        &self,
+        patience: Duration,
+        messages: &mut Vec<Message>,
+    ) -> Result<(), BackendError> {
+        let first = match self.0.recv_timeout(patience) {
+            Ok(item) => item?,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(()),
+        };
+        let from = messages.len();
+        messages.push(first);
+        for item in self.0.try_iter() {
+            messages.push(item?);
+        }
+        messages[from..].sort_by_key(|message| message.at);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_comes_in_the_order_of_its_stamps_and_an_error_behind_it() {
+        let (outbox, inbox) = news(Clock::start());
+        let first = outbox.tell(Notice::Passed { process: 1 });
+        outbox.tell(Notice::Passed { process: 2 });
+        outbox.tell_late(first, Notice::Passed { process: 3 });
+        let mut messages = Vec::new();
+        inbox.take(Duration::ZERO, &mut messages).unwrap();
+        let order: Vec<_> = messages.into_iter().map(|m| m.notice).collect();
+        assert_eq!(order, [1, 3, 2].map(|process| Notice::Passed { process }));
+        outbox.fail(BackendError("gone".into()));
+        let error = inbox.take(Duration::ZERO, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "gone");
+    }
+}

@@ -1,0 +1,129 @@
+//! What a container is told so that it becomes a server of a store, and how to see that it serves.
+
+use super::image;
+use super::owner;
+use std::net::SocketAddr;
+use std::time::Duration;
+use stores::Store;
+use testcontainers::bollard::models::{HostConfig, PortBinding};
+use testcontainers::core::IntoContainerPort;
+use testcontainers::{ContainerRequest, GenericImage, ImageExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// How many ticks a follower may lag behind its leader before it stops serving.
+const SYNC_LIMIT: u32 = 2;
+/// Ticks in a session. A follower that is cut off serves for up to SYNC_LIMIT ticks more, and
+/// sessions that outlive twice that are safe with a client that obeys it: 4 of these 5.
+const TICKS_PER_SESSION: u32 = 5;
+/// Ticks that a member may take to catch up with its leader when it joins.
+const INIT_LIMIT: u32 = 20;
+
+/// The servers of one run.
+#[derive(Clone, Debug)]
+pub struct Ensemble {
+    /// The run.
+    pub run: String,
+    /// What they are.
+    pub store: Store,
+    /// How many.
+    pub servers: u32,
+    /// The session time-out that they must be good for.
+    pub ttl: Duration,
+}
+
+impl Ensemble {
+    /// The name of a server's container, which is also its host name on their network.
+    pub fn host(&self, server: u32) -> String {
+        format!("{}-{server}", self.network())
+    }
+
+    /// The name of their network.
+    pub fn network(&self) -> String {
+        format!("picklock-{}", self.run)
+    }
+
+    /// The port that they serve on, inside.
+    pub fn port(&self) -> u16 {
+        match self.store {
+            Store::Redis => 6379,
+            Store::ZooKeeper => 2181,
+        }
+    }
+
+    /// The container of a server.
+    pub fn request(&self, server: u32) -> ContainerRequest<GenericImage> {
+        let (repository, tag) = image::tagged();
+        let port = self.port();
+        let request = GenericImage::new(repository.into(), tag)
+            .with_exposed_port(port.tcp())
+            .with_container_name(self.host(server))
+            .with_network(self.network())
+            .with_labels(owner::labels(&self.run))
+            // For iptables, in the container's own network namespace.
+            .with_cap_add("NET_ADMIN")
+            .with_host_config_modifier(move |config| on_loopback(config, port));
+        match self.store {
+            Store::Redis => request.with_cmd(["redis"]),
+            Store::ZooKeeper => request
+                .with_cmd(["zookeeper"])
+                .with_env_var("ZOO_ID", (server + 1).to_string())
+                .with_env_var("ZOO_PEERS", self.hosts().join(" "))
+                .with_env_var("ZOO_TICK", (self.ttl / TICKS_PER_SESSION).as_millis().to_string())
+                .with_env_var("ZOO_INIT_LIMIT", INIT_LIMIT.to_string())
+                .with_env_var("ZOO_SYNC_LIMIT", SYNC_LIMIT.to_string()),
+        }
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        (0..self.servers).map(|server| self.host(server)).collect()
+    }
+
+    /// Whether the server at this address serves: Redis has loaded its data, a ZooKeeper member
+    /// belongs to a quorum.
+    pub async fn serves(&self, address: SocketAddr) -> bool {
+        let (question, answers): (&[u8], &[&str]) = match self.store {
+            Store::Redis => (b"PING\r\nQUIT\r\n", &["+PONG"]),
+            Store::ZooKeeper => (b"srvr", &["Mode: leader", "Mode: follower", "Mode: standalone"]),
+        };
+        match timeout(Duration::from_secs(1), ask(address, question)).await {
+            Ok(Ok(answer)) => answers.iter().any(|expected| answer.contains(expected)),
+            Ok(Err(_)) | Err(_) => false,
+        }
+    }
+}
+
+/// Asks something after which the server closes.
+async fn ask(address: SocketAddr, question: &[u8]) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(question).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
+fn on_loopback(config: &mut HostConfig, port: u16) {
+    // testcontainers publishes on every interface of the machine, an open Redis for the whole
+    // neighbourhood.
+    config.publish_all_ports = Some(false);
+    let binding = PortBinding { host_ip: Some("127.0.0.1".into()), host_port: Some("".into()) };
+    config.port_bindings = Some([(format!("{port}/tcp"), Some(vec![binding]))].into());
+    // The engine answers for the names of its containers and passes all others on: that of a member
+    // that is down would be asked for outside, for seconds, while ZooKeeper waits. Here nobody
+    // answers it, at once.
+    config.dns = Some(vec!["127.0.0.1".into()]);
+    config.dns_search = Some(vec![".".into()]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rule that a lock's safety hangs on: catalogue and README promise it.
+    #[test]
+    fn a_session_outlives_twice_the_time_that_a_cut_off_follower_serves() {
+        let session = Duration::from_secs(2);
+        assert!(session >= 2 * SYNC_LIMIT * (session / TICKS_PER_SESSION));
+    }
+}

@@ -1,0 +1,51 @@
+//! Real servers on their own, without clients and faults, for tests that talk to a store.
+
+use super::daemon::runtime;
+use super::servers::Servers;
+use base::BackendError;
+use std::net::SocketAddr;
+use std::time::Duration;
+use stores::Store;
+use tokio::runtime::Runtime;
+
+/// Servers that live as long as this does. Must not be made or dropped within a runtime: it has its
+/// own and blocks.
+pub struct RealServers {
+    runtime: Runtime,
+    servers: Option<Servers>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl RealServers {
+    /// Starts them and waits until they all serve.
+    ///
+    /// # Errors
+    /// When there is no daemon, the image cannot be made or a server does not come up.
+    pub fn start(
+        store: Store,
+        servers: u32,
+        ttl: Duration,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self, BackendError> {
+        let runtime = runtime()?;
+        let servers = runtime.block_on(Servers::start(store, servers, ttl, progress))?;
+        let addresses = runtime.block_on(servers.addresses());
+        let mut it = Self { runtime, servers: Some(servers), addresses: Vec::new() };
+        it.addresses = addresses?;
+        Ok(it)
+    }
+
+    /// Where they are, by number.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+}
+
+impl Drop for RealServers {
+    fn drop(&mut self) {
+        if let Some(servers) = self.servers.take() {
+            // What stays is removed by the next start.
+            let _ = self.runtime.block_on(servers.remove());
+        }
+    }
+}

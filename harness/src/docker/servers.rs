@@ -1,0 +1,116 @@
+//! All servers of one run, on a network of their own.
+
+use super::clean;
+use super::daemon::{broken, daemon};
+use super::image;
+use super::node::Ensemble;
+use super::owner;
+use super::server::Server;
+use base::BackendError;
+use futures_util::future::{join_all, try_join_all};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use stores::Store;
+use testcontainers::bollard::Docker;
+use testcontainers::bollard::models::NetworkCreateRequest;
+
+/// A session of ZooKeeper's cannot be shorter: its tick would be too short for a machine at work.
+const SHORTEST_SESSION: Duration = Duration::from_millis(500);
+
+/// The servers. They have to be removed with `remove`.
+pub struct Servers {
+    docker: Docker,
+    run: String,
+    all: Vec<Arc<Server>>,
+}
+
+impl Servers {
+    /// Starts them and waits until they all serve. When one cannot, none is left. First removes what
+    /// killed runs left behind, and makes the image if it is missing.
+    pub async fn start(
+        store: Store,
+        servers: u32,
+        ttl: Duration,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self, BackendError> {
+        if store == Store::ZooKeeper && ttl < SHORTEST_SESSION {
+            return Err(BackendError(format!(
+                "a session time-out of {ttl:?} is too short for real ZooKeeper servers; fix: \
+                 choose {SHORTEST_SESSION:?} or more"
+            )));
+        }
+        let docker = daemon().await?;
+        clean::remove_abandoned(&docker).await?;
+        image::ensure(&docker, progress).await?;
+        let ensemble = Ensemble { run: run_id(), store, servers, ttl };
+        progress(&format!("starting {servers} server{}", if servers == 1 { "" } else { "s" }));
+        match start_all(&docker, &ensemble).await {
+            Ok(all) => Ok(Self { docker, run: ensemble.run, all }),
+            Err(error) => {
+                // Why it failed matters more than that something may be left.
+                let _ = clean::remove_run(&docker, &ensemble.run).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The servers, by number.
+    pub fn all(&self) -> &[Arc<Server>] {
+        &self.all
+    }
+
+    /// Where they can be reached now.
+    pub async fn addresses(&self) -> Result<Vec<SocketAddr>, BackendError> {
+        try_join_all(self.all.iter().map(|server| server.address())).await
+    }
+
+    /// Writes what each has logged to a file of its own.
+    pub async fn save_logs(&self, folder: &Path) {
+        for server in &self.all {
+            let path = folder.join(format!("server-{}.log", server.number()));
+            // A log that cannot be written must not keep a container from being removed.
+            let _ = tokio::fs::write(path, server.log().await).await;
+        }
+    }
+
+    /// Removes them and their network. Nobody else may hold one of them any more.
+    pub async fn remove(self) -> Result<(), BackendError> {
+        let removed = self.all.into_iter().filter_map(Arc::into_inner).map(Server::remove);
+        join_all(removed).await;
+        // Whatever is left: the network, and what could not be removed just now.
+        clean::remove_run(&self.docker, &self.run).await.map(drop)
+    }
+}
+
+async fn start_all(
+    docker: &Docker,
+    ensemble: &Ensemble,
+) -> Result<Vec<Arc<Server>>, BackendError> {
+    // testcontainers would make the network, too, but without labels, and nobody could tell whose
+    // it is.
+    let network = NetworkCreateRequest {
+        name: ensemble.network(),
+        labels: Some(owner::labels(&ensemble.run).into()),
+        ..Default::default()
+    };
+    let made = docker.create_network(network).await;
+    made.map_err(|e| broken("cannot make a network", e))?;
+    let start = |number| Server::start(docker.clone(), ensemble.clone(), number);
+    let all = join_all((0..ensemble.servers).map(start)).await;
+    let all: Vec<Arc<Server>> = all.into_iter().map(|it| it.map(Arc::new)).collect::<Result<_, _>>()?;
+    try_join_all(all.iter().map(async |server| {
+        server.until_serving(server.address().await?).await
+    }))
+    .await?;
+    Ok(all)
+}
+
+/// Unique on this machine: the process, and a count within it.
+fn run_id() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let started = super::clock::monotonic_nanos() / 1_000_000;
+    format!("{}-{started:x}-{}", std::process::id(), RUNS.fetch_add(1, Relaxed))
+}

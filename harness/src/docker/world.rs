@@ -1,0 +1,135 @@
+//! Everything that faults can hit: servers, links and the clients in their seats.
+
+use super::clients::Client;
+use super::link::{Delay, Link};
+use super::news::Outbox;
+use super::server::Server;
+use crate::WorldSpec;
+use base::{BackendError, Mono, Notice, Rng};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How often the servers are looked at.
+const WATCH: Duration = Duration::from_secs(1);
+/// Keeps the randomness of the links apart from that of the clients.
+const LINKS: u64 = 1 << 40;
+
+/// The world of one run, shared by the tasks that change it.
+pub struct World {
+    /// The servers, by number.
+    pub servers: Vec<Arc<Server>>,
+    /// Where news go.
+    pub outbox: Arc<Outbox>,
+    links: BTreeMap<(u32, u32), Link>,
+    seats: Mutex<BTreeMap<u32, Arc<Client>>>,
+}
+
+impl World {
+    /// Lays the links between all clients and all servers.
+    pub async fn new(
+        spec: &WorldSpec,
+        servers: &[Arc<Server>],
+        outbox: Outbox,
+    ) -> Result<Self, BackendError> {
+        let outbox = Arc::new(outbox);
+        let mut links = BTreeMap::new();
+        for seat in 0..spec.clients {
+            for server in 0..spec.servers {
+                let link = open_link(spec, seat, server, outbox.clone()).await?;
+                links.insert((seat, server), link);
+            }
+        }
+        let world =
+            Self { servers: servers.to_vec(), outbox, links, seats: Mutex::default() };
+        for server in servers {
+            world.aim_links(server).await?;
+        }
+        Ok(world)
+    }
+
+    /// Has the links of a server lead to where it is now.
+    pub async fn aim_links(&self, server: &Server) -> Result<(), BackendError> {
+        let address = server.address().await?;
+        self.links_of(server.number()).for_each(|link| link.set_target(Some(address)));
+        Ok(())
+    }
+
+    /// Has the links of a server lead nowhere: its port may soon be another's.
+    pub fn loosen_links(&self, server: &Server) {
+        self.links_of(server.number()).for_each(|link| link.set_target(None));
+    }
+
+    /// The addresses that the client in a seat connects to, by server.
+    pub fn addresses(&self, seat: u32) -> Vec<String> {
+        let links = self.links.range((seat, 0)..=(seat, u32::MAX));
+        links.map(|(_, link)| link.address().to_string()).collect()
+    }
+
+    /// The link between a seat and a server.
+    pub fn link(&self, seat: u32, server: u32) -> Option<&Link> {
+        self.links.get(&(seat, server))
+    }
+
+    /// Puts a client in a seat, whose links are its own from now on.
+    pub fn seat(&self, seat: u32, process: u32, client: Arc<Client>) {
+        let links = self.links.range((seat, 0)..=(seat, u32::MAX));
+        links.for_each(|(_, link)| link.serve(process));
+        self.seats().insert(seat, client);
+    }
+
+    /// The client in a seat, which may have ended.
+    pub fn client(&self, seat: u32) -> Option<Arc<Client>> {
+        self.seats().get(&seat).cloned()
+    }
+
+    /// How many seats there are.
+    pub fn seat_count(&self) -> u32 {
+        self.links.last_key_value().map_or(0, |((seat, _), _)| seat + 1)
+    }
+
+    /// Now.
+    pub fn now(&self) -> Mono {
+        self.outbox.clock().now()
+    }
+
+    /// Tells, for ever, when a server ends though no fault asked for it.
+    pub async fn watch(self: Arc<Self>) {
+        loop {
+            sleep(WATCH).await;
+            for server in &self.servers {
+                if server.has_died().await {
+                    let log = server.log().await;
+                    let last = log.lines().last().unwrap_or("nothing").to_string();
+                    let number = server.number();
+                    let text = format!("server {number} ended by itself; it last said: {last}");
+                    return self.outbox.fail(BackendError(text));
+                }
+            }
+        }
+    }
+
+    fn links_of(&self, server: u32) -> impl Iterator<Item = &Link> {
+        self.links.iter().filter(move |((_, to), _)| *to == server).map(|(_, link)| link)
+    }
+
+    fn seats(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, Arc<Client>>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn open_link(
+    spec: &WorldSpec,
+    seat: u32,
+    server: u32,
+    outbox: Arc<Outbox>,
+) -> Result<Link, BackendError> {
+    let rng = Rng::fork(spec.seed, LINKS + (u64::from(seat) << 16) + u64::from(server));
+    let delay = Delay { base: spec.link_delay, jitter: Duration::ZERO };
+    let on_passed = Box::new(move |process| {
+        outbox.tell(Notice::Passed { process });
+    });
+    let link = Link::open(delay, rng, on_passed).await;
+    link.map_err(|e| super::daemon::broken("cannot open a link on the loopback", e))
+}

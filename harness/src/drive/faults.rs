@@ -1,0 +1,164 @@
+//! The faults of a run: asks the nemeses, remembers what is in force, heals what has lasted.
+
+use base::{
+    Backend, ClientView, Effect, F, Fault, FaultId, Kind, Mono, Nemesis, Next, Node, Rng, View,
+};
+
+use super::{DriveError, Plan, Recorder};
+
+struct Active {
+    id: FaultId,
+    /// Which nemesis wanted it.
+    owner: usize,
+    fault: Fault,
+    heal_at: Mono,
+    injected: bool,
+    healing: bool,
+}
+
+struct Source {
+    nemesis: Box<dyn Nemesis>,
+    ask_at: Mono,
+    done: bool,
+}
+
+pub struct Faults {
+    sources: Vec<Source>,
+    active: Vec<Active>,
+    next_id: FaultId,
+    rng: Rng,
+}
+
+impl Faults {
+    pub fn new(nemeses: Vec<Box<dyn Nemesis>>, rng: Rng) -> Self {
+        let source = |nemesis| Source { nemesis, ask_at: Mono::ZERO, done: false };
+        let sources = nemeses.into_iter().map(source).collect();
+        Self { sources, active: Vec::new(), next_id: 0, rng }
+    }
+
+    /// Whether a fault hits this node now.
+    pub fn hits(&self, node: Node) -> bool {
+        self.active.iter().any(|active| active.fault.nodes().contains(&node))
+    }
+
+    pub fn none_active(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    /// When a nemesis wants to be asked or a fault is to be healed, whichever is first.
+    pub fn next_look(&self) -> Option<Mono> {
+        let asks = self.sources.iter().filter(|source| !source.done).map(|source| source.ask_at);
+        let heals = self.active.iter().filter(|a| !a.healing).map(|active| active.heal_at);
+        asks.filter(|at| *at > Mono::ZERO).chain(heals).min()
+    }
+
+    /// The faults that the nemeses want now.
+    pub fn ask(
+        &mut self,
+        now: Mono,
+        plan: &Plan,
+        mut clients: Vec<ClientView>,
+    ) -> Vec<(FaultId, Fault)> {
+        let mut wanted = Vec::new();
+        for owner in 0..self.sources.len() {
+            while let Some((fault, lasts)) = self.ask_one(owner, now, plan, &clients) {
+                for node in fault.nodes() {
+                    if let Node::Client(seat) = node {
+                        clients[seat as usize].faulted = true;
+                    }
+                }
+                self.next_id += 1;
+                let id = self.next_id;
+                let heal_at = now + lasts;
+                wanted.push((id, fault.clone()));
+                let active = Active { id, owner, fault, heal_at, injected: false, healing: false };
+                self.active.push(active);
+            }
+        }
+        wanted
+    }
+
+    fn ask_one(
+        &mut self,
+        owner: usize,
+        now: Mono,
+        plan: &Plan,
+        clients: &[ClientView],
+    ) -> Option<(Fault, std::time::Duration)> {
+        let active = self.active.iter().filter(|active| active.owner == owner).count();
+        let source = &mut self.sources[owner];
+        if source.done || now < source.ask_at {
+            return None;
+        }
+        let view = View { now, ttl: plan.ttl, clients, servers: plan.servers, active };
+        // "Watch" asks again at the next event, whatever it is.
+        source.ask_at = Mono::ZERO;
+        match source.nemesis.next(&view, &mut self.rng) {
+            Next::Inject { fault, lasts } => return Some((fault, lasts)),
+            Next::At(at) => source.ask_at = at,
+            Next::Watch => {}
+            Next::Done => source.done = true,
+        }
+        None
+    }
+
+    pub fn injected(
+        &mut self,
+        id: FaultId,
+        at: Mono,
+        recorder: &mut Recorder,
+    ) -> Result<(), DriveError> {
+        if let Some(active) = self.active.iter_mut().find(|active| active.id == id) {
+            active.injected = true;
+            recorder.fault(at, Kind::Info, F::Fault, id, &active.fault, None)?;
+        }
+        Ok(())
+    }
+
+    /// Heals the faults whose time is over.
+    pub fn heal_due(
+        &mut self,
+        now: Mono,
+        backend: &mut dyn Backend,
+        recorder: &mut Recorder,
+    ) -> Result<(), DriveError> {
+        for active in &mut self.active {
+            if active.heal_at <= now && active.injected && !active.healing {
+                active.healing = true;
+                let at = backend.now();
+                recorder.fault(at, Kind::Invoke, F::Heal, active.id, &active.fault, None)?;
+                backend.heal(active.id, &active.fault)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Heals every fault that is in force, whatever its time.
+    pub fn heal_everything(
+        &mut self,
+        backend: &mut dyn Backend,
+        recorder: &mut Recorder,
+    ) -> Result<(), DriveError> {
+        let now = backend.now();
+        for active in &mut self.active {
+            active.heal_at = active.heal_at.min(now);
+        }
+        self.heal_due(now, backend, recorder)
+    }
+
+    /// A fault is undone. Returns it.
+    pub fn healed(
+        &mut self,
+        id: FaultId,
+        effect: Effect,
+        at: Mono,
+        recorder: &mut Recorder,
+    ) -> Result<Option<Fault>, DriveError> {
+        let Some(place) = self.active.iter().position(|active| active.id == id) else {
+            return Ok(None);
+        };
+        let active = self.active.remove(place);
+        recorder.fault(at, Kind::Info, F::Heal, id, &active.fault, Some(effect))?;
+        Ok(Some(active.fault))
+    }
+}

@@ -1,0 +1,221 @@
+//! The drive loop: one for both worlds. Nemesis phase, then heal always, then a quiet phase in
+//! which progress is demanded, then stop.
+
+mod faults;
+mod recorder;
+mod seat;
+
+use base::{
+    Backend, BackendError, Event, F, Kind, Message, Mono, Nemesis, Notice, Process, Promises, Rng,
+};
+use std::time::Duration;
+use stores::vault::Vault;
+use workloads::task::Contend;
+
+use faults::Faults;
+pub use recorder::Recorder;
+use seat::Seats;
+
+/// How long a run may wait for its clients to come up, and for its faults to be healed.
+const SETTLE: Duration = Duration::from_secs(60);
+
+/// What to drive.
+pub struct Plan {
+    /// How many clients.
+    pub clients: u32,
+    /// How many servers.
+    pub servers: u32,
+    /// The lock's time to live, or its session time-out.
+    pub ttl: Duration,
+    /// How long faults are injected.
+    pub time_limit: Duration,
+    /// How long the run goes on after the last heal.
+    pub quiet: Duration,
+    /// How long an acquire may wait.
+    pub patience: Duration,
+    /// What clients do.
+    pub task: Contend,
+    /// What the lock promises.
+    pub promises: Promises,
+    /// Seeds what is drawn here: turns and faults.
+    pub seed: u64,
+}
+
+/// Why a run ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The world broke.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The history could not be written.
+    #[error("cannot write the history: {0}")]
+    Record(#[from] std::io::Error),
+    /// Somebody pressed Ctrl-C. Everything is healed.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What the drive loop looks at while it runs.
+pub trait Watcher {
+    /// Whether to stop now.
+    fn interrupted(&self) -> bool {
+        false
+    }
+    /// The run has got this far.
+    fn progress(&mut self, _now: Mono, _events: usize) {}
+}
+
+/// Watches nothing.
+pub struct Unwatched;
+
+impl Watcher for Unwatched {}
+
+/// Drives a backend through a run. The recorder has the history, also of a run that failed.
+///
+/// # Errors
+/// When the world breaks, the history cannot be written or the run is interrupted; faults are
+/// healed in every case.
+pub fn drive(
+    backend: &mut dyn Backend,
+    plan: &Plan,
+    nemeses: Vec<Box<dyn Nemesis>>,
+    recorder: &mut Recorder,
+    watcher: &mut dyn Watcher,
+) -> Result<(), DriveError> {
+    let mut driver = Driver {
+        seats: Seats::new(plan),
+        faults: Faults::new(nemeses, Rng::fork(plan.seed, 20)),
+        vault: Vault::new(plan.promises.fenced),
+        backend,
+        plan,
+        recorder,
+        watcher,
+    };
+    let outcome = driver.run();
+    if outcome.is_err() {
+        // The first error is the one to tell; what is left of the world is torn down anyway.
+        let _ = driver.heal_all(Duration::from_secs(20));
+    }
+    outcome
+}
+
+struct Driver<'a> {
+    backend: &'a mut dyn Backend,
+    plan: &'a Plan,
+    recorder: &'a mut Recorder,
+    watcher: &'a mut dyn Watcher,
+    seats: Seats,
+    faults: Faults,
+    vault: Vault,
+}
+
+impl Driver<'_> {
+    fn run(&mut self) -> Result<(), DriveError> {
+        self.start()?;
+        let begin = self.backend.now();
+        self.pass(begin + self.plan.time_limit, true)?;
+        self.heal_all(SETTLE)?;
+        self.mark(F::Quiet)?;
+        self.pass(self.backend.now() + self.plan.quiet, false)?;
+        self.mark(F::Stop)?;
+        Ok(())
+    }
+
+    /// Starts all clients and waits until they are ready.
+    fn start(&mut self) -> Result<(), DriveError> {
+        let until = self.backend.now() + SETTLE;
+        while !self.seats.all_up() {
+            if self.backend.now() >= until {
+                let hint = "the clients did not come up within 60 s; their logs are in log/";
+                return Err(BackendError(hint.into()).into());
+            }
+            self.step(until)?;
+        }
+        Ok(())
+    }
+
+    /// Lets time pass until `until`, with or without new faults.
+    fn pass(&mut self, until: Mono, with_faults: bool) -> Result<(), DriveError> {
+        while self.backend.now() < until {
+            let mut next = until;
+            if with_faults {
+                next = next.min(self.inject_and_heal()?.unwrap_or(until));
+            }
+            self.step(next)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the nemeses have their turn and heals what has lasted long enough. Says when to look
+    /// again.
+    fn inject_and_heal(&mut self) -> Result<Option<Mono>, DriveError> {
+        let now = self.backend.now();
+        self.faults.heal_due(now, self.backend, self.recorder)?;
+        let view = self.seats.view(&self.faults);
+        for (id, fault) in self.faults.ask(now, self.plan, view) {
+            self.recorder.fault(now, Kind::Invoke, F::Fault, id, &fault, None)?;
+            self.seats.before_fault(&fault, now, self.recorder)?;
+            self.backend.inject(id, &fault)?;
+        }
+        Ok(self.faults.next_look())
+    }
+
+    fn heal_all(&mut self, within: Duration) -> Result<(), DriveError> {
+        let until = self.backend.now() + within;
+        loop {
+            self.faults.heal_everything(self.backend, self.recorder)?;
+            if self.faults.none_active() {
+                return Ok(());
+            }
+            if self.backend.now() >= until {
+                return Err(BackendError("the faults could not be healed in time".into()).into());
+            }
+            self.listen(until)?;
+        }
+    }
+
+    /// Does what clients have to do now, then waits for the next thing to happen.
+    fn step(&mut self, until: Mono) -> Result<(), DriveError> {
+        if self.watcher.interrupted() {
+            return Err(DriveError::Interrupted);
+        }
+        self.watcher.progress(self.backend.now(), self.recorder.history().events().len());
+        let due = self.seats.act(self.plan, self.backend, self.recorder)?;
+        self.listen(until.min(due.unwrap_or(until)))
+    }
+
+    fn listen(&mut self, until: Mono) -> Result<(), DriveError> {
+        let mut inbox = Vec::new();
+        self.backend.advance(until, &mut inbox)?;
+        for message in inbox {
+            self.hear(message)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, message: Message) -> Result<(), DriveError> {
+        let Message { at, notice } = message;
+        match notice {
+            Notice::Client { process, response } => {
+                self.seats.hear(process, response, at, &mut self.vault, self.recorder)?;
+            }
+            Notice::Passed { process } => self.seats.passed(process, at),
+            Notice::Died { process, error } => {
+                self.seats.died(process, at, &error, self.recorder)?;
+            }
+            Notice::Injected { id } => self.faults.injected(id, at, self.recorder)?,
+            Notice::Healed { id, effect } => {
+                if let Some(fault) = self.faults.healed(id, effect, at, self.recorder)? {
+                    self.seats.after_heal(&fault, at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn mark(&mut self, f: F) -> Result<(), DriveError> {
+        let now = self.backend.now();
+        self.recorder.push(Event::new(now.nanos(), Process::Nemesis, Kind::Info, f))?;
+        Ok(())
+    }
+}

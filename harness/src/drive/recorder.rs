@@ -1,0 +1,71 @@
+//! Appends events to the history, in memory and, where the run has a folder, on disk, flushed as
+//! they happen: a run that is killed at any moment leaves a readable prefix.
+
+use base::{Effect, Event, F, Fault, FaultEvent, FaultId, History, Kind, Mono, Process};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The history in the making.
+#[derive(Default)]
+pub struct Recorder {
+    history: History,
+    file: Option<File>,
+}
+
+impl Recorder {
+    /// In memory only.
+    pub fn in_memory() -> Self {
+        Self::default()
+    }
+
+    /// In memory and in a file, which begins with the header.
+    ///
+    /// # Errors
+    /// When the file cannot be created.
+    pub fn to_file(path: &Path) -> io::Result<Self> {
+        let mut file = File::create(path)?;
+        file.write_all(base::header_line().as_bytes())?;
+        Ok(Self { history: History::default(), file: Some(file) })
+    }
+
+    /// Appends an event.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn push(&mut self, event: Event) -> io::Result<()> {
+        let event = self.history.push(event);
+        match &mut self.file {
+            Some(file) => file.write_all(base::event_line(event).as_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    /// Appends an event of the nemesis about a fault.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn fault(
+        &mut self,
+        at: Mono,
+        kind: Kind,
+        f: F,
+        id: FaultId,
+        fault: &Fault,
+        effect: Option<Effect>,
+    ) -> io::Result<()> {
+        let mut event = Event::new(at.nanos(), Process::Nemesis, kind, f);
+        event.fault = Some(Box::new(FaultEvent { id, fault: fault.clone(), effect }));
+        self.push(event)
+    }
+
+    /// What was recorded so far.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// What was recorded.
+    pub fn into_history(self) -> History {
+        self.history
+    }
+}

@@ -1,0 +1,429 @@
+//! The clients as the drive loop sees them. Each sits in a seat and goes round: think, acquire,
+//! read, work, write, release. A process whose acquire or release ended in doubt is replaced by a
+//! new one under a new number, as in Jepsen.
+
+use base::{
+    Backend, ClientState, ClientView, Command, Event, F, Fault, Key, Kind, Mode, Mono, Node,
+    Process, Reply, Request, Response, Rng,
+};
+use std::time::Duration;
+use stores::vault::Vault;
+use workloads::task::{Contend, Turn};
+
+use super::faults::Faults;
+use super::{DriveError, Plan, Recorder};
+
+/// How long a seat stays empty after its process was given up.
+const RESPAWN: Duration = Duration::from_millis(100);
+
+/// Where a client stands in its turn.
+#[derive(Clone, Copy)]
+enum Stage {
+    /// Its process is gone; a new one comes then, if a heal does not have to come first.
+    Empty { until: Option<Mono> },
+    /// Its process starts.
+    Starting,
+    /// It does something else until then.
+    Thinking { until: Mono },
+    /// It has asked for the lock.
+    Acquiring { since: Mono, last_reply: Option<Mono> },
+    /// It holds the lock and is to make its first touch.
+    Granted { since: Mono },
+    /// Its first touch is on its way.
+    Reading { since: Mono },
+    /// It works until then.
+    Working { since: Mono, until: Mono },
+    /// Its last touch is on its way.
+    Finishing { since: Mono },
+    /// It is to release the lock.
+    Leaving,
+    /// It has released the lock and waits for the answer.
+    Releasing,
+}
+
+/// A grant that was not released yet.
+#[derive(Clone, Copy, Default)]
+struct Hold {
+    token: Option<u64>,
+    /// What the first touch read.
+    value: u64,
+    /// The client has said that it may have lost it.
+    lost: bool,
+}
+
+struct Seat {
+    number: u32,
+    process: u32,
+    stage: Stage,
+    turn: Turn,
+    key: Key,
+    hold: Hold,
+    /// The request that waits for its answer.
+    open: u64,
+    rng: Rng,
+}
+
+impl Seat {
+    fn new(number: u32, plan: &Plan) -> Self {
+        let mut rng = Rng::fork(plan.seed, 100 + u64::from(number));
+        let turn = plan.task.turn(&mut rng);
+        Self {
+            number,
+            process: number,
+            stage: Stage::Empty { until: Some(Mono::ZERO) },
+            key: key_name(&turn),
+            turn,
+            hold: Hold::default(),
+            open: 0,
+            rng,
+        }
+    }
+
+    /// A bare event of this client, about the key of its turn.
+    fn event(&self, at: Mono, kind: Kind, f: F) -> Event {
+        let mut event = Event::new(at.nanos(), Process::Client(self.process), kind, f);
+        event.key = Some(self.key.clone());
+        event.mode = Some(self.turn.mode);
+        event.token = self.hold.token;
+        event
+    }
+
+    fn think(&mut self, now: Mono, task: &Contend) {
+        self.turn = task.turn(&mut self.rng);
+        self.key = key_name(&self.turn);
+        self.hold = Hold::default();
+        self.stage = Stage::Thinking { until: now + self.turn.think };
+    }
+
+    /// The touch that ends the work: a reader reads again.
+    fn last_touch(&self) -> F {
+        match self.turn.mode {
+            Mode::Exclusive => F::Write,
+            Mode::Shared => F::Read,
+        }
+    }
+
+    fn state(&self) -> ClientState {
+        match self.stage {
+            Stage::Thinking { .. } => ClientState::Idle,
+            Stage::Acquiring { since, last_reply } => ClientState::Acquiring { since, last_reply },
+            Stage::Granted { since }
+            | Stage::Reading { since }
+            | Stage::Working { since, .. }
+            | Stage::Finishing { since } => ClientState::Holding { since },
+            Stage::Leaving | Stage::Releasing => ClientState::Releasing,
+            Stage::Starting | Stage::Empty { .. } => ClientState::Down,
+        }
+    }
+}
+
+fn key_name(turn: &Turn) -> Key {
+    format!("k{}", turn.key).into()
+}
+
+/// All clients of a run.
+pub struct Seats {
+    seats: Vec<Seat>,
+    task: Contend,
+    next_request: u64,
+}
+
+impl Seats {
+    pub fn new(plan: &Plan) -> Self {
+        let seats = (0..plan.clients).map(|number| Seat::new(number, plan)).collect();
+        Self { seats, task: plan.task.clone(), next_request: 0 }
+    }
+
+    /// Whether every client has come up.
+    pub fn all_up(&self) -> bool {
+        !self.seats.iter().any(|seat| seat.state() == ClientState::Down)
+    }
+
+    /// What the nemeses see of the clients.
+    pub fn view(&self, faults: &Faults) -> Vec<ClientView> {
+        let view = |seat: &Seat| ClientView {
+            state: seat.state(),
+            faulted: faults.hits(Node::Client(seat.number)),
+        };
+        self.seats.iter().map(view).collect()
+    }
+
+    /// Does what clients have to do now; says when the next of them has something to do.
+    pub fn act(
+        &mut self,
+        plan: &Plan,
+        backend: &mut dyn Backend,
+        recorder: &mut Recorder,
+    ) -> Result<Option<Mono>, DriveError> {
+        for number in 0..self.seats.len() {
+            self.act_one(number, plan, backend, recorder)?;
+        }
+        let due = |seat: &Seat| match seat.stage {
+            Stage::Thinking { until } | Stage::Working { until, .. } => Some(until),
+            Stage::Empty { until } => until,
+            _ => None,
+        };
+        Ok(self.seats.iter().filter_map(due).min())
+    }
+
+    fn act_one(
+        &mut self,
+        number: usize,
+        plan: &Plan,
+        backend: &mut dyn Backend,
+        recorder: &mut Recorder,
+    ) -> Result<(), DriveError> {
+        let now = backend.now();
+        let seat = &mut self.seats[number];
+        let key = seat.key.clone();
+        let (event, command) = match seat.stage {
+            Stage::Empty { until: Some(until) } if until <= now => {
+                seat.stage = Stage::Starting;
+                seat.open = 0;
+                return Ok(backend.spawn(seat.number, seat.process)?);
+            }
+            Stage::Thinking { until } if until <= now => {
+                seat.stage = Stage::Acquiring { since: now, last_reply: None };
+                let patience = plan.patience.as_nanos() as u64;
+                let command = Command::Acquire { key, mode: seat.turn.mode, patience };
+                (seat.event(now, Kind::Invoke, F::Acquire), command)
+            }
+            Stage::Granted { since } => {
+                seat.stage = Stage::Reading { since };
+                (seat.event(now, Kind::Invoke, F::Read), Command::Touch { key })
+            }
+            Stage::Working { since, until } if until <= now => {
+                seat.stage = Stage::Finishing { since };
+                let mut event = seat.event(now, Kind::Invoke, seat.last_touch());
+                event.value = (event.f == F::Write).then_some(seat.hold.value + 1);
+                (event, Command::Touch { key })
+            }
+            Stage::Leaving => {
+                seat.stage = Stage::Releasing;
+                (seat.event(now, Kind::Invoke, F::Release), Command::Release { key })
+            }
+            _ => return Ok(()),
+        };
+        self.next_request += 1;
+        seat.open = self.next_request;
+        recorder.push(event)?;
+        backend.send(seat.process, Request { id: self.next_request, command });
+        Ok(())
+    }
+
+    /// A client has said something.
+    pub fn hear(
+        &mut self,
+        process: u32,
+        response: Response,
+        at: Mono,
+        vault: &mut Vault,
+        recorder: &mut Recorder,
+    ) -> Result<(), DriveError> {
+        // A process that is gone may still be heard: its last words come late.
+        let Some(seat) = self.seats.iter_mut().find(|seat| seat.process == process) else {
+            return Ok(());
+        };
+        if let Reply::Lost { error, .. } = response.reply {
+            return hear_lost(seat, at, error, recorder);
+        }
+        if response.id != Some(seat.open) {
+            return Ok(());
+        }
+        match seat.stage {
+            Stage::Starting => match response.reply {
+                Reply::Ok { .. } => seat.think(at, &self.task),
+                _ => self.give_up(process, at),
+            },
+            Stage::Acquiring { .. } => {
+                return self.hear_acquire(process, response.reply, at, recorder);
+            }
+            Stage::Reading { since } => {
+                let served = hear_touch(seat, F::Read, &response.reply, at, vault, recorder)?;
+                seat.stage = match served {
+                    true => Stage::Working { since, until: at + seat.turn.hold },
+                    false => Stage::Leaving,
+                };
+            }
+            Stage::Finishing { .. } => {
+                hear_touch(seat, seat.last_touch(), &response.reply, at, vault, recorder)?;
+                seat.stage = Stage::Leaving;
+            }
+            Stage::Releasing => return self.hear_release(process, response.reply, at, recorder),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn hear_acquire(
+        &mut self,
+        process: u32,
+        reply: Reply,
+        at: Mono,
+        recorder: &mut Recorder,
+    ) -> Result<(), DriveError> {
+        let Some(seat) = self.seats.iter_mut().find(|seat| seat.process == process) else {
+            return Ok(());
+        };
+        let (kind, error) = outcome(&reply);
+        if let Reply::Ok { token } = reply {
+            seat.hold = Hold { token, ..Hold::default() };
+            seat.stage = Stage::Granted { since: at };
+        }
+        let mut event = seat.event(at, kind, F::Acquire);
+        event.error = error;
+        recorder.push(event)?;
+        match kind {
+            Kind::Fail => seat.think(at, &self.task),
+            Kind::Info => self.give_up(process, at),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn hear_release(
+        &mut self,
+        process: u32,
+        reply: Reply,
+        at: Mono,
+        recorder: &mut Recorder,
+    ) -> Result<(), DriveError> {
+        let Some(seat) = self.seats.iter_mut().find(|seat| seat.process == process) else {
+            return Ok(());
+        };
+        let (kind, error) = outcome(&reply);
+        let mut event = seat.event(at, kind, F::Release);
+        event.error = error;
+        recorder.push(event)?;
+        match kind {
+            Kind::Info => self.give_up(process, at),
+            _ => seat.think(at, &self.task),
+        }
+        Ok(())
+    }
+
+    /// Replaces a process that ended in doubt.
+    fn give_up(&mut self, process: u32, now: Mono) {
+        self.empty(process, Some(now + RESPAWN));
+    }
+
+    fn empty(&mut self, process: u32, until: Option<Mono>) {
+        let clients = self.seats.len() as u32;
+        if let Some(seat) = self.seats.iter_mut().find(|seat| seat.process == process) {
+            seat.process += clients;
+            seat.stage = Stage::Empty { until };
+            seat.hold = Hold::default();
+        }
+    }
+
+    /// A reply of a server has passed the link to a client.
+    pub fn passed(&mut self, process: u32, at: Mono) {
+        let seat = self.seats.iter_mut().find(|seat| seat.process == process);
+        if let Some(Seat { stage: Stage::Acquiring { last_reply, .. }, .. }) = seat {
+            *last_reply = Some(at);
+        }
+    }
+
+    /// A client process ended by itself.
+    pub fn died(
+        &mut self,
+        process: u32,
+        at: Mono,
+        error: &str,
+        recorder: &mut Recorder,
+    ) -> Result<(), DriveError> {
+        let Some(seat) = self.seats.iter().find(|seat| seat.process == process) else {
+            return Ok(());
+        };
+        let mut death = seat.event(at, Kind::Info, F::Death);
+        death.error = Some(error.into());
+        recorder.push(death)?;
+        self.give_up(process, at);
+        Ok(())
+    }
+
+    /// A fault is about to be injected: what it kills is dead from this moment on.
+    pub fn before_fault(
+        &mut self,
+        fault: &Fault,
+        now: Mono,
+        recorder: &mut Recorder,
+    ) -> Result<(), DriveError> {
+        let Fault::Crash { node: Node::Client(number), .. } = fault else { return Ok(()) };
+        let seat = &self.seats[*number as usize];
+        if !matches!(seat.stage, Stage::Empty { .. }) {
+            recorder.push(seat.event(now, Kind::Info, F::Death))?;
+        }
+        self.empty(seat.process, None);
+        Ok(())
+    }
+
+    /// A fault is undone: what it killed starts again.
+    pub fn after_heal(&mut self, fault: &Fault, now: Mono) {
+        if let Fault::Crash { node: Node::Client(number), .. } = fault {
+            self.seats[*number as usize].stage = Stage::Empty { until: Some(now) };
+        }
+    }
+}
+
+/// How a reply ends an operation.
+fn outcome(reply: &Reply) -> (Kind, Option<String>) {
+    match reply {
+        Reply::Ok { .. } => (Kind::Ok, None),
+        Reply::Fail { error } => (Kind::Fail, Some(error.clone())),
+        Reply::Info { error } | Reply::Lost { error, .. } => (Kind::Info, Some(error.clone())),
+    }
+}
+
+/// The client has learnt that its grant may be gone.
+fn hear_lost(
+    seat: &mut Seat,
+    at: Mono,
+    error: String,
+    recorder: &mut Recorder,
+) -> Result<(), DriveError> {
+    if !matches!(seat.state(), ClientState::Holding { .. }) || seat.hold.lost {
+        return Ok(());
+    }
+    let mut event = seat.event(at, Kind::Info, F::Lost);
+    event.error = Some(error);
+    recorder.push(event)?;
+    seat.hold.lost = true;
+    // A touch that is on its way is answered first, and then the lock is released.
+    if matches!(seat.stage, Stage::Granted { .. } | Stage::Working { .. }) {
+        seat.stage = Stage::Leaving;
+    }
+    Ok(())
+}
+
+/// The client ran when it answered: its read or write reaches the vault now. Says whether the
+/// client may go on.
+fn hear_touch(
+    seat: &mut Seat,
+    f: F,
+    reply: &Reply,
+    at: Mono,
+    vault: &mut Vault,
+    recorder: &mut Recorder,
+) -> Result<bool, DriveError> {
+    let (mut kind, mut error) = outcome(reply);
+    let mut value = (f == F::Write).then_some(seat.hold.value + 1);
+    if kind == Kind::Ok {
+        let served = match value {
+            Some(value) => vault.write(&seat.key, seat.hold.token, value).map(|()| value),
+            None => vault.read(&seat.key, seat.turn.mode, seat.hold.token),
+        };
+        match served {
+            Ok(served) => value = Some(served),
+            Err(fenced) => (kind, error) = (Kind::Fail, Some(fenced.to_string())),
+        }
+    }
+    if let (F::Read, Kind::Ok, Some(value)) = (f, kind, value) {
+        seat.hold.value = value;
+    }
+    let mut event = seat.event(at, kind, f);
+    event.value = value;
+    event.error = error;
+    recorder.push(event)?;
+    Ok(kind == Kind::Ok && !seat.hold.lost)
+}

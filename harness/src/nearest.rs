@@ -1,0 +1,28 @@
+//! "Did you mean": the names that are nearest to one that does not exist.
+
+/// An error line for a name that does not exist.
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    let mut near: Vec<(f64, &str)> =
+        known.iter().map(|k| (strsim::jaro_winkler(name, k), *k)).collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let best: Vec<&str> =
+        near.iter().take_while(|(score, _)| *score > 0.7).take(3).map(|(_, k)| *k).collect();
+    let hint = if best.is_empty() { known.join(", ") } else { best.join(", ") };
+    let lead = if best.is_empty() { "there are" } else { "did you mean" };
+    let mark = if best.is_empty() { "" } else { "?" };
+    format!("there is no {what} `{name}`; {lead} {hint}{mark} (`picklock list` shows all)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unknown;
+
+    #[test]
+    fn the_nearest_names_come_first() {
+        let locks = ["redis-set-nx-px", "redis-getset", "zk-rw", "zk-rw-as-printed"];
+        let said = unknown("lock", "zk-wr", &locks);
+        assert!(said.contains("did you mean zk-rw"), "{said}");
+        assert!(!said.contains("redis-getset"), "{said}");
+        assert!(unknown("lock", "qqq", &locks).contains("there are redis-set-nx-px, redis-getset"));
+    }
+}

@@ -1,0 +1,242 @@
+//! From what was asked for to what is run: one lock, its nemeses, a plan, and the run's header.
+
+use base::{Nemesis, RunInfo};
+use std::time::Duration;
+use workloads::LockSpec;
+use workloads::task::Contend;
+
+use crate::WorldSpec;
+use crate::drive::Plan;
+use crate::nearest;
+
+/// What a user can set.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The lock.
+    pub algo: String,
+    /// The nemeses, joined by commas.
+    pub nemesis: String,
+    /// How many clients contend.
+    pub clients: u32,
+    /// How long faults are injected.
+    pub time_limit: Duration,
+    /// The lock's time to live, or its session time-out.
+    pub ttl: Duration,
+    /// The mean of a short hold.
+    pub hold: Duration,
+    /// How long each client-server link delays, each way.
+    pub link_delay: Duration,
+    /// How many keys.
+    pub keys: u32,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Options {
+    /// The defaults, for a lock and its nemeses.
+    pub fn new(algo: &str, nemesis: &str, seed: u64) -> Self {
+        Self {
+            algo: algo.into(),
+            nemesis: nemesis.into(),
+            clients: 5,
+            time_limit: Duration::from_secs(30),
+            ttl: Duration::from_secs(2),
+            hold: Duration::from_millis(50),
+            link_delay: Duration::ZERO,
+            keys: 1,
+            seed,
+        }
+    }
+}
+
+/// What is to be run.
+pub struct Setup {
+    /// The lock.
+    pub lock: &'static LockSpec,
+    /// What the run's header says. The backend is filled in by `info_for`.
+    info: RunInfo,
+    options: Options,
+}
+
+impl Setup {
+    /// Checks what was asked for.
+    ///
+    /// # Errors
+    /// One line that names the mistake and its fix.
+    pub fn new(options: Options) -> Result<Self, String> {
+        let lock = workloads::find(&options.algo).ok_or_else(|| {
+            let names: Vec<&str> = workloads::LOCKS.iter().map(|lock| lock.name).collect();
+            nearest::unknown("lock", &options.algo, &names)
+        })?;
+        check_nemeses(&options.nemesis)?;
+        check_numbers(&options)?;
+        let nanos = |d: Duration| d.as_nanos() as u64;
+        let info = RunInfo {
+            version: 1,
+            algo: options.algo.clone(),
+            nemesis: options.nemesis.clone(),
+            backend: String::new(),
+            seed: options.seed,
+            clients: options.clients,
+            servers: lock.store().servers(),
+            keys: options.keys,
+            ttl: nanos(options.ttl),
+            time_limit: nanos(options.time_limit),
+            quiet: nanos(quiet(lock, &options)),
+            link_delay: nanos(options.link_delay),
+            patience: nanos(patience(&options)),
+            promises: lock.promises,
+            known: lock.known(),
+            command: String::new(),
+        };
+        Ok(Self { lock, info, options })
+    }
+
+    /// The run's header on a backend, with the command that runs it again.
+    pub fn info_for(&self, backend: &str) -> RunInfo {
+        RunInfo {
+            backend: backend.into(),
+            command: command(&self.options, backend),
+            ..self.info.clone()
+        }
+    }
+
+    /// Fresh nemeses.
+    pub fn nemeses(&self) -> Vec<Box<dyn Nemesis>> {
+        let find = |name| nemesis::find(name).expect("checked when the setup was made");
+        self.options.nemesis.split(',').map(|name| (find(name).make)()).collect()
+    }
+
+    /// What the drive loop is to do.
+    pub fn plan(&self) -> Plan {
+        let options = &self.options;
+        Plan {
+            clients: options.clients,
+            servers: self.info.servers,
+            ttl: options.ttl,
+            time_limit: options.time_limit,
+            quiet: Duration::from_nanos(self.info.quiet),
+            patience: Duration::from_nanos(self.info.patience),
+            task: Contend {
+                keys: options.keys,
+                shared: self.lock.promises.shared,
+                hold: options.hold,
+                hold_max: options.ttl.mul_f64(0.6),
+                think: options.hold / 2,
+            },
+            promises: self.lock.promises,
+            seed: options.seed,
+        }
+    }
+
+    /// What a backend is to set up.
+    pub fn world(&self) -> WorldSpec {
+        let options = &self.options;
+        WorldSpec {
+            store: self.lock.store(),
+            servers: self.info.servers,
+            clients: options.clients,
+            algo: options.algo.clone(),
+            ttl: options.ttl,
+            // A round trip over a slow link takes two delays, and a recipe must not time out on it.
+            call_timeout: Duration::from_millis(500) + options.link_delay * 4,
+            link_delay: options.link_delay,
+            seed: options.seed,
+            logs: None,
+        }
+    }
+}
+
+/// A client waits long enough for every other to have a long hold before it.
+fn patience(options: &Options) -> Duration {
+    options.ttl * options.clients.max(5)
+}
+
+/// Long enough for the lock to be free again as it promises, and for somebody to take it.
+fn quiet(lock: &LockSpec, options: &Options) -> Duration {
+    options.ttl * (lock.promises.recovers.unwrap_or(1) + 2) + options.link_delay * 20
+}
+
+fn check_nemeses(names: &str) -> Result<(), String> {
+    for name in names.split(',') {
+        if nemesis::find(name).is_none() {
+            let known: Vec<&str> = nemesis::NEMESES.iter().map(|nemesis| nemesis.name).collect();
+            return Err(nearest::unknown("nemesis", name, &known));
+        }
+    }
+    Ok(())
+}
+
+fn check_numbers(options: &Options) -> Result<(), String> {
+    let between = |what: &str, d: Duration, low: Duration, high: Duration| {
+        if d < low || d > high {
+            let (low, high) = (humantime::format_duration(low), humantime::format_duration(high));
+            let d = humantime::format_duration(d);
+            return Err(format!("{what} {d} is out of range: give {low} to {high}"));
+        }
+        Ok(())
+    };
+    let (ms, s) = (Duration::from_millis, Duration::from_secs);
+    between("--time-limit", options.time_limit, s(1), s(24 * 3_600))?;
+    between("--ttl", options.ttl, ms(100), s(600))?;
+    between("--hold", options.hold, ms(1), options.ttl.mul_f64(0.6))?;
+    between("--link-delay", options.link_delay, Duration::ZERO, options.ttl / 4)?;
+    if !(1..=200).contains(&options.clients) {
+        return Err(format!("--clients {} is out of range: give 1 to 200", options.clients));
+    }
+    if !(1..=1_000).contains(&options.keys) {
+        return Err(format!("--keys {} is out of range: give 1 to 1000", options.keys));
+    }
+    Ok(())
+}
+
+/// The command that runs this again: what differs from the defaults, and the seed.
+fn command(options: &Options, backend: &str) -> String {
+    let Options { algo, nemesis, seed, .. } = options;
+    let mut command =
+        format!("picklock test --algo {algo} --nemesis {nemesis} --backend {backend} --seed {seed}");
+    let defaults = Options::new(algo, nemesis, *seed);
+    let mut add = |flag: &str, value: String, default: String| {
+        if value != default {
+            command.push_str(&format!(" {flag} {value}"));
+        }
+    };
+    let duration = |d: Duration| humantime::format_duration(d).to_string().replace(' ', "");
+    add("--clients", options.clients.to_string(), defaults.clients.to_string());
+    add("--time-limit", duration(options.time_limit), duration(defaults.time_limit));
+    add("--ttl", duration(options.ttl), duration(defaults.ttl));
+    add("--hold", duration(options.hold), duration(defaults.hold));
+    add("--link-delay", duration(options.link_delay), duration(defaults.link_delay));
+    add("--keys", options.keys.to_string(), defaults.keys.to_string());
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(change: impl FnOnce(&mut Options)) -> String {
+        let mut options = Options::new("zk-rw", "none", 1);
+        change(&mut options);
+        Setup::new(options).err().expect("refused")
+    }
+
+    #[test]
+    fn nonsense_is_refused_in_one_line_that_names_the_fix() {
+        assert!(refusal(|o| o.clients = 0).contains("give 1 to 200"));
+        assert!(refusal(|o| o.ttl = Duration::ZERO).contains("--ttl 0s is out of range: give 100ms"));
+        assert!(refusal(|o| o.hold = Duration::from_secs(9)).contains("--hold"));
+        assert!(refusal(|o| o.algo = "zk-wr".into()).contains("did you mean zk-rw"));
+        assert!(refusal(|o| o.nemesis = "pause,partitoin".into()).contains("partition"));
+    }
+
+    #[test]
+    fn the_command_names_what_is_not_the_default() {
+        let mut options = Options::new("zk-rw", "pause", 7);
+        options.ttl = Duration::from_millis(1_500);
+        let info = Setup::new(options).unwrap_or_else(|e| panic!("{e}")).info_for("sim");
+        let expected = "picklock test --algo zk-rw --nemesis pause --backend sim --seed 7 \
+                        --ttl 1s500ms";
+        assert_eq!(info.command, expected);
+    }
+}

@@ -1,0 +1,64 @@
+//! A run in the simulator.
+
+use base::{Backend, BackendError, Command, Run};
+use sim::{Handle, RedisWorld, SimConfig, Simulation, ZooKeeperWorld};
+use stores::Store;
+use stores::zookeeper::Client;
+use workloads::LockSpec;
+use workloads::client::{AnyLink, serve};
+
+use crate::WorldSpec;
+use crate::drive::{Recorder, Unwatched, drive};
+use crate::setup::Setup;
+
+/// A simulated world for a lock.
+pub fn world(lock: &'static LockSpec, spec: &WorldSpec) -> Box<dyn Backend> {
+    let config = SimConfig {
+        clients: spec.clients,
+        servers: spec.servers,
+        ttl: spec.ttl,
+        call_timeout: spec.call_timeout,
+        link_delay: spec.link_delay,
+        seed: spec.seed,
+        init: init(spec),
+    };
+    match spec.store {
+        Store::Redis => {
+            let open = move |handle: Handle<dyn base::Link<stores::redis::Redis>>| {
+                Box::pin(serve(lock, AnyLink::Redis(handle.link), handle.mailbox)) as _
+            };
+            Box::new(Simulation::new(RedisWorld::new(), config, Box::new(open)))
+        }
+        Store::ZooKeeper => {
+            let open = move |handle: Handle<dyn stores::zookeeper::Session>| {
+                Box::pin(serve(lock, AnyLink::ZooKeeper(Client::new(handle.link)), handle.mailbox)) as _
+            };
+            Box::new(Simulation::new(ZooKeeperWorld, config, Box::new(open)))
+        }
+    }
+}
+
+/// What a simulated client is told first. It has its links already, so there are no addresses.
+fn init(spec: &WorldSpec) -> Command {
+    Command::Init {
+        algo: spec.algo.clone(),
+        process: 0,
+        servers: Vec::new(),
+        ttl: spec.ttl.as_nanos() as u64,
+        call_timeout: spec.call_timeout.as_nanos() as u64,
+        seed: spec.seed,
+    }
+}
+
+/// Runs a setup in the simulator, in memory.
+///
+/// # Errors
+/// When the simulated world breaks, which is a bug in it.
+pub fn run(setup: &Setup) -> Result<Run, BackendError> {
+    let mut backend = world(setup.lock, &setup.world());
+    let mut recorder = Recorder::in_memory();
+    let plan = setup.plan();
+    drive(backend.as_mut(), &plan, setup.nemeses(), &mut recorder, &mut Unwatched)
+        .map_err(|error| BackendError(error.to_string()))?;
+    Ok(Run { info: setup.info_for("sim"), history: recorder.into_history() })
+}

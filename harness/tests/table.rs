@@ -1,0 +1,103 @@
+//! The table in the simulator: 1,000 seeds a row. A row that must be violated is found by at least
+//! one seed in ten, a row that must hold by no seed at all; the same seed twice gives the same
+//! history, byte for byte.
+//!
+//! `PICKLOCK_SEEDS` sets another number of seeds.
+
+mod rows;
+
+use picklock::simulate;
+use rows::{Must, Row, TABLE};
+use std::time::Duration;
+
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+fn seeds() -> u64 {
+    std::env::var("PICKLOCK_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000)
+}
+
+/// How many seeds did what the row demands, did not, and could not tell.
+#[derive(Default)]
+struct Count {
+    fits: u64,
+    misfits: u64,
+    unclear: u64,
+    first_misfit: Option<u64>,
+}
+
+fn count(row: &Row) -> Count {
+    let mut count = Count::default();
+    for seed in 0..seeds() {
+        let run = simulate::run(&row.setup(seed, TIME_LIMIT)).expect("the simulator runs");
+        match row.judge(&run).0 {
+            Some(true) => count.fits += 1,
+            Some(false) => {
+                count.misfits += 1;
+                count.first_misfit.get_or_insert(seed);
+            }
+            None => count.unclear += 1,
+        }
+    }
+    count
+}
+
+#[track_caller]
+fn check(row: &Row) {
+    let Count { fits, misfits, unclear, first_misfit } = count(row);
+    let name = row.name();
+    println!("{name}: {fits} as demanded, {misfits} not, {unclear} unclear");
+    match row.must {
+        Must::Hold => {
+            assert_eq!(misfits, 0, "{name}: violated, first by seed {first_misfit:?}");
+            assert!(unclear * 20 <= seeds(), "{name}: {unclear} seeds could not tell");
+        }
+        Must::Show(_) | Must::Fence(_) => {
+            assert!(fits * 10 >= seeds(), "{name}: caught by {fits} of {} seeds only", seeds());
+        }
+    }
+}
+
+/// Every row is a test of its own, so that they run side by side and fail one by one.
+macro_rules! table {
+    ($($name:ident: $index:expr,)*) => {
+        $(#[test] fn $name() { check(&TABLE[$index]); })*
+
+        #[test]
+        fn every_row_is_tested() {
+            assert_eq!([$($index),*].to_vec(), (0..TABLE.len()).collect::<Vec<_>>());
+        }
+    };
+}
+
+table! {
+    redis_setnx_expire_none: 0,
+    redis_set_nx_px_none: 1,
+    redis_set_nx_px_fenced_none: 2,
+    redis_getset_none: 3,
+    zk_exclusive_none: 4,
+    zk_sequential_none: 5,
+    zk_rw_none: 6,
+    zk_rw_as_printed_none: 7,
+    zk_rw_partition: 8,
+    zk_rw_crash: 9,
+    zk_sequential_partition: 10,
+    zk_sequential_crash: 11,
+    redis_set_nx_px_pause: 12,
+    redis_set_nx_px_fenced_pause: 13,
+    redis_setnx_expire_crash: 14,
+    redis_set_nx_px_crash_client: 15,
+    redis_set_nx_px_crash_server_lose_data: 16,
+}
+
+#[test]
+fn the_same_seed_gives_the_same_history() {
+    for row in TABLE {
+        for seed in [3, 77] {
+            let history = || {
+                let run = simulate::run(&row.setup(seed, TIME_LIMIT)).expect("the simulator runs");
+                run.history.to_jsonl()
+            };
+            assert!(history() == history(), "{}, seed {seed}", row.name());
+        }
+    }
+}

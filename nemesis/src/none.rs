@@ -1,0 +1,14 @@
+//! `none`: no faults at all. What breaks under it is broken.
+
+use base::{Nemesis, NemesisSpec, Next, Rng, View};
+
+pub const NONE: NemesisSpec =
+    NemesisSpec { name: "none", summary: "no faults", make: || Box::new(Quiet) };
+
+struct Quiet;
+
+impl Nemesis for Quiet {
+    fn next(&mut self, _view: &View<'_>, _rng: &mut Rng) -> Next {
+        Next::Done
+    }
+}

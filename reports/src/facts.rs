@@ -1,0 +1,370 @@
+//! What a history shows at a glance: who waited and who held when, what was read and written,
+//! which faults were in force, and the numbers that follow from these.
+
+use base::{Effect, Event, F, Fault, FaultId, Kind, Mode, Run};
+use std::collections::BTreeMap;
+
+/// How an acquire ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// With a grant.
+    Granted,
+    /// Certainly without.
+    Failed,
+    /// Nobody knows.
+    Unknown,
+    /// The history ends, or its process died, before it did.
+    Open,
+}
+
+/// A client's wait for the lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait<'a> {
+    /// Who.
+    pub process: u32,
+    /// For which lock.
+    pub key: &'a str,
+    /// Since when.
+    pub from: u64,
+    /// Until when.
+    pub until: u64,
+    /// How it ended.
+    pub answer: Answer,
+    /// Why it was not granted.
+    pub error: Option<&'a str>,
+}
+
+/// How a definite hold ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Its release was sent.
+    Released,
+    /// The client said that it may have lost it.
+    Lost,
+    /// The process died.
+    Died,
+    /// The history ends first.
+    Open,
+}
+
+/// A definite hold: from the grant to the begin of its release, to `lost` or to death.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold<'a> {
+    /// Who.
+    pub process: u32,
+    /// Which lock.
+    pub key: &'a str,
+    /// How.
+    pub mode: Mode,
+    /// The fencing token.
+    pub token: Option<u64>,
+    /// Since when.
+    pub from: u64,
+    /// Until when.
+    pub until: u64,
+    /// How it ended.
+    pub ending: Ending,
+    begins: u64,
+    ends: u64,
+}
+
+impl Hold<'_> {
+    /// Whether the two may not stand at the same moment.
+    pub fn conflicts(&self, other: &Self) -> bool {
+        let shared = self.mode == Mode::Shared && other.mode == Mode::Shared;
+        self.process != other.process && self.key == other.key && !shared
+    }
+
+    /// Whether both stand at some index of the history. The index decides, never the time.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.begins < other.ends && other.begins < self.ends
+    }
+}
+
+/// A fault, from its begin to its heal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultSpan<'a> {
+    /// Its number.
+    pub id: FaultId,
+    /// What.
+    pub fault: &'a Fault,
+    /// When it was in force, or was begun if it never came to be.
+    pub from: u64,
+    /// When it was healed.
+    pub until: Option<u64>,
+    /// What it was measured to have done.
+    pub effect: Option<&'a Effect>,
+}
+
+impl FaultSpan<'_> {
+    /// Whether it was measured to have done something.
+    pub fn had_effect(&self) -> bool {
+        self.effect.is_some_and(|e| e.amount > 0)
+    }
+}
+
+/// Two conflicting holds at the same time, in the lane of one of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Overlap {
+    /// One of the two holders.
+    pub process: u32,
+    /// Since when.
+    pub from: u64,
+    /// Until when.
+    pub until: u64,
+}
+
+/// What a history shows.
+#[derive(Clone, Debug, Default)]
+pub struct Facts<'a> {
+    /// The latest time of any event.
+    pub end: u64,
+    /// When the quiet phase began.
+    pub quiet: Option<u64>,
+    /// Whether the history reaches the end of its run.
+    pub stopped: bool,
+    /// The waits, by begin.
+    pub waits: Vec<Wait<'a>>,
+    /// The definite holds, by begin.
+    pub holds: Vec<Hold<'a>>,
+    /// Answered reads and writes, losses and deaths.
+    pub marks: Vec<&'a Event>,
+    /// The faults, by begin.
+    pub faults: Vec<FaultSpan<'a>>,
+    /// The processes and the time of their first event, in that order.
+    pub births: Vec<(u32, u64)>,
+}
+
+impl<'a> Facts<'a> {
+    /// Reads a run's history once.
+    pub fn of(run: &'a Run) -> Self {
+        let mut reader = Reader::default();
+        for event in run.history.events() {
+            reader.read(event);
+        }
+        // A foreign history need not be in the order of its times.
+        reader.finish(run.history.events().iter().map(|e| e.time).max().unwrap_or(0))
+    }
+
+    /// How many acquires ended in this way.
+    pub fn answered(&self, answer: Answer) -> u64 {
+        self.waits.iter().filter(|w| w.answer == answer).count() as u64
+    }
+
+    /// How many faults were measured to have done something.
+    pub fn effective_faults(&self) -> u64 {
+        self.faults.iter().filter(|f| f.had_effect()).count() as u64
+    }
+
+    /// How long granted acquires took, in order.
+    pub fn latencies(&self) -> Vec<u64> {
+        let granted = self.waits.iter().filter(|w| w.answer == Answer::Granted);
+        let mut latencies: Vec<u64> = granted.map(|w| w.until - w.from).collect();
+        latencies.sort_unstable();
+        latencies
+    }
+
+    /// Grants a second; `None` when no time passed.
+    pub fn grant_rate(&self) -> Option<f64> {
+        let seconds = self.end as f64 / 1e9;
+        (seconds > 0.0).then(|| self.answered(Answer::Granted) as f64 / seconds)
+    }
+
+    /// Where conflicting holds meet, in the lanes of both, by begin. What is shown is what the
+    /// history says; whether it breaks a promise is for the verdicts.
+    pub fn overlaps(&self) -> Vec<Overlap> {
+        let mut found = Vec::new();
+        let mut active: Vec<&Hold> = Vec::new();
+        for hold in &self.holds {
+            active.retain(|other| other.ends > hold.begins);
+            for other in active.iter().filter(|other| other.conflicts(hold)) {
+                let (from, until) = (hold.from, hold.until.min(other.until));
+                found.push(Overlap { process: hold.process, from, until });
+                found.push(Overlap { process: other.process, from, until });
+            }
+            active.push(hold);
+        }
+        found.sort_by_key(|o| (o.from, o.process, o.until));
+        found
+    }
+}
+
+/// The value below which `percent` of the sorted values lie (nearest rank); `None` of nothing.
+pub fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied()
+}
+
+type Open<'a> = BTreeMap<(u32, &'a str), Vec<usize>>;
+
+#[derive(Default)]
+struct Reader<'a> {
+    facts: Facts<'a>,
+    waiting: BTreeMap<(u32, &'a str), usize>,
+    holding: Open<'a>,
+    faults: BTreeMap<FaultId, usize>,
+    born: BTreeMap<u32, ()>,
+}
+
+impl<'a> Reader<'a> {
+    fn read(&mut self, event: &'a Event) {
+        match event.client() {
+            Some(process) => self.client(event, process),
+            None => self.nemesis(event),
+        }
+    }
+
+    fn client(&mut self, event: &'a Event, process: u32) {
+        if self.born.insert(process, ()).is_none() {
+            self.facts.births.push((process, event.time));
+        }
+        let key = event.key.as_deref().unwrap_or_default();
+        match (event.f, event.kind) {
+            (F::Acquire, Kind::Invoke) => self.ask(event, process, key),
+            (F::Acquire, _) => self.answer(event, process, key),
+            (F::Release, Kind::Invoke) => self.release(event, process, key),
+            (F::Read | F::Write, Kind::Invoke) => {}
+            (F::Read | F::Write, _) => self.facts.marks.push(event),
+            (F::Lost, _) => {
+                self.facts.marks.push(event);
+                self.drop_holds(event, process, event.key.as_deref(), Ending::Lost);
+            }
+            (F::Death, _) => self.death(event, process),
+            _ => {}
+        }
+    }
+
+    fn ask(&mut self, event: &'a Event, process: u32, key: &'a str) {
+        self.waiting.insert((process, key), self.facts.waits.len());
+        self.facts.waits.push(Wait {
+            process,
+            key,
+            from: event.time,
+            until: event.time,
+            answer: Answer::Open,
+            error: None,
+        });
+    }
+
+    fn answer(&mut self, event: &'a Event, process: u32, key: &'a str) {
+        let Some(at) = self.waiting.remove(&(process, key)) else { return };
+        let wait = &mut self.facts.waits[at];
+        wait.until = event.time.max(wait.from);
+        wait.error = event.error.as_deref();
+        wait.answer = match event.kind {
+            Kind::Ok => Answer::Granted,
+            Kind::Fail => Answer::Failed,
+            _ => Answer::Unknown,
+        };
+        if event.kind == Kind::Ok {
+            self.grant(event, process, key);
+        }
+    }
+
+    fn grant(&mut self, event: &'a Event, process: u32, key: &'a str) {
+        self.holding.entry((process, key)).or_default().push(self.facts.holds.len());
+        self.facts.holds.push(Hold {
+            process,
+            key,
+            mode: event.mode.unwrap_or_default(),
+            token: event.token,
+            from: event.time,
+            until: event.time,
+            ending: Ending::Open,
+            begins: event.index,
+            ends: u64::MAX,
+        });
+    }
+
+    fn release(&mut self, event: &'a Event, process: u32, key: &'a str) {
+        let open = self.holding.get_mut(&(process, key)).and_then(Vec::pop);
+        if let Some(at) = open {
+            self.end_hold(at, event, Ending::Released);
+        }
+    }
+
+    fn end_hold(&mut self, at: usize, event: &Event, ending: Ending) {
+        let hold = &mut self.facts.holds[at];
+        hold.until = event.time.max(hold.from);
+        hold.ends = event.index;
+        hold.ending = ending;
+    }
+
+    /// Ends all holds of a process, or those on one key.
+    fn drop_holds(&mut self, event: &Event, process: u32, key: Option<&str>, ending: Ending) {
+        let of_process = self.holding.range_mut((process, "")..);
+        let mut ended = Vec::new();
+        for ((owner, held), open) in of_process {
+            if *owner != process {
+                break;
+            }
+            if key.is_none_or(|key| key == *held) {
+                ended.append(open);
+            }
+        }
+        for at in ended {
+            self.end_hold(at, event, ending);
+        }
+    }
+
+    fn death(&mut self, event: &'a Event, process: u32) {
+        self.facts.marks.push(event);
+        self.drop_holds(event, process, None, Ending::Died);
+        let asked: Vec<_> =
+            self.waiting.range((process, "")..).take_while(|((p, _), _)| *p == process).collect();
+        for at in asked.into_iter().map(|(_, at)| *at) {
+            let wait = &mut self.facts.waits[at];
+            wait.until = event.time.max(wait.from);
+            wait.error = Some("its process died");
+        }
+        self.waiting.retain(|(p, _), _| *p != process);
+    }
+
+    fn nemesis(&mut self, event: &'a Event) {
+        match event.f {
+            F::Quiet => self.facts.quiet = Some(event.time),
+            F::Stop => self.facts.stopped = true,
+            F::Fault => self.fault(event),
+            F::Heal if event.kind == Kind::Info => self.heal(event),
+            _ => {}
+        }
+    }
+
+    fn fault(&mut self, event: &'a Event) {
+        let Some(fault) = &event.fault else { return };
+        let known = self.faults.get(&fault.id).map(|at| &mut self.facts.faults[*at]);
+        match known {
+            Some(span) => span.from = event.time,
+            None => {
+                self.faults.insert(fault.id, self.facts.faults.len());
+                self.facts.faults.push(FaultSpan {
+                    id: fault.id,
+                    fault: &fault.fault,
+                    from: event.time,
+                    until: None,
+                    effect: None,
+                });
+            }
+        }
+    }
+
+    fn heal(&mut self, event: &'a Event) {
+        let Some(fault) = &event.fault else { return };
+        let Some(at) = self.faults.get(&fault.id) else { return };
+        let span = &mut self.facts.faults[*at];
+        span.until = Some(event.time.max(span.from));
+        span.effect = fault.effect.as_ref();
+    }
+
+    /// What is still open lasts to the end of the history.
+    fn finish(mut self, end: u64) -> Facts<'a> {
+        for at in self.waiting.values() {
+            self.facts.waits[*at].until = end;
+        }
+        for at in self.holding.values().flatten() {
+            self.facts.holds[*at].until = end;
+        }
+        self.facts.end = end;
+        self.facts
+    }
+}

@@ -1,0 +1,108 @@
+//! The page: one self-contained HTML file, for the light and the dark, for a phone and for a wide
+//! screen. It loads nothing from anywhere.
+
+mod data;
+mod plots;
+mod sections;
+mod witness;
+
+use crate::{Context, Subject};
+use base::{Outcome, Run, Verdict};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+const CSS: &str = include_str!("html/page.css");
+const JS: &str = include_str!("html/page.js");
+
+/// The report of a run as an HTML file.
+pub fn page(run: &Run, verdicts: &[Verdict], outcome: Outcome, context: &Context) -> String {
+    let subject = Subject::new(run, verdicts, outcome, context);
+    let title = format!("{}: {}", crate::reading::word(outcome), crate::reading::title(&run.info));
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                link rel="icon" href="data:,";
+                style { (PreEscaped(CSS)) }
+            }
+            body {
+                main { (content(&subject)) }
+                script id="data" type="application/json" { (PreEscaped(data::embed(&subject))) }
+                script { (PreEscaped(JS)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+fn content(subject: &Subject<'_>) -> Markup {
+    html! {
+        (sections::banner(subject))
+        (sections::properties(subject))
+        (sections::anomalies(subject))
+        (sections::settings(subject))
+        (timeline(subject))
+        (plot_section(subject))
+        (sections::faults(subject))
+        (sections::numbers(subject))
+        (sections::files(subject))
+    }
+}
+
+fn timeline(subject: &Subject<'_>) -> Markup {
+    html! {
+        section id="timeline" {
+            h2 { "Timeline" }
+            noscript { p { "The timeline is drawn by a script, and scripts are off here. \
+                Everything else on this page stands without one." } }
+            div class="tools" {
+                button type="button" data-do="out" title="Zoom out (−)" { "−" }
+                button type="button" data-do="in" title="Zoom in (+)" { "+" }
+                button type="button" data-do="reset" title="Show the whole run (0)" { "Whole run" }
+                span id="breaches" {}
+                span id="window" {}
+            }
+            div id="board" {
+                canvas id="canvas" tabindex="0" role="img"
+                    aria-label="Who waited for the lock and who held it, a lane a client" {}
+                div id="tip" hidden {}
+            }
+            (sections::timeline_legend(subject))
+            p class="hint" {
+                "Wheel or pinch to zoom, drag to move, point at something to read it. Keys: "
+                kbd { "←" } " " kbd { "→" } " move, " kbd { "+" } " " kbd { "−" } " zoom, "
+                kbd { "0" } " whole run, " kbd { "v" } " next violation. The address keeps the \
+                window, so it can be sent to others."
+            }
+        }
+    }
+}
+
+fn plot_section(subject: &Subject<'_>) -> Markup {
+    let (latency, rate) = (plots::latency(subject), plots::rate(subject));
+    html! {
+        @if latency.is_some() || rate.is_some() {
+            section id="plots" {
+                h2 { "Over time" }
+                @if let Some(svg) = latency {
+                    h3 { "Time to acquire" }
+                    p class="legend" {
+                        span { i class="k dot" {} "granted (larger: more of them)" }
+                        span { i class="k triangle" { "▲" } "outcome unknown" }
+                        span { i class="k cross" { "✕" } "failed" }
+                    }
+                    div class="scroll plot" { (PreEscaped(svg)) }
+                }
+                @if let Some(svg) = rate {
+                    h3 { "Grants a second" }
+                    div class="scroll plot" { (PreEscaped(svg)) }
+                }
+                p class="hint" { "Bands are faults, coloured as in the timeline; the last is the \
+                    quiet phase." }
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The timeline's data: columns of numbers, one set a lane, as JSON.
+//!
+//! Times are whole microseconds, each as its distance from the one before it in its column: most
+//! are short then, and a hundred thousand events fit into a few hundred kilobytes. Columns that are
+//! zero throughout are left out. The page's script undoes all this.
+
+use crate::Subject;
+use crate::facts::{Answer, Ending, FaultSpan, Hold, Overlap, Wait};
+use crate::names::{Speaker, effect_name, fault_name};
+use crate::picture::sign;
+use crate::reading::breaches;
+use base::{Event, Mode, Node};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The data as JSON that is safe inside a `<script>`: nothing in it can end the element.
+pub(super) fn embed(subject: &Subject<'_>) -> String {
+    data(subject).to_string().replace('<', "\\u003c")
+}
+
+fn data(subject: &Subject<'_>) -> Value {
+    let Subject { run, facts, .. } = subject;
+    let mut words = Words::default();
+    let speaker = Speaker::new(&run.info);
+    let overlaps = facts.overlaps();
+    let lanes: Vec<Value> = (0..run.info.clients.max(1))
+        .map(|seat| Lane { subject, speaker, seat }.columns(&mut words, &overlaps))
+        .collect();
+    json!({
+        "end": micros(facts.end),
+        "quiet": facts.quiet.map(micros),
+        "lanes": lanes,
+        "faults": facts.faults.iter().map(|f| fault(f, facts.end)).collect::<Vec<_>>(),
+        "breaches": breach_marks(subject),
+        "words": words.list,
+    })
+}
+
+fn micros(nanos: u64) -> u64 {
+    nanos / 1_000
+}
+
+/// Keys and errors, each once; columns name them by place, from 1. 0 is none.
+#[derive(Default)]
+struct Words {
+    list: Vec<String>,
+    places: BTreeMap<String, u64>,
+}
+
+impl Words {
+    fn place(&mut self, word: Option<&str>) -> u64 {
+        let Some(word) = word.filter(|w| !w.is_empty()) else { return 0 };
+        // A client may say very much; a tooltip has little room.
+        let word: String = word.chars().take(200).collect();
+        if let Some(place) = self.places.get(&word) {
+            return *place;
+        }
+        self.list.push(word.clone());
+        let place = self.list.len() as u64;
+        self.places.insert(word, place);
+        place
+    }
+}
+
+struct Lane<'a> {
+    subject: &'a Subject<'a>,
+    speaker: Speaker,
+    seat: u32,
+}
+
+impl Lane<'_> {
+    fn columns(&self, words: &mut Words, overlaps: &[Overlap]) -> Value {
+        let facts = &self.subject.facts;
+        let mine = |process: u32| self.speaker.seat(process) == self.seat;
+        let births = facts.births.iter().filter(|(process, _)| mine(*process));
+        let waits: Vec<&Wait> = facts.waits.iter().filter(|w| mine(w.process)).collect();
+        let holds: Vec<&Hold> = facts.holds.iter().filter(|h| mine(h.process)).collect();
+        let marks: Vec<&&Event> =
+            facts.marks.iter().filter(|e| e.client().is_some_and(mine)).collect();
+        let overlaps: Vec<&Overlap> = overlaps.iter().filter(|o| mine(o.process)).collect();
+        json!({
+            "births": births.map(|(p, at)| json!([micros(*at), p])).collect::<Vec<_>>(),
+            "waits": wait_columns(&waits, words),
+            "holds": hold_columns(&holds, words),
+            "marks": mark_columns(&marks, words),
+            "overlaps": stretches(overlaps.iter().map(|o| (o.from, o.until))),
+        })
+    }
+}
+
+fn wait_columns(waits: &[&Wait<'_>], words: &mut Words) -> Value {
+    let mut columns = stretches(waits.iter().map(|w| (w.from, w.until)));
+    column(&mut columns, "answer", waits.iter().map(|w| answer(w.answer)));
+    column(&mut columns, "error", waits.iter().map(|w| words.place(w.error)));
+    Value::Object(columns)
+}
+
+fn hold_columns(holds: &[&Hold<'_>], words: &mut Words) -> Value {
+    let mut columns = stretches(holds.iter().map(|h| (h.from, h.until)));
+    column(&mut columns, "shared", holds.iter().map(|h| u64::from(h.mode == Mode::Shared)));
+    column(&mut columns, "ending", holds.iter().map(|h| ending(h.ending)));
+    column(&mut columns, "token", holds.iter().map(|h| h.token.unwrap_or(0)));
+    column(&mut columns, "key", holds.iter().map(|h| words.place(Some(h.key))));
+    Value::Object(columns)
+}
+
+fn mark_columns(marks: &[&&Event], words: &mut Words) -> Value {
+    let mut columns = stretches(marks.iter().map(|e| (e.time, e.time)));
+    column(&mut columns, "sign", marks.iter().map(|e| sign(e) as u64));
+    column(&mut columns, "write", marks.iter().map(|e| u64::from(e.f == base::F::Write)));
+    // One more than the value, so that 0 is none.
+    column(&mut columns, "value", marks.iter().map(|e| e.value.map_or(0, |v| v.saturating_add(1))));
+    column(&mut columns, "error", marks.iter().map(|e| words.place(e.error.as_deref())));
+    Value::Object(columns)
+}
+
+/// Begins, each as its distance from the one before, and lengths. Both ends are cut to whole
+/// microseconds first, so that stretches that touch still touch.
+fn stretches(of: impl Iterator<Item = (u64, u64)>) -> Map<String, Value> {
+    let (mut from, mut lengths, mut last) = (Vec::new(), Vec::new(), 0);
+    for (begin, end) in of {
+        let (begin, end) = (micros(begin), micros(end));
+        from.push(begin as i64 - last as i64);
+        lengths.push(end.saturating_sub(begin));
+        last = begin;
+    }
+    let mut columns = Map::new();
+    columns.insert("from".into(), json!(from));
+    column(&mut columns, "length", lengths.into_iter());
+    columns
+}
+
+fn column(columns: &mut Map<String, Value>, name: &str, values: impl Iterator<Item = u64>) {
+    let values: Vec<u64> = values.collect();
+    if values.iter().any(|v| *v != 0) {
+        columns.insert(name.into(), json!(values));
+    }
+}
+
+fn answer(answer: Answer) -> u64 {
+    match answer {
+        Answer::Granted => 0,
+        Answer::Open => 1,
+        Answer::Unknown => 2,
+        Answer::Failed => 3,
+    }
+}
+
+fn ending(ending: Ending) -> u64 {
+    match ending {
+        Ending::Released => 0,
+        Ending::Lost => 1,
+        Ending::Died => 2,
+        Ending::Open => 3,
+    }
+}
+
+fn fault(span: &FaultSpan<'_>, end: u64) -> Value {
+    let (mut clients, mut servers) = (Vec::new(), Vec::new());
+    for node in span.fault.nodes() {
+        match node {
+            Node::Client(n) => clients.push(n),
+            Node::Server(n) => servers.push(n),
+        }
+    }
+    json!({
+        "from": micros(span.from),
+        "until": micros(span.until.unwrap_or(end)),
+        "kind": span.fault.kind(),
+        "name": fault_name(span.fault),
+        "effect": span.effect.map_or_else(|| "not measured".into(), effect_name),
+        "clients": clients,
+        "servers": servers,
+    })
+}
+
+/// Where the witnesses lie.
+fn breach_marks(subject: &Subject<'_>) -> Vec<Value> {
+    let history = &subject.run.history;
+    let mark = |breach: crate::reading::Breach<'_>| {
+        let witness = breach.anomaly.witness.iter();
+        let times: Vec<u64> = witness.filter_map(|i| Some(history.get(*i)?.time)).collect();
+        let (from, until) = (times.iter().min()?, times.iter().max()?);
+        Some(json!({
+            "name": breach.anomaly.name,
+            "from": micros(*from),
+            "until": micros(*until),
+        }))
+    };
+    breaches(&subject.run.info, subject.verdicts).into_iter().filter_map(mark).collect()
+}

@@ -1,0 +1,312 @@
+//! The parts of the page that are text and tables.
+
+use super::witness;
+use crate::Subject;
+use crate::facts::{Answer, FaultSpan, percentile};
+use crate::names::{Speaker, effect_name, fault_name};
+use crate::reading::{self, Breach, Surprise, breaches, surprise, unseen};
+use crate::units::{Precision, count, counted, digits, duration, moment, span, times};
+use base::{Event, Mode, Outcome};
+use maud::{Markup, html};
+
+pub(super) fn banner(subject: &Subject<'_>) -> Markup {
+    let Subject { run, verdicts, outcome, .. } = subject;
+    let breaches = breaches(&run.info, verdicts);
+    let word = match surprise(*outcome, &breaches) {
+        Surprise::Expected => "Violated, as expected",
+        Surprise::Unexpected => "Violated",
+        Surprise::None => match outcome {
+            Outcome::Held => "Held",
+            Outcome::Inconclusive => "Inconclusive",
+            _ => "Nothing to check",
+        },
+    };
+    let last = reading::last_word(&run.info, verdicts, *outcome);
+    html! {
+        header class=(format!("banner {}", class(*outcome))) {
+            p class="what" { "picklock " (subject.context.version) }
+            h1 { (sign(*outcome)) " " (word) }
+            p class="title" { (reading::title(&run.info)) }
+            @if !last.is_empty() { p { (capital(&last)) } }
+            @for note in notes(subject) { p class="note" { (note) } }
+        }
+    }
+}
+
+/// What must not be overlooked when the verdict is read.
+fn notes(subject: &Subject<'_>) -> Vec<String> {
+    let facts = &subject.facts;
+    let mut notes = Vec::new();
+    if subject.run.history.events().is_empty() {
+        notes.push("Nothing was recorded: the history is empty.".into());
+    } else if !facts.stopped {
+        let end = moment(facts.end, Precision::Millis);
+        notes.push(format!("The history was cut off: it ends at {end}, before its run did."));
+    }
+    for known in unseen(&subject.run.info, subject.verdicts) {
+        notes.push(format!(
+            "Known to happen under {}, but not seen in this run: {}. {}",
+            known.nemesis, known.anomaly, known.why
+        ));
+    }
+    notes
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+}
+
+fn class(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Held => "held",
+        Outcome::Violated => "violated",
+        Outcome::Inconclusive => "inconclusive",
+        Outcome::NotApplicable => "na",
+    }
+}
+
+fn sign(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Held => "✓",
+        Outcome::Violated => "✗",
+        Outcome::Inconclusive => "?",
+        Outcome::NotApplicable => "–",
+    }
+}
+
+pub(super) fn properties(subject: &Subject<'_>) -> Markup {
+    html! {
+        section id="properties" {
+            h2 { "Properties" }
+            @if subject.verdicts.is_empty() { p { "No property was checked." } }
+            table class="properties" {
+                @for verdict in subject.verdicts {
+                    tr class=(class(verdict.outcome)) {
+                        th scope="row" { (verdict.property) }
+                        td class="outcome" {
+                            span class="chip" { (sign(verdict.outcome)) " " (reading::word(verdict.outcome)) }
+                        }
+                        td { (verdict.summary) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn anomalies(subject: &Subject<'_>) -> Markup {
+    let breaches = breaches(&subject.run.info, subject.verdicts);
+    html! {
+        @for breach in &breaches {
+            section class="anomaly" {
+                h2 { "✗ " (breach.anomaly.name) }
+                p class="meta" {
+                    "seen " (times(breach.anomaly.count)) " · breaks " (breach.property)
+                    @if let Some((from, until)) = extent(subject, &breach.anomaly.witness) {
+                        " · " a href=(format!("#t={from}s,{until}s")) { "show on the timeline" }
+                    }
+                }
+                @for line in breach.anomaly.explanation.lines() { p { (line) } }
+                (witness::draw(subject, &breach.anomaly.witness))
+                (events(subject, &breach.anomaly.witness))
+                (expectation(breach))
+            }
+        }
+    }
+}
+
+fn expectation(breach: &Breach<'_>) -> Markup {
+    html! {
+        p class="expectation" {
+            @match breach.known {
+                Some(known) => { b { "Expected" } " under " (known.nemesis) ": " (known.why) }
+                None => { b { "Not expected" } " of this lock." }
+            }
+        }
+    }
+}
+
+/// The stretch of a witness in seconds, with a margin, for a link.
+fn extent(subject: &Subject<'_>, witness: &[u64]) -> Option<(f64, f64)> {
+    let events = witness.iter().filter_map(|i| subject.run.history.get(*i));
+    let times: Vec<u64> = events.map(|e| e.time).collect();
+    let (from, until) = (times.iter().min()?, times.iter().max()?);
+    let margin = ((until - from) / 4).max(10_000_000);
+    let seconds = |nanos: u64| (nanos / 1_000) as f64 / 1e6;
+    Some((seconds(from.saturating_sub(margin)), seconds(until.saturating_add(margin))))
+}
+
+fn events(subject: &Subject<'_>, witness: &[u64]) -> Markup {
+    let events: Vec<&Event> = witness.iter().filter_map(|i| subject.run.history.get(*i)).collect();
+    let clock: Vec<u64> = events.iter().map(|e| e.time).collect();
+    let precision = Precision::for_times(&clock);
+    let speaker = Speaker::new(&subject.run.info);
+    html! {
+        @if !events.is_empty() {
+            table class="events" {
+                @for (place, event) in events.iter().enumerate() {
+                    tr {
+                        td { span class="number" { (place + 1) } }
+                        td class="time" { (moment(event.time, precision)) }
+                        td class="who" { (speaker.who(event)) }
+                        td { (speaker.what(event)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn settings(subject: &Subject<'_>) -> Markup {
+    let info = &subject.run.info;
+    let mut pairs = vec![
+        ("lock", info.algo.clone()),
+        ("nemesis", info.nemesis.clone()),
+        ("backend", info.backend.clone()),
+        ("seed", info.seed.to_string()),
+        ("clients", info.clients.to_string()),
+        ("servers", info.servers.to_string()),
+        ("keys", info.keys.to_string()),
+        ("ttl", span(info.ttl)),
+        (if info.nemesis == "none" { "ran for" } else { "faults for" }, span(info.time_limit)),
+        ("then quiet for", span(info.quiet)),
+        ("link delay", span(info.link_delay)),
+        ("patience", span(info.patience)),
+    ];
+    if let Some(elapsed) = subject.context.elapsed {
+        pairs.push(("took", duration(elapsed)));
+    }
+    html! {
+        section id="settings" {
+            h2 { "Run it again" }
+            div class="command" {
+                code id="command" { (info.command) }
+                button type="button" id="copy" { "Copy" }
+            }
+            dl class="tiles" {
+                @for (name, value) in &pairs { div { dt { (name) } dd { (value) } } }
+            }
+        }
+    }
+}
+
+/// What the timeline's colours mean, as far as this run shows them.
+pub(super) fn timeline_legend(subject: &Subject<'_>) -> Markup {
+    let facts = &subject.facts;
+    let waits = |answer| facts.waits.iter().any(|w| w.answer == answer);
+    let holds = |mode| facts.holds.iter().any(|h| h.mode == mode);
+    let faults = |kind| facts.faults.iter().any(|f| f.fault.kind() == kind);
+    let entries = [
+        (waits(Answer::Granted) || waits(Answer::Open), "wait", "waits"),
+        (waits(Answer::Failed), "waitfail", "waits in vain"),
+        (waits(Answer::Unknown), "waitinfo", "waits, outcome unknown"),
+        (holds(Mode::Exclusive), "hold", "holds"),
+        (holds(Mode::Shared), "shared", "holds, shared"),
+        (!facts.overlaps().is_empty(), "overlap", "holds in conflict"),
+        (faults("pause"), "pause", "pause"),
+        (faults("crash"), "crash", "crash"),
+        (faults("cut"), "cut", "cut link"),
+        (facts.quiet.is_some(), "quiet", "quiet phase"),
+    ];
+    html! {
+        p class="legend" {
+            @for (seen, class, name) in entries {
+                @if seen { span { i class=(format!("k {class}")) {} (name) } }
+            }
+        }
+    }
+}
+
+pub(super) fn faults(subject: &Subject<'_>) -> Markup {
+    let faults = &subject.facts.faults;
+    html! {
+        section id="faults" {
+            h2 { "Faults" }
+            @if faults.is_empty() {
+                p { "None were injected." }
+            } @else {
+                div class="scroll" {
+                    table class="faults" {
+                        thead { tr {
+                            th { "from" } th { "to" } th { "lasted" } th { "kind" } th { "what" }
+                            th { "measured effect" }
+                        } }
+                        tbody { @for fault in faults { (fault_row(fault)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn fault_row(fault: &FaultSpan<'_>) -> Markup {
+    let healed = fault.until;
+    html! {
+        tr {
+            td class="time" { (moment(fault.from, Precision::Millis)) }
+            td class="time" {
+                (healed.map_or("never healed".into(), |at| moment(at, Precision::Millis)))
+            }
+            td class="time" { (healed.map_or("–".into(), |at| span(at - fault.from))) }
+            td { i class=(format!("k {}", fault.fault.kind())) {} (fault.fault.kind()) }
+            td { (fault_name(fault.fault)) }
+            @match fault.effect {
+                Some(effect) if effect.amount > 0 => td { (effect_name(effect)) },
+                Some(effect) => td class="none" { (effect_name(effect)) },
+                None => td class="none" { "not measured" },
+            }
+        }
+    }
+}
+
+pub(super) fn numbers(subject: &Subject<'_>) -> Markup {
+    let facts = &subject.facts;
+    let answered = |answer| count(facts.answered(answer));
+    let latencies = facts.latencies();
+    let within = |percent| percentile(&latencies, percent).map_or("–".into(), span);
+    let pairs = [
+        ("grants", answered(Answer::Granted)),
+        ("grants a second", facts.grant_rate().map_or("–".into(), digits)),
+        ("failed acquires", answered(Answer::Failed)),
+        ("unknown acquires", answered(Answer::Unknown)),
+        ("median to acquire", within(50)),
+        ("99 % acquire within", within(99)),
+        ("faults", count(facts.faults.len() as u64)),
+        ("faults with an effect", count(facts.effective_faults())),
+        ("processes", count(facts.births.len() as u64)),
+        ("events", count(subject.run.history.events().len() as u64)),
+    ];
+    html! {
+        section id="numbers" {
+            h2 { "Numbers" }
+            dl class="tiles" {
+                @for (name, value) in &pairs { div { dt { (name) } dd { (value) } } }
+            }
+            @for verdict in subject.verdicts.iter().filter(|v| v.property == "coverage") {
+                p { b { "Coverage: " } (verdict.summary) }
+            }
+        }
+    }
+}
+
+pub(super) fn files(subject: &Subject<'_>) -> Markup {
+    let events = subject.run.history.events().len() as u64;
+    let history = counted(events, "event", "events");
+    let files = [
+        ("history.jsonl", format!("{history}, a line each")),
+        ("run.json", "the settings".into()),
+        ("verdict.json", "the verdicts with all their witnesses".into()),
+    ];
+    html! {
+        section id="files" {
+            h2 { "Raw files" }
+            ul {
+                @for (name, what) in &files { li { a href=(name) { (name) } ": " (what) } }
+            }
+            @if !subject.context.folder.is_empty() {
+                p class="hint" { "Beside this page, in " code { (subject.context.folder) } "." }
+            }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The picture of a witness as inline SVG. The events of the witness carry the numbers that they
+//! have in the table beside it.
+
+use crate::Subject;
+use crate::picture::{Band, Lane, Limits, Mark, Picture, Sign, Stretch, picture};
+use crate::units::{round_step, tick_label};
+use base::{Event, Mode};
+use maud::{Markup, html};
+
+const LIMITS: Limits = Limits { lanes: 8, bands: 6 };
+/// Drawn twice, for a wide screen and for a phone: one picture shrunk would be illegible, and one
+/// that scrolls sideways would hide its right half, where the breach is. The style sheet shows one.
+const WIDE: Frame = Frame { class: "witness wide", width: 960, gutter: 150 };
+const NARROW: Frame = Frame { class: "witness narrow", width: 430, gutter: 84 };
+const RIGHT: u64 = 14;
+const LANE: u64 = 58;
+const BAND: u64 = 30;
+/// How far two numbers must stand apart to be read.
+const APART: u64 = 20;
+
+/// The picture of a witness, or nothing where no client is part of it.
+pub(super) fn draw(subject: &Subject<'_>, witness: &[u64]) -> Markup {
+    let Some(picture) = picture(subject.run, &subject.facts, witness, LIMITS) else {
+        return html! {};
+    };
+    let events: Vec<&Event> = witness.iter().filter_map(|i| subject.run.history.get(*i)).collect();
+    html! {
+        @for frame in [WIDE, NARROW] {
+            (Drawing { picture: &picture, events: &events, frame }.whole())
+        }
+        (legend(&picture))
+    }
+}
+
+struct Frame {
+    class: &'static str,
+    width: u64,
+    gutter: u64,
+}
+
+struct Drawing<'a> {
+    picture: &'a Picture,
+    events: &'a [&'a Event],
+    frame: Frame,
+}
+
+/// A numbered circle at an event's place.
+struct Callout {
+    number: usize,
+    x: u64,
+    at: u64,
+    y: u64,
+}
+
+impl Drawing<'_> {
+    fn whole(&self) -> Markup {
+        let view = format!("0 0 {} {}", self.frame.width, self.floor() + 34);
+        html! {
+            svg class=(self.frame.class) viewBox=(view) role="img"
+                aria-label="The witness as a picture: who held the lock when" {
+                (self.axis())
+                @for (place, band) in self.picture.bands.iter().enumerate() {
+                    (self.band(place, band))
+                }
+                @for (place, lane) in self.picture.lanes.iter().enumerate() {
+                    (self.lane(place, lane))
+                }
+                @for overlap in &self.picture.overlaps { (self.overlap(*overlap)) }
+                @for (place, lane) in self.picture.lanes.iter().enumerate() {
+                    (self.marks(place, lane))
+                }
+                @for callout in self.callouts() { (number(&callout)) }
+            }
+        }
+    }
+
+    fn right(&self) -> u64 {
+        self.frame.width - RIGHT
+    }
+
+    fn name_end(&self) -> u64 {
+        self.frame.gutter - 12
+    }
+
+    fn x(&self, time: u64) -> u64 {
+        let Stretch { from, until } = self.picture.window;
+        let width = u128::from(self.right() - self.frame.gutter);
+        let at = u128::from(time.clamp(from, until) - from);
+        self.frame.gutter + (at * width / u128::from((until - from).max(1))) as u64
+    }
+
+    fn band_top(&self, place: usize) -> u64 {
+        8 + place as u64 * BAND
+    }
+
+    fn lane_top(&self, place: usize) -> u64 {
+        12 + self.picture.bands.len() as u64 * BAND + place as u64 * LANE
+    }
+
+    fn floor(&self) -> u64 {
+        self.lane_top(self.picture.lanes.len())
+    }
+
+    fn axis(&self) -> Markup {
+        let Stretch { from, until } = self.picture.window;
+        let step = round_step(until - from);
+        let ticks = (from.div_ceil(step)..=until / step).map(|n| n * step);
+        let floor = self.floor() + 4;
+        html! {
+            @for tick in ticks {
+                @let x = self.x(tick);
+                line class="grid" x1=(x) x2=(x) y1="4" y2=(floor) {}
+                text class="tick" x=(x) y=(floor + 20) text-anchor="middle" {
+                    (tick_label(tick, step))
+                }
+            }
+        }
+    }
+
+    fn band(&self, place: usize, band: &Band) -> Markup {
+        let (x, width) = self.bar(band.stretch);
+        let top = self.band_top(place);
+        let hit: Vec<usize> = match band.lanes.is_empty() {
+            true => (0..self.picture.lanes.len()).collect(),
+            false => band.lanes.clone(),
+        };
+        html! {
+            @for lane in hit {
+                rect class=(format!("tint {}", band.kind)) x=(x) width=(width)
+                    y=(self.lane_top(lane)) height=(LANE - 4) {}
+            }
+            text class="label" x=(self.name_end()) y=(top + 16) text-anchor="end" { "fault" }
+            rect class=(format!("band {}", band.kind)) x=(x) width=(width) y=(top)
+                height=(BAND - 8) rx="3" {}
+            (self.band_name(band, x, width, top))
+        }
+    }
+
+    /// Inside its bar where there is room, else beside it.
+    fn band_name(&self, band: &Band, x: u64, width: u64, top: u64) -> Markup {
+        let needs = band.label.chars().count() as u64 * 7 + 30;
+        let (at, anchor, class) = match () {
+            () if width >= needs => (x + width / 2, "middle", "bandname"),
+            () if x + width + needs <= self.frame.width => (x + width + 16, "start", "label"),
+            () => (x.saturating_sub(16), "end", "label"),
+        };
+        html! { text class=(class) x=(at) y=(top + 16) text-anchor=(anchor) { (band.label) } }
+    }
+
+    fn bar(&self, stretch: Stretch) -> (u64, u64) {
+        let (from, until) = (self.x(stretch.from), self.x(stretch.until));
+        (from, (until - from).max(2))
+    }
+
+    fn lane(&self, place: usize, lane: &Lane) -> Markup {
+        let top = self.lane_top(place);
+        let middle = top + 36;
+        html! {
+            line class="ground" x1=(self.frame.gutter) x2=(self.right()) y1=(middle) y2=(middle) {}
+            text class="label" x=(self.name_end()) y=(middle + 5) text-anchor="end" {
+                (self.name(lane))
+            }
+            @for wait in &lane.waits {
+                @let (x, width) = self.bar(*wait);
+                rect class="wait" x=(x) width=(width) y=(middle - 3) height="6" rx="3" {}
+            }
+            @for (hold, mode) in &lane.holds {
+                @let (x, width) = self.bar(*hold);
+                @let class = if *mode == Mode::Shared { "hold shared" } else { "hold" };
+                rect class=(class) x=(x) width=(width) y=(middle - 11) height="22" rx="3" {}
+            }
+        }
+    }
+
+    /// In a narrow frame there is no room to say whose place a process took.
+    fn name(&self, lane: &Lane) -> String {
+        let room = (self.frame.gutter / 7) as usize;
+        match lane.label.chars().count() <= room {
+            true => lane.label.clone(),
+            false => format!("process {}", lane.process),
+        }
+    }
+
+    fn overlap(&self, overlap: Stretch) -> Markup {
+        let (x, width) = self.bar(overlap);
+        let top = self.lane_top(0);
+        html! {
+            rect class="overlap" x=(x) width=(width) y=(top) height=(self.floor() - top) {}
+        }
+    }
+
+    fn marks(&self, place: usize, lane: &Lane) -> Markup {
+        let middle = self.lane_top(place) + 36;
+        // What the witness names is drawn over the rest.
+        let (named, others): (Vec<&Mark>, Vec<&Mark>) = lane.marks.iter().partition(|m| m.named);
+        html! {
+            @for mark in others.into_iter().chain(named) {
+                @let x = self.x(mark.at);
+                @let class = if mark.named { "mark named" } else { "mark" };
+                g class=(class) { (glyph(mark.sign, x, middle)) }
+            }
+        }
+    }
+
+    fn callouts(&self) -> Vec<Callout> {
+        let mut callouts: Vec<Callout> = Vec::new();
+        for (place, event) in self.events.iter().enumerate() {
+            let Some(y) = self.row(event) else { continue };
+            let at = self.x(event.time);
+            let taken = callouts.iter().filter(|c| c.y == y).map(|c| c.x).max();
+            let x = taken.map_or(at, |taken| at.max(taken + APART)).min(self.frame.width - 10);
+            callouts.push(Callout { number: place + 1, x, at, y });
+        }
+        callouts
+    }
+
+    /// Where the numbers of an event's lane or band stand.
+    fn row(&self, event: &Event) -> Option<u64> {
+        let lane = self.picture.lanes.iter().position(|l| Some(l.process) == event.client());
+        let id = event.fault.as_ref().map(|f| f.id);
+        let band = self.picture.bands.iter().position(|b| Some(b.id) == id);
+        lane.map(|place| self.lane_top(place) + 12)
+            .or_else(|| band.map(|place| self.band_top(place) + 11))
+    }
+}
+
+fn legend(picture: &Picture) -> Markup {
+    let lanes = &picture.lanes;
+    let holds = |mode| lanes.iter().any(|l| l.holds.iter().any(|h| h.1 == mode));
+    let marks = |sign| lanes.iter().any(|l| l.marks.iter().any(|m| m.sign == sign));
+    let signs = [
+        (Sign::Read, "read"),
+        (Sign::Write, "write"),
+        (Sign::Fenced, "fenced off"),
+        (Sign::Unknown, "unknown outcome"),
+        (Sign::Lost, "gave the lock up"),
+        (Sign::Death, "died"),
+    ];
+    html! {
+        p class="legend" {
+            @if lanes.iter().any(|l| !l.waits.is_empty()) { span { i class="k wait" {} "waits" } }
+            @if holds(Mode::Exclusive) { span { i class="k hold" {} "holds" } }
+            @if holds(Mode::Shared) { span { i class="k shared" {} "holds, shared" } }
+            @if !picture.overlaps.is_empty() {
+                span { i class="k overlap" {} "held by both" }
+            }
+            @for (sign, name) in signs {
+                @if marks(sign) {
+                    span {
+                        svg class="key mark named" viewBox="0 0 16 24" { (glyph(sign, 8, 12)) }
+                        (name)
+                    }
+                }
+            }
+            @if picture.hidden > 0 {
+                span { "and " (picture.hidden) " more processes" }
+            }
+        }
+    }
+}
+
+fn number(callout: &Callout) -> Markup {
+    html! {
+        @if callout.x != callout.at {
+            line class="leader" x1=(callout.at) x2=(callout.x) y1=(callout.y + 9) y2=(callout.y) {}
+        }
+        g class="callout" {
+            circle cx=(callout.x) cy=(callout.y) r="9" {}
+            text x=(callout.x) y=(callout.y + 4) text-anchor="middle" { (callout.number) }
+        }
+    }
+}
+
+/// Each sign has a shape of its own, so that nobody needs the colours to tell them apart.
+fn glyph(sign: Sign, x: u64, y: u64) -> Markup {
+    let x = x as i64;
+    let y = y as i64;
+    let path = match sign {
+        Sign::Read => format!("M{x} {}v11", y),
+        Sign::Write => format!("M{x} {}v22", y - 11),
+        Sign::Fenced => format!("M{} {}l12 12m0 -12l-12 12M{} {}v22", x - 6, y - 6, x, y - 11),
+        Sign::Unknown => format!("M{x} {}v6m0 4v6", y - 8),
+        Sign::Lost => format!("M{x} {}l7 9l-7 9l-7 -9z", y - 9),
+        Sign::Death => format!("M{} {}l14 14m0 -14l-14 14", x - 7, y - 7),
+    };
+    let class = match sign {
+        Sign::Read => "read",
+        Sign::Write => "write",
+        Sign::Fenced => "fenced",
+        Sign::Unknown => "unknown",
+        Sign::Lost => "lost",
+        Sign::Death => "death",
+    };
+    html! { path class=(class) d=(path) {} }
+}

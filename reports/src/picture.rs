@@ -1,0 +1,262 @@
+//! The picture of a witness, before anybody draws it: a lane for each process involved, its waits
+//! and holds, what it did, and the faults that stood over it. The terminal draws it in characters,
+//! the page as SVG.
+
+use crate::facts::{Facts, FaultSpan, Hold};
+use crate::names::{Speaker, fault_name};
+use base::{Event, F, FaultId, Kind, Mode, Node, Run};
+
+/// How many lanes and bands a picture can carry before nobody reads it any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Lanes of processes.
+    pub lanes: usize,
+    /// Bands of faults.
+    pub bands: usize,
+}
+
+/// A stretch of time in a lane, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Since when.
+    pub from: u64,
+    /// Until when.
+    pub until: u64,
+}
+
+/// What a mark stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sign {
+    /// A read that the vault served.
+    Read,
+    /// A write that the vault applied.
+    Write,
+    /// A read or write that the vault refused.
+    Fenced,
+    /// A read or write of unknown outcome.
+    Unknown,
+    /// The client gave the lock up for lost.
+    Lost,
+    /// The process died.
+    Death,
+}
+
+/// Something that happened at one moment in a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// When.
+    pub at: u64,
+    /// What.
+    pub sign: Sign,
+    /// Which event.
+    pub index: u64,
+    /// The witness names it.
+    pub named: bool,
+}
+
+/// What one process did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// Who.
+    pub process: u32,
+    /// Its name.
+    pub label: String,
+    /// When it waited for the lock.
+    pub waits: Vec<Stretch>,
+    /// When it held it, and how.
+    pub holds: Vec<(Stretch, Mode)>,
+    /// What it did meanwhile.
+    pub marks: Vec<Mark>,
+}
+
+/// A fault, over the lanes that it hit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Band {
+    /// The fault's number.
+    pub id: FaultId,
+    /// The name of its kind.
+    pub kind: &'static str,
+    /// Its name.
+    pub label: String,
+    /// When it was in force.
+    pub stretch: Stretch,
+    /// The lanes that it hit, by place; none for a fault of servers alone.
+    pub lanes: Vec<usize>,
+}
+
+/// The picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// What of the run it shows.
+    pub window: Stretch,
+    /// The lanes, by first appearance in the witness.
+    pub lanes: Vec<Lane>,
+    /// The faults.
+    pub bands: Vec<Band>,
+    /// Where conflicting holds of these lanes meet.
+    pub overlaps: Vec<Stretch>,
+    /// Processes of the witness that found no place.
+    pub hidden: usize,
+}
+
+/// Lays out the picture of a witness; `None` when no client is part of it.
+pub fn picture(run: &Run, facts: &Facts<'_>, witness: &[u64], limits: Limits) -> Option<Picture> {
+    let events: Vec<&Event> = witness.iter().filter_map(|i| run.history.get(*i)).collect();
+    let all = processes(&events);
+    let shown = &all[..all.len().min(limits.lanes)];
+    if shown.is_empty() {
+        return None;
+    }
+    let window = window(&events, facts, shown);
+    let speaker = Speaker::new(&run.info);
+    let lanes: Vec<Lane> =
+        shown.iter().map(|p| lane(*p, speaker, facts, witness, window)).collect();
+    let bands = bands(&events, facts, speaker, &lanes, window, limits.bands);
+    Some(Picture {
+        window,
+        bands,
+        overlaps: overlaps(facts, shown, window),
+        hidden: all.len() - shown.len(),
+        lanes,
+    })
+}
+
+fn processes(events: &[&Event]) -> Vec<u32> {
+    let mut seen = Vec::new();
+    for process in events.iter().filter_map(|e| e.client()) {
+        if !seen.contains(&process) {
+            seen.push(process);
+        }
+    }
+    seen
+}
+
+/// From the first event of the witness to its last, then on through the holds that stand at its
+/// end (an overlap that is cut off where it begins could not be seen), and a margin.
+fn window(events: &[&Event], facts: &Facts<'_>, shown: &[u32]) -> Stretch {
+    let first = events.iter().map(|e| e.time).min().unwrap_or(0);
+    let last = events.iter().map(|e| e.time).max().unwrap_or(0);
+    let open = facts.holds.iter().filter(|h| shown.contains(&h.process));
+    let open = open.filter(|h| h.from <= last && h.until > last);
+    let wanted = open.map(|h| h.until).min().unwrap_or(last);
+    let reach = ((last - first) * 6 / 10).max(20_000_000);
+    let until = wanted.min(last.saturating_add(reach));
+    let margin = ((until - first) / 20).max(1_000_000);
+    Stretch { from: first.saturating_sub(margin), until: until.saturating_add(margin) }
+}
+
+fn lane(
+    process: u32,
+    speaker: Speaker,
+    facts: &Facts<'_>,
+    witness: &[u64],
+    window: Stretch,
+) -> Lane {
+    let waits = facts.waits.iter().filter(|w| w.process == process);
+    let holds = facts.holds.iter().filter(|h| h.process == process);
+    let marks = facts.marks.iter().filter(|e| e.client() == Some(process));
+    Lane {
+        process,
+        label: speaker.process(process),
+        waits: waits.filter_map(|w| clip(w.from, w.until, window)).collect(),
+        holds: holds.filter_map(|h| Some((clip(h.from, h.until, window)?, h.mode))).collect(),
+        marks: marks
+            .filter(|e| (window.from..=window.until).contains(&e.time))
+            .map(|e| mark(e, witness))
+            .collect(),
+    }
+}
+
+fn mark(event: &Event, witness: &[u64]) -> Mark {
+    Mark {
+        at: event.time,
+        sign: sign(event),
+        index: event.index,
+        named: witness.contains(&event.index),
+    }
+}
+
+/// What a mark of this event stands for.
+pub fn sign(event: &Event) -> Sign {
+    match (event.f, event.kind) {
+        (F::Death, _) => Sign::Death,
+        (F::Lost, _) => Sign::Lost,
+        (_, Kind::Fail) => Sign::Fenced,
+        (F::Read, Kind::Ok) => Sign::Read,
+        (F::Write, Kind::Ok) => Sign::Write,
+        _ => Sign::Unknown,
+    }
+}
+
+fn clip(from: u64, until: u64, window: Stretch) -> Option<Stretch> {
+    (from <= window.until && until >= window.from)
+        .then(|| Stretch { from: from.max(window.from), until: until.min(window.until) })
+}
+
+/// The faults that the witness names come first, then those that stood over its lanes or over a
+/// server, by begin.
+fn bands(
+    events: &[&Event],
+    facts: &Facts<'_>,
+    speaker: Speaker,
+    lanes: &[Lane],
+    window: Stretch,
+    limit: usize,
+) -> Vec<Band> {
+    let named = |f: &FaultSpan<'_>| {
+        events.iter().any(|e| e.fault.as_ref().is_some_and(|fault| fault.id == f.id))
+    };
+    let mut found: Vec<(bool, Band)> = Vec::new();
+    for fault in &facts.faults {
+        let Some(stretch) = clip(fault.from, fault.until.unwrap_or(facts.end), window) else {
+            continue;
+        };
+        let hit = lanes_hit(fault, speaker, lanes);
+        if named(fault) || !hit.is_empty() || only_servers(fault) {
+            let (id, kind, label) = (fault.id, fault.fault.kind(), fault_name(fault.fault));
+            found.push((!named(fault), Band { id, kind, label, stretch, lanes: hit }));
+        }
+    }
+    found.sort_by_key(|(unnamed, band)| (*unnamed, band.stretch.from));
+    found.truncate(limit);
+    found.sort_by_key(|(_, band)| band.stretch.from);
+    found.into_iter().map(|(_, band)| band).collect()
+}
+
+fn lanes_hit(fault: &FaultSpan<'_>, speaker: Speaker, lanes: &[Lane]) -> Vec<usize> {
+    let nodes = fault.fault.nodes();
+    let hit = |lane: &Lane| nodes.contains(&Node::Client(speaker.seat(lane.process)));
+    lanes.iter().enumerate().filter(|(_, lane)| hit(lane)).map(|(at, _)| at).collect()
+}
+
+fn only_servers(fault: &FaultSpan<'_>) -> bool {
+    fault.fault.nodes().iter().all(|node| matches!(node, Node::Server(_)))
+}
+
+/// Where conflicting holds of the shown processes meet within the window, merged.
+fn overlaps(facts: &Facts<'_>, shown: &[u32], window: Stretch) -> Vec<Stretch> {
+    let inside =
+        |h: &&Hold<'_>| shown.contains(&h.process) && clip(h.from, h.until, window).is_some();
+    let holds: Vec<&Hold<'_>> = facts.holds.iter().filter(inside).collect();
+    let mut merged: Vec<Stretch> = Vec::new();
+    for (i, hold) in holds.iter().enumerate() {
+        let met = holds[..i].iter().filter(|other| other.conflicts(hold) && other.meets(hold));
+        for other in met {
+            let both = clip(hold.from, hold.until.min(other.until), window);
+            merged.extend(both);
+        }
+    }
+    merge(merged)
+}
+
+fn merge(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
+    stretches.sort_by_key(|s| s.from);
+    let mut merged: Vec<Stretch> = Vec::new();
+    for next in stretches {
+        match merged.last_mut() {
+            Some(last) if next.from <= last.until => last.until = last.until.max(next.until),
+            _ => merged.push(next),
+        }
+    }
+    merged
+}

@@ -1,0 +1,235 @@
+//! The summary for the terminal: what was run, which promise was kept and which broken, the witness
+//! in words and as a picture, the numbers, and the command to run it again.
+
+mod lanes;
+mod paint;
+
+use crate::facts::{Answer, percentile};
+use crate::names::{Speaker, effect_name};
+use crate::picture::{Limits, picture};
+use crate::reading::{Breach, Surprise, breaches, last_word, surprise, title, unseen, word};
+use crate::units::{Precision, count, counted, digits, duration, moment, span, times};
+use crate::{Context, Subject};
+use base::{Event, Outcome, Run, Verdict};
+use paint::{Ink, Painter};
+
+/// How wide a summary may be.
+const WIDTH: usize = 92;
+/// More events than this are cut in the middle: the page shows them all.
+const EVENTS: usize = 14;
+/// Few enough to be read at a glance.
+const LIMITS: Limits = Limits { lanes: 4, bands: 3 };
+
+/// What the reader's terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// ANSI colours.
+    pub colour: bool,
+    /// Signs and bars beyond ASCII.
+    pub unicode: bool,
+}
+
+/// The summary of a run. Ends with a line break.
+pub fn summary(
+    run: &Run,
+    verdicts: &[Verdict],
+    outcome: Outcome,
+    context: &Context,
+    style: Style,
+) -> String {
+    let subject = Subject::new(run, verdicts, outcome, context);
+    let mut page = Page { out: Painter::new(style), subject: &subject };
+    page.headline();
+    page.properties();
+    for breach in breaches(&run.info, verdicts) {
+        page.breach(&breach);
+    }
+    page.notes();
+    page.numbers();
+    page.places();
+    page.last_line();
+    page.out.finish()
+}
+
+struct Page<'a> {
+    out: Painter,
+    subject: &'a Subject<'a>,
+}
+
+impl Page<'_> {
+    fn headline(&mut self) {
+        let info = &self.subject.run.info;
+        let version = &self.subject.context.version;
+        self.out.heading(&format!("picklock {version}: {}", title(info)));
+        let faults = if info.nemesis == "none" { "" } else { " of faults" };
+        let mut settings = vec![
+            counted(info.clients.into(), "client", "clients"),
+            counted(info.servers.into(), "server", "servers"),
+            format!("ttl {}", span(info.ttl)),
+            format!("{}{faults} + {} quiet", span(info.time_limit), span(info.quiet)),
+            format!("seed {}", info.seed),
+        ];
+        if let Some(elapsed) = self.subject.context.elapsed {
+            settings.push(format!("took {}", duration(elapsed)));
+        }
+        self.out.line(&settings.join(", "));
+        self.out.blank();
+    }
+
+    fn properties(&mut self) {
+        let verdicts = self.subject.verdicts;
+        let name = verdicts.iter().map(|v| v.property.chars().count()).max().unwrap_or(0);
+        let answer = verdicts.iter().map(|v| word(v.outcome).len()).max().unwrap_or(0);
+        for verdict in verdicts {
+            let (sign, ink) = self.out.sign(verdict.outcome);
+            let property = format!("{:name$}", self.out.plain(&verdict.property));
+            let outcome = format!("{:answer$}", word(verdict.outcome));
+            let head = format!("{sign} {property}  {outcome}");
+            let indent = head.chars().count() + 2;
+            self.out.hanging(&head, ink, indent, &verdict.summary);
+        }
+        if verdicts.is_empty() {
+            self.out.line("No property was checked.");
+        }
+        self.out.blank();
+    }
+
+    fn breach(&mut self, breach: &Breach<'_>) {
+        let anomaly = breach.anomaly;
+        let (sign, ink) = self.out.sign(Outcome::Violated);
+        let title =
+            format!("{sign} {}, seen {} ({})", anomaly.name, times(anomaly.count), breach.property);
+        self.out.inked_line(ink, &title);
+        self.out.wrapped(2, &anomaly.explanation);
+        self.witness(&anomaly.witness);
+        let known = breach.known.map(|k| format!("Expected under {}: {}", k.nemesis, k.why));
+        let verdict = known.unwrap_or_else(|| "Not expected of this lock.".into());
+        self.out.wrapped(2, &verdict);
+        self.out.blank();
+    }
+
+    fn witness(&mut self, witness: &[u64]) {
+        let run = self.subject.run;
+        let events: Vec<&Event> = witness.iter().filter_map(|i| run.history.get(*i)).collect();
+        if events.is_empty() {
+            return;
+        }
+        self.out.blank();
+        self.events(&events);
+        if let Some(picture) = picture(run, &self.subject.facts, witness, LIMITS) {
+            self.out.blank();
+            lanes::draw(&mut self.out, &picture);
+        }
+        self.out.blank();
+    }
+
+    fn events(&mut self, events: &[&Event]) {
+        let speaker = Speaker::new(&self.subject.run.info);
+        let clock: Vec<u64> = events.iter().map(|e| e.time).collect();
+        let precision = Precision::for_times(&clock);
+        let at = clock.iter().map(|t| moment(*t, precision).len()).max().unwrap_or(0);
+        let who = events.iter().map(|e| speaker.who(e).len()).max().unwrap_or(0);
+        let cut = (events.len() > EVENTS).then(|| EVENTS / 2..events.len() - EVENTS / 2 + 1);
+        for (place, event) in events.iter().enumerate() {
+            match &cut {
+                Some(cut) if place == cut.start => self.cut_events(cut.len() as u64),
+                Some(cut) if cut.contains(&place) => {}
+                _ => {
+                    let (time, name) = (moment(event.time, precision), speaker.who(event));
+                    let head = format!("    {time:>at$}  {name:who$}  ");
+                    let indent = head.chars().count();
+                    self.out.hanging(head.trim_end(), Ink::Plain, indent, &speaker.what(event));
+                }
+            }
+        }
+    }
+
+    fn cut_events(&mut self, n: u64) {
+        let more = counted(n, "more event", "more events");
+        let dots = self.out.plain("…");
+        self.out.line(&format!("    {dots} {more}, all of them in the report"));
+    }
+
+    fn notes(&mut self) {
+        let Subject { run, facts, verdicts, .. } = self.subject;
+        let mut notes = Vec::new();
+        if run.history.events().is_empty() {
+            notes.push("Nothing was recorded: the history is empty.".to_string());
+        } else if !facts.stopped {
+            let end = moment(facts.end, Precision::Millis);
+            notes.push(format!("The history was cut off: it ends at {end}, before its run did."));
+        }
+        for known in unseen(&run.info, verdicts) {
+            notes.push(format!(
+                "Known to happen under {}, but not seen in this run: {}. {}",
+                known.nemesis, known.anomaly, known.why
+            ));
+        }
+        for note in &notes {
+            self.out.wrapped(0, note);
+        }
+        if !notes.is_empty() {
+            self.out.blank();
+        }
+    }
+
+    fn numbers(&mut self) {
+        let facts = &self.subject.facts;
+        let grants = facts.answered(Answer::Granted);
+        let rate =
+            facts.grant_rate().map_or_else(String::new, |r| format!(" ({} a second)", digits(r)));
+        self.out.field("grants", &format!("{}{rate}", count(grants)));
+        let latencies = facts.latencies();
+        if let (Some(median), Some(p99)) = (percentile(&latencies, 50), percentile(&latencies, 99))
+        {
+            let text = format!("median {}, 99 % within {}", span(median), span(p99));
+            self.out.field("time to acquire", &text);
+        }
+        let (failed, unknown) = (facts.answered(Answer::Failed), facts.answered(Answer::Unknown));
+        let others = format!("{} failed, {} of unknown outcome", count(failed), count(unknown));
+        self.out.field("other acquires", &others);
+        self.out.field("faults", &self.faults());
+    }
+
+    fn faults(&self) -> String {
+        let facts = &self.subject.facts;
+        let all = facts.faults.len() as u64;
+        if all == 0 {
+            return "none".into();
+        }
+        let effective = facts.effective_faults();
+        let text = format!("{}, {} with a measured effect", count(all), count(effective));
+        match facts.faults.iter().filter_map(|f| f.effect).find(|e| e.amount > 0) {
+            Some(example) => format!("{text} (the first: {})", effect_name(example)),
+            None => text,
+        }
+    }
+
+    fn places(&mut self) {
+        let context = self.subject.context;
+        if !context.folder.is_empty() {
+            let folder = context.folder.trim_end_matches('/');
+            self.out.field("history", &format!("{folder}/history.jsonl"));
+            self.out.field("report", &format!("{folder}/report.html"));
+        }
+        self.out.field("run it again", &self.subject.run.info.command);
+        self.out.blank();
+    }
+
+    fn last_line(&mut self) {
+        let Subject { run, verdicts, outcome, .. } = self.subject;
+        let (_, ink) = self.out.sign(*outcome);
+        let head = word(*outcome).to_uppercase();
+        let rest = last_word(&run.info, verdicts, *outcome);
+        let breaches = breaches(&run.info, verdicts);
+        let ink = match surprise(*outcome, &breaches) {
+            Surprise::Expected => Ink::Warn,
+            _ => ink,
+        };
+        match (rest.is_empty(), *outcome) {
+            (true, _) => self.out.inked_line(ink, &head),
+            (_, Outcome::Held) => self.out.verdict(ink, &head, &format!(", {rest}")),
+            _ => self.out.verdict(ink, &head, &format!(": {rest}")),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What is read from a history: waits, holds, overlaps, faults, and the numbers.
+
+mod common;
+
+use base::{F, Fault, Kind, Mode, Run};
+use common::{Story, info, pause};
+use picklock_reports::facts::{Answer, Ending, Facts, percentile};
+
+fn run(story: Story) -> Run {
+    Run { info: info("redis-set-nx-px", "pause"), history: story.history }
+}
+
+const MS: u64 = 1_000_000;
+
+#[test]
+fn a_hold_ends_with_its_release_its_loss_or_its_process() {
+    let mut s = Story::new();
+    for process in 0..4 {
+        s.event(10, process, Kind::Invoke, F::Acquire);
+        s.event(20, process, Kind::Ok, F::Acquire);
+    }
+    s.event(30, 0, Kind::Invoke, F::Release);
+    s.event(40, 1, Kind::Info, F::Lost);
+    s.with(50, 2, Kind::Info, F::Death, |e| e.key = None);
+    s.event(60, 0, Kind::Info, F::Release);
+    let run = run(s);
+    let facts = Facts::of(&run);
+    let ends: Vec<_> = facts.holds.iter().map(|h| (h.until / MS, h.ending)).collect();
+    let expected =
+        [(30, Ending::Released), (40, Ending::Lost), (50, Ending::Died), (60, Ending::Open)];
+    assert_eq!(ends, expected);
+    assert!(!facts.stopped);
+}
+
+#[test]
+fn a_wait_ends_as_its_acquire_does() {
+    let mut s = Story::new();
+    for process in 0..5 {
+        s.event(10, process, Kind::Invoke, F::Acquire);
+    }
+    s.event(20, 0, Kind::Ok, F::Acquire);
+    s.with(30, 1, Kind::Fail, F::Acquire, |e| e.error = Some("too late".into()));
+    s.event(40, 2, Kind::Info, F::Acquire);
+    s.with(50, 3, Kind::Info, F::Death, |e| e.key = None);
+    s.event(60, 0, Kind::Invoke, F::Release);
+    let run = run(s);
+    let facts = Facts::of(&run);
+    let ends: Vec<_> = facts.waits.iter().map(|w| (w.until / MS, w.answer)).collect();
+    let expected = [
+        (20, Answer::Granted),
+        (30, Answer::Failed),
+        (40, Answer::Unknown),
+        (50, Answer::Open),
+        (60, Answer::Open),
+    ];
+    assert_eq!(ends, expected);
+    assert_eq!(facts.waits[1].error, Some("too late"));
+    assert_eq!(facts.latencies(), [10 * MS]);
+}
+
+#[test]
+fn the_index_decides_whether_holds_meet_and_readers_share() {
+    let grant = |s: &mut Story, ms, process, mode| {
+        s.event(ms, process, Kind::Invoke, F::Acquire);
+        s.with(ms, process, Kind::Ok, F::Acquire, |e| e.mode = Some(mode));
+    };
+    let mut s = Story::new();
+    // Touching at one time, in order: no conflict.
+    grant(&mut s, 10, 0, Mode::Exclusive);
+    s.event(20, 0, Kind::Invoke, F::Release);
+    grant(&mut s, 20, 1, Mode::Shared);
+    // Readers together: no conflict. A writer beside them: one with each.
+    grant(&mut s, 30, 2, Mode::Shared);
+    grant(&mut s, 40, 3, Mode::Exclusive);
+    s.event(50, 1, Kind::Invoke, F::Release);
+    s.event(60, 3, Kind::Invoke, F::Release);
+    let run = run(s);
+    let overlaps: Vec<_> = Facts::of(&run)
+        .overlaps()
+        .into_iter()
+        .map(|o| (o.process, o.from / MS, o.until / MS))
+        .collect();
+    assert_eq!(overlaps, [(1, 40, 50), (2, 40, 60), (3, 40, 50), (3, 40, 60)]);
+}
+
+#[test]
+fn a_fault_lasts_from_its_being_in_force_to_its_heal() {
+    let mut s = Story::new();
+    s.fault(10, Kind::Invoke, F::Fault, 0, pause(1));
+    s.fault(12, Kind::Info, F::Fault, 0, pause(1));
+    s.fault(20, Kind::Invoke, F::Heal, 0, pause(1));
+    s.fault(25, Kind::Info, F::Heal, 0, pause(1));
+    s.fault(30, Kind::Invoke, F::Fault, 1, pause(2));
+    let run = run(s);
+    let facts = Facts::of(&run);
+    let spans: Vec<_> =
+        facts.faults.iter().map(|f| (f.from / MS, f.until.map(|t| t / MS))).collect();
+    assert_eq!(spans, [(12, Some(25)), (30, None)]);
+    assert_eq!(facts.effective_faults(), 1);
+}
+
+#[test]
+fn a_history_that_makes_no_sense_is_read_all_the_same() {
+    let mut s = Story::new();
+    s.event(90, 1, Kind::Ok, F::Acquire);
+    s.event(10, 1, Kind::Invoke, F::Release);
+    s.event(50, 7, Kind::Invoke, F::Acquire);
+    s.event(20, 7, Kind::Ok, F::Acquire);
+    s.event(5, 7, Kind::Invoke, F::Release);
+    s.fault(1, Kind::Info, F::Heal, 9, pause(1));
+    let empty_cut = Fault::Cut { links: Vec::new(), direction: base::Direction::Both };
+    s.fault(2, Kind::Info, F::Fault, 3, empty_cut);
+    let run = run(s);
+    let facts = Facts::of(&run);
+    assert_eq!(facts.end, 90 * MS);
+    assert_eq!((facts.holds.len(), facts.faults.len()), (1, 1));
+    assert!(facts.holds.iter().all(|h| h.from <= h.until));
+}
+
+#[test]
+fn percentiles_are_by_nearest_rank() {
+    let values: Vec<u64> = (1..=200).collect();
+    assert_eq!(percentile(&values, 50), Some(100));
+    assert_eq!(percentile(&values, 99), Some(198));
+    assert_eq!(percentile(&[7], 99), Some(7));
+    assert_eq!(percentile(&[], 50), None);
+}

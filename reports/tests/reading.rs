@@ -1,0 +1,69 @@
+//! Expected or not, and the last word on a run.
+
+mod common;
+
+use base::{Known, Outcome, Verdict};
+use common::{Sample, double_hold};
+use picklock_reports::reading::{Surprise, breaches, last_word, surprise};
+
+fn word(sample: &Sample) -> String {
+    last_word(&sample.run.info, &sample.verdicts, sample.outcome)
+}
+
+fn surprised(sample: &Sample) -> Surprise {
+    surprise(sample.outcome, &breaches(&sample.run.info, &sample.verdicts))
+}
+
+#[test]
+fn a_known_breach_is_expected_and_its_reason_is_given_once() {
+    let sample = double_hold();
+    assert_eq!(surprised(&sample), Surprise::Expected);
+    assert_eq!(
+        word(&sample),
+        "double hold, stale write accepted — expected: a ttl lock cannot tell a paused holder \
+         from a dead one (H7)"
+    );
+}
+
+#[test]
+fn one_unknown_breach_makes_it_a_surprise() {
+    let mut sample = double_hold();
+    sample.run.info.known.pop();
+    assert_eq!(surprised(&sample), Surprise::Unexpected);
+    assert_eq!(
+        word(&sample),
+        "double hold, stale write accepted — not expected of this lock: stale write accepted"
+    );
+    sample.run.info.known.clear();
+    assert_eq!(word(&sample), "double hold, stale write accepted — not expected of this lock");
+}
+
+#[test]
+fn what_is_known_under_another_nemesis_is_a_surprise_here() {
+    let mut sample = double_hold();
+    sample.run.info.nemesis = "partition".into();
+    assert_eq!(surprised(&sample), Surprise::Unexpected);
+}
+
+#[test]
+fn a_run_that_held_says_what_it_failed_to_show() {
+    let mut sample = double_hold();
+    sample.verdicts = vec![Verdict::new("exclusion", Outcome::Held, "never two holders")];
+    sample.outcome = Outcome::Held;
+    assert_eq!(
+        word(&sample),
+        "though double hold, stale write accepted was to be expected; this run did not show it"
+    );
+    sample.run.info.known = vec![Known {
+        nemesis: "clock".into(),
+        anomaly: "double hold".into(),
+        why: "its expiry is a wall-clock time".into(),
+    }];
+    assert_eq!(word(&sample), "");
+    assert_eq!(surprised(&sample), Surprise::None);
+}
+
+#[test]
+fn an_inconclusive_run_says_why() {
+    assert_eq!(word(&common::empty()), "coverage: nobody asked for the lock");
+}

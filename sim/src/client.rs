@@ -1,0 +1,88 @@
+//! A simulated client: one task on a machine, a client library, a seat.
+
+use base::{LocalFuture, Mailbox, Mono};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Wake, Waker};
+
+use crate::library::SimStore;
+use crate::machine::{Machine, SimMailbox};
+use crate::pause::Paused;
+
+/// What a client's task is given: its link and its mailbox.
+pub struct Handle<L: ?Sized> {
+    /// The link to its servers, and its clocks.
+    pub link: Rc<L>,
+    /// The conversation with the harness.
+    pub mailbox: Box<dyn Mailbox>,
+    /// Its process number.
+    pub process: u32,
+}
+
+/// Whether a task has to be polled again.
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+pub struct Client<S: SimStore, I> {
+    pub process: u32,
+    pub machine: Rc<Machine>,
+    pub library: S::Library,
+    task: Option<LocalFuture<'static, ()>>,
+    flag: Arc<Flag>,
+    waker: Waker,
+    /// `None`: it runs.
+    pub paused: Option<Paused<I>>,
+    /// When the library's next tick stands on the agenda.
+    pub tick: Option<Mono>,
+    /// Its connections: the library's number and the network's.
+    pub wires: BTreeMap<u64, u64>,
+}
+
+impl<S: SimStore, I> Client<S, I> {
+    pub fn new(
+        process: u32,
+        machine: Rc<Machine>,
+        library: S::Library,
+        link: Rc<S::Link>,
+        open: &dyn Fn(Handle<S::Link>) -> LocalFuture<'static, ()>,
+    ) -> Self {
+        let mailbox = Box::new(SimMailbox(machine.clone()));
+        let flag = Arc::new(Flag(AtomicBool::new(true)));
+        Self {
+            process,
+            library,
+            task: Some(open(Handle { link, mailbox, process })),
+            waker: Waker::from(flag.clone()),
+            flag,
+            machine,
+            paused: None,
+            tick: None,
+            wires: BTreeMap::new(),
+        }
+    }
+
+    /// Runs the task until it waits for something. False when it had nothing to do.
+    pub fn run(&mut self) -> bool {
+        let mut ran = false;
+        while self.flag.0.swap(false, Ordering::Relaxed) {
+            let Some(task) = &mut self.task else { break };
+            ran = true;
+            if task.as_mut().poll(&mut Context::from_waker(&self.waker)).is_ready() {
+                self.task = None;
+            }
+        }
+        ran
+    }
+}

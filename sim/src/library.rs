@@ -1,0 +1,92 @@
+//! What a client library is to the simulator: a pure state machine between the client's calls and
+//! the wires to its servers. It leaves results where the client's futures wait for them.
+
+use base::{Mono, Rng};
+use std::rc::Rc;
+use std::time::Duration;
+use stores::model::ServerModel;
+
+use crate::machine::Machine;
+
+/// What a library wants done. Connection numbers are its own.
+pub enum Do<P> {
+    /// Connect to a server.
+    Open {
+        /// The number that it gives to the connection.
+        connection: u64,
+        /// Which server.
+        server: usize,
+    },
+    /// Close a connection.
+    Close {
+        /// Which.
+        connection: u64,
+    },
+    /// Send a packet.
+    Send {
+        /// Over which connection.
+        connection: u64,
+        /// The packet.
+        packet: P,
+    },
+}
+
+/// A client library, as a pure state machine.
+pub trait Library {
+    /// What travels on the wires.
+    type Packet;
+
+    /// The client starts.
+    fn start(&mut self, at: Mono, out: &mut Vec<Do<Self::Packet>>);
+
+    /// The client's task has run: it may have left calls.
+    fn calls(&mut self, at: Mono, out: &mut Vec<Do<Self::Packet>>);
+
+    /// A packet has arrived.
+    fn receive(
+        &mut self,
+        at: Mono,
+        connection: u64,
+        packet: Self::Packet,
+        out: &mut Vec<Do<Self::Packet>>,
+    );
+
+    /// A connection was closed by the other end, or refused.
+    fn closed(&mut self, at: Mono, connection: u64, out: &mut Vec<Do<Self::Packet>>);
+
+    /// The time that it asked for has come.
+    fn tick(&mut self, at: Mono, out: &mut Vec<Do<Self::Packet>>);
+
+    /// When it wants to be ticked.
+    fn deadline(&self) -> Option<Mono>;
+}
+
+/// What a library is told when it is made.
+pub struct Settings {
+    /// The client's machine.
+    pub machine: Rc<Machine>,
+    /// How many servers there are.
+    pub servers: usize,
+    /// The session time-out, for stores that have sessions.
+    pub ttl: Duration,
+    /// How long a call may take, for stores whose calls time out.
+    pub call_timeout: Duration,
+    /// The library's own randomness.
+    pub rng: Rng,
+}
+
+/// A store in the simulator: its server model and its client library.
+pub trait SimStore {
+    /// The server.
+    type Server: ServerModel;
+    /// The client library.
+    type Library: Library<Packet = <Self::Server as ServerModel>::Packet>;
+    /// What the client's lock calls.
+    type Link: ?Sized;
+
+    /// Makes a server.
+    fn server(&self, number: u32, servers: u32, ttl: Duration) -> Self::Server;
+
+    /// Makes a client's library and the link in front of it.
+    fn client(&self, settings: Settings) -> (Self::Library, Rc<Self::Link>);
+}

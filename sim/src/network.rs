@@ -1,0 +1,160 @@
+//! The simulated network: each pair of nodes has a wire with a gate in each direction. A closed
+//! gate holds what is sent, as TCP does, and lets it through when it opens, in order.
+
+use base::{Direction, Fault, Mono, Node, Rng};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long a packet is on its way: at least `least`, on average `mean` more.
+#[derive(Clone, Copy, Debug)]
+pub struct Latency {
+    pub least: Duration,
+    pub mean: Duration,
+}
+
+impl Latency {
+    fn draw(self, rng: &mut Rng) -> Duration {
+        self.least + rng.exponential(self.mean)
+    }
+}
+
+struct Gate<T> {
+    /// How many faults keep it closed.
+    closed: u32,
+    held: Vec<T>,
+}
+
+impl<T> Default for Gate<T> {
+    fn default() -> Self {
+        Self { closed: 0, held: Vec::new() }
+    }
+}
+
+/// All wires. `T` is what is sent.
+pub struct Network<T> {
+    gates: BTreeMap<(Node, Node), Gate<T>>,
+    rng: Rng,
+    /// Between a client and a server.
+    outer: Latency,
+    /// Between two servers.
+    inner: Latency,
+}
+
+impl<T> Network<T> {
+    pub fn new(rng: Rng, link_delay: Duration) -> Self {
+        let inner = Latency { least: Duration::from_micros(100), mean: Duration::from_micros(200) };
+        let outer =
+            Latency { least: inner.least + link_delay, mean: inner.mean + link_delay / 20 };
+        Self { gates: BTreeMap::new(), rng, outer, inner }
+    }
+
+    /// Sends something: hands it back with its delay, or keeps it behind a closed gate.
+    pub fn send(&mut self, from: Node, to: Node, what: T) -> Option<(Duration, T)> {
+        if let Some(gate) = self.gates.get_mut(&(from, to)).filter(|gate| gate.closed > 0) {
+            gate.held.push(what);
+            return None;
+        }
+        Some((self.delay(from, to), what))
+    }
+
+    /// How long the next packet is on its way.
+    pub fn delay(&mut self, from: Node, to: Node) -> Duration {
+        let between_servers = matches!((from, to), (Node::Server(_), Node::Server(_)));
+        let latency = if between_servers { self.inner } else { self.outer };
+        latency.draw(&mut self.rng)
+    }
+
+    /// Closes the gates that a cut names.
+    pub fn cut(&mut self, fault: &Fault) {
+        for ends in directed(fault) {
+            self.gates.entry(ends).or_default().closed += 1;
+        }
+    }
+
+    /// Opens the gates of a cut again and hands back what they held, and how much that was.
+    pub fn heal(&mut self, fault: &Fault) -> Vec<((Node, Node), T)> {
+        let mut freed = Vec::new();
+        for ends in directed(fault) {
+            let Some(gate) = self.gates.get_mut(&ends) else { continue };
+            gate.closed = gate.closed.saturating_sub(1);
+            if gate.closed == 0 {
+                freed.extend(std::mem::take(&mut gate.held).into_iter().map(|t| (ends, t)));
+            }
+        }
+        freed
+    }
+
+    /// How much the gates of a cut hold now.
+    pub fn held(&self, fault: &Fault) -> u64 {
+        directed(fault).filter_map(|ends| self.gates.get(&ends)).map(|g| g.held.len() as u64).sum()
+    }
+}
+
+/// The directed wires that a cut closes.
+fn directed(fault: &Fault) -> impl Iterator<Item = (Node, Node)> {
+    let (links, direction) = match fault {
+        Fault::Cut { links, direction } => (links.as_slice(), *direction),
+        _ => (&[][..], Direction::Both),
+    };
+    links.iter().flat_map(move |&(a, b)| {
+        let forward = (direction != Direction::Backward).then_some((a, b));
+        let backward = (direction != Direction::Forward).then_some((b, a));
+        forward.into_iter().chain(backward)
+    })
+}
+
+/// Keeps the order of packets in each direction of a connection: none arrives before the one
+/// that was sent before it.
+#[derive(Clone, Copy, Default)]
+pub struct Order(Mono);
+
+impl Order {
+    pub fn arrival(&mut self, sent: Mono, delay: Duration) -> Mono {
+        let arrival = (sent + delay).max(self.0 + Duration::from_nanos(1));
+        self.0 = arrival;
+        arrival
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLIENT: Node = Node::Client(0);
+    const SERVER: Node = Node::Server(0);
+
+    fn cut(direction: Direction) -> Fault {
+        Fault::Cut { links: vec![(CLIENT, SERVER)], direction }
+    }
+
+    #[test]
+    fn a_one_way_cut_holds_one_way_and_delivers_late() {
+        let mut net = Network::new(Rng::new(1), Duration::ZERO);
+        net.cut(&cut(Direction::Forward));
+        assert!(net.send(CLIENT, SERVER, 'a').is_none());
+        assert!(net.send(CLIENT, SERVER, 'b').is_none());
+        assert!(net.send(SERVER, CLIENT, 'c').is_some());
+        assert_eq!(net.held(&cut(Direction::Forward)), 2);
+        let freed: String = net.heal(&cut(Direction::Forward)).iter().map(|(_, t)| *t).collect();
+        assert_eq!(freed, "ab");
+        assert!(net.send(CLIENT, SERVER, 'd').is_some());
+    }
+
+    #[test]
+    fn two_cuts_of_one_wire_need_two_heals() {
+        let mut net = Network::new(Rng::new(1), Duration::ZERO);
+        net.cut(&cut(Direction::Both));
+        net.cut(&cut(Direction::Backward));
+        assert!(net.heal(&cut(Direction::Both)).is_empty());
+        assert!(net.send(SERVER, CLIENT, 'a').is_none());
+        assert_eq!(net.heal(&cut(Direction::Backward)).len(), 1);
+    }
+
+    #[test]
+    fn order_is_kept() {
+        let mut order = Order::default();
+        let first = order.arrival(Mono::ZERO, Duration::from_millis(9));
+        let second = order.arrival(Mono::ZERO, Duration::from_millis(1));
+        assert!(second > first);
+    }
+}

@@ -1,0 +1,20 @@
+//! A node that is paused: what would have happened to it waits.
+
+use base::{Effect, Mono};
+
+pub struct Paused<I> {
+    since: Mono,
+    pub waiting: Vec<I>,
+}
+
+impl<I> Paused<I> {
+    pub fn new(since: Mono) -> Self {
+        Self { since, waiting: Vec::new() }
+    }
+
+    /// The measured effect of a pause that ends now.
+    pub fn effect(&self, now: Mono) -> Effect {
+        let what = format!("ms not running; {} events waited", self.waiting.len());
+        Effect::new(what, now.since(self.since).as_millis() as u64)
+    }
+}

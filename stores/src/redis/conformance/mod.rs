@@ -1,0 +1,156 @@
+//! The conformance suite: one list of cases (`cases.txt`), run against the model and against a
+//! real server. Where the two differ, the model is wrong.
+
+mod transcript;
+
+use crate::model::{Clocks, ServerModel};
+use crate::redis::Server;
+use crate::redis::script::Engine;
+use base::{Mono, Wall};
+use redis::{Cmd, Value};
+use std::fmt;
+use std::io;
+use std::time::Duration;
+use transcript::{Case, Step};
+
+#[cfg(test)]
+pub(crate) use transcript::render;
+
+#[cfg(feature = "real")]
+mod real;
+
+#[cfg(feature = "real")]
+pub use real::real_arm;
+
+/// What the suite can be run against.
+pub trait Subject {
+    /// Sends a command over one of its connections, which are numbered from 0 and opened when they
+    /// are first used. An error reply is a value.
+    ///
+    /// # Errors
+    /// When no reply came.
+    fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value>;
+
+    /// Lets this much time pass.
+    fn wait(&mut self, duration: Duration);
+}
+
+/// A reply that is not the expected one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The case.
+    pub case: String,
+    /// The command.
+    pub command: String,
+    /// The expected reply, as redis-cli shows it.
+    pub expected: String,
+    /// What came.
+    pub got: String,
+}
+
+/// What a run of the suite found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// How many replies were compared.
+    pub replies: usize,
+    /// Those that were not the expected ones.
+    pub differences: Vec<Difference>,
+}
+
+/// Reply by reply.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} of {} replies differ", self.differences.len(), self.replies)?;
+        for Difference { case, command, expected, got } in &self.differences {
+            writeln!(f, "\n{case}\n> {command}\nexpected {expected}\ngot      {got}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs the whole suite.
+///
+/// # Errors
+/// When the subject does not answer at all.
+pub fn run(subject: &mut dyn Subject) -> io::Result<Report> {
+    let mut report = Report::default();
+    for case in transcript::parse(include_str!("cases.txt")) {
+        run_case(subject, &case, &mut report)?;
+    }
+    Ok(report)
+}
+
+fn run_case(subject: &mut dyn Subject, case: &Case, report: &mut Report) -> io::Result<()> {
+    subject.call(0, &redis::cmd("FLUSHALL"))?;
+    subject.call(0, redis::cmd("SCRIPT").arg("FLUSH"))?;
+    for step in &case.steps {
+        match step {
+            Step::Wait(duration) => subject.wait(*duration),
+            Step::Call { connection, text, expected } => {
+                let value = subject.call(*connection, &transcript::command(text))?;
+                let got = transcript::render(&value);
+                report.replies += 1;
+                if !transcript::agree(expected, &got) {
+                    report.differences.push(Difference {
+                        case: case.name.clone(),
+                        command: text.clone(),
+                        expected: expected.join("\n         "),
+                        got: got.join("\n         "),
+                    });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs the suite against the model, in virtual time.
+///
+/// # Errors
+/// Never; the signature is that of the real arm.
+pub fn model_arm() -> io::Result<Report> {
+    let server = Server::new(Engine::new());
+    let wall = Wall::ZERO + Duration::from_secs(1_700_000_000);
+    run(&mut Modelled { server, clocks: Clocks { wall, mono: Mono::ZERO } })
+}
+
+struct Modelled {
+    server: Server,
+    clocks: Clocks,
+}
+
+impl Subject for Modelled {
+    fn call(&mut self, _connection: usize, command: &Cmd) -> io::Result<Value> {
+        Ok(self.server.execute(self.clocks.wall, command))
+    }
+
+    fn wait(&mut self, duration: Duration) {
+        self.clocks.wall = self.clocks.wall + duration;
+        self.clocks.mono = self.clocks.mono + duration;
+        self.server.tick(self.clocks, &mut Vec::new());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_answers_as_redis_does() {
+        let report = model_arm().expect("the model always answers");
+        assert!(report.differences.is_empty(), "{report}");
+        assert!(report.replies > 350, "only {} replies were compared", report.replies);
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "real")]
+mod fill {
+    use super::*;
+    #[test]
+    fn fill() {
+        let Ok(address) = std::env::var("FILL") else { return };
+        let report = real_arm(&address).unwrap();
+        println!("{report}");
+    }
+}

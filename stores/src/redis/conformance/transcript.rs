@@ -1,0 +1,228 @@
+//! The cases as text: a session as `redis-cli` would show it.
+
+use crate::redis::reply::error_text;
+use redis::{Cmd, Value};
+use std::time::Duration;
+
+/// A case: a name and what is done, in order.
+pub struct Case {
+    /// What it shows.
+    pub name: String,
+    /// What is done.
+    pub steps: Vec<Step>,
+}
+
+/// One step of a case.
+pub enum Step {
+    /// A command and its expected reply.
+    Call {
+        /// Which connection sends it, from 0.
+        connection: usize,
+        /// The command as it is written.
+        text: String,
+        /// The reply, line by line.
+        expected: Vec<String>,
+    },
+    /// Time passes.
+    Wait(Duration),
+}
+
+/// Reads the cases. What is no step of a case is skipped: the preamble.
+pub fn parse(text: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        if let Some(name) = line.strip_prefix("## ") {
+            cases.push(Case { name: name.to_owned(), steps: Vec::new() });
+        } else if let Some(case) = cases.last_mut() {
+            case.read(line);
+        }
+    }
+    cases
+}
+
+impl Case {
+    fn read(&mut self, line: &str) {
+        if let Some(step) = call(line).or_else(|| wait(line)) {
+            self.steps.push(step);
+        } else if let Some(Step::Call { expected, .. }) = self.steps.last_mut() {
+            expected.push(line.to_owned());
+        }
+    }
+}
+
+fn call(line: &str) -> Option<Step> {
+    let (before, text) = line.split_once("> ")?;
+    let connection = match before {
+        "" => 0,
+        number => number.parse::<usize>().ok()?.checked_sub(1)?,
+    };
+    Some(Step::Call { connection, text: text.to_owned(), expected: Vec::new() })
+}
+
+fn wait(line: &str) -> Option<Step> {
+    let millis = line.strip_prefix("wait ")?.strip_suffix("ms")?.parse().ok()?;
+    Some(Step::Wait(Duration::from_millis(millis)))
+}
+
+/// The command that a line writes.
+pub fn command(text: &str) -> Cmd {
+    let mut command = Cmd::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (argument, behind) = match rest.strip_prefix('"') {
+            Some(quoted) => unquoted(quoted),
+            None => {
+                let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
+                (word.as_bytes().to_vec(), behind)
+            }
+        };
+        command.arg(argument);
+        rest = behind.trim_start();
+    }
+    command
+}
+
+/// Up to the closing quote, and what stands behind it.
+fn unquoted(text: &str) -> (Vec<u8>, &str) {
+    let mut bytes = Vec::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '"' => break,
+            '\\' => bytes.extend(escaped(&mut rest)),
+            c => bytes.extend(c.to_string().bytes()),
+        }
+    }
+    (bytes, rest.as_str())
+}
+
+fn escaped(rest: &mut std::str::Chars<'_>) -> Option<u8> {
+    Some(match rest.next()? {
+        'n' => b'\n',
+        'r' => b'\r',
+        'x' => (rest.next()?.to_digit(16)? * 16 + rest.next()?.to_digit(16)?) as u8,
+        c => c as u8,
+    })
+}
+
+/// A reply as redis-cli shows it, line by line.
+pub fn render(value: &Value) -> Vec<String> {
+    vec![match value {
+        Value::Nil => "(nil)".into(),
+        Value::Int(n) => format!("(integer) {n}"),
+        Value::Okay => "OK".into(),
+        Value::SimpleString(text) => visible_end(text),
+        Value::BulkString(bytes) => quoted(bytes),
+        Value::ServerError(error) => visible_end(&format!("(error) {}", error_text(error))),
+        Value::Array(values) if values.is_empty() => "(empty array)".into(),
+        Value::Array(values) => return array(values),
+        other => format!("{other:?}"),
+    }]
+}
+
+fn array(values: &[Value]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        for (number, line) in render(value).into_iter().enumerate() {
+            let head = if number == 0 { format!("{}) ", index + 1) } else { "   ".into() };
+            lines.push(head + &line);
+        }
+    }
+    lines
+}
+
+fn quoted(bytes: &[u8]) -> String {
+    let inner: String = bytes
+        .iter()
+        .map(|b| match b {
+            b'"' => "\\\"".into(),
+            b'\\' => "\\\\".into(),
+            b'\n' => "\\n".into(),
+            b'\r' => "\\r".into(),
+            0x20..=0x7e => char::from(*b).to_string(),
+            b => format!("\\x{b:02x}"),
+        })
+        .collect();
+    format!("\"{inner}\"")
+}
+
+fn visible_end(text: &str) -> String {
+    match text.strip_suffix(' ') {
+        Some(before) => format!("{before}\\x20"),
+        None => text.to_owned(),
+    }
+}
+
+/// Whether a reply is the expected one.
+pub fn agree(expected: &[String], got: &[String]) -> bool {
+    match expected {
+        [any] if any == "(any)" => true,
+        [one] => got == expected || in_range(one, got),
+        _ => got == expected,
+    }
+}
+
+fn in_range(expected: &str, got: &[String]) -> bool {
+    let number = |text: &str| text.parse::<i64>().ok();
+    let bounds = || {
+        let (low, high) = expected.strip_prefix("(integer) ")?.split_once("..")?;
+        let [line] = got else { return None };
+        let got = number(line.strip_prefix("(integer) ")?)?;
+        Some((number(low)?..=number(high)?).contains(&got))
+    };
+    bounds().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redis::Arg;
+
+    fn lines(text: &[&str]) -> Vec<String> {
+        text.iter().map(|line| (*line).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_line_is_a_command() {
+        let command = command(r#"SET "a b" "\"\\\n\xff" "" c"#);
+        let args: Vec<&[u8]> = command
+            .args_iter()
+            .filter_map(|arg| match arg {
+                Arg::Simple(bytes) => Some(bytes),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(args, [&b"SET"[..], b"a b", b"\"\\\n\xff", b"", b"c"]);
+    }
+
+    #[test]
+    fn a_reply_reads_as_in_redis_cli() {
+        let inner = Value::Array(vec![Value::Nil, Value::Int(2)]);
+        let value = Value::Array(vec![Value::Okay, inner, Value::BulkString(b"\"\xff".to_vec())]);
+        assert_eq!(
+            render(&value),
+            ["1) OK", "2) 1) (nil)", "   2) (integer) 2", r#"3) "\"\xff""#]
+        );
+        assert_eq!(render(&Value::SimpleString("a ".into())), [r"a\x20"]);
+    }
+
+    #[test]
+    fn ranges_and_anything() {
+        let got = lines(&["(integer) 7"]);
+        assert!(agree(&lines(&["(integer) 7"]), &got));
+        assert!(agree(&lines(&["(integer) 5..9"]), &got));
+        assert!(agree(&lines(&["(any)"]), &got));
+        assert!(!agree(&lines(&["(integer) 8..9"]), &got));
+        assert!(!agree(&lines(&["(nil)"]), &got));
+        assert!(!agree(&[], &got));
+    }
+
+    #[test]
+    fn a_text_is_cases() {
+        let cases = parse("preamble\n\n## one\n2> GET k\n(nil)\nwait 5ms\n## two\n> PING\nPONG\n");
+        assert_eq!(cases.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+        let Step::Call { connection, text, expected } = &cases[0].steps[0] else { panic!() };
+        assert_eq!((*connection, text.as_str(), expected.as_slice()), (1, "GET k", &["(nil)".to_owned()][..]));
+        assert!(matches!(cases[0].steps[1], Step::Wait(d) if d == Duration::from_millis(5)));
+    }
+}

@@ -1,0 +1,160 @@
+//! The commands that the model knows, one line each, and the checks that Redis makes before it
+//! runs one.
+
+use super::keyspace::{Keyspace, Millis};
+use super::{Server, admin, expiry, strings};
+use crate::redis::reply::{error, wrong_arity};
+use redis::Value;
+
+/// A command on the keys, as it is called.
+pub struct Call<'a> {
+    /// The keys.
+    pub keys: &'a mut Keyspace,
+    /// The server's wall clock, which stands still during a command and during a whole script.
+    pub clock: Clock,
+    /// The arguments; the first is the command's name, as it was spelled.
+    pub args: &'a [&'a [u8]],
+    /// The command's name, for error texts.
+    pub name: &'static str,
+}
+
+/// The server's wall clock at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// In milliseconds: what expiry goes by.
+    pub millis: Millis,
+    /// In microseconds: what TIME tells.
+    pub micros: i64,
+}
+
+/// What carries a command out.
+pub enum Run {
+    /// It needs the keys alone, so a script may call it.
+    Keys(fn(Call<'_>) -> Value),
+    /// It needs the whole server, and no script may call it.
+    Server(fn(&mut Server, Clock, &[&[u8]]) -> Value),
+}
+
+/// A command.
+pub struct Command {
+    /// Its name; that of a subcommand reads "script|load".
+    pub name: &'static str,
+    /// How many arguments it takes, its name included; a negative number: at least so many.
+    arity: i32,
+    /// What it does.
+    pub run: Run,
+}
+
+impl Command {
+    /// Whether it can be called with so many arguments.
+    pub fn takes(&self, count: usize) -> bool {
+        let count = count as i32;
+        if self.arity >= 0 { count == self.arity } else { count >= -self.arity }
+    }
+}
+
+const fn keys(name: &'static str, arity: i32, run: fn(Call<'_>) -> Value) -> Command {
+    Command { name, arity, run: Run::Keys(run) }
+}
+
+const fn server(
+    name: &'static str,
+    arity: i32,
+    run: fn(&mut Server, Clock, &[&[u8]]) -> Value,
+) -> Command {
+    Command { name, arity, run: Run::Server(run) }
+}
+
+/// All of them. Those that locks use most stand first, since the search goes from the top.
+const COMMANDS: &[Command] = &[
+    keys("get", 2, strings::get),
+    keys("set", -3, strings::set),
+    server("eval", -3, admin::eval),
+    server("evalsha", -3, admin::evalsha),
+    keys("del", -2, strings::del),
+    keys("incr", 2, strings::incr),
+    keys("setnx", 3, strings::setnx),
+    keys("expire", -3, expiry::expire),
+    keys("pexpire", -3, expiry::pexpire),
+    keys("getset", 3, strings::getset),
+    keys("pttl", 2, expiry::pttl),
+    keys("ttl", 2, expiry::ttl),
+    keys("exists", -2, strings::exists),
+    keys("getdel", 2, strings::getdel),
+    keys("unlink", -2, strings::del),
+    keys("setex", 4, strings::setex),
+    keys("psetex", 4, strings::psetex),
+    keys("incrby", 3, strings::incrby),
+    keys("decr", 2, strings::decr),
+    keys("decrby", 3, strings::decrby),
+    keys("expireat", -3, expiry::expireat),
+    keys("pexpireat", -3, expiry::pexpireat),
+    keys("expiretime", 2, expiry::expiretime),
+    keys("pexpiretime", 2, expiry::pexpiretime),
+    keys("persist", 2, expiry::persist),
+    keys("time", 1, admin::time),
+    keys("ping", -1, admin::ping),
+    keys("echo", 2, admin::echo),
+    keys("select", 2, admin::select),
+    keys("dbsize", 1, admin::dbsize),
+    keys("flushall", -1, admin::flush),
+    keys("flushdb", -1, admin::flush),
+    server("script", -2, admin::no_subcommand),
+    server("script|load", 3, admin::script_load),
+    server("script|exists", -3, admin::script_exists),
+    server("script|flush", -2, admin::script_flush),
+    server("client", -2, admin::no_subcommand),
+    server("client|id", 2, admin::client_id),
+];
+
+/// The names that only come with a subcommand.
+const CONTAINERS: &[&str] = &["script", "client"];
+
+/// The command that these arguments call.
+pub fn find(args: &[&[u8]]) -> Option<&'static Command> {
+    let name = args.first()?;
+    match (container(name), args.get(1)) {
+        (Some(container), Some(sub)) => COMMANDS.iter().find(|command| {
+            command.name.split_once('|').is_some_and(|(first, second)| {
+                first == container && second.as_bytes().eq_ignore_ascii_case(sub)
+            })
+        }),
+        _ => COMMANDS.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name)),
+    }
+}
+
+fn container(name: &[u8]) -> Option<&'static str> {
+    CONTAINERS.iter().copied().find(|known| known.as_bytes().eq_ignore_ascii_case(name))
+}
+
+/// The command, if it may be called with these arguments; else the refusal.
+///
+/// # Errors
+/// The error reply.
+pub fn checked(args: &[&[u8]]) -> Result<&'static Command, Value> {
+    let command = find(args).ok_or_else(|| unknown(args))?;
+    if command.takes(args.len()) { Ok(command) } else { Err(wrong_arity(command.name)) }
+}
+
+fn unknown(args: &[&[u8]]) -> Value {
+    let name = args.first().copied().unwrap_or_default();
+    if let (Some(container), Some(sub)) = (container(name), args.get(1)) {
+        let (sub, container) = (clipped(sub, 128), container.to_uppercase());
+        return error(&format!("ERR unknown subcommand '{sub}'. Try {container} HELP."));
+    }
+    let mut shown = String::new();
+    for arg in args.iter().skip(1) {
+        if shown.len() >= 128 {
+            break;
+        }
+        shown += &format!("'{}' ", clipped(arg, 128 - shown.len()));
+    }
+    let name = clipped(name, 128);
+    error(&format!("ERR unknown command '{name}', with args beginning with: {shown}"))
+}
+
+/// What C's `%.*s` prints: at most so many bytes, and none after a zero.
+fn clipped(bytes: &[u8], most: usize) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len()).min(most);
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}

@@ -1,0 +1,103 @@
+//! The keys of a server: strings, each with or without the time at which it runs out.
+
+use std::collections::BTreeMap;
+
+/// A time by the server's wall clock, in milliseconds since the Unix epoch. Signed, since a
+/// command may name a time before the epoch.
+pub type Millis = i64;
+
+/// A value and when it runs out.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The value. This model knows no other type than the string.
+    pub value: Vec<u8>,
+    /// The last millisecond in which the key is there; `None`: for ever.
+    pub expires: Option<Millis>,
+}
+
+impl Entry {
+    /// Redis compares with `now > when`: in the very millisecond of its expiry a key is still
+    /// there, with a remaining time of 0.
+    fn is_expired(&self, now: Millis) -> bool {
+        self.expires.is_some_and(|when| now > when)
+    }
+}
+
+/// All keys of a server, in the order of their names.
+#[derive(Clone, Debug, Default)]
+pub struct Keyspace {
+    entries: BTreeMap<Vec<u8>, Entry>,
+}
+
+impl Keyspace {
+    /// What is stored under a key. Removes the key if it has run out, as every access does in
+    /// Redis.
+    pub fn get(&mut self, key: &[u8], now: Millis) -> Option<&mut Entry> {
+        if self.entries.get(key)?.is_expired(now) {
+            self.entries.remove(key);
+            return None;
+        }
+        self.entries.get_mut(key)
+    }
+
+    /// Stores a value, whatever was there.
+    pub fn put(&mut self, key: &[u8], value: Vec<u8>, expires: Option<Millis>) {
+        self.entries.insert(key.to_vec(), Entry { value, expires });
+    }
+
+    /// Removes a key; says whether it was there.
+    pub fn delete(&mut self, key: &[u8], now: Millis) -> bool {
+        self.entries.remove(key).is_some_and(|entry| !entry.is_expired(now))
+    }
+
+    /// The active expiry cycle: removes what has run out though nobody asks for it. Redis looks at
+    /// samples and repeats while many of them have run out; for the few keys of a lock test that
+    /// is all of them.
+    pub fn expire_cycle(&mut self, now: Millis) {
+        self.entries.retain(|_, entry| !entry.is_expired(now));
+    }
+
+    /// Removes everything.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// How many keys are stored, counting those that have run out unnoticed, as DBSIZE does.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_lives_through_the_millisecond_of_its_expiry() {
+        let mut keys = Keyspace::default();
+        keys.put(b"a", b"1".to_vec(), Some(100));
+        assert!(keys.get(b"a", 100).is_some());
+        assert_eq!(keys.len(), 1);
+        assert!(keys.get(b"a", 101).is_none());
+        assert_eq!(keys.len(), 0);
+    }
+
+    #[test]
+    fn the_cycle_removes_what_nobody_asks_for() {
+        let mut keys = Keyspace::default();
+        keys.put(b"a", vec![], Some(100));
+        keys.put(b"b", vec![], None);
+        keys.expire_cycle(100);
+        assert_eq!(keys.len(), 2);
+        keys.expire_cycle(101);
+        assert_eq!(keys.len(), 1);
+    }
+
+    #[test]
+    fn an_expired_key_is_no_key_to_delete() {
+        let mut keys = Keyspace::default();
+        keys.put(b"a", vec![], Some(100));
+        assert!(!keys.delete(b"a", 101));
+        assert_eq!(keys.len(), 0);
+    }
+}

@@ -1,0 +1,99 @@
+//! A Redis server as a pure state machine, worded like Redis 7.0.15.
+//!
+//! It keeps strings only, in one database. Expiry goes by the wall clock that it is handed, in
+//! milliseconds. Scripts run in real Lua 5.1 (see [`crate::redis::script`]).
+
+mod admin;
+mod commands;
+mod expiry;
+mod keyspace;
+mod number;
+mod strings;
+
+pub(crate) use commands::{Call, Clock, Run, find};
+pub(crate) use keyspace::Keyspace;
+pub(crate) use number::lua_number;
+
+use crate::model::{Clocks, Out, Peer, ServerModel};
+use crate::redis::Packet;
+use crate::redis::script::{Engine, Scripts};
+use base::{Data, Mono, Wall};
+use redis::{Arg, Cmd, Value};
+use std::time::Duration;
+
+/// How often Redis looks for keys that have run out though nobody asks for them (`hz 10`).
+const EXPIRE_CYCLE: Duration = Duration::from_millis(100);
+
+/// One server.
+pub struct Server {
+    keys: Keyspace,
+    pub(crate) scripts: Scripts,
+    /// The connection whose command is being executed.
+    connection: u64,
+}
+
+impl Server {
+    /// An empty server. All servers of a simulation can share one engine.
+    pub fn new(engine: Engine) -> Self {
+        Self { keys: Keyspace::default(), scripts: Scripts::new(engine), connection: 1 }
+    }
+
+    /// Executes a command at this time of the server's wall clock. What goes wrong is a
+    /// `Value::ServerError`.
+    pub fn execute(&mut self, now: Wall, command: &Cmd) -> Value {
+        let args: Vec<&[u8]> = command
+            .args_iter()
+            .map(|arg| match arg {
+                Arg::Simple(bytes) => bytes,
+                // A SCAN that starts has the cursor 0; no command of this model has one.
+                _ => b"0",
+            })
+            .collect();
+        let clock = Clock {
+            millis: i64::try_from(now.millis()).unwrap_or(i64::MAX),
+            micros: i64::try_from(now.nanos() / 1000).unwrap_or(i64::MAX),
+        };
+        match commands::checked(&args) {
+            Ok(command) => match command.run {
+                Run::Keys(run) => {
+                    run(Call { keys: &mut self.keys, clock, args: &args, name: command.name })
+                }
+                Run::Server(run) => run(self, clock, &args),
+            },
+            Err(refusal) => refusal,
+        }
+    }
+}
+
+impl ServerModel for Server {
+    type Packet = Packet;
+
+    fn receive(&mut self, at: Clocks, from: Peer, packet: Packet, out: &mut Vec<Out<Packet>>) {
+        let Packet::Request { id, command } = packet else { return };
+        if let Peer::Connection(number) = from {
+            self.connection = number;
+        }
+        let value = self.execute(at.wall, &command);
+        out.push(Out::Send(from, Packet::Reply { id, value }));
+    }
+
+    /// A connection owns nothing here: no transaction, no subscription, no blocked command.
+    fn disconnected(&mut self, _: Clocks, _: u64) {}
+
+    fn tick(&mut self, at: Clocks, _: &mut Vec<Out<Packet>>) -> Option<Mono> {
+        self.keys.expire_cycle(i64::try_from(at.wall.millis()).unwrap_or(i64::MAX));
+        Some(at.mono + EXPIRE_CYCLE)
+    }
+
+    /// `Kept` is a server with `appendfsync always`: it comes back with everything that it had
+    /// acknowledged, and with the same absolute times of expiry. The script cache is never stored.
+    fn restart(&mut self, _: Clocks, data: Data) {
+        self.scripts.clear();
+        if data == Data::Lost {
+            self.keys.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

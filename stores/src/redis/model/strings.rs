@@ -1,0 +1,229 @@
+//! The commands on values.
+
+use super::commands::Call;
+use super::expiry::{invalid_expire_time, relative};
+use super::keyspace::Millis;
+use super::number::integer;
+use crate::redis::reply::{error, flag, not_an_integer, syntax_error};
+use redis::Value;
+
+/// GET key.
+pub fn get(call: Call<'_>) -> Value {
+    stored(call.keys.get(call.args[1], call.clock.millis).map(|entry| &entry.value))
+}
+
+fn stored(value: Option<&Vec<u8>>) -> Value {
+    value.map_or(Value::Nil, |value| Value::BulkString(value.clone()))
+}
+
+/// What stands behind SET's key and value.
+#[derive(Default)]
+struct SetOptions<'a> {
+    only: Option<Only>,
+    get: bool,
+    keep_ttl: bool,
+    expiry: Option<(Unit, &'a [u8])>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Only {
+    IfAbsent,
+    IfPresent,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Seconds,
+    Millis,
+    SecondsAt,
+    MillisAt,
+}
+
+impl<'a> SetOptions<'a> {
+    /// `None` is a syntax error. An option may stand twice, two of one kind may not: Redis says so
+    /// by which flags exclude each other, and so does this.
+    fn parse(args: &[&'a [u8]]) -> Option<Self> {
+        let mut options = Self::default();
+        let mut rest = args.iter();
+        while let Some(option) = rest.next() {
+            match option.to_ascii_uppercase().as_slice() {
+                b"NX" if options.only != Some(Only::IfPresent) => {
+                    options.only = Some(Only::IfAbsent);
+                }
+                b"XX" if options.only != Some(Only::IfAbsent) => {
+                    options.only = Some(Only::IfPresent);
+                }
+                b"GET" => options.get = true,
+                b"KEEPTTL" if options.expiry.is_none() => options.keep_ttl = true,
+                other => {
+                    let unit = unit(other)?;
+                    let same = options.expiry.is_none_or(|(before, _)| before == unit);
+                    if options.keep_ttl || !same {
+                        return None;
+                    }
+                    options.expiry = Some((unit, rest.next()?));
+                }
+            }
+        }
+        Some(options)
+    }
+
+    fn allows(&self, found: bool) -> bool {
+        match self.only {
+            None => true,
+            Some(Only::IfAbsent) => !found,
+            Some(Only::IfPresent) => found,
+        }
+    }
+}
+
+fn unit(option: &[u8]) -> Option<Unit> {
+    match option {
+        b"EX" => Some(Unit::Seconds),
+        b"PX" => Some(Unit::Millis),
+        b"EXAT" => Some(Unit::SecondsAt),
+        b"PXAT" => Some(Unit::MillisAt),
+        _ => None,
+    }
+}
+
+/// SET key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL].
+pub fn set(call: Call<'_>) -> Value {
+    match SetOptions::parse(&call.args[3..]) {
+        Some(options) => set_with(call, &options),
+        None => syntax_error(),
+    }
+}
+
+fn set_with(call: Call<'_>, options: &SetOptions<'_>) -> Value {
+    let now = call.clock.millis;
+    let expires = match options.expiry {
+        None => None,
+        Some((unit, text)) => match expiry_time(unit, text, now, call.name) {
+            Ok(when) => Some(when),
+            Err(refusal) => return refusal,
+        },
+    };
+    let (key, value) = (call.args[1], call.args[2]);
+    let old = call.keys.get(key, now);
+    let reply = options.get.then(|| stored(old.as_deref().map(|entry| &entry.value)));
+    if !options.allows(old.is_some()) {
+        return reply.unwrap_or(Value::Nil);
+    }
+    let kept = old.filter(|_| options.keep_ttl).and_then(|entry| entry.expires);
+    call.keys.put(key, value.to_vec(), expires.or(kept));
+    reply.unwrap_or(Value::Okay)
+}
+
+/// When SET's key runs out; only times after the epoch make sense to it.
+fn expiry_time(unit: Unit, text: &[u8], now: Millis, name: &str) -> Result<Millis, Value> {
+    let number = integer(text).ok_or_else(not_an_integer)?;
+    let refusal = || invalid_expire_time(name);
+    let seconds = matches!(unit, Unit::Seconds | Unit::SecondsAt);
+    let millis = if seconds { number.checked_mul(1000) } else { Some(number) };
+    let millis = millis.filter(|_| number > 0).ok_or_else(refusal)?;
+    match unit {
+        Unit::Seconds | Unit::Millis => relative(millis, now).ok_or_else(refusal),
+        Unit::SecondsAt | Unit::MillisAt => Ok(millis),
+    }
+}
+
+/// SETNX key value.
+pub fn setnx(call: Call<'_>) -> Value {
+    let absent = call.keys.get(call.args[1], call.clock.millis).is_none();
+    if absent {
+        call.keys.put(call.args[1], call.args[2].to_vec(), None);
+    }
+    flag(absent)
+}
+
+/// SETEX key seconds value.
+pub fn setex(call: Call<'_>) -> Value {
+    set_for(call, Unit::Seconds)
+}
+
+/// PSETEX key milliseconds value.
+pub fn psetex(call: Call<'_>) -> Value {
+    set_for(call, Unit::Millis)
+}
+
+fn set_for(call: Call<'_>, unit: Unit) -> Value {
+    match expiry_time(unit, call.args[2], call.clock.millis, call.name) {
+        Ok(when) => {
+            call.keys.put(call.args[1], call.args[3].to_vec(), Some(when));
+            Value::Okay
+        }
+        Err(refusal) => refusal,
+    }
+}
+
+/// GETSET key value. The new value has no expiry, whatever the old one had.
+pub fn getset(call: Call<'_>) -> Value {
+    let old = stored(call.keys.get(call.args[1], call.clock.millis).map(|entry| &entry.value));
+    call.keys.put(call.args[1], call.args[2].to_vec(), None);
+    old
+}
+
+/// GETDEL key.
+pub fn getdel(call: Call<'_>) -> Value {
+    let now = call.clock.millis;
+    let old = stored(call.keys.get(call.args[1], now).map(|entry| &entry.value));
+    call.keys.delete(call.args[1], now);
+    old
+}
+
+/// DEL key… and UNLINK key….
+pub fn del(call: Call<'_>) -> Value {
+    let now = call.clock.millis;
+    let gone = call.args[1..].iter().filter(|key| call.keys.delete(key, now)).count();
+    Value::Int(gone as i64)
+}
+
+/// EXISTS key…. A key that is named twice counts twice.
+pub fn exists(call: Call<'_>) -> Value {
+    let now = call.clock.millis;
+    let there = call.args[1..].iter().filter(|key| call.keys.get(key, now).is_some()).count();
+    Value::Int(there as i64)
+}
+
+/// INCR key.
+pub fn incr(call: Call<'_>) -> Value {
+    add(call, 1)
+}
+
+/// DECR key.
+pub fn decr(call: Call<'_>) -> Value {
+    add(call, -1)
+}
+
+/// INCRBY key number.
+pub fn incrby(call: Call<'_>) -> Value {
+    match integer(call.args[2]) {
+        Some(by) => add(call, by),
+        None => not_an_integer(),
+    }
+}
+
+/// DECRBY key number.
+pub fn decrby(call: Call<'_>) -> Value {
+    match integer(call.args[2]).map(i64::checked_neg) {
+        Some(Some(by)) => add(call, by),
+        Some(None) => error("ERR decrement would overflow"),
+        None => not_an_integer(),
+    }
+}
+
+fn add(call: Call<'_>, by: i64) -> Value {
+    let key = call.args[1];
+    let Some(entry) = call.keys.get(key, call.clock.millis) else {
+        call.keys.put(key, by.to_string().into_bytes(), None);
+        return Value::Int(by);
+    };
+    let Some(old) = integer(&entry.value) else { return not_an_integer() };
+    let Some(sum) = old.checked_add(by) else {
+        return error("ERR increment or decrement would overflow");
+    };
+    // In place: the expiry stays.
+    entry.value = sum.to_string().into_bytes();
+    Value::Int(sum)
+}

@@ -1,0 +1,112 @@
+//! What only a whole server shows: packets, ticks and restarts. Replies are the conformance
+//! suite's task.
+
+use super::*;
+use redis::cmd;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn at(elapsed: Duration) -> Clocks {
+    Clocks { wall: Wall::ZERO + 1_000_000 * SECOND + elapsed, mono: Mono::ZERO + elapsed }
+}
+
+fn server() -> Server {
+    Server::new(Engine::new())
+}
+
+fn load(server: &mut Server) -> Value {
+    server.execute(at(Duration::ZERO).wall, cmd("SCRIPT").arg("LOAD").arg("return 1"))
+}
+
+fn exists(server: &mut Server, sha: &Value) -> Value {
+    let Value::BulkString(sha) = sha else { panic!("no name: {sha:?}") };
+    server.execute(at(Duration::ZERO).wall, cmd("SCRIPT").arg("EXISTS").arg(sha.as_slice()))
+}
+
+fn set(server: &mut Server, ttl: u64) -> Value {
+    server.execute(at(Duration::ZERO).wall, cmd("SET").arg("k").arg("v").arg("PX").arg(ttl))
+}
+
+#[test]
+fn a_request_is_answered_on_its_connection_with_its_number() {
+    let mut out = Vec::new();
+    let packet = Packet::Request { id: 7, command: cmd("PING") };
+    server().receive(at(SECOND), Peer::Connection(3), packet, &mut out);
+    match out.as_slice() {
+        [Out::Send(Peer::Connection(3), Packet::Reply { id: 7, value })] => {
+            assert_eq!(*value, Value::SimpleString("PONG".into()));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_client_learns_the_number_of_its_connection() {
+    let (mut server, mut out) = (server(), Vec::new());
+    for number in [3, 9] {
+        let packet = Packet::Request { id: 1, command: cmd("CLIENT").arg("ID").clone() };
+        server.receive(at(SECOND), Peer::Connection(number), packet, &mut out);
+    }
+    let ids: Vec<_> = out
+        .iter()
+        .map(|sent| match sent {
+            Out::Send(_, Packet::Reply { value: Value::Int(id), .. }) => *id,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(ids, [3, 9]);
+}
+
+#[test]
+fn expiry_goes_by_the_wall_clock_alone() {
+    let mut server = server();
+    set(&mut server, 1000);
+    let get = |server: &mut Server, wall| server.execute(wall, cmd("GET").arg("k"));
+    let mut late = at(SECOND);
+    // The monotonic clock has run on for an hour, the wall clock was set back.
+    late.mono = late.mono + 3600 * SECOND;
+    server.tick(late, &mut Vec::new());
+    assert_eq!(get(&mut server, late.wall), Value::BulkString(b"v".to_vec()));
+    assert_eq!(get(&mut server, at(SECOND + Duration::from_millis(1)).wall), Value::Nil);
+}
+
+#[test]
+fn a_tick_asks_for_the_next() {
+    let mut out = Vec::new();
+    let next = server().tick(at(SECOND), &mut out);
+    assert_eq!(next, Some(at(SECOND).mono + Duration::from_millis(100)));
+    assert!(out.is_empty());
+}
+
+#[test]
+fn a_restart_with_its_data_keeps_keys_and_times_but_no_scripts() {
+    let mut server = server();
+    set(&mut server, 60_000);
+    let sha = load(&mut server);
+    assert_eq!(exists(&mut server, &sha), Value::Array(vec![Value::Int(1)]));
+    server.restart(at(20 * SECOND), Data::Kept);
+    let left = server.execute(at(20 * SECOND).wall, cmd("PTTL").arg("k"));
+    assert_eq!(left, Value::Int(40_000));
+    assert_eq!(exists(&mut server, &sha), Value::Array(vec![Value::Int(0)]));
+}
+
+#[test]
+fn a_restart_without_its_data_is_an_empty_server() {
+    let mut server = server();
+    set(&mut server, 60_000);
+    server.restart(at(SECOND), Data::Lost);
+    assert_eq!(server.execute(at(SECOND).wall, &cmd("DBSIZE")), Value::Int(0));
+}
+
+#[test]
+fn nonsense_is_refused_and_not_fatal() {
+    let mut server = server();
+    let empty = server.execute(at(SECOND).wall, &Cmd::new());
+    assert!(matches!(empty, Value::ServerError(_)), "{empty:?}");
+    let mut scan = cmd("SCAN");
+    scan.cursor_arg(0);
+    assert!(matches!(server.execute(at(SECOND).wall, &scan), Value::ServerError(_)));
+    let far = Wall::from_nanos(u64::MAX);
+    assert_eq!(server.execute(far, cmd("SET").arg("k").arg("v").arg("PX").arg(1)), Value::Okay);
+    server.tick(Clocks { wall: far, mono: Mono::from_nanos(u64::MAX) }, &mut Vec::new());
+}

@@ -1,0 +1,230 @@
+//! Scripts: EVAL in real Lua 5.1 over the model, so that a script that a server would refuse to
+//! compile is refused here with the same words.
+//!
+//! Left out of what Redis offers a script: the libraries `cjson`, `cmsgpack`, `struct` and `bit`,
+//! RESP3, and the flags of a `#!lua` line. A script that asks for them fails by their name. The
+//! protected tables are no tables to `rawset`, `setmetatable`, `next` and `table.insert`: what Redis
+//! answers with "Attempt to modify a readonly table" fails there in Lua's own words. One thing
+//! cannot be kept from a script: `pairs` over a table whose keys are tables or functions goes by
+//! their addresses. A script that never ends, which makes a server answer BUSY, hangs the run.
+
+mod convert;
+mod host;
+mod random;
+
+use crate::redis::model::{Clock, Keyspace};
+use crate::redis::reply::error;
+use convert::{field, to_reply};
+use host::Host;
+use mlua::chunk::ChunkMode;
+use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value as LuaValue};
+use redis::Value;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+
+/// How many compiled scripts an engine keeps. Locks have a handful; a test that makes up scripts
+/// must not fill the memory.
+const MOST_SCRIPTS: usize = 1000;
+
+/// The name of the chunk that is the sandbox; frames of it are invisible in error texts.
+const SANDBOX: &str = "=sandbox";
+
+/// An error on its way through Lua.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Raised {
+    /// What Redis raises as a table: an error reply.
+    #[error("{0}")]
+    Reply(String),
+    /// What Lua's own libraries raise: a text that begins with the place.
+    #[error("{0}")]
+    Text(String),
+}
+
+/// A Lua machine, shared by all servers and runs of a simulation: starting one takes longer than
+/// fifty scripts. Nothing that a script does outlives it.
+#[derive(Clone)]
+pub struct Engine(Rc<Machine>);
+
+struct Machine {
+    lua: Lua,
+    /// The sandbox's own function: it sets KEYS and ARGV and calls a script.
+    run: Function,
+    host: Rc<Host>,
+    compiled: RefCell<BTreeMap<Vec<u8>, Rc<Script>>>,
+}
+
+/// A compiled script.
+pub struct Script {
+    sha: String,
+    function: Function,
+}
+
+impl Script {
+    /// Its SHA-1, 40 hexadecimal digits in lower case.
+    pub fn sha(&self) -> &str {
+        &self.sha
+    }
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Engine")
+    }
+}
+
+impl Engine {
+    /// A machine with its sandbox.
+    ///
+    /// # Panics
+    /// When there is no memory for it.
+    pub fn new() -> Self {
+        Self::build().expect("the sandbox loads")
+    }
+
+    fn build() -> mlua::Result<Self> {
+        // The base library, coroutines included, always comes along.
+        let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH;
+        let lua = Lua::new_with(libraries, LuaOptions::default())?;
+        let host = Rc::new(Host::default());
+        let functions = host::functions(&lua, &host)?;
+        let run = lua.load(include_str!("sandbox.lua")).set_name(SANDBOX).call(functions)?;
+        Ok(Self(Rc::new(Machine { lua, run, host, compiled: RefCell::default() })))
+    }
+
+    fn compile(&self, body: &[u8]) -> Result<Rc<Script>, Value> {
+        let mut compiled = self.0.compiled.borrow_mut();
+        if let Some(script) = compiled.get(body) {
+            return Ok(script.clone());
+        }
+        if compiled.len() == MOST_SCRIPTS {
+            compiled.clear();
+        }
+        let source = without_shebang(body)?;
+        let chunk = self.0.lua.load(source).set_name("@user_script").set_mode(ChunkMode::Text);
+        let function = chunk.into_function().map_err(|reason| compile_error(&reason))?;
+        let script = Rc::new(Script { sha: host::sha1hex(body), function });
+        compiled.insert(body.to_vec(), script.clone());
+        Ok(script)
+    }
+
+    fn call(&self, script: &Script, keys: &[&[u8]], argv: &[&[u8]]) -> mlua::Result<Value> {
+        let (keys, argv) = (self.list(keys)?, self.list(argv)?);
+        let (ok, value): (bool, LuaValue) = self.0.run.call((&script.function, keys, argv))?;
+        Ok(if ok { to_reply(&value) } else { runtime_error(&script.sha, &value) })
+    }
+
+    fn list(&self, items: &[&[u8]]) -> mlua::Result<Table> {
+        let list = self.0.lua.create_table_with_capacity(items.len(), 0)?;
+        for (index, item) in items.iter().enumerate() {
+            list.raw_set(index + 1, self.0.lua.create_string(item)?)?;
+        }
+        Ok(list)
+    }
+}
+
+/// The first line may name the engine. Its line break stays, so that lines keep their numbers.
+fn without_shebang(body: &[u8]) -> Result<&[u8], Value> {
+    if !body.starts_with(b"#!") {
+        return Ok(body);
+    }
+    let refusal = |reason: String| error(&format!("ERR {reason}"));
+    let end = body.iter().position(|b| *b == b'\n');
+    let end = end.ok_or_else(|| refusal("Invalid script shebang".into()))?;
+    let line = String::from_utf8_lossy(&body[..end]);
+    let mut words = line.split_ascii_whitespace();
+    match (words.next(), words.next()) {
+        (Some("#!lua"), None) => Ok(&body[end..]),
+        (Some("#!lua"), Some(option)) => {
+            Err(refusal(format!("Unknown lua shebang option: {option}")))
+        }
+        (engine, _) => {
+            let engine = engine.unwrap_or_default();
+            Err(refusal(format!("Unexpected engine in script shebang: {engine}")))
+        }
+    }
+}
+
+fn compile_error(reason: &mlua::Error) -> Value {
+    let reason = match reason {
+        mlua::Error::SyntaxError { message, .. } => message.clone(),
+        other => other.to_string(),
+    };
+    error(&format!("ERR Error compiling script (new function): {reason}"))
+}
+
+/// What the sandbox makes of an error: a table with the text and the place.
+fn runtime_error(sha: &str, raised: &LuaValue) -> Value {
+    let LuaValue::Table(raised) = raised else {
+        return error(&format!("ERR Error running script {sha}, execution failure"));
+    };
+    let text = field(raised, "err").unwrap_or_else(|| "ERR unknown error".into());
+    match (field(raised, "source"), raised.raw_get::<i64>("line")) {
+        (Some(source), Ok(line)) => {
+            error(&format!("{text} script: {sha}, on {source}:{line}."))
+        }
+        _ => error(&text),
+    }
+}
+
+/// The script cache of one server. It does not outlive a restart.
+pub(crate) struct Scripts {
+    engine: Engine,
+    loaded: BTreeMap<String, Rc<Script>>,
+}
+
+impl Scripts {
+    /// An empty cache.
+    pub fn new(engine: Engine) -> Self {
+        Self { engine, loaded: BTreeMap::new() }
+    }
+
+    /// Compiles a script and keeps it, for EVAL and for SCRIPT LOAD.
+    ///
+    /// # Errors
+    /// The error reply.
+    pub fn load(&mut self, body: &[u8]) -> Result<Rc<Script>, Value> {
+        let script = self.engine.compile(body)?;
+        if !self.loaded.contains_key(script.sha()) {
+            self.loaded.insert(script.sha.clone(), script.clone());
+        }
+        Ok(script)
+    }
+
+    /// The script with this SHA-1, in upper or lower case.
+    pub fn get(&self, sha: &[u8]) -> Option<Rc<Script>> {
+        let sha = std::str::from_utf8(sha).ok()?.to_ascii_lowercase();
+        self.loaded.get(&sha).cloned()
+    }
+
+    /// Forgets them all.
+    pub fn clear(&mut self) {
+        self.loaded.clear();
+    }
+
+    /// Runs a script over these keys.
+    pub fn run(
+        &self,
+        script: &Script,
+        keyspace: &mut Keyspace,
+        clock: Clock,
+        keys: &[&[u8]],
+        argv: &[&[u8]],
+    ) -> Value {
+        let host = &self.engine.0.host;
+        host.begin(keyspace, clock);
+        let result = self.engine.call(script, keys, argv);
+        host.end(keyspace);
+        result.unwrap_or_else(|reason| error(&format!("ERR {reason}")))
+    }
+}
+
+#[cfg(test)]
+mod tests;

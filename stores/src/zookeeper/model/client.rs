@@ -1,0 +1,325 @@
+//! The client library as a pure state machine, with the manners of the `zookeeper-client` crate
+//! (0.11.2): what a lock sees of its session is what that library shows it.
+//!
+//! Its manners that matter to locks: a connection is given up after 2/5 of the session time-out
+//! without a word; what was on its way then has an unknown outcome, and what was not yet sent waits
+//! for the next connection; and the library declares the session expired by itself only 7/5 of the
+//! time-out after the last word, between two attempts to connect, long after the servers may have.
+
+mod connection;
+mod watching;
+
+use super::Packet;
+use super::packet::WatchKind;
+use crate::zookeeper::{Refusal, Reply, Request, SessionState, WatchEvent, WatchId, path};
+use base::{CallError, Mono, Rng};
+use connection::{Phase, Timers};
+use std::collections::VecDeque;
+use std::time::Duration;
+use watching::Watching;
+
+/// What the client library wants done, or has to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientOut {
+    /// Open a connection.
+    Open {
+        /// To this server.
+        server: usize,
+        /// Under this number, which the library never uses again.
+        connection: u64,
+    },
+    /// Close a connection.
+    Close {
+        /// Which.
+        connection: u64,
+    },
+    /// Send over a connection.
+    Send {
+        /// Which.
+        connection: u64,
+        /// What.
+        packet: Packet,
+    },
+    /// A request has ended.
+    Done {
+        /// Its number, as `submit` returned it.
+        request: u64,
+        /// How.
+        result: Result<Reply, CallError<Refusal>>,
+    },
+    /// A watch fires.
+    Fired {
+        /// Which.
+        watch: WatchId,
+        /// What happened.
+        event: WatchEvent,
+    },
+    /// The session's state has changed.
+    State(SessionState),
+}
+
+/// A client's session.
+#[derive(Debug)]
+pub struct ClientModel {
+    /// The session time-out that it asks for.
+    wish: Duration,
+    rng: Rng,
+    session: i64,
+    state: SessionState,
+    disconnects: u64,
+    timers: Timers,
+    phase: Phase,
+    /// The servers in the order of this series of attempts, and how many attempts it has made.
+    order: Vec<usize>,
+    attempts: u32,
+    /// When the session is over by the client's own clock.
+    give_up: Option<Mono>,
+    connections: u64,
+    requests: u64,
+    last_zxid: i64,
+    /// Requests that wait for a connection.
+    queued: VecDeque<(u64, Request)>,
+    /// Requests on their way.
+    sent: VecDeque<(u64, Request)>,
+    watching: Watching,
+}
+
+impl ClientModel {
+    /// A client of an ensemble of `servers`, counted from 0. It does nothing until `start`.
+    pub fn new(servers: usize, session_timeout: Duration, rng: Rng) -> Self {
+        Self {
+            wish: session_timeout,
+            rng,
+            session: 0,
+            state: SessionState::Disconnected,
+            disconnects: 0,
+            timers: Timers::new(session_timeout),
+            phase: Phase::Idle,
+            order: (0..servers).collect(),
+            attempts: 0,
+            give_up: None,
+            connections: 0,
+            requests: 0,
+            last_zxid: 0,
+            queued: VecDeque::new(),
+            sent: VecDeque::new(),
+            watching: Watching::default(),
+        }
+    }
+
+    /// Begins to connect. Until there is a session, it tries without end.
+    pub fn start(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
+        if matches!(self.phase, Phase::Idle) && self.state != SessionState::Expired {
+            self.seek(at, None, out);
+        }
+    }
+
+    /// Makes a request and returns its number. It may end at once.
+    pub fn submit(&mut self, at: Mono, request: Request, out: &mut Vec<ClientOut>) -> u64 {
+        self.requests += 1;
+        let number = self.requests;
+        let refusal = if self.state == SessionState::Expired {
+            Some(Refusal::SessionExpired)
+        } else {
+            path::check(&request).err()
+        };
+        if let Some(refusal) = refusal {
+            let result = Err(CallError::Refused(refusal));
+            out.push(ClientOut::Done { request: number, result });
+            return number;
+        }
+        self.queued.push_back((number, request));
+        self.flush(at, out);
+        number
+    }
+
+    /// A packet has arrived.
+    pub fn receive(&mut self, at: Mono, from: u64, packet: Packet, out: &mut Vec<ClientOut>) {
+        if self.phase.connection() != Some(from) {
+            return;
+        }
+        self.timers.heard(at);
+        match packet {
+            Packet::Connected { session, timeout } => {
+                self.on_connected(at, from, session, timeout, out);
+            }
+            Packet::Expired => {
+                out.push(ClientOut::Close { connection: from });
+                self.expire(out);
+            }
+            Packet::Pong => {
+                self.timers.ponged();
+                if matches!(self.phase, Phase::Greeting { .. }) {
+                    self.phase = Phase::Serving { connection: from, since: at };
+                    self.flush(at, out);
+                }
+            }
+            Packet::Reply { xid, zxid, result } => self.on_reply(xid, zxid, result, out),
+            Packet::Event { path, event } => {
+                for watch in self.watching.fire(&path, event) {
+                    out.push(ClientOut::Fired { watch, event });
+                }
+            }
+            // Not for clients to hear.
+            _ => {}
+        }
+    }
+
+    /// A connection was closed by the other side, or could not be opened.
+    pub fn closed(&mut self, at: Mono, connection: u64, out: &mut Vec<ClientOut>) {
+        if self.phase.connection() == Some(connection) {
+            self.lose(at, "connection to server has lost", out);
+        }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
+        if self.deadline().is_none_or(|deadline| at < deadline) {
+            return;
+        }
+        match self.phase {
+            Phase::Idle => {}
+            Phase::Pausing { server, .. } => self.open(at, server, out),
+            Phase::Opening { connection, .. }
+            | Phase::Greeting { connection, .. }
+            | Phase::Serving { connection, .. } => {
+                if at >= self.timers.silent_until() {
+                    out.push(ClientOut::Close { connection });
+                    self.lose(at, "no response from connection", out);
+                } else if matches!(self.phase, Phase::Serving { .. }) && self.timers.ping_due(at) {
+                    self.ping(at, connection, out);
+                }
+            }
+        }
+    }
+
+    /// When the next `tick` is wanted.
+    pub fn deadline(&self) -> Option<Mono> {
+        match self.phase {
+            Phase::Idle => None,
+            Phase::Pausing { until, .. } => Some(until),
+            Phase::Opening { since, .. } | Phase::Greeting { since, .. } => {
+                Some(self.timers.beat(since, self.timers.silent_until()))
+            }
+            Phase::Serving { since, .. } => {
+                let silent = self.timers.silent_until();
+                let next = self.timers.ping_at().map_or(silent, |ping| ping.min(silent));
+                Some(self.timers.beat(since, next))
+            }
+        }
+    }
+
+    /// Opens a new session after the old one expired; does nothing while the old one lives. The
+    /// state stays `Expired` until the new session stands.
+    pub fn renew(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
+        if self.state == SessionState::Expired && matches!(self.phase, Phase::Idle) {
+            self.session = 0;
+            self.last_zxid = 0;
+            self.timers = Timers::new(self.wish);
+            self.seek(at, None, out);
+        }
+    }
+
+    /// Ends the session, if a server hears of it, and this client's part in it in any case.
+    pub fn close(&mut self, out: &mut Vec<ClientOut>) {
+        if let Phase::Serving { connection, .. } = self.phase {
+            out.push(ClientOut::Send { connection, packet: Packet::CloseSession });
+        }
+        self.abort("client has been closed", out);
+        self.expire(out);
+    }
+
+    /// The session's number; 0 while there is none.
+    pub const fn id(&self) -> i64 {
+        self.session
+    }
+
+    /// How the session stands.
+    pub const fn state(&self) -> SessionState {
+        self.state
+    }
+
+    /// How often it was disconnected.
+    pub const fn disconnects(&self) -> u64 {
+        self.disconnects
+    }
+
+    fn on_connected(
+        &mut self,
+        at: Mono,
+        connection: u64,
+        session: i64,
+        timeout: Duration,
+        out: &mut Vec<ClientOut>,
+    ) {
+        if !matches!(self.phase, Phase::Opening { .. }) {
+            return;
+        }
+        self.session = session;
+        self.timers.grant(timeout);
+        self.phase = Phase::Greeting { connection, since: at };
+        self.change(SessionState::Connected, out);
+        // Requests wait for the answer to this ping, which comes after the missed watches.
+        self.ping(at, connection, out);
+    }
+
+    fn on_reply(
+        &mut self,
+        xid: u64,
+        zxid: i64,
+        result: Result<Reply, Refusal>,
+        out: &mut Vec<ClientOut>,
+    ) {
+        if self.sent.front().is_none_or(|(number, _)| *number != xid) {
+            return;
+        }
+        let Some((number, request)) = self.sent.pop_front() else { return };
+        self.last_zxid = self.last_zxid.max(zxid);
+        self.watching.answered(&request, &result);
+        let result = result.map_err(CallError::Refused);
+        out.push(ClientOut::Done { request: number, result });
+    }
+
+    /// Sends what waits for a connection.
+    fn flush(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
+        let Phase::Serving { connection, .. } = self.phase else { return };
+        for (xid, request) in self.queued.drain(..) {
+            self.sent.push_back((xid, request.clone()));
+            let packet = Packet::Request { xid, request };
+            out.push(ClientOut::Send { connection, packet });
+            self.timers.said(at);
+        }
+    }
+
+    /// Nobody will ever know what became of the requests on their way.
+    fn abort(&mut self, why: &str, out: &mut Vec<ClientOut>) {
+        for (request, _) in self.sent.drain(..) {
+            let result = Err(CallError::Unknown(why.to_owned()));
+            out.push(ClientOut::Done { request, result });
+        }
+    }
+
+    /// The session is over. Of the requests that were never sent the library says the same as of
+    /// those that were, so that their caller cannot know.
+    fn expire(&mut self, out: &mut Vec<ClientOut>) {
+        self.phase = Phase::Idle;
+        self.change(SessionState::Expired, out);
+        self.abort("session expired", out);
+        self.sent = std::mem::take(&mut self.queued);
+        self.abort("session expired", out);
+        for watch in self.watching.clear() {
+            out.push(ClientOut::Fired { watch, event: WatchEvent::SessionExpired });
+        }
+    }
+
+    fn change(&mut self, state: SessionState, out: &mut Vec<ClientOut>) {
+        if self.state == state {
+            return;
+        }
+        if self.state == SessionState::Connected {
+            self.disconnects += 1;
+        }
+        self.state = state;
+        out.push(ClientOut::State(state));
+    }
+}

@@ -1,0 +1,184 @@
+//! Connecting, reconnecting and giving up.
+
+use super::{ClientModel, ClientOut, Packet, SessionState};
+use base::{Mono, Rng};
+use std::time::Duration;
+
+/// What the client does about its connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Phase {
+    /// Nothing: not started, or the session is over.
+    Idle,
+    /// Waiting before the next attempt.
+    Pausing { until: Mono, server: usize },
+    /// It has asked a server for the session.
+    Opening { connection: u64, since: Mono },
+    /// The session stands; the answer to the first ping is outstanding.
+    Greeting { connection: u64, since: Mono },
+    /// Requests flow.
+    Serving { connection: u64, since: Mono },
+}
+
+impl Phase {
+    pub(super) const fn connection(self) -> Option<u64> {
+        match self {
+            Self::Idle | Self::Pausing { .. } => None,
+            Self::Opening { connection, .. }
+            | Self::Greeting { connection, .. }
+            | Self::Serving { connection, .. } => Some(connection),
+        }
+    }
+}
+
+/// The library's timers. They look only at a twentieth of the session time-out at a time.
+#[derive(Debug)]
+pub(super) struct Timers {
+    timeout: Duration,
+    beat: Duration,
+    heard: Mono,
+    said: Mono,
+    pinged: bool,
+}
+
+impl Timers {
+    pub(super) fn new(timeout: Duration) -> Self {
+        let beat = (timeout / 20).max(Duration::from_millis(1));
+        Self { timeout, beat, heard: Mono::ZERO, said: Mono::ZERO, pinged: false }
+    }
+
+    /// The server has granted this time-out.
+    pub(super) fn grant(&mut self, timeout: Duration) {
+        let fresh = Self::new(timeout);
+        (self.timeout, self.beat) = (fresh.timeout, fresh.beat);
+    }
+
+    pub(super) const fn heard(&mut self, at: Mono) {
+        self.heard = at;
+    }
+
+    pub(super) const fn said(&mut self, at: Mono) {
+        self.said = at;
+    }
+
+    pub(super) const fn ponged(&mut self) {
+        self.pinged = false;
+    }
+
+    /// When the silence has lasted for 2/5 of the time-out.
+    pub(super) fn silent_until(&self) -> Mono {
+        self.heard + self.beat * 8
+    }
+
+    /// When a ping is due: 3/20 of the time-out after the last word, one at a time.
+    pub(super) fn ping_at(&self) -> Option<Mono> {
+        (!self.pinged).then(|| self.said + (self.beat * 3).min(Duration::from_secs(10)))
+    }
+
+    pub(super) fn ping_due(&self, at: Mono) -> bool {
+        self.ping_at().is_some_and(|ping| at >= ping)
+    }
+
+    /// When the session is over by the client's own clock.
+    fn over(&self) -> Mono {
+        self.heard + self.timeout * 7 / 5
+    }
+
+    /// The first beat of a connection that began at `since` at which `at` has passed.
+    pub(super) fn beat(&self, since: Mono, at: Mono) -> Mono {
+        let beats = at.since(since).as_nanos().div_ceil(self.beat.as_nanos());
+        since + self.beat * u32::try_from(beats).unwrap_or(u32::MAX)
+    }
+}
+
+impl ClientModel {
+    /// Begins a series of attempts to connect, until `give_up`.
+    pub(super) fn seek(&mut self, at: Mono, give_up: Option<Mono>, out: &mut Vec<ClientOut>) {
+        shuffle(&mut self.order, &mut self.rng);
+        self.attempts = 0;
+        self.give_up = give_up;
+        self.attempt(at, out);
+    }
+
+    /// Chooses the next server, and how long to wait before it.
+    fn attempt(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
+        let size = self.order.len().max(1);
+        let Some(server) = self.order.get(self.attempts as usize % size).copied() else {
+            self.phase = Phase::Idle;
+            return;
+        };
+        let until = at + self.pause(size as u32);
+        let until = self.give_up.map_or(until, |end| until.min(end));
+        self.attempts += 1;
+        if until <= at {
+            return self.open(at, server, out);
+        }
+        self.phase = Phase::Pausing { until, server };
+    }
+
+    /// None on the first round, then longer before each round, and a little between servers.
+    fn pause(&mut self, size: u32) -> Duration {
+        let unit = Duration::from_millis(100);
+        let jitter = |rng: &mut Rng, below| Duration::from_millis(rng.below(below));
+        match (self.attempts / size, self.attempts % size) {
+            (0, _) => Duration::ZERO,
+            (round, 0) => {
+                let first = (unit * size).min(Duration::from_secs(1));
+                first * 2u32.saturating_pow((round - 1).min(16)) + jitter(&mut self.rng, 100)
+            }
+            (_, offset) => unit * offset / 2 + jitter(&mut self.rng, 50),
+        }
+    }
+
+    /// Opens a connection, unless the session's time is up: only here is that looked at.
+    pub(super) fn open(&mut self, at: Mono, server: usize, out: &mut Vec<ClientOut>) {
+        if self.give_up.is_some_and(|end| at >= end) {
+            return self.expire(out);
+        }
+        let connection = self.connections;
+        self.connections += 1;
+        self.phase = Phase::Opening { connection, since: at };
+        (self.timers.heard, self.timers.said, self.timers.pinged) = (at, at, false);
+        out.push(ClientOut::Open { server, connection });
+        let packet = Packet::Connect {
+            session: self.session,
+            timeout: if self.session == 0 { self.wish } else { self.timers.timeout },
+            last_zxid: self.last_zxid,
+        };
+        out.push(ClientOut::Send { connection, packet });
+        let watches = self.watching.list();
+        if !watches.is_empty() {
+            let packet = Packet::SetWatches { zxid: self.last_zxid, watches };
+            out.push(ClientOut::Send { connection, packet });
+        }
+    }
+
+    /// The connection is gone.
+    pub(super) fn lose(&mut self, at: Mono, why: &str, out: &mut Vec<ClientOut>) {
+        let served = matches!(self.phase, Phase::Serving { .. });
+        // A new session that is lost before its first answer has a time to run out, too.
+        let fresh = self.session != 0 && self.give_up.is_none();
+        let end = self.timers.over();
+        if self.state == SessionState::Connected {
+            self.change(SessionState::Disconnected, out);
+        }
+        self.abort(why, out);
+        if served || fresh {
+            self.seek(at, Some(end), out);
+        } else {
+            self.attempt(at, out);
+        }
+    }
+
+    pub(super) fn ping(&mut self, at: Mono, connection: u64, out: &mut Vec<ClientOut>) {
+        self.timers.said = at;
+        self.timers.pinged = true;
+        out.push(ClientOut::Send { connection, packet: Packet::Ping });
+    }
+}
+
+/// Fisher and Yates.
+fn shuffle(order: &mut [usize], rng: &mut Rng) {
+    for i in (1..order.len()).rev() {
+        order.swap(i, rng.below(i as u64 + 1) as usize);
+    }
+}

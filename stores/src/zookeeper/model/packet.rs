@@ -1,0 +1,220 @@
+//! What travels on the wires: between a client and its server, and between the servers.
+
+use super::{Database, Transaction};
+use crate::zookeeper::{Refusal, Reply, Request, WatchEvent};
+use std::time::Duration;
+
+/// A packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// Client to server, the first packet of a connection.
+    Connect {
+        /// The session to go on with; 0 asks for a new one.
+        session: i64,
+        /// The session time-out that the client would like.
+        timeout: Duration,
+        /// The last transaction that the client has seen.
+        last_zxid: i64,
+    },
+    /// Client to server: I am alive.
+    Ping,
+    /// Client to server: a request.
+    Request {
+        /// The client's number for it.
+        xid: u64,
+        /// What it asks.
+        request: Request,
+    },
+    /// Client to server, after a reconnection: the watches that the client still waits for.
+    SetWatches {
+        /// The last transaction that the client has seen: what changed since then fires at once.
+        zxid: i64,
+        /// The watches.
+        watches: Vec<(String, WatchKind)>,
+    },
+    /// Client to server: end the session.
+    CloseSession,
+    /// Server to client: the session stands.
+    Connected {
+        /// Its number.
+        session: i64,
+        /// Its time-out, as the server grants it.
+        timeout: Duration,
+    },
+    /// Server to client: the session that you asked for has expired.
+    Expired,
+    /// Server to client: the answer to a ping.
+    Pong,
+    /// Server to client: the answer to a request.
+    Reply {
+        /// The request's number.
+        xid: u64,
+        /// The last transaction that this server has applied.
+        zxid: i64,
+        /// The answer.
+        result: Result<Reply, Refusal>,
+    },
+    /// Server to client: a watch fires.
+    Event {
+        /// The path that was watched.
+        path: String,
+        /// What happened to it.
+        event: WatchEvent,
+    },
+    /// Server to server.
+    Peer(PeerPacket),
+}
+
+/// What a watch waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WatchKind {
+    /// A change of a node that is there.
+    Data,
+    /// The creation of a node that is not there.
+    Exist,
+    /// A change of a node's children.
+    Child,
+}
+
+/// What servers say to each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerPacket {
+    /// In an election: whom I would follow.
+    Notification {
+        /// The sender's round.
+        round: u64,
+        /// Its vote.
+        vote: Vote,
+        /// What it is doing.
+        standing: Standing,
+    },
+    /// From a follower to its leader.
+    ToLeader {
+        /// The number of the connection, chosen by the follower.
+        join: u64,
+        /// What it says.
+        message: ToLeader,
+    },
+    /// From a leader to its follower.
+    ToFollower {
+        /// The number of the connection, chosen by the follower.
+        join: u64,
+        /// What it says.
+        message: ToFollower,
+    },
+}
+
+/// A vote. The order is the order of preference: the most recent history wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Vote {
+    /// The last epoch that the candidate took part in.
+    pub epoch: u32,
+    /// The last transaction that it has logged.
+    pub zxid: i64,
+    /// The candidate.
+    pub leader: u32,
+}
+
+/// What a server is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It looks for a leader.
+    Looking,
+    /// It follows one.
+    Following,
+    /// It leads.
+    Leading,
+}
+
+/// From a follower to its leader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToLeader {
+    /// I would follow you. Opens the connection.
+    Join {
+        /// The highest epoch that the follower has agreed to.
+        accepted: u32,
+        /// The last epoch that it took part in.
+        epoch: u32,
+        /// The last transaction that it has logged.
+        zxid: i64,
+    },
+    /// I have taken over your state and agree to your epoch.
+    Joined,
+    /// I have logged this proposal.
+    Ack {
+        /// Which.
+        zxid: i64,
+    },
+    /// I am alive, and so are these sessions.
+    Pong {
+        /// The sessions that were heard of since the last time.
+        touched: Vec<i64>,
+    },
+    /// A client of mine wants this done.
+    Forward(Transaction),
+    /// A client of mine wants to be up to date.
+    Sync {
+        /// Its session.
+        session: i64,
+        /// Its request.
+        xid: u64,
+    },
+    /// A client has come to me with this session; does it live?
+    Revalidate {
+        /// The session.
+        session: i64,
+    },
+    /// The connection is no more.
+    Reset,
+}
+
+/// From a leader to its follower.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToFollower {
+    /// This is the new epoch, and this the state that it starts from.
+    NewLeader {
+        /// The epoch.
+        epoch: u32,
+        /// A majority has agreed to it.
+        established: bool,
+        /// The state.
+        database: Box<Database>,
+    },
+    /// A majority has taken the state over; serve your clients.
+    UpToDate,
+    /// Log this.
+    Propose {
+        /// Its number.
+        zxid: i64,
+        /// What it does.
+        transaction: Transaction,
+    },
+    /// A majority has logged this; apply it.
+    Commit {
+        /// Its number.
+        zxid: i64,
+    },
+    /// Are you alive?
+    Ping,
+    /// All that was committed when the client asked has been sent to you.
+    Synced {
+        /// The session that asked.
+        session: i64,
+        /// Its request.
+        xid: u64,
+    },
+    /// The answer to `Revalidate`.
+    Revalidated {
+        /// The session.
+        session: i64,
+        /// Its time-out; `None` when it has expired.
+        timeout: Option<Duration>,
+    },
+    /// The session has expired or moved to another server: close its connection.
+    Disown {
+        /// The session.
+        session: i64,
+    },
+    /// The connection is no more.
+    Reset,
+}

@@ -1,0 +1,255 @@
+//! A member of an ensemble. It speaks a compact form of ZooKeeper's atomic broadcast (Zab): an
+//! election, a new epoch that a majority agrees to, then proposals that commit in order at a
+//! majority of acknowledgements.
+//!
+//! Two things are shorter than in ZooKeeper. A new leader always sends its whole state where
+//! ZooKeeper sends a difference if it can; and a proposal carries the request itself, whose result
+//! follows from the state, where ZooKeeper's leader computes the result first.
+
+mod clients;
+mod election;
+mod follower;
+mod leader;
+mod serving;
+
+pub use clients::watched;
+
+use super::database::Database;
+use super::packet::{Packet, PeerPacket, Standing, ToFollower, ToLeader, Vote};
+use super::{Transaction, tree};
+use crate::model::{Clocks, Out, Peer, ServerModel};
+use base::{Data, Mono};
+use clients::Clients;
+use election::Looking;
+use follower::Following;
+use leader::Leading;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The settings of an ensemble, by the names that its configuration file uses.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// `tickTime`: the unit of the others. Sessions live between 2 and 20 of them.
+    pub tick: Duration,
+    /// `initLimit`: how many ticks a follower may take to join its leader.
+    pub init_limit: u32,
+    /// `syncLimit`: how many ticks of silence end a connection between servers.
+    pub sync_limit: u32,
+}
+
+impl Timing {
+    fn init(&self) -> Duration {
+        self.tick * self.init_limit
+    }
+
+    fn sync(&self) -> Duration {
+        self.tick * self.sync_limit
+    }
+
+    /// What a server makes of the time-out that a client would like.
+    fn session(&self, wish: Duration) -> Duration {
+        wish.clamp(self.tick * 2, self.tick * 20)
+    }
+}
+
+/// A server.
+#[derive(Debug)]
+pub struct Server {
+    me: u32,
+    size: u32,
+    timing: Timing,
+    disk: Disk,
+    numbers: Numbers,
+    /// The election round; later rounds override earlier ones.
+    round: u64,
+    role: Role,
+    clients: Clients,
+}
+
+/// What survives a crash, if the data does.
+#[derive(Debug, Default)]
+struct Disk {
+    database: Database,
+    /// Proposals that are logged and not yet known to be committed.
+    log: VecDeque<(i64, Transaction)>,
+    /// The epoch that this server has agreed to last, and whose it is: it agrees to one leader an
+    /// epoch, and to no earlier epoch again.
+    accepted: (u32, u32),
+    /// The last epoch that it took part in.
+    epoch: u32,
+}
+
+impl Disk {
+    /// The last transaction logged.
+    fn zxid(&self) -> i64 {
+        self.log.back().map_or(self.database.zxid, |(zxid, _)| *zxid)
+    }
+
+    /// Applies what is logged without asking whether it was committed, as ZooKeeper does when a
+    /// server leaves a quorum: the next leader's state overrides it, or this server becomes the
+    /// leader and commits it.
+    fn fast_forward(&mut self) {
+        for (zxid, transaction) in self.log.drain(..) {
+            self.database.apply(zxid, &transaction, &mut Vec::new());
+        }
+    }
+}
+
+/// Numbers that are never used twice. They outlive even the loss of the data, because what they
+/// stand for does: a connection, and the clock that ZooKeeper makes its session numbers from.
+#[derive(Debug, Default)]
+struct Numbers {
+    joins: u64,
+    sessions: i64,
+}
+
+#[derive(Debug)]
+enum Role {
+    /// Not running yet: the first tick begins the election.
+    Starting,
+    Looking(Looking),
+    Following(Following),
+    Leading(Leading),
+}
+
+type Outbox = Vec<Out<Packet>>;
+
+impl Server {
+    /// Member `me` of an ensemble of `size`, members counted from 0, without data.
+    pub fn new(me: u32, size: u32, timing: Timing) -> Self {
+        Self {
+            me,
+            size,
+            timing,
+            disk: Disk::default(),
+            numbers: Numbers::default(),
+            round: 0,
+            role: Role::Starting,
+            clients: Clients::default(),
+        }
+    }
+
+    /// Whether this server is leading and has a majority behind it.
+    pub fn is_leader(&self) -> bool {
+        matches!(&self.role, Role::Leading(leading) if leading.serves())
+    }
+
+    /// Whether this server answers clients.
+    pub fn is_serving(&self) -> bool {
+        self.is_leader() || matches!(&self.role, Role::Following(f) if f.serves())
+    }
+
+    /// What this server has applied.
+    #[cfg(test)]
+    pub(super) const fn database(&self) -> &Database {
+        &self.disk.database
+    }
+
+    const fn majority(&self) -> usize {
+        self.size as usize / 2 + 1
+    }
+
+    fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        let me = self.me;
+        (0..self.size).filter(move |id| *id != me)
+    }
+
+    fn hear_peer(&mut self, at: Mono, from: u32, packet: PeerPacket, out: &mut Outbox) {
+        match packet {
+            PeerPacket::Notification { round, vote, standing } => {
+                self.on_notification(at, from, round, vote, standing, out);
+            }
+            PeerPacket::ToLeader { join, message } => {
+                self.hear_learner(at, from, join, message, out);
+            }
+            PeerPacket::ToFollower { join, message } => {
+                self.hear_leader(at, from, join, message, out);
+            }
+        }
+    }
+
+    /// Applies the next logged proposal, whose commit is now known: watches first, then the answer
+    /// to the client that asked.
+    fn apply_next(&mut self, at: Mono, out: &mut Outbox) {
+        let Some((zxid, transaction)) = self.disk.log.pop_front() else { return };
+        let mut changes: Vec<tree::Change> = Vec::new();
+        let result = self.disk.database.apply(zxid, &transaction, &mut changes);
+        self.clients.notify(&changes, out);
+        match transaction {
+            Transaction::CreateSession { session, timeout } => {
+                self.establish(at, session, timeout, out);
+            }
+            Transaction::CloseSession { session } => {
+                if let Role::Leading(leading) = &mut self.role {
+                    leading.sessions.remove(session);
+                }
+                self.clients.close_session(session, out);
+            }
+            Transaction::Write { session, xid, .. } => {
+                if let Some(result) = result {
+                    self.clients.complete(session, xid, result, &self.disk.database, out);
+                }
+            }
+        }
+    }
+}
+
+impl ServerModel for Server {
+    type Packet = Packet;
+
+    fn receive(&mut self, at: Clocks, from: Peer, packet: Packet, out: &mut Outbox) {
+        match (from, packet) {
+            (Peer::Server(id), Packet::Peer(packet)) => self.hear_peer(at.mono, id, packet, out),
+            (Peer::Connection(id), packet) => self.hear_client(at.mono, id, packet, out),
+            // Servers say nothing else to each other.
+            (Peer::Server(_), _) => {}
+        }
+    }
+
+    fn disconnected(&mut self, _at: Clocks, connection: u64) {
+        self.clients.forget(connection);
+    }
+
+    fn tick(&mut self, at: Clocks, out: &mut Outbox) -> Option<Mono> {
+        let at = at.mono;
+        match self.role {
+            Role::Starting => self.look(at, out),
+            Role::Looking(_) => self.tick_looking(at, out),
+            Role::Following(_) => self.tick_following(at, out),
+            Role::Leading(_) => self.tick_leading(at, out),
+        }
+        // A packet may shorten what this server waits for, and only a tick can say so: it asks to
+        // be called again soon in any case.
+        let (cap, own) = match &self.role {
+            Role::Starting => (self.timing.tick / 2, None),
+            Role::Looking(looking) => (election::FINALIZE_WAIT / 4, Some(looking.deadline())),
+            Role::Following(following) => (self.timing.tick / 2, Some(following.deadline())),
+            Role::Leading(leading) => (self.timing.tick / 2, Some(leading.deadline())),
+        };
+        let next = own.map_or(at + cap, |own| own.min(at + cap));
+        Some(next.max(at + Duration::from_millis(1)))
+    }
+
+    fn restart(&mut self, _at: Clocks, data: Data) {
+        match data {
+            Data::Kept => self.disk.fast_forward(),
+            Data::Lost => self.disk = Disk::default(),
+        }
+        self.round = 0;
+        self.role = Role::Starting;
+        self.clients = Clients::default();
+    }
+}
+
+/// Sends to another server.
+fn send(out: &mut Outbox, to: u32, packet: PeerPacket) {
+    out.push(Out::Send(Peer::Server(to), Packet::Peer(packet)));
+}
+
+fn to_leader(out: &mut Outbox, to: u32, join: u64, message: ToLeader) {
+    send(out, to, PeerPacket::ToLeader { join, message });
+}
+
+fn to_follower(out: &mut Outbox, to: u32, join: u64, message: ToFollower) {
+    send(out, to, PeerPacket::ToFollower { join, message });
+}

@@ -1,0 +1,207 @@
+//! The connections of a server's clients: what each waits for, and what it watches.
+//!
+//! One session's requests are answered in their order. A read waits behind the session's earlier
+//! writes, and so does a ping: a follower that has lost its leader goes on answering a client that
+//! only pings and reads, and stops answering one that has asked for a write.
+
+use super::{Database, Outbox};
+use crate::model::{Out, Peer};
+use crate::zookeeper::model::tree::Change;
+use crate::zookeeper::model::watches::Watches;
+use crate::zookeeper::model::{Packet, WatchKind};
+use crate::zookeeper::{Refusal, Reply, Request};
+use std::collections::{BTreeMap, VecDeque};
+
+/// All connections.
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    connections: BTreeMap<u64, Connection>,
+    /// The latest connection of each session.
+    sessions: BTreeMap<i64, u64>,
+    watches: Watches,
+}
+
+#[derive(Debug)]
+struct Connection {
+    session: i64,
+    /// What came before the session stood; `None` once it stands.
+    backlog: Option<Vec<Packet>>,
+    waiting: VecDeque<Waiting>,
+}
+
+/// Something that a client waits for.
+#[derive(Clone, Debug)]
+pub(super) enum Waiting {
+    /// The leader's word on this request.
+    Leader(u64),
+    /// A read.
+    Read(u64, Request),
+    /// A pong.
+    Pong,
+    /// The watches that it had before it was reconnected.
+    Restore(i64, Vec<(String, WatchKind)>),
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Its session is not confirmed yet.
+    Opening,
+    /// It serves this session.
+    Open(i64),
+}
+
+impl Clients {
+    pub(super) fn standing(&self, connection: u64) -> Option<Standing> {
+        let c = self.connections.get(&connection)?;
+        Some(if c.backlog.is_some() { Standing::Opening } else { Standing::Open(c.session) })
+    }
+
+    /// A connection asks for this session.
+    pub(super) fn open(&mut self, connection: u64, session: i64) {
+        let fresh = Connection { session, backlog: Some(Vec::new()), waiting: VecDeque::new() };
+        self.connections.insert(connection, fresh);
+        self.sessions.insert(session, connection);
+    }
+
+    /// Keeps a packet until the session stands.
+    pub(super) fn defer(&mut self, connection: u64, packet: Packet) {
+        let opening = self.connections.get_mut(&connection).and_then(|c| c.backlog.as_mut());
+        if let Some(backlog) = opening {
+            backlog.push(packet);
+        }
+    }
+
+    /// The session stands: returns its connection, if it is one of this server's and was waiting,
+    /// and what came over it meanwhile.
+    pub(super) fn establish(&mut self, session: i64) -> Option<(u64, Vec<Packet>)> {
+        let connection = *self.sessions.get(&session)?;
+        let backlog = self.connections.get_mut(&connection)?.backlog.take()?;
+        Some((connection, backlog))
+    }
+
+    /// Puts something at the end of what a connection waits for, and answers what can be answered.
+    pub(super) fn wait(
+        &mut self,
+        connection: u64,
+        what: Waiting,
+        database: &Database,
+        out: &mut Outbox,
+    ) {
+        if let Some(c) = self.connections.get_mut(&connection) {
+            c.waiting.push_back(what);
+            self.drain(connection, database, out);
+        }
+    }
+
+    /// The leader has spoken on a request.
+    pub(super) fn complete(
+        &mut self,
+        session: i64,
+        xid: u64,
+        result: Result<Reply, Refusal>,
+        database: &Database,
+        out: &mut Outbox,
+    ) {
+        let Some(connection) = self.sessions.get(&session).copied() else { return };
+        let Some(c) = self.connections.get_mut(&connection) else { return };
+        // A request of an earlier connection has nobody left to answer to.
+        if !matches!(c.waiting.front(), Some(Waiting::Leader(first)) if *first == xid) {
+            return;
+        }
+        c.waiting.pop_front();
+        reply(connection, xid, result, database, out);
+        self.drain(connection, database, out);
+    }
+
+    /// Fires the watches that these changes fire.
+    pub(super) fn notify(&mut self, changes: &[Change], out: &mut Outbox) {
+        for change in changes {
+            for connection in self.watches.fire(change) {
+                let event = Packet::Event { path: change.0.clone(), event: change.1 };
+                out.push(Out::Send(Peer::Connection(connection), event));
+            }
+        }
+    }
+
+    /// The session is over, or is not this server's any more.
+    pub(super) fn close_session(&mut self, session: i64, out: &mut Outbox) {
+        let theirs = self.connections.iter().filter(|(_, c)| c.session == session);
+        for connection in theirs.map(|(id, _)| *id).collect::<Vec<_>>() {
+            out.push(Out::Close(connection));
+            self.forget(connection);
+        }
+    }
+
+    pub(super) fn close_all(&mut self, out: &mut Outbox) {
+        out.extend(self.connections.keys().map(|id| Out::Close(*id)));
+        *self = Self::default();
+    }
+
+    /// The connection is gone.
+    pub(super) fn forget(&mut self, connection: u64) {
+        if let Some(c) = self.connections.remove(&connection) {
+            self.watches.forget(connection);
+            if self.sessions.get(&c.session) == Some(&connection) {
+                self.sessions.remove(&c.session);
+            }
+        }
+    }
+
+    /// Answers everything that waits for nothing of the leader's.
+    fn drain(&mut self, connection: u64, database: &Database, out: &mut Outbox) {
+        let Some(c) = self.connections.get_mut(&connection) else { return };
+        while let Some(next) = c.waiting.pop_front() {
+            match next {
+                Waiting::Read(xid, request) => {
+                    let result = database.tree.read(&request);
+                    if let Some((path, kind)) = watched(&request, &result) {
+                        self.watches.add(connection, path, kind);
+                    }
+                    reply(connection, xid, result, database, out);
+                }
+                Waiting::Restore(since, watches) => {
+                    for (path, kind) in watches {
+                        let missed =
+                            self.watches.restore(connection, since, &path, kind, database);
+                        if let Some(event) = missed {
+                            let event = Packet::Event { path, event };
+                            out.push(Out::Send(Peer::Connection(connection), event));
+                        }
+                    }
+                }
+                Waiting::Pong => out.push(Out::Send(Peer::Connection(connection), Packet::Pong)),
+                Waiting::Leader(_) => {
+                    c.waiting.push_front(next);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The watch that an answered read sets. On a node that is not there only `exists` can set one.
+pub fn watched<'a>(
+    request: &'a Request,
+    result: &Result<Reply, Refusal>,
+) -> Option<(&'a str, WatchKind)> {
+    match (request, result) {
+        (Request::Exists { path, watch: Some(_) }, Ok(Reply::Exists(found))) => {
+            Some((path, if found.is_some() { WatchKind::Data } else { WatchKind::Exist }))
+        }
+        (Request::GetData { path, watch: Some(_) }, Ok(_)) => Some((path, WatchKind::Data)),
+        (Request::GetChildren { path, watch: Some(_) }, Ok(_)) => Some((path, WatchKind::Child)),
+        _ => None,
+    }
+}
+
+fn reply(
+    connection: u64,
+    xid: u64,
+    result: Result<Reply, Refusal>,
+    database: &Database,
+    out: &mut Outbox,
+) {
+    let packet = Packet::Reply { xid, zxid: database.zxid, result };
+    out.push(Out::Send(Peer::Connection(connection), packet));
+}

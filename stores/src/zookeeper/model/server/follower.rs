@@ -1,0 +1,164 @@
+//! Following: taking over the leader's state, then logging and applying what it proposes.
+
+use super::{Outbox, Role, Server, ToFollower, ToLeader, Transaction, to_leader};
+use base::Mono;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How often a follower asks a leader that does not answer yet.
+const REPEAT: Duration = Duration::from_millis(200);
+
+/// A connection to a leader.
+#[derive(Debug)]
+pub(super) struct Following {
+    leader: u32,
+    join: u64,
+    phase: Phase,
+    /// When the silence of the leader ends this.
+    until: Mono,
+    /// The sessions that were heard of since the leader last asked.
+    touched: BTreeSet<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Asking the leader to be let in, again at this time.
+    Asking(Mono),
+    /// It has the leader's state and waits for a majority to have it too.
+    Joined,
+    Serving,
+}
+
+impl Following {
+    pub(super) const fn leader(&self) -> u32 {
+        self.leader
+    }
+
+    pub(super) const fn join(&self) -> u64 {
+        self.join
+    }
+
+    pub(super) const fn serves(&self) -> bool {
+        matches!(self.phase, Phase::Serving)
+    }
+
+    pub(super) fn deadline(&self) -> Mono {
+        match self.phase {
+            Phase::Asking(again) => self.until.min(again),
+            Phase::Joined | Phase::Serving => self.until,
+        }
+    }
+
+    pub(super) fn touch(&mut self, session: i64) {
+        self.touched.insert(session);
+    }
+}
+
+impl Server {
+    pub(super) fn follow(&mut self, at: Mono, leader: u32, out: &mut Outbox) {
+        self.numbers.joins += 1;
+        self.role = Role::Following(Following {
+            leader,
+            join: self.numbers.joins,
+            phase: Phase::Asking(at),
+            until: at + self.timing.init(),
+            touched: BTreeSet::new(),
+        });
+        self.tick_following(at, out);
+    }
+
+    pub(super) fn tick_following(&mut self, at: Mono, out: &mut Outbox) {
+        let ask = ToLeader::Join {
+            accepted: self.disk.accepted.0,
+            epoch: self.disk.epoch,
+            zxid: self.disk.zxid(),
+        };
+        let Role::Following(following) = &mut self.role else { return };
+        if at >= following.until {
+            return self.look(at, out);
+        }
+        if let Phase::Asking(again) = &mut following.phase
+            && at >= *again
+        {
+            *again = at + REPEAT;
+            to_leader(out, following.leader, following.join, ask);
+        }
+    }
+
+    pub(super) fn hear_leader(
+        &mut self,
+        at: Mono,
+        from: u32,
+        join: u64,
+        message: ToFollower,
+        out: &mut Outbox,
+    ) {
+        let silence = self.timing.sync();
+        let Role::Following(following) = &mut self.role else {
+            return refuse(from, join, &message, out);
+        };
+        if (following.leader, following.join) != (from, join) {
+            return refuse(from, join, &message, out);
+        }
+        following.until = following.until.max(at + silence);
+        match message {
+            ToFollower::NewLeader { epoch, established, database } => {
+                self.on_new_leader(at, epoch, established, *database, out);
+            }
+            ToFollower::UpToDate => {
+                following.phase = Phase::Serving;
+                following.until = at + silence;
+            }
+            ToFollower::Propose { zxid, transaction } => self.on_propose(zxid, transaction, out),
+            ToFollower::Commit { zxid } => {
+                if self.disk.log.front().is_some_and(|(first, _)| *first == zxid) {
+                    self.apply_next(at, out);
+                }
+            }
+            ToFollower::Ping => {
+                let touched = std::mem::take(&mut following.touched).into_iter().collect();
+                to_leader(out, from, join, ToLeader::Pong { touched });
+            }
+            ToFollower::Reset => self.look(at, out),
+            answer => self.on_answer(at, answer, out),
+        }
+    }
+
+    /// Agrees to the leader's epoch and takes its state over, unless it has agreed to a later one,
+    /// or to the same one for another, who might still come to lead in it.
+    fn on_new_leader(
+        &mut self,
+        at: Mono,
+        epoch: u32,
+        established: bool,
+        database: super::Database,
+        out: &mut Outbox,
+    ) {
+        let Role::Following(following) = &mut self.role else { return };
+        let (accepted, whose) = self.disk.accepted;
+        let taken = epoch == accepted && whose != following.leader && !established;
+        if epoch < accepted || taken {
+            return self.look(at, out);
+        }
+        following.phase = Phase::Joined;
+        self.disk.accepted = (epoch, following.leader);
+        self.disk.epoch = epoch;
+        self.disk.database = database;
+        self.disk.log.clear();
+        to_leader(out, following.leader, following.join, ToLeader::Joined);
+    }
+
+    fn on_propose(&mut self, zxid: i64, transaction: Transaction, out: &mut Outbox) {
+        self.disk.log.push_back((zxid, transaction));
+        if let Role::Following(following) = &self.role {
+            to_leader(out, following.leader, following.join, ToLeader::Ack { zxid });
+        }
+    }
+}
+
+/// A message over a connection that is no more: as TCP would, says so.
+fn refuse(from: u32, join: u64, message: &ToFollower, out: &mut Outbox) {
+    if *message != ToFollower::Reset {
+        to_leader(out, from, join, ToLeader::Reset);
+    }
+}

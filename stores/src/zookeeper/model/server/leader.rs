@@ -1,0 +1,359 @@
+//! Leading: gathering a majority for a new epoch, then ordering everybody's requests.
+
+use super::{Outbox, Role, Server, ToFollower, ToLeader, Transaction, to_follower};
+use crate::zookeeper::model::tracker::Tracker;
+use base::Mono;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A reign.
+#[derive(Debug)]
+pub(super) struct Leading {
+    epoch: u32,
+    phase: Phase,
+    learners: BTreeMap<u32, Learner>,
+    /// The last transaction proposed.
+    last: i64,
+    /// Who has logged what is not committed yet.
+    acks: BTreeMap<i64, BTreeSet<u32>>,
+    /// Syncs that wait for a commit.
+    syncs: VecDeque<Sync>,
+    pub(super) sessions: Tracker,
+    ping_at: Mono,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Waiting for a majority to come.
+    Gathering { until: Mono },
+    /// Waiting for a majority to take over this leader's state.
+    Establishing { until: Mono },
+    Serving,
+}
+
+#[derive(Debug)]
+struct Learner {
+    join: u64,
+    /// The highest epoch that it had agreed to when it came.
+    accepted: u32,
+    heard: Mono,
+    /// It has taken over this leader's state.
+    joined: bool,
+}
+
+#[derive(Debug)]
+struct Sync {
+    after: i64,
+    from: u32,
+    session: i64,
+    xid: u64,
+}
+
+impl Leading {
+    pub(super) const fn serves(&self) -> bool {
+        matches!(self.phase, Phase::Serving)
+    }
+
+    pub(super) fn deadline(&self) -> Mono {
+        match self.phase {
+            Phase::Gathering { until } | Phase::Establishing { until } => until,
+            Phase::Serving => self.sessions.deadline().map_or(self.ping_at, |d| d.min(self.ping_at)),
+        }
+    }
+
+    /// Sends to a follower over the connection that it opened.
+    fn tell(&self, to: u32, message: ToFollower, out: &mut Outbox) {
+        if let Some(learner) = self.learners.get(&to) {
+            to_follower(out, to, learner.join, message);
+        }
+    }
+
+    fn joined(&self) -> usize {
+        self.learners.values().filter(|learner| learner.joined).count() + 1
+    }
+}
+
+impl Server {
+    pub(super) fn lead(&mut self, at: Mono, out: &mut Outbox) {
+        self.role = Role::Leading(Leading {
+            epoch: 0,
+            phase: Phase::Gathering { until: at + self.timing.init() },
+            learners: BTreeMap::new(),
+            last: 0,
+            acks: BTreeMap::new(),
+            syncs: VecDeque::new(),
+            sessions: Tracker::new(self.timing.tick),
+            ping_at: at,
+        });
+        self.open_epoch(at, out);
+    }
+
+    pub(super) fn tick_leading(&mut self, at: Mono, out: &mut Outbox) {
+        let Role::Leading(leading) = &mut self.role else { return };
+        match leading.phase {
+            Phase::Gathering { until } | Phase::Establishing { until } => {
+                if at >= until {
+                    self.look(at, out);
+                }
+            }
+            Phase::Serving => self.reign(at, out),
+        }
+    }
+
+    /// What a serving leader does every half tick, and when a session's time is up.
+    fn reign(&mut self, at: Mono, out: &mut Outbox) {
+        let (majority, silence, half) =
+            (self.majority(), self.timing.sync(), self.timing.tick / 2);
+        let Role::Leading(leading) = &mut self.role else { return };
+        leading.learners.retain(|_, learner| at.since(learner.heard) < silence);
+        if leading.joined() < majority {
+            return self.look(at, out);
+        }
+        if at >= leading.ping_at {
+            leading.ping_at = at + half;
+            for (id, learner) in leading.learners.iter().filter(|(_, l)| l.joined) {
+                to_follower(out, *id, learner.join, ToFollower::Ping);
+            }
+        }
+        for session in leading.sessions.expired(at) {
+            self.end_session(at, session, out);
+        }
+    }
+
+    pub(super) fn hear_learner(
+        &mut self,
+        at: Mono,
+        from: u32,
+        join: u64,
+        message: ToLeader,
+        out: &mut Outbox,
+    ) {
+        if let ToLeader::Join { accepted, epoch, zxid } = message {
+            return self.on_join(at, from, join, accepted, (epoch, zxid), out);
+        }
+        let Role::Leading(leading) = &mut self.role else { return refuse(from, join, &message, out) };
+        let Some(learner) = leading.learners.get_mut(&from).filter(|l| l.join == join) else {
+            return refuse(from, join, &message, out);
+        };
+        learner.heard = at;
+        match message {
+            ToLeader::Joined => self.on_joined(at, from, out),
+            ToLeader::Ack { zxid } => self.on_ack(at, from, zxid, out),
+            ToLeader::Pong { touched } => {
+                touched.into_iter().for_each(|session| leading.sessions.touch(at, session));
+            }
+            ToLeader::Reset => {
+                leading.learners.remove(&from);
+            }
+            request => self.decide(at, from, request, out),
+        }
+    }
+
+    /// A server would follow this one. Servers that are not leading yet say nothing: it asks again.
+    fn on_join(
+        &mut self,
+        at: Mono,
+        from: u32,
+        join: u64,
+        accepted: u32,
+        history: (u32, i64),
+        out: &mut Outbox,
+    ) {
+        let mine = (self.disk.epoch, self.disk.zxid());
+        let Role::Leading(leading) = &mut self.role else { return };
+        if leading.learners.get(&from).is_some_and(|learner| learner.join == join) {
+            return;
+        }
+        // Until a majority has agreed to this epoch, a server that comes with a longer history may
+        // bring something committed: this one must not overwrite it.
+        if !leading.serves() && history > mine {
+            return self.look(at, out);
+        }
+        // A server that has agreed to this epoch or a later one for another's sake can only be led
+        // in one that is later still.
+        let give_way = match leading.phase {
+            Phase::Gathering { .. } => false,
+            Phase::Establishing { .. } => accepted >= leading.epoch,
+            Phase::Serving => accepted > leading.epoch,
+        };
+        if give_way {
+            return self.look(at, out);
+        }
+        leading.learners.insert(from, Learner { join, accepted, heard: at, joined: false });
+        match leading.phase {
+            Phase::Gathering { .. } => self.open_epoch(at, out),
+            Phase::Establishing { .. } | Phase::Serving => self.hand_over(from, out),
+        }
+    }
+
+    /// Opens a new epoch when a majority has come.
+    fn open_epoch(&mut self, at: Mono, out: &mut Outbox) {
+        let (majority, until) = (self.majority(), at + self.timing.init());
+        let Role::Leading(leading) = &mut self.role else { return };
+        if leading.learners.len() + 1 < majority {
+            return;
+        }
+        let accepted = leading.learners.values().map(|learner| learner.accepted).max().unwrap_or(0);
+        leading.epoch = accepted.max(self.disk.accepted.0) + 1;
+        leading.last = i64::from(leading.epoch) << 32;
+        leading.phase = Phase::Establishing { until };
+        self.disk.accepted = (leading.epoch, self.me);
+        self.disk.epoch = leading.epoch;
+        let learners: Vec<u32> = leading.learners.keys().copied().collect();
+        learners.into_iter().for_each(|id| self.hand_over(id, out));
+        self.establish_epoch(at, out);
+    }
+
+    /// Sends a follower this leader's state, and then what is proposed and not committed yet.
+    fn hand_over(&self, to: u32, out: &mut Outbox) {
+        let Role::Leading(leading) = &self.role else { return };
+        let database = Box::new(self.disk.database.clone());
+        let (epoch, established) = (leading.epoch, leading.serves());
+        leading.tell(to, ToFollower::NewLeader { epoch, established, database }, out);
+        for (zxid, transaction) in &self.disk.log {
+            let propose = ToFollower::Propose { zxid: *zxid, transaction: transaction.clone() };
+            leading.tell(to, propose, out);
+        }
+    }
+
+    fn on_joined(&mut self, at: Mono, from: u32, out: &mut Outbox) {
+        let Role::Leading(leading) = &mut self.role else { return };
+        if let Some(learner) = leading.learners.get_mut(&from) {
+            learner.joined = true;
+        }
+        if leading.serves() {
+            leading.tell(from, ToFollower::UpToDate, out);
+        } else {
+            self.establish_epoch(at, out);
+        }
+    }
+
+    /// Begins to serve when a majority has taken the state over. Every session gets its whole
+    /// time-out anew: nobody knows when the last leader heard of it.
+    fn establish_epoch(&mut self, at: Mono, out: &mut Outbox) {
+        let majority = self.majority();
+        let Role::Leading(leading) = &mut self.role else { return };
+        if leading.joined() < majority {
+            return;
+        }
+        leading.phase = Phase::Serving;
+        leading.ping_at = at;
+        for (session, timeout) in &self.disk.database.sessions {
+            leading.sessions.add(at, *session, *timeout, None);
+        }
+        for (id, learner) in leading.learners.iter().filter(|(_, l)| l.joined) {
+            to_follower(out, *id, learner.join, ToFollower::UpToDate);
+        }
+    }
+
+    /// Decides on what a client of `from` wants; `from` may be this server itself.
+    pub(super) fn decide(&mut self, at: Mono, from: u32, request: ToLeader, out: &mut Outbox) {
+        let Role::Leading(leading) = &mut self.role else { return };
+        match request {
+            ToLeader::Forward(Transaction::CreateSession { session, timeout }) => {
+                leading.sessions.add(at, session, timeout, Some(from));
+                self.propose(at, Transaction::CreateSession { session, timeout }, out);
+            }
+            ToLeader::Forward(transaction) => {
+                let session = transaction.session();
+                if !leading.sessions.admits(session, from) {
+                    self.answer(at, from, ToFollower::Disown { session }, out);
+                } else if matches!(transaction, Transaction::CloseSession { .. }) {
+                    self.end_session(at, session, out);
+                } else {
+                    self.propose(at, transaction, out);
+                }
+            }
+            ToLeader::Sync { session, xid } => {
+                let after = leading.last;
+                if leading.acks.is_empty() {
+                    self.answer(at, from, ToFollower::Synced { session, xid }, out);
+                } else {
+                    leading.syncs.push_back(Sync { after, from, session, xid });
+                }
+            }
+            ToLeader::Revalidate { session } => {
+                let timeout = leading.sessions.move_to(at, session, from);
+                self.answer(at, from, ToFollower::Revalidated { session, timeout }, out);
+            }
+            // The others are about the connection, not about a client.
+            _ => {}
+        }
+    }
+
+    fn end_session(&mut self, at: Mono, session: i64, out: &mut Outbox) {
+        let Role::Leading(leading) = &mut self.role else { return };
+        if leading.sessions.close(session) {
+            self.propose(at, Transaction::CloseSession { session }, out);
+        }
+    }
+
+    fn propose(&mut self, at: Mono, transaction: Transaction, out: &mut Outbox) {
+        let me = self.me;
+        let Role::Leading(leading) = &mut self.role else { return };
+        leading.last += 1;
+        let zxid = leading.last;
+        leading.acks.insert(zxid, BTreeSet::from([me]));
+        self.disk.log.push_back((zxid, transaction.clone()));
+        for (id, learner) in &leading.learners {
+            let propose = ToFollower::Propose { zxid, transaction: transaction.clone() };
+            to_follower(out, *id, learner.join, propose);
+        }
+        self.commit(at, out);
+    }
+
+    fn on_ack(&mut self, at: Mono, from: u32, zxid: i64, out: &mut Outbox) {
+        let Role::Leading(leading) = &mut self.role else { return };
+        if let Some(acks) = leading.acks.get_mut(&zxid) {
+            acks.insert(from);
+            self.commit(at, out);
+        }
+    }
+
+    /// Commits, in order, what a majority has logged.
+    fn commit(&mut self, at: Mono, out: &mut Outbox) {
+        let majority = self.majority();
+        loop {
+            let Role::Leading(leading) = &mut self.role else { return };
+            let Some(first) = leading.acks.first_entry().filter(|a| a.get().len() >= majority)
+            else {
+                return;
+            };
+            let zxid = *first.key();
+            first.remove();
+            for (id, learner) in &leading.learners {
+                to_follower(out, *id, learner.join, ToFollower::Commit { zxid });
+            }
+            self.apply_next(at, out);
+            self.release_syncs(at, zxid, out);
+        }
+    }
+
+    fn release_syncs(&mut self, at: Mono, zxid: i64, out: &mut Outbox) {
+        loop {
+            let Role::Leading(leading) = &mut self.role else { return };
+            if leading.syncs.front().is_none_or(|sync| sync.after > zxid) {
+                return;
+            }
+            let Some(sync) = leading.syncs.pop_front() else { return };
+            let synced = ToFollower::Synced { session: sync.session, xid: sync.xid };
+            self.answer(at, sync.from, synced, out);
+        }
+    }
+
+    /// Answers the server whose client asked, which may be this one.
+    fn answer(&mut self, at: Mono, to: u32, message: ToFollower, out: &mut Outbox) {
+        if to == self.me {
+            return self.on_answer(at, message, out);
+        }
+        if let Role::Leading(leading) = &self.role {
+            leading.tell(to, message, out);
+        }
+    }
+}
+
+/// A message over a connection that is no more: as TCP would, says so.
+fn refuse(from: u32, join: u64, message: &ToLeader, out: &mut Outbox) {
+    if *message != ToLeader::Reset {
+        to_follower(out, from, join, ToFollower::Reset);
+    }
+}

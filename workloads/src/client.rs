@@ -1,0 +1,153 @@
+//! The client: answers the harness's requests with a lock. The same code runs as an operating
+//! system process on real servers and as a task in the simulator.
+
+use base::{
+    AcquireError, Command, Grant, Key, Lock, Mailbox, Mode, ReleaseError, Reply, Response, World,
+};
+use futures_util::future::{Either, select};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::Redis;
+use stores::zookeeper::{Client, SessionState};
+
+use crate::locks::{LockSpec, Open, Settings};
+
+/// The link of a client, by store.
+pub enum AnyLink {
+    /// To Redis servers.
+    Redis(Rc<dyn base::Link<Redis>>),
+    /// To a ZooKeeper ensemble.
+    ZooKeeper(Client),
+}
+
+impl AnyLink {
+    fn world(&self) -> &dyn World {
+        match self {
+            Self::Redis(link) => link.as_ref(),
+            Self::ZooKeeper(client) => client.world(),
+        }
+    }
+
+    /// Resolves when the servers can be asked for a lock.
+    async fn ready(&self) {
+        if let Self::ZooKeeper(client) = self {
+            while client.state() != SessionState::Connected {
+                client.changed().await;
+            }
+        }
+    }
+
+    fn open(&self, spec: &LockSpec, settings: Settings) -> Box<dyn Lock> {
+        match (self, spec.open) {
+            (Self::Redis(link), Open::Redis(open)) => open(link.clone(), settings),
+            (Self::ZooKeeper(client), Open::ZooKeeper(open)) => open(client.clone(), settings),
+            _ => unreachable!("the harness links a client to its lock's own store"),
+        }
+    }
+}
+
+/// Serves the harness until it says `exit` or hangs up.
+pub async fn serve(spec: &LockSpec, link: AnyLink, mut mailbox: Box<dyn Mailbox>) {
+    let mut session = Conversation { spec, link: &link, locks: BTreeMap::new(), held: None, ttl: 0 };
+    while let Some(request) = session.next(mailbox.as_mut()).await {
+        if request.command == Command::Exit {
+            return;
+        }
+        let reply = session.answer(request.command).await;
+        mailbox.say(Response { id: Some(request.id), reply });
+    }
+}
+
+/// A grant that the client has not released yet.
+struct Held {
+    key: Key,
+    grant: Grant,
+    /// The lock has said that the grant may be gone.
+    lost: bool,
+}
+
+struct Conversation<'a> {
+    spec: &'a LockSpec,
+    link: &'a AnyLink,
+    locks: BTreeMap<Key, Box<dyn Lock>>,
+    held: Option<Held>,
+    ttl: u64,
+}
+
+impl Conversation<'_> {
+    /// The next request. While the client holds a lock it listens to the lock as well, and says so
+    /// when the lock is lost.
+    async fn next(&mut self, mailbox: &mut dyn Mailbox) -> Option<base::Request> {
+        if let Some(held) = self.held.as_mut().filter(|held| !held.lost) {
+            let lock = self.locks.get(&held.key).expect("a held lock was opened");
+            let error = match select(mailbox.next(), lock.lost()).await {
+                Either::Left((request, _)) => return request,
+                Either::Right((error, _)) => error,
+            };
+            held.lost = true;
+            let at = self.link.world().monotonic().nanos();
+            let reply = Reply::Lost { key: held.key.clone(), at, error };
+            mailbox.say(Response { id: None, reply });
+        }
+        mailbox.next().await
+    }
+
+    async fn answer(&mut self, command: Command) -> Reply {
+        match command {
+            Command::Init { ttl, .. } => {
+                self.ttl = ttl;
+                self.link.ready().await;
+                Reply::Ok { token: None }
+            }
+            Command::Acquire { key, mode, patience } => {
+                self.acquire(key, mode, Duration::from_nanos(patience)).await
+            }
+            Command::Touch { key } => self.touch(&key),
+            Command::Release { key } => self.release(&key).await,
+            Command::Exit => unreachable!("exit is answered by leaving"),
+        }
+    }
+
+    async fn acquire(&mut self, key: Key, mode: Mode, patience: Duration) -> Reply {
+        let lock = self.locks.entry(key.clone()).or_insert_with(|| {
+            let settings = Settings { key: key.clone(), ttl: Duration::from_nanos(self.ttl) };
+            self.link.open(self.spec, settings)
+        });
+        // Some recipes know no patience and some forget it while they clean up: after twice the
+        // time nobody waits any longer, and nobody knows what the store will make of it.
+        let deadline = self.link.world().sleep(patience * 2);
+        let outcome = match select(lock.acquire(mode, patience), deadline).await {
+            Either::Left((outcome, _)) => outcome,
+            Either::Right(_) => Err(AcquireError::Unknown("never came back".into())),
+        };
+        match outcome {
+            Ok(grant) => {
+                let token = grant.token;
+                self.held = Some(Held { key, grant, lost: false });
+                Reply::Ok { token }
+            }
+            Err(AcquireError::Failed(error)) => Reply::Fail { error },
+            Err(AcquireError::Unknown(error)) => Reply::Info { error },
+        }
+    }
+
+    fn touch(&self, key: &Key) -> Reply {
+        match &self.held {
+            Some(held) if held.key == *key && !held.lost => Reply::Ok { token: None },
+            _ => Reply::Fail { error: "lost".into() },
+        }
+    }
+
+    async fn release(&mut self, key: &Key) -> Reply {
+        let Some(held) = self.held.take_if(|held| held.key == *key) else {
+            return Reply::Fail { error: "not held".into() };
+        };
+        let lock = self.locks.get_mut(key).expect("a held lock was opened");
+        match lock.release(held.grant).await {
+            Ok(()) => Reply::Ok { token: None },
+            Err(ReleaseError::NotHeld(error)) => Reply::Fail { error },
+            Err(ReleaseError::Unknown(error)) => Reply::Info { error },
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The catalogue of locks: a file a lock, a line in [`LOCKS`].
+
+mod redis_getset;
+mod redis_node;
+mod redis_set_nx_px;
+mod redis_set_nx_px_fenced;
+mod redis_setnx_expire;
+mod zk_exclusive;
+mod zk_rw;
+mod zk_rw_as_printed;
+mod zk_sequential;
+mod zookeeper;
+
+use base::{Key, Known, Link, Lock, Promises};
+use std::rc::Rc;
+use std::time::Duration;
+use stores::Store;
+use stores::redis::Redis;
+use stores::zookeeper::Client;
+
+/// Every lock, in the order in which `picklock list` shows them.
+pub const LOCKS: &[&LockSpec] = &[
+    &redis_setnx_expire::SPEC,
+    &redis_set_nx_px::SPEC,
+    &redis_set_nx_px_fenced::SPEC,
+    &redis_getset::SPEC,
+    &zk_exclusive::SPEC,
+    &zk_sequential::SPEC,
+    &zk_rw::SPEC,
+    &zk_rw_as_printed::SPEC,
+];
+
+/// The lock of this name.
+pub fn find(name: &str) -> Option<&'static LockSpec> {
+    LOCKS.iter().copied().find(|spec| spec.name == name)
+}
+
+/// A lock in the catalogue.
+pub struct LockSpec {
+    /// What `--algo` takes.
+    pub name: &'static str,
+    /// One line for `picklock list`.
+    pub summary: &'static str,
+    /// What it promises.
+    pub promises: Promises,
+    /// What is known to break it: nemesis, anomaly, why.
+    pub known: &'static [(&'static str, &'static str, &'static str)],
+    /// How a client opens it.
+    pub open: Open,
+}
+
+impl LockSpec {
+    /// The store that it is built on.
+    pub const fn store(&self) -> Store {
+        match self.open {
+            Open::Redis(_) => Store::Redis,
+            Open::ZooKeeper(_) => Store::ZooKeeper,
+        }
+    }
+
+    /// What is known to break it, as it is stored with a run.
+    pub fn known(&self) -> Vec<Known> {
+        let row = |&(nemesis, anomaly, why): &(&str, &str, &str)| Known {
+            nemesis: nemesis.into(),
+            anomaly: anomaly.into(),
+            why: why.into(),
+        };
+        self.known.iter().map(row).collect()
+    }
+}
+
+/// How a client opens a lock, by store.
+#[derive(Clone, Copy)]
+pub enum Open {
+    /// On Redis.
+    Redis(fn(Rc<dyn Link<Redis>>, Settings) -> Box<dyn Lock>),
+    /// On ZooKeeper.
+    ZooKeeper(fn(Client, Settings) -> Box<dyn Lock>),
+}
+
+/// What a lock is told when it is opened.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What it guards.
+    pub key: Key,
+    /// Its time to live, or its session time-out.
+    pub ttl: Duration,
+}

@@ -1,0 +1,95 @@
+//! `redis-getset`: the value is an expiry time, an expired lock is recovered with `GETSET`
+//! (seed 003, the pseudo-code).
+//!
+//! All clocks are the clients' own, in whole seconds as printed, so that a lock lives for its ttl
+//! and one to two seconds more.
+
+use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::Redis;
+
+use super::redis_node::{CallResult, RedisNode, released};
+use super::redis_set_nx_px::{PAUSE, WIPE};
+use super::{LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "redis-getset",
+    summary: "SETNX of an expiry time; an expired lock is recovered with GETSET",
+    promises: Promises { shared: false, fenced: false, recovers: Some(4) },
+    known: &[
+        ("pause", "double hold", PAUSE),
+        ("pause", "stale write accepted", PAUSE),
+        ("pause", "lost update", PAUSE),
+        ("crash-server-lose-data", "double hold", WIPE),
+        ("crash-server-lose-data", "stale write accepted", WIPE),
+        ("crash-server-lose-data", "lost update", WIPE),
+    ],
+    open: Open::Redis(open),
+};
+
+fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    Box::new(GetSet(RedisNode::new(link, settings)))
+}
+
+struct GetSet(RedisNode);
+
+impl GetSet {
+    /// The client's wall clock, in whole seconds.
+    fn now(&self) -> u64 {
+        self.0.link.now().millis() / 1_000
+    }
+
+    fn timeout(&self) -> u64 {
+        self.0.ttl.as_millis().div_ceil(1_000) as u64
+    }
+
+    /// `SETNX`; or, when the time that stands there has passed, `GETSET` and look what stood there.
+    async fn attempt(&self) -> CallResult<Option<Grant>> {
+        let node = &self.0;
+        let asked = node.link.monotonic();
+        let expiry = self.now() + self.timeout() + 1;
+        let mut setnx = redis::cmd("SETNX");
+        setnx.arg(&node.key).arg(expiry);
+        let mut get = redis::cmd("GET");
+        get.arg(&node.key);
+        let mut getset = redis::cmd("GETSET");
+        getset.arg(&node.key).arg(expiry);
+
+        let granted = node.call::<bool>(setnx).await?
+            || (self.passed(node.call(get).await?) && self.passed(node.call(getset).await?));
+        let expires = Some(asked + node.ttl);
+        Ok(granted.then_some(Grant { token: None, expires }))
+    }
+
+    /// `now() > value`; a key that is gone counts as time 0, as in the language of the seed.
+    fn passed(&self, value: Option<u64>) -> bool {
+        self.now() > value.unwrap_or(0)
+    }
+
+    async fn free(&self) -> CallResult<u64> {
+        let mut get = redis::cmd("GET");
+        get.arg(&self.0.key);
+        let expiry: Option<u64> = self.0.call(get).await?;
+        if self.now() >= expiry.unwrap_or(0) {
+            return Ok(0);
+        }
+        let mut del = redis::cmd("DEL");
+        del.arg(&self.0.key);
+        self.0.call(del).await
+    }
+}
+
+impl Lock for GetSet {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(self.0.retry(patience, Duration::from_millis(10), || self.attempt()))
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
+        Box::pin(async move { released(self.free().await) })
+    }
+}

@@ -1,0 +1,94 @@
+//! What the recipes on one Redis server share: calling it, and trying again until the patience
+//! is over.
+
+use base::{AcquireError, CallError, Grant, Link, ReleaseError};
+use redis::{Cmd, FromRedisValue, Value};
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::{Redis, Refusal};
+
+use super::Settings;
+
+/// Frees a lock if, and only if, it is still the caller's: the script of the Redis documentation.
+pub const COMPARE_AND_DELETE: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then \
+     return redis.call('del', KEYS[1]) else return 0 end";
+
+pub type CallResult<T> = Result<T, CallError<Refusal>>;
+
+pub struct RedisNode {
+    pub link: Rc<dyn Link<Redis>>,
+    pub key: String,
+    pub ttl: Duration,
+}
+
+impl RedisNode {
+    pub fn new(link: Rc<dyn Link<Redis>>, settings: Settings) -> Self {
+        Self { link, key: format!("lock:{}", settings.key), ttl: settings.ttl }
+    }
+
+    /// Sends a command to the server and reads its reply as `T`.
+    pub async fn call<T: FromRedisValue>(&self, command: Cmd) -> CallResult<T> {
+        let value: Value = self.link.call(0, command).await?;
+        // A reply of another shape than the command has says nothing about what was done.
+        redis::from_redis_value(value).map_err(|e| CallError::Unknown(e.to_string()))
+    }
+
+    /// The lock's time to live as Redis takes it.
+    pub fn ttl_millis(&self) -> u64 {
+        self.ttl.as_millis() as u64
+    }
+
+    /// A value that no other acquire uses.
+    pub fn unique(&self) -> String {
+        format!("{:016x}{:016x}", self.link.random(), self.link.random())
+    }
+
+    /// A pause between two tries, of half `pause` to one and a half: clients that retry in step
+    /// would collide for ever.
+    pub async fn back_off(&self, pause: Duration) {
+        let jitter = Duration::from_nanos(self.link.random() % pause.as_nanos().max(1) as u64);
+        self.link.sleep(pause / 2 + jitter).await;
+    }
+
+    /// Tries again and again until an attempt gives a grant, is in doubt, or the patience is over.
+    /// `attempt` says `None` when somebody else holds the lock.
+    pub async fn retry(
+        &self,
+        patience: Duration,
+        pause: Duration,
+        mut attempt: impl AsyncFnMut() -> CallResult<Option<Grant>>,
+    ) -> Result<Grant, AcquireError> {
+        let until = self.link.monotonic() + patience;
+        loop {
+            match attempt().await {
+                Ok(Some(grant)) => return Ok(grant),
+                Ok(None) => {}
+                Err(CallError::Unknown(error)) => return Err(AcquireError::Unknown(error)),
+                Err(CallError::Refused(Refusal(error))) => {
+                    return Err(AcquireError::Failed(error));
+                }
+            }
+            if self.link.monotonic() >= until {
+                return Err(AcquireError::Failed("held by others".into()));
+            }
+            self.back_off(pause).await;
+        }
+    }
+
+    /// Frees the lock if its value is still `value`.
+    pub async fn compare_and_delete(&self, value: &str) -> Result<(), ReleaseError> {
+        let mut eval = redis::cmd("EVAL");
+        eval.arg(COMPARE_AND_DELETE).arg(1).arg(&self.key).arg(value);
+        released(self.call(eval).await)
+    }
+}
+
+/// What a release says whose command answers how many keys it removed.
+pub fn released(removed: CallResult<u64>) -> Result<(), ReleaseError> {
+    match removed {
+        Ok(0) => Err(ReleaseError::NotHeld("the key was not this client's any more".into())),
+        Ok(_) => Ok(()),
+        Err(CallError::Refused(Refusal(error))) => Err(ReleaseError::NotHeld(error)),
+        Err(CallError::Unknown(error)) => Err(ReleaseError::Unknown(error)),
+    }
+}

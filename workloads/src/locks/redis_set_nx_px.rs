@@ -1,0 +1,66 @@
+//! `redis-set-nx-px`: the reference lock on one Redis server (seeds 000, 002).
+//!
+//! `SET key <unique value> NX PX ttl` takes it; a script that compares the value and deletes the
+//! key frees it. Safe as long as no holder outlives its ttl and the server keeps its data.
+
+use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::Redis;
+
+use super::redis_node::RedisNode;
+use super::{LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "redis-set-nx-px",
+    summary: "SET NX PX with a unique value, freed by a compare-and-delete script",
+    promises: Promises { shared: false, fenced: false, recovers: Some(1) },
+    known: &[
+        ("pause", "double hold", PAUSE),
+        ("pause", "stale write accepted", PAUSE),
+        ("pause", "lost update", PAUSE),
+        ("crash-server-lose-data", "double hold", WIPE),
+        ("crash-server-lose-data", "stale write accepted", WIPE),
+        ("crash-server-lose-data", "lost update", WIPE),
+    ],
+    open: Open::Redis(open),
+};
+
+pub const PAUSE: &str = "H7: a holder that is paused past its ttl does not know that it ran out; \
+     only a fencing token that the resource checks can stop its write";
+pub const WIPE: &str = "H9: the only copy of the lock was lost with the server's data";
+
+fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    Box::new(SetNxPx { node: RedisNode::new(link, settings), value: String::new() })
+}
+
+struct SetNxPx {
+    node: RedisNode,
+    /// The value of the last try, which is the owner's.
+    value: String,
+}
+
+impl Lock for SetNxPx {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(async move {
+            self.value = self.node.unique();
+            let (node, value) = (&self.node, &self.value);
+            node.retry(patience, Duration::from_millis(40), async || {
+                let asked = node.link.monotonic();
+                let mut set = redis::cmd("SET");
+                set.arg(&node.key).arg(value).arg("NX").arg("PX").arg(node.ttl_millis());
+                let granted: Option<String> = node.call(set).await?;
+                Ok(granted.map(|_| Grant { token: None, expires: Some(asked + node.ttl) }))
+            })
+            .await
+        })
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
+        Box::pin(self.node.compare_and_delete(&self.value))
+    }
+}

@@ -1,0 +1,68 @@
+//! `redis-set-nx-px-fenced`: the reference lock with a fencing token (beyond the seeds).
+//!
+//! The script that takes the lock also draws the token from a counter, so that both happen or
+//! neither. The vault refuses what comes with an older token. The counter dies with the data of
+//! its server: after that the tokens start again, and fence nothing.
+
+use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::Redis;
+
+use super::redis_node::RedisNode;
+use super::redis_set_nx_px::{PAUSE, WIPE};
+use super::{LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "redis-set-nx-px-fenced",
+    summary: "SET NX PX and a fencing token from a counter, taken in one script",
+    promises: Promises { shared: false, fenced: true, recovers: Some(1) },
+    known: &[
+        ("pause", "double hold", PAUSE),
+        ("crash-server-lose-data", "double hold", WIPE),
+        ("crash-server-lose-data", "stale write accepted", WIPE),
+        ("crash-server-lose-data", "lost update", WIPE),
+    ],
+    open: Open::Redis(open),
+};
+
+/// KEYS: the lock, the counter. ARGV: the owner's value, the ttl in milliseconds.
+const TAKE: &str = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then \
+     return redis.call('incr', KEYS[2]) else return 0 end";
+
+fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    Box::new(Fenced { node: RedisNode::new(link, settings), value: String::new() })
+}
+
+struct Fenced {
+    node: RedisNode,
+    /// The value of the last try, which is the owner's.
+    value: String,
+}
+
+impl Lock for Fenced {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(async move {
+            self.value = self.node.unique();
+            let (node, value) = (&self.node, &self.value);
+            node.retry(patience, Duration::from_millis(40), async || {
+                let asked = node.link.monotonic();
+                let mut take = redis::cmd("EVAL");
+                take.arg(TAKE).arg(2).arg(&node.key).arg(format!("{}:token", node.key));
+                take.arg(value).arg(node.ttl_millis());
+                let token: u64 = node.call(take).await?;
+                let expires = Some(asked + node.ttl);
+                Ok((token > 0).then_some(Grant { token: Some(token), expires }))
+            })
+            .await
+        })
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
+        Box::pin(self.node.compare_and_delete(&self.value))
+    }
+}

@@ -1,0 +1,71 @@
+//! `redis-setnx-expire`: `SETNX`, then `EXPIRE` as a second command; `DEL` frees (seeds 000, 002).
+//!
+//! A client that dies between the two commands leaves a key without an expiry, and nobody gets in
+//! again (H2). The bare `DEL` frees whoever holds the lock by then.
+
+use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::Redis;
+
+use super::redis_node::{RedisNode, released};
+use super::redis_set_nx_px::{PAUSE, WIPE};
+use super::{LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "redis-setnx-expire",
+    summary: "SETNX, then EXPIRE as a second command; freed by DEL",
+    // EXPIRE takes whole seconds, so that a ttl of 0.3 s becomes one of 1 s.
+    promises: Promises { shared: false, fenced: false, recovers: Some(2) },
+    known: &[
+        ("crash", "deadlock", DEADLOCK),
+        ("pause", "double hold", PAUSE),
+        ("pause", "stale write accepted", PAUSE),
+        ("pause", "lost update", PAUSE),
+        ("crash-server-lose-data", "double hold", WIPE),
+        ("crash-server-lose-data", "stale write accepted", WIPE),
+        ("crash-server-lose-data", "lost update", WIPE),
+    ],
+    open: Open::Redis(open),
+};
+
+const DEADLOCK: &str = "H2: a client killed between SETNX and EXPIRE leaves a key that never \
+     expires; take the lock with one command, SET NX PX";
+
+fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    Box::new(SetnxExpire(RedisNode::new(link, settings)))
+}
+
+struct SetnxExpire(RedisNode);
+
+impl Lock for SetnxExpire {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        let node = &self.0;
+        let seconds = node.ttl.as_millis().div_ceil(1_000) as u64;
+        Box::pin(node.retry(patience, Duration::from_millis(40), async move || {
+            let asked = node.link.monotonic();
+            let mut setnx = redis::cmd("SETNX");
+            setnx.arg(&node.key).arg(1);
+            if !node.call::<bool>(setnx).await? {
+                return Ok(None);
+            }
+            let mut expire = redis::cmd("EXPIRE");
+            expire.arg(&node.key).arg(seconds);
+            node.call::<bool>(expire).await?;
+            let expires = Some(asked + Duration::from_secs(seconds));
+            Ok(Some(Grant { token: None, expires }))
+        }))
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
+        Box::pin(async move {
+            let mut del = redis::cmd("DEL");
+            del.arg(&self.0.key);
+            released(self.0.call(del).await)
+        })
+    }
+}

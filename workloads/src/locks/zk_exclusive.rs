@@ -1,0 +1,129 @@
+//! `zk-exclusive`: one ephemeral node with the session's id in its data (seed 001, repaired).
+//!
+//! After a lost connection, `NodeExists` with one's own id means "mine". A watch that finds no node
+//! goes back to the creation instead of waiting. Everybody watches the same node: a herd (H21).
+//! Obeys *Disconnected*.
+
+use base::{AcquireError, CallError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use futures_util::future::select;
+use std::pin::pin;
+use std::time::Duration;
+use stores::zookeeper::{Client, CreateMode, Refusal};
+
+use super::zk_sequential::PAUSE;
+use super::zookeeper::{Try, known, lost, patiently, released, settled};
+use super::{LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "zk-exclusive",
+    summary: "one ephemeral node with the owner's session id in it, everybody watches it",
+    promises: Promises { shared: false, fenced: false, recovers: Some(2) },
+    known: &[
+        ("pause", "double hold", PAUSE),
+        ("pause", "stale write accepted", PAUSE),
+        ("pause", "lost update", PAUSE),
+    ],
+    open: Open::ZooKeeper(open),
+};
+
+fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+    Box::new(Exclusive { client, path: format!("/lock-{}", settings.key), disconnects: 0 })
+}
+
+struct Exclusive {
+    client: Client,
+    path: String,
+    /// How often the session had been disconnected at the current grant.
+    disconnects: u64,
+}
+
+impl Exclusive {
+    fn owner(&self) -> Vec<u8> {
+        self.client.id().to_string().into_bytes()
+    }
+
+    /// Waits for the grant; says how often the session had been disconnected before it asked.
+    async fn take(&self) -> Try<u64> {
+        loop {
+            settled(&self.client).await;
+            let disconnects = self.client.disconnects();
+            match self.create_or_wait().await {
+                Ok(true) if self.client.disconnects() == disconnects => return Ok(disconnects),
+                Ok(_) | Err(CallError::Unknown(_)) => {}
+                Err(refusal) => return Err(refusal),
+            }
+        }
+    }
+
+    /// True when the node is this client's; false after a wait, when all is to be tried again.
+    async fn create_or_wait(&self) -> Try<bool> {
+        match self.client.create(&self.path, &self.owner(), CreateMode::Ephemeral).await {
+            Ok(_) => return Ok(true),
+            Err(CallError::Refused(Refusal::NodeExists)) => {}
+            Err(error) => return Err(error),
+        }
+        if self.is_mine().await? {
+            return Ok(true);
+        }
+        let changed = self.client.changed();
+        if let (Some(_), watch) = self.client.exists_watched(&self.path).await? {
+            select(pin!(watch.fired()), changed).await;
+        }
+        Ok(false)
+    }
+
+    async fn is_mine(&self) -> Try<bool> {
+        match self.client.get_data(&self.path).await {
+            Ok((data, _)) => Ok(data == self.owner()),
+            Err(CallError::Refused(Refusal::NoNode)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes the node if it is this client's. Looks first, each time: after a deletion whose
+    /// reply was lost the node may be somebody else's. The node cannot change hands between the
+    /// look and the deletion, since only this session deletes it.
+    async fn free(&self) -> Try<()> {
+        known(&self.client, async || {
+            self.client.sync(&self.path).await?;
+            match self.is_mine().await? {
+                true => self.client.delete(&self.path, None).await,
+                false => Ok(()),
+            }
+        })
+        .await
+    }
+}
+
+impl Lock for Exclusive {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(async move {
+            let outcome = {
+                let this = &*self;
+                let mut disconnects = 0;
+                let acquire = async {
+                    disconnects = this.take().await?;
+                    Ok(Grant::default())
+                };
+                let outcome =
+                    patiently(&this.client, patience, acquire, async || this.free().await).await;
+                outcome.map(|grant| (grant, disconnects))
+            };
+            let (grant, disconnects) = outcome?;
+            self.disconnects = disconnects;
+            Ok(grant)
+        })
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
+        Box::pin(async move { released(self.free().await) })
+    }
+
+    fn lost(&self) -> LocalFuture<'_, String> {
+        lost(&self.client, self.disconnects)
+    }
+}
