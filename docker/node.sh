@@ -21,8 +21,12 @@ redis() {
         --appendonly yes --appendfsync always --save ""
 }
 
-# ZOO_ID is this member's number, ZOO_PEERS the host names of all members in order.
+# ZOO_ID is this member's number, ZOO_ADDRESS its address on the network of the members, which it
+# joins only after its first start, and ZOO_PEERS the host names of all members in order.
 zookeeper() {
+    until hostname -I | grep -qwF "$ZOO_ADDRESS"; do
+        sleep 0.05
+    done
     echo "$ZOO_ID" >"$DATA/myid"
     {
         echo "dataDir=$DATA"
@@ -38,10 +42,7 @@ zookeeper() {
             id=$((id + 1))
         done
     } >/var/lib/picklock/zoo.cfg
-    # A name is asked for again at every connect: a member that was down has no name meanwhile, and
-    # may come back under another address.
     exec java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
-        -Dsun.net.inetaddr.ttl=0 -Dsun.net.inetaddr.negative.ttl=0 \
         -Dzookeeper.admin.enableServer=false \
         -Dorg.slf4j.simpleLogger.showDateTime=true \
         -Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS \

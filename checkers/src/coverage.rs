@@ -91,7 +91,7 @@ fn contention(run: &Run, claims: &Claims, facts: &mut Facts) {
     ));
     if grants < MIN_GRANTS || holders.len() < 2 {
         facts.missed.push(format!(
-            "fewer than {MIN_GRANTS} grants or than 2 processes that got one: run it longer"
+            "fewer than {MIN_GRANTS} grants, or fewer than 2 processes that got one: run it longer"
         ));
     }
     if contended == 0 {

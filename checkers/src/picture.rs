@@ -86,7 +86,10 @@ struct Painter {
 struct Pen {
     process: Process,
     key: Key,
+    /// The lock operation that waits for its answer.
     open: Option<F>,
+    /// The access to the vault that is on its way.
+    sent: Option<F>,
     mode: Mode,
     token: Option<u64>,
     read: u64,
@@ -99,6 +102,7 @@ impl Pen {
             process: Process::Client(number.parse().expect("a process has a number")),
             key: key.into(),
             open: None,
+            sent: None,
             mode: Mode::Exclusive,
             token: None,
             read: 0,
@@ -111,8 +115,11 @@ impl Painter {
         let mut pen = self.pens.remove(name).unwrap_or_else(|| Pen::new(name));
         self.begin(&mut pen, sign);
         self.happen(&mut pen, sign, next);
-        if "ASR!?gwfX".contains(sign) {
+        if "ASR!?X".contains(sign) {
             pen.open = None;
+        }
+        if "gwf".contains(sign) {
+            pen.sent = None;
         }
         self.pens.insert(name.into(), pen);
     }
@@ -126,10 +133,11 @@ impl Painter {
             'w' | 'W' | 'f' => F::Write,
             _ => return,
         };
-        if pen.open.is_some() {
+        let open = if matches!(f, F::Read | F::Write) { &mut pen.sent } else { &mut pen.open };
+        if open.is_some() {
             return;
         }
-        pen.open = Some(f);
+        *open = Some(f);
         if f == F::Acquire {
             pen.mode = if matches!(sign, 'a' | 'A') { Mode::Exclusive } else { Mode::Shared };
             pen.token = None;

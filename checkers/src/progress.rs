@@ -209,8 +209,10 @@ fn deadlock(
         Some(_) => format!("the lock promises to be free again within {}", seconds(due(run))),
         None => "the lock never promised to recover".into(),
     };
-    let silence =
-        format!("was over at {} and nobody had been granted it", story.time(phase.stop.index));
+    let silence = format!(
+        "was over at {} and nobody had been granted the lock",
+        story.time(phase.stop.index)
+    );
     story.say(phase.stop.index, "the run", silence);
     let quiet = seconds(phase.lasts());
     story.remark(format!("all faults had been healed for {quiet}, and {promise}"));

@@ -49,34 +49,45 @@ impl Checker for Vault {
 }
 
 fn verdict(name: &str, run: &Run, scan: &Scan) -> Verdict {
-    let mut summary = count(scan.accepted, "write") + " accepted";
-    for (n, what) in [(scan.refused_writes, "stale write"), (scan.refused_reads, "stale read")] {
-        if n > 0 {
-            summary.push_str(&format!(", {} fenced off", count(n, what)));
-        }
-    }
+    let accepted = count(scan.accepted, "write") + " accepted";
+    let fenced = fenced_off(scan);
     if scan.accepted == 0 {
-        let why = format!("{summary}: nothing could be lost");
+        let why = format!("{accepted}: nothing could be lost{fenced}");
         return Verdict::new(name, Outcome::Inconclusive, why);
     }
-    let outages = Outage::of(&run.history);
-    let anomalies: Vec<Anomaly> =
-        [("lost update", scan.lost), ("stale write accepted", scan.stale)]
-            .into_iter()
-            .filter_map(|(anomaly, breaches)| {
-                let story = story(run, &outages, &scan.tracker, breaches.first?);
-                let key = scan.tracker.claim(breaches.first?.claim).key;
-                Some(story.anomaly(anomaly, breaches.seen, scan.tracker.keys(), key))
-            })
-            .collect();
-    if anomalies.is_empty() {
-        return Verdict::new(name, Outcome::Held, summary + ", none of them stale");
+    let breaches = [("lost update", scan.lost), ("stale write", scan.stale)];
+    let broken = breaches.iter().filter(|(_, breaches)| breaches.seen > 0);
+    let broken: Vec<String> = broken.map(|(what, b)| count(b.seen, what)).collect();
+    if broken.is_empty() {
+        let summary = format!("{accepted}, none of them stale{fenced}");
+        return Verdict::new(name, Outcome::Held, summary);
     }
-    let broken = [(scan.lost, "lost update"), (scan.stale, "stale write")];
-    let broken = broken.iter().filter(|(breaches, _)| breaches.seen > 0);
-    let broken: Vec<String> = broken.map(|(b, what)| count(b.seen, what)).collect();
-    let summary = format!("{summary}; among them {}", broken.join(" and "));
+    let summary = format!("{accepted}, among them {}{fenced}", broken.join(" and "));
+    let anomalies = anomalies(run, scan);
     Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) }
+}
+
+/// "; 2 stale writes fenced off".
+fn fenced_off(scan: &Scan) -> String {
+    let refused = [(scan.refused_writes, "stale write"), (scan.refused_reads, "stale read")];
+    let refused = refused.iter().filter(|(n, _)| *n > 0);
+    let refused: Vec<String> = refused.map(|(n, what)| count(*n, what)).collect();
+    if refused.is_empty() {
+        return String::new();
+    }
+    format!("; {} fenced off", refused.join(" and "))
+}
+
+fn anomalies(run: &Run, scan: &Scan) -> Vec<Anomaly> {
+    let outages = Outage::of(&run.history);
+    let named = [("lost update", scan.lost), ("stale write accepted", scan.stale)];
+    let told = named.into_iter().filter_map(|(name, breaches)| {
+        let first = breaches.first?;
+        let key = scan.tracker.claim(first.claim).key;
+        let story = story(run, &outages, &scan.tracker, first);
+        Some(story.anomaly(name, breaches.seen, scan.tracker.keys(), key))
+    });
+    told.collect()
 }
 
 /// What the two processes did, in order, and the faults of the one that was overtaken.

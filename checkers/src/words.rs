@@ -95,14 +95,10 @@ impl<'a> Story<'a> {
     }
 
     /// The faults that hit the client of this claim in a stretch of the history, the latest two,
-    /// with their heals up to `until`; returns whether there were any. A kill is not among them:
-    /// the death that it causes is told of the claim itself.
+    /// with their heals up to `until`; returns whether there were any.
     pub(crate) fn client_faults(&mut self, claim: &Claim, during: Range<u64>, until: u64) -> bool {
         let seat = self.seat(claim);
-        let hits = |outage: &&Outage| {
-            let kills = matches!(&outage.fault, Fault::Crash { node: Node::Client(_), .. });
-            outage.seats().any(|hit| hit == seat)
-        };
+        let hits = |outage: &&Outage| outage.seats().any(|hit| hit == seat);
         let found = self.latest(during, hits);
         for outage in &found {
             let at = outage.shown_at();

@@ -83,22 +83,22 @@ pub struct TestArgs {
     #[arg(long, value_enum, default_value = "auto")]
     pub backend: BackendChoice,
     /// How many clients contend.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 5)]
     pub clients: u32,
     /// How long faults are injected; a quiet phase follows.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "30s")]
     pub time_limit: Duration,
     /// The lock's time to live, or its session time-out.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "2s")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "2s")]
     pub ttl: Duration,
-    /// The mean of a short hold; one hold in three is long, up to 0.6 of the ttl.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "50ms")]
+    /// The mean of a short hold; one hold in four is long, as the lock allows.
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "50ms")]
     pub hold: Duration,
     /// Delays each client-server link by this, each way.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "0s")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "0s")]
     pub link_delay: Duration,
     /// How many keys the clients contend for.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1)]
     pub keys: u32,
     /// Runs the same schedule again. Drawn at random when not given.
     #[arg(long, value_name = "N")]

@@ -68,6 +68,14 @@ impl Setup {
             let names: Vec<&str> = workloads::LOCKS.iter().map(|lock| lock.name).collect();
             nearest::unknown("lock", &options.algo, &names)
         })?;
+        Self::of(lock, options)
+    }
+
+    /// The same for a lock that need not be in the catalogue.
+    ///
+    /// # Errors
+    /// One line that names the mistake and its fix.
+    pub fn of(lock: &'static LockSpec, options: Options) -> Result<Self, String> {
         check_nemeses(&options.nemesis)?;
         check_numbers(&options)?;
         let nanos = |d: Duration| d.as_nanos() as u64;
@@ -84,7 +92,7 @@ impl Setup {
             time_limit: nanos(options.time_limit),
             quiet: nanos(quiet(lock, &options)),
             link_delay: nanos(options.link_delay),
-            patience: nanos(patience(&options)),
+            patience: nanos(patience(lock, &options)),
             promises: lock.promises,
             known: lock.known(),
             command: String::new(),
@@ -121,7 +129,7 @@ impl Setup {
                 keys: options.keys,
                 shared: self.lock.promises.shared,
                 hold: options.hold,
-                hold_max: options.ttl.mul_f64(0.6),
+                hold_max: options.ttl.mul_f64(self.lock.longest_hold),
                 think: options.hold / 2,
             },
             promises: self.lock.promises,
@@ -148,13 +156,14 @@ impl Setup {
 }
 
 /// A client waits long enough for every other to have a long hold before it.
-fn patience(options: &Options) -> Duration {
-    options.ttl * options.clients.max(5)
+fn patience(lock: &LockSpec, options: &Options) -> Duration {
+    options.ttl.mul_f64(lock.longest_hold.max(1.0)) * options.clients.max(5)
 }
 
 /// Long enough for the lock to be free again as it promises, and for somebody to take it.
 fn quiet(lock: &LockSpec, options: &Options) -> Duration {
-    options.ttl * (lock.promises.recovers.unwrap_or(1) + 2) + options.link_delay * 20
+    let recovery = options.ttl * lock.promises.recovers.unwrap_or(1);
+    recovery + options.ttl.mul_f64(lock.longest_hold) * 2 + options.link_delay * 20
 }
 
 fn check_nemeses(names: &str) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! `partition`: links hold what is sent over them and deliver it late, as TCP does.
 //!
 //! A client is cut from some or all of its servers, or a server from its peers, both ways or one
-//! way, for half a ttl to two and a half.
+//! way, for half a ttl to two and a half; a holder for longer than its ttl.
 
 use base::{Direction, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
@@ -10,48 +10,85 @@ use crate::aim;
 pub const PARTITION: NemesisSpec = NemesisSpec {
     name: "partition",
     summary: "cuts clients from servers and servers from servers, both ways or one way",
-    make: || Box::new(Partition { servers: 0.5, wait: true }),
+    make: || Box::new(Partition::new(0.5)),
 };
 
 pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "partition-client",
-    summary: "cuts clients from servers, preferring the holder",
-    make: || Box::new(Partition { servers: 0.0, wait: true }),
+    summary: "cuts clients from servers, preferring a holder in a long hold",
+    make: || Box::new(Partition::new(0.0)),
 };
 
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "partition-server",
     summary: "cuts a server from its peers; a server without peers is cut from the clients",
-    make: || Box::new(Partition { servers: 1.0, wait: true }),
+    make: || Box::new(Partition::new(1.0)),
 };
+
+/// Whom the next cut hits.
+#[derive(Clone, Copy)]
+enum Aim {
+    /// A client in the middle of a long hold, for longer than its ttl: will it stop in time?
+    Holder,
+    Anybody,
+    Server,
+}
+
+type Links = Vec<(Node, Node)>;
 
 struct Partition {
     /// The share of partitions that run between servers.
     servers: f64,
-    /// A gap comes before the next fault.
-    wait: bool,
+    aim: Option<Aim>,
 }
 
 impl Partition {
-    /// A client, the holder in most cases, from all servers or from one.
-    fn client(view: &View<'_>, rng: &mut Rng) -> Option<Vec<(Node, Node)>> {
-        let holder = rng.chance(0.6).then(|| aim::holder(view, rng)).flatten();
-        let seat = holder.or_else(|| aim::anybody(view, rng))?;
-        let only = rng.chance(0.2).then(|| rng.below(u64::from(view.servers)) as u32);
-        let servers = (0..view.servers).filter(|n| only.is_none_or(|only| only == *n));
-        Some(servers.map(|n| (Node::Client(seat), Node::Server(n))).collect())
+    fn new(servers: f64) -> Self {
+        Self { servers, aim: None }
     }
 
-    /// A server from all its peers; without peers, from all clients.
-    fn server(view: &View<'_>, rng: &mut Rng) -> Vec<(Node, Node)> {
-        let cut = rng.below(u64::from(view.servers)) as u32;
-        if view.servers == 1 {
-            let seats = 0..view.clients.len() as u32;
-            return seats.map(|seat| (Node::Client(seat), Node::Server(cut))).collect();
+    fn draw(&self, rng: &mut Rng) -> Aim {
+        if rng.chance(self.servers) {
+            Aim::Server
+        } else if rng.chance(0.7) {
+            Aim::Holder
+        } else {
+            Aim::Anybody
         }
-        let peers = (0..view.servers).filter(|n| *n != cut);
-        peers.map(|n| (Node::Server(cut), Node::Server(n))).collect()
     }
+
+    /// The links to cut, and for how many ttls at least.
+    fn links(aim: Aim, view: &View<'_>, rng: &mut Rng) -> Option<(Links, f64)> {
+        match aim {
+            Aim::Holder => {
+                let seat = aim::long_holder(view, view.ttl / 10)?;
+                Some((client(seat, None, view), 1.25))
+            }
+            Aim::Anybody => {
+                let seat = aim::anybody(view, rng)?;
+                let only = rng.chance(0.5).then(|| rng.below(u64::from(view.servers)) as u32);
+                Some((client(seat, only, view), 0.5))
+            }
+            Aim::Server => Some((server(view, rng), 0.5)),
+        }
+    }
+}
+
+/// The links of a client to all servers, or to one.
+fn client(seat: u32, only: Option<u32>, view: &View<'_>) -> Links {
+    let servers = (0..view.servers).filter(|n| only.is_none_or(|only| only == *n));
+    servers.map(|n| (Node::Client(seat), Node::Server(n))).collect()
+}
+
+/// The links of a server to all its peers; without peers, to all clients.
+fn server(view: &View<'_>, rng: &mut Rng) -> Links {
+    let cut = rng.below(u64::from(view.servers)) as u32;
+    if view.servers == 1 {
+        let seats = 0..view.clients.len() as u32;
+        return seats.map(|seat| (Node::Client(seat), Node::Server(cut))).collect();
+    }
+    let peers = (0..view.servers).filter(|n| *n != cut);
+    peers.map(|n| (Node::Server(cut), Node::Server(n))).collect()
 }
 
 impl Nemesis for Partition {
@@ -59,22 +96,20 @@ impl Nemesis for Partition {
         if view.active > 0 {
             return Next::Watch;
         }
-        if std::mem::replace(&mut self.wait, false) {
+        let Some(aim) = self.aim else {
+            self.aim = Some(self.draw(rng));
             return Next::At(aim::gap(view, rng));
-        }
-        let links = if rng.chance(self.servers) {
-            Self::server(view, rng)
-        } else {
-            let Some(links) = Self::client(view, rng) else { return Next::Watch };
-            links
         };
-        self.wait = true;
+        let Some((links, least)) = Self::links(aim, view, rng) else {
+            return Next::At(view.now + view.ttl / 50);
+        };
+        self.aim = None;
         let direction = match rng.below(4) {
             0 => Direction::Forward,
             1 => Direction::Backward,
             _ => Direction::Both,
         };
-        let lasts = rng.between(view.ttl / 2, view.ttl * 5 / 2);
+        let lasts = rng.between(view.ttl.mul_f64(least), view.ttl * 5 / 2);
         Next::Inject { fault: Fault::Cut { links, direction }, lasts }
     }
 }

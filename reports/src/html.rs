@@ -11,7 +11,14 @@ use base::{Outcome, Run, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const CSS: &str = include_str!("html/page.css");
-const JS: &str = include_str!("html/page.js");
+/// One script in three files, in a scope of its own.
+const JS: &str = concat!(
+    "(() => {\n'use strict';\n",
+    include_str!("html/model.js"),
+    include_str!("html/draw.js"),
+    include_str!("html/steer.js"),
+    "})();\n",
+);
 
 /// The report of a run as an HTML file.
 pub fn page(run: &Run, verdicts: &[Verdict], outcome: Outcome, context: &Context) -> String {

@@ -152,11 +152,12 @@ fn heal(event: &Event) -> String {
     }
 }
 
-/// A measured effect in words: "bytes held: 5,120", or that there was none.
+/// A measured effect in words, its unit behind its amount: "5,120 bytes held", or that there was
+/// none.
 pub fn effect_name(effect: &base::Effect) -> String {
     match effect.amount {
-        0 => format!("no effect ({}: 0)", effect.what),
-        n => format!("{}: {}", effect.what, crate::units::count(n)),
+        0 => format!("no effect ({})", effect.what),
+        n => format!("{} {}", crate::units::count(n), effect.what),
     }
 }
 

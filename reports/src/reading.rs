@@ -1,7 +1,9 @@
 //! What the verdicts mean for this lock under this nemesis: was it to be expected, and the one line
 //! that says how the run ended.
 
-use base::{Anomaly, Known, Outcome, RunInfo, Verdict};
+use crate::facts::Facts;
+use crate::units::{Precision, moment};
+use base::{Anomaly, Known, Outcome, Run, RunInfo, Verdict};
 
 /// Whether something known to happen under `known` is known to happen under `nemesis`, a list of
 /// nemeses joined by commas. A family covers its members (`pause` covers `pause:client` and
@@ -36,9 +38,15 @@ pub fn breaches<'a>(info: &'a RunInfo, verdicts: &'a [Verdict]) -> Vec<Breach<'a
     verdicts.iter().flat_map(of_verdict).collect()
 }
 
-/// What is known to happen under this run's nemesis and was not seen.
-pub fn unseen<'a>(info: &'a RunInfo, verdicts: &[Verdict]) -> Vec<&'a Known> {
-    known(info).filter(|k| !verdicts.iter().any(|v| v.shows(&k.anomaly))).collect()
+/// What is known to happen under this run's nemesis and was not seen, each once.
+pub fn unseen<'a>(info: &'a RunInfo, verdicts: &[Verdict]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in known(info).map(|k| k.anomaly.as_str()) {
+        if !names.contains(&name) && !verdicts.iter().any(|v| v.shows(name)) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 fn known(info: &RunInfo) -> impl Iterator<Item = &Known> {
@@ -66,6 +74,18 @@ pub fn surprise(outcome: Outcome, breaches: &[Breach<'_>]) -> Surprise {
     }
 }
 
+/// An explanation as a sentence: checkers tell it in lower case and without a full stop.
+pub fn sentence(text: &str) -> String {
+    let text = text.trim();
+    let mut chars = text.chars();
+    let mut sentence: String =
+        chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect());
+    if !text.is_empty() && !text.ends_with(['.', '!', '?', ':']) {
+        sentence.push('.');
+    }
+    sentence
+}
+
 /// What was tested: "redis-set-nx-px under pause, backend sim".
 pub fn title(info: &RunInfo) -> String {
     match info.nemesis.as_str() {
@@ -82,6 +102,24 @@ pub fn word(outcome: Outcome) -> &'static str {
         Outcome::Inconclusive => "inconclusive",
         Outcome::NotApplicable => "not applicable",
     }
+}
+
+/// What must not be overlooked when the verdict is read.
+pub fn notes(run: &Run, facts: &Facts<'_>, verdicts: &[Verdict], outcome: Outcome) -> Vec<String> {
+    let mut notes = Vec::new();
+    if run.history.events().is_empty() {
+        notes.push("Nothing was recorded: the history is empty.".into());
+    } else if !facts.stopped {
+        let end = moment(facts.end, Precision::Millis);
+        notes.push(format!("The history was cut off: it ends at {end}, before its run did."));
+    }
+    let unseen = unseen(&run.info, verdicts);
+    // The last word of a run that held says it already.
+    if outcome != Outcome::Held && !unseen.is_empty() {
+        let names = unseen.join(", ");
+        notes.push(format!("Known of this lock too, but not seen in this run: {names}."));
+    }
+    notes
 }
 
 /// The last word on a run: "double hold — expected: …". The outcome itself stands before it.
@@ -126,8 +164,7 @@ fn reasons<'a>(breaches: &[Breach<'a>]) -> Vec<&'a str> {
 }
 
 fn held(info: &RunInfo, verdicts: &[Verdict]) -> String {
-    let unseen: Vec<&str> =
-        unseen(info, verdicts).into_iter().map(|k| k.anomaly.as_str()).collect();
+    let unseen = unseen(info, verdicts);
     if unseen.is_empty() {
         return String::new();
     }

@@ -7,7 +7,9 @@ mod paint;
 use crate::facts::{Answer, percentile};
 use crate::names::{Speaker, effect_name};
 use crate::picture::{Limits, picture};
-use crate::reading::{Breach, Surprise, breaches, last_word, surprise, title, unseen, word};
+use crate::reading::{
+    Breach, Surprise, breaches, last_word, notes, sentence, surprise, title, word,
+};
 use crate::units::{Precision, count, counted, digits, duration, moment, span, times};
 use crate::{Context, Subject};
 use base::{Event, Outcome, Run, Verdict};
@@ -100,9 +102,10 @@ impl Page<'_> {
         let title =
             format!("{sign} {}, seen {} ({})", anomaly.name, times(anomaly.count), breach.property);
         self.out.inked_line(ink, &title);
-        self.out.wrapped(2, &anomaly.explanation);
+        self.out.wrapped(2, &sentence(&anomaly.explanation));
         self.witness(&anomaly.witness);
-        let known = breach.known.map(|k| format!("Expected under {}: {}", k.nemesis, k.why));
+        let known =
+            breach.known.map(|k| format!("Expected under {}: {}", k.nemesis, sentence(&k.why)));
         let verdict = known.unwrap_or_else(|| "Not expected of this lock.".into());
         self.out.wrapped(2, &verdict);
         self.out.blank();
@@ -151,20 +154,8 @@ impl Page<'_> {
     }
 
     fn notes(&mut self) {
-        let Subject { run, facts, verdicts, .. } = self.subject;
-        let mut notes = Vec::new();
-        if run.history.events().is_empty() {
-            notes.push("Nothing was recorded: the history is empty.".to_string());
-        } else if !facts.stopped {
-            let end = moment(facts.end, Precision::Millis);
-            notes.push(format!("The history was cut off: it ends at {end}, before its run did."));
-        }
-        for known in unseen(&run.info, verdicts) {
-            notes.push(format!(
-                "Known to happen under {}, but not seen in this run: {}. {}",
-                known.nemesis, known.anomaly, known.why
-            ));
-        }
+        let Subject { run, facts, verdicts, outcome, .. } = self.subject;
+        let notes = notes(run, facts, verdicts, *outcome);
         for note in &notes {
             self.out.wrapped(0, note);
         }

@@ -14,11 +14,13 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// The coarsest precision at which no two different times of these read alike. They are in
-    /// order.
+    /// What suits these times: the finer one if they lie close together and two of them would
+    /// read alike. Over a longer stretch the order says enough.
     pub fn for_times(times: &[u64]) -> Self {
+        let lowest = times.iter().min().unwrap_or(&0);
+        let close = times.iter().all(|t| t - lowest < 100_000_000);
         let alike = |w: &[u64]| w[0] != w[1] && w[0] / 1_000_000 == w[1] / 1_000_000;
-        if times.windows(2).any(alike) { Self::Micros } else { Self::Millis }
+        if close && times.windows(2).any(alike) { Self::Micros } else { Self::Millis }
     }
 }
 
@@ -137,6 +139,8 @@ mod tests {
         assert_eq!(moment(4_100_231_000, wide), "4.100 s");
         let narrow = Precision::for_times(&[4_100_231_000, 4_100_245_000]);
         assert_eq!(moment(4_100_231_000, narrow), "4.100231 s");
+        let long = Precision::for_times(&[1_000_000_000, 4_100_231_000, 4_100_245_000]);
+        assert_eq!(moment(4_100_231_000, long), "4.100 s");
     }
 
     #[test]

@@ -14,7 +14,6 @@ impl<I> Paused<I> {
 
     /// The measured effect of a pause that ends now.
     pub fn effect(&self, now: Mono) -> Effect {
-        let what = format!("ms not running; {} events waited", self.waiting.len());
-        Effect::new(what, now.since(self.since).as_millis() as u64)
+        Effect::new("milliseconds not running", now.since(self.since).as_millis() as u64)
     }
 }

@@ -225,13 +225,15 @@ fn the_witness_names_grants_fault_and_end_in_order() {
 
 #[test]
 fn the_fault_of_a_client_that_came_back_is_its_own() {
-    // Process 8 is the second client in seat 3; the pause of seat 4 is not its concern.
+    // Process 8 is the second client in seat 3; the pause of seat 4 is not its concern, and the
+    // one of its own seat did nothing.
     let verdict = check(
         "
         p8        | A=====R
         p1        |     A=R
         cut c3-s0 |  [     ]
         pause c4  |  [     ]
+        pause c3  |  [    }
         ",
     );
     let text = &verdict.anomalies[0].explanation;

@@ -23,7 +23,8 @@ fn undecided(text: &str, why: &str) {
 
 const KILLED_WHILE_ASKING: &str = "
     crash c1 |      [    ]
-    p0       | A=R
+    p4       | a?
+    p0       |   A=R
     p1       |    a-X
     p2       |      a---------------------
     p3       |        a-----!   a------!
@@ -39,9 +40,9 @@ fn a_client_killed_in_its_acquire_keeps_everybody_out() {
     assert_eq!((anomaly.name.as_str(), anomaly.count), ("deadlock", 1));
     assert_eq!(
         anomaly.explanation,
-        "process 0 released at 0.200 s; process 1 was killed at 0.500 s while it asked; \
-         process 2 asked at 0.500 s; the run was over at 2.600 s and nobody had been granted it; \
-         all faults had been healed for 1.400 s, and the lock promises to be free again within \
+        "process 0 released at 0.400 s; process 1 was killed at 0.500 s while it asked; \
+         process 2 asked at 0.500 s; the run was over at 2.600 s and nobody had been granted the \
+         lock; all faults had been healed for 1.400 s, and the lock promises to be free again within \
          1.000 s"
     );
     assert_eq!(
@@ -182,7 +183,7 @@ fn asking_for_too_short_a_time_cannot_tell() {
 fn nobody_asked() {
     undecided(
         "
-        p0  | A=R
+        p0  | A=R                     a------------
         run |    Q                   E
         ",
         "nobody asked",
@@ -216,6 +217,15 @@ fn the_time_to_recover_begins_with_the_last_excuse() {
     undecided(
         "
         p0  | A=r-------?
+        p1  |   a-----------------
+        run |    Q               E
+        ",
+        "asked for over 0.900 s only",
+    );
+    // So may the release of a hold that its client had declared lost.
+    undecided(
+        "
+        p0  | A=Lr------?
         p1  |   a-----------------
         run |    Q               E
         ",

@@ -25,8 +25,8 @@ struct Latest {
 struct Served {
     exclusive: Latest,
     shared: Latest,
-    /// The last write, and whose it was.
-    write: Option<(u32, u64)>,
+    /// The last write.
+    write: Option<u64>,
 }
 
 /// What one process does with the vault of one key.
@@ -134,7 +134,7 @@ impl Scan {
         let mode = event.mode.unwrap_or(self.tracker.claim(claim).mode);
         let served = &mut self.served[key];
         if event.f == F::Write {
-            self.lost.add(lost_update(served, client, claim, built_on, event.index));
+            self.lost.add(lost_update(served, claim, built_on, event.index));
             let later = later(served, &self.tracker, claim, mode, self.fenced);
             self.stale.add(later.map(|mark| Breach {
                 write: event.index,
@@ -142,7 +142,7 @@ impl Scan {
                 over: mark.access,
                 because: Because::Later(mark.claim),
             }));
-            served.write = Some((client, event.index));
+            served.write = Some(event.index);
         }
         served.note(self.tracker.claim(claim), claim, mode, event.index);
     }
@@ -166,18 +166,12 @@ impl Served {
     }
 }
 
-/// A write builds on the last access of its own hold; another's write since then is lost under it.
-fn lost_update(
-    served: &Served,
-    client: u32,
-    claim: usize,
-    built_on: Option<u64>,
-    write: u64,
-) -> Option<Breach> {
-    let (other, over) = served.write?;
+/// A write builds on the last access of its own hold. What was written since then, and this can
+/// only be another's, is lost under it.
+fn lost_update(served: &Served, claim: usize, built_on: Option<u64>, write: u64) -> Option<Breach> {
     let base = built_on?;
-    let because = Because::BuiltOn(base);
-    (other != client && over > base).then_some(Breach { write, claim, over, because })
+    let over = served.write.filter(|over| *over > base)?;
+    Some(Breach { write, claim, over, because: Because::BuiltOn(base) })
 }
 
 /// A grant that excludes this claim, is later than it and was served already.

@@ -29,7 +29,7 @@ fn a_paused_writer_overwrites_what_the_next_holder_wrote() {
     );
     assert_eq!(verdict.outcome, Outcome::Violated);
     assert_eq!(found(&verdict), [("lost update", 1), ("stale write accepted", 1)]);
-    assert_eq!(verdict.summary, "2 writes accepted; among them 1 lost update and 1 stale write");
+    assert_eq!(verdict.summary, "2 writes accepted, among them 1 lost update and 1 stale write");
     let told: Vec<_> = verdict.anomalies.iter().map(|a| a.explanation.as_str()).collect();
     assert_eq!(
         told,
@@ -83,7 +83,7 @@ fn the_reader_that_was_overtaken_writes_first() {
 fn a_write_that_arrives_after_its_hold_belongs_to_it_still() {
     let verdict = check(
         "
-        p0 | AgWR      w
+        p0 | AgWR     A--w
         p1 |     AgwR
         ",
     );
@@ -126,6 +126,17 @@ fn several_writes_of_one_hold_build_on_each_other() {
 }
 
 #[test]
+fn a_write_that_builds_on_nothing_loses_nothing() {
+    let verdict = check(
+        "
+        p0 | AgR      A-wR
+        p1 |     AgwR
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Held);
+}
+
+#[test]
 fn another_vault_is_another_matter() {
     let verdict = check(
         "
@@ -146,7 +157,7 @@ fn a_stale_write_that_was_fenced_off_breaks_nothing() {
         ",
     );
     assert_eq!(verdict.outcome, Outcome::Held);
-    assert_eq!(verdict.summary, "1 write accepted, 1 stale write fenced off, none of them stale");
+    assert_eq!(verdict.summary, "1 write accepted, none of them stale; 1 stale write fenced off");
 }
 
 #[test]
@@ -194,6 +205,6 @@ fn without_an_accepted_write_nothing_can_be_said() {
     assert_eq!(verdict.outcome, Outcome::Inconclusive);
     assert_eq!(
         verdict.summary,
-        "0 writes accepted, 1 stale write fenced off: nothing could be lost"
+        "0 writes accepted: nothing could be lost; 1 stale write fenced off"
     );
 }

@@ -153,7 +153,7 @@ async fn cut(
             (Node::Client(_), Node::Client(_)) => {}
         }
     }
-    try_join_all(walls.iter_mut().map(Wall::raise)).await?;
+    try_join_all(walls.iter().map(Wall::raise)).await?;
     Ok(Active::Cut(holds, walls))
 }
 

@@ -13,6 +13,7 @@ mod daemon;
 mod exec;
 mod faults;
 mod image;
+mod network;
 mod news;
 mod node;
 mod owner;

@@ -1,12 +1,13 @@
 //! What a container is told so that it becomes a server of a store, and how to see that it serves.
 
 use super::image;
+use super::network::Network;
 use super::owner;
 use std::net::SocketAddr;
 use std::time::Duration;
 use stores::Store;
 use testcontainers::bollard::models::{HostConfig, PortBinding};
-use testcontainers::core::IntoContainerPort;
+use testcontainers::core::{Host, IntoContainerPort};
 use testcontainers::{ContainerRequest, GenericImage, ImageExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -31,19 +32,11 @@ pub struct Ensemble {
     pub servers: u32,
     /// The session time-out that they must be good for.
     pub ttl: Duration,
+    /// How they find each other.
+    pub network: Network,
 }
 
 impl Ensemble {
-    /// The name of a server's container, which is also its host name on their network.
-    pub fn host(&self, server: u32) -> String {
-        format!("{}-{server}", self.network())
-    }
-
-    /// The name of their network.
-    pub fn network(&self) -> String {
-        format!("picklock-{}", self.run)
-    }
-
     /// The port that they serve on, inside.
     pub fn port(&self) -> u16 {
         match self.store {
@@ -58,26 +51,35 @@ impl Ensemble {
         let port = self.port();
         let request = GenericImage::new(repository.into(), tag)
             .with_exposed_port(port.tcp())
-            .with_container_name(self.host(server))
-            .with_network(self.network())
+            .with_container_name(format!("picklock-{}-{server}", self.run))
             .with_labels(owner::labels(&self.run))
             // For iptables, in the container's own network namespace.
             .with_cap_add("NET_ADMIN")
             .with_host_config_modifier(move |config| on_loopback(config, port));
         match self.store {
             Store::Redis => request.with_cmd(["redis"]),
-            Store::ZooKeeper => request
-                .with_cmd(["zookeeper"])
-                .with_env_var("ZOO_ID", (server + 1).to_string())
-                .with_env_var("ZOO_PEERS", self.hosts().join(" "))
-                .with_env_var("ZOO_TICK", (self.ttl / TICKS_PER_SESSION).as_millis().to_string())
-                .with_env_var("ZOO_INIT_LIMIT", INIT_LIMIT.to_string())
-                .with_env_var("ZOO_SYNC_LIMIT", SYNC_LIMIT.to_string()),
+            Store::ZooKeeper => self.member(request, server),
         }
     }
 
-    fn hosts(&self) -> Vec<String> {
-        (0..self.servers).map(|server| self.host(server)).collect()
+    fn member(
+        &self,
+        request: ContainerRequest<GenericImage>,
+        server: u32,
+    ) -> ContainerRequest<GenericImage> {
+        let host = |number| format!("server-{number}");
+        let peers: Vec<String> = (0..self.servers).map(host).collect();
+        let request = request
+            .with_cmd(["zookeeper"])
+            .with_env_var("ZOO_ID", (server + 1).to_string())
+            .with_env_var("ZOO_ADDRESS", self.network.address(server).to_string())
+            .with_env_var("ZOO_PEERS", peers.join(" "))
+            .with_env_var("ZOO_TICK", (self.ttl / TICKS_PER_SESSION).as_millis().to_string())
+            .with_env_var("ZOO_INIT_LIMIT", INIT_LIMIT.to_string())
+            .with_env_var("ZOO_SYNC_LIMIT", SYNC_LIMIT.to_string());
+        (0..self.servers).fold(request, |request, number| {
+            request.with_host(host(number), Host::Addr(self.network.address(number).into()))
+        })
     }
 
     /// Whether the server at this address serves: Redis has loaded its data, a ZooKeeper member
@@ -109,11 +111,6 @@ fn on_loopback(config: &mut HostConfig, port: u16) {
     config.publish_all_ports = Some(false);
     let binding = PortBinding { host_ip: Some("127.0.0.1".into()), host_port: Some("".into()) };
     config.port_bindings = Some([(format!("{port}/tcp"), Some(vec![binding]))].into());
-    // The engine answers for the names of its containers and passes all others on: that of a member
-    // that is down would be asked for outside, for seconds, while ZooKeeper waits. Here nobody
-    // answers it, at once.
-    config.dns = Some(vec!["127.0.0.1".into()]);
-    config.dns_search = Some(vec![".".into()]);
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ impl Server {
         let container = ensemble.request(number).start().await;
         let container =
             container.map_err(|e| broken(format!("cannot start server {number}"), e))?;
+        ensemble.network.join(&docker, container.id(), number).await?;
         Ok(Self { docker, ensemble, number, container, up: AtomicBool::new(true) })
     }
 
@@ -138,15 +139,9 @@ impl Server {
         Err(self.broken(format!("fails at {command:?} ({code:?})"), output.trim()))
     }
 
-    /// Its address among the servers. It may get another one when it is started again.
-    pub async fn peer_address(&self) -> Result<String, BackendError> {
-        let seen = self.docker.inspect_container(self.id(), None).await;
-        let seen = seen.map_err(|e| self.broken("cannot be inspected", e))?;
-        seen.network_settings
-            .and_then(|settings| settings.networks?.remove(&self.ensemble.network()))
-            .and_then(|network| network.ip_address)
-            .filter(|address| !address.is_empty())
-            .ok_or_else(|| self.broken("has no address on its network", "is it running?"))
+    /// Its address among the servers.
+    pub fn peer_address(&self) -> Ipv4Addr {
+        self.ensemble.network.address(self.number)
     }
 
     /// What it has logged so far, as far as it can be had.

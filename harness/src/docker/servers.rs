@@ -1,10 +1,10 @@
 //! All servers of one run, on a network of their own.
 
 use super::clean;
-use super::daemon::{broken, daemon};
+use super::daemon::daemon;
 use super::image;
+use super::network::Network;
 use super::node::Ensemble;
-use super::owner;
 use super::server::Server;
 use base::BackendError;
 use futures_util::future::{join_all, try_join_all};
@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use stores::Store;
 use testcontainers::bollard::Docker;
-use testcontainers::bollard::models::NetworkCreateRequest;
 
 /// A session of ZooKeeper's cannot be shorter: its tick would be too short for a machine at work.
 const SHORTEST_SESSION: Duration = Duration::from_millis(500);
@@ -44,13 +43,18 @@ impl Servers {
         let docker = daemon().await?;
         clean::remove_abandoned(&docker).await?;
         image::ensure(&docker, progress).await?;
-        let ensemble = Ensemble { run: run_id(), store, servers, ttl };
+        let run = run_id();
         progress(&format!("starting {servers} server{}", if servers == 1 { "" } else { "s" }));
-        match start_all(&docker, &ensemble).await {
-            Ok(all) => Ok(Self { docker, run: ensemble.run, all }),
+        let network = Network::make(&docker, &run).await;
+        let started = async {
+            let ensemble = Ensemble { run: run.clone(), store, servers, ttl, network: network? };
+            start_all(&docker, &ensemble).await
+        };
+        match started.await {
+            Ok(all) => Ok(Self { docker, run, all }),
             Err(error) => {
                 // Why it failed matters more than that something may be left.
-                let _ = clean::remove_run(&docker, &ensemble.run).await;
+                let _ = clean::remove_run(&docker, &run).await;
                 Err(error)
             }
         }
@@ -88,15 +92,6 @@ async fn start_all(
     docker: &Docker,
     ensemble: &Ensemble,
 ) -> Result<Vec<Arc<Server>>, BackendError> {
-    // testcontainers would make the network, too, but without labels, and nobody could tell whose
-    // it is.
-    let network = NetworkCreateRequest {
-        name: ensemble.network(),
-        labels: Some(owner::labels(&ensemble.run).into()),
-        ..Default::default()
-    };
-    let made = docker.create_network(network).await;
-    made.map_err(|e| broken("cannot make a network", e))?;
     let start = |number| Server::start(docker.clone(), ensemble.clone(), number);
     let all = join_all((0..ensemble.servers).map(start)).await;
     let all: Vec<Arc<Server>> = all.into_iter().map(|it| it.map(Arc::new)).collect::<Result<_, _>>()?;

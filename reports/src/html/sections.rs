@@ -4,13 +4,13 @@ use super::witness;
 use crate::Subject;
 use crate::facts::{Answer, FaultSpan, percentile};
 use crate::names::{Speaker, effect_name, fault_name};
-use crate::reading::{self, Breach, Surprise, breaches, surprise, unseen};
+use crate::reading::{self, Breach, Surprise, breaches, sentence, surprise};
 use crate::units::{Precision, count, counted, digits, duration, moment, span, times};
 use base::{Event, Mode, Outcome};
 use maud::{Markup, html};
 
 pub(super) fn banner(subject: &Subject<'_>) -> Markup {
-    let Subject { run, verdicts, outcome, .. } = subject;
+    let Subject { run, facts, verdicts, outcome, .. } = subject;
     let breaches = breaches(&run.info, verdicts);
     let word = match surprise(*outcome, &breaches) {
         Surprise::Expected => "Violated, as expected",
@@ -27,34 +27,10 @@ pub(super) fn banner(subject: &Subject<'_>) -> Markup {
             p class="what" { "picklock " (subject.context.version) }
             h1 { (sign(*outcome)) " " (word) }
             p class="title" { (reading::title(&run.info)) }
-            @if !last.is_empty() { p { (capital(&last)) } }
-            @for note in notes(subject) { p class="note" { (note) } }
+            @if !last.is_empty() { p { (sentence(&last)) } }
+            @for note in reading::notes(run, facts, verdicts, *outcome) { p class="note" { (note) } }
         }
     }
-}
-
-/// What must not be overlooked when the verdict is read.
-fn notes(subject: &Subject<'_>) -> Vec<String> {
-    let facts = &subject.facts;
-    let mut notes = Vec::new();
-    if subject.run.history.events().is_empty() {
-        notes.push("Nothing was recorded: the history is empty.".into());
-    } else if !facts.stopped {
-        let end = moment(facts.end, Precision::Millis);
-        notes.push(format!("The history was cut off: it ends at {end}, before its run did."));
-    }
-    for known in unseen(&subject.run.info, subject.verdicts) {
-        notes.push(format!(
-            "Known to happen under {}, but not seen in this run: {}. {}",
-            known.nemesis, known.anomaly, known.why
-        ));
-    }
-    notes
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
 fn class(outcome: Outcome) -> &'static str {
@@ -107,7 +83,7 @@ pub(super) fn anomalies(subject: &Subject<'_>) -> Markup {
                         " · " a href=(format!("#t={from}s,{until}s")) { "show on the timeline" }
                     }
                 }
-                @for line in breach.anomaly.explanation.lines() { p { (line) } }
+                @for line in sentence(&breach.anomaly.explanation).lines() { p { (line) } }
                 (witness::draw(subject, &breach.anomaly.witness))
                 (events(subject, &breach.anomaly.witness))
                 (expectation(breach))
@@ -120,7 +96,7 @@ fn expectation(breach: &Breach<'_>) -> Markup {
     html! {
         p class="expectation" {
             @match breach.known {
-                Some(known) => { b { "Expected" } " under " (known.nemesis) ": " (known.why) }
+                Some(known) => { b { "Expected" } " under " (known.nemesis) ": " (sentence(&known.why)) }
                 None => { b { "Not expected" } " of this lock." }
             }
         }

@@ -46,7 +46,7 @@ impl Story {
 
     pub fn fault(&mut self, ms: u64, kind: Kind, f: F, id: FaultId, fault: Fault) -> u64 {
         let effect =
-            (f == F::Heal && kind == Kind::Info).then(|| Effect::new("process state T, ms", 2_000));
+            (f == F::Heal && kind == Kind::Info).then(|| Effect::new("ms not running", 2_000));
         let mut event = Event::new(ms * 1_000_000, Process::Nemesis, kind, f);
         event.fault = Some(Box::new(FaultEvent { id, fault, effect }));
         self.history.push(event).index

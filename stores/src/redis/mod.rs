@@ -10,9 +10,9 @@ mod reply;
 pub mod script;
 
 pub use model::Server;
+pub use outcome::{Asked, judge_reply};
 #[cfg(feature = "real")]
 pub use outcome::{Progress, judge_error};
-pub use outcome::{Asked, judge_reply};
 #[cfg(feature = "real")]
 pub use real::RealLink;
 

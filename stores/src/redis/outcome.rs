@@ -17,8 +17,7 @@ pub enum Asked {
     Script,
 }
 
-const SCRIPT_COMMANDS: &[&str] =
-    &["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro"];
+const SCRIPT_COMMANDS: &[&str] = &["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro"];
 
 impl Asked {
     /// What this request asks for.
@@ -43,7 +42,7 @@ const fn row(starts: &'static str, has: &'static str, command: bool, script: boo
     Row { starts, has, refuses: (command, script) }
 }
 
-const ROWS: &[Row] = &[
+static ROWS: &[Row] = &[
     // A script that broke off, as Redis 7 says it and as it was said before: it may have written.
     row("", " script: ", false, false),
     row("ERR Error running script", "", false, false),

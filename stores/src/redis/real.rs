@@ -9,8 +9,8 @@ use base::{CallError, Link, LocalFuture, Mono, Wall, World};
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisConnectionInfo,
-    RedisError, Value,
+    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, IntoConnectionInfo,
+    RedisConnectionInfo, RedisError, Value,
 };
 use std::time::Duration;
 use tokio::sync::Mutex;

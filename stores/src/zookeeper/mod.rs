@@ -1,11 +1,19 @@
 //! ZooKeeper: what a client can ask of an ensemble, and what its session tells it.
 
 pub mod client;
+#[cfg(any(test, feature = "real"))]
+pub mod conformance;
 pub mod model;
+#[cfg(feature = "real")]
+pub mod outcome;
 mod path;
 mod protocol;
+#[cfg(feature = "real")]
+pub mod real;
 
 pub use client::{Client, Created, Watch, sequence};
 pub use protocol::{
     CreateMode, Refusal, Reply, Request, Session, SessionState, WatchEvent, WatchId, ZooKeeper,
 };
+#[cfg(feature = "real")]
+pub use real::RealSession;

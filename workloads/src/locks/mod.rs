@@ -45,9 +45,19 @@ pub struct LockSpec {
     pub promises: Promises,
     /// What is known to break it: nemesis, anomaly, why.
     pub known: &'static [(&'static str, &'static str, &'static str)],
+    /// The longest hold that its clients draw, in ttls: see [`BELOW_TTL`] and [`BEYOND_SESSION`].
+    pub longest_hold: f64,
     /// How a client opens it.
     pub open: Open,
 }
+
+/// For a lock that runs out by time: with a hold beyond the ttl it would break without any fault
+/// (H8), and with this one there is time left for a slow machine.
+pub const BELOW_TTL: f64 = 0.6;
+
+/// For a lock that lives as long as its client's session: only a hold that outlasts the session of
+/// a client that is cut off can show whether the client stops in time (H24).
+pub const BEYOND_SESSION: f64 = 1.75;
 
 impl LockSpec {
     /// The store that it is built on.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use stores::redis::Redis;
 
 use super::redis_node::RedisNode;
-use super::{LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px",
@@ -23,6 +23,7 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "stale write accepted", WIPE),
         ("crash-server-lose-data", "lost update", WIPE),
     ],
+    longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };
 

@@ -11,7 +11,7 @@ use stores::redis::Redis;
 
 use super::redis_node::RedisNode;
 use super::redis_set_nx_px::{PAUSE, WIPE};
-use super::{LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-fenced",
@@ -23,6 +23,7 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "stale write accepted", WIPE),
         ("crash-server-lose-data", "lost update", WIPE),
     ],
+    longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };
 

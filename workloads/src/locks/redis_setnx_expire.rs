@@ -10,7 +10,7 @@ use stores::redis::Redis;
 
 use super::redis_node::{RedisNode, released};
 use super::redis_set_nx_px::{PAUSE, WIPE};
-use super::{LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-setnx-expire",
@@ -26,6 +26,7 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "stale write accepted", WIPE),
         ("crash-server-lose-data", "lost update", WIPE),
     ],
+    longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };
 

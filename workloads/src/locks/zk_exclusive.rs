@@ -12,7 +12,7 @@ use stores::zookeeper::{Client, CreateMode, Refusal};
 
 use super::zk_sequential::PAUSE;
 use super::zookeeper::{Try, known, lost, patiently, released, settled};
-use super::{LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive",
@@ -23,6 +23,7 @@ pub const SPEC: LockSpec = LockSpec {
         ("pause", "stale write accepted", PAUSE),
         ("pause", "lost update", PAUSE),
     ],
+    longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal, Watch};
 
 use super::zookeeper::{Try, released};
-use super::{LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw-as-printed",
@@ -28,6 +28,7 @@ pub const SPEC: LockSpec = LockSpec {
         ("none", "double hold", NULL),
         ("none", "deadlock", LOST),
     ],
+    longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use stores::zookeeper::Client;
 
 use super::zookeeper::{Queue, lost, patiently, released};
-use super::{LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential",
@@ -20,6 +20,7 @@ pub const SPEC: LockSpec = LockSpec {
         ("pause", "stale write accepted", PAUSE),
         ("pause", "lost update", PAUSE),
     ],
+    longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };
 

@@ -17,6 +17,8 @@ use transcript::{Case, Step};
 pub(crate) use transcript::render;
 
 #[cfg(feature = "real")]
+mod random;
+#[cfg(feature = "real")]
 mod real;
 
 #[cfg(feature = "real")]
@@ -80,9 +82,14 @@ pub fn run(subject: &mut dyn Subject) -> io::Result<Report> {
     Ok(report)
 }
 
-fn run_case(subject: &mut dyn Subject, case: &Case, report: &mut Report) -> io::Result<()> {
+fn empty(subject: &mut dyn Subject) -> io::Result<()> {
     subject.call(0, &redis::cmd("FLUSHALL"))?;
     subject.call(0, redis::cmd("SCRIPT").arg("FLUSH"))?;
+    Ok(())
+}
+
+fn run_case(subject: &mut dyn Subject, case: &Case, report: &mut Report) -> io::Result<()> {
+    empty(subject)?;
     for step in &case.steps {
         match step {
             Step::Wait(duration) => subject.wait(*duration),
@@ -109,14 +116,19 @@ fn run_case(subject: &mut dyn Subject, case: &Case, report: &mut Report) -> io::
 /// # Errors
 /// Never; the signature is that of the real arm.
 pub fn model_arm() -> io::Result<Report> {
-    let server = Server::new(Engine::new());
-    let wall = Wall::ZERO + Duration::from_secs(1_700_000_000);
-    run(&mut Modelled { server, clocks: Clocks { wall, mono: Mono::ZERO } })
+    run(&mut Modelled::new())
 }
 
 struct Modelled {
     server: Server,
     clocks: Clocks,
+}
+
+impl Modelled {
+    fn new() -> Self {
+        let wall = Wall::ZERO + Duration::from_secs(1_700_000_000);
+        Self { server: Server::new(Engine::new()), clocks: Clocks { wall, mono: Mono::ZERO } }
+    }
 }
 
 impl Subject for Modelled {
@@ -140,17 +152,5 @@ mod tests {
         let report = model_arm().expect("the model always answers");
         assert!(report.differences.is_empty(), "{report}");
         assert!(report.replies > 350, "only {} replies were compared", report.replies);
-    }
-}
-
-#[cfg(test)]
-#[cfg(feature = "real")]
-mod fill {
-    use super::*;
-    #[test]
-    fn fill() {
-        let Ok(address) = std::env::var("FILL") else { return };
-        let report = real_arm(&address).unwrap();
-        println!("{report}");
     }
 }

@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a real server's keys run out in real time")]
 
-use super::{Report, Subject, run};
+use super::{Modelled, Report, Subject, random, run};
 use redis::{Cmd, Parser, Value};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,12 +13,22 @@ use std::time::Duration;
 /// A server that does not answer within this time has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Runs the suite against the server at this address ("127.0.0.1:6379"). It empties the server.
+/// Seeds of the random part, and how many commands each.
+const SEEDS: std::ops::Range<u64> = 0..20;
+const COMMANDS: usize = 500;
+
+/// Runs the suite against the server at this address ("127.0.0.1:6379"), and then random commands
+/// against it and the model side by side. It empties the server.
 ///
 /// # Errors
 /// When the server cannot be reached or stops answering.
 pub fn real_arm(address: &str) -> io::Result<Report> {
-    run(&mut Real { address: address.to_owned(), connections: BTreeMap::new() })
+    let mut real = Real { address: address.to_owned(), connections: BTreeMap::new() };
+    let mut report = run(&mut real)?;
+    for seed in SEEDS {
+        random::compare(&mut Modelled::new(), &mut real, seed, COMMANDS, &mut report)?;
+    }
+    Ok(report)
 }
 
 struct Real {

@@ -199,10 +199,7 @@ mod tests {
     fn a_reply_reads_as_in_redis_cli() {
         let inner = Value::Array(vec![Value::Nil, Value::Int(2)]);
         let value = Value::Array(vec![Value::Okay, inner, Value::BulkString(b"\"\xff".to_vec())]);
-        assert_eq!(
-            render(&value),
-            ["1) OK", "2) 1) (nil)", "   2) (integer) 2", r#"3) "\"\xff""#]
-        );
+        assert_eq!(render(&value), ["1) OK", "2) 1) (nil)", "   2) (integer) 2", r#"3) "\"\xff""#]);
         assert_eq!(render(&Value::SimpleString("a ".into())), [r"a\x20"]);
     }
 
@@ -222,7 +219,10 @@ mod tests {
         let cases = parse("preamble\n\n## one\n2> GET k\n(nil)\nwait 5ms\n## two\n> PING\nPONG\n");
         assert_eq!(cases.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
         let Step::Call { connection, text, expected } = &cases[0].steps[0] else { panic!() };
-        assert_eq!((*connection, text.as_str(), expected.as_slice()), (1, "GET k", &["(nil)".to_owned()][..]));
+        assert_eq!(
+            (*connection, text.as_str(), expected.as_slice()),
+            (1, "GET k", &["(nil)".to_owned()][..])
+        );
         assert!(matches!(cases[0].steps[1], Step::Wait(d) if d == Duration::from_millis(5)));
     }
 }

@@ -16,7 +16,11 @@ pub fn integer(bytes: &[u8]) -> Option<i64> {
 pub fn lua_number(n: f64) -> String {
     // Up to here every integer has an exact f64 and at most 17 digits, so `%g` prints it plainly.
     if n.fract() == 0.0 && n.abs() < 9e15 {
-        return if n == 0.0 && n.is_sign_negative() { "-0".into() } else { format!("{}", n as i64) };
+        return if n == 0.0 && n.is_sign_negative() {
+            "-0".into()
+        } else {
+            format!("{}", n as i64)
+        };
     }
     if !n.is_finite() {
         return not_finite(n).into();

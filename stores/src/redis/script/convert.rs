@@ -46,7 +46,10 @@ pub fn status_table(lua: &Lua, text: &LuaString) -> Result<LuaValue> {
 }
 
 /// The arguments of `redis.call`: strings and numbers.
-pub fn arguments(lua: &Lua, args: Variadic<LuaValue>) -> std::result::Result<Vec<LuaString>, Raised> {
+pub fn arguments(
+    lua: &Lua,
+    args: Variadic<LuaValue>,
+) -> std::result::Result<Vec<LuaString>, Raised> {
     if args.is_empty() {
         let reason = "ERR Please specify at least one argument for this redis lib call";
         return Err(Raised::Reply(reason.into()));
@@ -85,11 +88,8 @@ fn reply(value: &LuaValue, depth: usize) -> Option<Value> {
 
 /// As C converts a double to a `long long` on the usual machine.
 fn truncated(n: f64) -> i64 {
-    if n >= -9.223_372_036_854_775_8e18 && n < 9.223_372_036_854_775_8e18 {
-        n as i64
-    } else {
-        i64::MIN
-    }
+    let end = (1u64 << 63) as f64;
+    if (-end..end).contains(&n) { n as i64 } else { i64::MIN }
 }
 
 fn table_reply(table: &Table, depth: usize) -> Option<Value> {

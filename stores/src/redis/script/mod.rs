@@ -3,10 +3,10 @@
 //!
 //! Left out of what Redis offers a script: the libraries `cjson`, `cmsgpack`, `struct` and `bit`,
 //! RESP3, and the flags of a `#!lua` line. A script that asks for them fails by their name. The
-//! protected tables are no tables to `rawset`, `setmetatable`, `next` and `table.insert`: what Redis
-//! answers with "Attempt to modify a readonly table" fails there in Lua's own words. One thing
-//! cannot be kept from a script: `pairs` over a table whose keys are tables or functions goes by
-//! their addresses. A script that never ends, which makes a server answer BUSY, hangs the run.
+//! protected tables are no tables to `rawset`, `setmetatable`, `next` and `table.insert`: what
+//! Redis answers with "Attempt to modify a readonly table" fails there in Lua's own words. One
+//! thing cannot be kept from a script: `pairs` over a table whose keys are tables or functions goes
+//! by their addresses. A script that never ends, which makes a server answer BUSY, hangs the run.
 
 mod convert;
 mod host;
@@ -167,9 +167,7 @@ fn runtime_error(sha: &str, raised: &LuaValue) -> Value {
     };
     let text = field(raised, "err").unwrap_or_else(|| "ERR unknown error".into());
     match (field(raised, "source"), raised.raw_get::<i64>("line")) {
-        (Some(source), Ok(line)) => {
-            error(&format!("{text} script: {sha}, on {source}:{line}."))
-        }
+        (Some(source), Ok(line)) => error(&format!("{text} script: {sha}, on {source}:{line}.")),
         _ => error(&text),
     }
 }

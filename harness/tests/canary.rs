@@ -1,0 +1,59 @@
+//! Canaries: locks that are broken on purpose must be caught, else a green row shows nothing.
+
+use base::{AcquireError, Grant, LocalFuture, Lock, Mode, ReleaseError};
+use checkers::Judgement;
+use picklock::setup::{Options, Setup};
+use picklock::simulate;
+use std::time::Duration;
+use stores::zookeeper::Client;
+use workloads::{LockSpec, Open, Settings};
+
+/// `zk-sequential`, but it does not hear that its session was disconnected.
+struct Deaf(Box<dyn Lock>);
+
+impl Lock for Deaf {
+    fn acquire(
+        &mut self,
+        mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        self.0.acquire(mode, patience)
+    }
+
+    fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
+        self.0.release(grant)
+    }
+}
+
+fn open_deaf(client: Client, settings: Settings) -> Box<dyn Lock> {
+    let Some(Open::ZooKeeper(open)) = workloads::find("zk-sequential").map(|lock| lock.open) else {
+        unreachable!("zk-sequential is a lock on ZooKeeper");
+    };
+    Box::new(Deaf(open(client, settings)))
+}
+
+static DEAF: LockSpec = LockSpec {
+    name: "zk-sequential-deaf",
+    summary: "a canary",
+    promises: base::Promises { shared: false, fenced: false, recovers: Some(2) },
+    known: &[],
+    longest_hold: workloads::BEYOND_SESSION,
+    open: Open::ZooKeeper(open_deaf),
+};
+
+/// How many of 100 seeds show an anomaly.
+fn caught(lock: &'static LockSpec, nemesis: &str, anomaly: &str) -> usize {
+    let shows = |seed: &u64| {
+        let options = Options::new(lock.name, nemesis, *seed);
+        let setup = Setup::of(lock, options).unwrap_or_else(|error| panic!("{error}"));
+        let run = simulate::run(&setup).expect("the simulator runs");
+        Judgement::of(&run).verdicts.iter().any(|verdict| verdict.shows(anomaly))
+    };
+    (0..100).filter(shows).count()
+}
+
+#[test]
+fn a_client_that_does_not_obey_disconnected_is_caught_under_partition() {
+    let caught = caught(&DEAF, "partition", "double hold");
+    assert!(caught >= 20, "caught by {caught} of 100 seeds");
+}

@@ -1,0 +1,220 @@
+//! The command line as a user meets it: exit codes, one clear line for bad input, a run folder that
+//! can be judged again, and nothing half-written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+struct Cli {
+    home: TempDir,
+}
+
+impl Cli {
+    fn new() -> Self {
+        Self { home: TempDir::new().expect("a temporary folder") }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+        command.args(args).current_dir(self.home.path()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Said {
+        Said::from(self.command(args).output().expect("picklock starts"))
+    }
+
+    /// Runs a test in the simulator.
+    fn test(&self, algo: &str, nemesis: &str, seed: &str) -> Said {
+        let args = ["test", "--algo", algo, "--nemesis", nemesis, "--seed", seed];
+        self.run(&[&args[..], &["--backend", "sim"]].concat())
+    }
+
+    fn latest(&self) -> PathBuf {
+        self.home.path().join("store/latest")
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.latest().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+}
+
+#[derive(Debug)]
+struct Said {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        Self {
+            code: output.status.code().expect("not killed"),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
+    }
+}
+
+impl Said {
+    /// One line on stderr, which says all of this; nothing on stdout.
+    #[track_caller]
+    fn refuses(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, code, "{self:?}");
+        assert_eq!(self.err.trim_end().lines().count(), 1, "{self:?}");
+        assert!(self.out.is_empty(), "{self:?}");
+        for word in words {
+            assert!(self.err.contains(word), "`{word}` is missing: {self:?}");
+        }
+    }
+}
+
+fn verdict(path: &Path) -> serde_json::Value {
+    let text = fs::read_to_string(path.join("verdict.json")).expect("verdict.json");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn a_run_leaves_a_folder_that_is_judged_again_with_the_same_verdict() {
+    let cli = Cli::new();
+    let run = cli.test("zk-rw", "partition", "5");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.trim_end().ends_with("HELD"), "{run:?}");
+    assert!(cli.read("report.html").starts_with("<!DOCTYPE html>"));
+    let first = verdict(&cli.latest());
+    fs::remove_file(cli.latest().join("verdict.json")).expect("removed");
+    let again = cli.run(&["check", "store/latest"]);
+    assert_eq!((again.code, verdict(&cli.latest())), (0, first), "{}", again.err);
+}
+
+#[test]
+fn a_violation_ends_with_1_and_says_that_it_was_expected() {
+    let run = Cli::new().test("redis-set-nx-px", "pause", "1");
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.out.contains("VIOLATED: double hold"), "{run:?}");
+    assert!(run.out.contains("expected"), "{run:?}");
+}
+
+#[test]
+fn a_seed_gives_the_same_history_byte_for_byte() {
+    let (one, two) = (Cli::new(), Cli::new());
+    one.test("zk-sequential", "crash", "7");
+    two.test("zk-sequential", "crash", "7");
+    assert!(one.read("history.jsonl") == two.read("history.jsonl"));
+}
+
+#[test]
+fn json_is_one_object_on_stdout() {
+    let cli = Cli::new();
+    let args = ["test", "--algo", "redis-getset", "--backend", "sim", "--seed", "1"];
+    let run = cli.run(&[&args[..], &["--format", "json"]].concat());
+    let said: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!((said["outcome"].as_str(), run.code), (Some("held"), 0));
+    assert_eq!(said["run"]["algo"], "redis-getset");
+}
+
+#[test]
+fn bad_arguments_get_one_line_and_nothing_is_written() {
+    let cli = Cli::new();
+    cli.test("zk-wr", "none", "1").refuses(254, &["zk-wr", "did you mean zk-rw"]);
+    cli.test("zk-rw", "partitoin", "1").refuses(254, &["partitoin", "did you mean partition"]);
+    let with = |flag: &str, value: &str| {
+        cli.run(&["test", "--algo", "zk-rw", "--backend", "sim", flag, value])
+    };
+    with("--clients", "0").refuses(254, &["--clients 0", "give 1 to 200"]);
+    with("--ttl", "1h").refuses(254, &["--ttl 1h", "out of range"]);
+    with("--hold", "2s").refuses(254, &["--hold 2s"]);
+    for (flag, value) in [("--ttl", "fast"), ("--time-limit", "-3s"), ("--clients", "many")] {
+        let said = with(flag, value);
+        assert_eq!(said.code, 254, "{said:?}");
+        assert!(said.err.contains(flag) && said.err.contains(value), "{said:?}");
+    }
+    assert!(!cli.home.path().join("store").exists());
+}
+
+#[test]
+fn what_cannot_be_judged_gets_one_line() {
+    let cli = Cli::new();
+    cli.run(&["check", "nowhere"]).refuses(255, &["there is no `nowhere`"]);
+    fs::write(cli.home.path().join("notes.txt"), "hello").expect("written");
+    cli.run(&["check", "notes.txt"]).refuses(255, &["no run folder", "run.json"]);
+    cli.test("redis-getset", "none", "1");
+    fs::write(cli.latest().join("history.jsonl"), "hello\n").expect("written");
+    cli.run(&["check", "store/latest"]).refuses(255, &["line 1", "not a picklock history"]);
+}
+
+#[test]
+fn a_history_that_was_cut_off_is_judged_up_to_there() {
+    let cli = Cli::new();
+    cli.test("redis-set-nx-px", "pause", "1");
+    let history = cli.read("history.jsonl");
+    let most = &history[..history.len() * 9 / 10];
+    fs::write(cli.latest().join("history.jsonl"), most).expect("written");
+    let said = cli.run(&["check", "store/latest"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("ends in the middle of a line"), "{said:?}");
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_said_before_anything_runs() {
+    let cli = Cli::new();
+    fs::write(cli.home.path().join("file"), "").expect("written");
+    let args = ["test", "--algo", "zk-rw", "--backend", "sim", "--store", "file/store"];
+    cli.run(&args).refuses(255, &["cannot write the store folder `file/store`", "--store"]);
+}
+
+#[test]
+fn ctrl_c_keeps_the_history() {
+    let cli = Cli::new();
+    let args = ["test", "--algo", "zk-rw", "--nemesis", "partition", "--backend", "sim"];
+    let child = cli
+        .command(&[&args[..], &["--time-limit", "24h"]].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("picklock starts");
+    let history = cli.latest().join("history.jsonl");
+    let begun = || fs::metadata(&history).is_ok_and(|file| file.len() > 10_000);
+    for _ in 0..2_000 {
+        if begun() {
+            break;
+        }
+        pause();
+    }
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("signalled");
+    let said = Said::from(child.wait_with_output().expect("ends"));
+    said.refuses(255, &["interrupted", "picklock check"]);
+    let judged = cli.run(&["check", "store/latest"]);
+    assert!([0, 2].contains(&judged.code), "{judged:?}");
+    let last = cli.read("history.jsonl");
+    assert!(last.ends_with("}\n"), "no line is cut off");
+    let (faults, heals) = (count(&last, "fault"), count(&last, "heal"));
+    assert_eq!(faults, heals, "every fault is healed");
+}
+
+/// How many faults began, or were healed, in a history.
+fn count(history: &str, f: &str) -> usize {
+    let needle = format!(r#""type":"info","f":"{f}""#);
+    history.lines().filter(|line| line.contains(&needle)).count()
+}
+
+#[expect(clippy::disallowed_methods, reason = "waits for a process of its own")]
+fn pause() {
+    std::thread::sleep(std::time::Duration::from_millis(5));
+}
+
+#[test]
+fn help_names_examples_and_exit_codes() {
+    let cli = Cli::new();
+    assert!(cli.run(&["--help"]).out.contains("254"));
+    assert!(cli.run(&["test", "--help"]).out.contains("picklock test --algo zk-rw"));
+    let listed = cli.run(&["list"]).out;
+    for name in ["zk-rw-as-printed", "crash-server-lose-data", "exclusion", "docker"] {
+        assert!(listed.contains(name), "{name} is missing:\n{listed}");
+    }
+    assert_eq!(cli.run(&["--version"]).code, 0);
+    assert_eq!(cli.run(&["tset"]).code, 254);
+}

@@ -1,0 +1,209 @@
+//! The terminal summary, whole, as a reader gets it.
+
+mod common;
+
+use common::{Sample, context, cut_off, double_hold, empty, hostile, reader_beside_writer};
+use picklock_reports::terminal::{Style, summary};
+
+const PLAIN: Style = Style { colour: false, unicode: true };
+const ASCII: Style = Style { colour: false, unicode: false };
+const COLOUR: Style = Style { colour: true, unicode: true };
+
+fn text(sample: &Sample, style: Style) -> String {
+    summary(&sample.run, &sample.verdicts, sample.outcome, &context(), style)
+}
+
+/// Compares line by line, so that a failure shows the line.
+fn check(sample: &Sample, style: Style, expected: &str) {
+    let found = text(sample, style);
+    for (place, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(found, expected, "line {}", place + 1);
+    }
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_violated_run_shows_its_witnesses() {
+    let expected = r#"picklock 0.1.0: redis-set-nx-px under pause:client, backend sim
+5 clients, 1 server, ttl 1 s, 30 s of faults + 6 s quiet, seed 42, took 850 ms
+
+✗ exclusion  violated        two clients held the lock at the same moment, 3 times
+✗ vault      violated        1 write came after a later grant had been served
+✓ progress   held            12 grants after the heal, the first at once
+– fencing    not applicable  the lock has no tokens
+✓ coverage   held            contended; 1 of 1 faults had an effect; granted after the heal
+
+✗ double hold, seen 3 times (exclusion)
+  Process 3 acquired the lock at 4.100 s and had not released it when process 1 acquired it
+  too, at 5.233 s. Both held it for 1.027 s.
+
+    4.100 s  process 3  acquired the lock
+    4.210 s  nemesis    client 3 paused
+    5.233 s  process 1  acquired the lock
+
+    process 3        ···███████████████████████████████████████████████████████████████████
+    process 1             ······································███████████████████████████
+    both hold                                                   ▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲
+    client 3 paused         ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░
+                                      |4.5 s            |5.0 s            |5.5 s
+                     · waits   █ holds   ░ fault
+
+  Expected under pause: A ttl lock cannot tell a paused holder from a dead one (H7).
+
+✗ stale write accepted, seen once (vault)
+  Process 3 wrote under a hold that was over: the vault had served process 1.
+
+    4.100 s  process 3  acquired the lock
+    4.210 s  nemesis    client 3 paused
+    5.233 s  process 1  acquired the lock
+    5.310 s  process 1  wrote 17 to the vault
+    6.210 s  nemesis    healed: client 3 paused (measured: 2,000 ms not running)
+    6.220 s  process 3  wrote 18 to the vault
+
+    process 3        ···███████████████████████████████████████████████████████████████w
+    process 1            ·································██w██████████████████████████████
+    both hold                                             ▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲
+    client 3 paused        ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░
+                     |4.0 s         |4.5 s         |5.0 s         |5.5 s         |6.0 s
+                     · waits   █ holds   ░ fault   w write
+
+  Expected under pause: A ttl lock cannot tell a paused holder from a dead one (H7).
+
+grants           2 (0.06 a second)
+time to acquire  median 200 ms, 99 % within 1.08 s
+other acquires   1 failed, 0 of unknown outcome
+faults           1, 1 with a measured effect (the first: 2,000 ms not running)
+history          store/redis-set-nx-px+pause/20261121T101500/history.jsonl
+report           store/redis-set-nx-px+pause/20261121T101500/report.html
+run it again     picklock test --algo redis-set-nx-px --nemesis pause:client --backend sim --seed 42
+
+VIOLATED: double hold, stale write accepted — expected: a ttl lock cannot tell a paused holder from a dead one (H7)
+"#;
+    check(&double_hold(), PLAIN, expected);
+}
+
+#[test]
+fn a_log_without_unicode_reads_as_well() {
+    let expected = r#"picklock 0.1.0: zk-rw without faults, backend sim
+5 clients, 3 servers, ttl 1 s, 30 s + 6 s quiet, seed 42, took 850 ms
+
+X exclusion  violated  a reader held the lock beside a writer
+
+X reader-writer overlap, seen once (exclusion)
+  Process 1 held the lock exclusively when process 7 came in to read.
+
+    0.152 s  process 1             acquired the lock, exclusive
+    0.153 s  process 7 (client 2)  acquired the lock, shared
+
+    process 1             ......#####################################################
+    process 7 (client 2)               ====================================================
+    both hold                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+                                |0.152 s     |0.154 s      |0.156 s     |0.158 s
+                          . waits   # holds   = holds, shared
+
+  Not expected of this lock.
+
+grants           4 (15.4 a second)
+time to acquire  median 2 ms, 99 % within 15 ms
+other acquires   0 failed, 0 of unknown outcome
+faults           none
+history          store/redis-set-nx-px+pause/20261121T101500/history.jsonl
+report           store/redis-set-nx-px+pause/20261121T101500/report.html
+run it again     picklock test --algo zk-rw --nemesis none --backend sim --seed 42
+
+VIOLATED: reader-writer overlap - not expected of this lock
+"#;
+    check(&reader_beside_writer(), ASCII, expected);
+}
+
+#[test]
+fn an_empty_history_is_said_to_be_empty() {
+    let expected = r#"picklock 0.1.0: zk-rw without faults, backend sim
+5 clients, 1 server, ttl 1 s, 30 s + 6 s quiet, seed 42, took 850 ms
+
+? coverage  inconclusive  nobody asked for the lock
+
+Nothing was recorded: the history is empty.
+
+grants           0
+other acquires   0 failed, 0 of unknown outcome
+faults           none
+history          store/redis-set-nx-px+pause/20261121T101500/history.jsonl
+report           store/redis-set-nx-px+pause/20261121T101500/report.html
+run it again     picklock test --algo zk-rw --nemesis none --backend sim --seed 42
+
+INCONCLUSIVE: coverage: nobody asked for the lock
+"#;
+    check(&empty(), PLAIN, expected);
+}
+
+#[test]
+fn a_cut_off_history_is_said_to_be_cut_off() {
+    let expected = r#"picklock 0.1.0: redis-set-nx-px under crash:server, backend sim
+5 clients, 1 server, ttl 1 s, 30 s of faults + 6 s quiet, seed 42, took 850 ms
+
+✓ exclusion  held          never two holders at once
+? progress   inconclusive  the history ends before the heal
+
+The history was cut off: it ends at 0.900 s, before its run did.
+
+grants           1 (1.11 a second)
+time to acquire  median 20 ms, 99 % within 20 ms
+other acquires   0 failed, 0 of unknown outcome
+faults           1, 0 with a measured effect
+history          store/redis-set-nx-px+pause/20261121T101500/history.jsonl
+report           store/redis-set-nx-px+pause/20261121T101500/report.html
+run it again     picklock test --algo redis-set-nx-px --nemesis crash:server --backend sim --seed 42
+
+INCONCLUSIVE: progress: the history ends before the heal
+"#;
+    check(&cut_off(), PLAIN, expected);
+}
+
+#[test]
+fn colours_add_to_the_text_and_change_nothing_in_it() {
+    for sample in [double_hold(), reader_beside_writer(), cut_off()] {
+        let coloured = text(&sample, COLOUR);
+        assert!(coloured.contains("\x1b[1;31m") || coloured.contains("\x1b[33m"));
+        assert_eq!(without_colours(&coloured), text(&sample, PLAIN));
+    }
+}
+
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let mut plain = parts.next().unwrap().to_string();
+    for part in parts {
+        plain.push_str(part.split_once('m').unwrap().1);
+    }
+    plain
+}
+
+#[test]
+fn no_control_character_of_a_stranger_reaches_the_terminal() {
+    for style in [PLAIN, ASCII] {
+        let text = text(&hostile(), style);
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+    }
+    assert!(text(&hostile(), ASCII).is_ascii());
+}
+
+#[test]
+fn lines_fit_a_log_unless_they_are_there_to_be_copied() {
+    for sample in [double_hold(), reader_beside_writer(), empty(), cut_off()] {
+        let text = text(&sample, PLAIN);
+        let last = text.lines().last().unwrap();
+        for line in text.lines().filter(|line| *line != last && !line.starts_with("run it again")) {
+            assert!(line.chars().count() <= 92, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_long_witness_is_cut_in_the_middle() {
+    let mut sample = double_hold();
+    let events = sample.run.history.events().len() as u64;
+    sample.verdicts[0].anomalies[0].witness = (0..events).collect();
+    let text = text(&sample, PLAIN);
+    let more = events - 14 + 1;
+    assert!(text.contains(&format!("… {more} more events, all of them in the report")), "{text}");
+}

@@ -1,0 +1,89 @@
+//! The model's arm: three servers in virtual time.
+
+use super::{Ending, Subject};
+use crate::zookeeper::model::network::Network;
+use crate::zookeeper::model::Timing;
+use crate::zookeeper::{Refusal, Reply, Request, WatchEvent, WatchId};
+use base::{CallError, LocalFuture, Node};
+use futures_util::FutureExt;
+use std::collections::BTreeMap;
+use std::future::ready;
+use std::time::Duration;
+
+struct Model {
+    network: Network,
+    sessions: BTreeMap<usize, (u32, Ending)>,
+}
+
+impl Model {
+    fn client(&self, session: usize) -> u32 {
+        self.sessions[&session].0
+    }
+
+    fn finish(&mut self, session: usize) {
+        match self.sessions.remove(&session) {
+            Some((client, Ending::Closed)) => {
+                self.network.with_client(client, |model, _, out| model.close(out));
+            }
+            Some((client, Ending::Silent)) => self.network.pause(Node::Client(client)),
+            None => {}
+        }
+    }
+}
+
+impl Subject for Model {
+    fn open(&mut self, session: usize, ending: Ending) -> LocalFuture<'_, Result<(), String>> {
+        let client = self.network.connected(Duration::from_secs(2));
+        self.sessions.insert(session, (client, ending));
+        Box::pin(ready(Ok(())))
+    }
+
+    fn end(&mut self, session: usize) -> LocalFuture<'_, ()> {
+        self.finish(session);
+        Box::pin(ready(()))
+    }
+
+    fn call(
+        &mut self,
+        session: usize,
+        request: Request,
+    ) -> LocalFuture<'_, Result<Reply, CallError<Refusal>>> {
+        let client = self.client(session);
+        Box::pin(ready(self.network.call(client, request)))
+    }
+
+    fn fired(
+        &mut self,
+        session: usize,
+        watch: WatchId,
+        within: Duration,
+    ) -> LocalFuture<'_, Option<WatchEvent>> {
+        let key = (self.client(session), watch);
+        self.network.run_until(within, |network| network.fired.contains_key(&key));
+        Box::pin(ready(self.network.fired.get(&key).copied()))
+    }
+
+    fn wait(&mut self, time: Duration) -> LocalFuture<'_, ()> {
+        self.network.run_for(time);
+        Box::pin(ready(()))
+    }
+
+    fn reset(&mut self) -> LocalFuture<'_, ()> {
+        for session in self.sessions.keys().copied().collect::<Vec<_>>() {
+            self.finish(session);
+        }
+        Box::pin(ready(()))
+    }
+}
+
+#[test]
+fn the_model_conforms() {
+    let timing = Timing { tick: Duration::from_millis(400), init_limit: 10, sync_limit: 5 };
+    for (size, seed) in [(1, 1), (3, 1), (3, 2), (3, 3), (5, 1)] {
+        let network = Network::new(size, timing, seed);
+        let mut model = Model { network, sessions: BTreeMap::new() };
+        let run = super::run(&mut model, "conformance", Duration::from_secs(10));
+        let report = run.now_or_never().expect("the model's answers are there when it is asked");
+        assert!(report.passed(), "size {size}, seed {seed}:\n{report}");
+    }
+}

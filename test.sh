@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Every check of picklock: formatting, lints, all tests, in the simulator and on real servers.
+# On Debian, as root, it installs what it needs; otherwise it says what is missing.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+step() { printf '\n== %s\n' "$*"; }
+
+# What the tests need beside Rust, as commands and as Debian's packages.
+need() { # command package
+    command -v "$1" >/dev/null 2>&1 || missing+=("$2")
+}
+
+missing=()
+need cc gcc
+need make make
+need docker docker.io
+need debootstrap debootstrap
+if [ ${#missing[@]} -gt 0 ]; then
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+        echo "missing: ${missing[*]}; install them, or run this as root on Debian" >&2
+        exit 1
+    fi
+    step "installing ${missing[*]}"
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+fi
+
+if ! docker info >/dev/null 2>&1; then
+    # A fresh installation starts the daemon where there is an init system; elsewhere it is ours.
+    if [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null 2>&1; then
+        step "starting the Docker daemon"
+        (service docker start || (dockerd >/tmp/picklock-dockerd.log 2>&1 &)) >/dev/null 2>&1
+        for _ in $(seq 30); do docker info >/dev/null 2>&1 && break; sleep 1; done
+    fi
+    if ! docker info >/dev/null 2>&1; then
+        echo "no Docker daemon answers (docker info); the real-server tests need one" >&2
+        exit 1
+    fi
+fi
+
+step "formatting"
+cargo fmt --all -- --check
+step "lints"
+cargo clippy --workspace --all-targets -- -D warnings
+cargo clippy -p picklock --no-default-features --all-targets -- -D warnings
+step "the command line"
+cargo build --release
+step "tests: the simulator, the checkers, the reports, and real servers"
+cargo test --release --workspace
+step "nothing is left behind"
+./target/release/picklock clean
+if [ -n "$(docker ps -aq --filter label=picklock)$(docker network ls -q --filter label=picklock)" ]; then
+    echo "containers or networks of picklock are still there" >&2
+    exit 1
+fi
+step "all passed"
