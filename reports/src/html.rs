@@ -6,6 +6,7 @@ mod plots;
 mod sections;
 mod witness;
 
+use crate::facts::Answer;
 use crate::{Context, Subject};
 use base::{Outcome, Run, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -96,11 +97,7 @@ fn plot_section(subject: &Subject<'_>) -> Markup {
                 h2 { "Over time" }
                 @if let Some(svg) = latency {
                     h3 { "Time to acquire" }
-                    p class="legend" {
-                        span { i class="k dot" {} "granted (larger: more of them)" }
-                        span { i class="k triangle" { "▲" } "outcome unknown" }
-                        span { i class="k cross" { "✕" } "failed" }
-                    }
+                    (latency_legend(subject))
                     div class="scroll plot" { (PreEscaped(svg)) }
                 }
                 @if let Some(svg) = rate {
@@ -110,6 +107,17 @@ fn plot_section(subject: &Subject<'_>) -> Markup {
                 p class="hint" { "Bands are faults, coloured as in the timeline; the last is the \
                     quiet phase." }
             }
+        }
+    }
+}
+
+fn latency_legend(subject: &Subject<'_>) -> Markup {
+    let seen = |answer| subject.facts.answered(answer) > 0;
+    html! {
+        p class="legend" {
+            @if seen(Answer::Granted) { span { i class="k dot" {} "granted (larger: more of them)" } }
+            @if seen(Answer::Unknown) { span { i class="k triangle" { "▲" } "outcome unknown" } }
+            @if seen(Answer::Failed) { span { i class="k cross" { "✕" } "failed" } }
         }
     }
 }

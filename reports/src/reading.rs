@@ -74,6 +74,17 @@ pub fn surprise(outcome: Outcome, breaches: &[Breach<'_>]) -> Surprise {
     }
 }
 
+/// Whether a breach was to be expected, in two parts: the answer, and why.
+pub fn expectation(breach: &Breach<'_>) -> (&'static str, String) {
+    match breach.known {
+        Some(known) if known.nemesis == "none" => {
+            ("Expected", format!("even without faults: {}", sentence(&known.why)))
+        }
+        Some(known) => ("Expected", format!("under {}: {}", known.nemesis, sentence(&known.why))),
+        None => ("Not expected", "of this lock.".into()),
+    }
+}
+
 /// An explanation as a sentence: checkers tell it in lower case and without a full stop.
 pub fn sentence(text: &str) -> String {
     let text = text.trim();

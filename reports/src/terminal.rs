@@ -8,7 +8,7 @@ use crate::facts::{Answer, percentile};
 use crate::names::{Speaker, effect_name};
 use crate::picture::{Limits, picture};
 use crate::reading::{
-    Breach, Surprise, breaches, last_word, notes, sentence, surprise, title, word,
+    Breach, Surprise, breaches, expectation, last_word, notes, sentence, surprise, title, word,
 };
 use crate::units::{Precision, count, counted, digits, duration, moment, span, times};
 use crate::{Context, Subject};
@@ -104,10 +104,8 @@ impl Page<'_> {
         self.out.inked_line(ink, &title);
         self.out.wrapped(2, &sentence(&anomaly.explanation));
         self.witness(&anomaly.witness);
-        let known =
-            breach.known.map(|k| format!("Expected under {}: {}", k.nemesis, sentence(&k.why)));
-        let verdict = known.unwrap_or_else(|| "Not expected of this lock.".into());
-        self.out.wrapped(2, &verdict);
+        let (expected, why) = expectation(breach);
+        self.out.wrapped(2, &format!("{expected} {why}"));
         self.out.blank();
     }
 

@@ -82,6 +82,7 @@ fn the_witness_is_drawn_with_the_numbers_of_its_events() {
     let (anomaly, _) = anomaly.split_once("</section>").unwrap();
     assert_eq!(anomaly.matches("class=\"callout\"").count(), 2 * 6);
     assert_eq!(anomaly.matches("<td><span class=\"number\">").count(), 6);
+    assert_eq!(anomaly.matches("class=\"breach\"").count(), 2, "the stale write");
     assert!(anomaly.contains("class=\"overlap\""));
     assert!(anomaly.contains("client 3 paused"));
     assert!(anomaly.contains("<b>Expected</b> under pause"));

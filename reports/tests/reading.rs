@@ -4,7 +4,7 @@ mod common;
 
 use base::{Known, Outcome, Verdict};
 use common::{Sample, double_hold};
-use picklock_reports::reading::{Surprise, breaches, last_word, surprise};
+use picklock_reports::reading::{Surprise, breaches, expectation, last_word, sentence, surprise};
 
 fn word(sample: &Sample) -> String {
     last_word(&sample.run.info, &sample.verdicts, sample.outcome)
@@ -66,4 +66,21 @@ fn a_run_that_held_says_what_it_failed_to_show() {
 #[test]
 fn an_inconclusive_run_says_why() {
     assert_eq!(word(&common::empty()), "coverage: nobody asked for the lock");
+}
+
+#[test]
+fn what_needs_no_fault_is_expected_even_without() {
+    let mut sample = double_hold();
+    sample.run.info.known[0].nemesis = "none".into();
+    let breaches = breaches(&sample.run.info, &sample.verdicts);
+    let (expected, why) = expectation(&breaches[0]);
+    assert_eq!(expected, "Expected");
+    assert!(why.starts_with("even without faults: A ttl lock"), "{why}");
+}
+
+#[test]
+fn an_explanation_becomes_a_sentence() {
+    assert_eq!(sentence("process 1 acquired at 2.638 s"), "Process 1 acquired at 2.638 s.");
+    assert_eq!(sentence("Done."), "Done.");
+    assert_eq!(sentence(""), "");
 }

@@ -6,7 +6,8 @@ use crate::Exit;
 #[cfg(feature = "docker")]
 pub fn run() -> Result<Exit, Failure> {
     let cleaned = crate::docker::clean().map_err(|error| Failure::could_not(error.to_string()))?;
-    super::judge::say(&format!("{cleaned}\n"));
+    let crate::docker::Cleaned { containers, networks } = cleaned;
+    super::judge::say(&format!("removed {containers} containers and {networks} networks\n"));
     Ok(Exit::Held)
 }
 

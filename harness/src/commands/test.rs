@@ -120,8 +120,8 @@ fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
                 eprintln!("running on real servers (docker); the simulator is --backend sim");
                 Ok(Choice::Docker)
             }
-            not_ready => {
-                eprintln!("running in the simulator: {not_ready}; real servers: --backend docker");
+            crate::docker::Readiness::NotReady { reason, fix } => {
+                eprintln!("running in the simulator: {reason}; for real servers: {fix}");
                 Ok(Choice::Sim)
             }
         },

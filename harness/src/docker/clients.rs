@@ -1,5 +1,8 @@
 //! Client processes: started, spoken to over JSON lines, and listened to.
 
+#[cfg(test)]
+mod tests;
+
 use super::daemon::broken;
 use super::news::Outbox;
 use super::process::Group;
@@ -98,15 +101,16 @@ impl Client {
     /// this that killed it.
     pub async fn kill(&self) -> bool {
         self.expected.store(true, SeqCst);
-        if !self.is_gone() {
-            // It fails when the client is gone, which is what is wanted.
-            let _ = self.group.signal(Signal::SIGKILL);
+        if self.is_gone() {
+            return false;
         }
+        // It fails when the client has just ended, which is seen below.
+        let _ = self.group.signal(Signal::SIGKILL);
         let mut ended = self.ended.subscribe();
-        let status = ended.wait_for(Option::is_some).await;
-        status.is_ok_and(|status| {
-            status.is_some_and(|it| it.signal() == Some(Signal::SIGKILL as i32))
-        })
+        let killed = |it: &Option<ExitStatus>| {
+            it.is_some_and(|status| status.signal() == Some(Signal::SIGKILL as i32))
+        };
+        ended.wait_for(Option::is_some).await.is_ok_and(|status| killed(&status))
     }
 
     /// Whether it was waited for: its number may be another's by now, who must get no signal.

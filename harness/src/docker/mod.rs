@@ -86,6 +86,10 @@ impl DockerBackend {
         client_command: ClientCommand,
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
+        if let Some(folder) = &spec.logs {
+            let made = std::fs::create_dir_all(folder);
+            made.map_err(|e| broken(format!("cannot make {}", folder.display()), e))?;
+        }
         let runtime = runtime()?;
         let servers = Servers::start(spec.store, spec.servers, spec.ttl, progress);
         let servers = runtime.block_on(servers)?;

@@ -50,12 +50,9 @@ impl Network {
             ipv4_address: Some(self.address(server).to_string()),
             ..Default::default()
         };
-        let endpoint =
-            EndpointSettings { ipam_config: Some(ipam_config), ..Default::default() };
-        let request = NetworkConnectRequest {
-            container: container.into(),
-            endpoint_config: Some(endpoint),
-        };
+        let endpoint = EndpointSettings { ipam_config: Some(ipam_config), ..Default::default() };
+        let request =
+            NetworkConnectRequest { container: container.into(), endpoint_config: Some(endpoint) };
         docker.connect_network(&self.name, request).await.map_err(failed)
     }
 }

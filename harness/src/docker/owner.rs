@@ -97,8 +97,7 @@ mod tests {
         let here = Owner::this();
         assert!(Owner { started: "1".into(), ..here.clone() }.is_gone(&here));
         assert!(Owner { boot: "before".into(), ..here.clone() }.is_gone(&here));
-        let elsewhere =
-            Owner { started: "1".into(), namespace: "pid:[1]".into(), ..here.clone() };
+        let elsewhere = Owner { started: "1".into(), namespace: "pid:[1]".into(), ..here.clone() };
         assert!(!elsewhere.is_gone(&here));
     }
 }

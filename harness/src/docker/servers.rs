@@ -88,16 +88,14 @@ impl Servers {
     }
 }
 
-async fn start_all(
-    docker: &Docker,
-    ensemble: &Ensemble,
-) -> Result<Vec<Arc<Server>>, BackendError> {
+async fn start_all(docker: &Docker, ensemble: &Ensemble) -> Result<Vec<Arc<Server>>, BackendError> {
     let start = |number| Server::start(docker.clone(), ensemble.clone(), number);
     let all = join_all((0..ensemble.servers).map(start)).await;
-    let all: Vec<Arc<Server>> = all.into_iter().map(|it| it.map(Arc::new)).collect::<Result<_, _>>()?;
-    try_join_all(all.iter().map(async |server| {
-        server.until_serving(server.address().await?).await
-    }))
+    let all: Vec<Arc<Server>> =
+        all.into_iter().map(|it| it.map(Arc::new)).collect::<Result<_, _>>()?;
+    try_join_all(
+        all.iter().map(async |server| server.until_serving(server.address().await?).await),
+    )
     .await?;
     Ok(all)
 }

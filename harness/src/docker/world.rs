@@ -41,8 +41,7 @@ impl World {
                 links.insert((seat, server), link);
             }
         }
-        let world =
-            Self { servers: servers.to_vec(), outbox, links, seats: Mutex::default() };
+        let world = Self { servers: servers.to_vec(), outbox, links, seats: Mutex::default() };
         for server in servers {
             world.aim_links(server).await?;
         }

@@ -115,7 +115,7 @@ fn radius(spot: &Spot, few: bool) -> i32 {
 
 /// Grants a second, in steps: (begin of the step in seconds, rate).
 fn rates(facts: &Facts<'_>) -> Vec<(f64, f64)> {
-    let step = crate::units::round_step(facts.end / 20).max(1);
+    let step = crate::units::round_step(facts.end / 10).max(1);
     let mut counts = vec![0u64; (facts.end / step) as usize + 1];
     for wait in facts.waits.iter().filter(|w| w.answer == Answer::Granted) {
         counts[(wait.until / step) as usize] += 1;

@@ -93,14 +93,8 @@ pub(super) fn anomalies(subject: &Subject<'_>) -> Markup {
 }
 
 fn expectation(breach: &Breach<'_>) -> Markup {
-    html! {
-        p class="expectation" {
-            @match breach.known {
-                Some(known) => { b { "Expected" } " under " (known.nemesis) ": " (sentence(&known.why)) }
-                None => { b { "Not expected" } " of this lock." }
-            }
-        }
-    }
+    let (expected, why) = reading::expectation(breach);
+    html! { p class="expectation" { b { (expected) } " " (why) } }
 }
 
 /// The stretch of a witness in seconds, with a margin, for a link.

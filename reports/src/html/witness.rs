@@ -4,7 +4,7 @@
 use crate::Subject;
 use crate::picture::{Band, Lane, Limits, Mark, Picture, Sign, Stretch, picture};
 use crate::units::{round_step, tick_label};
-use base::{Event, Mode};
+use base::{Event, F, Mode};
 use maud::{Markup, html};
 
 const LIMITS: Limits = Limits { lanes: 8, bands: 6 };
@@ -54,7 +54,7 @@ struct Callout {
 
 impl Drawing<'_> {
     fn whole(&self) -> Markup {
-        let view = format!("0 0 {} {}", self.frame.width, self.floor() + 34);
+        let view = format!("0 0 {} {}", self.frame.width, self.floor() + 38);
         html! {
             svg class=(self.frame.class) viewBox=(view) role="img"
                 aria-label="The witness as a picture: who held the lock when" {
@@ -110,7 +110,7 @@ impl Drawing<'_> {
             @for tick in ticks {
                 @let x = self.x(tick);
                 line class="grid" x1=(x) x2=(x) y1="4" y2=(floor) {}
-                text class="tick" x=(x) y=(floor + 20) text-anchor="middle" {
+                text class="tick" x=(x) y=(floor + 24) text-anchor="middle" {
                     (tick_label(tick, step))
                 }
             }
@@ -191,6 +191,8 @@ impl Drawing<'_> {
 
     fn marks(&self, place: usize, lane: &Lane) -> Markup {
         let middle = self.lane_top(place) + 36;
+        // Where the witness ends in a write, that write is the breach.
+        let breach = self.events.last().map(|e| e.index);
         // What the witness names is drawn over the rest.
         let (named, others): (Vec<&Mark>, Vec<&Mark>) = lane.marks.iter().partition(|m| m.named);
         html! {
@@ -198,6 +200,10 @@ impl Drawing<'_> {
                 @let x = self.x(mark.at);
                 @let class = if mark.named { "mark named" } else { "mark" };
                 g class=(class) { (glyph(mark.sign, x, middle)) }
+                @if mark.sign == Sign::Write && Some(mark.index) == breach {
+                    rect class="breach" x=(x.saturating_sub(6)) y=(middle - 15) width="12"
+                        height="30" rx="4" {}
+                }
             }
         }
     }
@@ -214,8 +220,12 @@ impl Drawing<'_> {
         callouts
     }
 
-    /// Where the numbers of an event's lane or band stand.
+    /// Where the numbers of an event's lane or band stand; those of the run's phases stand below
+    /// the lanes. An event whose lane found no place has none.
     fn row(&self, event: &Event) -> Option<u64> {
+        if matches!(event.f, F::Quiet | F::Stop) {
+            return Some(self.floor() + 2);
+        }
         let lane = self.picture.lanes.iter().position(|l| Some(l.process) == event.client());
         let id = event.fault.as_ref().map(|f| f.id);
         let band = self.picture.bands.iter().position(|b| Some(b.id) == id);

@@ -1,8 +1,8 @@
 //! One connection through a link, from accept to close.
 
+use super::Shared;
 use super::gate::Gate;
 use super::pump::{Abort, pump};
-use super::Shared;
 use futures_util::FutureExt;
 use std::io;
 use tokio::io::Interest;

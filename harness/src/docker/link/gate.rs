@@ -15,10 +15,7 @@ pub struct Held {
 impl Held {
     /// Both together.
     pub fn plus(self, other: Self) -> Self {
-        Self {
-            bytes: self.bytes + other.bytes,
-            connections: self.connections + other.connections,
-        }
+        Self { bytes: self.bytes + other.bytes, connections: self.connections + other.connections }
     }
 }
 

@@ -1,0 +1,187 @@
+//! The Docker backend against real servers, with a shell script as the client. Where no daemon
+//! answers there is nothing to test against, and the tests say so and end.
+#![cfg(feature = "docker")]
+
+use base::{Backend, Data, Direction, Effect, Fault, Message, Mono, Node, Notice, Reply};
+use picklock::WorldSpec;
+use picklock::docker::{
+    ClientCommand, DockerBackend, Readiness, RealServers, clean, ensure_image, ready,
+};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+use stores::Store;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Answers every request with `ok`.
+const SCRIPT: &str = r#"while read line; do
+    id=${line#*\"id\":}
+    echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
+done"#;
+
+/// Says why not, where there is no daemon.
+fn is_possible() -> bool {
+    match ready() {
+        Readiness::NotReady { reason, .. } if reason.contains("daemon") => {
+            eprintln!("not tested: {reason}");
+            false
+        }
+        _ => true,
+    }
+}
+
+fn backend(store: Store, servers: u32) -> DockerBackend {
+    let spec = WorldSpec {
+        store,
+        servers,
+        clients: 2,
+        algo: "any".into(),
+        ttl: Duration::from_secs(2),
+        call_timeout: Duration::from_secs(1),
+        link_delay: Duration::ZERO,
+        seed: 1,
+        logs: None,
+    };
+    let client =
+        ClientCommand { program: "/bin/sh".into(), args: vec!["-c".into(), SCRIPT.into()] };
+    DockerBackend::start_with(&spec, client, &|_| {}).unwrap()
+}
+
+/// Lets the world run until something happens that is looked for.
+fn until<T>(backend: &mut DockerBackend, look: impl Fn(&Notice) -> Option<T>) -> T {
+    let limit = backend.now() + LIMIT;
+    while backend.now() < limit {
+        let mut inbox: Vec<Message> = Vec::new();
+        backend.advance(limit, &mut inbox).unwrap();
+        if let Some(found) = inbox.iter().find_map(|message| look(&message.notice)) {
+            return found;
+        }
+    }
+    panic!("it did not happen within {LIMIT:?}");
+}
+
+/// Lets time pass.
+fn pass(backend: &mut DockerBackend, time: Duration) {
+    let end = backend.now() + time;
+    while backend.now() < end {
+        backend.advance(end, &mut Vec::new()).unwrap();
+    }
+}
+
+/// Does a fault, has something done while it is in force, and heals it.
+fn suffer(
+    backend: &mut DockerBackend,
+    fault: &Fault,
+    meanwhile: impl FnOnce(&mut DockerBackend),
+) -> Effect {
+    backend.inject(1, fault).unwrap();
+    until(backend, |notice| matches!(notice, Notice::Injected { id: 1 }).then_some(()));
+    meanwhile(backend);
+    backend.heal(1, fault).unwrap();
+    until(backend, |notice| match notice {
+        Notice::Healed { id: 1, effect } => Some(effect.clone()),
+        _ => None,
+    })
+}
+
+/// What a server answers.
+fn redis(address: SocketAddr, question: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    stream.write_all(format!("{question}\r\nQUIT\r\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn clients_answer_and_faults_on_them_are_measured() {
+    if !is_possible() {
+        return;
+    }
+    let mut backend = backend(Store::Redis, 1);
+    backend.spawn(0, 10).unwrap();
+    until(&mut backend, |notice| match notice {
+        Notice::Client { process: 10, response } => {
+            assert_eq!((response.id, &response.reply), (Some(0), &Reply::Ok { token: None }));
+            Some(())
+        }
+        _ => None,
+    });
+    let (client, server) = (Node::Client(0), Node::Server(0));
+    assert!(suffer(&mut backend, &Fault::Pause { node: client }, |_| {}).amount > 0);
+    let crash = Fault::Crash { node: client, data: Data::Lost };
+    assert_eq!(suffer(&mut backend, &crash, |_| {}).amount, 1);
+    assert_eq!(suffer(&mut backend, &crash, |_| {}).amount, 0, "it was dead before");
+    let idle = Fault::Cut { links: vec![(client, server)], direction: Direction::Both };
+    assert_eq!(suffer(&mut backend, &idle, |_| {}).amount, 0, "nothing was sent over the link");
+}
+
+#[test]
+fn faults_on_a_server_are_measured() {
+    if !is_possible() {
+        return;
+    }
+    let mut backend = backend(Store::Redis, 1);
+    let server = Node::Server(0);
+    assert!(suffer(&mut backend, &Fault::Pause { node: server }, |_| {}).amount > 0);
+    for data in [Data::Kept, Data::Lost] {
+        let crash = Fault::Crash { node: server, data };
+        let effect = suffer(&mut backend, &crash, |_| {});
+        assert!(effect.amount > 0, "{data:?}");
+        assert_eq!(effect.what.contains("empty"), data == Data::Lost, "{}", effect.what);
+    }
+}
+
+#[test]
+fn members_cut_off_from_each_other_drop_packets_and_a_killed_one_serves_again() {
+    if !is_possible() {
+        return;
+    }
+    let mut backend = backend(Store::ZooKeeper, 3);
+    let server = Node::Server;
+    let links = vec![(server(0), server(1)), (server(0), server(2)), (server(1), server(2))];
+    let cut = Fault::Cut { links, direction: Direction::Both };
+    // The leader says something to each member every half tick, of 400 ms here.
+    let effect = suffer(&mut backend, &cut, |backend| pass(backend, Duration::from_secs(2)));
+    assert!(effect.amount > 0, "{effect:?}");
+    for number in 0..3 {
+        let crash = Fault::Crash { node: server(number), data: Data::Kept };
+        assert!(suffer(&mut backend, &crash, |_| {}).amount > 0, "server {number}");
+    }
+}
+
+#[test]
+fn a_fault_that_cannot_be_is_refused_by_name() {
+    if !is_possible() {
+        return;
+    }
+    let mut backend = backend(Store::Redis, 1);
+    let stranger = Fault::Pause { node: Node::Client(9) };
+    let error = backend.inject(1, &stranger).unwrap_err();
+    assert_eq!(error.to_string(), "there is no client 9 in this run");
+    let links = vec![(Node::Client(0), Node::Client(1))];
+    let error = backend.inject(2, &Fault::Cut { links, direction: Direction::Both }).unwrap_err();
+    assert_eq!(error.to_string(), "there is no link between client 0 and client 1 to cut");
+    assert!(backend.heal(1, &stranger).is_err());
+    let mut inbox = Vec::new();
+    backend.advance(Mono::ZERO, &mut inbox).unwrap();
+    assert_eq!(inbox, []);
+}
+
+#[test]
+fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
+    if !is_possible() {
+        return;
+    }
+    ensure_image(&|_| {}).unwrap();
+    assert_eq!(ready(), Readiness::Ready);
+    let servers = RealServers::start(Store::Redis, 1, LIMIT, &|_| {}).unwrap();
+    clean().unwrap();
+    let address = servers.addresses()[0];
+    assert!(address.ip().is_loopback());
+    assert_eq!(redis(address, "SET k v"), "+OK\r\n+OK\r\n");
+    drop(servers);
+    assert!(TcpStream::connect(address).is_err(), "nobody serves there any more");
+}
