@@ -68,7 +68,7 @@ pub async fn heal(world: &World, active: Active) -> Result<Effect, BackendError>
             let lasted = world.now().since(since);
             Ok(lasting("ms in process state T", lasted, client.resume()))
         }
-        Active::ClientKilled => Ok(Effect::new("processes ended by SIGKILL", 1)),
+        Active::ClientKilled => Ok(Effect::new("process ended by SIGKILL", 1)),
         Active::ServerPaused(server, since) => {
             let lasted = world.now().since(since);
             let paused = server.is_paused().await?;

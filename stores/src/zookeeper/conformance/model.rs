@@ -1,8 +1,8 @@
 //! The model's arm: three servers in virtual time.
 
 use super::{Ending, Subject};
-use crate::zookeeper::model::network::Network;
 use crate::zookeeper::model::Timing;
+use crate::zookeeper::model::network::Network;
 use crate::zookeeper::{Refusal, Reply, Request, WatchEvent, WatchId};
 use base::{CallError, LocalFuture, Node};
 use futures_util::FutureExt;

@@ -225,6 +225,9 @@ impl ClientModel {
         if let Phase::Serving { connection, .. } = self.phase {
             out.push(ClientOut::Send { connection, packet: Packet::CloseSession });
         }
+        if let Some(connection) = self.phase.connection() {
+            out.push(ClientOut::Close { connection });
+        }
         self.abort("client has been closed", out);
         self.expire(out);
     }

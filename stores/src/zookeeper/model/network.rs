@@ -118,7 +118,8 @@ impl Network {
 
     /// The server that leads.
     pub fn leader(&self) -> Option<u32> {
-        let leads = |id: &usize| self.servers[*id].is_leader() && !self.down.contains(&(*id as u32));
+        let leads =
+            |id: &usize| self.servers[*id].is_leader() && !self.down.contains(&(*id as u32));
         (0..self.servers.len()).find(leads).map(|id| id as u32)
     }
 
@@ -313,7 +314,9 @@ impl Network {
             self.wakes.remove(&id);
         }
         self.with_client(id, |client, at, out| match event {
-            Event::Packet(Peer::Connection(local), packet) => client.receive(at, local, packet, out),
+            Event::Packet(Peer::Connection(local), packet) => {
+                client.receive(at, local, packet, out)
+            }
             Event::Packet(Peer::Server(_), _) => {}
             Event::Closed(local) => client.closed(at, local, out),
             Event::Tick => client.tick(at, out),

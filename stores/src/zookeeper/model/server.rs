@@ -6,6 +6,7 @@
 //! ZooKeeper sends a difference if it can; and a proposal carries the request itself, whose result
 //! follows from the state, where ZooKeeper's leader computes the result first.
 
+mod broadcast;
 mod clients;
 mod election;
 mod follower;

@@ -148,8 +148,7 @@ fn a_session_moves_with_its_nodes_and_the_old_server_is_refused() {
     let mut network = ensemble();
     let client = client_at(&mut network, false);
     network.call(client, create("/mine", CreateMode::Ephemeral)).unwrap();
-    let (id, old) =
-        (network.clients[client as usize].id(), network.server_of(client).unwrap());
+    let (id, old) = (network.clients[client as usize].id(), network.server_of(client).unwrap());
     // The request leaves, and waits on a link that is cut; it arrives after the client has moved.
     network.cut(Node::Client(client), Node::Server(old));
     let late = network.submit(client, create("/late", CreateMode::Persistent));
@@ -267,7 +266,8 @@ fn a_watch_event_comes_before_the_reply_that_follows_it() {
         network.said.iter().position(|(_, id, out)| *id == client && wanted(out)).unwrap()
     };
     let fired = place(|out| matches!(out, ClientOut::Fired { watch: 1, .. }));
-    let done = place(|out| matches!(out, ClientOut::Done { result: Ok(Reply::Created { .. }), .. }));
+    let done =
+        place(|out| matches!(out, ClientOut::Done { result: Ok(Reply::Created { .. }), .. }));
     assert!(fired < done);
 }
 

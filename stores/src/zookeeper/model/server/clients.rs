@@ -162,8 +162,7 @@ impl Clients {
                 }
                 Waiting::Restore(since, watches) => {
                     for (path, kind) in watches {
-                        let missed =
-                            self.watches.restore(connection, since, &path, kind, database);
+                        let missed = self.watches.restore(connection, since, &path, kind, database);
                         if let Some(event) = missed {
                             let event = Packet::Event { path, event };
                             out.push(Out::Send(Peer::Connection(connection), event));

@@ -1,6 +1,8 @@
-//! Leading: gathering a majority for a new epoch, then ordering everybody's requests.
+//! Leading: gathering a majority for a new epoch and keeping it. What it does with requests is in
+//! `broadcast`.
 
-use super::{Outbox, Role, Server, ToFollower, ToLeader, Transaction, to_follower};
+use super::broadcast::PendingSync;
+use super::{Outbox, Role, Server, ToFollower, ToLeader, to_follower};
 use crate::zookeeper::model::tracker::Tracker;
 use base::Mono;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -10,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub(super) struct Leading {
     epoch: u32,
     phase: Phase,
-    learners: BTreeMap<u32, Learner>,
+    pub(super) learners: BTreeMap<u32, Learner>,
     /// The last transaction proposed.
-    last: i64,
+    pub(super) last: i64,
     /// Who has logged what is not committed yet.
-    acks: BTreeMap<i64, BTreeSet<u32>>,
+    pub(super) acks: BTreeMap<i64, BTreeSet<u32>>,
     /// Syncs that wait for a commit.
-    syncs: VecDeque<Sync>,
+    pub(super) syncs: VecDeque<PendingSync>,
     pub(super) sessions: Tracker,
     ping_at: Mono,
 }
@@ -24,28 +26,24 @@ pub(super) struct Leading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Waiting for a majority to come.
-    Gathering { until: Mono },
+    Gathering {
+        until: Mono,
+    },
     /// Waiting for a majority to take over this leader's state.
-    Establishing { until: Mono },
+    Establishing {
+        until: Mono,
+    },
     Serving,
 }
 
 #[derive(Debug)]
-struct Learner {
-    join: u64,
+pub(super) struct Learner {
+    pub(super) join: u64,
     /// The highest epoch that it had agreed to when it came.
     accepted: u32,
     heard: Mono,
     /// It has taken over this leader's state.
     joined: bool,
-}
-
-#[derive(Debug)]
-struct Sync {
-    after: i64,
-    from: u32,
-    session: i64,
-    xid: u64,
 }
 
 impl Leading {
@@ -56,12 +54,14 @@ impl Leading {
     pub(super) fn deadline(&self) -> Mono {
         match self.phase {
             Phase::Gathering { until } | Phase::Establishing { until } => until,
-            Phase::Serving => self.sessions.deadline().map_or(self.ping_at, |d| d.min(self.ping_at)),
+            Phase::Serving => {
+                self.sessions.deadline().map_or(self.ping_at, |d| d.min(self.ping_at))
+            }
         }
     }
 
     /// Sends to a follower over the connection that it opened.
-    fn tell(&self, to: u32, message: ToFollower, out: &mut Outbox) {
+    pub(super) fn tell(&self, to: u32, message: ToFollower, out: &mut Outbox) {
         if let Some(learner) = self.learners.get(&to) {
             to_follower(out, to, learner.join, message);
         }
@@ -101,8 +101,7 @@ impl Server {
 
     /// What a serving leader does every half tick, and when a session's time is up.
     fn reign(&mut self, at: Mono, out: &mut Outbox) {
-        let (majority, silence, half) =
-            (self.majority(), self.timing.sync(), self.timing.tick / 2);
+        let (majority, silence, half) = (self.majority(), self.timing.sync(), self.timing.tick / 2);
         let Role::Leading(leading) = &mut self.role else { return };
         leading.learners.retain(|_, learner| at.since(learner.heard) < silence);
         if leading.joined() < majority {
@@ -130,7 +129,9 @@ impl Server {
         if let ToLeader::Join { accepted, epoch, zxid } = message {
             return self.on_join(at, from, join, accepted, (epoch, zxid), out);
         }
-        let Role::Leading(leading) = &mut self.role else { return refuse(from, join, &message, out) };
+        let Role::Leading(leading) = &mut self.role else {
+            return refuse(from, join, &message, out);
+        };
         let Some(learner) = leading.learners.get_mut(&from).filter(|l| l.join == join) else {
             return refuse(from, join, &message, out);
         };
@@ -242,111 +243,6 @@ impl Server {
         }
         for (id, learner) in leading.learners.iter().filter(|(_, l)| l.joined) {
             to_follower(out, *id, learner.join, ToFollower::UpToDate);
-        }
-    }
-
-    /// Decides on what a client of `from` wants; `from` may be this server itself.
-    pub(super) fn decide(&mut self, at: Mono, from: u32, request: ToLeader, out: &mut Outbox) {
-        let Role::Leading(leading) = &mut self.role else { return };
-        match request {
-            ToLeader::Forward(Transaction::CreateSession { session, timeout }) => {
-                leading.sessions.add(at, session, timeout, Some(from));
-                self.propose(at, Transaction::CreateSession { session, timeout }, out);
-            }
-            ToLeader::Forward(transaction) => {
-                let session = transaction.session();
-                if !leading.sessions.admits(session, from) {
-                    self.answer(at, from, ToFollower::Disown { session }, out);
-                } else if matches!(transaction, Transaction::CloseSession { .. }) {
-                    self.end_session(at, session, out);
-                } else {
-                    self.propose(at, transaction, out);
-                }
-            }
-            ToLeader::Sync { session, xid } => {
-                let after = leading.last;
-                if leading.acks.is_empty() {
-                    self.answer(at, from, ToFollower::Synced { session, xid }, out);
-                } else {
-                    leading.syncs.push_back(Sync { after, from, session, xid });
-                }
-            }
-            ToLeader::Revalidate { session } => {
-                let timeout = leading.sessions.move_to(at, session, from);
-                self.answer(at, from, ToFollower::Revalidated { session, timeout }, out);
-            }
-            // The others are about the connection, not about a client.
-            _ => {}
-        }
-    }
-
-    fn end_session(&mut self, at: Mono, session: i64, out: &mut Outbox) {
-        let Role::Leading(leading) = &mut self.role else { return };
-        if leading.sessions.close(session) {
-            self.propose(at, Transaction::CloseSession { session }, out);
-        }
-    }
-
-    fn propose(&mut self, at: Mono, transaction: Transaction, out: &mut Outbox) {
-        let me = self.me;
-        let Role::Leading(leading) = &mut self.role else { return };
-        leading.last += 1;
-        let zxid = leading.last;
-        leading.acks.insert(zxid, BTreeSet::from([me]));
-        self.disk.log.push_back((zxid, transaction.clone()));
-        for (id, learner) in &leading.learners {
-            let propose = ToFollower::Propose { zxid, transaction: transaction.clone() };
-            to_follower(out, *id, learner.join, propose);
-        }
-        self.commit(at, out);
-    }
-
-    fn on_ack(&mut self, at: Mono, from: u32, zxid: i64, out: &mut Outbox) {
-        let Role::Leading(leading) = &mut self.role else { return };
-        if let Some(acks) = leading.acks.get_mut(&zxid) {
-            acks.insert(from);
-            self.commit(at, out);
-        }
-    }
-
-    /// Commits, in order, what a majority has logged.
-    fn commit(&mut self, at: Mono, out: &mut Outbox) {
-        let majority = self.majority();
-        loop {
-            let Role::Leading(leading) = &mut self.role else { return };
-            let Some(first) = leading.acks.first_entry().filter(|a| a.get().len() >= majority)
-            else {
-                return;
-            };
-            let zxid = *first.key();
-            first.remove();
-            for (id, learner) in &leading.learners {
-                to_follower(out, *id, learner.join, ToFollower::Commit { zxid });
-            }
-            self.apply_next(at, out);
-            self.release_syncs(at, zxid, out);
-        }
-    }
-
-    fn release_syncs(&mut self, at: Mono, zxid: i64, out: &mut Outbox) {
-        loop {
-            let Role::Leading(leading) = &mut self.role else { return };
-            if leading.syncs.front().is_none_or(|sync| sync.after > zxid) {
-                return;
-            }
-            let Some(sync) = leading.syncs.pop_front() else { return };
-            let synced = ToFollower::Synced { session: sync.session, xid: sync.xid };
-            self.answer(at, sync.from, synced, out);
-        }
-    }
-
-    /// Answers the server whose client asked, which may be this one.
-    fn answer(&mut self, at: Mono, to: u32, message: ToFollower, out: &mut Outbox) {
-        if to == self.me {
-            return self.on_answer(at, message, out);
-        }
-        if let Role::Leading(leading) = &self.role {
-            leading.tell(to, message, out);
         }
     }
 }

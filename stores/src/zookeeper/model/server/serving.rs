@@ -62,14 +62,7 @@ impl Server {
         (i64::from(self.me) + 1) << 56 | self.numbers.sessions
     }
 
-    fn serve(
-        &mut self,
-        at: Mono,
-        connection: u64,
-        session: i64,
-        packet: Packet,
-        out: &mut Outbox,
-    ) {
+    fn serve(&mut self, at: Mono, connection: u64, session: i64, packet: Packet, out: &mut Outbox) {
         match &mut self.role {
             Role::Following(following) => following.touch(session),
             Role::Leading(leading) => leading.sessions.touch(at, session),

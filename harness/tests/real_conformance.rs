@@ -1,0 +1,35 @@
+//! The conformance suites against real servers: what the models answer, the servers must answer.
+//! Nothing is skipped: where there is no Docker, this fails.
+
+use picklock::docker::{RealServers, ensure_image};
+use std::time::Duration;
+use stores::Store;
+
+fn start(store: Store, servers: u32, ttl: Duration) -> RealServers {
+    ensure_image(&|line| println!("{line}")).unwrap_or_else(|error| panic!("{error}"));
+    RealServers::start(store, servers, ttl, &|_| ()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn addresses(servers: &RealServers) -> Vec<String> {
+    servers.addresses().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn redis() {
+    let servers = start(Store::Redis, 1, Duration::from_secs(2));
+    let report = stores::redis::conformance::real_arm(&addresses(&servers)[0]);
+    let report = report.expect("the server answers");
+    println!("{} replies compared", report.replies);
+    assert!(report.replies > 300 && report.differences.is_empty(), "{report}");
+}
+
+#[test]
+fn zookeeper() {
+    let session = Duration::from_secs(4);
+    let servers = start(Store::ZooKeeper, 3, session);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let suite = stores::zookeeper::conformance::real_arm(addresses(&servers), session, "suite");
+    let local = tokio::task::LocalSet::new();
+    let report = runtime.expect("a runtime").block_on(local.run_until(suite));
+    assert!(report.passed(), "{report}");
+}
