@@ -47,12 +47,7 @@ pub struct Verdict {
 impl Verdict {
     /// An answer without anomalies.
     pub fn new(property: &str, outcome: Outcome, summary: impl Into<String>) -> Self {
-        Self {
-            property: property.into(),
-            outcome,
-            summary: summary.into(),
-            anomalies: Vec::new(),
-        }
+        Self { property: property.into(), outcome, summary: summary.into(), anomalies: Vec::new() }
     }
 
     /// Whether an anomaly of this name was seen.

@@ -12,10 +12,12 @@ use std::time::SystemTime;
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// The store that it stands in.
+    store: PathBuf,
 }
 
 impl Folder {
-    /// Makes a new one below `store` and points `store/latest` to it.
+    /// Makes a new one below `store`.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -24,15 +26,35 @@ impl Folder {
         let stamp = time.replace([':', '-'], "");
         let kind = format!("{}+{}", info.algo, info.nemesis);
         let help = || {
-            format!("cannot write the store folder `{}`; name another with --store", store.display())
+            format!(
+                "cannot write the store folder `{}`; name another with --store",
+                store.display()
+            )
         };
         let parent = store.join(&kind);
         fs::create_dir_all(&parent).with_context(help)?;
         let name = unused(&parent, &stamp).with_context(help)?;
-        let folder = Self { path: parent.join(&name) };
+        let folder = Self { path: parent.join(&name), store: store.to_owned() };
         folder.write("run.json", &pretty(info)?)?;
-        point_latest(store, &Path::new(&kind).join(&name));
         Ok(folder)
+    }
+
+    /// Points `store/latest` to it. A convenience: where links are not to be had, there is none.
+    pub fn publish(&self) {
+        let latest = self.store.join("latest");
+        let part = self.store.join(format!(".latest-{}", std::process::id()));
+        let Ok(target) = self.path.strip_prefix(&self.store) else { return };
+        let linked = std::os::unix::fs::symlink(target, &part);
+        if linked.is_ok() && fs::rename(&part, &latest).is_err() {
+            let _ = fs::remove_file(&part);
+        }
+    }
+
+    /// Removes it: the run never began, and there is nothing in it to judge.
+    pub fn discard(self) {
+        let _ = fs::remove_dir_all(&self.path);
+        // The folder of its lock and nemesis goes with it, unless other runs stand there.
+        let _ = self.path.parent().map(fs::remove_dir);
     }
 
     /// The folder of a stored run: the folder itself, or a file in it.
@@ -42,12 +64,10 @@ impl Folder {
         }
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
         if !folder.join("run.json").is_file() {
-            bail!(
-                "`{}` is no run folder: it has no run.json beside its history",
-                folder.display()
-            );
+            bail!("`{}` is no run folder: it has no run.json beside its history", folder.display());
         }
-        Ok(Self { path: folder.to_owned() })
+        let store = folder.join("../..");
+        Ok(Self { path: folder.to_owned(), store })
     }
 
     /// Where it is.
@@ -110,15 +130,6 @@ fn unused(parent: &Path, stamp: &str) -> std::io::Result<String> {
         }
     }
     unreachable!("there is always a next number")
-}
-
-/// `store/latest` is a convenience: where links are not to be had, there is none.
-fn point_latest(store: &Path, target: &Path) {
-    let latest = store.join("latest");
-    let part = store.join(format!(".latest-{}", std::process::id()));
-    if std::os::unix::fs::symlink(target, &part).is_ok() && fs::rename(&part, &latest).is_err() {
-        let _ = fs::remove_file(&part);
-    }
 }
 
 fn pretty(value: &impl serde::Serialize) -> Result<String> {

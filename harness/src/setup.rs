@@ -202,8 +202,9 @@ fn check_numbers(options: &Options) -> Result<(), String> {
 /// The command that runs this again: what differs from the defaults, and the seed.
 fn command(options: &Options, backend: &str) -> String {
     let Options { algo, nemesis, seed, .. } = options;
-    let mut command =
-        format!("picklock test --algo {algo} --nemesis {nemesis} --backend {backend} --seed {seed}");
+    let mut command = format!(
+        "picklock test --algo {algo} --nemesis {nemesis} --backend {backend} --seed {seed}"
+    );
     let defaults = Options::new(algo, nemesis, *seed);
     let mut add = |flag: &str, value: String, default: String| {
         if value != default {
@@ -233,7 +234,9 @@ mod tests {
     #[test]
     fn nonsense_is_refused_in_one_line_that_names_the_fix() {
         assert!(refusal(|o| o.clients = 0).contains("give 1 to 200"));
-        assert!(refusal(|o| o.ttl = Duration::ZERO).contains("--ttl 0s is out of range: give 100ms"));
+        assert!(
+            refusal(|o| o.ttl = Duration::ZERO).contains("--ttl 0s is out of range: give 100ms")
+        );
         assert!(refusal(|o| o.hold = Duration::from_secs(9)).contains("--hold"));
         assert!(refusal(|o| o.algo = "zk-wr".into()).contains("did you mean zk-rw"));
         assert!(refusal(|o| o.nemesis = "pause,partitoin".into()).contains("partition"));

@@ -31,7 +31,8 @@ pub fn world(lock: &'static LockSpec, spec: &WorldSpec) -> Box<dyn Backend> {
         }
         Store::ZooKeeper => {
             let open = move |handle: Handle<dyn stores::zookeeper::Session>| {
-                Box::pin(serve(lock, AnyLink::ZooKeeper(Client::new(handle.link)), handle.mailbox)) as _
+                Box::pin(serve(lock, AnyLink::ZooKeeper(Client::new(handle.link)), handle.mailbox))
+                    as _
             };
             Box::new(Simulation::new(ZooKeeperWorld, config, Box::new(open)))
         }

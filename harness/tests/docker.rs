@@ -1,5 +1,5 @@
-//! The Docker backend against real servers, with a shell script as the client. Where no daemon
-//! answers there is nothing to test against, and the tests say so and end.
+//! The Docker backend against real servers, with a shell script as the client. Nothing is skipped:
+//! where there is no Docker, this fails.
 #![cfg(feature = "docker")]
 
 use base::{Backend, Data, Direction, Effect, Fault, Message, Mono, Node, Notice, Reply};
@@ -19,17 +19,6 @@ const SCRIPT: &str = r#"while read line; do
     id=${line#*\"id\":}
     echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
 done"#;
-
-/// Says why not, where there is no daemon.
-fn is_possible() -> bool {
-    match ready() {
-        Readiness::NotReady { reason, .. } if reason.contains("daemon") => {
-            eprintln!("not tested: {reason}");
-            false
-        }
-        _ => true,
-    }
-}
 
 fn backend(store: Store, servers: u32) -> DockerBackend {
     let spec = WorldSpec {
@@ -97,9 +86,6 @@ fn redis(address: SocketAddr, question: &str) -> String {
 
 #[test]
 fn clients_answer_and_faults_on_them_are_measured() {
-    if !is_possible() {
-        return;
-    }
     let mut backend = backend(Store::Redis, 1);
     backend.spawn(0, 10).unwrap();
     until(&mut backend, |notice| match notice {
@@ -120,9 +106,6 @@ fn clients_answer_and_faults_on_them_are_measured() {
 
 #[test]
 fn faults_on_a_server_are_measured() {
-    if !is_possible() {
-        return;
-    }
     let mut backend = backend(Store::Redis, 1);
     let server = Node::Server(0);
     assert!(suffer(&mut backend, &Fault::Pause { node: server }, |_| {}).amount > 0);
@@ -136,9 +119,6 @@ fn faults_on_a_server_are_measured() {
 
 #[test]
 fn members_cut_off_from_each_other_drop_packets_and_a_killed_one_serves_again() {
-    if !is_possible() {
-        return;
-    }
     let mut backend = backend(Store::ZooKeeper, 3);
     let server = Node::Server;
     let links = vec![(server(0), server(1)), (server(0), server(2)), (server(1), server(2))];
@@ -154,9 +134,6 @@ fn members_cut_off_from_each_other_drop_packets_and_a_killed_one_serves_again() 
 
 #[test]
 fn a_fault_that_cannot_be_is_refused_by_name() {
-    if !is_possible() {
-        return;
-    }
     let mut backend = backend(Store::Redis, 1);
     let stranger = Fault::Pause { node: Node::Client(9) };
     let error = backend.inject(1, &stranger).unwrap_err();
@@ -172,9 +149,6 @@ fn a_fault_that_cannot_be_is_refused_by_name() {
 
 #[test]
 fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
-    if !is_possible() {
-        return;
-    }
     ensure_image(&|_| {}).unwrap();
     assert_eq!(ready(), Readiness::Ready);
     let servers = RealServers::start(Store::Redis, 1, LIMIT, &|_| {}).unwrap();

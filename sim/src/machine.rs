@@ -124,13 +124,11 @@ pub struct SimMailbox(pub Rc<Machine>);
 
 impl Mailbox for SimMailbox {
     fn next(&mut self) -> LocalFuture<'_, Option<Request>> {
-        Box::pin(std::future::poll_fn(|cx| {
-            match self.0.inbox.borrow_mut().pop_front() {
-                Some(request) => Poll::Ready(Some(request)),
-                None => {
-                    *self.0.inbox_waker.borrow_mut() = Some(cx.waker().clone());
-                    Poll::Pending
-                }
+        Box::pin(std::future::poll_fn(|cx| match self.0.inbox.borrow_mut().pop_front() {
+            Some(request) => Poll::Ready(Some(request)),
+            None => {
+                *self.0.inbox_waker.borrow_mut() = Some(cx.waker().clone());
+                Poll::Pending
             }
         }))
     }

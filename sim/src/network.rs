@@ -43,8 +43,7 @@ pub struct Network<T> {
 impl<T> Network<T> {
     pub fn new(rng: Rng, link_delay: Duration) -> Self {
         let inner = Latency { least: Duration::from_micros(100), mean: Duration::from_micros(200) };
-        let outer =
-            Latency { least: inner.least + link_delay, mean: inner.mean + link_delay / 20 };
+        let outer = Latency { least: inner.least + link_delay, mean: inner.mean + link_delay / 20 };
         Self { gates: BTreeMap::new(), rng, outer, inner }
     }
 

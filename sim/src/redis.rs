@@ -3,8 +3,6 @@
 //! too long is given up, and its late reply dropped, as `redis` does.
 
 use base::{CallError, Link, LocalFuture, Mono, Wall, World};
-use stores::redis::script::Engine;
-use stores::redis::{Asked, Packet, Redis, Refusal, Server, judge_reply};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -12,6 +10,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use stores::redis::script::Engine;
+use stores::redis::{Asked, Packet, Redis, Refusal, Server, judge_reply};
 
 use crate::library::{Do, Library, Settings, SimStore};
 use crate::machine::Machine;

@@ -2,8 +2,8 @@
 //! client that it woke run, and puts what follows on the agenda again.
 
 use base::{
-    Backend, BackendError, Data, Effect, Fault, FaultId, LocalFuture, Message, Mono,
-    Node, Notice, Request, Response, Rng,
+    Backend, BackendError, Data, Effect, Fault, FaultId, LocalFuture, Message, Mono, Node, Notice,
+    Request, Response, Rng,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -218,7 +218,7 @@ impl<S: SimStore> Simulation<S> {
         for out in out {
             match out {
                 Out::Send(Peer::Connection(connection), packet) => {
-                    self.to_client(connection, Payload::Data(packet));
+                    self.send_to_client(connection, Payload::Data(packet));
                 }
                 Out::Send(Peer::Server(to), packet) => {
                     let item = Item::Between { from: number, to, packet };
@@ -247,11 +247,11 @@ impl<S: SimStore> Simulation<S> {
             && wire.open
         {
             wire.open = false;
-            self.to_client(connection, Payload::Closed);
+            self.send_to_client(connection, Payload::Closed);
         }
     }
 
-    fn to_client(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
+    fn send_to_client(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
         let Some(wire) = self.connections.get(&connection) else { return };
         let (process, server) = (wire.process, wire.server);
         let ends = (Node::Server(server), Node::Client(self.seat(process) as u32));
@@ -265,7 +265,7 @@ impl<S: SimStore> Simulation<S> {
         }
     }
 
-    fn to_server(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
+    fn send_to_server(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
         let Some(wire) = self.connections.get(&connection) else { return };
         let server = wire.server;
         let ends = (Node::Client(self.seat(wire.process) as u32), Node::Server(server));
@@ -357,12 +357,12 @@ impl<S: SimStore> Simulation<S> {
                 Do::Open { connection: local, server } => self.connect(process, local, server),
                 Do::Send { connection: local, packet } => {
                     if let Some(connection) = self.wire(process, local) {
-                        self.to_server(connection, Payload::Data(packet));
+                        self.send_to_server(connection, Payload::Data(packet));
                     }
                 }
                 Do::Close { connection: local } => {
                     if let Some(connection) = self.wire(process, local) {
-                        self.to_server(connection, Payload::Closed);
+                        self.send_to_server(connection, Payload::Closed);
                     }
                 }
             }
@@ -414,7 +414,9 @@ impl<S: SimStore> Simulation<S> {
     /// Lets a paused node go on; what waited for it happens now, in order.
     fn resume(&mut self, node: Node) -> Effect {
         let paused = match node {
-            Node::Client(seat) => self.clients[seat as usize].as_mut().and_then(|c| c.paused.take()),
+            Node::Client(seat) => {
+                self.clients[seat as usize].as_mut().and_then(|c| c.paused.take())
+            }
             Node::Server(n) => self.servers[n as usize].paused.take(),
         };
         let Some(paused) = paused else {
@@ -452,7 +454,7 @@ impl<S: SimStore> Simulation<S> {
         let connections: Vec<u64> =
             self.connections.iter().filter(|(_, wire)| mine(wire)).map(|(n, _)| *n).collect();
         for connection in connections {
-            self.to_server(connection, Payload::Closed);
+            self.send_to_server(connection, Payload::Closed);
         }
     }
 
@@ -470,7 +472,9 @@ impl<S: SimStore> Simulation<S> {
         for ((from, to), item) in self.network.heal(fault) {
             let delay = self.network.delay(from, to);
             match &item {
-                Item::ToServer { connection, .. } => self.schedule_on_wire(*connection, delay, item),
+                Item::ToServer { connection, .. } => {
+                    self.schedule_on_wire(*connection, delay, item)
+                }
                 Item::ToClient { connection, .. } => {
                     let connection = *connection;
                     self.schedule_on_wire(connection, delay, item);

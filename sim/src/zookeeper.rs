@@ -32,8 +32,7 @@ impl SimStore for ZooKeeperWorld {
         let shared = Rc::new(Shared::default());
         let model = ClientModel::new(settings.servers, settings.ttl, settings.rng);
         let library = ZooKeeperLibrary { model, shared: shared.clone(), calls: BTreeMap::new() };
-        let session =
-            SimSession { machine: settings.machine, shared, servers: settings.servers };
+        let session = SimSession { machine: settings.machine, shared, servers: settings.servers };
         (library, Rc::new(session))
     }
 }

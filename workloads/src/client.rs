@@ -49,7 +49,8 @@ impl AnyLink {
 
 /// Serves the harness until it says `exit` or hangs up.
 pub async fn serve(spec: &LockSpec, link: AnyLink, mut mailbox: Box<dyn Mailbox>) {
-    let mut session = Conversation { spec, link: &link, locks: BTreeMap::new(), held: None, ttl: 0 };
+    let mut session =
+        Conversation { spec, link: &link, locks: BTreeMap::new(), held: None, ttl: 0 };
     while let Some(request) = session.next(mailbox.as_mut()).await {
         if request.command == Command::Exit {
             return;

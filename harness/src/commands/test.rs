@@ -14,7 +14,7 @@ use crate::cli::{BackendChoice, TestArgs};
 use crate::drive::{DriveError, Recorder, Watcher, drive};
 use crate::folder::Folder;
 use crate::setup::{Options, Setup};
-use crate::{Exit, simulate};
+use crate::{Exit, WorldSpec, simulate};
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
@@ -29,7 +29,14 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
         .map_err(|e| Failure::could_not(format!("cannot write {}: {e}", history_file.display())))?;
     let plan = setup.plan();
     let mut watcher = Progress::new(interrupted, plan.time_limit + plan.quiet);
-    let mut backend = start(choice, &setup, &folder, &watcher)?;
+    let mut backend = match start(choice, &setup, &folder, &watcher) {
+        Ok(backend) => backend,
+        Err(failure) => {
+            folder.discard();
+            return Err(failure);
+        }
+    };
+    folder.publish();
     let outcome = drive(backend.as_mut(), &plan, setup.nemeses(), &mut recorder, &mut watcher);
     watcher.bar.set_message("stopping");
     backend.stop();
@@ -146,12 +153,12 @@ fn start(
     folder: &Folder,
     watcher: &Progress,
 ) -> Result<Box<dyn Backend>, Failure> {
-    let mut world = setup.world();
+    watcher.note("starting");
+    let world = WorldSpec { logs: Some(folder.file("log")), ..setup.world() };
     match choice {
         Choice::Sim => Ok(simulate::world(setup.lock, &world)),
         #[cfg(feature = "docker")]
         Choice::Docker => {
-            world.logs = Some(folder.file("log"));
             let say = |line: &str| watcher.note(line);
             let backend = crate::docker::DockerBackend::start(&world, &say)
                 .map_err(|error| Failure::could_not(error.to_string()))?;
@@ -177,7 +184,6 @@ impl Progress {
         Self { bar, interrupted }
     }
 
-    #[cfg(feature = "docker")]
     fn note(&self, line: &str) {
         self.bar.set_message(line.to_owned());
         self.bar.tick();

@@ -79,13 +79,16 @@ impl LockSpec {
     }
 }
 
+/// Opens a lock over a client's link.
+pub type OpenOn<L> = fn(L, Settings) -> Box<dyn Lock>;
+
 /// How a client opens a lock, by store.
 #[derive(Clone, Copy)]
 pub enum Open {
     /// On Redis.
-    Redis(fn(Rc<dyn Link<Redis>>, Settings) -> Box<dyn Lock>),
+    Redis(OpenOn<Rc<dyn Link<Redis>>>),
     /// On ZooKeeper.
-    ZooKeeper(fn(Client, Settings) -> Box<dyn Lock>),
+    ZooKeeper(OpenOn<Client>),
 }
 
 /// What a lock is told when it is opened.

@@ -4,6 +4,7 @@ use super::*;
 use crate::docker::clock::{Clock, monotonic_nanos};
 use crate::docker::news::{Inbox, news};
 use base::{Command as Op, Message};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Answers each request with `ok`.
@@ -16,6 +17,8 @@ struct Rig {
     client: Arc<Client>,
     clock: Clock,
     inbox: Inbox,
+    /// What has come and was not looked at yet.
+    pending: VecDeque<Message>,
 }
 
 fn rig(script: &str) -> Rig {
@@ -24,7 +27,7 @@ fn rig(script: &str) -> Rig {
     let command =
         ClientCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()] };
     let client = Client::start(&command, 3, None, Arc::new(outbox)).unwrap();
-    Rig { client, clock, inbox }
+    Rig { client, clock, inbox, pending: VecDeque::new() }
 }
 
 impl Rig {
@@ -33,14 +36,16 @@ impl Rig {
     }
 
     /// What happens next. Many seconds pass before it is given up.
-    fn next(&self) -> Message {
-        let mut messages = Vec::new();
-        self.inbox.take(Duration::from_secs(20), &mut messages).unwrap();
-        assert_eq!(messages.len(), 1, "{messages:?}");
-        messages.remove(0)
+    fn next(&mut self) -> Message {
+        if self.pending.is_empty() {
+            let mut messages = Vec::new();
+            self.inbox.take(Duration::from_secs(20), &mut messages).unwrap();
+            self.pending.extend(messages);
+        }
+        self.pending.pop_front().expect("it took too long")
     }
 
-    fn answers(&self, id: u64) {
+    fn answers(&mut self, id: u64) {
         let response = Response { id: Some(id), reply: Reply::Ok { token: None } };
         assert_eq!(self.next().notice, Notice::Client { process: 3, response });
     }
@@ -48,13 +53,13 @@ impl Rig {
     fn is_silent(&self) -> bool {
         let mut messages = Vec::new();
         self.inbox.take(Duration::from_millis(50), &mut messages).unwrap();
-        messages.is_empty()
+        messages.is_empty() && self.pending.is_empty()
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paused_client_answers_when_it_goes_on() {
-    let rig = rig(OBLIGING);
+    let mut rig = rig(OBLIGING);
     rig.asks(1);
     rig.answers(1);
     assert!(rig.client.pause().await);
@@ -67,7 +72,7 @@ async fn a_paused_client_answers_when_it_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_client_is_gone_and_no_news() {
-    let rig = rig(OBLIGING);
+    let mut rig = rig(OBLIGING);
     rig.asks(1);
     rig.answers(1);
     assert!(rig.client.pause().await);
@@ -78,13 +83,11 @@ async fn a_killed_client_is_gone_and_no_news() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_ends_by_itself_has_died_after_what_it_said() {
-    let rig = rig(r#"echo '{"id":7,"type":"ok"}'; exit 3"#);
-    let mut messages = vec![rig.next()];
-    messages.push(rig.next());
-    let died = &messages[1].notice;
-    assert!(matches!(&messages[0].notice, Notice::Client { process: 3, .. }));
+    let mut rig = rig(r#"echo '{"id":7,"type":"ok"}'; exit 3"#);
+    rig.answers(7);
+    let died = rig.next().notice;
     assert!(
-        matches!(died, Notice::Died { process: 3, error } if error.contains("exit status: 3")),
+        matches!(&died, Notice::Died { process: 3, error } if error.contains("exit status: 3")),
         "{died:?}"
     );
     assert!(!rig.client.kill().await, "it was not this that killed it");
@@ -101,7 +104,7 @@ async fn a_client_told_to_exit_is_no_news_when_it_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_that_means_nothing_ends_the_client() {
-    let rig = rig("echo hello; exec sleep 1000");
+    let mut rig = rig("echo hello; exec sleep 1000");
     let died = rig.next().notice;
     assert!(matches!(&died, Notice::Died { error, .. } if error.contains("hello")), "{died:?}");
 }
@@ -118,13 +121,9 @@ async fn a_lost_is_as_old_as_the_client_says_within_reason() {
         lost(now),
         lost(future)
     );
-    let rig = rig(&script);
+    let mut rig = rig(&script);
     rig.asks(1);
-    let mut messages = Vec::new();
-    while messages.len() < 2 {
-        rig.inbox.take(Duration::from_secs(20), &mut messages).unwrap();
-    }
-    let (said, clamped) = (messages[0].at, messages[1].at);
+    let (said, clamped) = (rig.next().at, rig.next().at);
     assert_eq!(said, clamped, "not before what it said before");
     rig.asks(2);
     assert_eq!(rig.next().at, said, "the rig is younger than the reading");
