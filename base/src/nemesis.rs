@@ -47,7 +47,11 @@ pub enum ClientState {
         since: Mono,
     },
     /// It is freeing the lock.
-    Releasing,
+    Releasing {
+        /// When the last reply of a server to this release passed the link, if one has: from then
+        /// on the lock is free, though the client does not know it yet.
+        last_reply: Option<Mono>,
+    },
     /// It is not running.
     Down,
 }

@@ -88,9 +88,9 @@ pub struct TestArgs {
     /// How long faults are injected; a quiet phase follows.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "30s")]
     pub time_limit: Duration,
-    /// The lock's time to live, or its session time-out.
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "2s")]
-    pub ttl: Duration,
+    /// The lock's time to live, or its session time-out [default: 4s on Redis, 2s on ZooKeeper].
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration)]
+    pub ttl: Option<Duration>,
     /// The mean of a short hold; one hold in four is long, as the lock allows.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "50ms")]
     pub hold: Duration,

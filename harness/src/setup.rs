@@ -40,7 +40,7 @@ impl Options {
             nemesis: nemesis.into(),
             clients: 5,
             time_limit: Duration::from_secs(30),
-            ttl: Duration::from_secs(2),
+            ttl: workloads::find(algo).map_or(Duration::from_secs(2), |lock| lock.store().ttl()),
             hold: Duration::from_millis(50),
             link_delay: Duration::ZERO,
             keys: 1,

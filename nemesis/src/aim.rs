@@ -25,15 +25,42 @@ pub fn long_holder(view: &View<'_>, at_least: Duration) -> Option<u32> {
     seats(view, long).first().copied()
 }
 
-/// A client in an open acquire to which a server has just replied, while nobody is known to hold
-/// the lock: it may have got it without knowing it yet.
+/// The client whose acquire was the first to be answered after a release was: it has got the
+/// lock, most likely, and does not know it yet.
 pub fn half_granted(view: &View<'_>) -> Option<u32> {
-    let held = view.clients.iter().any(|c| matches!(c.state, ClientState::Holding { .. }));
+    just_answered(view, free_since(view).filter(|at| *at > Mono::ZERO)?)
+}
+
+/// A client in an open acquire to which a server has just replied, while nobody is known to hold
+/// the lock: it may have got it.
+pub fn answered(view: &View<'_>) -> Option<u32> {
+    just_answered(view, free_since(view)?)
+}
+
+fn just_answered(view: &View<'_>, free_since: Mono) -> Option<u32> {
     let replied = |state: &ClientState| match state {
-        ClientState::Acquiring { last_reply, .. } => *last_reply == Some(view.now),
+        ClientState::Acquiring { last_reply: Some(at), .. } => {
+            *at > free_since && view.now.since(*at) <= view.ttl / 100
+        }
         _ => false,
     };
-    seats(view, replied).first().copied().filter(|_| !held)
+    seats(view, replied).first().copied()
+}
+
+/// When a server answered the release that is still on its way back to its client; zero when there
+/// is none. `None`: somebody holds the lock, or is only about to free it.
+fn free_since(view: &View<'_>) -> Option<Mono> {
+    let mut since = Mono::ZERO;
+    for client in view.clients {
+        match client.state {
+            ClientState::Holding { .. } | ClientState::Releasing { last_reply: None } => {
+                return None;
+            }
+            ClientState::Releasing { last_reply: Some(at) } => since = since.max(at),
+            _ => {}
+        }
+    }
+    Some(since)
 }
 
 /// Any client that runs.
@@ -46,7 +73,29 @@ pub fn server(view: &View<'_>, rng: &mut Rng) -> Option<Node> {
     (view.servers > 0).then(|| Node::Server(rng.below(u64::from(view.servers)) as u32))
 }
 
-/// A pause between two faults, of half a ttl to one and a half.
+/// Draws without putting back, as from a deck of cards: a short run, too, sees every kind of fault.
+pub struct Deck<T: 'static> {
+    all: &'static [T],
+    left: Vec<T>,
+}
+
+impl<T: Copy> Deck<T> {
+    /// A full deck.
+    pub const fn new(all: &'static [T]) -> Self {
+        Self { all, left: Vec::new() }
+    }
+
+    /// The next card; a new deck when the last one is used up.
+    pub fn draw(&mut self, rng: &mut Rng) -> T {
+        if self.left.is_empty() {
+            self.left = self.all.to_vec();
+        }
+        let place = rng.below(self.left.len() as u64) as usize;
+        self.left.swap_remove(place)
+    }
+}
+
+/// A pause between two faults, of a quarter of a ttl to one.
 pub fn gap(view: &View<'_>, rng: &mut Rng) -> Mono {
-    view.now + rng.between(view.ttl / 2, view.ttl * 3 / 2)
+    view.now + rng.between(view.ttl / 4, view.ttl)
 }

@@ -3,32 +3,32 @@
 //! Clients die while they hold, or in an open acquire to which a server has just replied: between
 //! two commands of a recipe, where a slow link leaves time for it. Servers die one at a time.
 
-use base::{Data, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Data, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
-use crate::aim;
+use crate::aim::{self, Deck};
 
 pub const CRASH: NemesisSpec = NemesisSpec {
     name: "crash",
     summary: "kills clients (the holder, or in an open acquire) and servers, which keep their data",
-    make: || Box::new(Crash::new(0.25, Data::Kept)),
+    make: || Box::new(Crash::new(ALL, Data::Kept)),
 };
 
 pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "crash-client",
     summary: "kills clients: the holder, or in an open acquire after a server's reply",
-    make: || Box::new(Crash::new(0.0, Data::Kept)),
+    make: || Box::new(Crash::new(CLIENTS, Data::Kept)),
 };
 
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "crash-server",
     summary: "kills servers, one at a time; they come back with their data",
-    make: || Box::new(Crash::new(1.0, Data::Kept)),
+    make: || Box::new(Crash::new(SERVERS, Data::Kept)),
 };
 
 pub const SERVER_LOSE_DATA: NemesisSpec = NemesisSpec {
     name: "crash-server-lose-data",
     summary: "kills servers during long holds; they come back at once, without their data",
-    make: || Box::new(Crash::new(1.0, Data::Lost)),
+    make: || Box::new(Crash::new(SERVERS, Data::Lost)),
 };
 
 /// What the next crash hits.
@@ -39,31 +39,37 @@ enum Aim {
     Server,
 }
 
+const CLIENTS: &[Aim] = &[Aim::HalfGranted, Aim::HalfGranted, Aim::Holder];
+const SERVERS: &[Aim] = &[Aim::Server];
+const ALL: &[Aim] = &[Aim::HalfGranted, Aim::HalfGranted, Aim::Holder, Aim::Server];
+
 struct Crash {
-    /// The share of crashes that hit a server.
-    servers: f64,
+    aims: Deck<Aim>,
     data: Data,
-    aim: Option<Aim>,
+    /// The next aim, and since when it waits for its chance.
+    aim: Option<(Aim, Mono)>,
 }
 
 impl Crash {
-    fn new(servers: f64, data: Data) -> Self {
-        Self { servers, data, aim: None }
+    fn new(aims: &'static [Aim], data: Data) -> Self {
+        Self { aims: Deck::new(aims), data, aim: None }
     }
 
-    fn draw(&self, rng: &mut Rng) -> Aim {
-        if rng.chance(self.servers) {
-            Aim::Server
-        } else if rng.chance(0.4) {
-            Aim::Holder
-        } else {
-            Aim::HalfGranted
+    /// The client to kill, if the chance is there. Over a fast link no reply is ever seen on its
+    /// way, so that the best shot gives way to the next best after a while.
+    fn victim(aim: Aim, since: Mono, view: &View<'_>, rng: &mut Rng) -> Option<u32> {
+        let late = view.now.since(since) > view.ttl;
+        match aim {
+            Aim::Holder => aim::holder(view, rng),
+            Aim::HalfGranted if late => aim::answered(view).or_else(|| aim::holder(view, rng)),
+            Aim::HalfGranted => aim::half_granted(view),
+            Aim::Server => None,
         }
     }
 
     fn client(seat: u32, view: &View<'_>, rng: &mut Rng) -> Next {
         let fault = Fault::Crash { node: Node::Client(seat), data: Data::Lost };
-        Next::Inject { fault, lasts: rng.between(view.ttl / 20, view.ttl / 2) }
+        Next::Inject { fault, lasts: rng.between(view.ttl / 20, view.ttl / 4) }
     }
 
     /// A server that loses its data must be back while somebody still holds, so it dies early in a
@@ -72,7 +78,9 @@ impl Crash {
         let node = Node::Server(rng.below(u64::from(view.servers)) as u32);
         let fault = Fault::Crash { node, data: self.data };
         match self.data {
-            Data::Kept => Next::Inject { fault, lasts: rng.between(view.ttl / 10, view.ttl * 2) },
+            Data::Kept => {
+                Next::Inject { fault, lasts: rng.between(view.ttl / 10, view.ttl * 3 / 2) }
+            }
             Data::Lost => match aim::long_holder(view, view.ttl / 20) {
                 Some(_) => Next::Inject { fault, lasts: view.ttl / 50 },
                 None => Next::At(view.now + view.ttl / 50),
@@ -86,17 +94,14 @@ impl Nemesis for Crash {
         if view.active > 0 {
             return Next::Watch;
         }
-        let Some(aim) = self.aim else {
-            self.aim = Some(self.draw(rng));
-            return Next::At(aim::gap(view, rng));
+        let Some((aim, since)) = self.aim else {
+            let chance = aim::gap(view, rng);
+            self.aim = Some((self.aims.draw(rng), chance));
+            return Next::At(chance);
         };
         let next = match aim {
             Aim::Server => self.server(view, rng),
-            Aim::Holder => match aim::holder(view, rng) {
-                Some(seat) => Self::client(seat, view, rng),
-                None => Next::Watch,
-            },
-            Aim::HalfGranted => match aim::half_granted(view) {
+            aim => match Self::victim(aim, since, view, rng) {
                 Some(seat) => Self::client(seat, view, rng),
                 None => Next::Watch,
             },

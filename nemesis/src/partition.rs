@@ -5,24 +5,24 @@
 
 use base::{Direction, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
-use crate::aim;
+use crate::aim::{self, Deck};
 
 pub const PARTITION: NemesisSpec = NemesisSpec {
     name: "partition",
     summary: "cuts clients from servers and servers from servers, both ways or one way",
-    make: || Box::new(Partition::new(0.5)),
+    make: || Box::new(Partition::new(ALL)),
 };
 
 pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "partition-client",
     summary: "cuts clients from servers, preferring a holder in a long hold",
-    make: || Box::new(Partition::new(0.0)),
+    make: || Box::new(Partition::new(CLIENTS)),
 };
 
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "partition-server",
     summary: "cuts a server from its peers; a server without peers is cut from the clients",
-    make: || Box::new(Partition::new(1.0)),
+    make: || Box::new(Partition::new(SERVERS)),
 };
 
 /// Whom the next cut hits.
@@ -36,25 +36,18 @@ enum Aim {
 
 type Links = Vec<(Node, Node)>;
 
+const CLIENTS: &[Aim] = &[Aim::Holder, Aim::Holder, Aim::Anybody];
+const SERVERS: &[Aim] = &[Aim::Server];
+const ALL: &[Aim] = &[Aim::Holder, Aim::Holder, Aim::Anybody, Aim::Server, Aim::Server];
+
 struct Partition {
-    /// The share of partitions that run between servers.
-    servers: f64,
+    aims: Deck<Aim>,
     aim: Option<Aim>,
 }
 
 impl Partition {
-    fn new(servers: f64) -> Self {
-        Self { servers, aim: None }
-    }
-
-    fn draw(&self, rng: &mut Rng) -> Aim {
-        if rng.chance(self.servers) {
-            Aim::Server
-        } else if rng.chance(0.7) {
-            Aim::Holder
-        } else {
-            Aim::Anybody
-        }
+    fn new(aims: &'static [Aim]) -> Self {
+        Self { aims: Deck::new(aims), aim: None }
     }
 
     /// The links to cut, and for how many ttls at least.
@@ -97,7 +90,7 @@ impl Nemesis for Partition {
             return Next::Watch;
         }
         let Some(aim) = self.aim else {
-            self.aim = Some(self.draw(rng));
+            self.aim = Some(self.aims.draw(rng));
             return Next::At(aim::gap(view, rng));
         };
         let Some((links, least)) = Self::links(aim, view, rng) else {

@@ -3,24 +3,24 @@
 
 use base::{Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
-use crate::aim;
+use crate::aim::{self, Deck};
 
 pub const PAUSE: NemesisSpec = NemesisSpec {
     name: "pause",
     summary: "pauses clients past the ttl, preferring the holder, and now and then a server",
-    make: || Box::new(Pause::new(0.2)),
+    make: || Box::new(Pause::new(ALL)),
 };
 
 pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "pause-client",
     summary: "pauses clients past the ttl, preferring the holder",
-    make: || Box::new(Pause::new(0.0)),
+    make: || Box::new(Pause::new(CLIENTS)),
 };
 
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "pause-server",
     summary: "pauses servers, for up to two and a half ttls",
-    make: || Box::new(Pause::new(1.0)),
+    make: || Box::new(Pause::new(SERVERS)),
 };
 
 /// What the next pause hits.
@@ -31,25 +31,18 @@ enum Aim {
     Server,
 }
 
+const CLIENTS: &[Aim] = &[Aim::Holder, Aim::Holder, Aim::Holder, Aim::Anybody];
+const SERVERS: &[Aim] = &[Aim::Server];
+const ALL: &[Aim] = &[Aim::Holder, Aim::Holder, Aim::Holder, Aim::Anybody, Aim::Server];
+
 struct Pause {
-    /// The share of pauses that hit a server.
-    servers: f64,
+    aims: Deck<Aim>,
     aim: Option<Aim>,
 }
 
 impl Pause {
-    fn new(servers: f64) -> Self {
-        Self { servers, aim: None }
-    }
-
-    fn draw(&self, rng: &mut Rng) -> Aim {
-        if rng.chance(self.servers) {
-            Aim::Server
-        } else if rng.chance(0.9) {
-            Aim::Holder
-        } else {
-            Aim::Anybody
-        }
+    fn new(aims: &'static [Aim]) -> Self {
+        Self { aims: Deck::new(aims), aim: None }
     }
 }
 
@@ -59,7 +52,7 @@ impl Nemesis for Pause {
             return Next::Watch;
         }
         let Some(aim) = self.aim else {
-            self.aim = Some(self.draw(rng));
+            self.aim = Some(self.aims.draw(rng));
             return Next::At(aim::gap(view, rng));
         };
         let (node, shortest) = match aim {

@@ -9,6 +9,7 @@ pub mod vault;
 pub mod zookeeper;
 
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,6 +27,15 @@ impl Store {
         match self {
             Self::Redis => 1,
             Self::ZooKeeper => 3,
+        }
+    }
+
+    /// The time to live, or session time-out, of a lock on this store unless told otherwise: long
+    /// enough that a real server restarts within a hold of 0.6 of it, or within a session.
+    pub const fn ttl(self) -> Duration {
+        match self {
+            Self::Redis => Duration::from_secs(4),
+            Self::ZooKeeper => Duration::from_secs(2),
         }
     }
 }

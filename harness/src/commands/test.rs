@@ -55,16 +55,16 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
 }
 
 fn options(args: &TestArgs) -> Options {
+    let seed = args.seed.unwrap_or_else(random_seed);
+    let defaults = Options::new(&args.algo, &args.nemesis, seed);
     Options {
-        algo: args.algo.clone(),
-        nemesis: args.nemesis.clone(),
         clients: args.clients,
         time_limit: args.time_limit,
-        ttl: args.ttl,
+        ttl: args.ttl.unwrap_or(defaults.ttl),
         hold: args.hold,
         link_delay: args.link_delay,
         keys: args.keys,
-        seed: args.seed.unwrap_or_else(random_seed),
+        ..defaults
     }
 }
 

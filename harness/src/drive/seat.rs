@@ -38,7 +38,7 @@ enum Stage {
     /// It is to release the lock.
     Leaving,
     /// It has released the lock and waits for the answer.
-    Releasing,
+    Releasing { last_reply: Option<Mono> },
 }
 
 /// A grant that was not released yet.
@@ -111,7 +111,8 @@ impl Seat {
             | Stage::Reading { since }
             | Stage::Working { since, .. }
             | Stage::Finishing { since } => ClientState::Holding { since },
-            Stage::Leaving | Stage::Releasing => ClientState::Releasing,
+            Stage::Leaving => ClientState::Releasing { last_reply: None },
+            Stage::Releasing { last_reply } => ClientState::Releasing { last_reply },
             Stage::Starting | Stage::Empty { .. } => ClientState::Down,
         }
     }
@@ -199,7 +200,7 @@ impl Seats {
                 (event, Command::Touch { key })
             }
             Stage::Leaving => {
-                seat.stage = Stage::Releasing;
+                seat.stage = Stage::Releasing { last_reply: None };
                 (seat.event(now, Kind::Invoke, F::Release), Command::Release { key })
             }
             _ => return Ok(()),
@@ -249,7 +250,9 @@ impl Seats {
                 hear_touch(seat, seat.last_touch(), &response.reply, at, vault, recorder)?;
                 seat.stage = Stage::Leaving;
             }
-            Stage::Releasing => return self.hear_release(process, response.reply, at, recorder),
+            Stage::Releasing { .. } => {
+                return self.hear_release(process, response.reply, at, recorder);
+            }
             _ => {}
         }
         Ok(())
@@ -319,7 +322,11 @@ impl Seats {
     /// A reply of a server has passed the link to a client.
     pub fn passed(&mut self, process: u32, at: Mono) {
         let seat = self.seats.iter_mut().find(|seat| seat.process == process);
-        if let Some(Seat { stage: Stage::Acquiring { last_reply, .. }, .. }) = seat {
+        if let Some(Seat {
+            stage: Stage::Acquiring { last_reply, .. } | Stage::Releasing { last_reply },
+            ..
+        }) = seat
+        {
             *last_reply = Some(at);
         }
     }
