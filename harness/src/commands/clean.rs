@@ -7,7 +7,12 @@ use crate::Exit;
 pub fn run() -> Result<Exit, Failure> {
     let cleaned = crate::docker::clean().map_err(|error| Failure::could_not(error.to_string()))?;
     let crate::docker::Cleaned { containers, networks } = cleaned;
-    super::judge::say(&format!("removed {containers} containers and {networks} networks\n"));
+    let plural = |n: usize| if n == 1 { "" } else { "s" };
+    super::judge::say(&format!(
+        "removed {containers} container{}, {networks} network{}\n",
+        plural(containers),
+        plural(networks)
+    ));
     Ok(Exit::Held)
 }
 

@@ -19,6 +19,11 @@ pub const SPEC: LockSpec = LockSpec {
     promises: Promises { shared: false, fenced: false, recovers: Some(2) },
     known: &[
         ("crash", "deadlock", DEADLOCK),
+        ("partition", "deadlock", GIVEN_UP),
+        ("pause", "deadlock", GIVEN_UP),
+        ("partition", "double hold", LATE_DEL),
+        ("partition", "stale write accepted", LATE_DEL),
+        ("partition", "lost update", LATE_DEL),
         ("pause", "double hold", PAUSE),
         ("pause", "stale write accepted", PAUSE),
         ("pause", "lost update", PAUSE),
@@ -32,6 +37,11 @@ pub const SPEC: LockSpec = LockSpec {
 
 const DEADLOCK: &str = "H2: a client killed between SETNX and EXPIRE leaves a key that never \
      expires; take the lock with one command, SET NX PX";
+
+const GIVEN_UP: &str = "H2: a client that gets no reply to its SETNX gives up, and the key that it \
+     set after all never expires";
+const LATE_DEL: &str = "a DEL that was held up arrives when the lock is another's, and frees it: it \
+     does not compare the owner";
 
 fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
     Box::new(SetnxExpire(RedisNode::new(link, settings)))
