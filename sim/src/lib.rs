@@ -5,6 +5,7 @@
 
 mod agenda;
 mod client;
+mod config;
 mod library;
 mod machine;
 mod network;
@@ -15,6 +16,7 @@ mod simulation;
 mod zookeeper;
 
 pub use client::Handle;
+pub use config::SimConfig;
 pub use redis::RedisWorld;
-pub use simulation::{SimConfig, Simulation};
+pub use simulation::Simulation;
 pub use zookeeper::ZooKeeperWorld;

@@ -1,0 +1,103 @@
+//! What a fault does to the world, and how it is undone.
+
+use base::{Data, Effect, Fault, Node, Notice};
+use stores::model::ServerModel;
+
+use super::Simulation;
+use super::item::{Connection, Item, Payload};
+use crate::library::SimStore;
+use crate::pause::Paused;
+
+impl<S: SimStore> Simulation<S> {
+    pub(super) fn pause(&mut self, node: Node) {
+        let paused = Paused::new(self.now.get());
+        match node {
+            Node::Client(seat) => {
+                if let Some(client) = &mut self.clients[seat as usize] {
+                    client.paused.get_or_insert(paused);
+                }
+            }
+            Node::Server(n) => {
+                self.servers[n as usize].paused.get_or_insert(paused);
+            }
+        }
+    }
+
+    /// Lets a paused node go on; what waited for it happens now, in order.
+    pub(super) fn resume(&mut self, node: Node) -> Effect {
+        let paused = match node {
+            Node::Client(seat) => {
+                self.clients[seat as usize].as_mut().and_then(|c| c.paused.take())
+            }
+            Node::Server(n) => self.servers[n as usize].paused.take(),
+        };
+        let Some(paused) = paused else {
+            return Effect::new("the node was gone before the pause ended", 0);
+        };
+        let effect = paused.effect(self.now.get());
+        for item in paused.waiting {
+            self.agenda.push(self.now.get(), item);
+        }
+        effect
+    }
+
+    pub(super) fn crash(&mut self, node: Node) {
+        match node {
+            Node::Client(seat) => {
+                if let Some(client) = self.clients[seat as usize].take() {
+                    self.hang_up(client.process);
+                }
+            }
+            Node::Server(n) => {
+                let server = &mut self.servers[n as usize];
+                server.up = false;
+                server.life += 1;
+                server.paused = None;
+                for connection in std::mem::take(&mut server.connections) {
+                    self.close(connection);
+                }
+            }
+        }
+    }
+
+    /// A client is gone: its machine closes its connections.
+    pub(super) fn hang_up(&mut self, process: u32) {
+        let mine = |wire: &Connection| wire.process == process;
+        let connections: Vec<u64> =
+            self.connections.iter().filter(|(_, wire)| mine(wire)).map(|(n, _)| *n).collect();
+        for connection in connections {
+            self.send_to_server(connection, Payload::Closed);
+        }
+    }
+
+    pub(super) fn restart(&mut self, number: u32, data: Data) {
+        let now = self.now.get();
+        let server = &mut self.servers[number as usize];
+        server.up = true;
+        let clocks = server.clocks(now);
+        server.model.restart(clocks, data);
+        self.tick_server(number);
+    }
+
+    pub(super) fn uncut(&mut self, fault: &Fault) -> Effect {
+        let effect = Effect::new("packets held", self.network.held(fault));
+        for ((from, to), item) in self.network.heal(fault) {
+            let delay = self.network.delay(from, to);
+            match &item {
+                Item::ToServer { connection, .. } => {
+                    self.schedule_on_wire(*connection, delay, item)
+                }
+                Item::ToClient { connection, .. } => {
+                    let connection = *connection;
+                    self.schedule_on_wire(connection, delay, item);
+                    if let Some(wire) = self.connections.get(&connection) {
+                        self.notify(Notice::Passed { process: wire.process });
+                    }
+                }
+                Item::Between { from, to, .. } => self.schedule_between(*from, *to, delay, item),
+                _ => {}
+            }
+        }
+        effect
+    }
+}

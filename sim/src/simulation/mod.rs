@@ -1,0 +1,195 @@
+//! The simulator as a backend: takes the next thing from the agenda, lets it happen, lets the
+//! client that it woke run, and puts what follows on the agenda again.
+
+mod clients;
+mod faults;
+mod item;
+mod servers;
+mod wires;
+
+use base::{
+    Backend, BackendError, Effect, Fault, FaultId, LocalFuture, Message, Mono, Node, Notice,
+    Request, Rng,
+};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+use stores::model::ServerModel;
+
+use crate::SimConfig;
+use crate::agenda::Agenda;
+use crate::client::{Client, Handle};
+use crate::library::{Library, Settings, SimStore};
+use crate::machine::Machine;
+use crate::network::{Network, Order};
+use crate::server::Server;
+use item::{Connection, Item};
+
+/// Opens the task of a client.
+pub type Open<L> = Box<dyn Fn(Handle<L>) -> LocalFuture<'static, ()>>;
+
+type PacketOf<S> = <<S as SimStore>::Server as ServerModel>::Packet;
+
+/// A simulated world.
+pub struct Simulation<S: SimStore> {
+    store: S,
+    config: SimConfig,
+    open: Open<S::Link>,
+    now: Rc<Cell<Mono>>,
+    agenda: Agenda<Item<PacketOf<S>>>,
+    network: Network<Item<PacketOf<S>>>,
+    rng: Rng,
+    clients: Vec<Option<Client<S, Item<PacketOf<S>>>>>,
+    servers: Vec<Server<S::Server, Item<PacketOf<S>>>>,
+    connections: BTreeMap<u64, Connection>,
+    next_connection: u64,
+    between: BTreeMap<(u32, u32), Order>,
+    /// What the drive loop has yet to be told.
+    inbox: Vec<Message>,
+}
+
+impl<S: SimStore> Simulation<S> {
+    /// A fresh world: servers running, no client yet.
+    pub fn new(store: S, config: SimConfig, open: Open<S::Link>) -> Self {
+        let mut rng = Rng::fork(config.seed, 1);
+        let skew = |rng: &mut Rng| rng.between(Duration::ZERO, Duration::from_millis(5));
+        let servers = (0..config.servers)
+            .map(|n| Server::new(store.server(n, config.servers, config.ttl), skew(&mut rng)))
+            .collect();
+        let mut simulation = Self {
+            network: Network::new(Rng::fork(config.seed, 2), config.link_delay),
+            clients: (0..config.clients).map(|_| None).collect(),
+            servers,
+            store,
+            config,
+            open,
+            now: Rc::new(Cell::new(Mono::ZERO)),
+            agenda: Agenda::new(),
+            rng,
+            connections: BTreeMap::new(),
+            next_connection: 0,
+            between: BTreeMap::new(),
+            inbox: Vec::new(),
+        };
+        for server in 0..simulation.config.servers {
+            simulation.tick_server(server);
+        }
+        simulation
+    }
+
+    fn seat(&self, process: u32) -> usize {
+        (process % self.config.clients) as usize
+    }
+
+    /// The client of a process, if that process still lives.
+    fn client(&mut self, process: u32) -> Option<&mut Client<S, Item<PacketOf<S>>>> {
+        let seat = self.seat(process);
+        self.clients[seat].as_mut().filter(|client| client.process == process)
+    }
+
+    fn notify(&mut self, notice: Notice) {
+        self.inbox.push(Message { at: self.now.get(), notice });
+    }
+    fn happen(&mut self, item: Item<PacketOf<S>>) {
+        match item {
+            Item::ToServer { server, .. } | Item::ServerTick { server, .. } => {
+                self.at_server(server, item);
+            }
+            Item::Between { to, .. } => self.at_server(to, item),
+            Item::ToClient { connection, .. } => {
+                if let Some(c) = self.connections.get(&connection) {
+                    self.at_client(c.process, item);
+                }
+            }
+            Item::LibraryTick { process }
+            | Item::Timer { process, .. }
+            | Item::Request { process, .. } => self.at_client(process, item),
+            Item::Response { process, response } => {
+                self.notify(Notice::Client { process, response });
+            }
+        }
+    }
+}
+
+impl<S: SimStore> Backend for Simulation<S> {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn now(&self) -> Mono {
+        self.now.get()
+    }
+
+    fn spawn(&mut self, seat: u32, process: u32) -> Result<(), BackendError> {
+        // Whoever sat here is given up.
+        self.crash(Node::Client(seat));
+        let rng = |label: u64| Rng::fork(self.config.seed, label << 32 | u64::from(process));
+        let skew = rng(3).between(Duration::ZERO, Duration::from_millis(5));
+        let machine = Rc::new(Machine::new(self.now.clone(), skew, rng(4)));
+        let (library, link) = self.store.client(Settings {
+            machine: machine.clone(),
+            servers: self.config.servers as usize,
+            ttl: self.config.ttl,
+            call_timeout: self.config.call_timeout,
+            rng: rng(5),
+        });
+        let mut client = Client::<S, _>::new(process, machine, library, link, &self.open);
+        let mut out = Vec::new();
+        client.library.start(self.now.get(), &mut out);
+        self.clients[seat as usize] = Some(client);
+        self.run_client(process, out);
+        self.send(process, Request { id: 0, command: self.config.init.clone() });
+        Ok(())
+    }
+
+    fn send(&mut self, process: u32, request: Request) {
+        let at = self.now.get() + self.pipe();
+        self.agenda.push(at, Item::Request { process, request });
+    }
+
+    fn inject(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
+        match fault {
+            Fault::Pause { node } => self.pause(*node),
+            Fault::Crash { node, .. } => self.crash(*node),
+            Fault::Cut { .. } => self.network.cut(fault),
+        }
+        self.notify(Notice::Injected { id });
+        Ok(())
+    }
+
+    fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
+        let effect = match fault {
+            Fault::Pause { node } => self.resume(*node),
+            Fault::Crash { node: Node::Client(_), .. } => Effect::new("process gone", 1),
+            Fault::Crash { node: Node::Server(n), data } => {
+                self.restart(*n, *data);
+                Effect::new("server gone", 1)
+            }
+            Fault::Cut { .. } => self.uncut(fault),
+        };
+        self.notify(Notice::Healed { id, effect });
+        Ok(())
+    }
+
+    fn advance(&mut self, until: Mono, inbox: &mut Vec<Message>) -> Result<(), BackendError> {
+        while self.inbox.is_empty() {
+            match self.agenda.pop(until) {
+                Some((at, item)) => {
+                    self.now.set(at.max(self.now.get()));
+                    self.happen(item);
+                }
+                None => {
+                    self.now.set(until.max(self.now.get()));
+                    break;
+                }
+            }
+        }
+        inbox.append(&mut self.inbox);
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        self.clients.clear();
+    }
+}

@@ -1,0 +1,95 @@
+//! What happens at a server: a packet or a tick comes, its model answers, its wishes are carried out.
+
+use base::Node;
+use stores::model::{Out, Peer, ServerModel};
+
+use super::item::{Item, Payload};
+use super::{PacketOf, Simulation};
+use crate::library::SimStore;
+
+impl<S: SimStore> Simulation<S> {
+    pub(super) fn at_server(&mut self, number: u32, item: Item<PacketOf<S>>) {
+        let node = &mut self.servers[number as usize];
+        if let Some(paused) = &mut node.paused {
+            paused.waiting.push(item);
+            return;
+        }
+        match item {
+            Item::ServerTick { life, .. } if node.up && node.life == life => {
+                self.tick_server(number);
+            }
+            Item::ToServer { connection, payload, .. } => {
+                self.packet_at_server(number, connection, payload);
+            }
+            Item::Between { from, packet, .. } if node.up => {
+                let mut out = Vec::new();
+                let clocks = node.clocks(self.now.get());
+                node.model.receive(clocks, Peer::Server(from), packet, &mut out);
+                self.server_wants(number, out);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn packet_at_server(
+        &mut self,
+        number: u32,
+        connection: u64,
+        payload: Payload<PacketOf<S>>,
+    ) {
+        let Some(wire) = self.connections.get(&connection).filter(|wire| wire.open) else { return };
+        debug_assert_eq!(wire.server, number);
+        let node = &mut self.servers[number as usize];
+        if !node.up {
+            self.close(connection);
+            return;
+        }
+        let clocks = node.clocks(self.now.get());
+        match payload {
+            Payload::Data(packet) => {
+                node.connections.insert(connection);
+                let mut out = Vec::new();
+                node.model.receive(clocks, Peer::Connection(connection), packet, &mut out);
+                self.server_wants(number, out);
+            }
+            Payload::Closed => {
+                node.connections.remove(&connection);
+                node.model.disconnected(clocks, connection);
+                self.connections.remove(&connection);
+            }
+        }
+    }
+
+    pub(super) fn tick_server(&mut self, number: u32) {
+        let node = &mut self.servers[number as usize];
+        let mut out = Vec::new();
+        let clocks = node.clocks(self.now.get());
+        let next = node.model.tick(clocks, &mut out);
+        let life = node.life;
+        if let Some(next) = next {
+            self.agenda.push(next, Item::ServerTick { server: number, life });
+        }
+        self.server_wants(number, out);
+    }
+
+    pub(super) fn server_wants(&mut self, number: u32, out: Vec<Out<PacketOf<S>>>) {
+        for out in out {
+            match out {
+                Out::Send(Peer::Connection(connection), packet) => {
+                    self.send_to_client(connection, Payload::Data(packet));
+                }
+                Out::Send(Peer::Server(to), packet) => {
+                    let item = Item::Between { from: number, to, packet };
+                    let ends = (Node::Server(number), Node::Server(to));
+                    if let Some((delay, item)) = self.network.send(ends.0, ends.1, item) {
+                        self.schedule_between(number, to, delay, item);
+                    }
+                }
+                Out::Close(connection) => {
+                    self.servers[number as usize].connections.remove(&connection);
+                    self.close(connection);
+                }
+            }
+        }
+    }
+}
