@@ -30,5 +30,5 @@ pub use nemesis::{ClientState, ClientView, Nemesis, NemesisSpec, Next, View};
 pub use rng::Rng;
 pub use run::{Known, Promises, Run, RunInfo};
 pub use time::{Mono, Wall};
-pub use verdict::{Anomaly, Checker, Outcome, Verdict};
+pub use verdict::{Anomaly, Outcome, Verdict};
 pub use world::{CallError, Link, LocalFuture, Protocol, World};

@@ -1,6 +1,5 @@
 //! What a checker says.
 
-use crate::Run;
 use serde::{Deserialize, Serialize};
 
 /// The four answers. They are ordered as they merge: the greatest wins.
@@ -54,14 +53,4 @@ impl Verdict {
     pub fn shows(&self, anomaly: &str) -> bool {
         self.anomalies.iter().any(|a| a.name == anomaly)
     }
-}
-
-/// Decides one property from a history, and from nothing else: no files, no clock, no drawing.
-pub trait Checker {
-    /// The property's name, as verdicts and reports say it.
-    fn name(&self) -> &'static str;
-    /// One line for `picklock list`.
-    fn summary(&self) -> &'static str;
-    /// The verdict.
-    fn check(&self, run: &Run) -> Verdict;
 }

@@ -24,7 +24,8 @@ use crate::faults::{Outage, seat};
 use crate::holds::{Claim, Claims};
 use crate::phase::Phase;
 use crate::words::count;
-use base::{Checker, Mode, Outcome, Run, Verdict};
+use crate::{Case, Checker};
+use base::{Mode, Outcome, Run, Verdict};
 use std::collections::BTreeSet;
 
 #[cfg(test)]
@@ -45,13 +46,13 @@ impl Checker for Coverage {
         "the run could have failed: contention, grants, and faults that hit while it mattered"
     }
 
-    fn check(&self, run: &Run) -> Verdict {
-        let claims = Claims::of(&run.history);
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        let Case { run, claims, .. } = case;
         let mut facts = Facts::default();
-        contention(run, &claims, &mut facts);
+        contention(run, claims, &mut facts);
         if run.info.nemesis != "none" {
-            faults(run, &claims, &mut facts);
-            recovery(run, &claims, &mut facts);
+            faults(case, &mut facts);
+            recovery(run, claims, &mut facts);
         }
         facts.verdict(self.name())
     }
@@ -157,8 +158,7 @@ fn rivals(claims: &[Claim]) -> Vec<Rivals> {
     rivals
 }
 
-fn faults(run: &Run, claims: &Claims, facts: &mut Facts) {
-    let outages = Outage::of(&run.history);
+fn faults(Case { run, claims, outages }: &Case<'_>, facts: &mut Facts) {
     let bit = outages.iter().filter(|outage| bites(outage, &claims.claims, run.info.clients));
     let bit = bit.count();
     facts.seen.push(format!(

@@ -16,7 +16,8 @@ use crate::faults::Outage;
 use crate::holds::{Claim, Claims};
 use crate::sweep::{Conflict, Overlap, sweep};
 use crate::words::{Story, count, process};
-use base::{Anomaly, Checker, Outcome, Run, Verdict};
+use crate::{Case, Checker};
+use base::{Anomaly, Outcome, Run, Verdict};
 use std::collections::BTreeSet;
 
 /// The checker.
@@ -31,16 +32,14 @@ impl Checker for Exclusion {
         "no two clients believe at once that they hold the lock, but for readers together"
     }
 
-    fn check(&self, run: &Run) -> Verdict {
-        let claims = Claims::of(&run.history);
+    fn check(&self, Case { run, claims, outages }: &Case<'_>) -> Verdict {
         let conflicts = sweep(&claims.claims);
         if conflicts.is_empty() {
-            return without_conflict(self.name(), &claims);
+            return without_conflict(self.name(), claims);
         }
-        let outages = Outage::of(&run.history);
         let anomalies = [Overlap::DoubleHold, Overlap::ReaderWriter]
             .into_iter()
-            .filter_map(|overlap| anomaly(run, &claims, &outages, &conflicts, overlap))
+            .filter_map(|overlap| anomaly(run, claims, outages, &conflicts, overlap))
             .collect();
         let offending: BTreeSet<usize> = conflicts.iter().map(|c| c.second).collect();
         let all = count(claims.grants().count() as u64, "grant");

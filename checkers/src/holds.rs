@@ -15,7 +15,7 @@ use std::ops::Range;
 
 mod tracker;
 
-pub use tracker::Tracker;
+use tracker::Tracker;
 
 /// How an acquire was answered, with the index of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +113,19 @@ pub struct Claims {
     pub keys: Vec<Key>,
     /// The claims.
     pub claims: Vec<Claim>,
+    /// Every read and write of the vault, in order.
+    pub accesses: Vec<Access>,
+}
+
+/// A read or a write of the vault (its begin or its answer), and the grant it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The index of the event.
+    pub at: u64,
+    /// Which lock guards what is touched, as an index into [`Claims::keys`].
+    pub key: usize,
+    /// The latest grant of its process at this place, held or not.
+    pub grant: Option<usize>,
 }
 
 impl Claims {

@@ -21,7 +21,8 @@ use crate::faults::Outage;
 use crate::holds::{Answer, Claim, Claims, Ending};
 use crate::phase::Phase;
 use crate::words::{Story, count, process, seconds};
-use base::{Anomaly, Checker, Kind, Outcome, Run, Verdict};
+use crate::{Case, Checker};
+use base::{Anomaly, Kind, Outcome, Run, Verdict};
 
 #[cfg(test)]
 mod tests;
@@ -38,10 +39,9 @@ impl Checker for Progress {
         "once all faults are healed, somebody who asks for the lock gets it"
     }
 
-    fn check(&self, run: &Run) -> Verdict {
-        let claims = Claims::of(&run.history);
-        match Phase::of(&run.history) {
-            Ok(phase) => judge(self.name(), run, &claims, &phase),
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        match Phase::of(&case.run.history) {
+            Ok(phase) => judge(self.name(), case, &phase),
             Err(why) => Verdict::new(self.name(), Outcome::Inconclusive, why),
         }
     }
@@ -62,17 +62,16 @@ enum Finding {
     Deadlock(usize),
 }
 
-fn judge(name: &str, run: &Run, claims: &Claims, phase: &Phase) -> Verdict {
+fn judge(name: &str, Case { run, claims, outages }: &Case<'_>, phase: &Phase) -> Verdict {
     let findings: Vec<Finding> =
         (0..claims.keys.len()).map(|key| examine(run, claims, phase, key)).collect();
-    let outages = Outage::of(&run.history);
     let stuck = findings.iter().enumerate().filter_map(|(key, finding)| match finding {
         Finding::Deadlock(first) => Some((key, *first)),
         _ => None,
     });
     if let Some((key, first)) = stuck.clone().next() {
         let locks = stuck.count() as u64;
-        let anomaly = deadlock(run, claims, phase, &outages, key, first, locks);
+        let anomaly = deadlock(run, claims, phase, outages, key, first, locks);
         let summary = format!(
             "nobody was granted the lock in the {} after all faults were healed",
             seconds(phase.lasts())

@@ -20,10 +20,10 @@
 //! **Source.** Kleppmann, "How to do distributed locking", 2016: the write of a client that was
 //! paused past its lease.
 
-use crate::faults::Outage;
-use crate::holds::Tracker;
+use crate::holds::Claims;
 use crate::words::{Story, count, process};
-use base::{Anomaly, Checker, F, Outcome, Run, Verdict};
+use crate::{Case, Checker};
+use base::{Anomaly, F, Outcome, Verdict};
 use scan::{Because, Breach, Scan};
 
 mod scan;
@@ -42,13 +42,13 @@ impl Checker for Vault {
         "what the lock guards takes no write of an overtaken client and loses no update"
     }
 
-    fn check(&self, run: &Run) -> Verdict {
-        let scan = Scan::of(&run.history, run.info.promises.fenced);
-        verdict(self.name(), run, &scan)
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        let scan = Scan::of(&case.run.history, &case.claims, case.run.info.promises.fenced);
+        verdict(self.name(), case, &scan)
     }
 }
 
-fn verdict(name: &str, run: &Run, scan: &Scan) -> Verdict {
+fn verdict(name: &str, case: &Case<'_>, scan: &Scan<'_>) -> Verdict {
     let accepted = count(scan.accepted, "write") + " accepted";
     let fenced = fenced_off(scan);
     if scan.accepted == 0 {
@@ -63,12 +63,12 @@ fn verdict(name: &str, run: &Run, scan: &Scan) -> Verdict {
         return Verdict::new(name, Outcome::Held, summary);
     }
     let summary = format!("{accepted}, among them {}{fenced}", broken.join(" and "));
-    let anomalies = anomalies(run, scan);
+    let anomalies = anomalies(case, scan);
     Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) }
 }
 
 /// "; 2 stale writes fenced off".
-fn fenced_off(scan: &Scan) -> String {
+fn fenced_off(scan: &Scan<'_>) -> String {
     let refused = [(scan.refused_writes, "stale write"), (scan.refused_reads, "stale read")];
     let refused = refused.iter().filter(|(n, _)| *n > 0);
     let refused: Vec<String> = refused.map(|(n, what)| count(*n, what)).collect();
@@ -78,22 +78,21 @@ fn fenced_off(scan: &Scan) -> String {
     format!("; {} fenced off", refused.join(" and "))
 }
 
-fn anomalies(run: &Run, scan: &Scan) -> Vec<Anomaly> {
-    let outages = Outage::of(&run.history);
+fn anomalies(case: &Case<'_>, scan: &Scan<'_>) -> Vec<Anomaly> {
+    let Claims { keys, claims, .. } = &case.claims;
     let named = [("lost update", scan.lost), ("stale write accepted", scan.stale)];
     let told = named.into_iter().filter_map(|(name, breaches)| {
         let first = breaches.first?;
-        let key = scan.tracker.claim(first.claim).key;
-        let story = story(run, &outages, &scan.tracker, first);
-        Some(story.anomaly(name, breaches.seen, scan.tracker.keys(), key))
+        let key = claims[first.claim].key;
+        Some(story(case, first).anomaly(name, breaches.seen, keys, key))
     });
     told.collect()
 }
 
 /// What the two processes did, in order, and the faults of the one that was overtaken.
-fn story<'a>(run: &'a Run, outages: &'a [Outage], tracker: &Tracker, breach: Breach) -> Story<'a> {
+fn story<'a>(Case { run, claims, outages }: &'a Case<'_>, breach: Breach) -> Story<'a> {
     let mut story = Story::new(run, outages);
-    let claim = tracker.claim(breach.claim);
+    let claim = &claims.claims[breach.claim];
     story.grant(claim);
     let value = |at: u64| {
         let value = run.history.get(at).and_then(|event| event.value);
@@ -107,7 +106,7 @@ fn story<'a>(run: &'a Run, outages: &'a [Outage], tracker: &Tracker, breach: Bre
     story.tell(breach.over, &other, &did(breach.over), "");
     let from = match breach.because {
         Because::Later(grant) => {
-            story.grant(tracker.claim(grant));
+            story.grant(&claims.claims[grant]);
             claim.granted().unwrap_or(claim.invoke)
         }
         Because::BuiltOn(base) => {

@@ -2,7 +2,8 @@
 
 use super::Coverage;
 use crate::picture::picture;
-use base::{Checker, Outcome, Run, Verdict};
+use crate::{Case, Checker};
+use base::{Outcome, Run, Verdict};
 
 /// A run of a lock for one holder at a time.
 fn mutex(text: &str) -> Run {
@@ -12,13 +13,13 @@ fn mutex(text: &str) -> Run {
 }
 
 fn covered(run: &Run) -> String {
-    let verdict = Coverage.check(run);
+    let verdict = Coverage.check(&Case::of(run));
     assert_eq!(verdict.outcome, Outcome::Held, "{verdict:?}");
     verdict.summary
 }
 
 fn misses(run: &Run, why: &str) {
-    let Verdict { outcome, summary, .. } = Coverage.check(run);
+    let Verdict { outcome, summary, .. } = Coverage.check(&Case::of(run));
     assert_eq!(outcome, Outcome::Inconclusive, "{summary}");
     assert!(summary.contains(why), "{summary}");
 }

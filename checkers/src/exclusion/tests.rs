@@ -2,10 +2,11 @@
 
 use super::Exclusion;
 use crate::picture::picture;
-use base::{Checker, Outcome, Verdict};
+use crate::{Case, Checker};
+use base::{Outcome, Verdict};
 
 fn check(text: &str) -> Verdict {
-    Exclusion.check(&picture(text))
+    Exclusion.check(&Case::of(&picture(text)))
 }
 
 /// The one anomaly of a picture, and how often it was seen.
@@ -205,7 +206,7 @@ fn the_witness_names_grants_fault_and_end_in_order() {
         pause c3 |  [    ]
         ",
     );
-    let verdict = Exclusion.check(&run);
+    let verdict = Exclusion.check(&Case::of(&run));
     let anomaly = &verdict.anomalies[0];
     assert_eq!(
         anomaly.explanation,

@@ -1,14 +1,15 @@
-//! Reads claims from a history, event by event.
+//! Reads claims, and accesses of the vault, from a history, event by event.
 
-use super::{Answer, Claim, Claims, End, Ending};
+use super::{Access, Answer, Claim, Claims, End, Ending};
 use base::{Event, F, Key, Kind};
 use std::collections::BTreeMap;
 
-/// Reads a history event by event, for checkers that need to know who holds what at each of them.
+/// What was read so far.
 #[derive(Debug, Default)]
-pub struct Tracker {
+pub(super) struct Tracker {
     keys: Keys,
     claims: Vec<Claim>,
+    accesses: Vec<Access>,
     clients: BTreeMap<u32, Client>,
 }
 
@@ -27,7 +28,7 @@ struct Client {
 
 impl Tracker {
     /// Takes the next event.
-    pub fn step(&mut self, event: &Event) {
+    pub(super) fn step(&mut self, event: &Event) {
         let Some(process) = event.client() else { return };
         match (event.f, event.kind) {
             (F::Acquire, Kind::Invoke) => {
@@ -38,34 +39,31 @@ impl Tracker {
             (F::Release, kind) => self.released(process, event.index, kind),
             (F::Lost, _) => self.lose(process, event),
             (F::Death, _) => self.die(process, event.index),
+            (F::Read | F::Write, _) => self.access(process, event),
             _ => {}
         }
     }
 
     /// The small number of the lock that an event names.
-    pub fn key(&mut self, event: &Event) -> usize {
+    fn key(&mut self, event: &Event) -> usize {
         self.keys.id(event.key.as_ref())
     }
 
     /// The latest grant of a key to a process, whether or not it still holds it.
-    pub fn latest_grant(&self, process: u32, key: usize) -> Option<usize> {
+    fn latest_grant(&self, process: u32, key: usize) -> Option<usize> {
         let client = self.clients.get(&process)?;
         client.grants.iter().find(|(of, _)| *of == key).map(|(_, claim)| *claim)
     }
 
-    /// The locks that were named so far.
-    pub fn keys(&self) -> &[Key] {
-        &self.keys.names
+    /// All there is to know, when the history is at its end.
+    pub(super) fn finish(self) -> Claims {
+        Claims { keys: self.keys.names, claims: self.claims, accesses: self.accesses }
     }
 
-    /// A claim by its number.
-    pub fn claim(&self, id: usize) -> &Claim {
-        &self.claims[id]
-    }
-
-    /// All claims, when the history is at its end.
-    pub fn finish(self) -> Claims {
-        Claims { keys: self.keys.names, claims: self.claims }
+    fn access(&mut self, process: u32, event: &Event) {
+        let key = self.key(event);
+        let grant = self.latest_grant(process, key);
+        self.accesses.push(Access { at: event.index, key, grant });
     }
 
     fn ask(&mut self, process: u32, event: &Event) -> usize {

@@ -2,17 +2,18 @@
 
 use super::Progress;
 use crate::picture::picture;
-use base::{Checker, Outcome, Verdict};
+use crate::{Case, Checker};
+use base::{Outcome, Verdict};
 
 /// With a lock that promises to be free again within one second, ten columns.
 fn check(text: &str) -> Verdict {
-    Progress.check(&picture(text))
+    Progress.check(&Case::of(&picture(text)))
 }
 
 fn check_unpromised(text: &str) -> Verdict {
     let mut run = picture(text);
     run.info.promises.recovers = None;
-    Progress.check(&run)
+    Progress.check(&Case::of(&run))
 }
 
 fn undecided(text: &str, why: &str) {
@@ -34,7 +35,7 @@ const KILLED_WHILE_ASKING: &str = "
 #[test]
 fn a_client_killed_in_its_acquire_keeps_everybody_out() {
     let run = picture(KILLED_WHILE_ASKING);
-    let verdict = Progress.check(&run);
+    let verdict = Progress.check(&Case::of(&run));
     assert_eq!(verdict.outcome, Outcome::Violated, "{verdict:?}");
     let anomaly = &verdict.anomalies[0];
     assert_eq!((anomaly.name.as_str(), anomaly.count), ("deadlock", 1));

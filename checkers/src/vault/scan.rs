@@ -1,6 +1,6 @@
 //! One pass over a history: every access of the vault with the grant that it belongs to.
 
-use crate::holds::{Claim, Tracker};
+use crate::holds::{self, Claim, Claims};
 use base::{Event, F, History, Kind, Mode};
 use std::collections::BTreeMap;
 
@@ -72,10 +72,10 @@ impl Breaches {
     }
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Scan {
+#[derive(Debug)]
+pub(super) struct Scan<'a> {
     fenced: bool,
-    pub(super) tracker: Tracker,
+    claims: &'a [Claim],
     served: Vec<Served>,
     accesses: BTreeMap<(u32, usize), Access>,
     pub(super) accepted: u64,
@@ -85,27 +85,33 @@ pub(super) struct Scan {
     pub(super) stale: Breaches,
 }
 
-impl Scan {
-    /// Reads a whole history; `fenced` is whether tokens say which grant is later.
-    pub(super) fn of(history: &History, fenced: bool) -> Self {
-        let mut scan = Self { fenced, ..Self::default() };
-        history.events().iter().for_each(|event| scan.step(event));
+impl<'a> Scan<'a> {
+    /// Goes through all accesses; `fenced` is whether tokens say which grant is later.
+    pub(super) fn of(history: &History, claims: &'a Claims, fenced: bool) -> Self {
+        let mut scan = Self {
+            fenced,
+            claims: &claims.claims,
+            served: vec![Served::default(); claims.keys.len()],
+            accesses: BTreeMap::new(),
+            accepted: 0,
+            refused_reads: 0,
+            refused_writes: 0,
+            lost: Breaches::default(),
+            stale: Breaches::default(),
+        };
+        for access in &claims.accesses {
+            history.get(access.at).into_iter().for_each(|event| scan.step(event, access));
+        }
         scan
     }
 
-    fn step(&mut self, event: &Event) {
-        self.tracker.step(event);
+    fn step(&mut self, event: &Event, access: &holds::Access) {
         let Some(client) = event.client() else { return };
-        if !matches!(event.f, F::Read | F::Write) {
-            return;
-        }
-        let key = self.tracker.key(event);
         match event.kind {
             Kind::Invoke => {
-                let under = self.tracker.latest_grant(client, key);
-                self.accesses.entry((client, key)).or_default().under = under;
+                self.accesses.entry((client, access.key)).or_default().under = access.grant;
             }
-            Kind::Ok => self.serve(client, key, event),
+            Kind::Ok => self.serve(client, access, event),
             Kind::Fail => self.refuse(event),
             Kind::Info => {}
         }
@@ -120,22 +126,18 @@ impl Scan {
         }
     }
 
-    fn serve(&mut self, client: u32, key: usize, event: &Event) {
+    fn serve(&mut self, client: u32, served: &holds::Access, event: &Event) {
         self.accepted += u64::from(event.f == F::Write);
-        if self.served.len() <= key {
-            self.served.resize_with(key + 1, Served::default);
-        }
+        let key = served.key;
         let access = self.accesses.entry((client, key)).or_default();
-        let Some(claim) = access.under.or_else(|| self.tracker.latest_grant(client, key)) else {
-            return;
-        };
+        let Some(claim) = access.under.or(served.grant) else { return };
         let built_on = access.last.filter(|(under, _)| *under == claim).map(|(_, at)| at);
         access.last = Some((claim, event.index));
-        let mode = event.mode.unwrap_or(self.tracker.claim(claim).mode);
+        let mode = event.mode.unwrap_or(self.claims[claim].mode);
         let served = &mut self.served[key];
         if event.f == F::Write {
             self.lost.add(lost_update(served, claim, built_on, event.index));
-            let later = later(served, &self.tracker, claim, mode, self.fenced);
+            let later = later(served, self.claims, claim, mode, self.fenced);
             self.stale.add(later.map(|mark| Breach {
                 write: event.index,
                 claim,
@@ -144,7 +146,7 @@ impl Scan {
             }));
             served.write = Some(event.index);
         }
-        served.note(self.tracker.claim(claim), claim, mode, event.index);
+        served.note(&self.claims[claim], claim, mode, event.index);
     }
 }
 
@@ -177,12 +179,12 @@ fn lost_update(served: &Served, claim: usize, built_on: Option<u64>, write: u64)
 /// A grant that excludes this claim, is later than it and was served already.
 fn later(
     served: &Served,
-    tracker: &Tracker,
+    claims: &[Claim],
     claim: usize,
     mode: Mode,
     fenced: bool,
 ) -> Option<Mark> {
-    let grant = tracker.claim(claim);
+    let grant = &claims[claim];
     let above = |mark: Option<Mark>, rank: u64| mark.filter(|mark| mark.rank > rank);
     let after = |latest: &Latest| {
         let ok = grant.granted()?;

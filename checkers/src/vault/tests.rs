@@ -2,16 +2,17 @@
 
 use super::Vault;
 use crate::picture::picture;
-use base::{Checker, Outcome, Verdict};
+use crate::{Case, Checker};
+use base::{Outcome, Verdict};
 
 fn check(text: &str) -> Verdict {
-    Vault.check(&picture(text))
+    Vault.check(&Case::of(&picture(text)))
 }
 
 fn check_fenced(text: &str) -> Verdict {
     let mut run = picture(text);
     run.info.promises.fenced = true;
-    Vault.check(&run)
+    Vault.check(&Case::of(&run))
 }
 
 fn found(verdict: &Verdict) -> Vec<(&str, u64)> {
