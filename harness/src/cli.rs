@@ -7,6 +7,11 @@ use std::time::Duration;
 
 use crate::Exit;
 use crate::commands;
+use crate::setup::Options;
+
+mod explore;
+
+pub use explore::{ExploreArgs, MergeArgs, Shard};
 
 /// A fault-injection harness for distributed locks.
 #[derive(Debug, Parser)]
@@ -32,6 +37,10 @@ const EXIT_CODES: &str = "Exit codes:
 enum Command {
     /// Runs one lock under one nemesis and judges it.
     Test(TestArgs),
+    /// Searches many schedules of one lock in the simulator.
+    Explore(ExploreArgs),
+    /// Adds up the results of `explore --shard`.
+    Merge(MergeArgs),
     /// Judges a stored run again, and draws its report.
     Check(CheckArgs),
     /// Lists locks, nemeses, checkers and backends.
@@ -82,6 +91,23 @@ pub struct TestArgs {
     /// Where to run.
     #[arg(long, value_enum, default_value = "auto")]
     pub backend: BackendChoice,
+    /// The load on the lock.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Runs the same schedule again. Drawn at random when not given.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Where run folders go.
+    #[arg(long, value_name = "FOLDER", default_value = "store")]
+    pub store: PathBuf,
+    /// How to say the result, on stdout.
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: Format,
+}
+
+/// The load on the lock: who contends, for how long, over which links.
+#[derive(Debug, Args)]
+pub struct LoadArgs {
     /// How many clients contend.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 5)]
     pub clients: u32,
@@ -100,15 +126,6 @@ pub struct TestArgs {
     /// How many keys the clients contend for.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1)]
     pub keys: u32,
-    /// Runs the same schedule again. Drawn at random when not given.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Where run folders go.
-    #[arg(long, value_name = "FOLDER", default_value = "store")]
-    pub store: PathBuf,
-    /// How to say the result, on stdout.
-    #[arg(long, value_enum, default_value = "human")]
-    pub format: Format,
 }
 
 const CHECK_EXAMPLES: &str = "Examples:
@@ -157,6 +174,23 @@ fn duration(text: &str) -> Result<Duration, String> {
         .map_err(|error| format!("{error}; write it as 500ms, 2s or 1m30s"))
 }
 
+impl LoadArgs {
+    /// The options of a run under this load.
+    pub fn options(&self, algo: &str, nemesis: &str, seed: u64) -> Options {
+        let defaults = Options::new(algo, nemesis, seed);
+        Options {
+            clients: self.clients,
+            time_limit: self.time_limit,
+            ttl: self.ttl.unwrap_or(defaults.ttl),
+            hold: self.hold,
+            think: self.hold / 2,
+            link_delay: self.link_delay,
+            keys: self.keys,
+            ..defaults
+        }
+    }
+}
+
 /// Runs the command line.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     let cli = match Cli::try_parse_from(args) {
@@ -169,6 +203,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     };
     let outcome = match cli.command {
         Command::Test(args) => commands::test::run(&args),
+        Command::Explore(args) => commands::explore::run(&args),
+        Command::Merge(args) => commands::merge::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Clean => commands::clean::run(),

@@ -8,6 +8,7 @@ mod commands;
 pub mod docker;
 pub mod drive;
 mod exit;
+pub mod explore;
 mod folder;
 mod nearest;
 pub mod setup;

@@ -7,6 +7,7 @@ use workloads::task::Contend;
 
 use crate::WorldSpec;
 use crate::drive::Plan;
+use crate::explore::swarm;
 use crate::nearest;
 
 /// What a user can set.
@@ -24,12 +25,16 @@ pub struct Options {
     pub ttl: Duration,
     /// The mean of a short hold.
     pub hold: Duration,
+    /// The mean time between two turns of a client.
+    pub think: Duration,
     /// How long each client-server link delays, each way.
     pub link_delay: Duration,
     /// How many keys.
     pub keys: u32,
     /// The seed.
     pub seed: u64,
+    /// The seed draws its own configuration within these options, see [`crate::explore::swarm`].
+    pub swarm: bool,
 }
 
 impl Options {
@@ -42,9 +47,11 @@ impl Options {
             time_limit: Duration::from_secs(30),
             ttl: workloads::find(algo).map_or(Duration::from_secs(2), |lock| lock.store().ttl()),
             hold: Duration::from_millis(50),
+            think: Duration::from_millis(25),
             link_delay: Duration::ZERO,
             keys: 1,
             seed,
+            swarm: false,
         }
     }
 }
@@ -55,6 +62,9 @@ pub struct Setup {
     pub lock: &'static LockSpec,
     /// What the run's header says. The backend is filled in by `info_for`.
     info: RunInfo,
+    /// What was asked for.
+    asked: Options,
+    /// What is run: a swarm varies what was asked for.
     options: Options,
 }
 
@@ -78,6 +88,8 @@ impl Setup {
     pub fn of(lock: &'static LockSpec, options: Options) -> Result<Self, String> {
         check_nemeses(&options.nemesis)?;
         check_numbers(&options)?;
+        let asked = options;
+        let options = if asked.swarm { swarm::vary(&asked) } else { asked.clone() };
         let nanos = |d: Duration| d.as_nanos() as u64;
         let info = RunInfo {
             version: 1,
@@ -97,14 +109,14 @@ impl Setup {
             known: lock.known(),
             command: String::new(),
         };
-        Ok(Self { lock, info, options })
+        Ok(Self { lock, info, asked, options })
     }
 
     /// The run's header on a backend, with the command that runs it again.
     pub fn info_for(&self, backend: &str) -> RunInfo {
         RunInfo {
             backend: backend.into(),
-            command: command(&self.options, backend),
+            command: command(&self.asked, backend),
             ..self.info.clone()
         }
     }
@@ -112,7 +124,14 @@ impl Setup {
     /// Fresh nemeses.
     pub fn nemeses(&self) -> Vec<Box<dyn Nemesis>> {
         let find = |name| nemesis::find(name).expect("checked when the setup was made");
-        self.options.nemesis.split(',').map(|name| (find(name).make)()).collect()
+        let make = |name| {
+            let nemesis = (find(name).make)();
+            match self.options.swarm {
+                true => Box::new(swarm::Weighted::new(nemesis, self.options.seed)),
+                false => nemesis,
+            }
+        };
+        self.options.nemesis.split(',').map(make).collect()
     }
 
     /// What the drive loop is to do.
@@ -130,7 +149,7 @@ impl Setup {
                 shared: self.lock.promises.shared,
                 hold: options.hold,
                 hold_max: options.ttl.mul_f64(self.lock.longest_hold),
-                think: options.hold / 2,
+                think: options.think,
             },
             promises: self.lock.promises,
             seed: options.seed,
@@ -202,9 +221,14 @@ fn check_numbers(options: &Options) -> Result<(), String> {
 /// The command that runs this again: what differs from the defaults, and the seed.
 fn command(options: &Options, backend: &str) -> String {
     let Options { algo, nemesis, seed, .. } = options;
-    let mut command = format!(
-        "picklock test --algo {algo} --nemesis {nemesis} --backend {backend} --seed {seed}"
-    );
+    let mut command = match options.swarm {
+        true => format!(
+            "picklock explore --algo {algo} --nemesis {nemesis} --first-seed {seed} --seeds 1"
+        ),
+        false => format!(
+            "picklock test --algo {algo} --nemesis {nemesis} --backend {backend} --seed {seed}"
+        ),
+    };
     let defaults = Options::new(algo, nemesis, *seed);
     let mut add = |flag: &str, value: String, default: String| {
         if value != default {

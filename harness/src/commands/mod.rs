@@ -2,12 +2,16 @@
 
 pub mod check;
 pub mod clean;
+pub mod explore;
 mod judge;
 pub mod list;
+pub mod merge;
 pub mod test;
 
 use crate::Exit;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Why a command could not do its work: one line, and the exit code.
 #[derive(Debug)]
@@ -39,6 +43,22 @@ impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::could_not(format!("{error:#}"))
     }
+}
+
+/// The first Ctrl-C ends the run in order; the second one ends the program.
+fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let second = signal_hook::flag::register_conditional_shutdown(
+            signal,
+            i32::from(Exit::CouldNotRun.code()),
+            flag.clone(),
+        );
+        second
+            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
+            .map_err(|e| Failure::could_not(format!("cannot listen for Ctrl-C: {e}")))?;
+    }
+    Ok(flag)
 }
 
 /// `picklock client`.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{Failure, judge::judge};
+use super::{Failure, interruptible, judge::judge};
 use crate::cli::{BackendChoice, TestArgs};
 use crate::drive::{DriveError, Recorder, Watcher, drive};
 use crate::folder::Folder;
@@ -55,39 +55,13 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
 }
 
 fn options(args: &TestArgs) -> Options {
-    let seed = args.seed.unwrap_or_else(random_seed);
-    let defaults = Options::new(&args.algo, &args.nemesis, seed);
-    Options {
-        clients: args.clients,
-        time_limit: args.time_limit,
-        ttl: args.ttl.unwrap_or(defaults.ttl),
-        hold: args.hold,
-        link_delay: args.link_delay,
-        keys: args.keys,
-        ..defaults
-    }
+    args.load.options(&args.algo, &args.nemesis, args.seed.unwrap_or_else(random_seed))
 }
 
 /// A seed short enough to be typed again.
 fn random_seed() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     base::Rng::new(since.as_nanos() as u64).below(1_000_000)
-}
-
-/// The first Ctrl-C ends the run in order; the second one ends the program.
-fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        let second = signal_hook::flag::register_conditional_shutdown(
-            signal,
-            i32::from(Exit::CouldNotRun.code()),
-            flag.clone(),
-        );
-        second
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
-            .map_err(|e| Failure::could_not(format!("cannot listen for Ctrl-C: {e}")))?;
-    }
-    Ok(flag)
 }
 
 fn interrupted_at(folder: &Folder) -> Failure {

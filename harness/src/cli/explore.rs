@@ -1,0 +1,139 @@
+//! What `explore` and `merge` take.
+
+use clap::Args;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::{Format, LoadArgs};
+use crate::setup::Options;
+
+const EXPLORE_EXAMPLES: &str = "Examples:
+  picklock explore --algo redis-set-nx-px --nemesis pause --seeds 1000
+  picklock explore --algo zk-rw --nemesis partition,crash --seeds 100000 --jobs 8
+  picklock explore --algo redis-getset --nemesis pause --until-found
+  picklock explore --algo zk-rw --nemesis crash --seeds 100000 --shard 3/16 --out 3.json
+
+Unless --fixed is given, each seed draws its own configuration: 2 clients up to --clients, short \
+or long holds, slow or fast links, some kinds of faults switched off and the others weighted. The \
+exit code is that of `test`: 0 when no schedule broke a promise, 2 when most of them cannot tell.";
+
+/// What `explore` takes.
+#[derive(Debug, Args)]
+#[command(after_help = EXPLORE_EXAMPLES)]
+pub struct ExploreArgs {
+    /// The lock under test (`picklock list locks`).
+    #[arg(long, value_name = "LOCK")]
+    pub algo: String,
+    /// The faults (`picklock list nemeses`); several are joined by commas.
+    #[arg(long, value_name = "NEMESIS", default_value = "none")]
+    pub nemesis: String,
+    /// How many schedules to search, each from a seed of its own.
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub seeds: u64,
+    /// The first seed.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub first_seed: u64,
+    /// How many threads [default: one a core].
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Searches only this part of the seeds, for `merge`: 3/16 is the third of sixteen.
+    #[arg(long, value_name = "K/N", default_value = "1/1")]
+    pub shard: Shard,
+    /// Stops at the first schedule that breaks a promise.
+    #[arg(long)]
+    pub until_found: bool,
+    /// Runs every seed exactly as `test` does, without a configuration of its own.
+    #[arg(long)]
+    pub fixed: bool,
+    /// The load on the lock.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Writes the result to a file as well, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// How to say the result, on stdout.
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: Format,
+}
+
+impl ExploreArgs {
+    /// The options of the first seed; the others differ in their seed alone.
+    pub fn options(&self) -> Options {
+        let options = self.load.options(&self.algo, &self.nemesis, self.first_seed);
+        Options { swarm: !self.fixed, ..options }
+    }
+}
+
+const MERGE_EXAMPLES: &str = "Examples:
+  picklock merge shards/*.json
+  picklock merge 1.json 2.json --format json --out all.json";
+
+/// What `merge` takes.
+#[derive(Debug, Args)]
+#[command(after_help = MERGE_EXAMPLES)]
+pub struct MergeArgs {
+    /// Results of `explore --out`, of the same lock, nemesis, settings and version.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Writes the sum to a file as well, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// How to say the result, on stdout.
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: Format,
+}
+
+/// A part of the seeds: the `number`th of `of`, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    number: u64,
+    of: u64,
+}
+
+impl Shard {
+    /// The seeds of this part: all parts together have every seed once, in order.
+    pub fn part(self, first: u64, seeds: u64) -> std::ops::Range<u64> {
+        let edge =
+            |n: u64| first + (u128::from(seeds) * u128::from(n) / u128::from(self.of)) as u64;
+        edge(self.number - 1)..edge(self.number)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/');
+        let numbers = parts.and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+        match numbers {
+            Some((number, of)) if 1 <= number && number <= of => Ok(Self { number, of }),
+            _ => Err("write it as 3/16: the third of sixteen".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_cover_every_seed_once() {
+        for (seeds, of) in [(10_000, 16), (7, 3), (2, 5), (0, 4), (u64::MAX, 3)] {
+            let mut next = 0;
+            for number in 1..=of {
+                let part = Shard { number, of }.part(0, seeds);
+                assert_eq!(part.start, next);
+                next = part.end;
+            }
+            assert_eq!(next, seeds);
+        }
+    }
+
+    #[test]
+    fn a_shard_is_one_of_several() {
+        assert_eq!("3/16".parse(), Ok(Shard { number: 3, of: 16 }));
+        for wrong in ["", "3", "0/4", "5/4", "a/b", "1/0", "-1/4", "1/2/3"] {
+            assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
+        }
+    }
+}

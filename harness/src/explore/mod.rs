@@ -1,0 +1,8 @@
+//! Searching many schedules in the simulator: a seed a schedule, seeds side by side on all cores.
+
+mod search;
+pub mod swarm;
+mod tally;
+
+pub use search::{Search, search};
+pub use tally::{Sighting, Tally, merge};

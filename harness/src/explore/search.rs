@@ -1,0 +1,124 @@
+//! Runs the seeds of a search on several threads, each run in a world of its own, and adds them up
+//! in the order of their seeds: the result does not depend on how many threads there were.
+
+use base::{Outcome, RunInfo};
+use checkers::Judgement;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::Tally;
+use crate::setup::{Options, Setup};
+use crate::simulate;
+
+/// What to search.
+pub struct Search<'a> {
+    /// The options of every seed but for the seed itself.
+    pub options: &'a Options,
+    /// The seeds.
+    pub seeds: Range<u64>,
+    /// How many threads.
+    pub jobs: usize,
+    /// Stop at the first seed that breaks a promise.
+    pub until_found: bool,
+    /// Stop when this is set.
+    pub stop: &'a AtomicBool,
+}
+
+/// Searches. `progress` is told, from any thread, that so many more schedules are done.
+///
+/// # Errors
+/// One line when the simulated world broke, which is a bug in it.
+pub fn search(search: &Search<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<Tally, String> {
+    let shared = Shared {
+        next: AtomicU64::new(search.seeds.start),
+        broken: AtomicBool::new(false),
+        collected: Mutex::new(Collected {
+            tally: Tally::new(search.options),
+            next: search.seeds.start,
+            early: BTreeMap::new(),
+            error: None,
+        }),
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..search.jobs {
+            scope.spawn(|| shared.work(search, progress));
+        }
+    });
+    let collected = shared.collected.into_inner().unwrap_or_else(|e| e.into_inner());
+    match collected.error {
+        Some(error) => Err(error),
+        None => Ok(collected.tally),
+    }
+}
+
+struct Shared {
+    /// The next seed that nobody has taken. Who took one finishes it, so that what was searched
+    /// is always a whole range.
+    next: AtomicU64,
+    /// Nothing more is to be taken.
+    broken: AtomicBool,
+    collected: Mutex<Collected>,
+}
+
+/// Results come from the threads out of order, and are added in order.
+struct Collected {
+    tally: Tally,
+    next: u64,
+    early: BTreeMap<u64, (RunInfo, Judgement)>,
+    error: Option<String>,
+}
+
+impl Shared {
+    fn work(&self, search: &Search<'_>, progress: &(dyn Fn(u64) + Sync)) {
+        let stopped = || self.broken.load(Ordering::Relaxed) || search.stop.load(Ordering::Relaxed);
+        while !stopped() {
+            let seed = self.next.fetch_add(1, Ordering::Relaxed);
+            if seed >= search.seeds.end {
+                return;
+            }
+            let outcome = run(search.options, seed);
+            self.collect(search, seed, outcome);
+            progress(1);
+        }
+    }
+
+    fn collect(
+        &self,
+        search: &Search<'_>,
+        seed: u64,
+        outcome: Result<(RunInfo, Judgement), String>,
+    ) {
+        let mut collected = self.collected.lock().unwrap_or_else(|e| e.into_inner());
+        match outcome {
+            Ok(judged) => collected.early.insert(seed, judged),
+            Err(error) => {
+                self.broken.store(true, Ordering::Relaxed);
+                collected.error.get_or_insert(error);
+                return;
+            }
+        };
+        loop {
+            // What was begun after the first violation is left out.
+            if search.until_found && collected.tally.first_violation.is_some() {
+                return;
+            }
+            let next = collected.next;
+            let Some((info, judgement)) = collected.early.remove(&next) else { return };
+            collected.tally.add(next, &info, &judgement);
+            collected.next += 1;
+            if search.until_found && judgement.outcome == Outcome::Violated {
+                self.broken.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Runs and judges one seed.
+fn run(options: &Options, seed: u64) -> Result<(RunInfo, Judgement), String> {
+    let setup = Setup::new(Options { seed, ..options.clone() })?;
+    let run = simulate::run(&setup).map_err(|error| format!("seed {seed}: {error}"))?;
+    let judgement = Judgement::of(&run);
+    Ok((run.info, judgement))
+}

@@ -1,0 +1,173 @@
+//! Swarm testing: each seed draws a configuration of its own, so that the search does not spend
+//! all its schedules in the middle of one distribution. Some kinds of faults are off, the others
+//! are weighted wildly; clients are few or many, holds short or long, links fast or slow.
+//!
+//! Source: Groce, Zhang, Eide, Chen, Regehr, "Swarm testing", ISSTA 2012.
+
+use base::{ClientState, Data, Direction, Fault, Nemesis, Next, Node, Rng, View};
+use std::time::Duration;
+
+use crate::setup::Options;
+
+/// The streams of randomness that belong to the swarm; turns and faults have others.
+const CONFIGURATION: u64 = 30;
+const WEIGHTS: u64 = 31;
+
+/// How often a nemesis may propose what is switched off before it has to wait for the next event.
+const PROPOSALS: u32 = 8;
+
+/// The configuration that the seed of these options draws within them.
+pub fn vary(options: &Options) -> Options {
+    let mut rng = Rng::fork(options.seed, CONFIGURATION);
+    let clients = match options.clients {
+        0..=2 => options.clients,
+        most => 2 + rng.below(u64::from(most) - 1) as u32,
+    };
+    let hold = options.hold.mul_f64(wild(&mut rng, 8.0)).max(Duration::from_millis(1));
+    let think = options.think.mul_f64(wild(&mut rng, 8.0));
+    // Half of the seeds have links as slow as a bad network's, so that faults can fall between two
+    // messages; a delay of a fortieth of the ttl breaks no lock by itself.
+    let slow = match rng.chance(0.5) {
+        true => options.ttl.mul_f64(rng.unit() / 40.0),
+        false => Duration::ZERO,
+    };
+    Options {
+        clients,
+        hold: hold.min(options.ttl / 4),
+        think,
+        link_delay: options.link_delay + slow,
+        ..options.clone()
+    }
+}
+
+/// A factor between 1/`most` and `most`, each power of two as likely as any other.
+fn wild(rng: &mut Rng, most: f64) -> f64 {
+    most.powf(rng.unit() * 2.0 - 1.0)
+}
+
+/// A nemesis whose kinds of faults are weighted by the seed: some are off. The first kind that it
+/// proposes always stays on, so that no schedule is without faults.
+pub struct Weighted {
+    inner: Box<dyn Nemesis>,
+    seed: u64,
+    first: Option<u64>,
+}
+
+impl Weighted {
+    /// Weighs a nemesis by the seed of a run.
+    pub fn new(inner: Box<dyn Nemesis>, seed: u64) -> Self {
+        Self { inner, seed, first: None }
+    }
+
+    /// Whether this fault is wanted, and how much longer or shorter it lasts.
+    fn weigh(&mut self, fault: &Fault, view: &View<'_>, rng: &mut Rng) -> Option<f64> {
+        let kind = kind(fault, view);
+        let mut weights = Rng::fork(self.seed, WEIGHTS << 32 | kind);
+        let (off, weight, stretch) =
+            (weights.chance(0.4), weights.unit().powi(2), wild(&mut weights, 2.0));
+        if *self.first.get_or_insert(kind) == kind {
+            return Some(stretch);
+        }
+        (!off && rng.chance(weight)).then_some(stretch)
+    }
+}
+
+impl Nemesis for Weighted {
+    fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
+        for _ in 0..PROPOSALS {
+            match self.inner.next(view, rng) {
+                Next::Inject { fault, lasts } => {
+                    if let Some(stretch) = self.weigh(&fault, view, rng) {
+                        return Next::Inject { fault, lasts: lasts.mul_f64(stretch) };
+                    }
+                }
+                next => return next,
+            }
+        }
+        Next::Watch
+    }
+}
+
+/// The kind of a fault as far as the swarm tells them apart: what it does, and to whom.
+fn kind(fault: &Fault, view: &View<'_>) -> u64 {
+    let (what, how) = match fault {
+        Fault::Pause { .. } => (0, 0),
+        Fault::Crash { data: Data::Kept, .. } => (1, 0),
+        Fault::Crash { data: Data::Lost, .. } => (1, 1),
+        Fault::Cut { direction: Direction::Both, .. } => (2, 0),
+        Fault::Cut { direction: Direction::Forward, .. } => (2, 1),
+        Fault::Cut { direction: Direction::Backward, .. } => (2, 2),
+    };
+    let whom = match fault.nodes().first() {
+        Some(Node::Client(seat)) => match view.clients.get(*seat as usize).map(|c| c.state) {
+            Some(ClientState::Holding { .. }) => 1,
+            Some(ClientState::Acquiring { .. }) => 2,
+            Some(ClientState::Releasing { .. }) => 3,
+            _ => 4,
+        },
+        _ => 0,
+    };
+    (what << 8) | (how << 4) | whom
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{ClientView, Mono};
+
+    #[test]
+    fn configurations_differ_from_seed_to_seed_and_stay_within_the_options() {
+        let drawn: Vec<Options> =
+            (0..200).map(|seed| vary(&Options::new("redis-set-nx-px", "pause", seed))).collect();
+        for clients in 2..=5 {
+            assert!(drawn.iter().any(|o| o.clients == clients), "{clients} clients");
+        }
+        assert!(drawn.iter().all(|o| (2..=5).contains(&o.clients)));
+        let shortest = drawn.iter().map(|o| o.hold).min().expect("some");
+        let longest = drawn.iter().map(|o| o.hold).max().expect("some");
+        assert!(longest > shortest * 16, "{shortest:?} to {longest:?}");
+        let slow = drawn.iter().filter(|o| o.link_delay > Duration::from_millis(1)).count();
+        assert!((60..140).contains(&slow), "{slow} of 200 have slow links");
+    }
+
+    /// Proposes a pause of each client in turn.
+    struct Proposer(u32);
+
+    impl Nemesis for Proposer {
+        fn next(&mut self, view: &View<'_>, _rng: &mut Rng) -> Next {
+            self.0 += 1;
+            let node = Node::Client(self.0 % view.clients.len() as u32);
+            Next::Inject { fault: Fault::Pause { node }, lasts: Duration::from_secs(1) }
+        }
+    }
+
+    /// Which of three kinds of victims a seed hits.
+    fn victims(seed: u64) -> Vec<Node> {
+        let holding = ClientState::Holding { since: Mono::ZERO };
+        let acquiring = ClientState::Acquiring { since: Mono::ZERO, last_reply: None };
+        let clients = [holding, acquiring, ClientState::Idle]
+            .map(|state| ClientView { state, faulted: false });
+        let mut nemesis = Weighted::new(Box::new(Proposer(0)), seed);
+        let mut rng = Rng::new(seed);
+        let ttl = Duration::from_secs(1);
+        let mut hit = Vec::new();
+        for _ in 0..100 {
+            let view = View { now: Mono::ZERO, ttl, clients: &clients, servers: 1, active: 0 };
+            if let Next::Inject { fault, .. } = nemesis.next(&view, &mut rng) {
+                hit.extend(fault.nodes());
+            }
+        }
+        hit.sort_unstable();
+        hit.dedup();
+        hit
+    }
+
+    #[test]
+    fn some_kinds_of_faults_are_off_but_never_all() {
+        let hit: Vec<Vec<Node>> = (0..100).map(victims).collect();
+        assert!(hit.iter().all(|kinds| !kinds.is_empty()));
+        for kinds in 1..=3 {
+            assert!(hit.iter().any(|hit| hit.len() == kinds), "{kinds} kinds");
+        }
+    }
+}

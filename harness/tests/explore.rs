@@ -1,0 +1,138 @@
+//! `picklock explore` and `merge` as a user meets them: the same result however the seeds are
+//! spread over threads and machines, honest exit codes, one line for what does not go together.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+fn picklock(home: &Path, args: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    command.args(args.split(' ')).current_dir(home).stdin(Stdio::null());
+    command.output().expect("picklock starts")
+}
+
+#[track_caller]
+fn said(home: &Path, args: &str, code: i32) -> (String, String) {
+    let output = picklock(home, args);
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    let (out, err) = (text(output.stdout), text(output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{args}\n{out}{err}");
+    (out, err)
+}
+
+/// One line on stderr that says all of this, and nothing on stdout.
+#[track_caller]
+fn refused(home: &Path, args: &str, code: i32, words: &[&str]) {
+    let (out, err) = said(home, args, code);
+    assert!(out.is_empty(), "{out}");
+    assert_eq!(err.trim_end().lines().count(), 1, "{err}");
+    for word in words {
+        assert!(err.contains(word), "`{word}` is missing: {err}");
+    }
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+const SEARCH: &str = "explore --algo redis-set-nx-px --nemesis pause --time-limit 10s";
+
+#[test]
+fn shards_and_threads_do_not_change_the_result() {
+    let home = TempDir::new().expect("a folder");
+    let home = home.path();
+    let (whole, _) = said(home, &format!("{SEARCH} --seeds 30 --jobs 1 --format json"), 1);
+    for shard in 1..=3 {
+        let args = format!("{SEARCH} --seeds 30 --jobs 2 --shard {shard}/3 --out {shard}.json");
+        let exit = picklock(home, &args).status.code();
+        assert!([Some(0), Some(1)].contains(&exit), "{exit:?}");
+    }
+    let (merged, _) = said(home, "merge 3.json 1.json 2.json --format json", 1);
+    assert_eq!(json(&merged), json(&whole));
+    let (human, err) = said(home, "merge 1.json 2.json 3.json", 1);
+    assert!(err.is_empty(), "quiet in a pipe: {err}");
+    for word in
+        ["30 schedules", "seeds 0 to 29", "double hold", "expected", "VIOLATED, as is known"]
+    {
+        assert!(human.contains(word), "`{word}` is missing:\n{human}");
+    }
+}
+
+#[test]
+fn until_found_stops_at_the_first_violation_whatever_the_threads() {
+    let home = TempDir::new().expect("a folder");
+    let home = home.path();
+    // Fast links make this deadlock rare.
+    let args = "explore --algo redis-setnx-expire --nemesis crash --seeds 500 --time-limit 10s \
+                --first-seed 1 --until-found --format json";
+    let found = json(&said(home, &format!("{args} --jobs 1"), 1).0);
+    assert_eq!(json(&said(home, &format!("{args} --jobs 3"), 1).0), found);
+    let first = found["first_violation"].as_u64().expect("a seed");
+    assert_eq!(found["seeds"][0]["end"].as_u64(), Some(first + 1));
+    assert_eq!(found["violated"], 1);
+}
+
+#[test]
+fn a_clean_search_says_how_much_it_supports() {
+    let home = TempDir::new().expect("a folder");
+    let args = "explore --algo zk-sequential --nemesis crash-client --seeds 20";
+    let (out, _) = said(home.path(), args, 0);
+    assert!(out.contains("HELD: fewer than 15.000 %"), "{out}");
+    let alone = "explore --algo zk-sequential --seeds 2 --clients 1 --time-limit 5s";
+    let (out, _) = said(home.path(), alone, 2);
+    assert!(out.contains("INCONCLUSIVE"), "{out}");
+}
+
+#[test]
+fn what_makes_no_sense_gets_one_line() {
+    let home = TempDir::new().expect("a folder");
+    let home = home.path();
+    refused(home, "explore --algo zk-wr", 254, &["did you mean zk-rw"]);
+    refused(home, "explore --algo zk-rw --seeds 0", 254, &["--seeds"]);
+    refused(home, "explore --algo zk-rw --jobs 0", 254, &["--jobs"]);
+    refused(
+        home,
+        "explore --algo zk-rw --seeds 3 --out nowhere/x.json",
+        255,
+        &["nowhere", "--out"],
+    );
+    let (_, err) = said(home, "explore --algo zk-rw --shard 5/4", 254);
+    assert!(err.contains("5/4") && err.contains("3/16"), "{err}");
+    refused(home, "merge nowhere.json", 255, &["nowhere.json"]);
+    fs::write(home.join("notes"), "hello").expect("written");
+    refused(home, "merge notes", 255, &["notes", "no JSON"]);
+    let small = "explore --algo zk-rw --seeds 1 --time-limit 5s";
+    picklock(home, &format!("{small} --out one.json"));
+    picklock(home, &format!("{small} --first-seed 1 --nemesis crash --out other.json"));
+    refused(home, "merge one.json one.json", 255, &["both have seed 0"]);
+    refused(home, "merge one.json other.json", 255, &["nemesis", "crash"]);
+}
+
+#[test]
+fn ctrl_c_says_what_was_searched_so_far() {
+    let home = TempDir::new().expect("a folder");
+    let args = "explore --algo zk-rw --nemesis crash --seeds 100000000 --format json";
+    let child = Command::new(env!("CARGO_BIN_EXE_picklock"))
+        .args(args.split(' '))
+        .current_dir(home.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("picklock starts");
+    pause();
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("signalled");
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(255));
+    let tally = json(&String::from_utf8(output.stdout).expect("UTF-8"));
+    let held = tally["held"].as_u64().expect("a number");
+    assert!(held > 0, "{tally}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"));
+}
+
+/// Long enough for the search to have begun; it would go on for hours.
+#[expect(clippy::disallowed_methods, reason = "waits for a process of its own")]
+fn pause() {
+    std::thread::sleep(std::time::Duration::from_secs(2));
+}
