@@ -2,9 +2,10 @@
 //! process, the same values for a simulated one.
 //!
 //! The harness sends a [`Request`] and the client answers it with one [`Response`] of the same
-//! `id`. Time stamps are the harness's; only `lost` carries a clock reading of the client.
+//! `id`. Time stamps are the harness's; only `lost` and the store facts of an answer carry clock
+//! readings of the client. `lost` and `notified` are notices, without an `id`.
 
-use crate::{Key, LocalFuture, Mode};
+use crate::{Facts, Key, LocalFuture, Mode};
 use serde::{Deserialize, Serialize};
 
 /// A line to the client.
@@ -81,11 +82,17 @@ pub enum Reply {
         /// The fencing token of a grant, where the lock has one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         token: Option<u64>,
+        /// What the store said, times by the client's CLOCK_MONOTONIC.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        facts: Option<Box<Facts>>,
     },
     /// It certainly did not happen.
     Fail {
         /// Why.
         error: String,
+        /// What the store said all the same.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        facts: Option<Box<Facts>>,
     },
     /// It may have happened, or may happen later.
     Info {
@@ -101,6 +108,31 @@ pub enum Reply {
         /// How it learnt it.
         error: String,
     },
+    /// A notice: the store has woken this client, which waits for this lock. It will look again.
+    Notified {
+        /// Which lock.
+        key: Key,
+    },
+}
+
+impl Reply {
+    /// It happened, and there is nothing more to say.
+    pub fn ok() -> Self {
+        Self::Ok { token: None, facts: None }
+    }
+
+    /// It certainly did not happen, and there is nothing more to say.
+    pub fn fail(error: impl Into<String>) -> Self {
+        Self::Fail { error: error.into(), facts: None }
+    }
+
+    /// What the store said.
+    pub fn facts_mut(&mut self) -> Option<&mut Facts> {
+        match self {
+            Self::Ok { facts, .. } | Self::Fail { facts, .. } => facts.as_deref_mut(),
+            _ => None,
+        }
+    }
 }
 
 /// A client's end of the conversation.

@@ -1,7 +1,7 @@
 //! The history: an append-only list of what clients believed, what the vault saw and what the
 //! nemesis did, in Jepsen's vocabulary, stored as JSON Lines behind a versioned header.
 
-use crate::{Effect, Fault, FaultId, HistoryError, Key, Mode};
+use crate::{Effect, Facts, Fault, FaultId, HistoryError, Key, Mode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -65,6 +65,8 @@ pub enum F {
     Release,
     /// A client says that it may have lost the lock and stops touching the vault (`info`).
     Lost,
+    /// The store has woken a client that waits for the lock (`info`).
+    Notified,
     /// A client process is gone (`info`), stamped before the signal is sent.
     Death,
     /// A read of the vault. `ok` stands where the vault served it, with the value read.
@@ -88,6 +90,7 @@ impl fmt::Display for F {
             Self::Acquire => "acquire",
             Self::Release => "release",
             Self::Lost => "lost",
+            Self::Notified => "notified",
             Self::Death => "death",
             Self::Read => "read",
             Self::Write => "write",
@@ -144,6 +147,9 @@ pub struct Event {
     /// Which fault.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<Box<FaultEvent>>,
+    /// What the store said, on the answer to an acquire or a release.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub facts: Option<Box<Facts>>,
 }
 
 impl Event {
@@ -161,6 +167,7 @@ impl Event {
             token: None,
             error: None,
             fault: None,
+            facts: None,
         }
     }
 
@@ -299,6 +306,19 @@ mod tests {
         let parsed = History::from_jsonl(&text).unwrap();
         assert_eq!(parsed.history, sample());
         assert!(!parsed.cut_off);
+    }
+
+    #[test]
+    fn a_line_without_store_facts_is_read_as_one_with_none() {
+        let line = r#"{"index":0,"time":5,"process":1,"type":"ok","f":"release","key":"k"}"#;
+        let event: Event = serde_json::from_str(line).unwrap();
+        assert_eq!(event.facts, None);
+        let told = Event {
+            facts: Some(Box::new(Facts { removed: Some(crate::Removed::Own), ..Facts::default() })),
+            ..event
+        };
+        assert!(event_line(&told).contains(r#""facts":{"removed":"own"}"#), "{told:?}");
+        assert_eq!(serde_json::from_str::<Event>(&event_line(&told)).unwrap(), told);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod backend;
 mod client;
 mod error;
+mod facts;
 mod fault;
 mod history;
 mod lock;
@@ -20,6 +21,7 @@ mod world;
 pub use backend::{Backend, BackendError, Message, Notice};
 pub use client::{Command, Mailbox, Reply, Request, Response};
 pub use error::HistoryError;
+pub use facts::{Facts, Removed};
 pub use fault::{Data, Direction, Effect, Fault, FaultId, Node};
 pub use history::{
     Event, F, FaultEvent, HEADER_VERSION, Header, History, Kind, Parsed, Process, event_line,
@@ -28,7 +30,7 @@ pub use history::{
 pub use lock::{AcquireError, Grant, Key, Lock, Mode, ReleaseError};
 pub use nemesis::{ClientState, ClientView, Nemesis, NemesisSpec, Next, View};
 pub use rng::Rng;
-pub use run::{Known, Promises, Run, RunInfo};
+pub use run::{Known, Promises, Run, RunInfo, Wakes};
 pub use time::{Mono, Wall};
 pub use verdict::{Anomaly, Outcome, Verdict};
 pub use world::{CallError, Link, LocalFuture, Protocol, World};

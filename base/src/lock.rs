@@ -1,6 +1,6 @@
 //! The promise under test: acquire and release.
 
-use crate::{LocalFuture, Mono};
+use crate::{LocalFuture, Mono, Removed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +28,10 @@ pub struct Grant {
     pub token: Option<u64>,
     /// When the lock runs out by the client's own monotonic clock. `None`: not by time.
     pub expires: Option<Mono>,
+    /// When the request that took the lock was sent, by the same clock.
+    pub asked: Option<Mono>,
+    /// The place in the store's queue: who joined later has a greater one. `None`: no queue.
+    pub place: Option<u64>,
 }
 
 /// Why an acquire gave no grant.
@@ -62,8 +66,15 @@ pub trait Lock {
         patience: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>>;
 
-    /// Frees the lock.
-    fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>>;
+    /// Frees the lock, and says what the store said that it removed.
+    fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>>;
+
+    /// After an acquire that failed: whether the store counts this client as the holder all the
+    /// same. `None`: it cannot be known. A client that was told "no" while the lock stands in its
+    /// name is a phantom holder.
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// Resolves, with the reason, when the lock itself learns that its grant may be gone (a
     /// ZooKeeper session that was disconnected). The client then stops touching what the lock

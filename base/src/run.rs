@@ -13,6 +13,41 @@ pub struct Promises {
     /// It is free again, after a holder's death, within this many of its ttls (or session
     /// time-outs). `None`: never promised.
     pub recovers: Option<u32>,
+    /// It is granted in the order in which clients joined its queue.
+    #[serde(default)]
+    pub fifo: bool,
+    /// Whoever waits sleeps until the store wakes him. `None`: clients ask again and again.
+    #[serde(default)]
+    pub wakes: Option<Wakes>,
+    /// Its holder may acquire it again.
+    #[serde(default)]
+    pub reentrant: bool,
+    /// It goes on being granted while a minority of its servers is down.
+    #[serde(default)]
+    pub available: bool,
+}
+
+/// Whom a store wakes when a lock changes hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wakes {
+    /// Everybody who waits: a herd.
+    All,
+    /// Those whose turn it is, and at most one other.
+    Next,
+}
+
+impl Promises {
+    /// What the least lock promises: one holder at a time.
+    pub const MUTEX: Self = Self {
+        shared: false,
+        fenced: false,
+        recovers: None,
+        fifo: false,
+        wakes: None,
+        reentrant: false,
+        available: false,
+    };
 }
 
 /// What is known to break a lock, and why that is no surprise.

@@ -68,7 +68,7 @@ fn info(nemesis: &str) -> RunInfo {
         quiet: 0,
         link_delay: 0,
         patience: 0,
-        promises: Promises { shared: true, fenced: false, recovers: Some(1) },
+        promises: Promises { shared: true, recovers: Some(1), ..Promises::MUTEX },
         known: Vec::new(),
         command: String::new(),
     }

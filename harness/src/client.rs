@@ -40,7 +40,7 @@ async fn conversation() -> Result<()> {
     let link = match connect(lock.store(), servers.clone(), ttl, call_timeout, seed).await {
         Ok(link) => link,
         Err(error) => {
-            let reply = Reply::Fail { error: format!("{error:#}") };
+            let reply = Reply::fail(format!("{error:#}"));
             pipe.say(Response { id: Some(request.id), reply });
             return Err(error);
         }

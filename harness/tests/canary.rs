@@ -20,7 +20,7 @@ impl Lock for Deaf {
         self.0.acquire(mode, patience)
     }
 
-    fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
+    fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<base::Removed, ReleaseError>> {
         self.0.release(grant)
     }
 }
@@ -35,7 +35,7 @@ fn open_deaf(client: Client, settings: Settings) -> Box<dyn Lock> {
 static DEAF: LockSpec = LockSpec {
     name: "zk-sequential-deaf",
     summary: "a canary",
-    promises: base::Promises { shared: false, fenced: false, recovers: Some(2) },
+    promises: base::Promises { recovers: Some(2), ..base::Promises::MUTEX },
     known: &[],
     longest_hold: workloads::BEYOND_SESSION,
     open: Open::ZooKeeper(open_deaf),

@@ -90,7 +90,7 @@ fn clients_answer_and_faults_on_them_are_measured() {
     backend.spawn(0, 10).unwrap();
     until(&mut backend, |notice| match notice {
         Notice::Client { process: 10, response } => {
-            assert_eq!((response.id, &response.reply), (Some(0), &Reply::Ok { token: None }));
+            assert_eq!((response.id, &response.reply), (Some(0), &Reply::ok()));
             Some(())
         }
         _ => None,

@@ -1,6 +1,6 @@
 //! Events in words, the same in the terminal and on the page.
 
-use base::{Event, F, Kind, Mode, Process, RunInfo};
+use base::{Event, F, Facts, Kind, Mode, Process, Removed, RunInfo};
 
 /// Says who did what, leaving out what is the same throughout a run: the key where there is one,
 /// the mode where every hold is exclusive.
@@ -42,6 +42,7 @@ impl Speaker {
     pub fn what(&self, event: &Event) -> String {
         let mut text = self.phrase(event);
         text.push_str(&self.details(event));
+        text.push_str(event.facts.as_deref().map_or("", store_fact));
         if let Some(error) = &event.error {
             text = format!("{text}: {error}");
         }
@@ -53,6 +54,7 @@ impl Speaker {
             F::Acquire => acquire(event.kind).into(),
             F::Release => release(event.kind).into(),
             F::Lost => "learnt that it may have lost the lock".into(),
+            F::Notified => "was woken by the store".into(),
             F::Death => "died".into(),
             F::Read => read(event),
             F::Write => write(event),
@@ -79,6 +81,16 @@ impl Speaker {
             text.push_str(&format!(" (token {token})"));
         }
         text
+    }
+}
+
+/// What the store said, where it says more than the client.
+fn store_fact(facts: &Facts) -> &'static str {
+    match (facts.removed, facts.held) {
+        (Some(Removed::Nothing), _) => ", which removed nothing",
+        (Some(Removed::Any), _) => ", which removed whatever stood there",
+        (_, Some(true)) => ", though the store counts it as the holder",
+        _ => "",
     }
 }
 

@@ -2,14 +2,16 @@
 //! system process on real servers and as a task in the simulator.
 
 use base::{
-    AcquireError, Command, Grant, Key, Lock, Mailbox, Mode, ReleaseError, Reply, Response, World,
+    AcquireError, Command, Facts, Grant, Key, Lock, Mailbox, Mode, Mono, ReleaseError, Reply,
+    Response, World,
 };
 use futures_util::future::{Either, select};
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
-use stores::zookeeper::{Client, SessionState};
+use stores::zookeeper::{Bell, Client, SessionState};
 
 use crate::locks::{LockSpec, Open, Settings};
 
@@ -26,6 +28,14 @@ impl AnyLink {
         match self {
             Self::Redis(link) => link.as_ref(),
             Self::ZooKeeper(client) => client.world(),
+        }
+    }
+
+    /// What tells that the store has woken the client. Redis locks ask again and again instead.
+    fn bell(&self) -> Option<&Bell> {
+        match self {
+            Self::Redis(_) => None,
+            Self::ZooKeeper(client) => Some(client.bell()),
         }
     }
 
@@ -49,13 +59,19 @@ impl AnyLink {
 
 /// Serves the harness until it says `exit` or hangs up.
 pub async fn serve(spec: &LockSpec, link: AnyLink, mut mailbox: Box<dyn Mailbox>) {
-    let mut session =
-        Conversation { spec, link: &link, locks: BTreeMap::new(), held: None, ttl: 0 };
+    let mut session = Conversation {
+        spec,
+        link: &link,
+        locks: BTreeMap::new(),
+        held: None,
+        ttl: 0,
+        call_timeout: 0,
+    };
     while let Some(request) = session.next(mailbox.as_mut()).await {
         if request.command == Command::Exit {
             return;
         }
-        let reply = session.answer(request.command).await;
+        let reply = session.answer(request.command, mailbox.as_mut()).await;
         mailbox.say(Response { id: Some(request.id), reply });
     }
 }
@@ -74,6 +90,7 @@ struct Conversation<'a> {
     locks: BTreeMap<Key, Box<dyn Lock>>,
     held: Option<Held>,
     ttl: u64,
+    call_timeout: u64,
 }
 
 impl Conversation<'_> {
@@ -94,15 +111,16 @@ impl Conversation<'_> {
         mailbox.next().await
     }
 
-    async fn answer(&mut self, command: Command) -> Reply {
+    async fn answer(&mut self, command: Command, mailbox: &mut dyn Mailbox) -> Reply {
         match command {
-            Command::Init { ttl, .. } => {
+            Command::Init { ttl, call_timeout, .. } => {
                 self.ttl = ttl;
+                self.call_timeout = call_timeout;
                 self.link.ready().await;
-                Reply::Ok { token: None }
+                Reply::ok()
             }
             Command::Acquire { key, mode, patience } => {
-                self.acquire(key, mode, Duration::from_nanos(patience)).await
+                self.acquire(key, mode, Duration::from_nanos(patience), mailbox).await
             }
             Command::Touch { key } => self.touch(&key),
             Command::Release { key } => self.release(&key).await,
@@ -110,7 +128,13 @@ impl Conversation<'_> {
         }
     }
 
-    async fn acquire(&mut self, key: Key, mode: Mode, patience: Duration) -> Reply {
+    async fn acquire(
+        &mut self,
+        key: Key,
+        mode: Mode,
+        patience: Duration,
+        mailbox: &mut dyn Mailbox,
+    ) -> Reply {
         let lock = self.locks.entry(key.clone()).or_insert_with(|| {
             let settings = Settings { key: key.clone(), ttl: Duration::from_nanos(self.ttl) };
             self.link.open(self.spec, settings)
@@ -118,37 +142,94 @@ impl Conversation<'_> {
         // Some recipes know no patience and some forget it while they clean up: after twice the
         // time nobody waits any longer, and nobody knows what the store will make of it.
         let deadline = self.link.world().sleep(patience * 2);
-        let outcome = match select(lock.acquire(mode, patience), deadline).await {
-            Either::Left((outcome, _)) => outcome,
-            Either::Right(_) => Err(AcquireError::Unknown("never came back".into())),
-        };
-        match outcome {
-            Ok(grant) => {
-                let token = grant.token;
-                self.held = Some(Held { key, grant, lost: false });
-                Reply::Ok { token }
+        let acquire = async {
+            match select(lock.acquire(mode, patience), deadline).await {
+                Either::Left((outcome, _)) => outcome,
+                Either::Right(_) => Err(AcquireError::Unknown("never came back".into())),
             }
-            Err(AcquireError::Failed(error)) => Reply::Fail { error },
+        };
+        let outcome = listening(acquire, self.link.bell(), || {
+            mailbox.say(Response { id: None, reply: Reply::Notified { key: key.clone() } });
+        });
+        match outcome.await {
+            Ok(grant) => {
+                let (token, facts) = (grant.token, facts_of(&grant));
+                self.held = Some(Held { key, grant, lost: false });
+                Reply::Ok { token, facts }
+            }
+            Err(AcquireError::Failed(error)) => {
+                Reply::Fail { error, facts: self.phantom(&key).await }
+            }
             Err(AcquireError::Unknown(error)) => Reply::Info { error },
+        }
+    }
+
+    /// After an acquire that failed: whom the store counts as the holder. Asks no longer than one
+    /// call may take.
+    async fn phantom(&self, key: &Key) -> Option<Box<Facts>> {
+        let lock = self.locks.get(key).expect("it was asked for");
+        let deadline = self.link.world().sleep(Duration::from_nanos(self.call_timeout));
+        match select(lock.held(), deadline).await {
+            Either::Left((held, _)) => boxed(Facts { held, ..Facts::default() }),
+            Either::Right(_) => None,
         }
     }
 
     fn touch(&self, key: &Key) -> Reply {
         match &self.held {
-            Some(held) if held.key == *key && !held.lost => Reply::Ok { token: None },
-            _ => Reply::Fail { error: "lost".into() },
+            Some(held) if held.key == *key && !held.lost => Reply::ok(),
+            _ => Reply::fail("lost"),
         }
     }
 
     async fn release(&mut self, key: &Key) -> Reply {
         let Some(held) = self.held.take_if(|held| held.key == *key) else {
-            return Reply::Fail { error: "not held".into() };
+            return Reply::fail("not held");
         };
         let lock = self.locks.get_mut(key).expect("a held lock was opened");
         match lock.release(held.grant).await {
-            Ok(()) => Reply::Ok { token: None },
-            Err(ReleaseError::NotHeld(error)) => Reply::Fail { error },
+            Ok(removed) => {
+                let facts = boxed(Facts { removed: Some(removed), ..Facts::default() });
+                Reply::Ok { token: None, facts }
+            }
+            Err(ReleaseError::NotHeld(error)) => Reply::fail(error),
             Err(ReleaseError::Unknown(error)) => Reply::Info { error },
         }
     }
+}
+
+/// Waits for `work` and says of every ring of the bell meanwhile that the client was woken.
+async fn listening<T>(
+    work: impl Future<Output = T>,
+    bell: Option<&Bell>,
+    mut notified: impl FnMut(),
+) -> T {
+    let Some(bell) = bell else { return work.await };
+    let mut work = pin!(work);
+    loop {
+        let heard = pin!(bell.heard());
+        match select(work.as_mut(), heard).await {
+            Either::Right(_) => notified(),
+            Either::Left((outcome, _)) => {
+                // What rang in the same moment was before the answer.
+                while bell.take() {
+                    notified();
+                }
+                return outcome;
+            }
+        }
+    }
+}
+
+fn facts_of(grant: &Grant) -> Option<Box<Facts>> {
+    boxed(Facts {
+        asked: grant.asked.map(Mono::nanos),
+        expires: grant.expires.map(Mono::nanos),
+        place: grant.place,
+        ..Facts::default()
+    })
+}
+
+fn boxed(facts: Facts) -> Option<Box<Facts>> {
+    (!facts.is_empty()).then(|| Box::new(facts))
 }

@@ -200,8 +200,11 @@ async fn listen(process: u32, answers: ChildStdout, outbox: &Outbox) -> Result<(
 
 /// Stamps a line at its receipt. Only a `lost` may be older, as old as the client says, but not
 /// older than what it said before.
-fn tell(process: u32, response: Response, last: Mono, outbox: &Outbox) -> Mono {
+fn tell(process: u32, mut response: Response, last: Mono, outbox: &Outbox) -> Mono {
     let clock = outbox.clock();
+    if let Some(facts) = response.reply.facts_mut() {
+        *facts = std::mem::take(facts).on_clock(|at| clock.at(at).nanos());
+    }
     let late = match &response.reply {
         Reply::Lost { at, .. } => Some(clock.at(*at).clamp(last, clock.now().max(last))),
         _ => None,

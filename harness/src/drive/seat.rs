@@ -3,7 +3,7 @@
 //! new one under a new number, as in Jepsen.
 
 use base::{
-    Backend, ClientState, ClientView, Command, Event, F, Fault, Key, Kind, Mode, Mono, Node,
+    Backend, ClientState, ClientView, Command, Event, F, Facts, Fault, Key, Kind, Mode, Mono, Node,
     Process, Reply, Request, Response, Rng,
 };
 use std::time::Duration;
@@ -225,8 +225,10 @@ impl Seats {
         let Some(seat) = self.seats.iter_mut().find(|seat| seat.process == process) else {
             return Ok(());
         };
-        if let Reply::Lost { error, .. } = response.reply {
-            return hear_lost(seat, at, error, recorder);
+        match response.reply {
+            Reply::Lost { error, .. } => return hear_lost(seat, at, error, recorder),
+            Reply::Notified { .. } => return hear_notified(seat, at, recorder),
+            _ => {}
         }
         if response.id != Some(seat.open) {
             return Ok(());
@@ -269,11 +271,13 @@ impl Seats {
             return Ok(());
         };
         let (kind, error) = outcome(&reply);
-        if let Reply::Ok { token } = reply {
+        let facts = said(&reply);
+        if let Reply::Ok { token, .. } = reply {
             seat.hold = Hold { token, ..Hold::default() };
             seat.stage = Stage::Granted { since: at };
         }
         let mut event = seat.event(at, kind, F::Acquire);
+        event.facts = facts;
         event.error = error;
         recorder.push(event)?;
         match kind {
@@ -296,6 +300,7 @@ impl Seats {
         };
         let (kind, error) = outcome(&reply);
         let mut event = seat.event(at, kind, F::Release);
+        event.facts = said(&reply);
         event.error = error;
         recorder.push(event)?;
         match kind {
@@ -377,9 +382,26 @@ impl Seats {
 fn outcome(reply: &Reply) -> (Kind, Option<String>) {
     match reply {
         Reply::Ok { .. } => (Kind::Ok, None),
-        Reply::Fail { error } => (Kind::Fail, Some(error.clone())),
+        Reply::Fail { error, .. } => (Kind::Fail, Some(error.clone())),
         Reply::Info { error } | Reply::Lost { error, .. } => (Kind::Info, Some(error.clone())),
+        Reply::Notified { .. } => (Kind::Info, None),
     }
+}
+
+/// What the store said, as a reply passes it on.
+fn said(reply: &Reply) -> Option<Box<Facts>> {
+    match reply {
+        Reply::Ok { facts, .. } | Reply::Fail { facts, .. } => facts.clone(),
+        _ => None,
+    }
+}
+
+/// The store has woken a client. One that has its answer already does not wait any more.
+fn hear_notified(seat: &Seat, at: Mono, recorder: &mut Recorder) -> Result<(), DriveError> {
+    if let Stage::Acquiring { .. } = seat.stage {
+        recorder.push(seat.event(at, Kind::Info, F::Notified))?;
+    }
+    Ok(())
 }
 
 /// The client has learnt that its grant may be gone.

@@ -72,7 +72,7 @@ pub fn info(algo: &str, nemesis: &str) -> RunInfo {
         quiet: 6_000_000_000,
         link_delay: 0,
         patience: 5_000_000_000,
-        promises: Promises { shared: false, fenced: false, recovers: Some(2) },
+        promises: Promises { recovers: Some(2), ..Promises::MUTEX },
         known: Vec::new(),
         command: format!("picklock test --algo {algo} --nemesis {nemesis} --backend sim --seed 42"),
     }

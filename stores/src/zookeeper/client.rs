@@ -4,7 +4,7 @@
 //! future does not withdraw it.
 
 use super::{
-    CreateMode, Refusal, Reply, Request, Session, SessionState, WatchEvent, WatchId, path,
+    Bell, CreateMode, Refusal, Reply, Request, Session, SessionState, WatchEvent, WatchId, path,
 };
 use base::{CallError, LocalFuture, World};
 use std::cell::Cell;
@@ -21,6 +21,7 @@ pub type Result<T> = std::result::Result<T, CallError<Refusal>>;
 pub struct Client {
     session: Rc<dyn Session>,
     watches: Rc<Cell<WatchId>>,
+    bell: Bell,
 }
 
 /// A node that was created.
@@ -54,12 +55,17 @@ impl fmt::Debug for Watch {
 impl Client {
     /// The face of this session.
     pub fn new(session: Rc<dyn Session>) -> Self {
-        Self { session, watches: Rc::default() }
+        Self { session, watches: Rc::default(), bell: Bell::default() }
     }
 
     /// The clocks, the sleep and the randomness of this client's machine.
     pub fn world(&self) -> &dyn World {
         &*self.session
+    }
+
+    /// What a recipe rings when a watch has woken it, and its client listens to.
+    pub fn bell(&self) -> &Bell {
+        &self.bell
     }
 
     /// The session's number.

@@ -1,5 +1,6 @@
 //! ZooKeeper: what a client can ask of an ensemble, and what its session tells it.
 
+mod bell;
 pub mod client;
 #[cfg(any(test, feature = "real"))]
 pub mod conformance;
@@ -11,6 +12,7 @@ mod protocol;
 #[cfg(feature = "real")]
 pub mod real;
 
+pub use bell::Bell;
 pub use client::{Client, Created, Watch, sequence};
 pub use protocol::{
     CreateMode, Refusal, Reply, Request, Session, SessionState, WatchEvent, WatchId, ZooKeeper,

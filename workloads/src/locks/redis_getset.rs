@@ -4,7 +4,7 @@
 //! All clocks are the clients' own, in whole seconds as printed, so that a lock lives for its ttl
 //! and one to two seconds more.
 
-use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -16,7 +16,7 @@ use super::{BELOW_TTL, LockSpec, Open, Settings};
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-getset",
     summary: "SETNX of an expiry time; an expired lock is recovered with GETSET",
-    promises: Promises { shared: false, fenced: false, recovers: Some(4) },
+    promises: Promises { recovers: Some(4), ..Promises::MUTEX },
     known: &[
         ("pause", "double hold", PAUSE),
         ("pause", "stale write accepted", PAUSE),
@@ -60,7 +60,7 @@ impl GetSet {
         let granted = node.call::<bool>(setnx).await?
             || (self.passed(node.call(get).await?) && self.passed(node.call(getset).await?));
         let expires = Some(asked + node.ttl);
-        Ok(granted.then_some(Grant { token: None, expires }))
+        Ok(granted.then_some(Grant { expires, ..Grant::default() }))
     }
 
     /// `now() > value`; a key that is gone counts as time 0, as in the language of the seed.
@@ -90,7 +90,7 @@ impl Lock for GetSet {
         Box::pin(self.0.retry(patience, Duration::from_millis(10), || self.attempt()))
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
-        Box::pin(async move { released(self.free().await) })
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        Box::pin(async move { released(self.free().await, Removed::Any) })
     }
 }

@@ -1,7 +1,7 @@
 //! What the recipes on one Redis server share: calling it, and trying again until the patience
 //! is over.
 
-use base::{AcquireError, CallError, Grant, Link, ReleaseError};
+use base::{AcquireError, CallError, Grant, Link, ReleaseError, Removed};
 use redis::{Cmd, FromRedisValue, Value};
 use std::rc::Rc;
 use std::time::Duration;
@@ -60,8 +60,9 @@ impl RedisNode {
     ) -> Result<Grant, AcquireError> {
         let until = self.link.monotonic() + patience;
         loop {
+            let asked = Some(self.link.monotonic());
             match attempt().await {
-                Ok(Some(grant)) => return Ok(grant),
+                Ok(Some(grant)) => return Ok(Grant { asked, ..grant }),
                 Ok(None) => {}
                 Err(CallError::Unknown(error)) => return Err(AcquireError::Unknown(error)),
                 Err(CallError::Refused(Refusal(error))) => {
@@ -76,18 +77,26 @@ impl RedisNode {
     }
 
     /// Frees the lock if its value is still `value`.
-    pub async fn compare_and_delete(&self, value: &str) -> Result<(), ReleaseError> {
+    pub async fn compare_and_delete(&self, value: &str) -> Result<Removed, ReleaseError> {
         let mut eval = redis::cmd("EVAL");
         eval.arg(COMPARE_AND_DELETE).arg(1).arg(&self.key).arg(value);
-        released(self.call(eval).await)
+        released(self.call(eval).await, Removed::Own)
+    }
+
+    /// Whether the lock's value is this one, which nobody else uses.
+    pub async fn stands(&self, value: &str) -> Option<bool> {
+        let mut get = redis::cmd("GET");
+        get.arg(&self.key);
+        let found: Option<String> = self.call(get).await.ok()?;
+        Some(found.as_deref() == Some(value))
     }
 }
 
-/// What a release says whose command answers how many keys it removed.
-pub fn released(removed: CallResult<u64>) -> Result<(), ReleaseError> {
+/// What a release says whose command answers how many keys it removed; `whose` they are if any.
+pub fn released(removed: CallResult<u64>, whose: Removed) -> Result<Removed, ReleaseError> {
     match removed {
         Ok(0) => Err(ReleaseError::NotHeld("the key was not this client's any more".into())),
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(whose),
         Err(CallError::Refused(Refusal(error))) => Err(ReleaseError::NotHeld(error)),
         Err(CallError::Unknown(error)) => Err(ReleaseError::Unknown(error)),
     }

@@ -3,7 +3,7 @@
 //! `SET key <unique value> NX PX ttl` takes it; a script that compares the value and deletes the
 //! key frees it. Safe as long as no holder outlives its ttl and the server keeps its data.
 
-use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -14,7 +14,7 @@ use super::{BELOW_TTL, LockSpec, Open, Settings};
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px",
     summary: "SET NX PX with a unique value, freed by a compare-and-delete script",
-    promises: Promises { shared: false, fenced: false, recovers: Some(1) },
+    promises: Promises { recovers: Some(1), ..Promises::MUTEX },
     known: &[
         ("pause", "double hold", PAUSE),
         ("pause", "stale write accepted", PAUSE),
@@ -55,13 +55,17 @@ impl Lock for SetNxPx {
                 let mut set = redis::cmd("SET");
                 set.arg(&node.key).arg(value).arg("NX").arg("PX").arg(node.ttl_millis());
                 let granted: Option<String> = node.call(set).await?;
-                Ok(granted.map(|_| Grant { token: None, expires: Some(asked + node.ttl) }))
+                Ok(granted.map(|_| Grant { expires: Some(asked + node.ttl), ..Grant::default() }))
             })
             .await
         })
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
         Box::pin(self.node.compare_and_delete(&self.value))
+    }
+
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        Box::pin(self.node.stands(&self.value))
     }
 }

@@ -4,7 +4,7 @@
 //! neither. The vault refuses what comes with an older token. The counter dies with the data of
 //! its server: after that the tokens start again, and fence nothing.
 
-use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -16,7 +16,7 @@ use super::{BELOW_TTL, LockSpec, Open, Settings};
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-fenced",
     summary: "SET NX PX and a fencing token from a counter, taken in one script",
-    promises: Promises { shared: false, fenced: true, recovers: Some(1) },
+    promises: Promises { fenced: true, recovers: Some(1), ..Promises::MUTEX },
     known: &[
         ("pause", "double hold", PAUSE),
         ("crash-server-lose-data", "double hold", WIPE),
@@ -57,13 +57,17 @@ impl Lock for Fenced {
                 take.arg(value).arg(node.ttl_millis());
                 let token: u64 = node.call(take).await?;
                 let expires = Some(asked + node.ttl);
-                Ok((token > 0).then_some(Grant { token: Some(token), expires }))
+                Ok((token > 0).then_some(Grant { token: Some(token), expires, ..Grant::default() }))
             })
             .await
         })
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
         Box::pin(self.node.compare_and_delete(&self.value))
+    }
+
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        Box::pin(self.node.stands(&self.value))
     }
 }

@@ -3,7 +3,7 @@
 //! A client that dies between the two commands leaves a key without an expiry, and nobody gets in
 //! again (H2). The bare `DEL` frees whoever holds the lock by then.
 
-use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -16,7 +16,7 @@ pub const SPEC: LockSpec = LockSpec {
     name: "redis-setnx-expire",
     summary: "SETNX, then EXPIRE as a second command; freed by DEL",
     // EXPIRE takes whole seconds, so that a ttl of 0.3 s becomes one of 1 s.
-    promises: Promises { shared: false, fenced: false, recovers: Some(2) },
+    promises: Promises { recovers: Some(2), ..Promises::MUTEX },
     known: &[
         ("crash", "deadlock", DEADLOCK),
         ("partition", "deadlock", GIVEN_UP),
@@ -68,15 +68,15 @@ impl Lock for SetnxExpire {
             expire.arg(&node.key).arg(seconds);
             node.call::<bool>(expire).await?;
             let expires = Some(asked + Duration::from_secs(seconds));
-            Ok(Some(Grant { token: None, expires }))
+            Ok(Some(Grant { expires, ..Grant::default() }))
         }))
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
         Box::pin(async move {
             let mut del = redis::cmd("DEL");
             del.arg(&self.0.key);
-            released(self.0.call(del).await)
+            released(self.0.call(del).await, Removed::Any)
         })
     }
 }

@@ -4,20 +4,25 @@
 //! goes back to the creation instead of waiting. Everybody watches the same node: a herd (H21).
 //! Obeys *Disconnected*.
 
-use base::{AcquireError, CallError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError};
-use futures_util::future::select;
-use std::pin::pin;
+use base::{
+    AcquireError, CallError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed, Wakes,
+};
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal};
 
 use super::zk_sequential::PAUSE;
-use super::zookeeper::{Try, known, lost, patiently, released, settled};
+use super::zookeeper::{Try, known, lost, patiently, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive",
     summary: "one ephemeral node with the owner's session id in it, everybody watches it",
-    promises: Promises { shared: false, fenced: false, recovers: Some(2) },
+    promises: Promises {
+        wakes: Some(Wakes::All),
+        available: true,
+        recovers: Some(2),
+        ..Promises::MUTEX
+    },
     known: &[
         ("pause", "double hold", PAUSE),
         ("pause", "stale write accepted", PAUSE),
@@ -68,7 +73,7 @@ impl Exclusive {
         }
         let changed = self.client.changed();
         if let (Some(_), watch) = self.client.exists_watched(&self.path).await? {
-            select(pin!(watch.fired()), changed).await;
+            woken(&self.client, watch.fired(), changed).await;
         }
         Ok(false)
     }
@@ -84,13 +89,13 @@ impl Exclusive {
     /// Deletes the node if it is this client's. Looks first, each time: after a deletion whose
     /// reply was lost the node may be somebody else's. The node cannot change hands between the
     /// look and the deletion, since only this session deletes it.
-    async fn free(&self) -> Try<()> {
+    async fn free(&self) -> Try<Removed> {
         known(&self.client, async || {
             self.client.sync(&self.path).await?;
-            match self.is_mine().await? {
-                true => self.client.delete(&self.path, None).await,
-                false => Ok(()),
+            if !self.is_mine().await? {
+                return Ok(Removed::Nothing);
             }
+            self.client.delete(&self.path, None).await.map(|()| Removed::Own)
         })
         .await
     }
@@ -110,8 +115,10 @@ impl Lock for Exclusive {
                     disconnects = this.take().await?;
                     Ok(Grant::default())
                 };
-                let outcome =
-                    patiently(&this.client, patience, acquire, async || this.free().await).await;
+                let outcome = patiently(&this.client, patience, acquire, async || {
+                    this.free().await.map(drop)
+                })
+                .await;
                 outcome.map(|grant| (grant, disconnects))
             };
             let (grant, disconnects) = outcome?;
@@ -120,8 +127,16 @@ impl Lock for Exclusive {
         })
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
-        Box::pin(async move { released(self.free().await) })
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        Box::pin(async move {
+            let removed = self.free().await;
+            let whose = removed.as_ref().copied().unwrap_or(Removed::Nothing);
+            released(removed.map(drop), whose)
+        })
+    }
+
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        Box::pin(async move { self.is_mine().await.ok() })
     }
 
     fn lost(&self) -> LocalFuture<'_, String> {

@@ -3,7 +3,7 @@
 //! A reader waits for the last *write* node before it, a writer for its immediate predecessor.
 //! Obeys *Disconnected*.
 
-use base::{AcquireError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use base::{AcquireError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed, Wakes};
 use std::time::Duration;
 use stores::zookeeper::Client;
 
@@ -14,7 +14,14 @@ use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw",
     summary: "read/write lock: readers wait for the last writer before them, writers for all",
-    promises: Promises { shared: true, fenced: false, recovers: Some(2) },
+    promises: Promises {
+        shared: true,
+        fifo: true,
+        wakes: Some(Wakes::Next),
+        available: true,
+        recovers: Some(2),
+        ..Promises::MUTEX
+    },
     known: &[
         ("pause", "double hold", PAUSE),
         ("pause", "reader-writer overlap", PAUSE),
@@ -68,14 +75,18 @@ impl Lock for ReadWrite {
             let acquire = async {
                 *mine = queue.enter(&name).await?;
                 *disconnects = queue.wait(mine, blocker).await?;
-                Ok(Grant::default())
+                Ok(Queue::grant(mine))
             };
             patiently(client, patience, acquire, async || queue.withdraw(&name).await).await
         })
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
-        Box::pin(async move { released(self.queue.leave(&self.mine).await) })
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        Box::pin(async move { released(self.queue.leave(&self.mine).await, Removed::Own) })
+    }
+
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        Box::pin(self.queue.has(&self.mine))
     }
 
     fn lost(&self) -> LocalFuture<'_, String> {

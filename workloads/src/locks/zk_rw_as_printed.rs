@@ -9,10 +9,12 @@
 //! * `wait()` after `exists()` misses a notification that comes in between (H28).
 //! * Any exception makes acquire return null, and the caller goes on without the lock (H43).
 
-use base::{AcquireError, CallError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use base::{
+    AcquireError, CallError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed, Wakes,
+};
 use futures_util::FutureExt;
 use std::time::Duration;
-use stores::zookeeper::{Client, CreateMode, Refusal, Watch};
+use stores::zookeeper::{Client, CreateMode, Refusal, Watch, sequence};
 
 use super::zookeeper::{Try, released};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
@@ -20,7 +22,14 @@ use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw-as-printed",
     summary: "the Java read/write lock of a blog post, with its mistakes",
-    promises: Promises { shared: true, fenced: false, recovers: Some(2) },
+    promises: Promises {
+        shared: true,
+        fifo: true,
+        wakes: Some(Wakes::Next),
+        available: true,
+        recovers: Some(2),
+        ..Promises::MUTEX
+    },
     known: &[
         ("none", "reader-writer overlap", NAMES),
         ("none", "lost update", NAMES),
@@ -106,7 +115,10 @@ impl AsPrinted {
         let mut fired = Box::pin(watch.fired());
         match fired.as_mut().now_or_never() {
             Some(_) => std::future::pending().await,
-            None => drop(fired.await),
+            None => {
+                fired.await;
+                self.client.bell().ring();
+            }
         }
     }
 }
@@ -119,16 +131,17 @@ impl Lock for AsPrinted {
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         Box::pin(async move {
             self.path = self.acquire_distributed_lock(mode).await;
-            Ok(Grant::default())
+            let place = self.path.as_deref().and_then(sequence);
+            Ok(Grant { place, ..Grant::default() })
         })
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
         Box::pin(async move {
             let Some(path) = self.path.take() else {
                 return Err(ReleaseError::NotHeld("acquire had returned null".into()));
             };
-            released(self.client.delete(&path, None).await)
+            released(self.client.delete(&path, None).await, Removed::Own)
         })
     }
 }

@@ -4,7 +4,7 @@
 //! woken looks again whether he is first: his predecessor may have died in the middle of the
 //! queue. Obeys *Disconnected*.
 
-use base::{AcquireError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError};
+use base::{AcquireError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed, Wakes};
 use std::time::Duration;
 use stores::zookeeper::Client;
 
@@ -14,7 +14,13 @@ use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential",
     summary: "sequence nodes with an id in the name, each watches its predecessor",
-    promises: Promises { shared: false, fenced: false, recovers: Some(2) },
+    promises: Promises {
+        fifo: true,
+        wakes: Some(Wakes::Next),
+        available: true,
+        recovers: Some(2),
+        ..Promises::MUTEX
+    },
     known: &[
         ("pause", "double hold", PAUSE),
         ("pause", "stale write accepted", PAUSE),
@@ -58,14 +64,18 @@ impl Lock for Sequential {
             let acquire = async {
                 *mine = queue.enter(&name).await?;
                 *disconnects = queue.wait(mine, |_, place| place.checked_sub(1)).await?;
-                Ok(Grant::default())
+                Ok(Queue::grant(mine))
             };
             patiently(client, patience, acquire, async || queue.withdraw(&name).await).await
         })
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<(), ReleaseError>> {
-        Box::pin(async move { released(self.queue.leave(&self.mine).await) })
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        Box::pin(async move { released(self.queue.leave(&self.mine).await, Removed::Own) })
+    }
+
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        Box::pin(self.queue.has(&self.mine))
     }
 
     fn lost(&self) -> LocalFuture<'_, String> {

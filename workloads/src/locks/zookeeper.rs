@@ -1,10 +1,10 @@
 //! What the ZooKeeper recipes share: sessions that come and go, and the queue of sequence nodes.
 
-use base::{AcquireError, CallError, Grant, LocalFuture, ReleaseError};
+use base::{AcquireError, CallError, Grant, LocalFuture, ReleaseError, Removed};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
-use stores::zookeeper::{Client, CreateMode, Refusal, SessionState, sequence};
+use stores::zookeeper::{Client, CreateMode, Refusal, SessionState, WatchEvent, sequence};
 
 /// Why a try cannot go on: a call came to nothing, or the session is over.
 pub type Try<T> = Result<T, CallError<Refusal>>;
@@ -35,6 +35,17 @@ pub async fn known<T>(client: &Client, mut call: impl AsyncFnMut() -> Try<T>) ->
             Err(CallError::Unknown(_)) => reconnected(client).await?,
             outcome => return outcome,
         }
+    }
+}
+
+/// Waits for a watch or for a change of the session, whichever is first; rings for the watch.
+pub async fn woken(
+    client: &Client,
+    fired: impl Future<Output = WatchEvent>,
+    changed: impl Future<Output = SessionState>,
+) {
+    if let Either::Left(_) = select(pin!(fired), pin!(changed)).await {
+        client.bell().ring();
     }
 }
 
@@ -75,10 +86,10 @@ pub fn lost(client: &Client, disconnects_at_grant: u64) -> LocalFuture<'_, Strin
     })
 }
 
-/// What a release says whose deletion ended so.
-pub fn released(deleted: Try<()>) -> Result<(), ReleaseError> {
+/// What a release says whose deletion ended so; `whose` the node was.
+pub fn released(deleted: Try<()>, whose: Removed) -> Result<Removed, ReleaseError> {
     match deleted {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(whose),
         Err(CallError::Refused(refusal)) => Err(ReleaseError::NotHeld(format!("{refusal:?}"))),
         Err(CallError::Unknown(error)) => Err(ReleaseError::Unknown(error)),
     }
@@ -187,11 +198,21 @@ impl Queue {
         match self.client.exists_watched(&self.path(name)).await {
             Ok((None, _)) | Err(CallError::Unknown(_)) => Ok(()),
             Ok((Some(_), watch)) => {
-                select(pin!(watch.fired()), changed).await;
+                woken(&self.client, watch.fired(), changed).await;
                 Ok(())
             }
             Err(refusal) => Err(refusal),
         }
+    }
+
+    /// The grant of a node: its place in the queue is its sequence number.
+    pub fn grant(mine: &str) -> Grant {
+        Grant { place: sequence(mine), ..Grant::default() }
+    }
+
+    /// Whether a node stands in the queue.
+    pub async fn has(&self, mine: &str) -> Option<bool> {
+        self.find(mine).await.ok().map(|found| found.is_some())
     }
 
     /// Deletes one's own node.

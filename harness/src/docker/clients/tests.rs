@@ -46,7 +46,7 @@ impl Rig {
     }
 
     fn answers(&mut self, id: u64) {
-        let response = Response { id: Some(id), reply: Reply::Ok { token: None } };
+        let response = Response { id: Some(id), reply: Reply::ok() };
         assert_eq!(self.next().notice, Notice::Client { process: 3, response });
     }
 
