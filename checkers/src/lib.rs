@@ -9,24 +9,30 @@
 
 mod case;
 mod coverage;
+mod decide;
 mod exclusion;
 pub mod faults;
 pub mod holds;
 mod judgement;
+mod models;
 pub mod operation;
 mod phase;
 #[cfg(test)]
 mod picture;
 mod progress;
+mod search;
 pub mod sweep;
 mod vault;
 mod words;
 
 pub use case::{Case, Checker};
 pub use coverage::Coverage;
+pub use decide::{Decision, Illegal, Misfit, decide};
 pub use exclusion::Exclusion;
 pub use judgement::{JUDGEMENT_VERSION, Judgement, overall};
+pub use models::{MODELS, ModelSpec, NamedModel, NoModel};
 pub use progress::Progress;
+pub use search::Budget;
 pub use vault::Vault;
 
 use base::{Run, Verdict};

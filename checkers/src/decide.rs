@@ -1,0 +1,110 @@
+//! Whether a history of operations is one of a model: `picklock check --model`.
+//!
+//! This is Jepsen's rule, the *strict* normal form: operations that failed are dropped, those of
+//! unknown outcome may have happened at any time after their begin or not at all, and nothing is
+//! added. Keys are judged one by one.
+
+use crate::models::NamedModel;
+use crate::operation::Operation;
+use crate::search::{Answer, Budget, Meter, Stop};
+
+/// What is decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The operations can be put on one line that the model can walk.
+    Legal,
+    /// They cannot.
+    Illegal(Box<Illegal>),
+    /// A budget was spent before it was known; why, in words.
+    Inconclusive(String),
+}
+
+/// Why a history is illegal. Operations are indices of the list that was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Illegal {
+    /// The key of the operation.
+    pub key: u32,
+    /// The first operation that can be put nowhere, whatever is done with those before it.
+    pub stuck: usize,
+    /// The operations that it is in conflict with or that were under way beside it: those that
+    /// hold the lock, those not yet answered, those of unknown outcome.
+    pub concurrent: Vec<usize>,
+    /// What the model may have looked like just before, in words; at most a few of many.
+    pub states: Vec<String>,
+}
+
+/// An operation that a model does not know: its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Misfit(pub usize);
+
+/// Decides whether operations (of any number of keys, in any order) are legal for a model. When
+/// several keys are illegal, the one whose history goes wrong first is told.
+///
+/// # Errors
+/// If the model does not know one of the operations: a lock cannot be read.
+pub fn decide(
+    model: NamedModel,
+    operations: &[Operation],
+    mut budget: Budget<'_>,
+) -> Result<Decision, Misfit> {
+    let takes = model.spec.takes;
+    if let Some(index) = operations.iter().position(|operation| !takes(&operation.action)) {
+        return Err(Misfit(index));
+    }
+    let mut meter = Meter::new(&mut budget);
+    let mut first: Option<Illegal> = None;
+    let mut stopped = None;
+    for key in keys(operations) {
+        match decide_key(model, operations, &key, &mut meter) {
+            Decision::Legal => {}
+            Decision::Illegal(illegal) => {
+                let place = |illegal: &Illegal| operations[illegal.stuck].deadline();
+                if first.as_ref().is_none_or(|first| place(&illegal) < place(first)) {
+                    first = Some(*illegal);
+                }
+            }
+            Decision::Inconclusive(why) => stopped = stopped.or(Some(why)),
+        }
+    }
+    Ok(match (first, stopped) {
+        (Some(illegal), _) => Decision::Illegal(Box::new(illegal)),
+        (None, Some(why)) => Decision::Inconclusive(why),
+        (None, None) => Decision::Legal,
+    })
+}
+
+/// The operations of each key, as indices.
+fn keys(operations: &[Operation]) -> Vec<Vec<u32>> {
+    let mut order: Vec<u32> = (0..operations.len() as u32).collect();
+    order.sort_by_key(|index| operations[*index as usize].key);
+    let same = |a: &u32, b: &u32| operations[*a as usize].key == operations[*b as usize].key;
+    order.chunk_by(same).map(<[u32]>::to_vec).collect()
+}
+
+fn decide_key(
+    model: NamedModel,
+    operations: &[Operation],
+    key: &[u32],
+    meter: &mut Meter<'_, '_>,
+) -> Decision {
+    let ours: Vec<&Operation> = key.iter().map(|index| &operations[*index as usize]).collect();
+    let index = |id: usize| key[id] as usize;
+    match (model.spec.search)(model.bound, &ours, meter) {
+        Answer::Legal => Decision::Legal,
+        Answer::Illegal { stuck, concurrent, states } => Decision::Illegal(Box::new(Illegal {
+            key: ours[stuck].key,
+            stuck: index(stuck),
+            concurrent: concurrent.into_iter().map(index).collect(),
+            states,
+        })),
+        Answer::Stopped(Stop::Time) => {
+            Decision::Inconclusive("the time budget was spent before it was known".into())
+        }
+        Answer::Stopped(Stop::Memory) => {
+            Decision::Inconclusive("the memory budget was spent before it was known".into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! What a history can be held against: small automata, a file each.
+//!
+//! A model says from which state which step is legal and where it leads; [`search`] finds out
+//! whether the operations of a history can be put on one line that the model can walk. What a
+//! model knows besides (which steps commute, which never help) only makes the search shorter, and
+//! each such claim is proved where it is made. The vocabulary is Lipton's ("Reduction", 1975): a
+//! step that may as well be taken later is a right mover, one that may as well be taken now is a
+//! left mover; locks are taken by the first kind and freed by the second.
+
+mod cas_register;
+mod fenced;
+mod mutex;
+mod owner_mutex;
+mod reentrant;
+mod register;
+mod rw;
+mod semaphore;
+mod set;
+
+#[cfg(test)]
+pub(crate) use {
+    cas_register::CasRegister, fenced::Fenced, mutex::Mutex, owner_mutex::OwnerMutex,
+    reentrant::Reentrant, rw::Rw, semaphore::Semaphore, set::Set,
+};
+
+use crate::operation::{Action, Operation};
+use crate::search::{Answer, Meter};
+use std::fmt;
+use std::hash::Hash;
+use std::str::FromStr;
+
+/// Every model, in the order in which they are listed.
+pub const MODELS: &[ModelSpec] = &[
+    mutex::SPEC,
+    owner_mutex::SPEC,
+    rw::SPEC,
+    reentrant::SPEC,
+    semaphore::SPEC,
+    fenced::SPEC,
+    register::SPEC,
+    cas_register::SPEC,
+    set::SPEC,
+];
+
+/// An automaton over the operations of one key.
+pub(crate) trait Model {
+    /// Where it stands.
+    type State: Clone + Eq + Hash;
+    /// An operation as this model sees it.
+    type Step: Clone + Eq + Hash;
+
+    /// Brings the operations of one key into its own form, one step for each.
+    fn steps(&self, operations: &[&Operation]) -> Vec<Self::Step>;
+
+    /// Where it begins.
+    fn initial(&self) -> Self::State;
+
+    /// Where a step leads; `None` when it is illegal.
+    fn apply(&self, state: &Self::State, step: &Self::Step) -> Option<Self::State>;
+
+    /// Whether, wherever `earlier` and then `later` is legal, `later` and then `earlier` is legal
+    /// too and leads to the same state; or, for an `optional` one that need not happen, `later`
+    /// without `earlier` is. It is trivially so where `later` is never legal after `earlier`.
+    fn passes(&self, earlier: &Self::Step, later: &Self::Step, optional: bool) -> bool;
+
+    /// Whether a step that is legal in this state may as well be taken at once: no line that is
+    /// legal from here on, in which it stands later or (if it is optional) not at all, becomes
+    /// illegal. The line passes through `around.goal` at some time.
+    fn eager<'a>(
+        &self,
+        state: &Self::State,
+        step: &Self::Step,
+        around: Around<'a, Self::Step, impl Iterator<Item = &'a Self::Step>>,
+    ) -> bool
+    where
+        Self::Step: 'a;
+
+    /// Whether an optional step is never of use to any other operation. `alone` is as in
+    /// [`Around::alone`].
+    fn idle(&self, step: &Self::Step, alone: bool) -> bool;
+
+    /// Whether, of two lines to the same state, the one with a part of the other's open steps can
+    /// go wherever the other can: the steps that it lacks can be put in at every state, in some
+    /// order, and lead back to that state.
+    fn fewer(&self) -> bool {
+        false
+    }
+
+    /// The state in words: "held by process 3".
+    fn describe(&self, state: &Self::State) -> String;
+}
+
+/// What stands around a step that might be taken at once.
+pub(crate) struct Around<'a, Step, Open> {
+    /// The step that must be reached next.
+    pub goal: &'a Step,
+    /// The process of the step has no other operation from its begin until its end; for an
+    /// operation that has none, until for ever.
+    pub alone: bool,
+    /// All steps that certainly happened, have begun and are not on the line yet.
+    pub open: Open,
+}
+
+/// A model in the list: its name, its parameter and how to make it.
+pub struct ModelSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// What its number bounds, when it has one: `semaphore:3`.
+    pub bound: Option<&'static str>,
+    /// One line.
+    pub summary: &'static str,
+    /// Whether it knows this action.
+    pub(crate) takes: fn(&Action) -> bool,
+    /// Decides by search.
+    pub(crate) search: fn(u32, &[&Operation], &mut Meter<'_, '_>) -> Answer,
+}
+
+/// A model with its parameter: `mutex`, `semaphore:3`.
+#[derive(Clone, Copy)]
+pub struct NamedModel {
+    /// Which.
+    pub spec: &'static ModelSpec,
+    /// Its number; 1 when it has none.
+    pub bound: u32,
+}
+
+impl fmt::Display for NamedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.spec.bound {
+            Some(_) => write!(f, "{}:{}", self.spec.name, self.bound),
+            None => f.write_str(self.spec.name),
+        }
+    }
+}
+
+impl fmt::Debug for NamedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// Why a text names no model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoModel {
+    /// There is none of this name.
+    Unknown(String),
+    /// Its number is missing, is not wanted, or is no number from 1 on; in words.
+    Bound(String),
+}
+
+impl FromStr for NamedModel {
+    type Err = NoModel;
+
+    fn from_str(text: &str) -> Result<Self, NoModel> {
+        let (name, bound) = text.split_once(':').map_or((text, None), |(n, b)| (n, Some(b)));
+        let spec = MODELS.iter().find(|spec| spec.name == name);
+        let spec = spec.ok_or_else(|| NoModel::Unknown(name.into()))?;
+        let bound = match (spec.bound, bound) {
+            (None, None) => 1,
+            (Some(_), Some(bound)) if bound.parse::<u32>().is_ok_and(|bound| bound > 0) => {
+                bound.parse().expect("just parsed")
+            }
+            (Some(what), _) => {
+                let line = format!("`{name}` needs the {what}, from 1 on: write `{name}:2`");
+                return Err(NoModel::Bound(line));
+            }
+            (None, Some(_)) => {
+                return Err(NoModel::Bound(format!("`{name}` takes no number: write `{name}`")));
+            }
+        };
+        Ok(Self { spec, bound })
+    }
+}
+
+/// Whether an action is one of a lock.
+pub(crate) fn is_lock(action: &Action) -> bool {
+    matches!(action, Action::Acquire { .. } | Action::Release)
+}
+
+/// Whether an action is one of a lock that can be held in two modes.
+pub(crate) fn is_shared_lock(action: &Action) -> bool {
+    is_lock(action) || matches!(action, Action::Convert { .. })
+}
+
+#[cfg(test)]
+mod tests;

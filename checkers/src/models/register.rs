@@ -1,0 +1,14 @@
+//! `register`: a cell that is read and written; nothing is in it at first.
+
+use super::ModelSpec;
+use super::cas_register::CasRegister;
+use crate::operation::Action;
+use crate::search::search;
+
+pub(super) const SPEC: ModelSpec = ModelSpec {
+    name: "register",
+    bound: None,
+    summary: "a cell with read and write",
+    takes: |action| matches!(action, Action::Read { .. } | Action::Write { .. }),
+    search: |_, operations, meter| search(&CasRegister, operations, meter),
+};

@@ -1,0 +1,239 @@
+//! Small random histories of operations, for tests: a toy of what is modelled is played with by a
+//! few processes. Now and then somebody lies, so that illegal histories come out as well; in a
+//! *wild* history processes also do several things at once, free what is not theirs, and go on
+//! after an operation of unknown outcome.
+
+use crate::operation::{Action, Ended, Operation, Value};
+use base::{Mode, Rng};
+use std::collections::BTreeSet;
+
+/// What processes play with.
+#[derive(Clone, Debug)]
+pub(crate) enum Toy {
+    Lock(Lock),
+    Register { cell: Value, cas: bool },
+    Set(BTreeSet<i64>),
+}
+
+/// A lock: which sets of holds are legal is the only difference between those that there are.
+#[derive(Clone, Debug)]
+pub(crate) struct Lock {
+    pub legal: fn(u32, &[(u32, Mode)]) -> bool,
+    pub bound: u32,
+    /// It has modes, and can be converted.
+    pub shared: bool,
+    pub tokens: bool,
+    pub holds: Vec<(u32, Mode)>,
+    pub token: u64,
+}
+
+impl Toy {
+    pub(crate) fn lock(
+        bound: u32,
+        shared: bool,
+        tokens: bool,
+        legal: fn(u32, &[(u32, Mode)]) -> bool,
+    ) -> Self {
+        Self::Lock(Lock { legal, bound, shared, tokens, holds: Vec::new(), token: 0 })
+    }
+
+    pub(crate) fn mutex() -> Self {
+        Self::lock(1, false, false, |_, holds| holds.len() <= 1)
+    }
+
+    pub(crate) fn rw(tokens: bool) -> Self {
+        Self::lock(1, true, tokens, |_, holds| {
+            holds.len() <= 1 || holds.iter().all(|(_, mode)| *mode == Mode::Shared)
+        })
+    }
+
+    pub(crate) fn semaphore(permits: u32) -> Self {
+        Self::lock(permits, false, false, |permits, holds| holds.len() <= permits as usize)
+    }
+
+    pub(crate) fn reentrant(depth: u32) -> Self {
+        Self::lock(depth, false, false, |depth, holds| {
+            holds.len() <= depth as usize && holds.iter().all(|(who, _)| *who == holds[0].0)
+        })
+    }
+
+    /// What a process might want to do next; `claims` is how many grants it believes to have.
+    fn wish(&self, claims: usize, wild: bool, rng: &mut Rng) -> Option<Action> {
+        let value = |rng: &mut Rng| Some(rng.below(3) as i64);
+        Some(match self {
+            Self::Lock(lock) => {
+                let holds = claims > 0;
+                let frees = if wild { rng.chance(0.5) } else { holds && rng.chance(0.6) };
+                let mode = match lock.shared && rng.chance(0.6) {
+                    true => Mode::Shared,
+                    false => Mode::Exclusive,
+                };
+                let again = wild || !holds || lock.bound > 1 || rng.chance(0.1);
+                match () {
+                    () if frees => Action::Release,
+                    () if lock.shared && (holds || wild) && rng.chance(0.5) => {
+                        Action::Convert { mode }
+                    }
+                    () if again => Action::Acquire { mode, token: None },
+                    () => return None,
+                }
+            }
+            Self::Register { cas, .. } => match rng.below(if *cas { 3 } else { 2 }) {
+                0 => Action::Read { value: None },
+                1 => Action::Write { value: value(rng) },
+                _ => Action::Cas { old: value(rng), new: value(rng) },
+            },
+            Self::Set(_) if rng.chance(0.3) => Action::Members { values: None },
+            Self::Set(_) => Action::Add { value: rng.below(5) as i64 },
+        })
+    }
+
+    /// Does it, if that is legal; what it gives is noted in the action.
+    fn play(&mut self, process: u32, action: &mut Action) -> bool {
+        match (self, action) {
+            (Self::Lock(lock), action) => lock.play(process, action),
+            (Self::Register { cell, .. }, Action::Read { value }) => {
+                *value = Some(*cell);
+                true
+            }
+            (Self::Register { cell, .. }, Action::Write { value }) => {
+                *cell = *value;
+                true
+            }
+            (Self::Register { cell, .. }, Action::Cas { old, new }) => {
+                let fits = cell == old;
+                *cell = if fits { *new } else { *cell };
+                fits
+            }
+            (Self::Set(set), Action::Add { value }) => {
+                set.insert(*value);
+                true
+            }
+            (Self::Set(set), Action::Members { values }) => {
+                *values = Some(set.iter().copied().collect());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Makes up a result for what was not done.
+    fn lie(&self, action: &mut Action, rng: &mut Rng) {
+        match action {
+            Action::Acquire { token, .. } if matches!(self, Self::Lock(lock) if lock.tokens) => {
+                *token = Some(1 + rng.below(6));
+            }
+            Action::Read { value } => *value = Some(Some(rng.below(3) as i64)),
+            Action::Members { values } => {
+                *values = Some((0..5).filter(|_| rng.chance(0.5)).collect());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Lock {
+    fn play(&mut self, process: u32, action: &mut Action) -> bool {
+        let ours = self.holds.iter().position(|(who, _)| *who == process);
+        let mut holds = self.holds.clone();
+        match (&*action, ours) {
+            (Action::Acquire { mode, .. }, _) => holds.push((process, *mode)),
+            (Action::Release, Some(ours)) => drop(holds.remove(ours)),
+            (Action::Convert { mode }, Some(ours)) => holds[ours].1 = *mode,
+            _ => return false,
+        }
+        let legal = (self.legal)(self.bound, &holds);
+        if legal {
+            self.holds = holds;
+            if let Action::Acquire { token, .. } = action {
+                self.token += 1;
+                *token = self.tokens.then_some(self.token);
+            }
+        }
+        legal
+    }
+}
+
+/// An operation that is under way.
+struct Pending {
+    id: usize,
+    done: bool,
+}
+
+/// A history of so many events.
+pub(crate) fn history(mut toy: Toy, wild: bool, events: u64, rng: &mut Rng) -> Vec<Operation> {
+    let mut operations: Vec<Operation> = Vec::new();
+    let mut pending: Vec<Pending> = Vec::new();
+    let mut processes: Vec<u32> = (0..2 + rng.below(3) as u32).collect();
+    let mut claims = vec![0usize; 1000];
+    let honest = if rng.chance(0.3) { 1.0 } else { 0.4 };
+    for place in 0..events {
+        // Open operations take place now and then, in any order.
+        for open in &mut pending {
+            if !open.done && rng.chance(0.5) {
+                let operation = &mut operations[open.id];
+                open.done = toy.play(operation.process, &mut operation.action);
+            }
+        }
+        let seat = rng.below(processes.len() as u64) as usize;
+        let process = processes[seat];
+        let busy = pending.iter().any(|open| operations[open.id].process == process);
+        if pending.is_empty() || rng.chance(0.5) {
+            let claims = &mut claims[process as usize];
+            let Some(action) = toy.wish(*claims, wild, rng) else { continue };
+            if busy && !(wild && rng.chance(0.3)) {
+                continue;
+            }
+            if action == Action::Release {
+                *claims = claims.saturating_sub(1);
+            }
+            pending.push(Pending { id: operations.len(), done: false });
+            let (invoke, ended) = (place, Ended::Info);
+            operations.push(Operation { process, key: 0, invoke, answer: None, ended, action });
+        } else {
+            let open = pending.swap_remove(rng.below(pending.len() as u64) as usize);
+            let operation = &mut operations[open.id];
+            operation.answer = Some(place);
+            operation.ended = answer(open.done, honest, rng);
+            match operation.ended {
+                Ended::Ok if matches!(operation.action, Action::Acquire { .. }) => {
+                    claims[operation.process as usize] += 1;
+                }
+                _ => {}
+            }
+            if operation.ended == Ended::Ok && (!open.done || !rng.chance(0.8 + honest / 5.0)) {
+                toy.lie(&mut operation.action, rng);
+            }
+            if operation.ended == Ended::Info {
+                forget(&mut operation.action);
+                let gone = processes.iter().position(|process| *process == operation.process);
+                if let Some(seat) = gone.filter(|_| !wild) {
+                    processes[seat] += 10;
+                }
+            }
+        }
+    }
+    pending.iter().for_each(|open| forget(&mut operations[open.id].action));
+    operations
+}
+
+fn answer(done: bool, honest: f64, rng: &mut Rng) -> Ended {
+    let likely = if done { Ended::Ok } else { Ended::Fail };
+    if rng.chance(0.15) {
+        Ended::Info
+    } else if rng.chance(honest) {
+        likely
+    } else {
+        Ended::Ok
+    }
+}
+
+/// Nobody learned what an operation of unknown outcome gave.
+fn forget(action: &mut Action) {
+    match action {
+        Action::Acquire { token, .. } => *token = None,
+        Action::Read { value } => *value = None,
+        Action::Members { values } => *values = None,
+        _ => {}
+    }
+}

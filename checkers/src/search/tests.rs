@@ -1,0 +1,112 @@
+//! The search against every line there is, on small random histories of every model.
+
+use super::random::{Toy, history};
+use crate::models::{CasRegister, Fenced, Model, Mutex, OwnerMutex, Reentrant, Rw, Semaphore, Set};
+use crate::operation::{Ended, Operation};
+use crate::search::{Answer, Budget, Meter, search};
+use base::Rng;
+use hashbrown::HashSet;
+use rustc_hash::FxBuildHasher;
+
+/// How many histories of each kind are tried: `PICKLOCK_CASES`, or this many.
+pub(crate) fn cases(default: u64) -> u64 {
+    let given = std::env::var("PICKLOCK_CASES").ok();
+    given.map_or(default, |given| given.parse().expect("PICKLOCK_CASES is a number"))
+}
+
+/// Whether there is a line, by trying every order that the places allow. It shares nothing with
+/// the search but the model's steps.
+pub(crate) fn brute<M: Model>(model: &M, operations: &[Operation]) -> bool {
+    let ops: Vec<&Operation> = operations.iter().filter(|op| op.ended != Ended::Fail).collect();
+    let steps = model.steps(&ops);
+    let mut seen: HashSet<(u32, M::State), FxBuildHasher> = HashSet::default();
+    let mut stack = vec![(0u32, model.initial())];
+    while let Some((placed, state)) = stack.pop() {
+        if !seen.insert((placed, state.clone())) {
+            continue;
+        }
+        let open: Vec<usize> = (0..ops.len()).filter(|id| placed & (1 << id) == 0).collect();
+        if open.iter().all(|id| !ops[*id].certain()) {
+            return true;
+        }
+        // Nothing may be placed after an operation that had ended before it began.
+        let first_end = open.iter().map(|id| ops[*id].deadline()).min().unwrap();
+        for id in open.into_iter().filter(|id| ops[*id].invoke < first_end) {
+            if let Some(next) = model.apply(&state, &steps[id]) {
+                stack.push((placed | 1 << id, next));
+            }
+        }
+    }
+    false
+}
+
+fn searched<M: Model>(model: &M, operations: &[Operation], memory: usize) -> Answer {
+    let mut budget = Budget { memory, expired: &mut || false };
+    let operations: Vec<&Operation> = operations.iter().collect();
+    search(model, &operations, &mut Meter::new(&mut budget))
+}
+
+/// Tries random histories of a toy, and wants enough of both kinds among them: a comparison in
+/// which both sides always say the same would prove nothing.
+fn agree<M: Model>(model: M, toy: &Toy) {
+    let cases = cases(4_000);
+    let mut legal = 0;
+    for seed in 0..cases {
+        let mut rng = Rng::fork(7, seed);
+        let (wild, events) = (seed % 2 == 0, 6 + rng.below(18));
+        let operations = history(toy.clone(), wild, events, &mut rng);
+        if operations.len() > 14 {
+            continue;
+        }
+        let expected = brute(&model, &operations);
+        let found = searched(&model, &operations, usize::MAX);
+        assert_eq!(expected, found == Answer::Legal, "seed {seed}: {found:?} {operations:#?}");
+        legal += u64::from(expected);
+    }
+    assert!((cases / 5..cases * 9 / 10).contains(&legal), "{legal} of {cases} are legal");
+}
+
+#[test]
+fn mutex() {
+    agree(Mutex, &Toy::mutex());
+}
+
+#[test]
+fn owner_mutex() {
+    agree(OwnerMutex, &Toy::mutex());
+}
+
+#[test]
+fn rw() {
+    agree(Rw, &Toy::rw(false));
+}
+
+#[test]
+fn fenced() {
+    agree(Fenced, &Toy::rw(true));
+}
+
+#[test]
+fn reentrant() {
+    agree(Reentrant { depth: 2 }, &Toy::reentrant(2));
+}
+
+#[test]
+fn semaphore() {
+    agree(Semaphore { permits: 2 }, &Toy::semaphore(2));
+}
+
+#[test]
+fn register() {
+    agree(CasRegister, &Toy::Register { cell: None, cas: false });
+}
+
+#[test]
+fn cas_register() {
+    agree(CasRegister, &Toy::Register { cell: None, cas: true });
+}
+
+#[test]
+fn set() {
+    agree(Set, &Toy::Set(Default::default()));
+}
