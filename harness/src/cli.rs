@@ -11,6 +11,7 @@ use crate::setup::Options;
 
 mod explore;
 
+use crate::commands::bench::BenchCommand;
 pub use explore::{ExploreArgs, MergeArgs, Shard};
 
 /// A fault-injection harness for distributed locks.
@@ -45,6 +46,9 @@ enum Command {
     Check(CheckArgs),
     /// Lists locks, nemeses, checkers and backends.
     List(ListArgs),
+    /// Measures how fast picklock itself is on this machine.
+    #[command(subcommand)]
+    Bench(BenchCommand),
     /// Removes containers and networks that killed runs left behind.
     Clean,
     /// A lock client: reads requests as JSON lines and answers them. Started by `test`.
@@ -169,7 +173,7 @@ pub enum ListWhat {
     Backends,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; write it as 500ms, 2s or 1m30s"))
 }
@@ -207,6 +211,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Merge(args) => commands::merge::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::List(args) => commands::list::run(&args),
+        Command::Bench(command) => commands::bench::run(&command),
         Command::Clean => commands::clean::run(),
         Command::Client => commands::client(),
     };

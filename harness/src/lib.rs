@@ -11,6 +11,7 @@ mod exit;
 pub mod explore;
 mod folder;
 mod nearest;
+pub mod scenario;
 pub mod setup;
 pub mod simulate;
 mod spec;

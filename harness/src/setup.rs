@@ -1,6 +1,6 @@
 //! From what was asked for to what is run: one lock, its nemeses, a plan, and the run's header.
 
-use base::{Nemesis, RunInfo};
+use base::{Nemesis, RunInfo, Spread};
 use std::time::Duration;
 use workloads::LockSpec;
 use workloads::task::Contend;
@@ -147,9 +147,12 @@ impl Setup {
             task: Contend {
                 keys: options.keys,
                 shared: self.lock.promises.shared,
-                hold: options.hold,
-                hold_max: options.ttl.mul_f64(self.lock.longest_hold),
-                think: options.think,
+                hold: Spread::Tailed {
+                    mean: options.hold,
+                    most: options.ttl.mul_f64(self.lock.longest_hold),
+                },
+                think: Spread::Exponential { least: Duration::ZERO, mean: options.think },
+                turns: None,
             },
             promises: self.lock.promises,
             seed: options.seed,

@@ -1,7 +1,8 @@
 //! A run in the simulator.
 
-use base::{Backend, BackendError, Command, Run};
-use sim::{Handle, RedisWorld, SimConfig, Simulation, ZooKeeperWorld};
+use base::{BackendError, Command, Run, Spread};
+use sim::{Handle, RedisWorld, SimConfig, Simulated, Simulation, ZooKeeperWorld};
+use std::time::Duration;
 use stores::Store;
 use stores::zookeeper::Client;
 use workloads::LockSpec;
@@ -12,17 +13,30 @@ use crate::drive::{Recorder, Unwatched, drive};
 use crate::setup::Setup;
 
 /// A simulated world for a lock.
-pub fn world(lock: &'static LockSpec, spec: &WorldSpec) -> Box<dyn Backend> {
-    let config = SimConfig {
+pub fn world(lock: &'static LockSpec, spec: &WorldSpec) -> Box<dyn Simulated> {
+    world_of(lock, spec.store, config(spec))
+}
+
+/// What the simulator makes of a world that was asked for.
+pub fn config(spec: &WorldSpec) -> SimConfig {
+    let (least, mean) = (Duration::from_micros(100), Duration::from_micros(200));
+    SimConfig {
         clients: spec.clients,
         servers: spec.servers,
         ttl: spec.ttl,
         call_timeout: spec.call_timeout,
-        link_delay: spec.link_delay,
+        latency: Spread::Exponential {
+            least: least + spec.link_delay,
+            mean: mean + spec.link_delay / 20,
+        },
         seed: spec.seed,
         init: init(spec),
-    };
-    match spec.store {
+    }
+}
+
+/// The same, of a configuration that was changed.
+pub fn world_of(lock: &'static LockSpec, store: Store, config: SimConfig) -> Box<dyn Simulated> {
+    match store {
         Store::Redis => {
             let open = move |handle: Handle<dyn base::Link<stores::redis::Redis>>| {
                 Box::pin(serve(lock, AnyLink::Redis(handle.link), handle.mailbox)) as _

@@ -218,3 +218,21 @@ fn help_names_examples_and_exit_codes() {
     assert_eq!(cli.run(&["--version"]).code, 0);
     assert_eq!(cli.run(&["tset"]).code, 254);
 }
+
+#[test]
+fn the_simulator_is_measured_a_line_a_scenario() {
+    let cli = Cli::new();
+    let bench = ["bench", "sim", "--rounds", "1", "--time", "1ms"];
+    let json = cli.run(&[&bench[..], &["--format", "json"]].concat());
+    assert_eq!(json.code, 0, "{json:?}");
+    for scenario in picklock::scenario::SCENARIOS {
+        let line = json.out.lines().find(|line| line.contains(scenario.name)).expect("its line");
+        let line: serde_json::Value = serde_json::from_str(line).expect("a JSON object");
+        for figure in ["runs_per_second", "events_per_second", "operations_per_run"] {
+            assert!(line[figure].as_f64().is_some_and(|n| n > 0.0), "{figure} in {line}");
+        }
+    }
+    let unknown = cli.run(&[&bench[..], &["--scenario", "redis-set-nx-xp"]].concat());
+    assert_eq!(unknown.code, 254);
+    assert!(unknown.err.contains("did you mean redis-set-nx-px"), "{unknown:?}");
+}

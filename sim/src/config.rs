@@ -1,5 +1,6 @@
 //! What a simulated world is made of.
 
+use base::Spread;
 use std::time::Duration;
 
 /// What a simulated world is made of.
@@ -13,8 +14,8 @@ pub struct SimConfig {
     pub ttl: Duration,
     /// How long a call may take.
     pub call_timeout: Duration,
-    /// How long each client-server link delays, each way.
-    pub link_delay: Duration,
+    /// How long a packet is on its way between a client and a server, each way.
+    pub latency: Spread,
     /// Seeds everything.
     pub seed: u64,
     /// What each client is told first.

@@ -18,5 +18,5 @@ mod zookeeper;
 pub use client::Handle;
 pub use config::SimConfig;
 pub use redis::RedisWorld;
-pub use simulation::Simulation;
+pub use simulation::{Simulated, Simulation};
 pub use zookeeper::ZooKeeperWorld;

@@ -1,22 +1,9 @@
 //! The simulated network: each pair of nodes has a wire with a gate in each direction. A closed
 //! gate holds what is sent, as TCP does, and lets it through when it opens, in order.
 
-use base::{Direction, Fault, Mono, Node, Rng};
+use base::{Direction, Fault, Mono, Node, Rng, Spread};
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// How long a packet is on its way: at least `least`, on average `mean` more.
-#[derive(Clone, Copy, Debug)]
-pub struct Latency {
-    pub least: Duration,
-    pub mean: Duration,
-}
-
-impl Latency {
-    fn draw(self, rng: &mut Rng) -> Duration {
-        self.least + rng.exponential(self.mean)
-    }
-}
 
 struct Gate<T> {
     /// How many faults keep it closed.
@@ -35,15 +22,17 @@ pub struct Network<T> {
     gates: BTreeMap<(Node, Node), Gate<T>>,
     rng: Rng,
     /// Between a client and a server.
-    outer: Latency,
+    outer: Spread,
     /// Between two servers.
-    inner: Latency,
+    inner: Spread,
 }
 
 impl<T> Network<T> {
-    pub fn new(rng: Rng, link_delay: Duration) -> Self {
-        let inner = Latency { least: Duration::from_micros(100), mean: Duration::from_micros(200) };
-        let outer = Latency { least: inner.least + link_delay, mean: inner.mean + link_delay / 20 };
+    /// With this delay of each link between a client and a server, each way. Servers stand close
+    /// to each other.
+    pub fn new(rng: Rng, outer: Spread) -> Self {
+        let (least, mean) = (Duration::from_micros(100), Duration::from_micros(200));
+        let inner = Spread::Exponential { least, mean };
         Self { gates: BTreeMap::new(), rng, outer, inner }
     }
 
@@ -126,9 +115,14 @@ mod tests {
         Fault::Cut { links: vec![(CLIENT, SERVER)], direction }
     }
 
+    fn network() -> Network<char> {
+        let second = Duration::from_secs(1);
+        Network::new(Rng::new(1), Spread::Uniform { least: second, most: second })
+    }
+
     #[test]
     fn a_one_way_cut_holds_one_way_and_delivers_late() {
-        let mut net = Network::new(Rng::new(1), Duration::ZERO);
+        let mut net = network();
         net.cut(&cut(Direction::Forward));
         assert!(net.send(CLIENT, SERVER, 'a').is_none());
         assert!(net.send(CLIENT, SERVER, 'b').is_none());
@@ -141,7 +135,7 @@ mod tests {
 
     #[test]
     fn two_cuts_of_one_wire_need_two_heals() {
-        let mut net = Network::new(Rng::new(1), Duration::ZERO);
+        let mut net = network();
         net.cut(&cut(Direction::Both));
         net.cut(&cut(Direction::Backward));
         assert!(net.heal(&cut(Direction::Both)).is_empty());

@@ -1,6 +1,6 @@
 //! What clients do with a lock: contend. Each client thinks, asks, reads, works, writes, releases.
 
-use base::{Mode, Rng};
+use base::{Mode, Rng, Spread};
 use std::time::Duration;
 
 /// How clients contend.
@@ -10,12 +10,13 @@ pub struct Contend {
     pub keys: u32,
     /// The lock can be held by readers together: a little more than half of the turns are theirs.
     pub shared: bool,
-    /// The mean of a short hold.
-    pub hold: Duration,
-    /// The longest hold.
-    pub hold_max: Duration,
-    /// The mean time between two turns.
-    pub think: Duration,
+    /// How long a client works. A hold that is shorter than a fault can never show what the fault
+    /// breaks, so some have to be long.
+    pub hold: Spread,
+    /// How long a client does something else before its turn.
+    pub think: Spread,
+    /// How many turns each client takes. `None`: until the run is over.
+    pub turns: Option<u32>,
 }
 
 /// One turn of one client.
@@ -32,18 +33,12 @@ pub struct Turn {
 }
 
 impl Contend {
-    /// Draws a turn. Three holds in four are short; the others reach up to the longest, because a
-    /// hold that is shorter than a fault can never show what the fault breaks.
+    /// Draws a turn.
     pub fn turn(&self, rng: &mut Rng) -> Turn {
-        let long = rng.chance(0.25);
-        let hold = if long {
-            rng.between(self.hold_max / 3, self.hold_max)
-        } else {
-            rng.exponential(self.hold).min(self.hold_max)
-        };
+        let hold = self.hold.draw(rng);
         let mode = if self.shared && rng.chance(0.6) { Mode::Shared } else { Mode::Exclusive };
         Turn {
-            think: rng.exponential(self.think),
+            think: self.think.draw(rng),
             key: rng.below(u64::from(self.keys)) as u32,
             mode,
             hold,
@@ -56,21 +51,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holds_have_a_tail_but_stay_below_the_longest() {
-        let longest = Duration::from_millis(600);
-        let contend = Contend {
-            keys: 1,
-            shared: true,
-            hold: Duration::from_millis(20),
-            hold_max: longest,
-            think: Duration::from_millis(20),
-        };
+    fn readers_have_a_little_more_than_half_of_the_turns() {
+        let spread = Spread::Exponential { least: Duration::ZERO, mean: Duration::from_millis(20) };
+        let contend = Contend { keys: 1, shared: true, hold: spread, think: spread, turns: None };
         let mut rng = Rng::new(1);
-        let turns: Vec<Turn> = (0..1_000).map(|_| contend.turn(&mut rng)).collect();
-        assert!(turns.iter().all(|t| t.hold <= longest));
-        assert!(turns.iter().filter(|t| t.hold > longest / 3).count() > 150);
-        assert!(turns.iter().filter(|t| t.hold < longest / 10).count() > 200);
-        let readers = turns.iter().filter(|t| t.mode == Mode::Shared).count();
+        let turns = (0..1_000).map(|_| contend.turn(&mut rng));
+        let readers = turns.filter(|t| t.mode == Mode::Shared).count();
         assert!((500..700).contains(&readers));
     }
 }

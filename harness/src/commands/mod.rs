@@ -1,5 +1,6 @@
 //! The subcommands, a file each.
 
+pub mod bench;
 pub mod check;
 pub mod clean;
 pub mod explore;

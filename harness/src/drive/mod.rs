@@ -134,9 +134,9 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Lets time pass until `until`, with or without new faults.
+    /// Lets time pass until `until` or until no client has a turn left, with or without new faults.
     fn pass(&mut self, until: Mono, with_faults: bool) -> Result<(), DriveError> {
-        while self.backend.now() < until {
+        while self.backend.now() < until && !self.seats.all_done() {
             let mut next = until;
             if with_faults {
                 next = next.min(self.inject_and_heal()?.unwrap_or(until));

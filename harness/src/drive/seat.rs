@@ -25,6 +25,8 @@ enum Stage {
     Starting,
     /// It does something else until then.
     Thinking { until: Mono },
+    /// It has had all its turns.
+    Done,
     /// It has asked for the lock.
     Acquiring { since: Mono, last_reply: Option<Mono> },
     /// It holds the lock and is to make its first touch.
@@ -60,6 +62,8 @@ struct Seat {
     hold: Hold,
     /// The request that waits for its answer.
     open: u64,
+    /// How many turns it has had.
+    turns: u32,
     rng: Rng,
 }
 
@@ -75,6 +79,7 @@ impl Seat {
             turn,
             hold: Hold::default(),
             open: 0,
+            turns: 0,
             rng,
         }
     }
@@ -89,6 +94,11 @@ impl Seat {
     }
 
     fn think(&mut self, now: Mono, task: &Contend) {
+        if task.turns.is_some_and(|all| self.turns >= all) {
+            self.stage = Stage::Done;
+            return;
+        }
+        self.turns += 1;
         self.turn = task.turn(&mut self.rng);
         self.key = key_name(&self.turn);
         self.hold = Hold::default();
@@ -105,7 +115,7 @@ impl Seat {
 
     fn state(&self) -> ClientState {
         match self.stage {
-            Stage::Thinking { .. } => ClientState::Idle,
+            Stage::Thinking { .. } | Stage::Done => ClientState::Idle,
             Stage::Acquiring { since, last_reply } => ClientState::Acquiring { since, last_reply },
             Stage::Granted { since }
             | Stage::Reading { since }
@@ -138,6 +148,11 @@ impl Seats {
     /// Whether every client has come up.
     pub fn all_up(&self) -> bool {
         !self.seats.iter().any(|seat| seat.state() == ClientState::Down)
+    }
+
+    /// Whether every client has had all its turns.
+    pub fn all_done(&self) -> bool {
+        self.seats.iter().all(|seat| matches!(seat.stage, Stage::Done))
     }
 
     /// What the nemeses see of the clients.

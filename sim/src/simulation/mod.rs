@@ -31,6 +31,14 @@ pub type Open<L> = Box<dyn Fn(Handle<L>) -> LocalFuture<'static, ()>>;
 
 type PacketOf<S> = <<S as SimStore>::Server as ServerModel>::Packet;
 
+/// A backend that can say how much has happened in it.
+pub trait Simulated: Backend {
+    /// How many events there were: things that were taken from the agenda and happened. These are
+    /// packets that arrived at a client or a server, lines between the harness and a client, timers
+    /// that rang, and ticks of servers and client libraries.
+    fn happened(&self) -> u64;
+}
+
 /// A simulated world.
 pub struct Simulation<S: SimStore> {
     store: S,
@@ -45,6 +53,7 @@ pub struct Simulation<S: SimStore> {
     connections: BTreeMap<u64, Connection>,
     next_connection: u64,
     between: BTreeMap<(u32, u32), Order>,
+    happened: u64,
     /// What the drive loop has yet to be told.
     inbox: Vec<Message>,
 }
@@ -58,7 +67,7 @@ impl<S: SimStore> Simulation<S> {
             .map(|n| Server::new(store.server(n, config.servers, config.ttl), skew(&mut rng)))
             .collect();
         let mut simulation = Self {
-            network: Network::new(Rng::fork(config.seed, 2), config.link_delay),
+            network: Network::new(Rng::fork(config.seed, 2), config.latency),
             clients: (0..config.clients).map(|_| None).collect(),
             servers,
             store,
@@ -70,6 +79,7 @@ impl<S: SimStore> Simulation<S> {
             connections: BTreeMap::new(),
             next_connection: 0,
             between: BTreeMap::new(),
+            happened: 0,
             inbox: Vec::new(),
         };
         for server in 0..simulation.config.servers {
@@ -109,6 +119,12 @@ impl<S: SimStore> Simulation<S> {
                 self.notify(Notice::Client { process, response });
             }
         }
+    }
+}
+
+impl<S: SimStore> Simulated for Simulation<S> {
+    fn happened(&self) -> u64 {
+        self.happened
     }
 }
 
@@ -177,6 +193,7 @@ impl<S: SimStore> Backend for Simulation<S> {
             match self.agenda.pop(until) {
                 Some((at, item)) => {
                     self.now.set(at.max(self.now.get()));
+                    self.happened += 1;
                     self.happen(item);
                 }
                 None => {

@@ -87,7 +87,8 @@ impl Lock for GetSet {
         _mode: Mode,
         patience: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(self.0.retry(patience, Duration::from_millis(10), || self.attempt()))
+        let pause = Duration::from_millis(5)..Duration::from_millis(15);
+        Box::pin(self.0.retry(patience, pause, || self.attempt()))
     }
 
     fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {

@@ -3,6 +3,7 @@
 
 use base::{AcquireError, CallError, Grant, Link, ReleaseError, Removed};
 use redis::{Cmd, FromRedisValue, Value};
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::{Redis, Refusal};
@@ -12,6 +13,9 @@ use super::Settings;
 /// Frees a lock if, and only if, it is still the caller's: the script of the Redis documentation.
 pub const COMPARE_AND_DELETE: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then \
      return redis.call('del', KEYS[1]) else return 0 end";
+
+/// How long a client waits before it asks again for a lock that somebody else holds.
+pub const BACK_OFF: Range<Duration> = Duration::from_millis(20)..Duration::from_millis(100);
 
 pub type CallResult<T> = Result<T, CallError<Refusal>>;
 
@@ -43,11 +47,11 @@ impl RedisNode {
         format!("{:016x}{:016x}", self.link.random(), self.link.random())
     }
 
-    /// A pause between two tries, of half `pause` to one and a half: clients that retry in step
-    /// would collide for ever.
-    pub async fn back_off(&self, pause: Duration) {
-        let jitter = Duration::from_nanos(self.link.random() % pause.as_nanos().max(1) as u64);
-        self.link.sleep(pause / 2 + jitter).await;
+    /// A pause between two tries: clients that retry in step would collide for ever.
+    pub async fn back_off(&self, pause: &Range<Duration>) {
+        let span = pause.end.saturating_sub(pause.start).as_nanos().max(1) as u64;
+        let jitter = Duration::from_nanos(self.link.random() % span);
+        self.link.sleep(pause.start + jitter).await;
     }
 
     /// Tries again and again until an attempt gives a grant, is in doubt, or the patience is over.
@@ -55,7 +59,7 @@ impl RedisNode {
     pub async fn retry(
         &self,
         patience: Duration,
-        pause: Duration,
+        pause: Range<Duration>,
         mut attempt: impl AsyncFnMut() -> CallResult<Option<Grant>>,
     ) -> Result<Grant, AcquireError> {
         let until = self.link.monotonic() + patience;
@@ -72,7 +76,7 @@ impl RedisNode {
             if self.link.monotonic() >= until {
                 return Err(AcquireError::Failed("held by others".into()));
             }
-            self.back_off(pause).await;
+            self.back_off(&pause).await;
         }
     }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::RedisNode;
+use super::redis_node::{BACK_OFF, RedisNode};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -50,7 +50,7 @@ impl Lock for SetNxPx {
         Box::pin(async move {
             self.value = self.node.unique();
             let (node, value) = (&self.node, &self.value);
-            node.retry(patience, Duration::from_millis(40), async || {
+            node.retry(patience, BACK_OFF, async || {
                 let asked = node.link.monotonic();
                 let mut set = redis::cmd("SET");
                 set.arg(&node.key).arg(value).arg("NX").arg("PX").arg(node.ttl_millis());

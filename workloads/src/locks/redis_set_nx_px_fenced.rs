@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::RedisNode;
+use super::redis_node::{BACK_OFF, RedisNode};
 use super::redis_set_nx_px::{PAUSE, WIPE};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
@@ -50,7 +50,7 @@ impl Lock for Fenced {
         Box::pin(async move {
             self.value = self.node.unique();
             let (node, value) = (&self.node, &self.value);
-            node.retry(patience, Duration::from_millis(40), async || {
+            node.retry(patience, BACK_OFF, async || {
                 let asked = node.link.monotonic();
                 let mut take = redis::cmd("EVAL");
                 take.arg(TAKE).arg(2).arg(&node.key).arg(format!("{}:token", node.key));

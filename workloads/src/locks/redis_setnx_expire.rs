@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::{RedisNode, released};
+use super::redis_node::{BACK_OFF, RedisNode, released};
 use super::redis_set_nx_px::{PAUSE, WIPE};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
@@ -57,7 +57,7 @@ impl Lock for SetnxExpire {
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         let node = &self.0;
         let seconds = node.ttl.as_millis().div_ceil(1_000) as u64;
-        Box::pin(node.retry(patience, Duration::from_millis(40), async move || {
+        Box::pin(node.retry(patience, BACK_OFF, async move || {
             let asked = node.link.monotonic();
             let mut setnx = redis::cmd("SETNX");
             setnx.arg(&node.key).arg(1);

@@ -1,0 +1,77 @@
+//! How a duration is spread: what a link's delay, a pause to think or the length of a hold is
+//! drawn from.
+
+use crate::Rng;
+use std::time::Duration;
+
+/// A distribution of durations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// From `least` up to `most`, uniformly.
+    Uniform {
+        /// The shortest.
+        least: Duration,
+        /// Just beyond the longest.
+        most: Duration,
+    },
+    /// At least `least`, on average `mean` more, and at most ten times `mean` more.
+    Exponential {
+        /// The shortest.
+        least: Duration,
+        /// The mean of what is added to it.
+        mean: Duration,
+    },
+    /// Three in four are exponential around `mean`; the others reach from a third of `most` up to
+    /// it. None is longer.
+    Tailed {
+        /// The mean of the short ones.
+        mean: Duration,
+        /// The longest.
+        most: Duration,
+    },
+}
+
+impl Spread {
+    /// Draws one.
+    pub fn draw(self, rng: &mut Rng) -> Duration {
+        match self {
+            Self::Uniform { least, most } => rng.between(least, most),
+            Self::Exponential { least, mean } => least + rng.exponential(mean),
+            Self::Tailed { mean, most } => {
+                if rng.chance(0.25) {
+                    rng.between(most / 3, most)
+                } else {
+                    rng.exponential(mean).min(most)
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draws(spread: Spread) -> Vec<Duration> {
+        let mut rng = Rng::new(1);
+        (0..1_000).map(|_| spread.draw(&mut rng)).collect()
+    }
+
+    #[test]
+    fn each_spread_keeps_its_bounds_and_uses_them() {
+        let ms = Duration::from_millis;
+        let uniform = draws(Spread::Uniform { least: ms(5), most: ms(10) });
+        assert!(uniform.iter().all(|d| (ms(5)..ms(10)).contains(d)));
+        assert!(uniform.iter().any(|d| *d < ms(6)) && uniform.iter().any(|d| *d > ms(9)));
+
+        let exponential = draws(Spread::Exponential { least: ms(5), mean: ms(1) });
+        assert!(exponential.iter().all(|d| (ms(5)..=ms(15)).contains(d)));
+        let mean = exponential.iter().sum::<Duration>() / 1_000;
+        assert!((ms(5)..ms(7)).contains(&mean), "{mean:?}");
+
+        let tailed = draws(Spread::Tailed { mean: ms(20), most: ms(600) });
+        assert!(tailed.iter().all(|d| *d <= ms(600)));
+        assert!(tailed.iter().filter(|d| **d > ms(200)).count() > 150);
+        assert!(tailed.iter().filter(|d| **d < ms(60)).count() > 200);
+    }
+}

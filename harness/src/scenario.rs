@@ -1,0 +1,117 @@
+//! The scenarios that measure the simulator: whole runs of a lock without faults, recorded, with
+//! mutual exclusion checked at the end of each.
+
+use base::Spread;
+use checkers::holds::Claims;
+use checkers::sweep::sweep;
+use sim::SimConfig;
+use std::time::Duration;
+use workloads::LockSpec;
+
+use crate::drive::{Plan, Recorder, Unwatched, drive};
+use crate::setup::{Options, Setup};
+use crate::simulate;
+
+/// A scenario, as it stands in the list.
+pub struct Scenario {
+    /// What `--scenario` takes.
+    pub name: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    algo: &'static str,
+    clients: u32,
+    /// How many turns each client takes; `None`: as many as fit into 30 seconds.
+    turns: Option<u32>,
+}
+
+/// All of them.
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "redis-set-nx-px",
+        summary: "5 clients contend for one lock on one server for 30 s",
+        algo: "redis-set-nx-px",
+        clients: 5,
+        turns: None,
+    },
+    Scenario {
+        name: "zk-rw",
+        summary: "5 readers and writers on three servers for 30 s",
+        algo: "zk-rw",
+        clients: 5,
+        turns: None,
+    },
+];
+
+const SIMULATED: Duration = Duration::from_secs(30);
+
+const fn millis(least: u64, most: u64) -> Spread {
+    Spread::Uniform { least: Duration::from_millis(least), most: Duration::from_millis(most) }
+}
+
+/// The scenario of this name.
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name)
+}
+
+/// What one run came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many things happened in the simulated world: see [`sim::Simulated::happened`].
+    pub events: u64,
+    /// How many lines the history has.
+    pub recorded: u64,
+    /// How many times the lock was acquired or released.
+    pub operations: u64,
+}
+
+impl Scenario {
+    /// Makes it ready to run, with another number of clients where one is given.
+    ///
+    /// # Panics
+    /// When there cannot be so many clients.
+    pub fn prepare(&self, clients: Option<u32>) -> Prepared {
+        let mut options = Options::new(self.algo, "none", 0);
+        options.clients = clients.unwrap_or(self.clients);
+        options.time_limit = SIMULATED;
+        let setup = Setup::new(options).unwrap_or_else(|error| panic!("{error}"));
+        let mut plan = setup.plan();
+        plan.quiet = Duration::ZERO;
+        plan.task.think = millis(0, 60);
+        plan.task.hold = millis(0, 20);
+        plan.task.turns = self.turns;
+        let mut config = simulate::config(&setup.world());
+        config.latency = millis(1, 20);
+        Prepared { lock: setup.lock, plan, config }
+    }
+}
+
+/// A scenario that is ready to run, again and again.
+pub struct Prepared {
+    lock: &'static LockSpec,
+    plan: Plan,
+    config: SimConfig,
+}
+
+impl Prepared {
+    /// Runs it once and checks mutual exclusion.
+    ///
+    /// # Panics
+    /// When the world breaks or the lock was held twice: without faults, neither can be.
+    pub fn run(&mut self, seed: u64) -> Tally {
+        self.plan.seed = seed;
+        self.config.seed = seed;
+        let mut world = simulate::world_of(self.lock, self.lock.store(), self.config.clone());
+        let mut recorder = Recorder::in_memory();
+        drive(world.as_mut(), &self.plan, Vec::new(), &mut recorder, &mut Unwatched)
+            .expect("a world without faults stands");
+        let history = recorder.into_history();
+        let claims = Claims::of(&history);
+        assert!(sweep(&claims.claims).is_empty(), "seed {seed}: {} was held twice", self.lock.name);
+        let released = claims.claims.iter().filter(|claim| claim.freed.is_some()).count();
+        Tally {
+            events: world.happened(),
+            recorded: history.events().len() as u64,
+            operations: (claims.grants().count() + released) as u64,
+        }
+    }
+}
