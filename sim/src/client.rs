@@ -1,12 +1,12 @@
 //! A simulated client: one task on a machine, a client library, a seat.
 
 use base::{LocalFuture, Mailbox, Mono};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Wake, Waker};
 
+use crate::agenda::Ticket;
 use crate::library::SimStore;
 use crate::machine::{Machine, SimMailbox};
 use crate::pause::Paused;
@@ -45,9 +45,9 @@ pub struct Client<S: SimStore, I> {
     /// `None`: it runs.
     pub paused: Option<Paused<I>>,
     /// When the library's next tick stands on the agenda.
-    pub tick: Option<Mono>,
+    pub tick: Option<(Mono, Ticket)>,
     /// Its connections: the library's number and the network's.
-    pub wires: BTreeMap<u64, u64>,
+    pub wires: Vec<(u64, u64)>,
 }
 
 impl<S: SimStore, I> Client<S, I> {
@@ -69,8 +69,13 @@ impl<S: SimStore, I> Client<S, I> {
             machine,
             paused: None,
             tick: None,
-            wires: BTreeMap::new(),
+            wires: Vec::new(),
         }
+    }
+
+    /// The other end has closed a connection.
+    pub fn hang_up(&mut self, local: u64) {
+        self.wires.retain(|(known, _)| *known != local);
     }
 
     /// Runs the task until it waits for something. False when it had nothing to do.

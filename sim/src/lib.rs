@@ -13,6 +13,7 @@ mod pause;
 mod redis;
 mod server;
 mod simulation;
+mod timers;
 mod zookeeper;
 
 pub use client::Handle;

@@ -3,12 +3,14 @@
 
 use base::{LocalFuture, Mailbox, Mono, Request, Response, Rng, Wall, World};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+
+use crate::timers::{TimerId, Timers};
 
 /// Where every simulated wall clock starts: 2025-01-01T00:00:00Z.
 pub const EPOCH: Duration = Duration::from_secs(1_735_689_600);
@@ -19,14 +21,10 @@ pub struct Machine {
     /// How far this machine's wall clock is ahead.
     skew: Duration,
     rng: RefCell<Rng>,
-    next_timer: Cell<u64>,
-    /// Who waits for which timer.
-    timers: RefCell<BTreeMap<u64, Waker>>,
-    /// Timers that the simulator has yet to put on its agenda.
-    new_timers: RefCell<Vec<(Mono, u64)>>,
+    pub timers: RefCell<Timers>,
     inbox: RefCell<VecDeque<Request>>,
     inbox_waker: RefCell<Option<Waker>>,
-    outbox: RefCell<Vec<Response>>,
+    outbox: RefCell<VecDeque<Response>>,
 }
 
 impl Machine {
@@ -35,35 +33,28 @@ impl Machine {
             now,
             skew,
             rng: RefCell::new(rng),
-            next_timer: Cell::new(0),
             timers: RefCell::default(),
-            new_timers: RefCell::default(),
             inbox: RefCell::default(),
             inbox_waker: RefCell::default(),
             outbox: RefCell::default(),
         }
     }
 
-    /// A timer rings; whoever waits for it is woken.
-    pub fn ring(&self, timer: u64) {
-        if let Some(waker) = self.timers.borrow_mut().remove(&timer) {
-            waker.wake();
-        }
-    }
-
-    pub fn take_timers(&self) -> Vec<(Mono, u64)> {
-        std::mem::take(&mut self.new_timers.borrow_mut())
+    /// What `sleep` returns, without a box around it.
+    pub fn timer(&self, duration: Duration) -> Sleep<'_> {
+        Sleep { machine: self, until: self.now.get() + duration, timer: None }
     }
 
     pub fn put(&self, request: Request) {
         self.inbox.borrow_mut().push_back(request);
-        if let Some(waker) = self.inbox_waker.borrow_mut().take() {
-            waker.wake();
+        if let Some(waker) = &*self.inbox_waker.borrow() {
+            waker.wake_by_ref();
         }
     }
 
-    pub fn take_said(&self) -> Vec<Response> {
-        std::mem::take(&mut self.outbox.borrow_mut())
+    /// The next thing that the client has said.
+    pub fn said(&self) -> Option<Response> {
+        self.outbox.borrow_mut().pop_front()
     }
 }
 
@@ -77,7 +68,7 @@ impl World for Machine {
     }
 
     fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()> {
-        Box::pin(Sleep { machine: self, until: self.now.get() + duration, timer: None })
+        Box::pin(self.timer(duration))
     }
 
     fn random(&self) -> u64 {
@@ -85,10 +76,10 @@ impl World for Machine {
     }
 }
 
-struct Sleep<'a> {
+pub struct Sleep<'a> {
     machine: &'a Machine,
     until: Mono,
-    timer: Option<u64>,
+    timer: Option<TimerId>,
 }
 
 impl Future for Sleep<'_> {
@@ -99,14 +90,10 @@ impl Future for Sleep<'_> {
         if machine.now.get() >= self.until {
             return Poll::Ready(());
         }
-        let timer = self.timer.unwrap_or_else(|| {
-            let timer = machine.next_timer.get();
-            machine.next_timer.set(timer + 1);
-            machine.new_timers.borrow_mut().push((self.until, timer));
-            timer
-        });
-        self.timer = Some(timer);
-        machine.timers.borrow_mut().insert(timer, cx.waker().clone());
+        let mut timers = machine.timers.borrow_mut();
+        let until = self.until;
+        let timer = *self.timer.get_or_insert_with(|| timers.set(until));
+        timers.wait(timer, cx.waker());
         Poll::Pending
     }
 }
@@ -114,7 +101,7 @@ impl Future for Sleep<'_> {
 impl Drop for Sleep<'_> {
     fn drop(&mut self) {
         if let Some(timer) = self.timer {
-            self.machine.timers.borrow_mut().remove(&timer);
+            self.machine.timers.borrow_mut().unset(timer);
         }
     }
 }
@@ -127,13 +114,16 @@ impl Mailbox for SimMailbox {
         Box::pin(std::future::poll_fn(|cx| match self.0.inbox.borrow_mut().pop_front() {
             Some(request) => Poll::Ready(Some(request)),
             None => {
-                *self.0.inbox_waker.borrow_mut() = Some(cx.waker().clone());
+                let mut waiting = self.0.inbox_waker.borrow_mut();
+                if !waiting.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+                    *waiting = Some(cx.waker().clone());
+                }
                 Poll::Pending
             }
         }))
     }
 
     fn say(&mut self, response: Response) {
-        self.0.outbox.borrow_mut().push(response);
+        self.0.outbox.borrow_mut().push_back(response);
     }
 }

@@ -38,7 +38,10 @@ impl<T> Network<T> {
 
     /// Sends something: hands it back with its delay, or keeps it behind a closed gate.
     pub fn send(&mut self, from: Node, to: Node, what: T) -> Option<(Duration, T)> {
-        if let Some(gate) = self.gates.get_mut(&(from, to)).filter(|gate| gate.closed > 0) {
+        // Most of the time no gate was ever closed, and then there is none.
+        if !self.gates.is_empty()
+            && let Some(gate) = self.gates.get_mut(&(from, to)).filter(|gate| gate.closed > 0)
+        {
             gate.held.push(what);
             return None;
         }

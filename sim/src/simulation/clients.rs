@@ -10,71 +10,88 @@ impl<S: SimStore> Simulation<S> {
     pub(super) fn at_client(&mut self, process: u32, item: Item<PacketOf<S>>) {
         let now = self.now.get();
         let local = match &item {
-            Item::ToClient { connection, .. } => self.connections.get(connection).map(|w| w.local),
+            Item::ToClient { connection, .. } => self.connections.get(*connection).map(|w| w.local),
             _ => None,
         };
-        let Some(client) = self.client(process) else { return };
+        let seat = self.seat(process);
+        let Some(client) = self.clients[seat].as_mut().filter(|c| c.process == process) else {
+            return;
+        };
         if let Some(paused) = &mut client.paused {
             paused.waiting.push(item);
             return;
         }
-        let mut out = Vec::new();
+        let out = &mut self.wishes;
         match item {
-            Item::Timer { timer, .. } => client.machine.ring(timer),
+            Item::Timer { timer, .. } => client.machine.timers.borrow_mut().ring(timer),
             Item::Request { request, .. } => client.machine.put(request),
             Item::LibraryTick { .. } => {
                 client.tick = None;
-                client.library.tick(now, &mut out);
+                client.library.tick(now, out);
             }
             Item::ToClient { connection, payload } => {
                 let Some(local) = local else { return };
                 match payload {
-                    Payload::Data(packet) => client.library.receive(now, local, packet, &mut out),
+                    Payload::Data(packet) => client.library.receive(now, local, packet, out),
                     Payload::Closed => {
-                        client.wires.remove(&local);
-                        client.library.closed(now, local, &mut out);
-                        self.connections.remove(&connection);
+                        client.hang_up(local);
+                        client.library.closed(now, local, out);
+                        self.connections.remove(connection);
                     }
                 }
             }
             _ => {}
         }
-        self.run_client(process, out);
+        self.run_client(process);
     }
 
     /// Lets a client's task and its library run until neither has anything to do.
-    pub(super) fn run_client(&mut self, process: u32, mut out: Vec<Do<PacketOf<S>>>) {
+    pub(super) fn run_client(&mut self, process: u32) {
         let now = self.now.get();
         loop {
-            let Some(client) = self.client(process) else { return };
+            let seat = self.seat(process);
+            let Some(client) = self.clients[seat].as_mut().filter(|c| c.process == process) else {
+                return;
+            };
             let ran = client.run();
-            client.library.calls(now, &mut out);
-            let timers = client.machine.take_timers();
-            let said = client.machine.take_said();
-            for (at, timer) in timers {
-                self.agenda.push(at, Item::Timer { process, timer });
+            if ran {
+                client.library.calls(now, &mut self.wishes);
             }
-            for response in said {
-                let at = now + self.pipe();
-                self.agenda.push(at, Item::Response { process, response });
-            }
-            let wanted = !out.is_empty();
-            self.library_wants(process, std::mem::take(&mut out));
-            if !ran && !wanted {
+            if self.wishes.is_empty() {
                 break;
             }
+            self.library_wants(process);
         }
-        let Some(client) = self.client(process) else { return };
-        if let Some(deadline) = client.library.deadline()
-            && client.tick.is_none_or(|tick| deadline < tick)
-        {
-            client.tick = Some(deadline);
-            self.agenda.push(deadline.max(now), Item::LibraryTick { process });
-        }
+        self.plan_ahead(process);
     }
 
-    pub(super) fn library_wants(&mut self, process: u32, out: Vec<Do<PacketOf<S>>>) {
-        for wish in out {
+    /// Puts on the agenda what a client that has run waits for and what it has said.
+    fn plan_ahead(&mut self, process: u32) {
+        let now = self.now.get();
+        let seat = self.seat(process);
+        let Some(client) = &mut self.clients[seat] else { return };
+        let timers = &mut client.machine.timers.borrow_mut();
+        timers.sync(&mut self.agenda, |timer| Item::Timer { process, timer });
+        while let Some(response) = client.machine.said() {
+            let at = now + pipe(&mut self.rng);
+            self.agenda.push(at, Item::Response { process, response });
+        }
+        let Some(deadline) = client.library.deadline() else { return };
+        if let Some((tick, ticket)) = client.tick {
+            // One that comes too early asks again; one that would come too late is of no use.
+            if tick <= deadline {
+                return;
+            }
+            self.agenda.cancel(ticket);
+        }
+        let ticket = self.agenda.push(deadline.max(now), Item::LibraryTick { process });
+        client.tick = Some((deadline, ticket));
+    }
+
+    /// Carries out what a client's library wants.
+    fn library_wants(&mut self, process: u32) {
+        let mut wishes = std::mem::take(&mut self.wishes);
+        for wish in wishes.drain(..) {
             match wish {
                 Do::Open { connection: local, server } => self.connect(process, local, server),
                 Do::Send { connection: local, packet } => {
@@ -89,10 +106,12 @@ impl<S: SimStore> Simulation<S> {
                 }
             }
         }
+        // Kept for its memory.
+        self.wishes = wishes;
     }
+}
 
-    /// How long a line takes between the harness and a client.
-    pub(super) fn pipe(&mut self) -> Duration {
-        self.rng.between(Duration::from_micros(10), Duration::from_micros(50))
-    }
+/// How long a line takes between the harness and a client.
+pub fn pipe(rng: &mut base::Rng) -> Duration {
+    rng.between(Duration::from_micros(10), Duration::from_micros(50))
 }

@@ -64,7 +64,7 @@ impl<S: SimStore> Simulation<S> {
     pub(super) fn hang_up(&mut self, process: u32) {
         let mine = |wire: &Connection| wire.process == process;
         let connections: Vec<u64> =
-            self.connections.iter().filter(|(_, wire)| mine(wire)).map(|(n, _)| *n).collect();
+            self.connections.iter().filter(|(_, wire)| mine(wire)).map(|(n, _)| n).collect();
         for connection in connections {
             self.send_to_server(connection, Payload::Closed);
         }
@@ -90,7 +90,7 @@ impl<S: SimStore> Simulation<S> {
                 Item::ToClient { connection, .. } => {
                     let connection = *connection;
                     self.schedule_on_wire(connection, delay, item);
-                    if let Some(wire) = self.connections.get(&connection) {
+                    if let Some(wire) = self.connections.get(connection) {
                         self.notify(Notice::Passed { process: wire.process });
                     }
                 }

@@ -3,6 +3,7 @@
 use base::{Request, Response};
 
 use crate::network::Order;
+use crate::timers::TimerId;
 
 /// What travels over a connection.
 pub enum Payload<P> {
@@ -17,7 +18,7 @@ pub enum Item<P> {
     Between { from: u32, to: u32, packet: P },
     ServerTick { server: u32, life: u32 },
     LibraryTick { process: u32 },
-    Timer { process: u32, timer: u64 },
+    Timer { process: u32, timer: TimerId },
     Request { process: u32, request: Request },
     Response { process: u32, response: Response },
 }
@@ -31,4 +32,33 @@ pub struct Connection {
     pub to_server: Order,
     pub to_client: Order,
     pub open: bool,
+}
+
+/// All connections, by their numbers, which count up from 1 and are never used twice.
+#[derive(Default)]
+pub struct Connections(Vec<Option<Connection>>);
+
+impl Connections {
+    /// Adds one; says its number.
+    pub fn insert(&mut self, connection: Connection) -> u64 {
+        self.0.push(Some(connection));
+        self.0.len() as u64
+    }
+
+    pub fn get(&self, number: u64) -> Option<&Connection> {
+        self.0.get(number as usize - 1)?.as_ref()
+    }
+
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut Connection> {
+        self.0.get_mut(number as usize - 1)?.as_mut()
+    }
+
+    pub fn remove(&mut self, number: u64) {
+        self.0[number as usize - 1] = None;
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Connection)> {
+        let numbered = self.0.iter().enumerate();
+        numbered.filter_map(|(index, c)| Some((index as u64 + 1, c.as_ref()?)))
+    }
 }

@@ -15,16 +15,16 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
-use stores::model::ServerModel;
+use stores::model::{Out, ServerModel};
 
 use crate::SimConfig;
 use crate::agenda::Agenda;
 use crate::client::{Client, Handle};
-use crate::library::{Library, Settings, SimStore};
+use crate::library::{Do, Library, Settings, SimStore};
 use crate::machine::Machine;
 use crate::network::{Network, Order};
 use crate::server::Server;
-use item::{Connection, Item};
+use item::{Connections, Item};
 
 /// Opens the task of a client.
 pub type Open<L> = Box<dyn Fn(Handle<L>) -> LocalFuture<'static, ()>>;
@@ -50,10 +50,13 @@ pub struct Simulation<S: SimStore> {
     rng: Rng,
     clients: Vec<Option<Client<S, Item<PacketOf<S>>>>>,
     servers: Vec<Server<S::Server, Item<PacketOf<S>>>>,
-    connections: BTreeMap<u64, Connection>,
-    next_connection: u64,
+    connections: Connections,
     between: BTreeMap<(u32, u32), Order>,
     happened: u64,
+    /// What the library of the client that runs wants done.
+    wishes: Vec<Do<PacketOf<S>>>,
+    /// What the model of the server that runs wants done.
+    outs: Vec<Out<PacketOf<S>>>,
     /// What the drive loop has yet to be told.
     inbox: Vec<Message>,
 }
@@ -76,8 +79,9 @@ impl<S: SimStore> Simulation<S> {
             now: Rc::new(Cell::new(Mono::ZERO)),
             agenda: Agenda::new(),
             rng,
-            connections: BTreeMap::new(),
-            next_connection: 0,
+            connections: Connections::default(),
+            wishes: Vec::new(),
+            outs: Vec::new(),
             between: BTreeMap::new(),
             happened: 0,
             inbox: Vec::new(),
@@ -108,7 +112,7 @@ impl<S: SimStore> Simulation<S> {
             }
             Item::Between { to, .. } => self.at_server(to, item),
             Item::ToClient { connection, .. } => {
-                if let Some(c) = self.connections.get(&connection) {
+                if let Some(c) = self.connections.get(connection) {
                     self.at_client(c.process, item);
                 }
             }
@@ -151,16 +155,15 @@ impl<S: SimStore> Backend for Simulation<S> {
             rng: rng(5),
         });
         let mut client = Client::<S, _>::new(process, machine, library, link, &self.open);
-        let mut out = Vec::new();
-        client.library.start(self.now.get(), &mut out);
+        client.library.start(self.now.get(), &mut self.wishes);
         self.clients[seat as usize] = Some(client);
-        self.run_client(process, out);
+        self.run_client(process);
         self.send(process, Request { id: 0, command: self.config.init.clone() });
         Ok(())
     }
 
     fn send(&mut self, process: u32, request: Request) {
-        let at = self.now.get() + self.pipe();
+        let at = self.now.get() + clients::pipe(&mut self.rng);
         self.agenda.push(at, Item::Request { process, request });
     }
 

@@ -22,22 +22,21 @@ impl<S: SimStore> Simulation<S> {
                 self.packet_at_server(number, connection, payload);
             }
             Item::Between { from, packet, .. } if node.up => {
-                let mut out = Vec::new();
                 let clocks = node.clocks(self.now.get());
-                node.model.receive(clocks, Peer::Server(from), packet, &mut out);
-                self.server_wants(number, out);
+                node.model.receive(clocks, Peer::Server(from), packet, &mut self.outs);
+                self.server_wants(number);
             }
             _ => {}
         }
     }
 
-    pub(super) fn packet_at_server(
+    fn packet_at_server(
         &mut self,
         number: u32,
         connection: u64,
         payload: Payload<PacketOf<S>>,
     ) {
-        let Some(wire) = self.connections.get(&connection).filter(|wire| wire.open) else { return };
+        let Some(wire) = self.connections.get(connection).filter(|wire| wire.open) else { return };
         debug_assert_eq!(wire.server, number);
         let node = &mut self.servers[number as usize];
         if !node.up {
@@ -48,32 +47,33 @@ impl<S: SimStore> Simulation<S> {
         match payload {
             Payload::Data(packet) => {
                 node.connections.insert(connection);
-                let mut out = Vec::new();
-                node.model.receive(clocks, Peer::Connection(connection), packet, &mut out);
-                self.server_wants(number, out);
+                let outs = &mut self.outs;
+                node.model.receive(clocks, Peer::Connection(connection), packet, outs);
+                self.server_wants(number);
             }
             Payload::Closed => {
                 node.connections.remove(&connection);
                 node.model.disconnected(clocks, connection);
-                self.connections.remove(&connection);
+                self.connections.remove(connection);
             }
         }
     }
 
     pub(super) fn tick_server(&mut self, number: u32) {
         let node = &mut self.servers[number as usize];
-        let mut out = Vec::new();
         let clocks = node.clocks(self.now.get());
-        let next = node.model.tick(clocks, &mut out);
+        let next = node.model.tick(clocks, &mut self.outs);
         let life = node.life;
         if let Some(next) = next {
             self.agenda.push(next, Item::ServerTick { server: number, life });
         }
-        self.server_wants(number, out);
+        self.server_wants(number);
     }
 
-    pub(super) fn server_wants(&mut self, number: u32, out: Vec<Out<PacketOf<S>>>) {
-        for out in out {
+    /// Carries out what a server's model wants.
+    fn server_wants(&mut self, number: u32) {
+        let mut outs = std::mem::take(&mut self.outs);
+        for out in outs.drain(..) {
             match out {
                 Out::Send(Peer::Connection(connection), packet) => {
                     self.send_to_client(connection, Payload::Data(packet));
@@ -91,5 +91,7 @@ impl<S: SimStore> Simulation<S> {
                 }
             }
         }
+        // Kept for its memory.
+        self.outs = outs;
     }
 }

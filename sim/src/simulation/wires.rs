@@ -11,8 +11,6 @@ use crate::network::Order;
 
 impl<S: SimStore> Simulation<S> {
     pub(super) fn connect(&mut self, process: u32, local: u64, server: usize) {
-        self.next_connection += 1;
-        let number = self.next_connection;
         let wire = Connection {
             process,
             server: server as u32,
@@ -21,14 +19,15 @@ impl<S: SimStore> Simulation<S> {
             to_client: Order::default(),
             open: true,
         };
-        self.connections.insert(number, wire);
+        let number = self.connections.insert(wire);
         if let Some(client) = self.client(process) {
-            client.wires.insert(local, number);
+            client.wires.push((local, number));
         }
     }
 
     pub(super) fn wire(&mut self, process: u32, local: u64) -> Option<u64> {
-        self.client(process)?.wires.get(&local).copied()
+        let wires = &self.client(process)?.wires;
+        wires.iter().find(|(known, _)| *known == local).map(|(_, number)| *number)
     }
 
     pub(super) fn schedule_between(
@@ -45,7 +44,7 @@ impl<S: SimStore> Simulation<S> {
 
     /// The server's end closes a connection: what is still on its way to it is dropped.
     pub(super) fn close(&mut self, connection: u64) {
-        if let Some(wire) = self.connections.get_mut(&connection)
+        if let Some(wire) = self.connections.get_mut(connection)
             && wire.open
         {
             wire.open = false;
@@ -54,7 +53,7 @@ impl<S: SimStore> Simulation<S> {
     }
 
     pub(super) fn send_to_client(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
-        let Some(wire) = self.connections.get(&connection) else { return };
+        let Some(wire) = self.connections.get(connection) else { return };
         let (process, server) = (wire.process, wire.server);
         let ends = (Node::Server(server), Node::Client(self.seat(process) as u32));
         let is_data = matches!(payload, Payload::Data(_));
@@ -68,7 +67,7 @@ impl<S: SimStore> Simulation<S> {
     }
 
     pub(super) fn send_to_server(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
-        let Some(wire) = self.connections.get(&connection) else { return };
+        let Some(wire) = self.connections.get(connection) else { return };
         let server = wire.server;
         let ends = (Node::Client(self.seat(wire.process) as u32), Node::Server(server));
         let item = Item::ToServer { server, connection, payload };
@@ -83,7 +82,7 @@ impl<S: SimStore> Simulation<S> {
         delay: Duration,
         item: Item<PacketOf<S>>,
     ) {
-        let Some(wire) = self.connections.get_mut(&connection) else { return };
+        let Some(wire) = self.connections.get_mut(connection) else { return };
         let order = match item {
             Item::ToServer { .. } => &mut wire.to_server,
             _ => &mut wire.to_client,
