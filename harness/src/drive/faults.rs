@@ -52,6 +52,11 @@ impl Faults {
         asks.filter(|at| *at > Mono::ZERO).chain(heals).min()
     }
 
+    /// Whether a nemesis has to be asked now.
+    pub fn wants_to_be_asked(&self, now: Mono) -> bool {
+        self.sources.iter().any(|source| !source.done && source.ask_at <= now)
+    }
+
     /// The faults that the nemeses want now.
     pub fn ask(
         &mut self,

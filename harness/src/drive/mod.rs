@@ -90,6 +90,7 @@ pub fn drive(
         plan,
         recorder,
         watcher,
+        inbox: Vec::new(),
     };
     let outcome = driver.run();
     if outcome.is_err() {
@@ -107,6 +108,8 @@ struct Driver<'a> {
     seats: Seats,
     faults: Faults,
     vault: Vault,
+    /// Empty between two steps; kept for its memory.
+    inbox: Vec<Message>,
 }
 
 impl Driver<'_> {
@@ -151,6 +154,9 @@ impl Driver<'_> {
     fn inject_and_heal(&mut self) -> Result<Option<Mono>, DriveError> {
         let now = self.backend.now();
         self.faults.heal_due(now, self.backend, self.recorder)?;
+        if !self.faults.wants_to_be_asked(now) {
+            return Ok(self.faults.next_look());
+        }
         let view = self.seats.view(&self.faults);
         for (id, fault) in self.faults.ask(now, self.plan, view) {
             self.recorder.fault(now, Kind::Invoke, F::Fault, id, &fault, None)?;
@@ -185,11 +191,12 @@ impl Driver<'_> {
     }
 
     fn listen(&mut self, until: Mono) -> Result<(), DriveError> {
-        let mut inbox = Vec::new();
+        let mut inbox = std::mem::take(&mut self.inbox);
         self.backend.advance(until, &mut inbox)?;
-        for message in inbox {
+        for message in inbox.drain(..) {
             self.hear(message)?;
         }
+        self.inbox = inbox;
         Ok(())
     }
 

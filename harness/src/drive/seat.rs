@@ -6,6 +6,8 @@ use base::{
     Backend, ClientState, ClientView, Command, Event, F, Facts, Fault, Key, Kind, Mode, Mono, Node,
     Process, Reply, Request, Response, Rng,
 };
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::time::Duration;
 use stores::vault::Vault;
 use workloads::task::{Contend, Turn};
@@ -68,14 +70,14 @@ struct Seat {
 }
 
 impl Seat {
-    fn new(number: u32, plan: &Plan) -> Self {
+    fn new(number: u32, plan: &Plan, keys: &[Key]) -> Self {
         let mut rng = Rng::fork(plan.seed, 100 + u64::from(number));
         let turn = plan.task.turn(&mut rng);
         Self {
             number,
             process: number,
             stage: Stage::Empty { until: Some(Mono::ZERO) },
-            key: key_name(&turn),
+            key: keys[turn.key as usize].clone(),
             turn,
             hold: Hold::default(),
             open: 0,
@@ -93,14 +95,14 @@ impl Seat {
         event
     }
 
-    fn think(&mut self, now: Mono, task: &Contend) {
+    fn think(&mut self, now: Mono, task: &Contend, keys: &[Key]) {
         if task.turns.is_some_and(|all| self.turns >= all) {
             self.stage = Stage::Done;
             return;
         }
         self.turns += 1;
         self.turn = task.turn(&mut self.rng);
-        self.key = key_name(&self.turn);
+        self.key = keys[self.turn.key as usize].clone();
         self.hold = Hold::default();
         self.stage = Stage::Thinking { until: now + self.turn.think };
     }
@@ -110,6 +112,16 @@ impl Seat {
         match self.turn.mode {
             Mode::Exclusive => F::Write,
             Mode::Shared => F::Read,
+        }
+    }
+
+    /// When it has something to do.
+    fn due(&self) -> Option<Mono> {
+        match self.stage {
+            Stage::Thinking { until } | Stage::Working { until, .. } => Some(until),
+            Stage::Empty { until } => until,
+            Stage::Granted { .. } | Stage::Leaving => Some(Mono::ZERO),
+            _ => None,
         }
     }
 
@@ -128,21 +140,37 @@ impl Seat {
     }
 }
 
-fn key_name(turn: &Turn) -> Key {
-    format!("k{}", turn.key).into()
-}
-
 /// All clients of a run.
 pub struct Seats {
     seats: Vec<Seat>,
+    /// When which seat has something to do. What a seat had to do and has no more is passed over.
+    agenda: BinaryHeap<Reverse<(Mono, u32)>>,
+    keys: Vec<Key>,
     task: Contend,
     next_request: u64,
 }
 
 impl Seats {
     pub fn new(plan: &Plan) -> Self {
-        let seats = (0..plan.clients).map(|number| Seat::new(number, plan)).collect();
-        Self { seats, task: plan.task.clone(), next_request: 0 }
+        let keys: Vec<Key> = (0..plan.task.keys).map(|key| format!("k{key}").into()).collect();
+        let seats: Vec<Seat> =
+            (0..plan.clients).map(|number| Seat::new(number, plan, &keys)).collect();
+        let agenda = seats.iter().filter_map(|seat| Some(Reverse((seat.due()?, seat.number))));
+        Self { agenda: agenda.collect(), seats, keys, task: plan.task.clone(), next_request: 0 }
+    }
+
+    /// The seat of a process, if that process still sits there.
+    fn seat(&mut self, process: u32) -> Option<&mut Seat> {
+        // A new process has the number of the one before it plus the number of seats.
+        let number = process as usize % self.seats.len();
+        Some(&mut self.seats[number]).filter(|seat| seat.process == process)
+    }
+
+    /// A seat has come to another stage: remembers when it has something to do.
+    fn note(&mut self, number: u32) {
+        if let Some(due) = self.seats[number as usize].due() {
+            self.agenda.push(Reverse((due, number)));
+        }
     }
 
     /// Whether every client has come up.
@@ -171,15 +199,19 @@ impl Seats {
         backend: &mut dyn Backend,
         recorder: &mut Recorder,
     ) -> Result<Option<Mono>, DriveError> {
-        for number in 0..self.seats.len() {
-            self.act_one(number, plan, backend, recorder)?;
+        let now = backend.now();
+        while let Some(&Reverse((due, number))) = self.agenda.peek() {
+            let meant = self.seats[number as usize].due() == Some(due);
+            if meant && due > now {
+                return Ok(Some(due));
+            }
+            self.agenda.pop();
+            if meant {
+                self.act_one(number as usize, plan, backend, recorder)?;
+                self.note(number);
+            }
         }
-        let due = |seat: &Seat| match seat.stage {
-            Stage::Thinking { until } | Stage::Working { until, .. } => Some(until),
-            Stage::Empty { until } => until,
-            _ => None,
-        };
-        Ok(self.seats.iter().filter_map(due).min())
+        Ok(None)
     }
 
     fn act_one(
@@ -237,9 +269,23 @@ impl Seats {
         recorder: &mut Recorder,
     ) -> Result<(), DriveError> {
         // A process that is gone may still be heard: its last words come late.
-        let Some(seat) = self.seats.iter_mut().find(|seat| seat.process == process) else {
-            return Ok(());
-        };
+        let Some(seat) = self.seat(process) else { return Ok(()) };
+        let number = seat.number;
+        self.hear_in_seat(number, response, at, vault, recorder)?;
+        self.note(number);
+        Ok(())
+    }
+
+    fn hear_in_seat(
+        &mut self,
+        number: u32,
+        response: Response,
+        at: Mono,
+        vault: &mut Vault,
+        recorder: &mut Recorder,
+    ) -> Result<(), DriveError> {
+        let seat = &mut self.seats[number as usize];
+        let process = seat.process;
         match response.reply {
             Reply::Lost { error, .. } => return hear_lost(seat, at, error, recorder),
             Reply::Notified { .. } => return hear_notified(seat, at, recorder),
@@ -250,7 +296,7 @@ impl Seats {
         }
         match seat.stage {
             Stage::Starting => match response.reply {
-                Reply::Ok { .. } => seat.think(at, &self.task),
+                Reply::Ok { .. } => seat.think(at, &self.task, &self.keys),
                 _ => self.give_up(process, at),
             },
             Stage::Acquiring { .. } => {
@@ -282,9 +328,8 @@ impl Seats {
         at: Mono,
         recorder: &mut Recorder,
     ) -> Result<(), DriveError> {
-        let Some(seat) = self.seats.iter_mut().find(|seat| seat.process == process) else {
-            return Ok(());
-        };
+        let number = process as usize % self.seats.len();
+        let seat = &mut self.seats[number];
         let (kind, error) = outcome(&reply);
         let facts = said(&reply);
         if let Reply::Ok { token, .. } = reply {
@@ -296,7 +341,7 @@ impl Seats {
         event.error = error;
         recorder.push(event)?;
         match kind {
-            Kind::Fail => seat.think(at, &self.task),
+            Kind::Fail => seat.think(at, &self.task, &self.keys),
             Kind::Info => self.give_up(process, at),
             _ => {}
         }
@@ -310,9 +355,8 @@ impl Seats {
         at: Mono,
         recorder: &mut Recorder,
     ) -> Result<(), DriveError> {
-        let Some(seat) = self.seats.iter_mut().find(|seat| seat.process == process) else {
-            return Ok(());
-        };
+        let number = process as usize % self.seats.len();
+        let seat = &mut self.seats[number];
         let (kind, error) = outcome(&reply);
         let mut event = seat.event(at, kind, F::Release);
         event.facts = said(&reply);
@@ -320,7 +364,7 @@ impl Seats {
         recorder.push(event)?;
         match kind {
             Kind::Info => self.give_up(process, at),
-            _ => seat.think(at, &self.task),
+            _ => seat.think(at, &self.task, &self.keys),
         }
         Ok(())
     }
@@ -332,20 +376,21 @@ impl Seats {
 
     fn empty(&mut self, process: u32, until: Option<Mono>) {
         let clients = self.seats.len() as u32;
-        if let Some(seat) = self.seats.iter_mut().find(|seat| seat.process == process) {
+        if let Some(seat) = self.seat(process) {
             seat.process += clients;
             seat.stage = Stage::Empty { until };
             seat.hold = Hold::default();
+            let number = seat.number;
+            self.note(number);
         }
     }
 
     /// A reply of a server has passed the link to a client.
     pub fn passed(&mut self, process: u32, at: Mono) {
-        let seat = self.seats.iter_mut().find(|seat| seat.process == process);
         if let Some(Seat {
             stage: Stage::Acquiring { last_reply, .. } | Stage::Releasing { last_reply },
             ..
-        }) = seat
+        }) = self.seat(process)
         {
             *last_reply = Some(at);
         }
@@ -359,9 +404,7 @@ impl Seats {
         error: &str,
         recorder: &mut Recorder,
     ) -> Result<(), DriveError> {
-        let Some(seat) = self.seats.iter().find(|seat| seat.process == process) else {
-            return Ok(());
-        };
+        let Some(seat) = self.seat(process) else { return Ok(()) };
         let mut death = seat.event(at, Kind::Info, F::Death);
         death.error = Some(error.into());
         recorder.push(death)?;
@@ -389,6 +432,7 @@ impl Seats {
     pub fn after_heal(&mut self, fault: &Fault, now: Mono) {
         if let Fault::Crash { node: Node::Client(number), .. } = fault {
             self.seats[*number as usize].stage = Stage::Empty { until: Some(now) };
+            self.note(*number);
         }
     }
 }

@@ -30,12 +30,7 @@ impl<S: SimStore> Simulation<S> {
         }
     }
 
-    fn packet_at_server(
-        &mut self,
-        number: u32,
-        connection: u64,
-        payload: Payload<PacketOf<S>>,
-    ) {
+    fn packet_at_server(&mut self, number: u32, connection: u64, payload: Payload<PacketOf<S>>) {
         let Some(wire) = self.connections.get(connection).filter(|wire| wire.open) else { return };
         debug_assert_eq!(wire.server, number);
         let node = &mut self.servers[number as usize];
