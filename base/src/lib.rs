@@ -34,5 +34,5 @@ pub use rng::Rng;
 pub use run::{Known, Promises, Run, RunInfo, Wakes};
 pub use spread::Spread;
 pub use time::{Mono, Wall};
-pub use verdict::{Anomaly, Outcome, Verdict};
+pub use verdict::{Anomaly, Belief, Measure, Outcome, Verdict};
 pub use world::{CallError, Link, LocalFuture, Protocol, World};

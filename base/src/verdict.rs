@@ -1,5 +1,6 @@
 //! What a checker says.
 
+use crate::{FaultId, Mode};
 use serde::{Deserialize, Serialize};
 
 /// The four answers. They are ordered as they merge: the greatest wins.
@@ -17,7 +18,10 @@ pub enum Outcome {
 }
 
 /// One kind of breach, with the few events that show it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// A checker decides: the name, the count and the events that prove it. The explanation is added
+/// after all verdicts stand, and changes none of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Anomaly {
     /// Its name: "double hold", "stale write accepted".
     pub name: String,
@@ -27,6 +31,49 @@ pub struct Anomaly {
     pub witness: Vec<u64>,
     /// The same in words, with times.
     pub explanation: String,
+    /// Who believed during these events that he held the lock.
+    #[serde(default)]
+    pub beliefs: Vec<Belief>,
+    /// The faults that the explanation names, by number, in order.
+    #[serde(default)]
+    pub faults: Vec<FaultId>,
+    /// The budget of the explanation was used up: there is more to say.
+    #[serde(default)]
+    pub cut_short: bool,
+}
+
+/// A hold as its client believed in it. Times are nanoseconds since the run began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Belief {
+    /// Who.
+    pub process: u32,
+    /// How.
+    pub mode: Mode,
+    /// Since when.
+    pub from: u64,
+    /// Until when; `None`: to the end of the history.
+    pub until: Option<u64>,
+    /// When the lock itself had run out, where the recipe knows it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub expires: Option<u64>,
+}
+
+/// A number worth knowing, whatever the verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measure {
+    /// What was measured.
+    pub name: String,
+    /// In what: "ns", "‰", or nothing for a count.
+    pub unit: String,
+    /// How much.
+    pub value: u64,
+}
+
+impl Measure {
+    /// A measure of this value.
+    pub fn new(name: impl Into<String>, unit: &str, value: u64) -> Self {
+        Self { name: name.into(), unit: unit.into(), value }
+    }
 }
 
 /// What one checker says about one run.
@@ -41,12 +88,21 @@ pub struct Verdict {
     /// What was broken; empty unless violated. Facts worth saying that break no promise (a stale
     /// write that the vault fenced off) stand in the summary.
     pub anomalies: Vec<Anomaly>,
+    /// Numbers worth knowing, also where nothing is promised.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub measures: Vec<Measure>,
 }
 
 impl Verdict {
     /// An answer without anomalies.
     pub fn new(property: &str, outcome: Outcome, summary: impl Into<String>) -> Self {
-        Self { property: property.into(), outcome, summary: summary.into(), anomalies: Vec::new() }
+        Self {
+            property: property.into(),
+            outcome,
+            summary: summary.into(),
+            anomalies: Vec::new(),
+            measures: Vec::new(),
+        }
     }
 
     /// Whether an anomaly of this name was seen.

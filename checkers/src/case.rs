@@ -2,7 +2,8 @@
 
 use crate::faults::Outage;
 use crate::holds::Claims;
-use base::{Run, Verdict};
+use crate::words::Story;
+use base::{Anomaly, Facts, Run, Verdict};
 
 /// A run with its readings.
 #[derive(Debug)]
@@ -20,6 +21,11 @@ impl<'a> Case<'a> {
     pub fn of(run: &'a Run) -> Self {
         Self { run, claims: Claims::of(&run.history), outages: Outage::of(&run.history) }
     }
+
+    /// What the store said with an answer.
+    pub fn facts(&self, at: u64) -> Option<&'a Facts> {
+        self.run.history.get(at)?.facts.as_deref()
+    }
 }
 
 /// Decides one property of a case, and from nothing else: no files, no clock, no drawing.
@@ -28,6 +34,19 @@ pub trait Checker {
     fn name(&self) -> &'static str;
     /// One line for `picklock list`.
     fn summary(&self) -> &'static str;
-    /// The verdict.
+    /// Whether a run says nothing as long as this property is inconclusive. A property that most
+    /// runs give no chance to be tested is not decisive: it can break a run, but not hold it up.
+    fn decisive(&self) -> bool {
+        true
+    }
+
+    /// The verdict. Its anomalies name the events that prove them, and may have a reason as their
+    /// explanation; the rest is told by `explain`.
     fn check(&self, case: &Case<'_>) -> Verdict;
+
+    /// Tells how an anomaly of this checker came about, after all verdicts stand. Whatever is told
+    /// costs steps of the story's own budget, and changes no verdict.
+    fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
+        story.retell(case, &anomaly.witness);
+    }
 }

@@ -12,12 +12,11 @@
 //! **Source.** Jepsen's mutex model, decided by intervals instead of by search; the reason why
 //! that is the same stands in [`sweep`](crate::sweep).
 
-use crate::faults::Outage;
 use crate::holds::{Claim, Claims};
 use crate::sweep::{Conflict, Overlap, sweep};
-use crate::words::{Story, count, process};
+use crate::words::{Story, count, decided, process};
 use crate::{Case, Checker};
-use base::{Anomaly, Outcome, Run, Verdict};
+use base::{Anomaly, Outcome, Verdict};
 use std::collections::BTreeSet;
 
 /// The checker.
@@ -32,20 +31,31 @@ impl Checker for Exclusion {
         "no two clients believe at once that they hold the lock, but for readers together"
     }
 
-    fn check(&self, Case { run, claims, outages }: &Case<'_>) -> Verdict {
+    fn check(&self, Case { claims, .. }: &Case<'_>) -> Verdict {
         let conflicts = sweep(&claims.claims);
         if conflicts.is_empty() {
             return without_conflict(self.name(), claims);
         }
         let anomalies = [Overlap::DoubleHold, Overlap::ReaderWriter]
             .into_iter()
-            .filter_map(|overlap| anomaly(run, claims, outages, &conflicts, overlap))
+            .filter_map(|overlap| anomaly(claims, &conflicts, overlap))
             .collect();
         let offending: BTreeSet<usize> = conflicts.iter().map(|c| c.second).collect();
         let all = count(claims.grants().count() as u64, "grant");
         let summary =
             format!("{} of {all} were given while another hold forbade it", offending.len());
         Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) }
+    }
+
+    fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
+        let [first, second] = anomaly.witness[..] else { return };
+        if !story.pay(case.claims.claims.len() as u64) {
+            return;
+        }
+        let grants = (case.claims.granted_at(first), case.claims.granted_at(second));
+        if let (Some(first), Some(second)) = grants {
+            tell_overlap(story, first, second);
+        }
     }
 }
 
@@ -64,32 +74,20 @@ fn without_conflict(name: &str, claims: &Claims) -> Verdict {
     Verdict::new(name, Outcome::Held, format!("{grants} to {by}, and no hold forbade another"))
 }
 
-fn anomaly(
-    run: &Run,
-    claims: &Claims,
-    outages: &[Outage],
-    conflicts: &[Conflict],
-    overlap: Overlap,
-) -> Option<Anomaly> {
+/// The two grants of the first overlap of a kind.
+fn anomaly(claims: &Claims, conflicts: &[Conflict], overlap: Overlap) -> Option<Anomaly> {
     let seen = conflicts.iter().filter(|conflict| conflict.overlap == overlap);
     let conflict = seen.clone().next()?;
     let (first, second) = (&claims.claims[conflict.first], &claims.claims[conflict.second]);
-    let story = overlap_story(run, outages, first, second);
     let name = match overlap {
         Overlap::DoubleHold => "double hold",
         Overlap::ReaderWriter => "reader-writer overlap",
     };
-    Some(story.anomaly(name, seen.count() as u64, &claims.keys, first.key))
+    Some(decided(name, seen.count() as u64, [first.granted()?, second.granted()?], ""))
 }
 
 /// Both grants, the faults that brought them together, and what ended the first hold.
-fn overlap_story<'a>(
-    run: &'a Run,
-    outages: &'a [Outage],
-    first: &Claim,
-    second: &Claim,
-) -> Story<'a> {
-    let mut story = Story::new(run, outages);
+fn tell_overlap(story: &mut Story<'_>, first: &Claim, second: &Claim) {
     story.grant(first);
     story.grant(second);
     // A grant whose news came late (its client was paused or cut off while it asked) is the
@@ -105,7 +103,6 @@ fn overlap_story<'a>(
         Some(end) => story.end(first, end),
         None => story.remark(format!("{} never released", process(first))),
     }
-    story
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! claim of its own, and whatever ends a hold that is not open is passed over. A process that
 //! acquires again what it holds has two claims, of which a release ends the later one.
 
-use base::{History, Key, Kind, Mode};
+use base::{Event, History, Key, Kind, Mode};
 use std::ops::Range;
 
 mod tracker;
@@ -134,6 +134,17 @@ impl Claims {
         let mut tracker = Tracker::default();
         history.events().iter().for_each(|event| tracker.step(event));
         tracker.finish()
+    }
+
+    /// The lock that an event names.
+    pub fn key(&self, event: &Event) -> Option<usize> {
+        let name = event.key.as_deref().unwrap_or("");
+        self.keys.iter().position(|key| key.as_ref() == name)
+    }
+
+    /// The claim that was granted at this event.
+    pub fn granted_at(&self, ok: u64) -> Option<&Claim> {
+        self.claims.iter().find(|claim| claim.granted() == Some(ok))
     }
 
     /// The claims that were granted.

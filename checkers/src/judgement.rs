@@ -1,11 +1,15 @@
 //! What all checkers together say about a run, as it is stored beside its history.
 
-use crate::check_all;
+use crate::words::Story;
+use crate::{CHECKERS, Case, Checker};
 use base::{Outcome, Run, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The version of the stored form that this build writes.
-pub const JUDGEMENT_VERSION: u32 = 1;
+pub const JUDGEMENT_VERSION: u32 = 2;
+
+/// How many things all explanations of a run together may look at. A step costs some nanoseconds.
+pub const EXPLANATION_STEPS: u64 = 20_000_000;
 
 /// The verdict file of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,17 +23,45 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Judges a run.
+    /// Judges a run, and explains what was violated.
     pub fn of(run: &Run) -> Self {
-        let verdicts = check_all(run);
-        Self { version: JUDGEMENT_VERSION, outcome: overall(&verdicts), verdicts }
+        Self::explained(run, EXPLANATION_STEPS)
+    }
+
+    /// The same, with so many steps for the explanations. The verdicts stand before the first of
+    /// them is begun: no number of steps changes an outcome, an anomaly or its count.
+    pub fn explained(run: &Run, steps: u64) -> Self {
+        let case = Case::of(run);
+        let mut verdicts: Vec<Verdict> = CHECKERS.iter().map(|c| c.check(&case)).collect();
+        let outcome = overall(&verdicts);
+        let broken: usize = verdicts.iter().map(|verdict| verdict.anomalies.len()).sum();
+        let each = steps / broken.max(1) as u64;
+        for (checker, verdict) in CHECKERS.iter().zip(&mut verdicts) {
+            explain(*checker, &case, verdict, each);
+        }
+        Self { version: JUDGEMENT_VERSION, outcome, verdicts }
     }
 }
 
-/// Merges verdicts: violated before inconclusive before held. When no property applies, nothing
-/// was tested, and that is inconclusive.
+/// Tells how each anomaly of a verdict came about, in so many steps each.
+pub(crate) fn explain(checker: &dyn Checker, case: &Case<'_>, verdict: &mut Verdict, steps: u64) {
+    for anomaly in &mut verdict.anomalies {
+        let mut story = Story::new(case, steps);
+        checker.explain(case, anomaly, &mut story);
+        story.complete(case, anomaly);
+    }
+}
+
+/// Merges verdicts: violated before inconclusive before held. A property that is not
+/// [decisive](Checker::decisive) may be inconclusive without the run being so: most runs give it
+/// no chance, and `coverage` says whether the run was worth something. When no property says
+/// held, nothing was tested, and that is inconclusive.
 pub fn overall(verdicts: &[Verdict]) -> Outcome {
-    match verdicts.iter().map(|v| v.outcome).max() {
+    let decisive = |verdict: &&Verdict| {
+        let checker = CHECKERS.iter().find(|checker| checker.name() == verdict.property);
+        verdict.outcome != Outcome::Inconclusive || checker.is_none_or(|c| c.decisive())
+    };
+    match verdicts.iter().filter(decisive).map(|v| v.outcome).max() {
         None | Some(Outcome::NotApplicable) => Outcome::Inconclusive,
         Some(outcome) => outcome,
     }
@@ -51,5 +83,57 @@ mod tests {
         assert_eq!(merged(&[NotApplicable, Held]), Held);
         assert_eq!(merged(&[NotApplicable]), Inconclusive);
         assert_eq!(merged(&[]), Inconclusive);
+    }
+
+    #[test]
+    fn what_is_not_decisive_breaks_a_run_but_does_not_hold_it_up() {
+        use Outcome::{Held, Inconclusive, Violated};
+        let with = |property, outcome| {
+            overall(&[Verdict::new("exclusion", Held, ""), Verdict::new(property, outcome, "")])
+        };
+        assert_eq!(with("herd", Inconclusive), Held);
+        assert_eq!(with("herd", Violated), Violated);
+        assert_eq!(with("coverage", Inconclusive), Inconclusive);
+        assert_eq!(overall(&[Verdict::new("herd", Inconclusive, "")]), Inconclusive);
+    }
+
+    /// One client is paused while another takes the lock: several properties are broken.
+    const BROKEN: &str = "
+        p0       | Ag====================wR
+        p1       | a----------Ag===w=======R
+        pause c0 |    [              ]
+        run      |                               Q          E";
+
+    #[test]
+    fn without_steps_the_verdict_stands_and_says_that_it_is_not_explained() {
+        let run = crate::picture::picture(BROKEN);
+        let decided = |j: &Judgement| {
+            let of = |v: &Verdict| {
+                let seen = v.anomalies.iter().map(|a| (a.name.clone(), a.count));
+                (v.property.clone(), v.outcome, v.summary.clone(), seen.collect::<Vec<_>>())
+            };
+            (j.outcome, j.verdicts.iter().map(of).collect::<Vec<_>>())
+        };
+        let full = Judgement::of(&run);
+        assert_eq!(full.outcome, Outcome::Violated);
+        for steps in [0, 1, 5, 20, 100] {
+            let short = Judgement::explained(&run, steps);
+            assert_eq!(decided(&short), decided(&full), "{steps} steps");
+            if steps == 0 {
+                let anomalies = short.verdicts.iter().flat_map(|v| &v.anomalies);
+                for anomaly in anomalies {
+                    assert!(anomaly.cut_short, "{anomaly:?}");
+                    assert!(!anomaly.witness.is_empty(), "{anomaly:?}");
+                    assert!(anomaly.explanation.ends_with("cut short here"), "{anomaly:?}");
+                }
+            }
+        }
+        let anomalies = full.verdicts.iter().flat_map(|v| &v.anomalies);
+        for anomaly in anomalies {
+            assert!(!anomaly.cut_short, "{anomaly:?}");
+            assert_eq!(anomaly.faults, [2], "{anomaly:?}");
+            let believers: Vec<u32> = anomaly.beliefs.iter().map(|b| b.process).collect();
+            assert_eq!(believers, [0, 1], "{anomaly:?}");
+        }
     }
 }

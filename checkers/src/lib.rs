@@ -1,49 +1,87 @@
 //! From a history to a verdict: no files, no clock, no drawing.
 //!
 //! A checker is one file and one line of [`CHECKERS`]; the header of its file is its manual entry.
-//! What several of them need stands apart and is read once, into a [`Case`]: [`holds`] reads who asked
-//! for and held which lock, [`faults`] reads what the nemesis did and when. [`sweep`] finds holds that overlap against the
-//! rules.
+//! What several of them need stands apart and is read once, into a [`Case`]: [`holds`] reads who
+//! asked for and held which lock, [`faults`] reads what the nemesis did and when. [`sweep`] finds
+//! holds that overlap against the rules.
+//!
+//! Deciding comes first and explaining after it: [`Checker::check`] names the events that prove an
+//! anomaly, and when all verdicts stand, [`Checker::explain`] tells how it came about.
 
 #![warn(missing_docs)]
 
+mod availability;
+mod bypass;
+mod calm;
 mod case;
 mod coverage;
 mod decide;
 mod exclusion;
+mod fairness;
 pub mod faults;
+mod fencing;
+mod foreign_release;
+mod herd;
 pub mod holds;
+mod independence;
 mod judgement;
 mod models;
 pub mod operation;
+mod perf;
 mod phase;
 #[cfg(test)]
 mod picture;
 mod progress;
+mod reentrancy;
+mod release_errors;
 mod search;
+mod shared_concurrency;
 pub mod sweep;
 mod vault;
 mod words;
 
+pub use availability::Availability;
 pub use case::{Case, Checker};
 pub use coverage::Coverage;
 pub use decide::{Decision, Illegal, Misfit, decide};
 pub use exclusion::Exclusion;
-pub use judgement::{JUDGEMENT_VERSION, Judgement, overall};
+pub use fairness::Fairness;
+pub use fencing::Fencing;
+pub use foreign_release::ForeignRelease;
+pub use herd::Herd;
+pub use independence::Independence;
+pub use judgement::{EXPLANATION_STEPS, JUDGEMENT_VERSION, Judgement, overall};
 pub use models::{MODELS, ModelSpec, NamedModel, NoModel};
+pub use perf::Perf;
 pub use progress::Progress;
+pub use reentrancy::Reentrancy;
+pub use release_errors::ReleaseErrors;
 pub use search::Budget;
+pub use shared_concurrency::SharedConcurrency;
 pub use vault::Vault;
+pub use words::Story;
 
 use base::{Run, Verdict};
 
 /// Every checker, in the order in which reports show them.
 pub const CHECKERS: &[&dyn Checker] = &[
-    &Exclusion, //
-    &Vault, &Progress, &Coverage,
+    &Exclusion,
+    &Vault,
+    &Fencing,
+    &ForeignRelease,
+    &Progress,
+    &Fairness,
+    &Herd,
+    &Reentrancy,
+    &Independence,
+    &SharedConcurrency,
+    &ReleaseErrors,
+    &Availability,
+    &Coverage,
+    &Perf,
 ];
 
-/// What each checker says about a run, in the order of [`CHECKERS`].
+/// What each checker says about a run, in the order of [`CHECKERS`], without explanations.
 pub fn check_all(run: &Run) -> Vec<Verdict> {
     let case = Case::of(run);
     CHECKERS.iter().map(|checker| checker.check(&case)).collect()

@@ -14,19 +14,26 @@
 //! | sign | event | | sign | event |
 //! | --- | --- | --- | --- | --- |
 //! | `a` `s` | asks, exclusive or shared | | `L` | lost |
-//! | `A` `S` | granted; asks first if it has not; a digit next to it is the token | | `X` | death |
+//! | `A` `S` | granted; asks first if it has not; a digit next to it is token and place | | `X` | death |
 //! | `r` | begins to release | | `g` `w` | the vault serves a read, a write |
 //! | `R` | released; begins first if it has not | | `f` | the vault fences a write off |
+//! | `D` | released: whatever stood there | | `n` | woken by the store |
+//! | `O` `N` | released: its own; nothing | | `k` | sends the request that is granted |
+//! | `~` | fails, and the store counts it as the holder | | | |
 //! | `!` `?` | the open acquire or release fails, ends unknown | | `G` `W` | sends a read, a write |
 //!
 //! Everything else is time that passes. `g`, `w` and `f` send the access first if it was not sent.
-//! A write stores one more than its process read last.
+//! A write stores one more than its process read last. The granted request is sent half a column
+//! before its answer, if `k` says nothing else; with a row `ttl` grants say when they run out.
 
 use base::{
-    Data, Direction, Effect, Event, F, Fault, FaultEvent, History, Key, Kind, Mode, Node, Process,
-    Promises, Run, RunInfo,
+    Data, Direction, Effect, Event, F, Facts, Fault, FaultEvent, History, Key, Kind, Mode, Node,
+    Outcome, Process, Promises, Removed, Run, RunInfo, Verdict,
 };
 use std::collections::BTreeMap;
+
+use crate::judgement::{EXPLANATION_STEPS, explain};
+use crate::{Case, Checker};
 
 /// A tenth of a second.
 const COLUMN: u64 = 100_000_000;
@@ -36,7 +43,8 @@ const COLUMN: u64 = 100_000_000;
 pub(crate) fn picture(text: &str) -> Run {
     let rows: Vec<(&str, &str)> =
         text.lines().filter_map(|l| l.split_once("| ")).map(|(name, p)| (name.trim(), p)).collect();
-    let mut painter = Painter::default();
+    let mut painter =
+        Painter { ttl: rows.iter().any(|(name, _)| *name == "ttl"), ..Painter::default() };
     let width = rows.iter().map(|(_, picture)| picture.len()).max().unwrap_or(0);
     for column in 0..width {
         painter.time = column as u64 * COLUMN;
@@ -74,10 +82,71 @@ fn info(nemesis: &str) -> RunInfo {
     }
 }
 
+/// A checker and the promises of the lock that its pictures are of.
+pub(crate) struct Gallery {
+    pub(crate) checker: &'static dyn Checker,
+    /// What differs from a lock as [`picture`] draws it.
+    pub(crate) info: fn(&mut RunInfo),
+}
+
+impl Gallery {
+    /// The verdict on a picture, explained.
+    pub(crate) fn judge(&self, text: &str) -> Verdict {
+        let mut run = picture(text);
+        (self.info)(&mut run.info);
+        judge(self.checker, &run)
+    }
+
+    #[track_caller]
+    pub(crate) fn rejects(&self, text: &str, anomaly: &str, seen: u64) {
+        let verdict = self.judge(text);
+        let found: Vec<_> = verdict.anomalies.iter().map(|a| (a.name.as_str(), a.count)).collect();
+        assert_eq!(found, [(anomaly, seen)], "{verdict:?}{text}");
+        assert_eq!(verdict.outcome, Outcome::Violated, "{verdict:?}{text}");
+        assert!(!verdict.anomalies[0].witness.is_empty(), "{verdict:?}{text}");
+    }
+
+    /// Returns the summary, as all of these do.
+    #[track_caller]
+    pub(crate) fn accepts(&self, text: &str) -> String {
+        self.says(Outcome::Held, text)
+    }
+
+    #[track_caller]
+    pub(crate) fn unclear(&self, text: &str, why: &str) -> String {
+        let summary = self.says(Outcome::Inconclusive, text);
+        assert!(summary.contains(why), "{summary}{text}");
+        summary
+    }
+
+    #[track_caller]
+    pub(crate) fn does_not_apply(&self, text: &str) -> String {
+        self.says(Outcome::NotApplicable, text)
+    }
+
+    #[track_caller]
+    fn says(&self, outcome: Outcome, text: &str) -> String {
+        let verdict = self.judge(text);
+        assert_eq!(verdict.outcome, outcome, "{verdict:?}{text}");
+        assert!(verdict.anomalies.is_empty(), "{verdict:?}{text}");
+        verdict.summary
+    }
+}
+
+/// The verdict of one checker, explained.
+pub(crate) fn judge(checker: &dyn Checker, run: &Run) -> Verdict {
+    let case = Case::of(run);
+    let mut verdict = checker.check(&case);
+    explain(checker, &case, &mut verdict, EXPLANATION_STEPS);
+    verdict
+}
+
 #[derive(Default)]
 struct Painter {
     history: History,
     time: u64,
+    /// Grants say when they run out.
+    ttl: bool,
     pens: BTreeMap<String, Pen>,
     vault: BTreeMap<Key, u64>,
 }
@@ -92,6 +161,8 @@ struct Pen {
     sent: Option<F>,
     mode: Mode,
     token: Option<u64>,
+    /// When the request that is granted was sent.
+    asked: Option<u64>,
     read: u64,
 }
 
@@ -105,6 +176,7 @@ impl Pen {
             sent: None,
             mode: Mode::Exclusive,
             token: None,
+            asked: None,
             read: 0,
         }
     }
@@ -115,7 +187,7 @@ impl Painter {
         let mut pen = self.pens.remove(name).unwrap_or_else(|| Pen::new(name));
         self.begin(&mut pen, sign);
         self.happen(&mut pen, sign, next);
-        if "ASR!?X".contains(sign) {
+        if "ASRDON!?~X".contains(sign) {
             pen.open = None;
         }
         if "gwf".contains(sign) {
@@ -128,7 +200,7 @@ impl Painter {
     fn begin(&mut self, pen: &mut Pen, sign: char) {
         let f = match sign {
             'a' | 'A' | 's' | 'S' => F::Acquire,
-            'r' | 'R' => F::Release,
+            'r' | 'R' | 'D' | 'O' | 'N' => F::Release,
             'g' | 'G' => F::Read,
             'w' | 'W' | 'f' => F::Write,
             _ => return,
@@ -141,6 +213,7 @@ impl Painter {
         if f == F::Acquire {
             pen.mode = if matches!(sign, 'a' | 'A') { Mode::Exclusive } else { Mode::Shared };
             pen.token = None;
+            pen.asked = None;
         }
         self.put(pen, Kind::Invoke, f, (f == F::Write).then_some(pen.read + 1));
     }
@@ -150,9 +223,25 @@ impl Painter {
         match (sign, pen.open) {
             ('A' | 'S', _) => {
                 pen.token = next.and_then(|digit| digit.to_digit(10)).map(u64::from);
-                self.put(pen, Kind::Ok, F::Acquire, None);
+                let facts = self.granted(pen);
+                self.put_fact(pen, Kind::Ok, F::Acquire, None, facts);
             }
             ('R', _) => self.put(pen, Kind::Ok, F::Release, None),
+            ('D' | 'O' | 'N', _) => {
+                let removed = match sign {
+                    'D' => Removed::Any,
+                    'O' => Removed::Own,
+                    _ => Removed::Nothing,
+                };
+                let facts = Facts { removed: Some(removed), ..Facts::default() };
+                self.put_fact(pen, Kind::Ok, F::Release, None, facts);
+            }
+            ('~', _) => {
+                let facts = Facts { held: Some(true), ..Facts::default() };
+                self.put_fact(pen, Kind::Fail, F::Acquire, None, facts);
+            }
+            ('k', _) => pen.asked = Some(self.time),
+            ('n', _) => self.put(pen, Kind::Info, F::Notified, None),
             ('L', _) => self.put(pen, Kind::Info, F::Lost, None),
             ('X', _) => self.put(pen, Kind::Info, F::Death, None),
             ('!', Some(f)) => self.put(pen, Kind::Fail, f, None),
@@ -171,12 +260,24 @@ impl Painter {
         }
     }
 
+    /// What the store says about a grant.
+    fn granted(&self, pen: &Pen) -> Facts {
+        let asked = pen.asked.unwrap_or(self.time.saturating_sub(COLUMN / 2));
+        let expires = self.ttl.then_some(asked + 10 * COLUMN);
+        Facts { asked: Some(asked), expires, place: pen.token, ..Facts::default() }
+    }
+
     fn put(&mut self, pen: &Pen, kind: Kind, f: F, value: Option<u64>) {
+        self.put_fact(pen, kind, f, value, Facts::default());
+    }
+
+    fn put_fact(&mut self, pen: &Pen, kind: Kind, f: F, value: Option<u64>, facts: Facts) {
         let mut event = Event::new(self.time, pen.process, kind, f);
         event.key = Some(pen.key.clone());
         event.mode = Some(pen.mode);
         event.token = pen.token;
         event.value = value;
+        event.facts = (!facts.is_empty()).then(|| Box::new(facts));
         event.error = (kind == Kind::Fail).then(|| "fenced: drawn".into());
         self.history.push(event);
     }

@@ -11,21 +11,32 @@
 //! A lock that never promises to recover is excused by definite holds alone: a dead client that
 //! keeps it for ever is the very deadlock that is sought. It must be free within one ttl of them.
 //!
+//! It is an `orphan` as well if a process that is gone (it died, or its acquire or release ended in
+//! doubt) may have left the lock taken after the last grant.
+//!
+//! Over the whole run it decides on those who wait:
+//!
+//! * `lost wake-up`: under a lock whose waiters sleep until the store wakes them (`wakes`), an
+//!   acquire was overtaken again and again for as long as the lock may take to be free, and nothing
+//!   woke it meanwhile. Judged in calm.
+//! * `phantom holder`: an acquire was answered `fail`, and the store counts its client as the
+//!   holder all the same (`held`).
+//!
 //! **Limits.** Inconclusive, with the reason: no `quiet` or no `stop` event; nobody asked;
 //! somebody definitely held the lock until `stop`; the phase or the asking was too short to tell.
 //! A lock that nobody asked for in the phase is passed over if another was asked for.
 //!
 //! **Source.** TigerBeetle's VOPR: a phase of faults, then one without, in which progress is due.
 
-use crate::faults::Outage;
 use crate::holds::{Answer, Claim, Claims, Ending};
 use crate::phase::Phase;
-use crate::words::{Story, count, process, seconds};
+use crate::words::{Story, count, decided, process, seconds};
 use crate::{Case, Checker};
-use base::{Anomaly, Kind, Outcome, Run, Verdict};
+use base::{Anomaly, Kind, Measure, Outcome, Run, Verdict};
 
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 /// The checker.
 pub struct Progress;
@@ -40,9 +51,20 @@ impl Checker for Progress {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        match Phase::of(&case.run.history) {
-            Ok(phase) => judge(self.name(), case, &phase),
-            Err(why) => Verdict::new(self.name(), Outcome::Inconclusive, why),
+        judge(self.name(), case, Phase::of(&case.run.history))
+    }
+
+    fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
+        let stuck = ["deadlock", "orphan"].contains(&anomaly.name.as_str());
+        let Some(phase) = Phase::of(&case.run.history).ok().filter(|_| stuck) else {
+            return story.retell(case, &anomaly.witness);
+        };
+        if !story.pay(case.claims.claims.len() as u64 * 3) {
+            return;
+        }
+        let asked = |claim: &&Claim| anomaly.witness.contains(&claim.invoke);
+        if let Some(first) = case.claims.claims.iter().find(asked) {
+            tell_deadlock(story, case, &phase, first);
         }
     }
 }
@@ -62,25 +84,77 @@ enum Finding {
     Deadlock(usize),
 }
 
-fn judge(name: &str, Case { run, claims, outages }: &Case<'_>, phase: &Phase) -> Verdict {
-    let findings: Vec<Finding> =
-        (0..claims.keys.len()).map(|key| examine(run, claims, phase, key)).collect();
-    let stuck = findings.iter().enumerate().filter_map(|(key, finding)| match finding {
-        Finding::Deadlock(first) => Some((key, *first)),
+fn judge(name: &str, case: &Case<'_>, phase: Result<Phase, &'static str>) -> Verdict {
+    let asleep = waiting::lost_wake_ups(case);
+    let phantoms = waiting::phantom_holders(case);
+    let phase = match phase {
+        Ok(phase) => phase,
+        Err(why) => {
+            return verdict(name, asleep.into_iter().chain(phantoms), || unclear(name, why));
+        }
+    };
+    let findings: Vec<Finding> = (0..case.claims.keys.len())
+        .map(|key| examine(case.run, &case.claims, &phase, key))
+        .collect();
+    let stuck = stuck(case, &phase, &findings);
+    let others = asleep.into_iter().chain(phantoms);
+    if stuck.is_empty() {
+        return verdict(name, others, || without_deadlock(name, case, &phase, &findings));
+    }
+    let summary = format!(
+        "nobody was granted the lock in the {} after all faults were healed",
+        seconds(phase.lasts())
+    );
+    let anomalies = stuck.into_iter().chain(others).collect();
+    Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) }
+}
+
+fn unclear(name: &str, why: impl Into<String>) -> Verdict {
+    Verdict::new(name, Outcome::Inconclusive, why)
+}
+
+fn verdict(
+    name: &str,
+    anomalies: impl Iterator<Item = Anomaly>,
+    otherwise: impl Fn() -> Verdict,
+) -> Verdict {
+    let anomalies: Vec<Anomaly> = anomalies.collect();
+    if anomalies.is_empty() {
+        return otherwise();
+    }
+    let named: Vec<String> = anomalies.iter().map(|a| count(a.count, &a.name)).collect();
+    Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, named.join(", ")) }
+}
+
+/// The locks that nobody got, and those of them that were left taken by somebody who is gone.
+fn stuck(case: &Case<'_>, phase: &Phase, findings: &[Finding]) -> Vec<Anomaly> {
+    let stuck = findings.iter().filter_map(|finding| match finding {
+        Finding::Deadlock(first) => Some(&case.claims.claims[*first]),
         _ => None,
     });
-    if let Some((key, first)) = stuck.clone().next() {
-        let locks = stuck.count() as u64;
-        let anomaly = deadlock(run, claims, phase, outages, key, first, locks);
-        let summary = format!(
-            "nobody was granted the lock in the {} after all faults were healed",
-            seconds(phase.lasts())
-        );
-        let anomalies = vec![anomaly];
-        return Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) };
-    }
-    let (outcome, summary) = without_deadlock(run, claims, phase, &findings);
-    Verdict::new(name, outcome, summary)
+    let stop = phase.stop.index;
+    let first = stuck.clone().next().map(|claim| [claim.invoke, stop]);
+    let deadlock = first.map(|at| decided("deadlock", stuck.clone().count() as u64, at, ""));
+    let orphans: Vec<[u64; 3]> = stuck
+        .filter_map(|first| {
+            let ours = of_key(case, first.key);
+            let (at, culprit) = culprit(&ours, last_grant(&ours, stop))?;
+            let gone = culprit.end.is_none_or(|end| end.how != Ending::Lost);
+            gone.then_some([at, first.invoke, stop])
+        })
+        .collect();
+    let orphan = orphans.first().map(|at| decided("orphan", orphans.len() as u64, *at, ""));
+    deadlock.into_iter().chain(orphan).collect()
+}
+
+fn of_key<'a>(case: &'a Case<'_>, key: usize) -> Vec<&'a Claim> {
+    case.claims.claims.iter().filter(|claim| claim.key == key).collect()
+}
+
+/// The latest grant before the run ended.
+fn last_grant<'a>(ours: &[&'a Claim], stop: u64) -> Option<&'a Claim> {
+    let granted = ours.iter().filter(|claim| claim.granted().is_some_and(|ok| ok < stop));
+    granted.max_by_key(|claim| claim.granted()).copied()
 }
 
 /// How long after its last excuse a lock may stay taken.
@@ -141,12 +215,8 @@ fn excused_until(claim: &Claim, recovers: bool, stop: u64) -> Option<u64> {
     [held, unknown, freed].into_iter().flatten().filter(|at| *at < stop).max()
 }
 
-fn without_deadlock(
-    run: &Run,
-    claims: &Claims,
-    phase: &Phase,
-    findings: &[Finding],
-) -> (Outcome, String) {
+fn without_deadlock(name: &str, case: &Case<'_>, phase: &Phase, findings: &[Finding]) -> Verdict {
+    let Case { run, claims, .. } = case;
     let mut slowest = None;
     let mut total = 0;
     for (key, finding) in findings.iter().enumerate() {
@@ -159,17 +229,19 @@ fn without_deadlock(
             }
             Finding::Held(holder) => {
                 let who = process(&claims.claims[*holder]);
-                return (Outcome::Inconclusive, format!("{who} held the lock until the end"));
+                return unclear(name, format!("{who} held the lock until the end"));
             }
-            Finding::TooShort(lasted) => return (Outcome::Inconclusive, too_short(run, *lasted)),
+            Finding::TooShort(lasted) => return unclear(name, too_short(run, *lasted)),
             Finding::Idle | Finding::Deadlock(_) => {}
         }
     }
-    let Some((_, first)) = slowest else {
+    let Some((after, first)) = slowest else {
         let why = format!("nobody asked for the lock in the {} of quiet", seconds(phase.lasts()));
-        return (Outcome::Inconclusive, why);
+        return unclear(name, why);
     };
-    (Outcome::Held, format!("{first}, {} in the quiet phase", count(total, "grant")))
+    let summary = format!("{first}, {} in the quiet phase", count(total, "grant"));
+    let measures = vec![Measure::new("first grant in the quiet phase, after", "ns", after)];
+    Verdict { measures, ..Verdict::new(name, Outcome::Held, summary) }
 }
 
 fn too_short(run: &Run, lasted: u64) -> String {
@@ -182,27 +254,17 @@ fn too_short(run: &Run, lasted: u64) -> String {
 }
 
 /// The last hold, what came after it, the first acquire that nobody answered, and the end.
-fn deadlock(
-    run: &Run,
-    claims: &Claims,
-    phase: &Phase,
-    outages: &[Outage],
-    key: usize,
-    first: usize,
-    locks: u64,
-) -> Anomaly {
-    let mut story = Story::new(run, outages);
-    let ours: Vec<&Claim> = claims.claims.iter().filter(|claim| claim.key == key).collect();
-    let last = ours.iter().filter(|claim| claim.granted().is_some_and(|ok| ok < phase.stop.index));
-    let last = last.max_by_key(|claim| claim.granted());
+fn tell_deadlock(story: &mut Story<'_>, case: &Case<'_>, phase: &Phase, first: &Claim) {
+    let run = case.run;
+    let ours = of_key(case, first.key);
+    let last = last_grant(&ours, phase.stop.index);
     if let Some((claim, end)) = last.and_then(|claim| Some((claim, claim.end?))) {
         story.end(claim, end);
     }
-    let after = last.and_then(|claim| claim.granted()).unwrap_or(0);
-    if !tell_culprit(&mut story, &ours, after) {
+    if !tell_culprit(story, &ours, last) {
+        let after = last.and_then(Claim::granted).unwrap_or(0);
         story.server_faults(after..phase.quiet.index, phase.quiet.index);
     }
-    let first = &claims.claims[first];
     story.tell(first.invoke, process(first), "asked", "");
     let promise = match run.info.promises.recovers {
         Some(_) => format!("the lock promises to be free again within {}", seconds(due(run))),
@@ -215,15 +277,17 @@ fn deadlock(
     story.say(phase.stop.index, "the run", silence);
     let quiet = seconds(phase.lasts());
     story.remark(format!("all faults had been healed for {quiet}, and {promise}"));
-    story.anomaly("deadlock", locks, &claims.keys, key)
 }
 
-/// The first claim after the last grant that may have left the lock taken, and how it ended.
-fn tell_culprit(story: &mut Story<'_>, claims: &[&Claim], after: u64) -> bool {
-    let suspects = claims.iter().filter_map(|claim| Some((suspect(claim)?, *claim)));
-    let Some((at, claim)) = suspects.filter(|(at, _)| *at > after).min_by_key(|(at, _)| *at) else {
-        return false;
-    };
+/// The first claim after the last grant that may have left the lock taken, and where it ended.
+fn culprit<'a>(ours: &[&'a Claim], last: Option<&Claim>) -> Option<(u64, &'a Claim)> {
+    let after = last.and_then(Claim::granted).unwrap_or(0);
+    let suspects = ours.iter().filter_map(|claim| Some((suspect(claim)?, *claim)));
+    suspects.filter(|(at, _)| *at > after).min_by_key(|(at, _)| *at)
+}
+
+fn tell_culprit(story: &mut Story<'_>, ours: &[&Claim], last: Option<&Claim>) -> bool {
+    let Some((at, claim)) = culprit(ours, last) else { return false };
     match claim.answer {
         Answer::Unknown(_) if story.is_death(at) => {
             story.tell(at, process(claim), story.death(claim, at), " while it asked");

@@ -20,11 +20,10 @@
 //! **Source.** Kleppmann, "How to do distributed locking", 2016: the write of a client that was
 //! paused past its lease.
 
-use crate::holds::Claims;
-use crate::words::{Story, count, process};
+use crate::words::{Story, count, decided, process};
 use crate::{Case, Checker};
 use base::{Anomaly, F, Outcome, Verdict};
-use scan::{Because, Breach, Scan};
+use scan::{Because, Breach, Breaches, Scan};
 
 mod scan;
 #[cfg(test)]
@@ -44,11 +43,23 @@ impl Checker for Vault {
 
     fn check(&self, case: &Case<'_>) -> Verdict {
         let scan = Scan::of(&case.run.history, &case.claims, case.run.info.promises.fenced);
-        verdict(self.name(), case, &scan)
+        verdict(self.name(), &scan)
+    }
+
+    fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
+        // The scan is made again: what it found is too much to be kept for every run.
+        if !story.pay(case.claims.accesses.len() as u64) {
+            return;
+        }
+        let scan = Scan::of(&case.run.history, &case.claims, case.run.info.promises.fenced);
+        let found = named(&scan).into_iter().find(|(name, _)| *name == anomaly.name);
+        if let Some(breach) = found.and_then(|(_, breaches)| breaches.first) {
+            tell(story, case, breach);
+        }
     }
 }
 
-fn verdict(name: &str, case: &Case<'_>, scan: &Scan<'_>) -> Verdict {
+fn verdict(name: &str, scan: &Scan<'_>) -> Verdict {
     let accepted = count(scan.accepted, "write") + " accepted";
     let fenced = fenced_off(scan);
     if scan.accepted == 0 {
@@ -63,7 +74,7 @@ fn verdict(name: &str, case: &Case<'_>, scan: &Scan<'_>) -> Verdict {
         return Verdict::new(name, Outcome::Held, summary);
     }
     let summary = format!("{accepted}, among them {}{fenced}", broken.join(" and "));
-    let anomalies = anomalies(case, scan);
+    let anomalies = anomalies(scan);
     Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) }
 }
 
@@ -78,20 +89,20 @@ fn fenced_off(scan: &Scan<'_>) -> String {
     format!("; {} fenced off", refused.join(" and "))
 }
 
-fn anomalies(case: &Case<'_>, scan: &Scan<'_>) -> Vec<Anomaly> {
-    let Claims { keys, claims, .. } = &case.claims;
-    let named = [("lost update", scan.lost), ("stale write accepted", scan.stale)];
-    let told = named.into_iter().filter_map(|(name, breaches)| {
-        let first = breaches.first?;
-        let key = claims[first.claim].key;
-        Some(story(case, first).anomaly(name, breaches.seen, keys, key))
-    });
-    told.collect()
+fn anomalies(scan: &Scan<'_>) -> Vec<Anomaly> {
+    let decide = |(name, breaches): (&str, Breaches)| {
+        let Breach { write, over, .. } = breaches.first?;
+        Some(decided(name, breaches.seen, [over, write], ""))
+    };
+    named(scan).into_iter().filter_map(decide).collect()
+}
+
+fn named(scan: &Scan<'_>) -> [(&'static str, Breaches); 2] {
+    [("lost update", scan.lost), ("stale write accepted", scan.stale)]
 }
 
 /// What the two processes did, in order, and the faults of the one that was overtaken.
-fn story<'a>(Case { run, claims, outages }: &'a Case<'_>, breach: Breach) -> Story<'a> {
-    let mut story = Story::new(run, outages);
+fn tell(story: &mut Story<'_>, Case { run, claims, .. }: &Case<'_>, breach: Breach) {
     let claim = &claims.claims[breach.claim];
     story.grant(claim);
     let value = |at: u64| {
@@ -122,5 +133,4 @@ fn story<'a>(Case { run, claims, outages }: &'a Case<'_>, breach: Breach) -> Sto
         story.server_faults(from..breach.write, breach.write);
     }
     story.tell(breach.write, process(claim), &did(breach.write), &accepted);
-    story
 }

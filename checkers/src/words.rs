@@ -1,8 +1,11 @@
 //! A witness in words: the few events that show an anomaly, told in their order.
 
+use crate::Case;
 use crate::faults::{Outage, seat};
 use crate::holds::{Claim, End, Ending};
-use base::{Anomaly, Data, Direction, F, Fault, Key, Mode, Node, Run};
+use base::{
+    Anomaly, Belief, Data, Direction, Event, F, Fault, FaultId, Kind, Mode, Node, Removed, Run,
+};
 use std::ops::Range;
 
 /// A time of the history as people read it: seconds, to the millisecond.
@@ -15,23 +18,55 @@ pub(crate) fn count(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
+/// An anomaly as a checker decides it: the events that prove it, and a reason where one is needed.
+pub(crate) fn decided(
+    name: &str,
+    count: u64,
+    witness: impl IntoIterator<Item = u64>,
+    reason: impl Into<String>,
+) -> Anomaly {
+    let mut witness: Vec<u64> = witness.into_iter().collect();
+    witness.sort_unstable();
+    witness.dedup();
+    Anomaly { name: name.into(), count, witness, explanation: reason.into(), ..Anomaly::default() }
+}
+
 struct Clause {
     at: u64,
     subject: String,
     said: String,
 }
 
-/// Collects events and what is to be said of each.
-pub(crate) struct Story<'a> {
+/// Collects events and what is to be said of each, as long as its steps last. A step is a thing
+/// looked at: a clause, a fault, a claim. Past them the story is silent, and says so.
+pub struct Story<'a> {
     run: &'a Run,
     outages: &'a [Outage],
     clauses: Vec<Clause>,
+    faults: Vec<FaultId>,
     remark: String,
+    steps: u64,
+    cut_short: bool,
 }
 
 impl<'a> Story<'a> {
-    pub(crate) fn new(run: &'a Run, outages: &'a [Outage]) -> Self {
-        Self { run, outages, clauses: Vec::new(), remark: String::new() }
+    pub(crate) fn new(case: &'a Case<'_>, steps: u64) -> Self {
+        Self {
+            run: case.run,
+            outages: &case.outages,
+            clauses: Vec::new(),
+            faults: Vec::new(),
+            remark: String::new(),
+            steps,
+            cut_short: false,
+        }
+    }
+
+    /// Pays for so many steps; false when they are not left.
+    pub(crate) fn pay(&mut self, steps: u64) -> bool {
+        self.cut_short |= steps > self.steps;
+        self.steps = if self.cut_short { 0 } else { self.steps - steps };
+        !self.cut_short
     }
 
     /// The time of an event, in words.
@@ -42,12 +77,14 @@ impl<'a> Story<'a> {
     /// "`subject` `what` at 4.100 s`tail`".
     pub(crate) fn tell(&mut self, at: u64, subject: impl ToString, what: &str, tail: &str) {
         let said = format!("{what} at {}{tail}", self.time(at));
-        self.clauses.push(Clause { at, subject: subject.to_string(), said });
+        self.say(at, subject, said);
     }
 
     /// Adds an event to the witness; `said` is the whole clause after its subject.
     pub(crate) fn say(&mut self, at: u64, subject: impl ToString, said: String) {
-        self.clauses.push(Clause { at, subject: subject.to_string(), said });
+        if self.pay(1) {
+            self.clauses.push(Clause { at, subject: subject.to_string(), said });
+        }
     }
 
     /// What is said last, of no event.
@@ -63,8 +100,66 @@ impl<'a> Story<'a> {
             (true, Mode::Shared) => "acquired shared",
         };
         if let Some(ok) = claim.granted() {
-            self.tell(ok, process(claim), how, "");
+            let tail = self.outlived(claim, ok);
+            self.tell(ok, process(claim), how, &tail);
         }
+    }
+
+    /// When a grant ran out, if its client believed in it for longer.
+    fn outlived(&self, claim: &Claim, ok: u64) -> String {
+        let grant = self.run.history.get(ok).and_then(|event| event.facts.as_deref());
+        let end = claim.end.map_or(u64::MAX, |end| end.at);
+        let until = self.run.history.get(end).map_or(u64::MAX, |event| event.time);
+        let expires = grant.and_then(|facts| facts.expires).filter(|expires| *expires < until);
+        expires.map_or(String::new(), |at| format!(", a grant that ran out at {}", seconds(at)))
+    }
+
+    /// Events in plain words, with the faults of their processes: what there is to say about an
+    /// anomaly of which no more is known.
+    pub(crate) fn retell(&mut self, case: &Case<'_>, witness: &[u64]) {
+        let (Some(&first), Some(&last)) = (witness.first(), witness.last()) else { return };
+        let mut told: Vec<u32> = Vec::new();
+        for event in witness.iter().filter_map(|at| self.run.history.get(*at)) {
+            self.retell_one(event);
+            told.extend(event.client().filter(|process| !told.contains(process)));
+        }
+        if !self.pay(case.claims.claims.len() as u64) {
+            return;
+        }
+        let mut hit = false;
+        for process in told {
+            let ours = case.claims.claims.iter().filter(|claim| claim.process == process);
+            if let Some(claim) = ours.filter(|claim| claim.invoke <= last).last() {
+                hit |= self.client_faults(claim, first..last, last);
+            }
+        }
+        if !hit {
+            self.server_faults(first..last, last);
+        }
+    }
+
+    fn retell_one(&mut self, event: &Event) {
+        if let Some(about) = &event.fault {
+            let (subject, what, healed) = on_servers(&about.fault);
+            let what = if event.f == F::Heal { healed } else { what };
+            return self.tell(event.index, subject, what, "");
+        }
+        let mut what = bare(event).to_owned();
+        if let (F::Acquire, Kind::Ok, Some(token)) = (event.f, event.kind, event.token) {
+            what.push_str(&format!(" with token {token}"));
+        }
+        let facts = event.facts.as_deref();
+        if let (F::Acquire, Kind::Ok, Some(place)) =
+            (event.f, event.kind, facts.and_then(|facts| facts.place))
+        {
+            what.push_str(&format!(" from place {place} of the queue"));
+        }
+        let tail = match facts.and_then(|facts| facts.removed) {
+            Some(Removed::Any) => ", which removed whatever stood there",
+            Some(Removed::Nothing) => ", which removed nothing",
+            _ => "",
+        };
+        self.tell(event.index, event.process, &what, tail);
     }
 
     /// What ended a hold.
@@ -97,10 +192,14 @@ impl<'a> Story<'a> {
     /// The faults that hit the client of this claim in a stretch of the history, the latest two,
     /// with their heals up to `until`; returns whether there were any.
     pub(crate) fn client_faults(&mut self, claim: &Claim, during: Range<u64>, until: u64) -> bool {
+        if !self.pay(self.outages.len() as u64) {
+            return false;
+        }
         let seat = self.seat(claim);
         let hits = |outage: &&Outage| outage.seats().any(|hit| hit == seat);
         let found = self.latest(during, hits);
         for outage in &found {
+            self.faults.push(outage.id);
             let at = outage.shown_at();
             let while_what = match claim.granted() {
                 Some(ok) if ok <= at => " while it held",
@@ -115,7 +214,11 @@ impl<'a> Story<'a> {
 
     /// The faults that hit only servers, the latest two, with their heals up to `until`.
     pub(crate) fn server_faults(&mut self, during: Range<u64>, until: u64) {
+        if !self.pay(self.outages.len() as u64) {
+            return;
+        }
         for outage in self.latest(during, |outage| outage.seats().next().is_none()) {
+            self.faults.push(outage.id);
             let (subject, what, healed) = on_servers(&outage.fault);
             self.tell(outage.shown_at(), &subject, what, "");
             self.heal(outage, subject, healed, until);
@@ -135,18 +238,83 @@ impl<'a> Story<'a> {
         found
     }
 
-    /// The anomaly that the story shows. Several locks in one run: the story names its lock.
-    pub(crate) fn anomaly(mut self, name: &str, seen: u64, keys: &[Key], key: usize) -> Anomaly {
+    /// Adds what was told to an anomaly. Several locks in one run: the story names its lock.
+    pub(crate) fn complete(mut self, case: &Case<'_>, anomaly: &mut Anomaly) {
+        let core = anomaly.witness.iter().filter_map(|at| case.run.history.get(*at));
+        let lock = core.filter_map(|event| event.key.as_ref()).next();
+        let lock = lock.filter(|_| case.claims.keys.len() > 1);
         self.clauses.sort_by_key(|clause| clause.at);
         self.clauses.dedup_by_key(|clause| clause.at);
-        let lock = keys.get(key).filter(|_| keys.len() > 1);
-        let mut explanation = lock.map_or(String::new(), |key| format!("lock {key}: "));
         let by_subject = self.clauses.chunk_by(|a, b| a.subject == b.subject);
         let mut told: Vec<String> = by_subject.map(sentence).collect();
-        told.extend((!self.remark.is_empty()).then_some(self.remark));
-        explanation.push_str(&told.join("; "));
-        let witness = self.clauses.iter().map(|clause| clause.at).collect();
-        Anomaly { name: name.into(), count: seen, witness, explanation }
+        let reason = std::mem::take(&mut anomaly.explanation);
+        told.extend([self.remark.clone(), reason].into_iter().filter(|text| !text.is_empty()));
+        anomaly.witness.extend(self.clauses.iter().map(|clause| clause.at));
+        anomaly.witness.sort_unstable();
+        anomaly.witness.dedup();
+        anomaly.beliefs = self.beliefs(case, &anomaly.witness);
+        if self.cut_short {
+            told.push("the explanation was cut short here".into());
+        }
+        let lock = lock.map_or(String::new(), |key| format!("lock {key}: "));
+        anomaly.explanation = lock + &told.join("; ");
+        self.faults.sort_unstable();
+        self.faults.dedup();
+        anomaly.faults = self.faults;
+        anomaly.cut_short = self.cut_short;
+    }
+
+    /// The holds of the processes of a witness that are part of its time.
+    fn beliefs(&mut self, case: &Case<'_>, witness: &[u64]) -> Vec<Belief> {
+        let history = &case.run.history;
+        let (Some(&first), Some(&last)) = (witness.first(), witness.last()) else {
+            return Vec::new();
+        };
+        if !self.pay(case.claims.claims.len() as u64) {
+            return Vec::new();
+        }
+        let events = witness.iter().filter_map(|at| history.get(*at));
+        let processes: Vec<u32> = events.filter_map(Event::client).collect();
+        let shown = |hold: &Range<u64>| hold.start <= last && first <= hold.end;
+        let belief = |claim: &Claim| {
+            let hold = claim.definite().filter(shown)?;
+            Some(Belief {
+                process: claim.process,
+                mode: claim.mode,
+                from: history.get(hold.start)?.time,
+                until: history.get(hold.end).map(|event| event.time),
+                expires: case.facts(hold.start).and_then(|facts| facts.expires),
+            })
+        };
+        let ours = case.claims.grants().filter(|claim| processes.contains(&claim.process));
+        ours.filter_map(belief).take(BELIEFS).collect()
+    }
+}
+
+/// A witness that spans a whole run would else list every hold of its processes.
+const BELIEFS: usize = 16;
+
+/// What an event is called when nothing more is known about it.
+fn bare(event: &Event) -> &'static str {
+    match (event.f, event.kind) {
+        (F::Acquire, Kind::Invoke) => "asked",
+        (F::Acquire, Kind::Ok) => "acquired",
+        (F::Acquire, Kind::Fail) => "was told that it did not get the lock",
+        (F::Acquire, Kind::Info) => "gave up asking, in doubt,",
+        (F::Release, Kind::Invoke) => "began to release",
+        (F::Release, Kind::Ok) => "released",
+        (F::Release, Kind::Fail) => "was told that its release failed",
+        (F::Release, Kind::Info) => "gave up its release, in doubt,",
+        (F::Read, _) => "read",
+        (F::Write, Kind::Fail) => "was fenced off",
+        (F::Write, _) => "wrote",
+        (F::Lost, _) => "noticed that it may have lost the lock",
+        (F::Notified, _) => "was woken",
+        (F::Death, _) => "died",
+        (F::Quiet, _) => "had healed all faults",
+        (F::Stop, _) => "ended the run",
+        (F::Fault, _) => "began a fault",
+        (F::Heal, _) => "healed it",
     }
 }
 

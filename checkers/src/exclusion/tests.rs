@@ -1,12 +1,12 @@
 //! Pictures of histories that `exclusion` must reject, must accept, or cannot judge.
 
 use super::Exclusion;
-use crate::picture::picture;
-use crate::{Case, Checker};
+use crate::picture::{judge, picture};
+
 use base::{Outcome, Verdict};
 
 fn check(text: &str) -> Verdict {
-    Exclusion.check(&Case::of(&picture(text)))
+    judge(&Exclusion, &picture(text))
 }
 
 /// The one anomaly of a picture, and how often it was seen.
@@ -206,7 +206,7 @@ fn the_witness_names_grants_fault_and_end_in_order() {
         pause c3 |  [    ]
         ",
     );
-    let verdict = Exclusion.check(&Case::of(&run));
+    let verdict = judge(&Exclusion, &run);
     let anomaly = &verdict.anomalies[0];
     assert_eq!(
         anomaly.explanation,

@@ -1,19 +1,19 @@
 //! Pictures of histories that `progress` must reject, must accept, or cannot judge.
 
 use super::Progress;
-use crate::picture::picture;
-use crate::{Case, Checker};
-use base::{Outcome, Verdict};
+use crate::picture::{Gallery, judge, picture};
+
+use base::{Outcome, Verdict, Wakes};
 
 /// With a lock that promises to be free again within one second, ten columns.
 fn check(text: &str) -> Verdict {
-    Progress.check(&Case::of(&picture(text)))
+    judge(&Progress, &picture(text))
 }
 
 fn check_unpromised(text: &str) -> Verdict {
     let mut run = picture(text);
     run.info.promises.recovers = None;
-    Progress.check(&Case::of(&run))
+    judge(&Progress, &run)
 }
 
 fn undecided(text: &str, why: &str) {
@@ -35,7 +35,7 @@ const KILLED_WHILE_ASKING: &str = "
 #[test]
 fn a_client_killed_in_its_acquire_keeps_everybody_out() {
     let run = picture(KILLED_WHILE_ASKING);
-    let verdict = Progress.check(&Case::of(&run));
+    let verdict = judge(&Progress, &run);
     assert_eq!(verdict.outcome, Outcome::Violated, "{verdict:?}");
     let anomaly = &verdict.anomalies[0];
     assert_eq!((anomaly.name.as_str(), anomaly.count), ("deadlock", 1));
@@ -241,4 +241,109 @@ fn the_time_to_recover_begins_with_the_last_excuse() {
         ",
         "asked for over 0.900 s only",
     );
+}
+
+const WOKEN: Gallery = Gallery {
+    checker: &Progress,
+    info: |info| {
+        info.promises.wakes = Some(Wakes::Next);
+        info.clients = 1;
+    },
+};
+
+#[test]
+fn nothing_wakes_a_waiter_while_others_come_and_go() {
+    WOKEN.rejects(
+        "
+        p0 | A=R
+        p1 |  a----------------------------
+        p2 |    A=R A=R A=R A=R A=R A=R",
+        "lost wake-up",
+        1,
+    );
+}
+
+#[test]
+fn a_reader_sleeps_behind_writers() {
+    WOKEN.rejects(
+        "
+        p0 | A=R
+        p1 |  s----n-----------------------!
+        p2 |     A=R A=R A=R A=R A=R A=R A=R
+        p3 |  s------------------------------",
+        "lost wake-up",
+        1,
+    );
+}
+
+#[test]
+fn each_that_sleeps_on_counts() {
+    WOKEN.rejects(
+        "
+        p0 | A=R
+        p1 |  a----------------------------
+        p3 |  a---------------------------!
+        p2 |    S=R S=R S=R S=R S=R S=R",
+        "lost wake-up",
+        2,
+    );
+}
+
+#[test]
+fn whoever_is_woken_has_lost_no_wake_up_though_it_starves() {
+    let verdict = WOKEN.judge(
+        "
+        p0  | A=R
+        p1  |  a--------------n-------------
+        p2  |    A=R A=R A=R A=R A=R A=R
+        run |                                Q  E",
+    );
+    assert!(!verdict.shows("lost wake-up"), "{verdict:?}");
+}
+
+#[test]
+fn who_asks_again_and_again_cannot_lose_a_wake_up() {
+    let polls = Gallery { checker: &Progress, info: |info| info.clients = 1 };
+    let verdict = polls.judge(
+        "
+        p0  | A=R
+        p1  |  a----------------------------
+        p2  |    A=R A=R A=R A=R A=R A=R",
+    );
+    assert!(!verdict.shows("lost wake-up"), "{verdict:?}");
+}
+
+#[test]
+fn a_client_is_told_no_and_holds_the_lock() {
+    WOKEN.rejects("p0 | a---~ a---~", "phantom holder", 2);
+    WOKEN.rejects(
+        "
+        p0  | a---~
+        p1  |     a---------------------------",
+        "phantom holder",
+        1,
+    );
+    let verdict = WOKEN.judge("p0 | a---! a---!");
+    assert!(verdict.anomalies.is_empty(), "{verdict:?}");
+}
+
+#[test]
+fn a_lock_that_is_left_taken_by_the_dead_is_an_orphan_and_by_the_living_is_not() {
+    let dead = "
+        crash c0 |   [  ]
+        p0       | A=X
+        p1       | a---------------------------
+        run      |       Q                    E";
+    assert!(WOKEN.judge(dead).shows("orphan"));
+    let doubt = "
+        p0       | A=r-?
+        p1       | a---------------------------
+        run      |       Q                    E";
+    assert!(WOKEN.judge(doubt).shows("orphan"));
+    let alive = "
+        p0       | A=R
+        p1       | a---------------------------
+        run      |       Q                    E";
+    let verdict = WOKEN.judge(alive);
+    assert!(verdict.shows("deadlock") && !verdict.shows("orphan"), "{verdict:?}");
 }

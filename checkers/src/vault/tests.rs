@@ -1,18 +1,18 @@
 //! Pictures of histories that `vault` must reject, must accept, or cannot judge.
 
 use super::Vault;
-use crate::picture::picture;
-use crate::{Case, Checker};
+use crate::picture::{judge, picture};
+
 use base::{Outcome, Verdict};
 
 fn check(text: &str) -> Verdict {
-    Vault.check(&Case::of(&picture(text)))
+    judge(&Vault, &picture(text))
 }
 
 fn check_fenced(text: &str) -> Verdict {
     let mut run = picture(text);
     run.info.promises.fenced = true;
-    Vault.check(&Case::of(&run))
+    judge(&Vault, &run)
 }
 
 fn found(verdict: &Verdict) -> Vec<(&str, u64)> {

@@ -93,7 +93,13 @@ pub struct Sample {
 }
 
 fn anomaly(name: &str, count: u64, witness: Vec<u64>, explanation: &str) -> Anomaly {
-    Anomaly { name: name.into(), count, witness, explanation: explanation.into() }
+    Anomaly {
+        name: name.into(),
+        count,
+        witness,
+        explanation: explanation.into(),
+        ..Anomaly::default()
+    }
 }
 
 fn violated(property: &str, summary: &str, anomalies: Vec<Anomaly>) -> Verdict {

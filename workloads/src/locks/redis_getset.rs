@@ -21,6 +21,8 @@ pub const SPEC: LockSpec = LockSpec {
         ("pause", "double hold", PAUSE),
         ("pause", "stale write accepted", PAUSE),
         ("pause", "lost update", PAUSE),
+        ("pause", "foreign release", OUTLIVED),
+        ("crash-server-lose-data", "foreign release", OUTLIVED),
         ("crash-server-lose-data", "double hold", WIPE),
         ("crash-server-lose-data", "stale write accepted", WIPE),
         ("crash-server-lose-data", "lost update", WIPE),
@@ -28,6 +30,9 @@ pub const SPEC: LockSpec = LockSpec {
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };
+
+const OUTLIVED: &str = "H16: an old owner frees the lock while now < GET, which is true of the new \
+     owner's time as well";
 
 fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
     Box::new(GetSet(RedisNode::new(link, settings)))

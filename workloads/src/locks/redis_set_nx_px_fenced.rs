@@ -20,12 +20,15 @@ pub const SPEC: LockSpec = LockSpec {
     known: &[
         ("pause", "double hold", PAUSE),
         ("crash-server-lose-data", "double hold", WIPE),
+        ("crash-server-lose-data", "token went back", COUNTER),
         ("crash-server-lose-data", "stale write accepted", WIPE),
         ("crash-server-lose-data", "lost update", WIPE),
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };
+
+const COUNTER: &str = "the counter died with the data of its server, and the tokens start again";
 
 /// KEYS: the lock, the counter. ARGV: the owner's value, the ttl in milliseconds.
 const TAKE: &str = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then \

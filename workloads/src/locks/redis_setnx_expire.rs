@@ -21,6 +21,12 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash", "deadlock", DEADLOCK),
         ("partition", "deadlock", GIVEN_UP),
         ("pause", "deadlock", GIVEN_UP),
+        ("crash", "orphan", DEADLOCK),
+        ("partition", "orphan", GIVEN_UP),
+        ("pause", "orphan", GIVEN_UP),
+        ("pause", "foreign release", BARE_DEL),
+        ("partition", "foreign release", LATE_DEL),
+        ("crash-server-lose-data", "foreign release", BARE_DEL),
         ("partition", "double hold", LATE_DEL),
         ("partition", "stale write accepted", LATE_DEL),
         ("partition", "lost update", LATE_DEL),
@@ -42,6 +48,9 @@ const GIVEN_UP: &str = "H2: a client that gets no reply to its SETNX gives up, a
      set after all never expires";
 const LATE_DEL: &str = "a DEL that was held up arrives when the lock is another's, and frees it: it \
      does not compare the owner";
+
+const BARE_DEL: &str = "H4: a bare DEL frees whoever holds the lock by then; compare the owner \
+     and delete in one script";
 
 fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
     Box::new(SetnxExpire(RedisNode::new(link, settings)))

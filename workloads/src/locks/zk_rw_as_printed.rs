@@ -36,6 +36,12 @@ pub const SPEC: LockSpec = LockSpec {
         ("none", "stale write accepted", NAMES),
         ("none", "double hold", NULL),
         ("none", "deadlock", LOST),
+        ("none", "lost wake-up", LOST),
+        ("none", "fifo inversion", NAMES),
+        ("none", "starvation", STARVED),
+        ("none", "waits for another key", PRODUCTS),
+        ("none", "failed release", NULL),
+        ("crash", "orphan", LOST),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
@@ -45,6 +51,9 @@ const NAMES: &str = "H27: names are compared, not sequence numbers, and `product
      before `product_write_…`: a reader walks in while a writer holds";
 const NULL: &str = "H43: an exception inside acquire returns null and the caller goes on";
 const LOST: &str = "H28: a notification between exists() and wait() is lost, and wait() never ends";
+
+const STARVED: &str = "H30: readers that come later sort before a writer that waits";
+const PRODUCTS: &str = "H31: all products queue up under one directory";
 
 const DIRECTORY: &str = "/lock";
 

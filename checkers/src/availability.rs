@@ -1,0 +1,156 @@
+//! `availability`: is the lock granted while a minority of its servers is down?
+//!
+//! **Decides** for a lock that promises `available`, over the outages that hit servers only, fewer
+//! than half of them at a time: crashes, pauses, and servers cut off from each other. After the
+//! time within which the lock promises to recover (an election, sessions that run out), from there
+//! to the heal, somebody who asks must be granted it. If clients were asking for at least as long
+//! again, nobody definitely held it meanwhile and nobody was granted it, the anomaly is
+//! `unavailable`. A grant at any time of the outage shows that the lock goes on.
+//!
+//! **Limits.** Most faults are shorter than that: without one that was long enough it is
+//! inconclusive. A lock on one server does not apply.
+//!
+//! **Source.** Gray and Lamport's 2F + 1 servers for F faults; ZooKeeper's majority quorums.
+
+use crate::faults::Outage;
+use crate::holds::Claim;
+use crate::words::{count, decided, seconds};
+use crate::{Case, Checker};
+use base::{Fault, Node, Outcome, Verdict};
+use std::collections::BTreeSet;
+
+#[cfg(test)]
+mod tests;
+
+/// The checker.
+pub struct Availability;
+
+impl Checker for Availability {
+    fn name(&self) -> &'static str {
+        "availability"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the lock is granted while a minority of its servers is down"
+    }
+
+    fn decisive(&self) -> bool {
+        false
+    }
+
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        if !case.run.info.promises.available {
+            let why = "the lock does not promise to outlive a server";
+            return Verdict::new(self.name(), Outcome::NotApplicable, why);
+        }
+        let minority: Vec<&Outage> =
+            case.outages.iter().filter(|outage| hits_minority(case, outage)).collect();
+        if minority.is_empty() {
+            let why = "no minority of the servers was down";
+            return Verdict::new(self.name(), Outcome::Inconclusive, why);
+        }
+        let (mut served, mut silent) = (0, Vec::new());
+        for outage in &minority {
+            match examine(case, outage) {
+                Finding::Served => served += 1,
+                Finding::Silent(witness) => silent.push(witness),
+                Finding::TooShort => {}
+            }
+        }
+        let times = count(minority.len() as u64, "time");
+        if let Some(first) = silent.first() {
+            let reason = "a majority of its servers was up";
+            let anomaly = decided("unavailable", silent.len() as u64, *first, reason);
+            let summary = format!("down {} of {times} that a minority was", silent.len());
+            let anomalies = vec![anomaly];
+            return Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) };
+        }
+        if served == 0 {
+            let due = seconds(due(case) * 2);
+            let why = format!("a minority was down {times}, never for the {due} that would tell");
+            return Verdict::new(self.name(), Outcome::Inconclusive, why);
+        }
+        let summary = format!("granted {served} of {times} that a minority was down long enough");
+        Verdict::new(self.name(), Outcome::Held, summary)
+    }
+}
+
+enum Finding {
+    /// Somebody was granted the lock.
+    Served,
+    /// Nobody was: the fault, the first acquire that waited, the heal.
+    Silent([u64; 3]),
+    /// Nobody had the time to be granted it.
+    TooShort,
+}
+
+/// How long the lock may take to be free again, and to find its majority.
+fn due(case: &Case<'_>) -> u64 {
+    let promised = case.run.info.promises.recovers.unwrap_or(1).max(1);
+    u64::from(promised).saturating_mul(case.run.info.ttl)
+}
+
+/// Whether a fault hits servers only, and with all that overlap it fewer than half of them.
+fn hits_minority(case: &Case<'_>, outage: &Outage) -> bool {
+    let until = outage.healed.unwrap_or(u64::MAX);
+    let together = case.outages.iter().filter(|other| other.meets(outage.begin, until));
+    if outage.had_none() || together.clone().any(|other| other.seats().next().is_some()) {
+        return false;
+    }
+    let down = lost(case.run.info.servers, together);
+    !down.is_empty() && (down.len() as u32) * 2 < case.run.info.servers
+}
+
+/// The servers that faults take from the others. Whoever is cut off from half of the servers or
+/// more is not with the majority.
+fn lost<'a>(servers: u32, outages: impl Iterator<Item = &'a Outage>) -> BTreeSet<u32> {
+    let mut down = BTreeSet::new();
+    let mut cut: Vec<BTreeSet<Node>> = vec![BTreeSet::new(); servers as usize];
+    for outage in outages {
+        let Fault::Cut { links, .. } = &outage.fault else {
+            down.extend(outage.fault.nodes().into_iter().filter_map(server));
+            continue;
+        };
+        for (a, b) in links.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]) {
+            if let Some(others) = server(a).and_then(|a| cut.get_mut(a as usize)) {
+                others.insert(b);
+            }
+        }
+    }
+    let alone = |others: &BTreeSet<Node>| others.len() * 2 >= servers as usize;
+    down.extend((0..servers).filter(|server| alone(&cut[*server as usize])));
+    down
+}
+
+fn server(node: Node) -> Option<u32> {
+    match node {
+        Node::Server(server) => Some(server),
+        Node::Client(_) => None,
+    }
+}
+
+fn examine(case: &Case<'_>, outage: &Outage) -> Finding {
+    let history = &case.run.history;
+    let time = |at: u64| history.get(at).map_or(history.end(), |event| event.time);
+    let begin = outage.shown_at();
+    let (from, to) = (time(begin).saturating_add(due(case)), outage.healed.map_or(0, time));
+    let overlaps = |a: u64, b: u64| time(a) < to && time(b) > from;
+    let granted = |claim: &&Claim| claim.granted().is_some_and(|ok| ok > begin && time(ok) < to);
+    if case.claims.grants().any(|claim| granted(&claim)) {
+        return Finding::Served;
+    }
+    let held = case.claims.grants().filter_map(Claim::definite).any(|h| overlaps(h.start, h.end));
+    let asked = case.claims.claims.iter().filter(|c| overlaps(c.asking().start, c.asking().end));
+    let first = asked.clone().min_by_key(|claim| claim.invoke);
+    let lasted = asked
+        .map(|c| time(c.asking().end).min(to).saturating_sub(time(c.asking().start).max(from)))
+        .max();
+    match (first, outage.healed) {
+        (Some(first), Some(healed)) if !held && lasted >= Some(due(case)) => {
+            let mut witness = [begin, first.invoke, healed];
+            witness.sort_unstable();
+            Finding::Silent(witness)
+        }
+        _ => Finding::TooShort,
+    }
+}

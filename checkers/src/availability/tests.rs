@@ -1,0 +1,115 @@
+//! Pictures of locks while servers are down.
+
+use super::Availability;
+use crate::picture::Gallery;
+
+const THREE: Gallery = Gallery {
+    checker: &Availability,
+    info: |info| {
+        info.promises.available = true;
+        info.servers = 3;
+    },
+};
+
+#[test]
+fn nobody_is_served_while_one_of_three_is_down() {
+    THREE.rejects(
+        "
+        p0       | A=R                                  A=R
+        p1       |     a----------------------------------A=R
+        crash s0 |    [                               ]",
+        "unavailable",
+        1,
+    );
+}
+
+#[test]
+fn a_follower_that_is_cut_off_is_enough() {
+    THREE.rejects(
+        "
+        p0        | A=R                                  A=R
+        p1        |     a----------------------------------A=R
+        cut s0-s1 |    [                               ]
+        cut s0-s2 |    [                               ]",
+        "unavailable",
+        2,
+    );
+}
+
+#[test]
+fn each_time_counts() {
+    THREE.rejects(
+        "
+        p0       | A=R a---------------------------------A=R a----------------------------------A=R
+        pause s0 |    [                               ]
+        pause s1 |                                         [                                ]",
+        "unavailable",
+        2,
+    );
+}
+
+#[test]
+fn somebody_is_served() {
+    THREE.accepts(
+        "
+        p0       | A=R                 A=R
+        crash s0 |    [                               ]",
+    );
+}
+
+#[test]
+fn an_election_takes_its_time() {
+    THREE.accepts(
+        "
+        p0       | A=R a-----------------A=R
+        crash s0 |    [                               ]",
+    );
+}
+
+#[test]
+fn one_of_two_times_was_long_enough_to_tell() {
+    THREE.accepts(
+        "
+        p0       | A=R                 A=R                                a-------A=R
+        crash s0 |    [                               ]
+        crash s1 |                                                       [       ]",
+    );
+}
+
+#[test]
+fn with_a_majority_down_nothing_is_promised() {
+    THREE.unclear(
+        "
+        p0       | A=R a----------------------------------A=R
+        crash s0 |    [                               ]
+        crash s1 |    [                               ]",
+        "no minority",
+    );
+}
+
+#[test]
+fn too_short_to_tell() {
+    THREE.unclear(
+        "
+        p0       | A=R a----------A=R
+        crash s0 |    [        ]",
+        "never for the 2.000 s",
+    );
+}
+
+#[test]
+fn whoever_held_it_throughout_is_a_reason() {
+    THREE.unclear(
+        "
+        p0       | A=======================================R
+        p1       |     a-------------------------------------A=R
+        crash s0 |    [                               ]",
+        "never for",
+    );
+}
+
+#[test]
+fn a_lock_on_one_server_promises_nothing() {
+    let plain = Gallery { checker: &Availability, info: |_| {} };
+    plain.does_not_apply("p0 | A=R");
+}

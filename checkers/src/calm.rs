@@ -1,0 +1,49 @@
+//! The stretches of a run that no fault disturbs: there, what a lock does is its own doing.
+
+use crate::Case;
+use crate::holds::{Answer, Ending};
+use base::History;
+
+/// The troubled stretches of a run, in nanoseconds, merged and in order.
+#[derive(Debug)]
+pub(crate) struct Calm<'a> {
+    history: &'a History,
+    troubled: Vec<(u64, u64)>,
+}
+
+impl<'a> Calm<'a> {
+    /// Trouble lasts from the begin of a fault until `grace` after its heal (sessions run out, a
+    /// server comes back), and for `grace` after a death or an acquire of unknown outcome.
+    pub(crate) fn of(case: &Case<'a>, grace: u64) -> Self {
+        let history = &case.run.history;
+        let time = |at: u64| history.get(at).map_or(u64::MAX, |event| event.time);
+        let outages = case.outages.iter().map(|outage| {
+            let healed = outage.healed.map_or(u64::MAX, time);
+            (time(outage.begin), healed.saturating_add(grace))
+        });
+        let ends = case.claims.claims.iter().filter_map(|claim| match (claim.answer, claim.end) {
+            (Answer::Unknown(at), _) => Some(at),
+            (_, Some(end)) if end.how == Ending::Death => Some(end.at),
+            _ => None,
+        });
+        let ends = ends.map(|at| (time(at), time(at).saturating_add(grace)));
+        let mut all: Vec<(u64, u64)> = outages.chain(ends).collect();
+        all.sort_unstable();
+        let mut troubled: Vec<(u64, u64)> = Vec::new();
+        for (from, to) in all {
+            match troubled.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                _ => troubled.push((from, to)),
+            }
+        }
+        Self { history, troubled }
+    }
+
+    /// Whether nothing disturbed the stretch from one event to another, both included.
+    pub(crate) fn spans(&self, from: u64, to: u64) -> bool {
+        let time = |at: u64| self.history.get(at).map_or(self.history.end(), |event| event.time);
+        let (from, to) = (time(from), time(to));
+        let next = self.troubled.partition_point(|(_, end)| *end < from);
+        self.troubled.get(next).is_none_or(|(begin, _)| *begin > to)
+    }
+}

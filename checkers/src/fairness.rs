@@ -1,0 +1,151 @@
+//! `fairness`: is a queue lock granted in the order of its queue, and does nobody starve?
+//!
+//! **Decides** for a lock that promises `fifo`. Anomalies:
+//!
+//! * `fifo inversion`: of two grants that exclude each other, the one with the later place in the
+//!   store's queue was given first. Places are what the recipe says (`place`).
+//! * `starvation`: while one acquire waited, so many that began later were granted the lock in a
+//!   mode that excludes it (four a client) that no place in a queue can explain it.
+//!
+//! Both are judged in calm, two ttls from any fault: a client that was paused in front of its grant
+//! learns of it late. **Measures** for every lock: how often the most overtaken acquire was
+//! overtaken, and Jain's index over the grants of the clients (1,000 ‰: all got the same).
+//!
+//! **Limits.** Without places it sees no inversion; without them and without a bypass it is
+//! inconclusive. Any other lock is not judged, only measured.
+//!
+//! **Source.** Lamport's bakery, 1974 (first come, first served, from the doorway on); Jain, Chiu,
+//! Hawe, "A quantitative measure of fairness", 1984.
+
+use crate::bypass::{Bypass, bearable, bypasses, woken};
+use crate::calm::Calm;
+use crate::faults::seat;
+use crate::holds::Claim;
+use crate::words::{count, decided};
+use crate::{Case, Checker};
+use base::{Anomaly, Measure, Mode, Outcome, Verdict};
+use std::collections::BTreeMap;
+
+#[cfg(test)]
+mod tests;
+
+/// The checker.
+pub struct Fairness;
+
+impl Checker for Fairness {
+    fn name(&self) -> &'static str {
+        "fairness"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a queue is served in its order, and nobody starves"
+    }
+
+    fn decisive(&self) -> bool {
+        false
+    }
+
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        let jain = jain(case);
+        let bypass = bypasses(case);
+        let most = bypass.iter().map(|bypass| bypass.count).max().unwrap_or(0);
+        let measures = vec![
+            Measure::new("most often overtaken", "", most),
+            Measure::new("Jain's index", "‰", jain),
+        ];
+        let facts = format!("an acquire was overtaken at most {most} times, Jain's index {jain} ‰");
+        let verdict = |outcome, summary| Verdict {
+            measures: measures.clone(),
+            ..Verdict::new(self.name(), outcome, summary)
+        };
+        if !case.run.info.promises.fifo {
+            let why = format!("the lock promises no order: {facts}");
+            return verdict(Outcome::NotApplicable, why);
+        }
+        let (compared, inversions) = inversions(case);
+        let anomalies: Vec<Anomaly> =
+            inversions.into_iter().chain(starvation(case, &bypass)).collect();
+        if !anomalies.is_empty() {
+            let named: Vec<String> =
+                anomalies.iter().map(|a| format!("{} {}", a.count, a.name)).collect();
+            let summary = format!("{}; {facts}", named.join(", "));
+            return Verdict { anomalies, ..verdict(Outcome::Violated, summary) };
+        }
+        if compared == 0 {
+            let why = "no two grants with a place in a queue, far from any fault".to_owned();
+            return verdict(Outcome::Inconclusive, why);
+        }
+        verdict(
+            Outcome::Held,
+            format!("{} in the order of the queue; {facts}", count(compared, "grant")),
+        )
+    }
+}
+
+/// Whoever is overtaken because nothing woke him is for `progress` to name.
+fn starvation(case: &Case<'_>, bypasses: &[Bypass]) -> Option<Anomaly> {
+    let calm = Calm::of(case, case.run.info.ttl.saturating_mul(2));
+    let overtaken = |bypass: &&Bypass| {
+        let claim = &case.claims.claims[bypass.claim];
+        bypass.count > bearable(case) && calm.spans(claim.invoke, claim.asking().end)
+    };
+    let overtaken: Vec<&Bypass> = bypasses.iter().filter(overtaken).collect();
+    let sleeps = case.run.info.promises.wakes.is_some();
+    let woken = woken(case, &overtaken);
+    let starved = overtaken.iter().zip(woken).filter(|(_, woken)| !sleeps || *woken);
+    let (first, _) = starved.clone().next()?;
+    let claim = &case.claims.claims[first.claim];
+    let last = Some(claim.asking().end).filter(|at| case.run.history.get(*at).is_some());
+    let reason = format!(
+        "while process {} waited, the lock was granted at least {} times to those who asked later",
+        claim.process, first.count
+    );
+    let witness = [claim.invoke, first.first].into_iter().chain(last);
+    Some(decided("starvation", starved.count() as u64, witness, reason))
+}
+
+/// How many grants could be compared with one before them, and those that were given too late.
+fn inversions(case: &Case<'_>) -> (u64, Option<Anomaly>) {
+    let calm = Calm::of(case, case.run.info.ttl.saturating_mul(2));
+    let (mut compared, mut seen) = (0, Vec::new());
+    for key in 0..case.claims.keys.len() {
+        let place = |claim: &Claim| Some((claim.granted()?, case.facts(claim.granted()?)?.place?));
+        let ours = case.claims.grants().filter(|claim| claim.key == key);
+        let ours = ours.filter(|claim| calm.spans(claim.invoke, claim.asking().end));
+        let mut grants: Vec<(u64, u64, Mode)> =
+            ours.filter_map(|claim| Some((place(claim)?.0, place(claim)?.1, claim.mode))).collect();
+        grants.sort_unstable();
+        // The latest place that was served, by writers and by all.
+        let mut served: [Option<(u64, u64)>; 2] = [None, None];
+        for (ok, place, mode) in grants {
+            let before = match mode {
+                Mode::Exclusive => served[0].max(served[1]),
+                Mode::Shared => served[0],
+            };
+            compared += u64::from(before.is_some());
+            if let Some((_, earlier)) = before.filter(|(served, _)| *served > place) {
+                seen.push([earlier, ok]);
+            }
+            let mine = &mut served[usize::from(mode == Mode::Shared)];
+            *mine = (*mine).max(Some((place, ok)));
+        }
+    }
+    seen.sort_unstable_by_key(|[_, late]| *late);
+    let reason = "the second had the earlier place in the queue";
+    let anomaly =
+        seen.first().map(|first| decided("fifo inversion", seen.len() as u64, *first, reason));
+    (compared, anomaly)
+}
+
+/// Jain's index over the grants of each seat, in thousandths: (Σx)² / (n Σx²).
+fn jain(case: &Case<'_>) -> u64 {
+    let clients = case.run.info.clients;
+    let mut grants: BTreeMap<u32, u64> = (0..clients).map(|seat| (seat, 0)).collect();
+    for claim in case.claims.grants() {
+        *grants.entry(seat(claim.process, clients)).or_default() += 1;
+    }
+    let sum: u128 = grants.values().map(|n| u128::from(*n)).sum();
+    let squares: u128 = grants.values().map(|n| u128::from(*n) * u128::from(*n)).sum();
+    let n = grants.len() as u128;
+    (sum * sum * 1_000).checked_div(n * squares).unwrap_or(1_000) as u64
+}

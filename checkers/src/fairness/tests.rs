@@ -1,0 +1,121 @@
+//! Pictures of queues that are served in order, and of others. A digit behind a grant is its place.
+
+use super::Fairness;
+use crate::picture::Gallery;
+
+const QUEUE: Gallery = Gallery { checker: &Fairness, info: |info| info.promises.fifo = true };
+
+#[test]
+fn the_second_is_served_before_the_first() {
+    QUEUE.rejects(
+        "
+        p0 | a--A2=R
+        p1 | a-------A1=R",
+        "fifo inversion",
+        1,
+    );
+}
+
+#[test]
+fn a_reader_is_served_before_a_writer_in_front_of_it() {
+    QUEUE.rejects(
+        "
+        p0 | A1==R
+        p1 | a---------A2=R
+        p2 | s----S3==R",
+        "fifo inversion",
+        1,
+    );
+}
+
+#[test]
+fn a_writer_is_served_before_readers_in_front_of_it() {
+    QUEUE.rejects(
+        "
+        p0 | A3=R
+        p1 | s----S1==R
+        p2 | s----S2==R",
+        "fifo inversion",
+        2,
+    );
+}
+
+#[test]
+fn a_waiter_starves() {
+    let alone = Gallery {
+        checker: &Fairness,
+        info: |info| {
+            info.promises.fifo = true;
+            info.clients = 1;
+        },
+    };
+    alone.rejects(
+        "
+        p0 | A2=R
+        p1 |  a--------------------------
+        p2 |     S=RS=RS=RS=RS=R",
+        "starvation",
+        1,
+    );
+}
+
+#[test]
+fn a_queue_is_served_in_its_order() {
+    QUEUE.accepts(
+        "
+        p0 | A1=R          A4=R
+        p1 | a----A2=R
+        p2 | a---------A3=R",
+    );
+}
+
+#[test]
+fn readers_pass_each_other() {
+    QUEUE.accepts(
+        "
+        p0 | A1=R
+        p1 | s-----S2=R
+        p2 | s---S3=R",
+    );
+}
+
+#[test]
+fn under_a_fault_the_news_of_a_grant_may_come_late() {
+    QUEUE.accepts(
+        "
+        pause c1 | [    ]
+        p0       | a--A2=R
+        p1       | a-------A1=R
+        p2       |                              A3=R  A4=R",
+    );
+}
+
+#[test]
+fn each_key_has_its_own_queue() {
+    QUEUE.accepts(
+        "
+        p0    | A5=R A6=R
+        p1/k1 |  a-----A1=R A2=R",
+    );
+}
+
+#[test]
+fn grants_without_a_place_cannot_be_compared() {
+    QUEUE.unclear(
+        "
+        p0 | A=R
+        p1 | a---A=R",
+        "no two grants with a place",
+    );
+}
+
+#[test]
+fn a_lock_without_an_order_is_only_measured() {
+    let plain = Gallery { checker: &Fairness, info: |info| info.clients = 2 };
+    let said = plain.does_not_apply(
+        "
+        p0 | a--------A=R
+        p1 | A=R A=RA=R",
+    );
+    assert!(said.contains("at most 3 times, Jain's index 800 ‰"), "{said}");
+}

@@ -1,0 +1,118 @@
+//! `fencing`: do the tokens grow with the grants?
+//!
+//! **Decides** for a lock that promises `fenced`: if the `ok` of one grant comes before the
+//! `invoke` of another's acquire, on the same key, the first one's token is smaller. Anomalies are
+//! `token went back` (it is not) and `grant without token`. One pass over the grants in the order
+//! of their `invoke`, against the highest token of those that were answered before: O(n log n).
+//!
+//! **Limits.** Grants that were asked for side by side may have their tokens in any order. Whether
+//! the vault makes use of them is for `vault` to say. Without two grants one after the other it is
+//! inconclusive.
+//!
+//! **Source.** Kleppmann, "How to do distributed locking", 2016: "a number that increases every
+//! time a client acquires the lock"; Burrows' sequencer (Chubby, 2006).
+
+use crate::holds::Claim;
+use crate::words::{count, decided};
+use crate::{Case, Checker};
+use base::{Outcome, Verdict};
+
+#[cfg(test)]
+mod tests;
+
+/// The checker.
+pub struct Fencing;
+
+impl Checker for Fencing {
+    fn name(&self) -> &'static str {
+        "fencing"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a later grant has a greater token"
+    }
+
+    fn decisive(&self) -> bool {
+        false
+    }
+
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        if !case.run.info.promises.fenced {
+            let why = "the lock promises no tokens";
+            return Verdict::new(self.name(), Outcome::NotApplicable, why);
+        }
+        let mut seen = Seen::default();
+        for key in 0..case.claims.keys.len() {
+            seen.read(case.claims.grants().filter(|claim| claim.key == key));
+        }
+        seen.verdict(self.name())
+    }
+}
+
+/// What was found: each anomaly's first events, and how many there are.
+#[derive(Debug, Default)]
+struct Seen {
+    pairs: u64,
+    back: u64,
+    first_back: Option<[u64; 2]>,
+    bare: u64,
+    first_bare: Option<u64>,
+}
+
+impl Seen {
+    /// Takes the grants of one key, in the order in which they were asked for.
+    fn read<'a>(&mut self, grants: impl Iterator<Item = &'a Claim> + Clone) {
+        let mut answered: Vec<(u64, u64)> = Vec::new();
+        for claim in grants.clone() {
+            let ok = claim.granted().unwrap_or(claim.invoke);
+            match claim.token {
+                Some(token) => answered.push((ok, token)),
+                None => {
+                    self.bare += 1;
+                    self.first_bare = self.first_bare.or(Some(ok));
+                }
+            }
+        }
+        answered.sort_unstable();
+        let mut before = answered.into_iter().peekable();
+        let mut highest: Option<(u64, u64)> = None;
+        for claim in grants {
+            while let Some((ok, token)) = before.next_if(|(ok, _)| *ok < claim.invoke) {
+                if highest.is_none_or(|(_, high)| high < token) {
+                    highest = Some((ok, token));
+                }
+            }
+            let (Some(token), Some(ok), Some((at, high))) = (claim.token, claim.granted(), highest)
+            else {
+                continue;
+            };
+            self.pairs += 1;
+            if high >= token {
+                self.back += 1;
+                self.first_back = self.first_back.or(Some([at, ok]));
+            }
+        }
+    }
+
+    fn verdict(&self, name: &str) -> Verdict {
+        let reason = "a later grant must have a greater token";
+        let back = self.first_back.map(|at| decided("token went back", self.back, at, reason));
+        let reason = "the lock promises a token with each grant";
+        let bare =
+            self.first_bare.map(|at| decided("grant without token", self.bare, [at], reason));
+        let anomalies: Vec<_> = back.into_iter().chain(bare).collect();
+        let ordered = count(self.pairs, "grant") + " that came after another";
+        if !anomalies.is_empty() {
+            let summary = format!(
+                "{ordered}, {} of them with a token that had not grown, {} without one",
+                self.back, self.bare
+            );
+            return Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) };
+        }
+        if self.pairs == 0 {
+            let why = "no grant came after another: nothing to compare";
+            return Verdict::new(name, Outcome::Inconclusive, why);
+        }
+        Verdict::new(name, Outcome::Held, format!("{ordered}, each with a greater token"))
+    }
+}

@@ -1,0 +1,90 @@
+//! Pictures of tokens that grow, and of tokens that do not. A digit behind a grant is its token.
+
+use super::Fencing;
+use crate::picture::Gallery;
+
+const FENCED: Gallery = Gallery { checker: &Fencing, info: |info| info.promises.fenced = true };
+
+#[test]
+fn a_later_grant_has_the_same_token() {
+    FENCED.rejects(
+        "
+        p0 | A5=R
+        p1 |     A5=R",
+        "token went back",
+        1,
+    );
+}
+
+#[test]
+fn a_later_grant_has_a_smaller_token() {
+    FENCED.rejects(
+        "
+        p0 | A5=R     A7=R
+        p1 |     A3=R",
+        "token went back",
+        1,
+    );
+}
+
+#[test]
+fn it_is_smaller_than_one_long_before() {
+    FENCED.rejects(
+        "
+        p0 | A7=R        A2=R
+        p1 |    A8=R
+        p2 |        A9=R     A8=R",
+        "token went back",
+        2,
+    );
+}
+
+#[test]
+fn a_grant_has_no_token() {
+    FENCED.rejects(
+        "
+        p0 | A1=R
+        p1 |     A==R",
+        "grant without token",
+        1,
+    );
+}
+
+#[test]
+fn tokens_grow_with_gaps() {
+    FENCED.accepts(
+        "
+        p0 | A1=R    A7=R
+        p1 |     A3=R",
+    );
+}
+
+#[test]
+fn who_asked_side_by_side_may_have_them_in_any_order() {
+    FENCED.accepts(
+        "
+        p0 | a-----A2=R
+        p1 | a-A3=R
+        p2 |           A4=R",
+    );
+}
+
+#[test]
+fn each_key_counts_for_itself() {
+    FENCED.accepts(
+        "
+        p0    | A5=R     A6=R
+        p1/k1 |     A1=R     A2=R",
+    );
+}
+
+#[test]
+fn one_grant_has_nothing_to_be_compared_with() {
+    FENCED.unclear("p0 | A5=R", "nothing to compare");
+}
+
+#[test]
+fn a_lock_without_tokens_promises_none() {
+    let plain = Gallery { checker: &Fencing, info: |_| {} };
+    plain.does_not_apply("p0 | A=R");
+}

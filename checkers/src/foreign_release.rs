@@ -1,0 +1,94 @@
+//! `foreign-release`: did a release free what was somebody else's by then?
+//!
+//! **Decides** from what the store said that a release removed. `nothing` and `own` free nobody
+//! else. Where the store removed whatever stood there (`any`: a bare `DEL`, a mark that others
+//! have too), the release was foreign if another process had been given the lock *later*, in a
+//! mode that excludes the first grant, and had its answer before the release began. The anomaly
+//! is `foreign release`.
+//!
+//! **Which grant is later.** The news of a grant may come late (its client was paused or cut off),
+//! so the order of two `ok` does not tell. A grant is certainly later when the request that took
+//! it was sent after the other's `ok`: when its acquire began after it, or the recipe says so
+//! (`asked`). Whatever is not certain is no anomaly.
+//!
+//! **Limits.** A release of unknown outcome is passed over, so that a deletion which arrives long
+//! after its client gave up is seen by what it leads to (`exclusion`), not here. Inconclusive when
+//! no release says what it removed.
+//!
+//! **Source.** Redis' documentation of `SET`, "the lock could be deleted by another client": the
+//! reason for a unique value and a compare-and-delete.
+
+use crate::bypass::excludes;
+use crate::holds::Claim;
+use crate::words::{count, decided};
+use crate::{Case, Checker};
+use base::{Kind, Outcome, Removed, Verdict};
+
+#[cfg(test)]
+mod tests;
+
+/// The checker.
+pub struct ForeignRelease;
+
+impl Checker for ForeignRelease {
+    fn name(&self) -> &'static str {
+        "foreign-release"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a release frees nobody's hold but its own"
+    }
+
+    fn decisive(&self) -> bool {
+        false
+    }
+
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        let removed = |claim: &Claim| {
+            let (at, kind) = claim.freed?;
+            case.facts(at).filter(|_| kind == Kind::Ok)?.removed
+        };
+        let told = case.claims.grants().filter(|claim| removed(claim).is_some()).count() as u64;
+        if told == 0 {
+            let why = "no release says what it removed";
+            return Verdict::new(self.name(), Outcome::Inconclusive, why);
+        }
+        let releases = count(told, "release");
+        let mut foreign = Vec::new();
+        for key in 0..case.claims.keys.len() {
+            let mut grants: Vec<&Claim> =
+                case.claims.grants().filter(|claim| claim.key == key).collect();
+            grants.sort_unstable_by_key(|claim| claim.granted());
+            for (place, claim) in grants.iter().enumerate() {
+                if removed(claim) == Some(Removed::Any) {
+                    foreign.extend(overtaken(case, claim, &grants[place + 1..]));
+                }
+            }
+        }
+        foreign.sort_unstable();
+        let Some(first) = foreign.first() else {
+            let summary = format!("{releases}, and none freed what was another's");
+            return Verdict::new(self.name(), Outcome::Held, summary);
+        };
+        let reason = "nobody looked whose it was, and it was another's";
+        let anomaly = decided("foreign release", foreign.len() as u64, *first, reason);
+        let summary = format!("{} of {releases} freed what was another's", foreign.len());
+        Verdict {
+            anomalies: vec![anomaly],
+            ..Verdict::new(self.name(), Outcome::Violated, summary)
+        }
+    }
+}
+
+/// The grant, the later one to another and the release, if there was a later one.
+fn overtaken(case: &Case<'_>, claim: &Claim, after: &[&Claim]) -> Option<[u64; 3]> {
+    let (ok, end, (freed, _)) = (claim.granted()?, claim.end?, claim.freed?);
+    let given = case.run.history.get(ok)?.time;
+    let later = after.iter().take_while(|other| other.granted() < Some(end.at)).find(|other| {
+        let excluded = excludes(claim.mode, other.mode);
+        let asked = other.granted().and_then(|at| case.facts(at)?.asked);
+        let certain = other.invoke > ok || asked.is_some_and(|asked| asked > given);
+        other.process != claim.process && excluded && certain
+    })?;
+    Some([ok, later.granted()?, freed])
+}

@@ -1,0 +1,117 @@
+//! Pictures of releases that free another's hold, and of such that do not.
+
+use super::ForeignRelease;
+use crate::picture::Gallery;
+
+const ANY: Gallery = Gallery { checker: &ForeignRelease, info: |_| {} };
+
+#[test]
+fn a_bare_deletion_after_a_later_grant() {
+    ANY.rejects(
+        "
+        p0 | A=============D
+        p1 |            A====N",
+        "foreign release",
+        1,
+    );
+}
+
+#[test]
+fn who_had_waited_all_the_time_but_whose_request_came_later() {
+    ANY.rejects(
+        "
+        p0 | A=============D
+        p1 | a----------A====N",
+        "foreign release",
+        1,
+    );
+}
+
+#[test]
+fn a_writer_frees_what_a_reader_holds_and_a_reader_what_a_writer_holds() {
+    ANY.rejects(
+        "
+        p0 | A====D
+        p1 |   S====N
+        p2 |         S====D
+        p3 |            A===N",
+        "foreign release",
+        2,
+    );
+}
+
+#[test]
+fn the_other_may_have_gone_already() {
+    ANY.rejects(
+        "
+        p0 | A===========D
+        p1 |    A==D
+        p2 |         A=====N",
+        "foreign release",
+        1,
+    );
+}
+
+#[test]
+fn who_compares_frees_only_his_own() {
+    ANY.accepts(
+        "
+        p0 | A=============O
+        p1 |            A====O",
+    );
+}
+
+#[test]
+fn the_news_of_an_older_grant_came_late() {
+    ANY.accepts(
+        "
+        p0 |    A=======D
+        p1 | ak-----A======N",
+    );
+}
+
+#[test]
+fn a_deletion_before_the_next_grant() {
+    ANY.accepts(
+        "
+        p0 | A==D      A==D
+        p1 | a----A=D",
+    );
+}
+
+#[test]
+fn the_answer_to_a_deletion_may_come_after_the_next_grant() {
+    ANY.accepts(
+        "
+        p0 | A==r----D
+        p1 | a----A======D",
+    );
+}
+
+#[test]
+fn what_removed_nothing_freed_nobody() {
+    ANY.accepts(
+        "
+        p0 | A=============N
+        p1 |            A====D",
+    );
+}
+
+#[test]
+fn readers_hold_together() {
+    ANY.accepts(
+        "
+        p0 | S=======D
+        p1 |   S===D",
+    );
+}
+
+#[test]
+fn releases_that_do_not_say_what_they_removed() {
+    ANY.unclear(
+        "
+        p0 | A=======R
+        p1 |   A===R",
+        "no release says",
+    );
+}

@@ -1,0 +1,177 @@
+//! `herd`: how many waiters does the store wake in vain?
+//!
+//! **Decides** for a lock whose waiters sleep until the store wakes the next of them (`wakes:
+//! next`). A `notified` belongs to what came last before it on its key: a release, an arrival
+//! (another acquire), or an acquire that was given up. It was *in vain* if the next grant that
+//! excludes the woken client's went to somebody else. The anomaly is `herd`: one such event woke
+//! two clients or more in vain. One is within the promise, for whoever waits behind a client that
+//! gives up must look again.
+//!
+//! **Limits.** Sessions that run out wake clients without an event in the history, so that only
+//! what lies two ttls from any fault is judged. A lock that declares that it wakes everybody is
+//! not judged, only measured; one whose clients ask again and again wakes nobody. Inconclusive
+//! when nobody was woken.
+//!
+//! **Source.** ZooKeeper's recipes, "Locks": "each node is watched by exactly one client … avoids
+//! the herd effect".
+
+use crate::bypass::excludes;
+use crate::calm::Calm;
+use crate::holds::{Answer, Claim, Claims};
+use crate::words::{count, decided};
+use crate::{Case, Checker};
+use base::{F, Measure, Outcome, Verdict, Wakes};
+
+#[cfg(test)]
+mod tests;
+
+/// The checker.
+pub struct Herd;
+
+impl Checker for Herd {
+    fn name(&self) -> &'static str {
+        "herd"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a release wakes those whose turn it is, not everybody who waits"
+    }
+
+    fn decisive(&self) -> bool {
+        false
+    }
+
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        let Some(wakes) = case.run.info.promises.wakes else {
+            let why = "clients ask again and again, and the store wakes nobody";
+            return Verdict::new(self.name(), Outcome::NotApplicable, why);
+        };
+        let causes = causes(case);
+        let measures = measures(&causes);
+        let woken: u64 = causes.iter().map(|cause| cause.woken.len() as u64).sum();
+        let verdict = |outcome, summary| Verdict {
+            measures: measures.clone(),
+            ..Verdict::new(self.name(), outcome, summary)
+        };
+        let facts = format!(
+            "{} wake-ups; one release woke at most {}, one arrival at most {}",
+            woken,
+            most(&causes, Kind::Release),
+            most(&causes, Kind::Arrival)
+        );
+        if wakes == Wakes::All {
+            let why = format!("it declares that it wakes everybody who waits: {facts}");
+            return verdict(Outcome::NotApplicable, why);
+        }
+        if woken == 0 {
+            return verdict(Outcome::Inconclusive, "nobody was woken".into());
+        }
+        let herds: Vec<&Cause> = causes.iter().filter(|cause| cause.vain.len() > 1).collect();
+        let Some(first) = herds.first() else { return verdict(Outcome::Held, facts) };
+        let witness = std::iter::once(first.at).chain(first.vain.iter().copied());
+        let reason = "all of them looked in vain, for the lock went to another";
+        let anomaly = decided("herd", herds.len() as u64, witness, reason);
+        let times = count(herds.len() as u64, "time");
+        let summary = format!("{times} two clients or more were woken in vain; {facts}");
+        Verdict { anomalies: vec![anomaly], ..verdict(Outcome::Violated, summary) }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Release,
+    Arrival,
+    /// An acquire that came to nothing: whoever waited behind it looks again.
+    Withdrawal,
+}
+
+/// Something that can wake waiters, and whom it woke, in calm.
+#[derive(Debug)]
+struct Cause {
+    at: u64,
+    key: usize,
+    kind: Kind,
+    woken: Vec<u64>,
+    vain: Vec<u64>,
+}
+
+fn causes(case: &Case<'_>) -> Vec<Cause> {
+    let Claims { claims, keys, .. } = &case.claims;
+    let mut causes: Vec<Cause> = claims.iter().flat_map(begins).collect();
+    causes.sort_by_key(|cause| cause.at);
+    let calm = Calm::of(case, case.run.info.ttl.saturating_mul(2));
+    let turns: Vec<Turns> = (0..keys.len()).map(|key| Turns::of(claims, key)).collect();
+    for event in case.run.history.events().iter().filter(|event| event.f == F::Notified) {
+        let (Some(process), Some(key)) = (event.client(), case.claims.key(event)) else { continue };
+        let before = causes.partition_point(|cause| cause.at < event.index);
+        let cause = causes[..before].iter_mut().rev().find(|cause| cause.key == key);
+        let Some(cause) = cause.filter(|cause| calm.spans(cause.at, event.index)) else { continue };
+        cause.woken.push(event.index);
+        let again =
+            |at: &u64| case.run.history.get(*at).is_some_and(|e| e.process == event.process);
+        if turns[key].in_vain(claims, process, event.index) && !cause.vain.iter().any(again) {
+            cause.vain.push(event.index);
+        }
+    }
+    causes
+}
+
+/// What a claim does that can wake others.
+fn begins(claim: &Claim) -> impl Iterator<Item = Cause> {
+    let cause = |at: u64, kind| Cause { at, key: claim.key, kind, woken: vec![], vain: vec![] };
+    let ended = match claim.answer {
+        Answer::Granted(_) => claim.end.map(|end| cause(end.at, Kind::Release)),
+        Answer::Failed(at) | Answer::Unknown(at) => Some(cause(at, Kind::Withdrawal)),
+        Answer::Open => None,
+    };
+    std::iter::once(cause(claim.invoke, Kind::Arrival)).chain(ended)
+}
+
+/// The claims of one key: the grants in their order, and who asks.
+struct Turns {
+    grants: Vec<(u64, usize)>,
+    /// By process and `invoke`.
+    asked: Vec<(u32, u64, usize)>,
+}
+
+impl Turns {
+    fn of(claims: &[Claim], key: usize) -> Self {
+        let ours = || claims.iter().enumerate().filter(move |(_, claim)| claim.key == key);
+        let mut grants: Vec<(u64, usize)> =
+            ours().filter_map(|(id, claim)| Some((claim.granted()?, id))).collect();
+        grants.sort_unstable();
+        let mut asked: Vec<_> = ours().map(|(id, c)| (c.process, c.invoke, id)).collect();
+        asked.sort_unstable();
+        Self { grants, asked }
+    }
+
+    /// Whether the next grant that excludes the claim with which a process waits is another's.
+    fn in_vain(&self, claims: &[Claim], process: u32, at: u64) -> bool {
+        let before = self.asked.partition_point(|(who, invoke, _)| (*who, *invoke) < (process, at));
+        let Some((who, _, mine)) = before.checked_sub(1).map(|place| self.asked[place]) else {
+            return false;
+        };
+        if who != process || !claims[mine].asking().contains(&at) {
+            return false;
+        }
+        let excludes = |id: usize| id == mine || excludes(claims[id].mode, claims[mine].mode);
+        let next = self.grants.partition_point(|(ok, _)| *ok < at);
+        self.grants[next..].iter().find(|(_, id)| excludes(*id)).is_some_and(|(_, id)| *id != mine)
+    }
+}
+
+fn most(causes: &[Cause], kind: Kind) -> u64 {
+    let woken = causes.iter().filter(|cause| cause.kind == kind).map(|cause| cause.woken.len());
+    woken.max().unwrap_or(0) as u64
+}
+
+fn measures(causes: &[Cause]) -> Vec<Measure> {
+    let vain: usize = causes.iter().map(|cause| cause.vain.len()).sum();
+    let woken: usize = causes.iter().map(|cause| cause.woken.len()).sum();
+    vec![
+        Measure::new("wake-ups", "", woken as u64),
+        Measure::new("wake-ups in vain", "", vain as u64),
+        Measure::new("most wake-ups by one release", "", most(causes, Kind::Release)),
+        Measure::new("most wake-ups by one arrival", "", most(causes, Kind::Arrival)),
+    ]
+}

@@ -1,0 +1,117 @@
+//! Pictures of waiters who are woken in vain, and of such whose turn it is.
+
+use super::Herd;
+use crate::picture::Gallery;
+use base::Wakes;
+
+const NEXT: Gallery =
+    Gallery { checker: &Herd, info: |info| info.promises.wakes = Some(Wakes::Next) };
+
+#[test]
+fn a_release_wakes_everybody() {
+    NEXT.rejects(
+        "
+        p0 | A==R
+        p1 | a---n
+        p2 | a---n
+        p3 | a---nA=R",
+        "herd",
+        1,
+    );
+}
+
+#[test]
+fn each_release_wakes_everybody() {
+    NEXT.rejects(
+        "
+        p0 | A==R
+        p1 | a---n------n
+        p2 | a---n------n
+        p3 | a---nA===R
+        p4 | a----------nA=R",
+        "herd",
+        2,
+    );
+}
+
+#[test]
+fn an_arrival_wakes_everybody() {
+    NEXT.rejects(
+        "
+        p0 | A=========R
+        p1 | a---n------A=R
+        p2 | a---n
+        p3 | a---n
+        p4 |    a",
+        "herd",
+        1,
+    );
+}
+
+#[test]
+fn a_release_wakes_the_next() {
+    NEXT.accepts(
+        "
+        p0 | A==R
+        p1 | a---nA==R
+        p2 | a--------nA=R
+        p3 | a------------nA=R",
+    );
+}
+
+#[test]
+fn readers_are_woken_together_and_enter_together() {
+    NEXT.accepts(
+        "
+        p0 | A==R
+        p1 | s---nS===R
+        p2 | s---nS==R
+        p3 | s---nS=R",
+    );
+}
+
+#[test]
+fn one_may_look_in_vain() {
+    NEXT.accepts(
+        "
+        p0 | A==R
+        p1 | a---nA=R
+        p2 | a---n",
+    );
+}
+
+#[test]
+fn sessions_that_run_out_under_a_fault_are_nobodys_herd() {
+    NEXT.accepts(
+        "
+        pause c0 |  [ ]
+        p0       | A==R                        A=R
+        p1       | a---n                        a-nA=R
+        p2       | a---n
+        p3       | a---nA=R",
+    );
+}
+
+#[test]
+fn nobody_had_to_be_woken() {
+    NEXT.unclear(
+        "
+        p0 | A==R
+        p1 |      A=R",
+        "nobody was woken",
+    );
+}
+
+#[test]
+fn who_declares_a_herd_is_only_measured() {
+    let all = Gallery { checker: &Herd, info: |info| info.promises.wakes = Some(Wakes::All) };
+    let said = all.does_not_apply(
+        "
+        p0 | A==R
+        p1 | a---n
+        p2 | a---nA=R",
+    );
+    assert!(said.contains("one release woke at most 2"), "{said}");
+    let polls = Gallery { checker: &Herd, info: |_| {} };
+    polls.does_not_apply("p0 | A==R");
+}

@@ -1,0 +1,152 @@
+//! `independence`: does one lock wait for another?
+//!
+//! **Decides** over runs with several keys, for each ordered pair of them. An acquire of one key
+//! that has no rival (no other claim of this key is being asked for or held at its `invoke`, and no
+//! other is granted before its answer) and that begins while an exclusive hold of *another* key has
+//! some time to go must be granted during that hold. It is a *chance* if the foreign hold lasts a
+//! tenth of the ttl or more from there on. When of one pair at least three chances were missed, and
+//! more than were taken, the anomaly is `waits for another key`.
+//!
+//! **Limits.** Single misses are put down to a slow machine. Judged in calm only, and over exclusive
+//! acquires. Fewer than three chances are inconclusive; a run with one key does not apply.
+//!
+//! **Source.** The blog post's class whose products share one directory: what has nothing to do
+//! with each other queues up behind each other.
+
+use crate::calm::Calm;
+use crate::holds::Claim;
+use crate::words::{count, decided};
+use crate::{Case, Checker};
+use base::{Mode, Outcome, Verdict};
+use std::collections::BTreeMap;
+
+#[cfg(test)]
+mod tests;
+
+/// Fewer chances than this show little.
+const MIN_CHANCES: u64 = 3;
+
+/// The checker.
+pub struct Independence;
+
+impl Checker for Independence {
+    fn name(&self) -> &'static str {
+        "independence"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a lock that is free is granted, whoever holds another one"
+    }
+
+    fn decisive(&self) -> bool {
+        false
+    }
+
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        if case.claims.keys.len() < 2 {
+            let why = "the run has one key";
+            return Verdict::new(self.name(), Outcome::NotApplicable, why);
+        }
+        let pairs = chances(case);
+        let taken: u64 = pairs.values().map(|pair| pair.taken).sum();
+        let missed: usize = pairs.values().map(|pair| pair.missed.len()).sum();
+        let chances = taken + missed as u64;
+        let seen = format!(
+            "{} to be granted a free lock while another was held, {taken} taken",
+            count(chances, "chance")
+        );
+        let waits = |pair: &&Pair| {
+            let missed = pair.missed.len() as u64;
+            missed >= MIN_CHANCES && missed > pair.taken
+        };
+        let broken: Vec<[u64; 4]> =
+            pairs.values().filter(waits).flat_map(|pair| pair.missed.iter().copied()).collect();
+        if let Some(first) = broken.first() {
+            let reason = "nobody else asked for or held the lock that it waited for";
+            let anomaly = decided("waits for another key", broken.len() as u64, *first, reason);
+            let anomalies = vec![anomaly];
+            return Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, seen) };
+        }
+        let outcome = if chances < MIN_CHANCES { Outcome::Inconclusive } else { Outcome::Held };
+        Verdict::new(self.name(), outcome, seen)
+    }
+}
+
+/// What was seen of two keys, of which one was held while the other was asked for.
+#[derive(Debug, Default)]
+struct Pair {
+    taken: u64,
+    /// The foreign grant, the acquire, the end of the foreign hold and the answer.
+    missed: Vec<[u64; 4]>,
+}
+
+/// The chances of each pair: first the key that was held, then the one that was asked for.
+fn chances(case: &Case<'_>) -> BTreeMap<(usize, usize), Pair> {
+    let claims = &case.claims.claims;
+    let calm = Calm::of(case, case.run.info.ttl);
+    let time = |at: u64| case.run.history.get(at).map_or(case.run.history.end(), |e| e.time);
+    let enough = case.run.info.ttl / 10;
+    let alone = alone(case);
+    let mut holds: Vec<&Claim> =
+        case.claims.grants().filter(|claim| claim.mode == Mode::Exclusive).collect();
+    holds.sort_unstable_by_key(|claim| claim.granted());
+    let mut begun = holds.into_iter().peekable();
+    // The exclusive holds of the moment, at most one a key: the one that ends last.
+    let mut now: BTreeMap<usize, (u64, &Claim)> = BTreeMap::new();
+    let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
+    for (id, claim) in claims.iter().enumerate() {
+        while let Some(hold) = begun.next_if(|hold| hold.granted() < Some(claim.invoke)) {
+            let end = hold.end.map_or(u64::MAX, |end| end.at);
+            let longest = now.entry(hold.key).or_insert((end, hold));
+            if longest.0 < end {
+                *longest = (end, hold);
+            }
+        }
+        if claim.mode != Mode::Exclusive || !alone[id] {
+            continue;
+        }
+        let foreign = now.values().filter(|(end, hold)| {
+            let lasts = time(*end).saturating_sub(time(claim.invoke));
+            let others = hold.key != claim.key && hold.process != claim.process;
+            others && *end > claim.invoke && lasts >= enough
+        });
+        let Some((end, hold)) = foreign.max_by_key(|(end, _)| *end) else { continue };
+        let answer = claim.asking().end;
+        if !calm.spans(hold.invoke, answer.min(*end)) {
+            continue;
+        }
+        let pair = pairs.entry((hold.key, claim.key)).or_default();
+        match claim.granted() {
+            Some(ok) if ok < *end => pair.taken += 1,
+            _ if answer > *end => {
+                pair.missed.push([hold.granted().unwrap_or(0), claim.invoke, *end, answer]);
+            }
+            _ => {}
+        }
+    }
+    pairs
+}
+
+/// Whether a claim had no rival: nobody wanted its key when it began, and nobody else was granted
+/// it before its answer.
+fn alone(case: &Case<'_>) -> Vec<bool> {
+    let claims = &case.claims.claims;
+    let keys = case.claims.keys.len();
+    let mut grants: Vec<Vec<u64>> = vec![Vec::new(); keys];
+    for claim in case.claims.grants() {
+        grants[claim.key].extend(claim.granted());
+    }
+    grants.iter_mut().for_each(|grants| grants.sort_unstable());
+    // How long each key is wanted by the claims so far, to the answer of their release.
+    let mut wanted: Vec<Option<u64>> = vec![None; keys];
+    let alone = |claim: &Claim| {
+        let until = claim.freed.map_or(claim.wanted().end, |(at, _)| at.max(claim.wanted().end));
+        let before = wanted[claim.key];
+        wanted[claim.key] = before.max(Some(until));
+        let grants = &grants[claim.key];
+        let first = grants.partition_point(|ok| *ok < claim.invoke);
+        let overtaken = grants.get(first).is_some_and(|ok| *ok < claim.asking().end);
+        before.is_none_or(|before| before < claim.invoke) && !overtaken
+    };
+    claims.iter().map(alone).collect()
+}

@@ -1,0 +1,82 @@
+//! Pictures of locks that wait for each other, and of such that do not.
+
+use super::Independence;
+use crate::picture::Gallery;
+
+const TWO: Gallery = Gallery { checker: &Independence, info: |_| {} };
+
+#[test]
+fn one_lock_is_granted_when_the_other_is_free() {
+    TWO.rejects(
+        "
+        p0    | A====R    A====R    A====R
+        p1/k1 |  a-----A=R a-----A=R a-----A=R",
+        "waits for another key",
+        3,
+    );
+}
+
+#[test]
+fn most_of_them_wait() {
+    TWO.rejects(
+        "
+        p0    | A====R    A====R    A====R    A====R
+        p1/k1 |  a-----A=R a-----A=R a-----A=R a-A=R",
+        "waits for another key",
+        3,
+    );
+}
+
+#[test]
+fn it_never_gets_an_answer() {
+    TWO.rejects(
+        "
+        p0    | A====R    A====R    A====R
+        p1/k1 |  a-----A=R a-----A=R a----------",
+        "waits for another key",
+        3,
+    );
+}
+
+#[test]
+fn each_is_granted_while_the_other_is_held() {
+    TWO.accepts(
+        "
+        p0    | A====R    A====R    A====R
+        p1/k1 |  a-A=R     a-A=R     A=R",
+    );
+}
+
+#[test]
+fn a_slow_moment_is_no_rule() {
+    TWO.accepts(
+        "
+        p0    | A====R    A====R    A====R
+        p1/k1 |  a-----A=R a-A=R     A=R",
+    );
+}
+
+#[test]
+fn who_waits_for_its_own_key_waits_for_a_reason() {
+    TWO.accepts(
+        "
+        p0    | A====R    A====R    A====R    A====R    A====R    A====R
+        p1/k1 |  a-----A=R a-----A=R a-----A=R a-A=R     a-A=R     a-A=R
+        p2/k1 |  A====R    A====R    A====R",
+    );
+}
+
+#[test]
+fn two_chances_show_little() {
+    TWO.unclear(
+        "
+        p0    | A====R    A====R
+        p1/k1 |  a-----A=R a-----A=R",
+        "2 chances",
+    );
+}
+
+#[test]
+fn one_key_depends_on_none() {
+    TWO.does_not_apply("p0 | A==R");
+}

@@ -1,0 +1,100 @@
+//! `perf`: how long acquires and releases took, and how many grants there were.
+//!
+//! **Decides** nothing: these are facts, and no lock promises them. They are the times between the
+//! `invoke` and the `ok` of the history, which under a fault hold the fault's time as well, and the
+//! grants a second from the first request to the last event.
+//!
+//! **Limits.** It is held when there was a grant to measure, else inconclusive. Times of a run in
+//! the simulator are virtual.
+//!
+//! **Source.** Jepsen's `checker/perf`, which is never invalid either.
+
+use crate::words::{count, seconds};
+use crate::{Case, Checker};
+use base::{Kind, Measure, Outcome, Verdict};
+
+#[cfg(test)]
+mod tests;
+
+/// The checker.
+pub struct Perf;
+
+impl Checker for Perf {
+    fn name(&self) -> &'static str {
+        "perf"
+    }
+
+    fn summary(&self) -> &'static str {
+        "how long acquires and releases took (facts; never violated)"
+    }
+
+    fn decisive(&self) -> bool {
+        false
+    }
+
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        let history = &case.run.history;
+        let time = |at: u64| history.get(at).map_or(0, |event| event.time);
+        let took = |from: u64, to: u64| time(to).saturating_sub(time(from));
+        let claims = &case.claims;
+        let mut acquires: Vec<u64> =
+            claims.grants().filter_map(|c| Some(took(c.invoke, c.granted()?))).collect();
+        let mut releases: Vec<u64> = claims
+            .grants()
+            .filter_map(|c| Some((c.end?.at, c.freed.filter(|(_, kind)| *kind == Kind::Ok)?.0)))
+            .map(|(from, to)| took(from, to))
+            .collect();
+        if acquires.is_empty() {
+            return Verdict::new(self.name(), Outcome::Inconclusive, "nothing was granted");
+        }
+        let began = claims.claims.first().map_or(0, |claim| time(claim.invoke));
+        let lasted = history.end().saturating_sub(began).max(1);
+        let grants = acquires.len() as u64;
+        let a_second = u128::from(grants) * 1_000_000_000_000 / u128::from(lasted);
+        let (acquire, release) = (Spread::of(&mut acquires), Spread::of(&mut releases));
+        let summary = format!(
+            "{}, {}.{:03} a second; to acquire took {}, to release {}",
+            count(grants, "grant"),
+            a_second / 1_000,
+            a_second % 1_000,
+            acquire.words(),
+            release.words()
+        );
+        let mut measures = vec![
+            Measure::new("grants", "", grants),
+            Measure::new("grants a thousand seconds", "", a_second as u64),
+        ];
+        measures.extend(acquire.measures("acquire"));
+        measures.extend(release.measures("release"));
+        Verdict { measures, ..Verdict::new(self.name(), Outcome::Held, summary) }
+    }
+}
+
+/// Median, 99th percentile and the greatest of some durations, in nanoseconds.
+struct Spread([u64; 3]);
+
+impl Spread {
+    /// By the nearest rank; zero where there is nothing.
+    fn of(durations: &mut [u64]) -> Self {
+        durations.sort_unstable();
+        let rank = |percent: usize| {
+            let place = (durations.len() * percent).div_ceil(100).saturating_sub(1);
+            durations.get(place).copied().unwrap_or(0)
+        };
+        Self([rank(50), rank(99), rank(100)])
+    }
+
+    fn words(&self) -> String {
+        let [median, p99, most] = self.0.map(seconds);
+        format!("{median} (median), {p99} (99 %), {most} (longest)")
+    }
+
+    fn measures(&self, what: &str) -> [Measure; 3] {
+        let [median, p99, most] = self.0;
+        [
+            Measure::new(format!("{what}, median"), "ns", median),
+            Measure::new(format!("{what}, 99 %"), "ns", p99),
+            Measure::new(format!("{what}, longest"), "ns", most),
+        ]
+    }
+}

@@ -1,0 +1,38 @@
+//! Pictures of which the times are known.
+
+use super::Perf;
+use crate::picture::Gallery;
+
+const ANY: Gallery = Gallery { checker: &Perf, info: |_| {} };
+
+#[test]
+fn times_are_those_between_question_and_answer() {
+    let said = ANY.accepts(
+        "
+        p0 | a-A=r--R
+        p1 | a---A=r-R
+        p2 |          |",
+    );
+    assert!(said.contains("to acquire took 0.200 s (median), 0.400 s (99 %)"), "{said}");
+    assert!(said.contains("to release 0.200 s (median), 0.300 s (99 %)"), "{said}");
+}
+
+#[test]
+fn a_release_of_unknown_outcome_took_no_known_time() {
+    let said = ANY.accepts("p0 | A=r--?");
+    assert!(said.contains("to release 0.000 s (median)"), "{said}");
+}
+
+#[test]
+fn even_a_broken_lock_has_times() {
+    ANY.accepts(
+        "
+        p0 | A====R
+        p1 |  A==R",
+    );
+}
+
+#[test]
+fn without_a_grant_there_is_nothing_to_measure() {
+    ANY.unclear("p0 | a----!", "nothing was granted");
+}

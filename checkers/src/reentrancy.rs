@@ -1,0 +1,122 @@
+//! `reentrancy`: can a holder take the lock again, and does the inner release keep the outer hold?
+//!
+//! **Decides** for a lock that promises `reentrant`, from acquires of a process that already holds
+//! the same lock. Anomalies:
+//!
+//! * `self-deadlock`: the inner acquire was not granted while its own process held the lock,
+//!   though nobody else did and no fault was near.
+//! * `inner release freed the lock`: after a release of the inner hold and before that of the
+//!   outer one, another process was granted the lock in a mode that excludes the outer hold.
+//!
+//! **Limits.** Depth is not bounded. Without a nested acquire it is inconclusive; for a lock that
+//! makes no such promise the property does not apply, and its holder may well wait for itself.
+//!
+//! **Source.** Curator's InterProcessMutex, whose owner counts.
+
+use crate::bypass::excludes;
+use crate::calm::Calm;
+use crate::holds::{Claim, Ending};
+use crate::words::{count, decided};
+use crate::{Case, Checker};
+use base::{Anomaly, Outcome, Verdict};
+use std::collections::BTreeMap;
+
+#[cfg(test)]
+mod tests;
+
+/// The checker.
+pub struct Reentrancy;
+
+impl Checker for Reentrancy {
+    fn name(&self) -> &'static str {
+        "reentrancy"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a holder may take the lock again, and gives it back once for each time"
+    }
+
+    fn decisive(&self) -> bool {
+        false
+    }
+
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        if !case.run.info.promises.reentrant {
+            let why = "the lock does not promise that its holder may take it again";
+            return Verdict::new(self.name(), Outcome::NotApplicable, why);
+        }
+        let nested = nested(case);
+        if nested.is_empty() {
+            let why = "no process asked for what it held";
+            return Verdict::new(self.name(), Outcome::Inconclusive, why);
+        }
+        let inner = count(nested.len() as u64, "nested acquire");
+        let anomalies: Vec<Anomaly> =
+            refused(case, &nested).into_iter().chain(freed(case, &nested)).collect();
+        if anomalies.is_empty() {
+            return Verdict::new(
+                self.name(),
+                Outcome::Held,
+                format!("{inner}, all granted at once"),
+            );
+        }
+        let wrong: u64 = anomalies.iter().map(|anomaly| anomaly.count).sum();
+        let summary = format!("{wrong} of {inner} went wrong");
+        Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) }
+    }
+}
+
+/// Each acquire of what its process held: the outer hold and the inner claim.
+fn nested<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim, &'a Claim)> {
+    let mut latest: BTreeMap<(u32, usize), &Claim> = BTreeMap::new();
+    let mut nested = Vec::new();
+    for claim in &case.claims.claims {
+        let owner = (claim.process, claim.key);
+        let outer = latest.get(&owner).copied();
+        let holds = |outer: &&Claim| outer.definite().is_some_and(|h| h.contains(&claim.invoke));
+        match outer.filter(holds) {
+            Some(outer) => nested.push((outer, claim)),
+            None => {
+                latest.insert(owner, claim);
+            }
+        }
+    }
+    nested
+}
+
+fn refused(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
+    let calm = Calm::of(case, case.run.info.ttl);
+    let stuck = |(outer, inner): &&(&Claim, &Claim)| {
+        let answer = inner.asking().end;
+        let while_held =
+            outer.definite().is_some_and(|hold| hold.contains(&answer.min(hold.end - 1)));
+        inner.granted().is_none() && while_held && calm.spans(outer.invoke, answer)
+    };
+    let (outer, inner) = nested.iter().find(stuck)?;
+    let seen = nested.iter().filter(stuck).count() as u64;
+    let answer = Some(inner.asking().end).filter(|at| case.run.history.get(*at).is_some());
+    let witness = [outer.granted()?, inner.invoke].into_iter().chain(answer);
+    Some(decided("self-deadlock", seen, witness, "it waited for its own hold"))
+}
+
+/// The inner release, and another's grant before the outer one was released.
+fn freed(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
+    let mut grants: Vec<(u64, &Claim)> =
+        case.claims.grants().filter_map(|claim| Some((claim.granted()?, claim))).collect();
+    grants.sort_unstable_by_key(|(ok, _)| *ok);
+    let stolen = |(outer, inner): &(&Claim, &Claim)| {
+        let from = inner.end.filter(|end| end.how == Ending::Released)?.at;
+        let until = outer.definite()?.end;
+        let first = grants.partition_point(|(ok, _)| *ok < from);
+        let between = grants[first..].iter().take_while(|(ok, _)| *ok < until);
+        let (at, _) = between.clone().find(|(_, other)| {
+            other.key == outer.key
+                && other.process != outer.process
+                && excludes(other.mode, outer.mode)
+        })?;
+        Some([outer.granted()?, inner.granted()?, from, *at])
+    };
+    let found: Vec<[u64; 4]> = nested.iter().filter_map(stolen).collect();
+    let reason = "the outer hold had not been released";
+    Some(decided("inner release freed the lock", found.len() as u64, *found.first()?, reason))
+}

@@ -1,0 +1,93 @@
+//! Pictures of holders that ask again for what they hold.
+
+use super::Reentrancy;
+use crate::picture::Gallery;
+
+const AGAIN: Gallery =
+    Gallery { checker: &Reentrancy, info: |info| info.promises.reentrant = true };
+
+#[test]
+fn the_holder_is_told_no() {
+    AGAIN.rejects("p0 | A==a---!==R", "self-deadlock", 1);
+}
+
+#[test]
+fn the_holder_waits_for_itself_for_ever() {
+    AGAIN.rejects(
+        "
+        p0 | A==a----------
+        p1 | a-------------",
+        "self-deadlock",
+        1,
+    );
+}
+
+#[test]
+fn the_inner_release_frees_the_outer_hold() {
+    AGAIN.rejects(
+        "
+        p0 | A==A==R=====R
+        p1 | a-------A=R",
+        "inner release freed the lock",
+        1,
+    );
+}
+
+#[test]
+fn a_reader_gets_in_when_the_inner_hold_is_released() {
+    AGAIN.rejects(
+        "
+        p0 | A==S==R=====R
+        p1 | s-------S=R",
+        "inner release freed the lock",
+        1,
+    );
+}
+
+#[test]
+fn each_hold_is_given_back_once() {
+    AGAIN.accepts(
+        "
+        p0 | A==A==R==R
+        p1 | a----------A=R",
+    );
+}
+
+#[test]
+fn three_deep() {
+    AGAIN.accepts("p0 | A=A=A=R=R=R");
+}
+
+#[test]
+fn readers_share_whatever_is_nested() {
+    AGAIN.accepts(
+        "
+        p0 | S==S==R=====R
+        p1 | s-------S=R",
+    );
+}
+
+#[test]
+fn a_holder_that_dies_while_it_asks_tells_nothing_against_it() {
+    AGAIN.accepts(
+        "
+        p0 | A==a---X
+        p1 |            A==A=R=R",
+    );
+}
+
+#[test]
+fn nobody_asked_for_what_it_held() {
+    AGAIN.unclear(
+        "
+        p0    | A====R
+        p0/k1 |  A==R",
+        "no process asked for what it held",
+    );
+}
+
+#[test]
+fn most_locks_do_not_promise_it() {
+    let plain = Gallery { checker: &Reentrancy, info: |_| {} };
+    plain.does_not_apply("p0 | A==a---!==R");
+}

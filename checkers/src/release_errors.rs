@@ -1,0 +1,99 @@
+//! `release-errors`: does a client that holds the lock succeed in freeing it?
+//!
+//! **Decides** over the releases that had no reason to fail: the client still held the lock (no
+//! `lost`, and it had not run out by the time that its recipe states), no fault was near, and
+//! nobody else had been granted the lock meanwhile. Anomalies are `failed release` (it was
+//! answered `fail`) and `release freed nothing` (the store said that it removed nothing).
+//!
+//! **Limits.** A failed release of a lock that the client no longer had is right, and so is one
+//! under a fault; both stand in the summary. Inconclusive when no release was without such a reason.
+//!
+//! **Source.** A release script that does not compile, a deletion of another key than the one
+//! that was set: the lock is then freed by its ttl alone, and nothing else shows it.
+
+use crate::calm::Calm;
+use crate::holds::{Claim, Ending};
+use crate::words::{count, decided};
+use crate::{Case, Checker};
+use base::{Kind, Outcome, Removed, Verdict};
+
+#[cfg(test)]
+mod tests;
+
+/// The checker.
+pub struct ReleaseErrors;
+
+impl Checker for ReleaseErrors {
+    fn name(&self) -> &'static str {
+        "release-errors"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a client that holds the lock can free it"
+    }
+
+    fn decisive(&self) -> bool {
+        false
+    }
+
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        let calm = Calm::of(case, case.run.info.ttl);
+        let (mut sound, mut failed, mut idle, mut excused) = (0, Vec::new(), Vec::new(), 0);
+        for (claim, overtaken) in with_overtaken(case) {
+            let (Some(ok), Some((at, kind))) = (claim.granted(), claim.freed) else { continue };
+            let nothing = case.facts(at).and_then(|facts| facts.removed) == Some(Removed::Nothing);
+            let held = !overtaken && alive(case, claim, at) && calm.spans(claim.invoke, at);
+            match kind {
+                Kind::Info | Kind::Invoke => {}
+                Kind::Ok if !nothing => sound += 1,
+                _ if !held => excused += 1,
+                Kind::Fail => failed.push([ok, at]),
+                Kind::Ok => idle.push([ok, at]),
+            }
+        }
+        let reason = "its hold had not run out, no fault was near and nobody else had the lock";
+        let named = [("failed release", &failed), ("release freed nothing", &idle)];
+        let anomalies: Vec<_> = named
+            .iter()
+            .filter_map(|(name, found)| {
+                Some(decided(name, found.len() as u64, *found.first()?, reason))
+            })
+            .collect();
+        let wrong = (failed.len() + idle.len()) as u64;
+        let excuse = match excused {
+            0 => String::new(),
+            n => format!("; {n} failed with a reason"),
+        };
+        if wrong > 0 {
+            let all = count(wrong + sound, "release");
+            let summary = format!("{wrong} of {all} failed without a reason{excuse}");
+            return Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) };
+        }
+        if sound == 0 {
+            let why = format!("no release that had to succeed{excuse}");
+            return Verdict::new(self.name(), Outcome::Inconclusive, why);
+        }
+        let summary = format!("{} succeeded{excuse}", count(sound, "release"));
+        Verdict::new(self.name(), Outcome::Held, summary)
+    }
+}
+
+/// Whether the client could still count on its hold when its release was answered.
+fn alive(case: &Case<'_>, claim: &Claim, answered: u64) -> bool {
+    let released = claim.end.is_some_and(|end| end.how == Ending::Released);
+    let expires = claim.granted().and_then(|ok| case.facts(ok)?.expires);
+    let at = case.run.history.get(answered).map_or(u64::MAX, |event| event.time);
+    released && expires.is_none_or(|expires| at < expires)
+}
+
+/// Every claim, and whether its hold is part of an overlap: then the lock may have been taken from
+/// it, and its release has a reason to fail.
+fn with_overtaken<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a Claim, bool)> {
+    let conflicts = crate::sweep::sweep(&case.claims.claims);
+    let mut overtaken = vec![false; case.claims.claims.len()];
+    for conflict in conflicts {
+        overtaken[conflict.first] = true;
+        overtaken[conflict.second] = true;
+    }
+    case.claims.claims.iter().zip(overtaken)
+}

@@ -1,0 +1,102 @@
+//! Pictures of releases that fail without a reason, and of such that may.
+
+use super::ReleaseErrors;
+use crate::picture::Gallery;
+
+const ANY: Gallery = Gallery { checker: &ReleaseErrors, info: |_| {} };
+
+#[test]
+fn a_release_fails() {
+    ANY.rejects("p0 | A==r!", "failed release", 1);
+}
+
+#[test]
+fn a_release_removes_nothing() {
+    ANY.rejects(
+        "
+        p0 | A==N
+        p1 |      A==N",
+        "release freed nothing",
+        2,
+    );
+}
+
+#[test]
+fn a_release_fails_before_the_lock_has_run_out() {
+    ANY.rejects(
+        "
+        ttl | *
+        p0  | A==O  A======r!",
+        "failed release",
+        1,
+    );
+}
+
+#[test]
+fn others_who_wait_are_no_reason() {
+    ANY.rejects(
+        "
+        p0 | A==r!    A=O
+        p1 | a-----!",
+        "failed release",
+        1,
+    );
+}
+
+#[test]
+fn a_fault_long_before_is_no_reason() {
+    ANY.rejects(
+        "
+        pause c0 | [ ]
+        p0       |                 A==r!",
+        "failed release",
+        1,
+    );
+}
+
+#[test]
+fn releases_succeed() {
+    ANY.accepts(
+        "
+        p0 | A==O
+        p1 |      A==R",
+    );
+}
+
+#[test]
+fn a_fault_is_a_reason() {
+    ANY.accepts(
+        "
+        pause c0 | [   ]
+        p0       | A====r!                   A=R",
+    );
+}
+
+#[test]
+fn a_hold_that_has_run_out_is_one() {
+    ANY.accepts(
+        "
+        ttl | *
+        p0  | A===========N  A=O",
+    );
+}
+
+#[test]
+fn so_is_a_lock_that_was_lost_or_is_anothers() {
+    ANY.accepts(
+        "
+        p0 | A==Lr!        A=R
+        p1 |      A==r!
+        p2 |       A==R",
+    );
+}
+
+#[test]
+fn a_release_of_unknown_outcome_tells_nothing() {
+    ANY.unclear(
+        "
+        p0 | A==r?
+        p1 |       A==Lr!",
+        "no release that had to succeed; 1 failed with a reason",
+    );
+}

@@ -1,0 +1,89 @@
+//! Pictures of readers behind a writer.
+
+use super::SharedConcurrency;
+use crate::picture::Gallery;
+
+const SHARED: Gallery = Gallery { checker: &SharedConcurrency, info: |_| {} };
+
+#[test]
+fn readers_enter_one_by_one() {
+    SHARED.rejects(
+        "
+        p0 | A===R          A===R          A===R
+        p1 |  s----S==R      s----S==R      s----S==R
+        p2 |  s--------S=R   s--------S=R   s--------S=R",
+        "readers one by one",
+        3,
+    );
+}
+
+#[test]
+fn three_readers_behind_one_writer() {
+    SHARED.rejects(
+        "
+        p0 | A===R                A===R
+        p1 |  s----S==R            s----S==R
+        p2 |  s--------S==R        s--------S==R
+        p3 |  s------------S=R     s------------S=R",
+        "readers one by one",
+        4,
+    );
+}
+
+#[test]
+fn most_of_them_enter_one_by_one() {
+    SHARED.rejects(
+        "
+        p0 | A===R          A===R          A===R          A===R
+        p1 |  s----S==R      s----S==R      s----S==R      s----S==R
+        p2 |  s--------S=R   s--------S=R   s--------S=R   s-----S=R",
+        "readers one by one",
+        3,
+    );
+}
+
+#[test]
+fn readers_enter_together() {
+    SHARED.accepts(
+        "
+        p0 | A===R          A===R          A===R
+        p1 |  s----S==R      s----S==R      s----S==R
+        p2 |  s-----S=R      s-----S=R      s-----S=R",
+    );
+}
+
+#[test]
+fn a_slow_moment_is_no_rule() {
+    SHARED.accepts(
+        "
+        p0 | A===R          A===R          A===R
+        p1 |  s----S==R      s----S==R      s----S==R
+        p2 |  s--------S=R   s-----S=R      s-----S=R",
+    );
+}
+
+#[test]
+fn a_writer_between_them_is_a_reason() {
+    SHARED.accepts("
+        p0 | A===R           A===R           A===R           A===R          A===R          A===R
+        p1 |  s----S=R        s----S=R        s----S=R        s----S==R      s----S==R      s----S==R
+        p2 |  s----------S=R  s----------S=R  s----------S=R  s-----S=R      s-----S=R      s-----S=R
+        p3 |   a------AR       a------AR       a------AR");
+}
+
+#[test]
+fn two_pairs_show_little() {
+    SHARED.unclear(
+        "
+        p0 | A===R          A===R
+        p1 |  s----S==R      s----S==R
+        p2 |  s--------S=R   s--------S=R",
+        "2 pairs",
+    );
+}
+
+#[test]
+fn a_lock_without_readers() {
+    let mutex = Gallery { checker: &SharedConcurrency, info: |info| info.promises.shared = false };
+    mutex.does_not_apply("p0 | A==R");
+}
