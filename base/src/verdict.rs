@@ -83,6 +83,10 @@ pub struct Verdict {
     pub property: String,
     /// Its answer.
     pub outcome: Outcome,
+    /// Whether the run says nothing as long as this answer is inconclusive. A property that most
+    /// runs give no chance to be tested can break a run, but does not hold it up.
+    #[serde(default = "yes")]
+    pub decisive: bool,
     /// One line: what was seen, or why nothing can be said.
     pub summary: String,
     /// What was broken; empty unless violated. Facts worth saying that break no promise (a stale
@@ -93,12 +97,17 @@ pub struct Verdict {
     pub measures: Vec<Measure>,
 }
 
+const fn yes() -> bool {
+    true
+}
+
 impl Verdict {
     /// An answer without anomalies.
     pub fn new(property: &str, outcome: Outcome, summary: impl Into<String>) -> Self {
         Self {
             property: property.into(),
             outcome,
+            decisive: true,
             summary: summary.into(),
             anomalies: Vec::new(),
             measures: Vec::new(),

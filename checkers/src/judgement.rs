@@ -32,7 +32,7 @@ impl Judgement {
     /// them is begun: no number of steps changes an outcome, an anomaly or its count.
     pub fn explained(run: &Run, steps: u64) -> Self {
         let case = Case::of(run);
-        let mut verdicts: Vec<Verdict> = CHECKERS.iter().map(|c| c.check(&case)).collect();
+        let mut verdicts = check_case(&case);
         let outcome = overall(&verdicts);
         let broken: usize = verdicts.iter().map(|verdict| verdict.anomalies.len()).sum();
         let each = steps / broken.max(1) as u64;
@@ -41,6 +41,12 @@ impl Judgement {
         }
         Self { version: JUDGEMENT_VERSION, outcome, verdicts }
     }
+}
+
+/// What each checker says about a case, without explanations.
+pub(crate) fn check_case(case: &Case<'_>) -> Vec<Verdict> {
+    let verdict = |c: &&dyn Checker| Verdict { decisive: c.decisive(), ..c.check(case) };
+    CHECKERS.iter().map(verdict).collect()
 }
 
 /// Tells how each anomaly of a verdict came about, in so many steps each.
@@ -53,15 +59,12 @@ pub(crate) fn explain(checker: &dyn Checker, case: &Case<'_>, verdict: &mut Verd
 }
 
 /// Merges verdicts: violated before inconclusive before held. A property that is not
-/// [decisive](Checker::decisive) may be inconclusive without the run being so: most runs give it
+/// [decisive](Verdict::decisive) may be inconclusive without the run being so: most runs give it
 /// no chance, and `coverage` says whether the run was worth something. When no property says
 /// held, nothing was tested, and that is inconclusive.
 pub fn overall(verdicts: &[Verdict]) -> Outcome {
-    let decisive = |verdict: &&Verdict| {
-        let checker = CHECKERS.iter().find(|checker| checker.name() == verdict.property);
-        verdict.outcome != Outcome::Inconclusive || checker.is_none_or(|c| c.decisive())
-    };
-    match verdicts.iter().filter(decisive).map(|v| v.outcome).max() {
+    let counts = |v: &&Verdict| v.decisive || v.outcome != Outcome::Inconclusive;
+    match verdicts.iter().filter(counts).map(|v| v.outcome).max() {
         None | Some(Outcome::NotApplicable) => Outcome::Inconclusive,
         Some(outcome) => outcome,
     }
@@ -88,13 +91,15 @@ mod tests {
     #[test]
     fn what_is_not_decisive_breaks_a_run_but_does_not_hold_it_up() {
         use Outcome::{Held, Inconclusive, Violated};
-        let with = |property, outcome| {
-            overall(&[Verdict::new("exclusion", Held, ""), Verdict::new(property, outcome, "")])
+        let with = |decisive, outcome| {
+            let other = Verdict { decisive, ..Verdict::new("other", outcome, "") };
+            overall(&[Verdict::new("exclusion", Held, ""), other])
         };
-        assert_eq!(with("herd", Inconclusive), Held);
-        assert_eq!(with("herd", Violated), Violated);
-        assert_eq!(with("coverage", Inconclusive), Inconclusive);
-        assert_eq!(overall(&[Verdict::new("herd", Inconclusive, "")]), Inconclusive);
+        assert_eq!(with(false, Inconclusive), Held);
+        assert_eq!(with(false, Violated), Violated);
+        assert_eq!(with(true, Inconclusive), Inconclusive);
+        let alone = Verdict { decisive: false, ..Verdict::new("other", Inconclusive, "") };
+        assert_eq!(overall(&[alone]), Inconclusive);
     }
 
     /// One client is paused while another takes the lock: several properties are broken.

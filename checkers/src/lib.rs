@@ -83,6 +83,5 @@ pub const CHECKERS: &[&dyn Checker] = &[
 
 /// What each checker says about a run, in the order of [`CHECKERS`], without explanations.
 pub fn check_all(run: &Run) -> Vec<Verdict> {
-    let case = Case::of(run);
-    CHECKERS.iter().map(|checker| checker.check(&case)).collect()
+    judgement::check_case(&Case::of(run))
 }

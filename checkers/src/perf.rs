@@ -85,8 +85,8 @@ impl Spread {
     }
 
     fn words(&self) -> String {
-        let [median, p99, most] = self.0.map(seconds);
-        format!("{median} (median), {p99} (99 %), {most} (longest)")
+        let [median, p99, _] = self.0.map(seconds);
+        format!("{median} (99 %: {p99})")
     }
 
     fn measures(&self, what: &str) -> [Measure; 3] {

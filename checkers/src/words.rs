@@ -128,8 +128,8 @@ impl<'a> Story<'a> {
         }
         let mut hit = false;
         for process in told {
-            let ours = case.claims.claims.iter().filter(|claim| claim.process == process);
-            if let Some(claim) = ours.filter(|claim| claim.invoke <= last).last() {
+            let mut ours = case.claims.claims.iter().rev().filter(|claim| claim.process == process);
+            if let Some(claim) = ours.find(|claim| claim.invoke <= last) {
                 hit |= self.client_faults(claim, first..last, last);
             }
         }

@@ -4,6 +4,7 @@ use base::{AcquireError, Grant, LocalFuture, Lock, Mode, ReleaseError};
 use checkers::Judgement;
 use picklock::setup::{Options, Setup};
 use picklock::simulate;
+use std::rc::Rc;
 use std::time::Duration;
 use stores::zookeeper::Client;
 use workloads::{LockSpec, Open, Settings};
@@ -50,6 +51,52 @@ fn caught(lock: &'static LockSpec, nemesis: &str, anomaly: &str) -> usize {
         Judgement::of(&run).verdicts.iter().any(|verdict| verdict.shows(anomaly))
     };
     (0..100).filter(shows).count()
+}
+
+/// `redis-set-nx-px`, but it takes the server's yes for a no: it compares `OK` with `ok`.
+struct Deceived(Box<dyn Lock>);
+
+impl Lock for Deceived {
+    fn acquire(
+        &mut self,
+        mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(async move {
+            self.0.acquire(mode, patience).await?;
+            Err(AcquireError::Failed("OK is not ok".into()))
+        })
+    }
+
+    fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<base::Removed, ReleaseError>> {
+        self.0.release(grant)
+    }
+
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        self.0.held()
+    }
+}
+
+fn open_deceived(link: Rc<dyn base::Link<stores::redis::Redis>>, s: Settings) -> Box<dyn Lock> {
+    let Some(Open::Redis(open)) = workloads::find("redis-set-nx-px").map(|lock| lock.open) else {
+        unreachable!("redis-set-nx-px is a lock on Redis");
+    };
+    Box::new(Deceived(open(link, s)))
+}
+
+static DECEIVED: LockSpec = LockSpec {
+    name: "redis-deceived",
+    summary: "a canary",
+    promises: base::Promises { recovers: Some(1), ..base::Promises::MUTEX },
+    known: &[],
+    longest_hold: workloads::BELOW_TTL,
+    open: Open::Redis(open_deceived),
+};
+
+#[test]
+fn a_client_that_is_told_no_while_it_holds_the_lock_is_a_phantom() {
+    let caught = caught(&DECEIVED, "none", "phantom holder");
+    assert_eq!(caught, 100);
 }
 
 #[test]

@@ -183,8 +183,41 @@ fn held(info: &RunInfo, verdicts: &[Verdict]) -> String {
 }
 
 fn first_summary(verdicts: &[Verdict], outcome: Outcome) -> String {
-    let first = verdicts.iter().find(|v| v.outcome == outcome);
+    let first = verdicts.iter().find(|v| v.outcome == outcome && v.decisive);
     first.map_or_else(String::new, |v| format!("{}: {}", v.property, v.summary))
+}
+
+/// The verdicts as a reader wants them: one by one those that say something about the run, and
+/// together those of which there is nothing to say but their names.
+#[derive(Debug)]
+pub struct Grouped<'a> {
+    /// Each with its summary, in the order of the verdicts.
+    pub told: Vec<&'a Verdict>,
+    /// Not decisive, and inconclusive: the run gave them no chance.
+    pub untested: Vec<&'a Verdict>,
+    /// The lock makes no such promise.
+    pub not_applicable: Vec<&'a Verdict>,
+}
+
+/// Groups verdicts. A single one is told like the others: a group of one saves nothing.
+pub fn grouped(verdicts: &[Verdict]) -> Grouped<'_> {
+    let untested = |v: &&Verdict| v.outcome == Outcome::Inconclusive && !v.decisive;
+    let foreign = |v: &&Verdict| v.outcome == Outcome::NotApplicable;
+    let group = |of: &dyn Fn(&&Verdict) -> bool| -> Vec<&Verdict> {
+        let found: Vec<&Verdict> = verdicts.iter().filter(of).collect();
+        if found.len() > 1 { found } else { Vec::new() }
+    };
+    let (untested, not_applicable) = (group(&untested), group(&foreign));
+    let grouped =
+        |v: &&Verdict| untested.iter().chain(&not_applicable).any(|other| std::ptr::eq(*other, *v));
+    let told = verdicts.iter().filter(|v| !grouped(v)).collect();
+    Grouped { told, untested, not_applicable }
+}
+
+/// The names of verdicts, as a list.
+pub fn properties(verdicts: &[&Verdict]) -> String {
+    let names: Vec<&str> = verdicts.iter().map(|v| v.property.as_str()).collect();
+    names.join(", ")
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use crate::facts::{Answer, percentile};
 use crate::names::{Speaker, effect_name};
 use crate::picture::{Limits, picture};
 use crate::reading::{
-    Breach, Surprise, breaches, expectation, last_word, notes, sentence, surprise, title, word,
+    Breach, Surprise, breaches, expectation, grouped, last_word, notes, properties, sentence,
+    surprise, title, word,
 };
 use crate::units::{Precision, count, counted, digits, duration, moment, span, times};
 use crate::{Context, Subject};
@@ -80,9 +81,10 @@ impl Page<'_> {
 
     fn properties(&mut self) {
         let verdicts = self.subject.verdicts;
-        let name = verdicts.iter().map(|v| v.property.chars().count()).max().unwrap_or(0);
-        let answer = verdicts.iter().map(|v| word(v.outcome).len()).max().unwrap_or(0);
-        for verdict in verdicts {
+        let groups = grouped(verdicts);
+        let name = groups.told.iter().map(|v| v.property.chars().count()).max().unwrap_or(0);
+        let answer = groups.told.iter().map(|v| word(v.outcome).len()).max().unwrap_or(0);
+        for verdict in groups.told {
             let (sign, ink) = self.out.sign(verdict.outcome);
             let property = format!("{:name$}", self.out.plain(&verdict.property));
             let outcome = format!("{:answer$}", word(verdict.outcome));
@@ -90,10 +92,20 @@ impl Page<'_> {
             let indent = head.chars().count() + 2;
             self.out.hanging(&head, ink, indent, &verdict.summary);
         }
+        self.group(Outcome::Inconclusive, "not tested by this run:", &groups.untested);
+        self.group(Outcome::NotApplicable, "not applicable:", &groups.not_applicable);
         if verdicts.is_empty() {
             self.out.line("No property was checked.");
         }
         self.out.blank();
+    }
+
+    fn group(&mut self, outcome: Outcome, what: &str, verdicts: &[&Verdict]) {
+        if !verdicts.is_empty() {
+            let (sign, ink) = self.out.sign(outcome);
+            let names = self.out.plain(&properties(verdicts));
+            self.out.hanging(&format!("{sign} {what}"), ink, 4, &names);
+        }
     }
 
     fn breach(&mut self, breach: &Breach<'_>) {

@@ -13,14 +13,14 @@ fn times_are_those_between_question_and_answer() {
         p1 | a---A=r-R
         p2 |          |",
     );
-    assert!(said.contains("to acquire took 0.200 s (median), 0.400 s (99 %)"), "{said}");
-    assert!(said.contains("to release 0.200 s (median), 0.300 s (99 %)"), "{said}");
+    assert!(said.contains("to acquire took 0.200 s (99 %: 0.400 s)"), "{said}");
+    assert!(said.contains("to release 0.200 s (99 %: 0.300 s)"), "{said}");
 }
 
 #[test]
 fn a_release_of_unknown_outcome_took_no_known_time() {
     let said = ANY.accepts("p0 | A=r--?");
-    assert!(said.contains("to release 0.000 s (median)"), "{said}");
+    assert!(said.contains("to release 0.000 s ("), "{said}");
 }
 
 #[test]

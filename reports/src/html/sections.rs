@@ -6,7 +6,7 @@ use crate::facts::{Answer, FaultSpan, percentile};
 use crate::names::{Speaker, effect_name, fault_name};
 use crate::reading::{self, Breach, Surprise, breaches, sentence, surprise};
 use crate::units::{Precision, count, counted, digits, duration, moment, span, times};
-use base::{Event, Mode, Outcome};
+use base::{Event, Measure, Mode, Outcome, Verdict};
 use maud::{Markup, html};
 
 pub(super) fn banner(subject: &Subject<'_>) -> Markup {
@@ -52,22 +52,74 @@ fn sign(outcome: Outcome) -> &'static str {
 }
 
 pub(super) fn properties(subject: &Subject<'_>) -> Markup {
+    let groups = reading::grouped(subject.verdicts);
     html! {
         section id="properties" {
             h2 { "Properties" }
             @if subject.verdicts.is_empty() { p { "No property was checked." } }
-            table class="properties" {
-                @for verdict in subject.verdicts {
-                    tr class=(class(verdict.outcome)) {
-                        th scope="row" { (verdict.property) }
-                        td class="outcome" {
-                            span class="chip" { (sign(verdict.outcome)) " " (reading::word(verdict.outcome)) }
+            (verdicts(&groups.told))
+            (group("not tested by this run", &groups.untested))
+            (group("not applicable to this lock", &groups.not_applicable))
+            (measures(subject.verdicts))
+        }
+    }
+}
+
+fn verdicts(verdicts: &[&Verdict]) -> Markup {
+    html! {
+        table class="properties" {
+            @for verdict in verdicts {
+                tr class=(class(verdict.outcome)) {
+                    th scope="row" { (verdict.property) }
+                    td class="outcome" {
+                        span class="chip" { (sign(verdict.outcome)) " " (reading::word(verdict.outcome)) }
+                    }
+                    td { (verdict.summary) }
+                }
+            }
+        }
+    }
+}
+
+/// Verdicts of which their names are enough, until somebody asks.
+fn group(what: &str, group: &[&Verdict]) -> Markup {
+    html! {
+        @if !group.is_empty() {
+            details class="group" {
+                summary { (group.len()) " " (what) ": " (reading::properties(group)) }
+                (verdicts(group))
+            }
+        }
+    }
+}
+
+/// The numbers that checkers measured, whatever they decided.
+fn measures(verdicts: &[Verdict]) -> Markup {
+    let measured: Vec<&Verdict> = verdicts.iter().filter(|v| !v.measures.is_empty()).collect();
+    html! {
+        @if !measured.is_empty() {
+            details class="group" {
+                summary { "Measured: " (reading::properties(&measured)) }
+                dl class="tiles" {
+                    @for verdict in measured {
+                        @for measure in &verdict.measures {
+                            div {
+                                dt { (verdict.property) ": " (measure.name) }
+                                dd { (amount(measure)) }
+                            }
                         }
-                        td { (verdict.summary) }
                     }
                 }
             }
         }
+    }
+}
+
+fn amount(measure: &Measure) -> String {
+    match measure.unit.as_str() {
+        "ns" => span(measure.value),
+        "" => count(measure.value),
+        unit => format!("{} {unit}", count(measure.value)),
     }
 }
 
