@@ -9,9 +9,11 @@ use crate::Exit;
 use crate::commands;
 use crate::setup::Options;
 
+mod exhaustive;
 mod explore;
 
 use crate::commands::bench::BenchCommand;
+pub use exhaustive::ExhaustiveArgs;
 pub use explore::{ExploreArgs, MergeArgs, Shard};
 
 /// A fault-injection harness for distributed locks.
@@ -112,14 +114,14 @@ pub struct TestArgs {
 /// The load on the lock: who contends, for how long, over which links.
 #[derive(Debug, Args)]
 pub struct LoadArgs {
-    /// How many clients contend.
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 5)]
-    pub clients: u32,
+    /// How many clients contend [default: 5; 2 in an exhaustive search].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub clients: Option<u32>,
     /// How long faults are injected; a quiet phase follows.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "30s")]
     pub time_limit: Duration,
     /// The lock's time to live, or its session time-out [default: 4s on Redis, 2s on ZooKeeper].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = ttl)]
     pub ttl: Option<Duration>,
     /// The mean of a short hold; one hold in four is long, as the lock allows.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "50ms")]
@@ -178,12 +180,19 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .map_err(|error| format!("{error}; write it as 500ms, 2s or 1m30s"))
 }
 
+/// A ttl that never runs out.
+pub const UNLIMITED: Duration = Duration::MAX;
+
+fn ttl(text: &str) -> Result<Duration, String> {
+    if text == "unlimited" { Ok(UNLIMITED) } else { duration(text) }
+}
+
 impl LoadArgs {
     /// The options of a run under this load.
     pub fn options(&self, algo: &str, nemesis: &str, seed: u64) -> Options {
         let defaults = Options::new(algo, nemesis, seed);
         Options {
-            clients: self.clients,
+            clients: self.clients.unwrap_or(defaults.clients),
             time_limit: self.time_limit,
             ttl: self.ttl.unwrap_or(defaults.ttl),
             hold: self.hold,

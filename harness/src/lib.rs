@@ -7,6 +7,7 @@ mod commands;
 #[cfg(feature = "docker")]
 pub mod docker;
 pub mod drive;
+pub mod exhaustive;
 mod exit;
 pub mod explore;
 mod folder;

@@ -209,6 +209,9 @@ fn check_numbers(options: &Options) -> Result<(), String> {
     };
     let (ms, s) = (Duration::from_millis, Duration::from_secs);
     between("--time-limit", options.time_limit, s(1), s(24 * 3_600))?;
+    if options.ttl == crate::cli::UNLIMITED {
+        return Err("--ttl unlimited needs --exhaustive: give 100ms to 10m".into());
+    }
     between("--ttl", options.ttl, ms(100), s(600))?;
     between("--hold", options.hold, ms(1), options.ttl.mul_f64(0.6))?;
     between("--link-delay", options.link_delay, Duration::ZERO, options.ttl / 4)?;

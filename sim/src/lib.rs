@@ -6,6 +6,7 @@
 mod agenda;
 mod client;
 mod config;
+pub mod exhaustive;
 mod library;
 mod machine;
 mod network;

@@ -9,6 +9,7 @@ use stores::model::ServerModel;
 use crate::machine::Machine;
 
 /// What a library wants done. Connection numbers are its own.
+#[derive(Clone, Debug)]
 pub enum Do<P> {
     /// Connect to a server.
     Open {

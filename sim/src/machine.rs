@@ -25,6 +25,7 @@ pub struct Machine {
     inbox: RefCell<VecDeque<Request>>,
     inbox_waker: RefCell<Option<Waker>>,
     outbox: RefCell<VecDeque<Response>>,
+    told_time: Cell<bool>,
 }
 
 impl Machine {
@@ -37,7 +38,13 @@ impl Machine {
             inbox: RefCell::default(),
             inbox_waker: RefCell::default(),
             outbox: RefCell::default(),
+            told_time: Cell::new(false),
         }
+    }
+
+    /// The wall clock has been looked at.
+    pub fn told_time(&self) -> bool {
+        self.told_time.get()
     }
 
     /// What `sleep` returns, without a box around it.
@@ -60,6 +67,7 @@ impl Machine {
 
 impl World for Machine {
     fn now(&self) -> Wall {
+        self.told_time.set(true);
         Wall::ZERO + EPOCH + self.skew + self.now.get().since(Mono::ZERO)
     }
 

@@ -76,6 +76,16 @@ impl Timers {
         }
     }
 
+    /// Somebody waits for it.
+    pub fn awaits(&mut self, id: TimerId) -> bool {
+        self.get(id).is_some()
+    }
+
+    /// The timers that were set since the last call, for a world without an agenda.
+    pub fn take_fresh(&mut self) -> Vec<(Mono, TimerId)> {
+        std::mem::take(&mut self.fresh)
+    }
+
     /// Puts the timers that were set since the last call on the agenda and takes the dropped ones
     /// off it.
     pub fn sync<T>(&mut self, agenda: &mut Agenda<T>, item: impl Fn(TimerId) -> T) {

@@ -9,14 +9,14 @@ use base::{Key, Mode};
 use std::collections::BTreeMap;
 
 /// The vault.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Vault {
     /// It checks tokens.
     fenced: bool,
     registers: BTreeMap<Key, Register>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Register {
     value: u64,
     /// The highest token of all.

@@ -4,7 +4,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::{Format, LoadArgs};
+use super::{ExhaustiveArgs, Format, LoadArgs};
 use crate::setup::Options;
 
 const EXPLORE_EXAMPLES: &str = "Examples:
@@ -12,10 +12,15 @@ const EXPLORE_EXAMPLES: &str = "Examples:
   picklock explore --algo zk-rw --nemesis partition,crash --seeds 100000 --jobs 8
   picklock explore --algo redis-getset --nemesis pause --until-found
   picklock explore --algo zk-rw --nemesis crash --seeds 100000 --shard 3/16 --out 3.json
+  picklock explore --exhaustive --algo zk-sequential --clients 3
+  picklock explore --exhaustive --algo redis-setnx-expire --faults 1 --kinds crash
 
 Unless --fixed is given, each seed draws its own configuration: 2 clients up to --clients, short \
 or long holds, slow or fast links, some kinds of faults switched off and the others weighted. The \
-exit code is that of `test`: 0 when no schedule broke a promise, 2 when most of them cannot tell.";
+exit code is that of `test`: 0 when no schedule broke a promise, 2 when most of them cannot tell.
+
+With --exhaustive no schedule is drawn: all of them are taken, in a world without time. The exit \
+code is 2 when --states ended the search first.";
 
 /// What `explore` takes.
 #[derive(Debug, Args)]
@@ -48,6 +53,9 @@ pub struct ExploreArgs {
     /// The load on the lock.
     #[command(flatten)]
     pub load: LoadArgs,
+    /// All schedules instead of many.
+    #[command(flatten)]
+    pub exhaustive: ExhaustiveArgs,
     /// Writes the result to a file as well, as JSON.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

@@ -4,6 +4,7 @@ use anyhow::Context;
 use base::Outcome;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reports::units::{count, counted};
+use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -15,6 +16,9 @@ use crate::explore::{Search, Tally, search};
 use crate::setup::Setup;
 
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
+    if args.exhaustive.exhaustive {
+        return super::exhaustive::run(args);
+    }
     let options = args.options();
     Setup::new(options.clone()).map_err(Failure::arguments)?;
     let last = args.first_seed.checked_add(args.seeds);
@@ -60,7 +64,7 @@ fn progress_bar(schedules: u64) -> ProgressBar {
 }
 
 /// Finds out before the search whether its result can be written after it.
-fn writable(out: &Path) -> Result<(), Failure> {
+pub fn writable(out: &Path) -> Result<(), Failure> {
     let folder = match out.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
@@ -74,15 +78,21 @@ fn writable(out: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Prints a result and stores it. The exit code is its answer.
-pub fn tell(tally: &Tally, format: Format, out: Option<&Path>) -> Result<Exit, Failure> {
-    let json = serde_json::to_string_pretty(tally).context("cannot write the result")? + "\n";
+/// A result as JSON, written to a file if one is named.
+pub fn stored(result: &impl Serialize, out: Option<&Path>) -> Result<String, Failure> {
+    let json = serde_json::to_string_pretty(result).context("cannot write the result")? + "\n";
     if let Some(out) = out {
         let part = out.with_extension("part");
         std::fs::write(&part, &json)
             .and_then(|()| std::fs::rename(&part, out))
             .with_context(|| format!("cannot write `{}`", out.display()))?;
     }
+    Ok(json)
+}
+
+/// Prints a result and stores it. The exit code is its answer.
+pub fn tell(tally: &Tally, format: Format, out: Option<&Path>) -> Result<Exit, Failure> {
+    let json = stored(tally, out)?;
     match format {
         Format::Json => say(&json),
         Format::Human => say(&summary(tally)),

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod check;
 pub mod clean;
+mod exhaustive;
 pub mod explore;
 mod judge;
 pub mod list;

@@ -57,6 +57,11 @@ impl Keyspace {
         self.entries.retain(|_, entry| !entry.is_expired(now));
     }
 
+    /// Everything that is stored, by name.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], &[u8], Option<Millis>)> {
+        self.entries.iter().map(|(key, entry)| (&key[..], &entry.value[..], entry.expires))
+    }
+
     /// Removes everything.
     pub fn clear(&mut self) {
         self.entries.clear();

@@ -25,6 +25,7 @@ use std::time::Duration;
 const EXPIRE_CYCLE: Duration = Duration::from_millis(100);
 
 /// One server.
+#[derive(Clone)]
 pub struct Server {
     keys: Keyspace,
     pub(crate) scripts: Scripts,
@@ -36,6 +37,12 @@ impl Server {
     /// An empty server. All servers of a simulation can share one engine.
     pub fn new(engine: Engine) -> Self {
         Self { keys: Keyspace::default(), scripts: Scripts::new(engine), connection: 1 }
+    }
+
+    /// Every key with its value and when it runs out (milliseconds since the Unix epoch), in the
+    /// order of their names.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], &[u8], Option<i64>)> {
+        self.keys.entries()
     }
 
     /// Executes a command at this time of the server's wall clock. What goes wrong is a

@@ -173,6 +173,7 @@ fn runtime_error(sha: &str, raised: &LuaValue) -> Value {
 }
 
 /// The script cache of one server. It does not outlive a restart.
+#[derive(Clone)]
 pub(crate) struct Scripts {
     engine: Engine,
     loaded: BTreeMap<String, Rc<Script>>,

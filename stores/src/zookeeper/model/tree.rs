@@ -40,6 +40,11 @@ impl Tree {
         self.0.get(path)
     }
 
+    /// Every node's path and the transaction that last made or changed it, by path.
+    pub fn stamps(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.0.iter().map(|(path, node)| (path.as_str(), node.mzxid))
+    }
+
     /// Answers a request that changes nothing.
     pub fn read(&self, request: &Request) -> Result<Reply, Refusal> {
         match request {

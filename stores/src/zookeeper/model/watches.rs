@@ -66,6 +66,12 @@ impl Watches {
         }
     }
 
+    /// Whether a connection has any.
+    pub fn has(&self, connection: u64) -> bool {
+        let mut all = self.nodes.values().chain(self.children.values());
+        all.any(|connections| connections.contains(&connection))
+    }
+
     /// The connection is gone, and its watches with it.
     pub fn forget(&mut self, connection: u64) {
         for table in [&mut self.nodes, &mut self.children] {

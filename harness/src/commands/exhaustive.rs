@@ -1,0 +1,161 @@
+//! `picklock explore --exhaustive`: every schedule of a few clients, and what they show.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use reports::units::{count, counted};
+use sim::exhaustive::{Anomaly, Case, Finding, Found, Progress};
+use std::io::IsTerminal;
+use std::sync::atomic::Ordering;
+
+use super::explore::{stored, writable};
+use super::{Failure, interruptible, judge::say};
+use crate::Exit;
+use crate::cli::{ExploreArgs, Format, UNLIMITED};
+use crate::exhaustive::{Enumerated, Enumeration};
+use crate::nearest;
+
+pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
+    let enumeration = enumeration(args).map_err(Failure::arguments)?;
+    if let Some(out) = &args.out {
+        writable(out)?;
+    }
+    let stop = interruptible()?;
+    let spinner = spinner();
+    let found = enumeration.search(args.exhaustive.states, &mut |progress| {
+        spinner.set_message(message(progress));
+        spinner.tick();
+        !stop.load(Ordering::Relaxed)
+    });
+    spinner.finish_and_clear();
+    let enumerated = Enumerated::new(enumeration.case().clone(), found);
+    let json = stored(&enumerated, args.out.as_deref())?;
+    match args.format {
+        Format::Json => say(&json),
+        Format::Human => say(&told(&enumeration, &enumerated.found)),
+    }
+    let exit = enumerated.exit();
+    if stop.load(Ordering::Relaxed) && exit != Exit::Violated {
+        return Err(Failure::could_not("interrupted; this is what was searched so far"));
+    }
+    Ok(exit)
+}
+
+/// What the arguments ask for.
+fn enumeration(args: &ExploreArgs) -> Result<Enumeration, String> {
+    let lock = workloads::find(&args.algo).ok_or_else(|| {
+        let known: Vec<&str> = workloads::LOCKS.iter().map(|lock| lock.name).collect();
+        nearest::unknown("lock", &args.algo, &known)
+    })?;
+    let more = &args.exhaustive;
+    let clients = args.load.clients.unwrap_or(2);
+    let within = |what: &str, n: u64, most: u64| match n {
+        n if (1..=most).contains(&n) => Ok(()),
+        n => Err(format!("{what} {n} is out of range for an exhaustive search: give 1 to {most}")),
+    };
+    within("--clients", clients.into(), 4)?;
+    within("--cycles", more.cycles.into(), 4)?;
+    within("--keys", args.load.keys.into(), clients.into())?;
+    within("--states", more.states, 1_000_000_000)?;
+    if more.faults > 4 {
+        return Err(format!("--faults {} is out of range: give 0 to 4", more.faults));
+    }
+    Ok(Enumeration::new(lock).with(|case| {
+        case.clients = clients;
+        case.cycles = more.cycles;
+        case.keys = args.load.keys;
+        case.unlimited = args.load.ttl == Some(UNLIMITED);
+        case.faults = more.faults;
+        case.kinds = more.kinds.iter().map(|kind| (*kind).into()).collect();
+    }))
+}
+
+fn spinner() -> ProgressBar {
+    let spinner = ProgressBar::new_spinner();
+    if !std::io::stderr().is_terminal() {
+        spinner.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    let style = "{elapsed_precise} {spinner} {msg}";
+    spinner.set_style(ProgressStyle::with_template(style).expect("a valid template"));
+    spinner
+}
+
+fn message(progress: Progress) -> String {
+    let Progress { depth, states, width } = progress;
+    let states = counted(states, "state", "states");
+    format!("{states}, {depth} steps deep, {} to go on from", count(width))
+}
+
+/// The result, for people.
+fn told(enumeration: &Enumeration, found: &Found) -> String {
+    let mut text = format!(
+        "picklock {}: {}\n\n{} and {} between them, {} of which led to a state that was known; {}\n",
+        env!("CARGO_PKG_VERSION"),
+        what(enumeration.case()),
+        counted(found.states, "state", "states"),
+        counted(found.transitions, "step", "steps"),
+        count(found.merged),
+        schedules(found),
+    );
+    for finding in &found.findings {
+        text.push_str(&counterexample(enumeration, finding, found));
+    }
+    text.push('\n');
+    text.push_str(match (found.exhausted, found.findings.is_empty()) {
+        (true, true) => "HELD: the space is exhausted, and no schedule breaks a promise\n",
+        (false, true) => {
+            "INCONCLUSIVE: the space is not exhausted; give more --states, or fewer clients\n"
+        }
+        (true, false) => "VIOLATED; the space is exhausted\n",
+        (false, false) => "VIOLATED; the space is not exhausted\n",
+    });
+    text
+}
+
+/// What was enumerated.
+fn what(case: &Case) -> String {
+    let clients = counted(case.clients.into(), "client", "clients");
+    let cycles = match case.cycles {
+        1 => "once".into(),
+        2 => "twice".into(),
+        n => format!("{n} times"),
+    };
+    let keys = if case.keys > 1 { format!(" for {} keys", case.keys) } else { String::new() };
+    let faults = match case.faults {
+        0 => "without faults".into(),
+        n => {
+            let kinds: Vec<String> =
+                case.kinds.iter().map(|kind| format!("{kind:?}").to_lowercase()).collect();
+            format!("with at most {} ({})", counted(n.into(), "fault", "faults"), kinds.join(", "))
+        }
+    };
+    let ttl = if case.unlimited { ", ttl unlimited" } else { "" };
+    format!("{}, every schedule of {clients} that ask {cycles}{keys}, {faults}{ttl}", case.algo)
+}
+
+fn schedules(found: &Found) -> String {
+    let depth = counted(found.depth, "step", "steps");
+    let schedules = match u64::try_from(found.schedules) {
+        Ok(few) if few < 1_000_000_000_000 => counted(few, "schedule", "schedules"),
+        _ => format!("{:.1e} schedules", found.schedules as f64),
+    };
+    format!("they stand for {schedules} of at most {depth}")
+}
+
+/// The shortest way to an anomaly, step by step; of one that follows from another that is told,
+/// only its length.
+fn counterexample(enumeration: &Enumeration, finding: &Finding, found: &Found) -> String {
+    let Finding { anomaly, steps, states, .. } = finding;
+    let seen = counted(*states, "state", "states");
+    let title = format!("\n{anomaly}: shows in {seen}, first after {steps} steps");
+    let overlaps =
+        |f: &Finding| matches!(f.anomaly, Anomaly::DoubleHold | Anomaly::ReaderWriterOverlap);
+    let follows = matches!(anomaly, Anomaly::StaleWrite | Anomaly::LostUpdate);
+    if follows && found.findings.iter().any(overlaps) {
+        return title + "; it comes of the overlap\n";
+    }
+    let lines = match enumeration.replay(&finding.schedule) {
+        Ok((story, _)) => story.lines,
+        Err(step) => vec![format!("its schedule does not replay from step {step}: a bug")],
+    };
+    let lines: Vec<String> = lines.iter().map(|line| format!("  {line}\n")).collect();
+    title + "\n" + &lines.concat()
+}

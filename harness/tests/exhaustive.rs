@@ -1,0 +1,219 @@
+//! Exhaustive enumeration: spaces that are known to be clean or broken, the reduction held against
+//! the enumeration without it, and the counterexamples held against the checkers.
+
+use base::{Event, F, History, Kind, Outcome, Process, Run};
+use checkers::Judgement;
+use picklock::exhaustive::{Enumerated, Enumeration};
+use picklock::setup::{Options, Setup};
+use sim::exhaustive::{Anomaly, Case, FaultKind, Found, Story};
+use std::process::{Command, Output, Stdio};
+
+/// More than any space here has.
+const MOST: u64 = 1_000_000;
+
+fn lock(name: &str) -> Enumeration {
+    Enumeration::new(workloads::find(name).expect("a lock of the catalogue"))
+}
+
+fn fault(kind: FaultKind) -> impl FnOnce(&mut Case) {
+    move |case| (case.faults, case.kinds) = (1, vec![kind])
+}
+
+fn search(enumeration: &Enumeration) -> Found {
+    enumeration.search(MOST, &mut |_| true)
+}
+
+fn anomalies(found: &Found) -> Vec<Anomaly> {
+    found.findings.iter().map(|finding| finding.anomaly).collect()
+}
+
+#[track_caller]
+fn clean(enumeration: &Enumeration) {
+    let found = search(enumeration);
+    assert!(found.exhausted, "{:?}", enumeration.case());
+    assert_eq!(anomalies(&found), [], "{:?}", enumeration.case());
+    assert!(found.states > 20 && found.schedules > 1, "{found:?}");
+}
+
+#[test]
+fn correct_locks_break_in_no_schedule() {
+    for name in ["redis-set-nx-px", "redis-set-nx-px-fenced"] {
+        clean(&lock(name).with(|case| case.unlimited = true));
+        clean(&lock(name).with(|case| case.clients = 3));
+        clean(&lock(name).with(|case| case.cycles = 2));
+    }
+    for name in ["zk-exclusive", "zk-sequential", "zk-rw"] {
+        clean(&lock(name));
+    }
+}
+
+#[test]
+fn correct_locks_survive_a_crash_and_a_lost_connection_anywhere() {
+    for kind in [FaultKind::Crash, FaultKind::Reset] {
+        clean(&lock("redis-set-nx-px").with(fault(kind)));
+        clean(&lock("zk-exclusive").with(fault(kind)));
+    }
+    clean(&lock("zk-sequential").with(fault(FaultKind::Crash)));
+}
+
+/// The anomaly with the shortest schedule, which replays to the same anomaly, and the checkers that
+/// know such an anomaly see it in the history.
+#[track_caller]
+fn breaks(enumeration: &Enumeration, anomaly: Anomaly) -> Vec<String> {
+    let found = search(enumeration);
+    let finding = found.findings.iter().find(|finding| finding.anomaly == anomaly);
+    let finding = finding.unwrap_or_else(|| panic!("{anomaly}: {found:?}"));
+    let (story, again) = enumeration.replay(&finding.schedule).expect("it replays");
+    assert!(again.contains(&anomaly), "{again:?}");
+    if !matches!(anomaly, Anomaly::WaitsForAnotherKey | Anomaly::ForeignRelease) {
+        let judgement = Judgement::of(&run(enumeration.case(), &story));
+        let name = anomaly.to_string();
+        let shown = judgement.verdicts.iter().any(|verdict| verdict.shows(&name));
+        assert!(shown, "{name}: {:?}", judgement.verdicts);
+        assert_eq!(judgement.outcome, Outcome::Violated);
+    }
+    assert!(finding.schedule.len() < 40 && story.lines.len() < 30, "{:#?}", story.lines);
+    story.lines
+}
+
+/// The history of a story, as a run: after the story nothing happens for an hour.
+fn run(case: &Case, story: &Story) -> Run {
+    let mut history = History::default();
+    story.events.iter().cloned().for_each(|event| {
+        history.push(event);
+    });
+    let hour = 3_600_000_000_000;
+    for (f, time) in [(F::Quiet, history.end() + 1), (F::Stop, history.end() + hour)] {
+        history.push(Event::new(time, Process::Nemesis, Kind::Info, f));
+    }
+    let mut options = Options::new(&case.algo, "none", 1);
+    (options.clients, options.keys) = (case.clients, case.keys);
+    let info = Setup::new(options).expect("a setup").info_for("sim");
+    Run { info, history }
+}
+
+#[test]
+fn the_scheduler_alone_breaks_the_lock_as_printed() {
+    let printed = lock("zk-rw-as-printed");
+    let h27 = breaks(&printed, Anomaly::ReaderWriterOverlap);
+    assert!(h27.last().unwrap().contains("holds it as well"), "{h27:#?}");
+    let h28 = breaks(&printed, Anomaly::Deadlock);
+    assert!(h28.iter().any(|line| line.contains("fires: Deleted")), "{h28:#?}");
+    let h31 = breaks(&printed.clone().with(|case| case.keys = 2), Anomaly::WaitsForAnotherKey);
+    assert!(h31.iter().any(|line| line.contains("exists")), "{h31:#?}");
+    // With keys of their own, a lock without this mistake is independent.
+    clean(&lock("zk-rw").with(|case| case.keys = 2));
+}
+
+#[test]
+fn one_crash_between_two_commands_is_a_deadlock() {
+    let h2 = lock("redis-setnx-expire").with(fault(FaultKind::Crash));
+    let lines = breaks(&h2, Anomaly::Deadlock);
+    assert!(lines.iter().any(|line| line == "client 0 dies"), "{lines:#?}");
+}
+
+#[test]
+fn a_ttl_that_runs_out_is_a_double_hold_unless_the_vault_is_fenced() {
+    let plain = lock("redis-set-nx-px").with(fault(FaultKind::Expire));
+    breaks(&plain, Anomaly::DoubleHold);
+    breaks(&plain, Anomaly::LostUpdate);
+    let fenced = search(&lock("redis-set-nx-px-fenced").with(fault(FaultKind::Expire)));
+    // Beliefs overlap all the same.
+    assert_eq!(anomalies(&fenced), [Anomaly::DoubleHold]);
+}
+
+/// Everything that is left out as equivalent is equivalent: without the reduction the same is
+/// broken, and without a fault the last states are as many.
+#[test]
+fn the_reduction_loses_nothing() {
+    let without = |_: &mut Case| {};
+    let cases: Vec<Enumeration> = vec![
+        lock("redis-set-nx-px").with(without),
+        lock("redis-set-nx-px").with(fault(FaultKind::Crash)),
+        lock("redis-set-nx-px").with(fault(FaultKind::Expire)),
+        lock("redis-set-nx-px").with(fault(FaultKind::Reset)),
+        lock("redis-set-nx-px").with(|case| case.cycles = 2),
+        lock("redis-set-nx-px").with(|case| case.clients = 3),
+        lock("redis-setnx-expire").with(fault(FaultKind::Crash)),
+        lock("redis-setnx-expire").with(fault(FaultKind::Reset)),
+        lock("redis-setnx-expire").with(fault(FaultKind::Expire)),
+        lock("redis-getset").with(without),
+        lock("redis-getset").with(fault(FaultKind::Expire)),
+        lock("zk-exclusive").with(without),
+        lock("zk-exclusive").with(fault(FaultKind::Crash)),
+        lock("zk-exclusive").with(fault(FaultKind::Expire)),
+        lock("zk-exclusive").with(fault(FaultKind::Reset)),
+        lock("zk-sequential").with(without),
+        lock("zk-rw").with(without),
+        lock("zk-rw-as-printed").with(without),
+        lock("zk-rw-as-printed").with(|case| case.keys = 2),
+        lock("zk-rw-as-printed").with(fault(FaultKind::Crash)),
+    ];
+    for enumeration in cases {
+        let reduced = search(&enumeration);
+        let whole = search(&enumeration.clone().unreduced());
+        let case = enumeration.case();
+        assert!(reduced.exhausted && whole.exhausted, "{case:?}");
+        assert_eq!(anomalies(&reduced), anomalies(&whole), "{case:?}");
+        assert!(reduced.states <= whole.states, "{case:?}");
+        if case.faults == 0 {
+            assert_eq!(reduced.ends, whole.ends, "{case:?}");
+        }
+        assert!(reduced.schedules <= whole.schedules, "{case:?}");
+    }
+}
+
+#[test]
+fn a_bound_is_said_and_a_search_is_the_same_twice() {
+    let enumeration = lock("zk-rw").with(|case| case.clients = 3);
+    let found = enumeration.search(500, &mut |_| true);
+    assert!(!found.exhausted && found.states > 500, "{found:?}");
+    let again = lock("zk-rw-as-printed");
+    assert_eq!(search(&again), search(&again));
+}
+
+#[test]
+fn a_schedule_that_cannot_be_is_refused_at_its_step() {
+    let enumeration = lock("redis-set-nx-px");
+    let schedule = ["begin 0 exclusive", "leave 0"].map(|step| step.parse().expect("a step"));
+    assert_eq!(enumeration.replay(&schedule).map(|_| ()), Err(1));
+}
+
+fn picklock(args: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    command.args(args.split(' ')).stdin(Stdio::null()).output().expect("picklock starts")
+}
+
+#[test]
+fn the_command_says_it_in_words_and_in_json() {
+    let output = picklock("explore --exhaustive --algo redis-set-nx-px --ttl unlimited");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("HELD: the space is exhausted"), "{text}");
+
+    let output = picklock("explore --exhaustive --algo zk-rw-as-printed --format json");
+    assert_eq!(output.status.code(), Some(1));
+    let stored: Enumerated = serde_json::from_slice(&output.stdout).expect("an enumeration");
+    assert_eq!(stored.found, search(&lock("zk-rw-as-printed")));
+
+    let output = picklock("explore --exhaustive --algo zk-rw --clients 3 --states 100");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_one_line() {
+    for (args, word) in [
+        ("explore --exhaustive --algo zk-wr", "did you mean zk-rw"),
+        ("explore --exhaustive --algo zk-rw --clients 9", "give 1 to 4"),
+        ("explore --exhaustive --algo zk-rw --keys 3", "give 1 to 2"),
+        ("explore --exhaustive --algo zk-rw --faults 9", "--faults"),
+        ("explore --exhaustive --algo zk-rw --nemesis pause", "--nemesis"),
+        ("explore --algo zk-rw --cycles 2", "--exhaustive"),
+        ("explore --algo zk-rw --ttl unlimited", "--exhaustive"),
+    ] {
+        let output = picklock(args);
+        let error = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(254), "{args}: {error}");
+        assert!(error.contains(word), "{args}: {error}");
+    }
+}

@@ -1,0 +1,132 @@
+//! What can happen next.
+
+use base::Mode;
+use std::fmt;
+use std::str::FromStr;
+
+/// One step of an interleaving. `connection` and `timer` are numbers that a client gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// A client that is idle asks for the lock.
+    Begin(u32, Mode),
+    /// The first packet on its way to a client reaches it.
+    Hear(u64),
+    /// A timer of a client rings.
+    Ring(u32, u64),
+    /// A client that was granted the lock enters what it guards.
+    Enter(u32),
+    /// A client leaves what the lock guards and releases the lock.
+    Leave(u32),
+    /// The first packet on its way to the server reaches it and is answered.
+    Arrive(u64),
+    /// Time passes, beyond every ttl.
+    Lapse,
+    /// The server ends the session of a client.
+    Expire(u32),
+    /// A client dies; so many of the packets that it has sent still reach the server.
+    Crash(u32, usize),
+    /// A connection is lost; so many of the packets that the client has sent still reach the
+    /// server, and no answer comes back.
+    Reset(u64, usize),
+}
+
+/// Connections are numbered by client and by the client's own number.
+const LOCAL: u32 = 16;
+
+pub fn connection(client: u32, local: u64) -> u64 {
+    u64::from(client) << LOCAL | local
+}
+
+/// All connections that a client can ever have.
+pub fn connections(client: u32) -> std::ops::Range<u64> {
+    connection(client, 0)..connection(client + 1, 0)
+}
+
+pub fn client_of(connection: u64) -> u32 {
+    (connection >> LOCAL) as u32
+}
+
+pub fn local_of(connection: u64) -> u64 {
+    connection & ((1 << LOCAL) - 1)
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wire =
+            |f: &mut fmt::Formatter<'_>, c: u64| write!(f, " {} {}", client_of(c), local_of(c));
+        match *self {
+            Self::Begin(client, Mode::Exclusive) => write!(f, "begin {client} exclusive"),
+            Self::Begin(client, Mode::Shared) => write!(f, "begin {client} shared"),
+            Self::Ring(client, timer) => write!(f, "ring {client} {timer}"),
+            Self::Enter(client) => write!(f, "enter {client}"),
+            Self::Leave(client) => write!(f, "leave {client}"),
+            Self::Lapse => write!(f, "lapse"),
+            Self::Expire(client) => write!(f, "expire {client}"),
+            Self::Crash(client, kept) => write!(f, "crash {client} {kept}"),
+            Self::Hear(c) => f.write_str("hear").and_then(|()| wire(f, c)),
+            Self::Arrive(c) => f.write_str("arrive").and_then(|()| wire(f, c)),
+            Self::Reset(c, kept) => {
+                f.write_str("reset").and_then(|()| wire(f, c))?;
+                write!(f, " {kept}")
+            }
+        }
+    }
+}
+
+impl FromStr for Action {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse(text).ok_or_else(|| format!("no step of a schedule: {text:?}"))
+    }
+}
+
+fn parse(text: &str) -> Option<Action> {
+    let words: Vec<&str> = text.split(' ').collect();
+    let number = |at: usize| words.get(at)?.parse::<u64>().ok();
+    let client = || number(1).and_then(|n| u32::try_from(n).ok());
+    let wire = || Some(connection(client()?, number(2)?));
+    let kept = |at| number(at).and_then(|n| usize::try_from(n).ok());
+    Some(match (words[0], words.len()) {
+        ("begin", 3) if words[2] == "exclusive" => Action::Begin(client()?, Mode::Exclusive),
+        ("begin", 3) if words[2] == "shared" => Action::Begin(client()?, Mode::Shared),
+        ("ring", 3) => Action::Ring(client()?, number(2)?),
+        ("enter", 2) => Action::Enter(client()?),
+        ("leave", 2) => Action::Leave(client()?),
+        ("lapse", 1) => Action::Lapse,
+        ("expire", 2) => Action::Expire(client()?),
+        ("crash", 3) => Action::Crash(client()?, kept(2)?),
+        ("hear", 3) => Action::Hear(wire()?),
+        ("arrive", 3) => Action::Arrive(wire()?),
+        ("reset", 4) => Action::Reset(wire()?, kept(3)?),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let all = [
+            Action::Begin(1, Mode::Shared),
+            Action::Begin(0, Mode::Exclusive),
+            Action::Hear(connection(2, 1)),
+            Action::Ring(1, 7),
+            Action::Enter(0),
+            Action::Leave(0),
+            Action::Arrive(connection(0, 3)),
+            Action::Lapse,
+            Action::Expire(2),
+            Action::Crash(1, 0),
+            Action::Reset(connection(1, 1), 2),
+        ];
+        for action in all {
+            assert_eq!(action.to_string().parse(), Ok(action));
+        }
+        for nonsense in ["", "begin", "begin 0", "begin x shared", "leave 0 1", "sleep 3"] {
+            assert!(nonsense.parse::<Action>().is_err(), "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A client as a function: what it has been told so far decides what it does next.
+//!
+//! A running task cannot be copied, and an enumeration has to go on from one state in many ways. But
+//! a client reads nothing but its machine: its clocks, its randomness, its mailbox, its wires. So
+//! the list of what has happened to it *is* its state. What it does when one more thing happens is
+//! found once, by running its real code on the whole list, and looked up ever after.
+
+use base::{Command, LocalFuture, Mono, Request, Response, Rng};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+use stores::model::ServerModel;
+
+use super::fingerprint::Fingerprint;
+use crate::client::{Client, Handle};
+use crate::library::{Do, Library, Settings, SimStore};
+use crate::machine::Machine;
+use crate::timers::TimerId;
+
+/// A time that never comes. Patience, the time-out of calls and of sessions lie this far away; a
+/// timer that is due half as far away or farther never rings.
+pub const NEVER: Duration = Duration::from_secs(1_000_000_000);
+
+/// Opens the task of a client.
+pub type Open<L> = Box<dyn Fn(Handle<L>) -> LocalFuture<'static, ()>>;
+
+/// What travels between a store's clients and its servers.
+pub type PacketOf<S> = <<S as SimStore>::Server as ServerModel>::Packet;
+
+/// Something that happens to a client.
+#[derive(Clone, Debug)]
+pub enum Input<P> {
+    /// It starts.
+    Start,
+    /// The harness asks it for something.
+    Request(Request),
+    /// A packet arrives over a connection.
+    Packet(u64, P),
+    /// A connection is closed by the other end, or lost.
+    Closed(u64),
+    /// A timer rings, at its time by the client's own clock.
+    Ring(u64, Mono),
+    /// Time passes.
+    Later(Duration),
+}
+
+/// What has happened to a client, the latest first.
+#[derive(Debug)]
+pub struct Log<P> {
+    input: Input<P>,
+    before: Option<Rc<Log<P>>>,
+    /// The fingerprint of the whole list: the client's state.
+    pub digest: u128,
+}
+
+impl<P: std::fmt::Debug> Log<P> {
+    pub fn start(client: u32) -> Rc<Self> {
+        let mut digest = Fingerprint::new();
+        digest.add(client);
+        Rc::new(Self { input: Input::Start, before: None, digest: digest.bits() })
+    }
+
+    pub fn and(self: &Rc<Self>, input: Input<P>) -> Rc<Self> {
+        let mut digest = Fingerprint::new();
+        digest.add(self.digest);
+        digest.debug(&input);
+        Rc::new(Self { input, before: Some(self.clone()), digest: digest.bits() })
+    }
+
+    fn inputs(&self) -> Vec<&Input<P>> {
+        let mut inputs: Vec<_> = std::iter::successors(Some(self), |log| log.before.as_deref())
+            .map(|l| &l.input)
+            .collect();
+        inputs.reverse();
+        inputs
+    }
+}
+
+/// A timer that a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Timer {
+    pub id: u64,
+    /// By the client's own clock.
+    pub at: Mono,
+}
+
+/// What a client does when something happens to it.
+#[derive(Debug)]
+pub struct Reaction<P> {
+    /// What it wants done to its wires.
+    pub wants: Vec<Do<P>>,
+    /// What it says to the harness.
+    pub said: Vec<Response>,
+    /// The timers that it waits for now, but for those that never ring.
+    pub timers: Vec<Timer>,
+    /// It has looked at its wall clock.
+    pub told_time: bool,
+}
+
+impl<P> Default for Reaction<P> {
+    fn default() -> Self {
+        Self { wants: Vec::new(), said: Vec::new(), timers: Vec::new(), told_time: false }
+    }
+}
+
+/// All clients of an enumeration.
+pub struct Actors<S: SimStore> {
+    store: S,
+    open: Open<S::Link>,
+    /// The time to live that locks are told.
+    ttl: Duration,
+    known: BTreeMap<u128, Rc<Reaction<PacketOf<S>>>>,
+    /// Some client has looked at its wall clock.
+    pub told_time: bool,
+}
+
+impl<S: SimStore> Actors<S>
+where
+    PacketOf<S>: Clone + std::fmt::Debug,
+{
+    pub fn new(store: S, open: Open<S::Link>, ttl: Duration) -> Self {
+        Self { store, open, ttl, known: BTreeMap::new(), told_time: false }
+    }
+
+    /// The store's server, empty.
+    pub fn server(&self) -> S::Server {
+        self.store.server(0, 1, NEVER)
+    }
+
+    /// How many different things clients were seen to do: how often their code was run.
+    pub fn runs(&self) -> usize {
+        self.known.len()
+    }
+
+    /// What a client tells the harness first.
+    pub fn init(&self, algo: &str, client: u32) -> Request {
+        let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        let command = Command::Init {
+            algo: algo.into(),
+            process: client,
+            servers: Vec::new(),
+            ttl: nanos(self.ttl),
+            call_timeout: nanos(NEVER),
+            seed: 0,
+        };
+        Request { id: 0, command }
+    }
+
+    /// What a client does at the last thing that has happened to it.
+    pub fn react(&mut self, client: u32, log: &Log<PacketOf<S>>) -> Rc<Reaction<PacketOf<S>>> {
+        if let Some(known) = self.known.get(&log.digest) {
+            return known.clone();
+        }
+        let reaction = Rc::new(self.run(client, log));
+        self.told_time |= reaction.told_time;
+        self.known.insert(log.digest, reaction.clone());
+        reaction
+    }
+
+    fn run(&self, number: u32, log: &Log<PacketOf<S>>) -> Reaction<PacketOf<S>> {
+        let now = Rc::new(Cell::new(Mono::ZERO));
+        let rng = |label| Rng::fork(1, label + u64::from(number) * 2);
+        let machine = Rc::new(Machine::new(now.clone(), Duration::ZERO, rng(100)));
+        let (library, link) = self.store.client(Settings {
+            machine: machine.clone(),
+            servers: 1,
+            // A session has no time to run out either: it ends when the enumeration ends it.
+            ttl: NEVER,
+            call_timeout: NEVER,
+            rng: rng(101),
+        });
+        let client = Client::new(number, machine, library, link, &self.open);
+        let mut running: Running<S> = Running { now, client, timers: BTreeMap::new(), set: 0 };
+        let mut reaction = Reaction::default();
+        for input in log.inputs() {
+            reaction = running.feed(input.clone());
+        }
+        reaction
+    }
+}
+
+/// A client that is being run.
+struct Running<S: SimStore> {
+    now: Rc<Cell<Mono>>,
+    client: Client<S, ()>,
+    /// In the order in which they were set: the client's own numbers for them.
+    timers: BTreeMap<u64, (Mono, TimerId)>,
+    set: u64,
+}
+
+impl<S: SimStore> Running<S> {
+    /// Lets something happen and runs the client until it has nothing more to do.
+    fn feed(&mut self, input: Input<PacketOf<S>>) -> Reaction<PacketOf<S>> {
+        let mut reaction = Reaction::default();
+        let now = self.now.get();
+        let Client { library, machine, .. } = &mut self.client;
+        match input {
+            Input::Start => library.start(now, &mut reaction.wants),
+            Input::Request(request) => machine.put(request),
+            Input::Packet(from, packet) => {
+                library.receive(now, from, packet, &mut reaction.wants);
+            }
+            Input::Closed(connection) => library.closed(now, connection, &mut reaction.wants),
+            Input::Ring(timer, at) => {
+                self.now.set(now.max(at));
+                if let Some((_, timer)) = self.timers.get(&timer) {
+                    machine.timers.borrow_mut().ring(*timer);
+                }
+            }
+            Input::Later(by) => self.now.set(now + by),
+        }
+        self.run(&mut reaction);
+        let near = |at: &Mono| at.since(self.now.get()) < NEVER / 2;
+        let machine = &self.client.machine;
+        let mut waiting = machine.timers.borrow_mut();
+        self.timers.retain(|_, (at, timer)| near(at) && waiting.awaits(*timer));
+        reaction.timers = self.timers.iter().map(|(&id, &(at, _))| Timer { id, at }).collect();
+        reaction.told_time = machine.told_time();
+        reaction
+    }
+
+    fn run(&mut self, reaction: &mut Reaction<PacketOf<S>>) {
+        loop {
+            let wanted = reaction.wants.len();
+            let ran = self.client.run();
+            self.client.library.calls(self.now.get(), &mut reaction.wants);
+            let Machine { timers, .. } = &*self.client.machine;
+            for fresh in timers.borrow_mut().take_fresh() {
+                self.timers.insert(self.set, fresh);
+                self.set += 1;
+            }
+            reaction.said.extend(std::iter::from_fn(|| self.client.machine.said()));
+            if !ran && reaction.wants.len() == wanted {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Which steps can be taken in a state, which are taken at once, and what a state without any means.
+
+use base::Mode;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Debug;
+use stores::vault::Vault;
+
+use super::action::{Action, connections};
+use super::actor::{Input, Log, PacketOf};
+use super::examine::Examine;
+use super::state::{Attempt, Seat, Stage, State, Wire};
+use super::step::Seen;
+use super::{Anomaly, Explorer, FaultKind};
+
+/// How often all pollers try again before a deadlock is believed.
+const TRIES: usize = 3;
+/// A client that comes to a deadlock gets so many steps to get the lock.
+const PATIENCE: usize = 200;
+
+impl<S: Examine> Explorer<S>
+where
+    PacketOf<S>: Clone + Debug,
+{
+    /// All clients connected and idle, nothing in the store.
+    pub(super) fn initial(&mut self) -> State<S> {
+        let mut state = State {
+            server: self.actors.server(),
+            lapses: 0,
+            lapsed: true,
+            seats: Vec::new(),
+            wires: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            vault: Vault::new(self.case.fenced),
+            faults: 0,
+        };
+        for client in 0..self.case.clients {
+            self.join(&mut state, client);
+        }
+        state
+    }
+
+    /// A new client connects.
+    fn join(&mut self, state: &mut State<S>, client: u32) {
+        state.seats.push(Seat {
+            log: Log::start(client),
+            stage: Stage::Idle,
+            mode: Mode::Exclusive,
+            turns: 0,
+            asked: 0,
+            timers: Vec::new(),
+            facts: None,
+            attempt: Attempt::Unseen,
+        });
+        let mut seen = Seen::default();
+        self.react(state, client, &mut seen);
+        let init = self.actors.init(&self.case.algo, client);
+        self.feed(state, client, Input::Request(init), &mut seen);
+        while let Some(action) = { traffic(state, client).next() } {
+            self.apply(state, action, &mut seen);
+        }
+        state.owners.clear();
+    }
+
+    /// The steps that a client can take by itself.
+    fn own_steps(&self, state: &State<S>, client: u32) -> Vec<Action> {
+        let seat = &state.seats[client as usize];
+        let mut steps = Vec::new();
+        match seat.stage {
+            Stage::Gone => return steps,
+            Stage::Idle if seat.turns < self.case.cycles => {
+                steps.push(Action::Begin(client, Mode::Exclusive));
+                if self.case.shared {
+                    steps.push(Action::Begin(client, Mode::Shared));
+                }
+            }
+            Stage::Granted { .. } => steps.push(Action::Enter(client)),
+            Stage::Holding(_) => steps.push(Action::Leave(client)),
+            Stage::Idle | Stage::Acquiring | Stage::Releasing => {}
+        }
+        let heard = state.wires_of(client).filter(|(_, wire)| !wire.down.is_empty());
+        steps.extend(heard.map(|(connection, _)| Action::Hear(connection)));
+        if seat.attempt != Attempt::Fresh {
+            steps.extend(seat.timers.iter().map(|timer| Action::Ring(client, timer.id)));
+        }
+        steps
+    }
+
+    /// Of these, the client's only steps, those that may be taken before all steps of others:
+    /// nobody sees them, and nothing else can come to the client before them.
+    fn is_invisible(&self, state: &State<S>, client: u32, steps: &[Action]) -> bool {
+        let seat = &state.seats[client as usize];
+        let unreachable =
+            || state.is_quiet(client) && !S::may_call(&state.server, connections(client));
+        match steps {
+            [Action::Hear(_)] => seat.timers.is_empty(),
+            [Action::Ring(..)] => unreachable(),
+            // Who has asked for which key is seen where there are several.
+            [Action::Begin(..), rest @ ..] => {
+                let only = rest.iter().all(|step| matches!(step, Action::Begin(..)));
+                only && self.case.keys == 1 && seat.timers.is_empty() && unreachable()
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes the steps that nobody else can see.
+    pub(super) fn settle(&mut self, state: &mut State<S>, seen: &mut Seen) {
+        while let Some(step) = self.invisible(state) {
+            self.apply(state, step, seen);
+        }
+    }
+
+    fn invisible(&self, state: &State<S>) -> Option<Action> {
+        if !self.reduce {
+            return None;
+        }
+        (0..state.seats.len() as u32).find_map(|client| {
+            let steps = self.own_steps(state, client);
+            match steps[..] {
+                [step] if self.is_invisible(state, client, &steps) => Some(step),
+                _ => None,
+            }
+        })
+    }
+
+    /// Every step that can be taken, faults included; where a client's next steps are invisible,
+    /// those alone.
+    pub(super) fn enabled(&self, state: &State<S>) -> Vec<Action> {
+        let clients = 0..state.seats.len() as u32;
+        let mut steps = Vec::new();
+        for client in clients {
+            let own = self.own_steps(state, client);
+            if self.reduce && self.is_invisible(state, client, &own) {
+                return own;
+            }
+            steps.extend(own);
+        }
+        steps.extend(self.unasked(state));
+        steps.extend(self.faults(state));
+        steps
+    }
+
+    /// The steps of the server and of time.
+    fn unasked(&self, state: &State<S>) -> Vec<Action> {
+        let full = |(connection, wire): (&u64, &Wire<_>)| {
+            (!wire.up.is_empty()).then_some(Action::Arrive(*connection))
+        };
+        let mut steps: Vec<Action> = state.wires.iter().filter_map(full).collect();
+        if self.case.unlimited {
+            return steps;
+        }
+        for (client, seat) in (0..).zip(&state.seats) {
+            if seat.stage == Stage::Gone && S::session(&state.server, connections(client)).is_some()
+            {
+                steps.push(Action::Expire(client));
+            }
+        }
+        if self.may_lapse(state) {
+            steps.push(Action::Lapse);
+        }
+        steps
+    }
+
+    /// Time may pass without harm: nothing is under way, nobody holds the lock, and somebody waits
+    /// for it.
+    pub(super) fn may_lapse(&self, state: &State<S>) -> bool {
+        !S::SESSIONS && !self.case.unlimited && !state.lapsed && self.is_at_rest(state)
+    }
+
+    fn is_at_rest(&self, state: &State<S>) -> bool {
+        let quiet = state.wires.values().all(|wire| wire.up.is_empty() && wire.down.is_empty());
+        let mut stages = state.seats.iter().map(|seat| seat.stage);
+        quiet
+            && stages.clone().any(|stage| stage == Stage::Acquiring)
+            && stages.all(|stage| matches!(stage, Stage::Acquiring | Stage::Idle | Stage::Gone))
+    }
+
+    fn faults(&self, state: &State<S>) -> Vec<Action> {
+        let mut steps = Vec::new();
+        if state.faults >= self.case.faults {
+            return steps;
+        }
+        let may = |kind| self.case.kinds.contains(&kind);
+        for (client, seat) in (0..).zip(&state.seats) {
+            if seat.stage == Stage::Gone {
+                continue;
+            }
+            let under_way: usize = state.wires_of(client).map(|(_, wire)| wire.up.len()).sum();
+            // A client that has done all it has to do leaves nothing behind.
+            if may(FaultKind::Crash) && (seat.stage != Stage::Idle || seat.turns < self.case.cycles)
+            {
+                steps.extend((0..=under_way).map(|kept| Action::Crash(client, kept)));
+            }
+            if may(FaultKind::Expire) && S::session(&state.server, connections(client)).is_some() {
+                steps.push(Action::Expire(client));
+            }
+            if may(FaultKind::Reset) {
+                for (connection, wire) in state.wires_of(client).filter(|(_, w)| serves::<S>(w)) {
+                    steps.extend((0..=wire.up.len()).map(|kept| Action::Reset(connection, kept)));
+                }
+            }
+        }
+        let stands = || !S::things(&state.server).is_empty();
+        if may(FaultKind::Expire) && !S::SESSIONS && !self.may_lapse(state) && stands() {
+            steps.push(Action::Lapse);
+        }
+        steps
+    }
+
+    /// What a state without a step means that is no fault: `None` when all is well.
+    pub(super) fn stuck(&mut self, state: &State<S>) -> Option<Stuck> {
+        let waits = |state: &State<S>| {
+            let waiting =
+                state.seats.iter().enumerate().filter(|(_, s)| s.stage == Stage::Acquiring);
+            waiting.map(|(client, _)| client).collect::<Vec<_>>()
+        };
+        let waiting = waits(state);
+        if waiting.is_empty() {
+            return None;
+        }
+        let mut later = state.clone();
+        for _ in 0..TRIES {
+            for client in 0..later.seats.len() as u32 {
+                for timer in later.seats[client as usize].timers.clone() {
+                    self.apply(&mut later, Action::Ring(client, timer.id), &mut Seen::default());
+                    self.run(&mut later);
+                }
+            }
+        }
+        if waits(&later) != waiting {
+            return Some(Stuck::Polling);
+        }
+        let newcomer = later.seats.len() as u32;
+        // On the key of the first that waits.
+        let newcomer = newcomer
+            + (waiting[0] as u32 + self.case.keys - newcomer % self.case.keys) % self.case.keys;
+        while (later.seats.len() as u32) <= newcomer {
+            let client = later.seats.len() as u32;
+            self.join(&mut later, client);
+        }
+        self.apply(&mut later, Action::Begin(newcomer, Mode::Exclusive), &mut Seen::default());
+        self.run(&mut later);
+        let free = matches!(later.seats[newcomer as usize].stage, Stage::Granted { .. });
+        Some(Stuck::For(if free { Anomaly::LostWakeUp } else { Anomaly::Deadlock }))
+    }
+
+    /// Takes any steps that are no faults, as long as there are some; grants stay unused.
+    fn run(&mut self, state: &mut State<S>) {
+        for _ in 0..PATIENCE {
+            let clients = 0..state.seats.len() as u32;
+            let mut steps: VecDeque<Action> = self.unasked(state).into();
+            steps.extend(clients.flat_map(|client| traffic(state, client).collect::<Vec<_>>()));
+            let Some(step) = steps.pop_front() else { return };
+            self.apply(state, step, &mut Seen::default());
+        }
+    }
+
+    /// A client waits for a key that nobody else ever asked for.
+    pub(super) fn waits_in_vain(&self, state: &State<S>) -> bool {
+        if self.case.keys < 2 {
+            return false;
+        }
+        (0..).zip(&state.seats).any(|(client, seat)| {
+            let alone = (0..).zip(&state.seats).all(|(other, theirs): (u32, _)| {
+                other == client || theirs.turns == 0 || self.key(other) != self.key(client)
+            });
+            alone
+                && seat.stage == Stage::Acquiring
+                && seat.timers.is_empty()
+                && state.is_quiet(client)
+        })
+    }
+}
+
+/// What is under way from and to a client.
+fn traffic<S: Examine>(state: &State<S>, client: u32) -> impl Iterator<Item = Action>
+where
+    PacketOf<S>: Clone + Debug,
+{
+    state.wires_of(client).flat_map(|(connection, wire)| {
+        let up = (!wire.up.is_empty()).then_some(Action::Arrive(connection));
+        let down = (!wire.down.is_empty()).then_some(Action::Hear(connection));
+        up.into_iter().chain(down)
+    })
+}
+
+/// A connection that its client can use.
+fn serves<S: Examine>(wire: &Wire<PacketOf<S>>) -> bool
+where
+    PacketOf<S>: Clone + Debug,
+{
+    let opens = |packet: &PacketOf<S>| S::opens(packet);
+    wire.open
+        && !wire.up.iter().filter_map(|up| up.packet.as_ref()).any(opens)
+        && !wire.down.iter().flatten().any(opens)
+}
+
+/// Why a state has no step that leads on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stuck {
+    /// Because of this.
+    For(Anomaly),
+    /// Only because pollers were not let try again: somebody would get on.
+    Polling,
+}

@@ -1,0 +1,184 @@
+//! Every interleaving of a few clients and one server, and every placement of a few faults.
+//!
+//! The simulator draws one schedule a seed; this takes all of them, for two or three clients that ask
+//! for the lock once or twice. Clients run the same code as everywhere, the server is the store's
+//! model. There is **no time**: whatever is under way may happen next, in any order, so that every
+//! combination of latencies is covered. A *pause* is no fault here, since a client that does not take
+//! its next step is one; what it breaks shows where time breaks something.
+//!
+//! # What can happen
+//!
+//! [`Action`] is the list: a client asks, hears, is woken by a timer, enters what the lock guards and
+//! leaves it; a packet arrives at the server, which answers it; a session that nobody keeps alive
+//! ends; time passes. Packets of one connection keep their order. Faults, at most
+//! [`Case::faults`] in a run: a client dies (with the packets that it has sent under way, lost, or
+//! lost from one on), a ttl or a session runs out, a connection is lost (with its answers, and with
+//! any tail of the requests under way).
+//!
+//! *Time.* Patience and call time-outs never run out. A ttl runs out, without being a fault, when
+//! nothing is under way, nobody holds the lock and somebody waits for it ([`Action::Lapse`]): so a
+//! dead holder's lock comes free, and no living client is slow. As a fault it runs out at any moment.
+//! With [`Case::unlimited`] it never does.
+//!
+//! *Pollers.* A client that tried, was refused and slept would try for ever. If nothing in the store
+//! has changed since the first request of its last attempt, another attempt has the same outcome;
+//! its timer may ring again only after a change. (A recipe that counts its attempts could tell
+//! them apart; the guard at a deadlock, below, catches one that would go on.)
+//!
+//! # What is left out because it is equivalent
+//!
+//! **Equal states are one.** What a state can lead to depends on what each client has been told
+//! ([`actor`]), on the server, on what is under way and on what the monitors remember, and on
+//! nothing else; [`state::State::fingerprint`] is made of all of these. The search goes level by
+//! level, a level a step, and merges the states of a level that are equal: every schedule that leads
+//! there has the same future. So the number of schedules is counted, not walked, and the first
+//! violation that is found is the shortest.
+//!
+//! **A step that nobody else can see is taken at once** ([`Explorer::settle`]; a persistent set of
+//! one client, Godefroid 1996). Hearing a packet, asking for the lock, waking up: each changes only
+//! the client itself and appends to its own connection. It commutes with every step of every other
+//! client and of the server (which takes from the other end), and what it sends waits until
+//! [`Action::Arrive`], which is always a step of its own. So it may come first, *if* nothing else
+//! can come to this client before it: it is the client's only step, no timer of it sleeps that
+//! another's step could wake, and, unless it hears what comes first anyway, nothing is under way to
+//! it and nothing watched that could send it something. Entering and leaving are seen by others and
+//! never taken at once. Faults stay covered: a client that dies *before* such a step is one that
+//! dies after it with what it then sent lost; a connection lost before the client hears an answer is
+//! one lost before the request arrived, which arrives all the same. The one thing that does not
+//! commute is a look at the wall clock with the fault *a ttl runs out*: if some client looks at its
+//! wall clock, such a search takes every step by itself.
+//!
+//! `tests.rs` holds both against the enumeration without them.
+//!
+//! # What is looked for
+//!
+//! In every state and at every step, by [`Anomaly`]. A state from which nothing but a fault leads on
+//! while somebody waits is a deadlock, if it stays one when all pollers try again; if a new client
+//! gets the lock there, it is a lost wake-up.
+
+mod action;
+mod actor;
+mod enabled;
+mod examine;
+mod fingerprint;
+mod redis;
+mod search;
+mod state;
+mod step;
+mod zookeeper;
+
+pub use action::Action;
+pub use actor::{Open, PacketOf};
+pub use examine::Examine;
+pub use fingerprint::Fingerprint;
+pub use search::{Finding, Found, Progress};
+pub use step::Story;
+pub use zookeeper::AloneWorld;
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+use actor::Actors;
+
+/// What is enumerated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    /// The lock.
+    pub algo: String,
+    /// How many clients.
+    pub clients: u32,
+    /// How often each asks for the lock.
+    pub cycles: u32,
+    /// How many keys; client n uses key n modulo this.
+    pub keys: u32,
+    /// The lock can be held by readers together: each turn is a reader's or a writer's.
+    pub shared: bool,
+    /// The vault checks tokens.
+    pub fenced: bool,
+    /// Nothing that lives for a time ever runs out.
+    pub unlimited: bool,
+    /// How many faults at most.
+    pub faults: u32,
+    /// Which faults.
+    pub kinds: Vec<FaultKind>,
+}
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FaultKind {
+    /// A client dies.
+    Crash,
+    /// A ttl or a session runs out though its client lives.
+    Expire,
+    /// A connection is lost.
+    Reset,
+}
+
+/// What can be broken. The order is that of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Anomaly {
+    /// Two clients hold the lock alone.
+    DoubleHold,
+    /// A reader and a writer hold it.
+    ReaderWriterOverlap,
+    /// A write was accepted after a later grant that excludes the writer's.
+    StaleWrite,
+    /// A write built on what another had overwritten.
+    LostUpdate,
+    /// A release removed what another had put there, who holds the lock.
+    ForeignRelease,
+    /// The lock is free, and whoever asked for it is never told.
+    LostWakeUp,
+    /// Nobody ever gets the lock again.
+    Deadlock,
+    /// A client waits though nobody else ever asked for its key.
+    WaitsForAnotherKey,
+}
+
+impl fmt::Display for Anomaly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DoubleHold => "double hold",
+            Self::ReaderWriterOverlap => "reader-writer overlap",
+            Self::StaleWrite => "stale write accepted",
+            Self::LostUpdate => "lost update",
+            Self::ForeignRelease => "foreign release",
+            Self::LostWakeUp => "lost wake-up",
+            Self::Deadlock => "deadlock",
+            Self::WaitsForAnotherKey => "waits for another key",
+        })
+    }
+}
+
+/// The time to live that locks are told where it can run out, and where it cannot.
+const TTL: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(1_000_000));
+
+/// An enumeration.
+pub struct Explorer<S: Examine>
+where
+    PacketOf<S>: Clone + fmt::Debug,
+{
+    case: Case,
+    actors: Actors<S>,
+    /// Takes steps that nobody else can see at once.
+    reduce: bool,
+}
+
+impl<S: Examine> Explorer<S>
+where
+    PacketOf<S>: Clone + fmt::Debug,
+{
+    /// Of this case, over this store; `open` opens the task of a client.
+    pub fn new(case: Case, store: S, open: Open<S::Link>) -> Self {
+        let ttl = if case.unlimited { TTL.1 } else { TTL.0 };
+        Self { case, actors: Actors::new(store, open, ttl), reduce: true }
+    }
+
+    /// Takes every step by itself: the enumeration that the reduction is held against.
+    pub fn unreduced(self) -> Self {
+        Self { reduce: false, ..self }
+    }
+}

@@ -1,0 +1,502 @@
+//! One step: what an action does to a state, and what can be seen of it.
+
+use base::{
+    Command, Event, F, Facts, Key, Kind, Mode, Mono, Process, Reply, Request, Response, Wall,
+};
+use std::fmt::Debug;
+use std::rc::Rc;
+use std::time::Duration;
+use stores::model::{Clocks, Out, Peer, ServerModel};
+
+use super::action::{Action, client_of, connection, connections, local_of};
+use super::actor::{Input, NEVER, PacketOf};
+use super::examine::Examine;
+use super::state::{Attempt, Hold, Stage, State, Up, Wire};
+use super::{Anomaly, Explorer};
+use crate::library::Do;
+use crate::machine::EPOCH;
+
+/// How far time goes on at once: beyond every ttl, however a recipe rounds it up.
+const LAPSE: Duration = Duration::from_secs(1_000);
+
+/// What is seen of a step.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// What it broke.
+    pub anomalies: Vec<Anomaly>,
+    /// `None`: nobody wants to be told.
+    pub story: Option<Story>,
+}
+
+/// What happened, told.
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    /// Every step, those that were taken at once included: this list replays without any rule.
+    pub actions: Vec<Action>,
+    /// The history.
+    pub events: Vec<Event>,
+    /// The steps that matter, in words.
+    pub lines: Vec<String>,
+}
+
+impl Seen {
+    fn line(&mut self, line: impl FnOnce() -> String) {
+        if let Some(story) = &mut self.story {
+            story.lines.push(line());
+        }
+    }
+
+    fn event(&mut self, client: u32, kind: Kind, f: F, more: impl FnOnce(&mut Event)) {
+        if let Some(story) = &mut self.story {
+            let time = story.actions.len() as u64 * 1_000_000;
+            let mut event = Event::new(time, Process::Client(client), kind, f);
+            more(&mut event);
+            story.events.push(event);
+        }
+    }
+}
+
+impl<S: Examine> Explorer<S>
+where
+    PacketOf<S>: Clone + Debug,
+{
+    pub(super) fn key(&self, client: u32) -> Key {
+        format!("k{}", client % self.case.keys).into()
+    }
+
+    fn about(&self, client: u32, mode: Mode) -> impl Fn(&mut Event) + use<S> {
+        let key = self.key(client);
+        move |event: &mut Event| {
+            event.key = Some(key.clone());
+            event.mode = Some(mode);
+        }
+    }
+
+    /// Lets an action happen.
+    pub(super) fn apply(&mut self, state: &mut State<S>, action: Action, seen: &mut Seen) {
+        if let Some(story) = &mut seen.story {
+            story.actions.push(action);
+        }
+        match action {
+            Action::Begin(client, mode) => self.begin(state, client, mode, seen),
+            Action::Hear(connection) => self.hear(state, connection, seen),
+            Action::Ring(client, timer) => self.ring(state, client, timer, seen),
+            Action::Enter(client) => self.enter(state, client, seen),
+            Action::Leave(client) => self.leave(state, client, seen),
+            Action::Arrive(connection) => self.arrive(state, connection, seen),
+            Action::Lapse => self.lapse(state, seen),
+            Action::Expire(client) => self.expire(state, client, seen),
+            Action::Crash(client, kept) => self.crash(state, client, kept, seen),
+            Action::Reset(connection, kept) => self.reset(state, connection, kept, seen),
+        }
+        state.tidy();
+    }
+
+    // Clients.
+
+    fn begin(&mut self, state: &mut State<S>, client: u32, mode: Mode, seen: &mut Seen) {
+        let seat = &mut state.seats[client as usize];
+        (seat.stage, seat.mode, seat.attempt) = (Stage::Acquiring, mode, Attempt::Unseen);
+        seat.turns += 1;
+        let patience = u64::try_from(NEVER.as_nanos()).unwrap_or(u64::MAX);
+        seen.event(client, Kind::Invoke, F::Acquire, self.about(client, mode));
+        seen.line(|| format!("client {client} asks for the lock{}", shared(mode)));
+        self.ask(state, client, Command::Acquire { key: self.key(client), mode, patience }, seen);
+    }
+
+    fn ask(&mut self, state: &mut State<S>, client: u32, command: Command, seen: &mut Seen) {
+        let seat = &mut state.seats[client as usize];
+        seat.asked += 1;
+        let request = Request { id: seat.asked, command };
+        self.feed(state, client, Input::Request(request), seen);
+    }
+
+    /// Something happens to a client, and it does what it does then.
+    pub(super) fn feed(
+        &mut self,
+        state: &mut State<S>,
+        client: u32,
+        input: Input<PacketOf<S>>,
+        seen: &mut Seen,
+    ) {
+        let seat = &mut state.seats[client as usize];
+        seat.log = seat.log.and(input);
+        self.react(state, client, seen);
+    }
+
+    pub(super) fn react(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+        let log = state.seats[client as usize].log.clone();
+        let reaction = self.actors.react(client, &log);
+        state.seats[client as usize].timers.clone_from(&reaction.timers);
+        for wish in &reaction.wants {
+            wire(state, client, wish);
+        }
+        for response in &reaction.said {
+            self.said(state, client, response, seen);
+        }
+    }
+
+    fn said(&self, state: &mut State<S>, client: u32, response: &Response, seen: &mut Seen) {
+        let seat = &mut state.seats[client as usize];
+        let about = self.about(client, seat.mode);
+        let (kind, error) = match &response.reply {
+            Reply::Notified { .. } => return seen.event(client, Kind::Info, F::Notified, about),
+            Reply::Ok { .. } => (Kind::Ok, None),
+            Reply::Fail { error, .. } => (Kind::Fail, Some(error.clone())),
+            Reply::Info { error } | Reply::Lost { error, .. } => (Kind::Info, Some(error.clone())),
+        };
+        let facts = facts(&response.reply);
+        let because = error.clone().unwrap_or_default();
+        let told = |event: &mut Event| {
+            about(event);
+            event.error = error;
+            event.facts.clone_from(&facts);
+        };
+        match (&mut seat.stage, &response.reply) {
+            // Its `init`, and what nobody listens to any more.
+            (Stage::Idle | Stage::Gone, _) => {}
+            (Stage::Holding(hold), Reply::Lost { .. }) => {
+                hold.lost = true;
+                seen.event(client, Kind::Info, F::Lost, told);
+                seen.line(|| {
+                    format!("client {client} knows that it may have lost the lock: {because}")
+                });
+            }
+            (Stage::Granted { lost, .. }, Reply::Lost { .. }) => *lost = true,
+            (_, Reply::Lost { .. }) => {}
+            (Stage::Acquiring, Reply::Ok { token, .. }) => {
+                seat.stage = Stage::Granted { token: *token, lost: false };
+                seat.facts = facts.map(Rc::from);
+            }
+            (stage, _) => {
+                let f = if *stage == Stage::Acquiring { F::Acquire } else { F::Release };
+                *stage = if kind == Kind::Info { Stage::Gone } else { Stage::Idle };
+                seen.event(client, kind, f, told);
+                seen.line(|| match kind {
+                    Kind::Ok => format!("client {client}: {f} ok"),
+                    Kind::Fail => format!("client {client}: {f} failed: {because}"),
+                    _ => format!("client {client}: {f} ended in doubt: {because}"),
+                });
+            }
+        }
+    }
+
+    fn ring(&mut self, state: &mut State<S>, client: u32, timer: u64, seen: &mut Seen) {
+        let seat = &mut state.seats[client as usize];
+        let Some(timer) = seat.timers.iter().find(|t| t.id == timer).copied() else { return };
+        seat.attempt = Attempt::Unseen;
+        seen.line(|| format!("client {client} has waited long enough"));
+        self.feed(state, client, Input::Ring(timer.id, timer.at), seen);
+    }
+
+    fn hear(&mut self, state: &mut State<S>, connection: u64, seen: &mut Seen) {
+        let client = client_of(connection);
+        let Some(wire) = state.wires.get_mut(&connection) else { return };
+        let Some(packet) = wire.down.pop_front() else { return };
+        let input = match packet {
+            Some(packet) => {
+                // The answer to a request was told where the server gave it.
+                if !S::answers(&packet) {
+                    seen.line(|| format!("client {client} hears: {}", S::words(&packet)));
+                }
+                Input::Packet(local_of(connection), packet)
+            }
+            None => {
+                seen.line(|| format!("client {client} notices that its connection is lost"));
+                Input::Closed(local_of(connection))
+            }
+        };
+        self.feed(state, client, input, seen);
+    }
+
+    /// The hold begins, and the client reads what the lock guards.
+    fn enter(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+        let seat = &state.seats[client as usize];
+        let Stage::Granted { token, lost } = seat.stage else { return };
+        let (mode, key) = (seat.mode, self.key(client));
+        let about = self.about(client, mode);
+        let told = |event: &mut Event| {
+            about(event);
+            event.token = token;
+        };
+        let facts = seat.facts.as_deref().cloned();
+        seen.event(client, Kind::Ok, F::Acquire, |event| {
+            told(event);
+            event.facts = facts.map(Box::new);
+        });
+        seen.line(|| format!("client {client} holds the lock{}", shared(mode)));
+        let mut hold = Hold { token, read: None, lost, overtaken: false, stolen: false };
+        if lost {
+            // It had learnt so before it could enter.
+            seen.event(client, Kind::Info, F::Lost, told);
+        } else {
+            self.overlap(state, client, &mut hold, seen);
+            let read = state.vault.read(&key, mode, token);
+            seen.event(client, Kind::Invoke, F::Read, told);
+            let kind = if read.is_ok() { Kind::Ok } else { Kind::Fail };
+            seen.event(client, kind, F::Read, |event| {
+                told(event);
+                event.value = read.ok();
+                event.error = read.err().map(|fenced| fenced.to_string());
+            });
+            hold.read = read.ok();
+        }
+        state.seats[client as usize].stage = Stage::Holding(hold);
+    }
+
+    /// Who holds the lock now though this grant excludes it.
+    fn overlap(&self, state: &mut State<S>, client: u32, mine: &mut Hold, seen: &mut Seen) {
+        let mode = state.seats[client as usize].mode;
+        for (other, seat) in (0..).zip(&mut state.seats) {
+            let Stage::Holding(theirs) = &mut seat.stage else { continue };
+            let excludes = mode == Mode::Exclusive || seat.mode == Mode::Exclusive;
+            if other == client || theirs.lost || !excludes || self.key(other) != self.key(client) {
+                continue;
+            }
+            let both = mode == Mode::Exclusive && seat.mode == Mode::Exclusive;
+            let anomaly = if both { Anomaly::DoubleHold } else { Anomaly::ReaderWriterOverlap };
+            seen.anomalies.push(anomaly);
+            seen.line(|| format!("  while client {other} holds it as well{}", shared(seat.mode)));
+            // The later grant is the one with the higher token: news of it can come first.
+            match (self.case.fenced, mine.token, theirs.token) {
+                (true, Some(mine_is), Some(theirs_is)) if mine_is < theirs_is => {
+                    mine.overtaken = true
+                }
+                _ => theirs.overtaken = true,
+            }
+        }
+    }
+
+    /// The client writes, if it holds the lock alone, and releases.
+    fn leave(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+        let seat = &mut state.seats[client as usize];
+        let Stage::Holding(hold) = seat.stage else { return };
+        let mode = seat.mode;
+        seat.stage = Stage::Releasing;
+        if let (Some(read), Mode::Exclusive, false) = (hold.read, mode, hold.lost) {
+            self.write(state, client, &hold, read + 1, seen);
+        }
+        let about = self.about(client, mode);
+        seen.event(client, Kind::Invoke, F::Release, about);
+        seen.line(|| format!("client {client} releases"));
+        self.ask(state, client, Command::Release { key: self.key(client) }, seen);
+    }
+
+    fn write(&self, state: &mut State<S>, client: u32, hold: &Hold, value: u64, seen: &mut Seen) {
+        let key = self.key(client);
+        let about = self.about(client, Mode::Exclusive);
+        let told = |event: &mut Event| {
+            about(event);
+            event.token = hold.token;
+            event.value = Some(value);
+        };
+        seen.event(client, Kind::Invoke, F::Write, told);
+        let written = state.vault.write(&key, hold.token, value);
+        let kind = if written.is_ok() { Kind::Ok } else { Kind::Fail };
+        seen.event(client, kind, F::Write, |event| {
+            told(event);
+            event.error = written.err().map(|fenced| fenced.to_string());
+        });
+        if let Err(fenced) = written {
+            return seen.line(|| format!("client {client} writes {value}: {fenced}"));
+        }
+        seen.line(|| format!("client {client} writes {value}"));
+        if hold.overtaken {
+            seen.anomalies.push(Anomaly::StaleWrite);
+        }
+        if hold.stolen {
+            seen.anomalies.push(Anomaly::LostUpdate);
+        }
+        for (other, seat) in (0..).zip(&mut state.seats) {
+            if let Stage::Holding(theirs) = &mut seat.stage
+                && self.key(other) == key
+            {
+                theirs.stolen = true;
+            }
+        }
+    }
+
+    // The server.
+
+    fn clocks(state: &State<S>) -> Clocks {
+        let passed = LAPSE * state.lapses;
+        Clocks { wall: Wall::ZERO + EPOCH + passed, mono: Mono::ZERO + passed }
+    }
+
+    fn arrive(&mut self, state: &mut State<S>, number: u64, seen: &mut Seen) {
+        let client = client_of(number);
+        let Some(wire) = state.wires.get_mut(&number) else { return };
+        let Some(Up { packet, releasing }) = wire.up.pop_front() else { return };
+        let at = Self::clocks(state);
+        let Some(packet) = packet else { return state.server.disconnected(at, number) };
+        let attempt = &mut state.seats[client as usize].attempt;
+        if *attempt == Attempt::Unseen && !S::opens(&packet) {
+            *attempt = Attempt::Fresh;
+        }
+        let asked = S::words(&packet);
+        let mut out = Vec::new();
+        let before = S::things(&state.server);
+        state.server.receive(at, Peer::Connection(number), packet, &mut out);
+        let answer = out.iter().find_map(|out| match out {
+            Out::Send(Peer::Connection(to), reply) if *to == number => Some(S::words(reply)),
+            _ => None,
+        });
+        seen.line(|| {
+            format!("server, for client {client}: {asked} → {}", answer.unwrap_or_default())
+        });
+        self.changed(state, &before, Some((client, releasing)), seen);
+        Self::route(state, out);
+    }
+
+    /// Looks what a step did to the store.
+    fn changed(
+        &self,
+        state: &mut State<S>,
+        before: &std::collections::BTreeMap<String, u64>,
+        by: Option<(u32, bool)>,
+        seen: &mut Seen,
+    ) {
+        let after = S::things(&state.server);
+        if *before == after {
+            return;
+        }
+        state.lapsed = false;
+        state.seats.iter_mut().filter(|seat| seat.attempt == Attempt::Fresh).for_each(|seat| {
+            seat.attempt = Attempt::Stale;
+        });
+        for name in before.keys().filter(|name| !after.contains_key(*name)) {
+            let owner = state.owners.remove(name);
+            if let (Some((client, true)), Some(owner)) = (by, owner)
+                && client != owner
+                && let Stage::Holding(theirs) = state.seats[owner as usize].stage
+                && !theirs.lost
+            {
+                seen.anomalies.push(Anomaly::ForeignRelease);
+                seen.line(|| format!("  which frees the lock that client {owner} holds"));
+            }
+        }
+        if let Some((client, _)) = by {
+            let changed = after.iter().filter(|(name, stamp)| before.get(*name) != Some(*stamp));
+            state.owners.extend(changed.map(|(name, _)| (name.clone(), client)));
+        }
+    }
+
+    fn route(state: &mut State<S>, out: Vec<Out<PacketOf<S>>>) {
+        for out in out {
+            match out {
+                Out::Send(Peer::Connection(to), packet) => {
+                    if let Some(wire) = state.wires.get_mut(&to).filter(|wire| wire.open) {
+                        wire.down.push_back(Some(packet));
+                    }
+                }
+                Out::Close(connection) => {
+                    if let Some(wire) = state.wires.get_mut(&connection) {
+                        wire.up.clear();
+                        if std::mem::replace(&mut wire.open, false) {
+                            wire.down.push_back(None);
+                        }
+                    }
+                }
+                Out::Send(Peer::Server(_), _) => {}
+            }
+        }
+    }
+
+    // Time and faults.
+
+    fn lapse(&mut self, state: &mut State<S>, seen: &mut Seen) {
+        let before = S::things(&state.server);
+        state.faults += u32::from(!self.may_lapse(state));
+        state.lapses += 1;
+        let mut out = Vec::new();
+        state.server.tick(Self::clocks(state), &mut out);
+        seen.line(|| "time passes, beyond every ttl".into());
+        self.changed(state, &before, None, seen);
+        Self::route(state, out);
+        state.lapsed = true;
+        for client in 0..state.seats.len() as u32 {
+            let seat = &mut state.seats[client as usize];
+            if seat.stage != Stage::Gone {
+                if seat.attempt == Attempt::Fresh {
+                    seat.attempt = Attempt::Stale;
+                }
+                self.feed(state, client, Input::Later(LAPSE), seen);
+            }
+        }
+    }
+
+    fn expire(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+        let Some(session) = S::session(&state.server, connections(client)) else { return };
+        if state.seats[client as usize].stage != Stage::Gone {
+            state.faults += 1;
+        }
+        let before = S::things(&state.server);
+        let mut out = Vec::new();
+        S::expire(&mut state.server, session, &mut out);
+        seen.line(|| format!("the session of client {client} expires"));
+        self.changed(state, &before, None, seen);
+        Self::route(state, out);
+    }
+
+    fn crash(&mut self, state: &mut State<S>, client: u32, kept: usize, seen: &mut Seen) {
+        state.faults += 1;
+        let seat = &mut state.seats[client as usize];
+        seat.stage = Stage::Gone;
+        let about = self.about(client, seat.mode);
+        seen.event(client, Kind::Info, F::Death, about);
+        seen.line(|| format!("client {client} dies"));
+        for wire in state.wires.range_mut(connections(client)).map(|(_, wire)| wire) {
+            wire.up.truncate(kept);
+        }
+    }
+
+    fn reset(&mut self, state: &mut State<S>, connection: u64, kept: usize, seen: &mut Seen) {
+        state.faults += 1;
+        let Some(wire) = state.wires.get_mut(&connection) else { return };
+        wire.up.truncate(kept);
+        wire.down.clear();
+        wire.down.push_back(None);
+        wire.open = false;
+        let client = client_of(connection);
+        seen.line(|| match kept {
+            0 => format!("the connection of client {client} is lost"),
+            _ => format!("the connection of client {client} is lost, but not its last request"),
+        });
+    }
+}
+
+/// Does what a client wants done to its wires.
+fn wire<S: Examine>(state: &mut State<S>, client: u32, wish: &Do<PacketOf<S>>)
+where
+    PacketOf<S>: Clone + Debug,
+{
+    let releasing = state.seats[client as usize].stage == Stage::Releasing;
+    let (local, packet) = match wish {
+        Do::Open { connection: local, .. } => {
+            let fresh = Wire { up: Default::default(), down: Default::default(), open: true };
+            state.wires.insert(connection(client, *local), fresh);
+            return;
+        }
+        Do::Close { connection } => (*connection, None),
+        Do::Send { connection, packet } => (*connection, Some(packet.clone())),
+    };
+    // What is sent over a connection that is lost is lost, too.
+    if let Some(wire) = state.wires.get_mut(&connection(client, local)).filter(|wire| wire.open) {
+        wire.open = packet.is_some();
+        wire.up.push_back(Up { packet, releasing });
+    }
+}
+
+/// What the store said of an answer. Times mean nothing here.
+fn facts(reply: &Reply) -> Option<Box<Facts>> {
+    let (Reply::Ok { facts, .. } | Reply::Fail { facts, .. }) = reply else { return None };
+    let timeless = Facts { asked: None, expires: None, ..*facts.clone()? };
+    (!timeless.is_empty()).then(|| Box::new(timeless))
+}
+
+fn shared(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "",
+        Mode::Shared => " as a reader",
+    }
+}

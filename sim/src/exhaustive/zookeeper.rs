@@ -1,0 +1,258 @@
+//! ZooKeeper, enumerated: one server with the tree, the watches and the transactions of the model,
+//! but without time. Its sessions end when the enumeration ends them.
+//!
+//! One server answers as an ensemble without faults of its own does whose clients never change their
+//! server. Stale reads of followers and elections are left to the simulator.
+
+use base::{Data, Mono};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+use std::time::Duration;
+use stores::model::{Clocks, Out, Peer, ServerModel};
+use stores::zookeeper::model::{Database, Packet, Transaction, Watches, watched};
+use stores::zookeeper::{CreateMode, Refusal, Reply, Request, Session};
+
+use super::examine::Examine;
+use super::fingerprint::Fingerprint;
+use crate::ZooKeeperWorld;
+use crate::library::{Settings, SimStore};
+use crate::zookeeper::ZooKeeperLibrary;
+
+/// A server alone.
+#[derive(Clone, Debug, Default)]
+pub struct Alone {
+    database: Database,
+    watches: Watches,
+    /// The session of each connection.
+    connections: BTreeMap<u64, i64>,
+}
+
+/// A ZooKeeper of one server.
+pub struct AloneWorld;
+
+impl SimStore for AloneWorld {
+    type Server = Alone;
+    type Library = ZooKeeperLibrary;
+    type Link = dyn Session;
+
+    fn server(&self, _: u32, _: u32, _: Duration) -> Alone {
+        Alone::default()
+    }
+
+    fn client(&self, settings: Settings) -> (ZooKeeperLibrary, Rc<dyn Session>) {
+        ZooKeeperWorld.client(settings)
+    }
+}
+
+type Outbox = Vec<Out<Packet>>;
+
+fn send(out: &mut Outbox, to: u64, packet: Packet) {
+    out.push(Out::Send(Peer::Connection(to), packet));
+}
+
+impl Alone {
+    fn connect(&mut self, connection: u64, session: i64, timeout: Duration, out: &mut Outbox) {
+        let session = match session {
+            0 => self.database.zxid + 1,
+            known if self.database.sessions.contains_key(&known) => known,
+            _ => {
+                send(out, connection, Packet::Expired);
+                return out.push(Out::Close(connection));
+            }
+        };
+        // What an older connection of the session still carries is not served any more.
+        for older in self.of(session) {
+            self.connections.remove(&older);
+            self.watches.forget(older);
+        }
+        self.connections.insert(connection, session);
+        if !self.database.sessions.contains_key(&session) {
+            self.transact(&Transaction::CreateSession { session, timeout }, out);
+        }
+        send(out, connection, Packet::Connected { session, timeout });
+    }
+
+    /// The connections of a session.
+    fn of(&self, session: i64) -> Vec<u64> {
+        self.connections.iter().filter(|(_, s)| **s == session).map(|(c, _)| *c).collect()
+    }
+
+    /// Applies a transaction and fires the watches that it fires.
+    fn transact(
+        &mut self,
+        transaction: &Transaction,
+        out: &mut Outbox,
+    ) -> Option<Result<Reply, Refusal>> {
+        let mut changes = Vec::new();
+        let before = self.database.zxid;
+        let result = self.database.apply(before + 1, transaction, &mut changes);
+        if let Some(Err(_)) = result {
+            // A refusal changes nothing, the number of the last transaction included.
+            self.database.zxid = before;
+        }
+        for change in &changes {
+            for connection in self.watches.fire(change) {
+                let (path, event) = change.clone();
+                send(out, connection, Packet::Event { path, event });
+            }
+        }
+        result
+    }
+
+    fn serve(
+        &mut self,
+        connection: u64,
+        session: i64,
+        xid: u64,
+        request: Request,
+        out: &mut Outbox,
+    ) {
+        let result = match request {
+            Request::Create { .. } | Request::Delete { .. } | Request::SetData { .. } => {
+                let write = Transaction::Write { session, xid, request };
+                self.transact(&write, out).expect("a write has a result")
+            }
+            read => {
+                let result = self.database.tree.read(&read);
+                if let Some((path, kind)) = watched(&read, &result) {
+                    self.watches.add(connection, path, kind);
+                }
+                result
+            }
+        };
+        send(out, connection, Packet::Reply { xid, zxid: self.database.zxid, result });
+    }
+
+    fn close(&mut self, session: i64, out: &mut Outbox) {
+        self.transact(&Transaction::CloseSession { session }, out);
+        for connection in self.of(session) {
+            self.connections.remove(&connection);
+            self.watches.forget(connection);
+            out.push(Out::Close(connection));
+        }
+    }
+}
+
+impl ServerModel for Alone {
+    type Packet = Packet;
+
+    fn receive(&mut self, _: Clocks, from: Peer, packet: Packet, out: &mut Outbox) {
+        let Peer::Connection(connection) = from else { return };
+        let session = self.connections.get(&connection).copied();
+        match (packet, session) {
+            (Packet::Connect { session, timeout, .. }, None) => {
+                self.connect(connection, session, timeout, out);
+            }
+            (Packet::Ping, Some(_)) => send(out, connection, Packet::Pong),
+            (Packet::Request { xid, request }, Some(session)) => {
+                self.serve(connection, session, xid, request, out);
+            }
+            (Packet::SetWatches { zxid, watches }, Some(_)) => {
+                for (path, kind) in watches {
+                    let missed =
+                        self.watches.restore(connection, zxid, &path, kind, &self.database);
+                    if let Some(event) = missed {
+                        send(out, connection, Packet::Event { path, event });
+                    }
+                }
+            }
+            (Packet::CloseSession, Some(session)) => self.close(session, out),
+            _ => {}
+        }
+    }
+
+    fn disconnected(&mut self, _: Clocks, connection: u64) {
+        self.connections.remove(&connection);
+        self.watches.forget(connection);
+    }
+
+    fn tick(&mut self, _: Clocks, _: &mut Outbox) -> Option<Mono> {
+        None
+    }
+
+    fn restart(&mut self, _: Clocks, _: Data) {
+        *self = Self { database: self.database.clone(), ..Self::default() };
+    }
+}
+
+impl Examine for AloneWorld {
+    const SESSIONS: bool = true;
+
+    fn fingerprint(server: &Alone, into: &mut Fingerprint) {
+        into.debug(server);
+    }
+
+    fn things(server: &Alone) -> BTreeMap<String, u64> {
+        server.database.tree.stamps().map(|(path, zxid)| (path.to_owned(), zxid as u64)).collect()
+    }
+
+    fn session(server: &Alone, connections: Range<u64>) -> Option<i64> {
+        server.connections.range(connections).next_back().map(|(_, session)| *session)
+    }
+
+    fn expire(server: &mut Alone, session: i64, out: &mut Outbox) {
+        server.close(session, out);
+    }
+
+    fn may_call(server: &Alone, connections: Range<u64>) -> bool {
+        server.connections.range(connections).any(|(c, _)| server.watches.has(*c))
+    }
+
+    fn opens(packet: &Packet) -> bool {
+        matches!(packet, Packet::Connect { .. } | Packet::Ping | Packet::SetWatches { .. })
+            || matches!(packet, Packet::Connected { .. } | Packet::Pong | Packet::Expired)
+    }
+
+    fn answers(packet: &Packet) -> bool {
+        matches!(packet, Packet::Reply { .. } | Packet::Connected { .. } | Packet::Pong)
+    }
+
+    fn words(packet: &Packet) -> String {
+        match packet {
+            Packet::Connect { session: 0, .. } => "connect".into(),
+            Packet::Connect { .. } => "reconnect".into(),
+            Packet::Request { request, .. } => request_words(request),
+            Packet::Reply { result: Ok(reply), .. } => reply_words(reply),
+            Packet::Reply { result: Err(refusal), .. } => format!("{refusal:?}"),
+            Packet::Event { path, event } => format!("watch on {path} fires: {event:?}"),
+            Packet::SetWatches { .. } => "set the watches again".into(),
+            other => format!("{other:?}").to_lowercase(),
+        }
+    }
+}
+
+fn request_words(request: &Request) -> String {
+    let watching = |watch: &Option<u64>| if watch.is_some() { ", watched" } else { "" };
+    match request {
+        Request::Create { path, mode, .. } => {
+            let mode = match mode {
+                CreateMode::Persistent => "",
+                CreateMode::Ephemeral => ", ephemeral",
+                CreateMode::EphemeralSequential => ", ephemeral, sequential",
+            };
+            format!("create {path}{mode}")
+        }
+        Request::Delete { path, .. } => format!("delete {path}"),
+        Request::Exists { path, watch } => format!("exists {path}{}", watching(watch)),
+        Request::GetData { path, watch } => format!("get {path}{}", watching(watch)),
+        Request::GetChildren { path, watch } => format!("children of {path}{}", watching(watch)),
+        Request::SetData { path, .. } => format!("set {path}"),
+        Request::Sync { .. } => "sync".into(),
+    }
+}
+
+fn reply_words(reply: &Reply) -> String {
+    match reply {
+        Reply::Created { path, .. } => path.clone(),
+        Reply::Exists(None) => "no".into(),
+        Reply::Exists(Some(_)) => "yes".into(),
+        Reply::Children(names) => {
+            let mut names = names.clone();
+            names.sort();
+            format!("[{}]", names.join(", "))
+        }
+        Reply::Data { data, .. } => String::from_utf8_lossy(data).into_owned(),
+        Reply::Deleted | Reply::DataSet(_) | Reply::Synced => "ok".into(),
+    }
+}
