@@ -75,6 +75,14 @@ impl Enumeration {
         }
     }
 
+    /// Shows every schedule, one by one: for spaces that are small.
+    pub fn walk(&self, each: &mut dyn FnMut(&Story, &[Anomaly])) {
+        match self.lock.store() {
+            Store::Redis => self.on_redis().walk(each),
+            Store::ZooKeeper => self.on_zookeeper().walk(each),
+        }
+    }
+
     fn on_redis(&self) -> Explorer<RedisWorld> {
         let lock = self.lock;
         let open = move |handle: Handle<dyn Link<Redis>>| {

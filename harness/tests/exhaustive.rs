@@ -6,6 +6,7 @@ use checkers::Judgement;
 use picklock::exhaustive::{Enumerated, Enumeration};
 use picklock::setup::{Options, Setup};
 use sim::exhaustive::{Anomaly, Case, FaultKind, Found, Story};
+use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
 
 /// More than any space here has.
@@ -65,14 +66,16 @@ fn breaks(enumeration: &Enumeration, anomaly: Anomaly) -> Vec<String> {
     let finding = finding.unwrap_or_else(|| panic!("{anomaly}: {found:?}"));
     let (story, again) = enumeration.replay(&finding.schedule).expect("it replays");
     assert!(again.contains(&anomaly), "{again:?}");
-    if !matches!(anomaly, Anomaly::WaitsForAnotherKey | Anomaly::ForeignRelease) {
+    // No checker asks for so little as one schedule shows: a single wait, a store fact too many.
+    let alone = [Anomaly::WaitsForAnotherKey, Anomaly::ForeignRelease];
+    if !alone.contains(&anomaly) {
         let judgement = Judgement::of(&run(enumeration.case(), &story));
         let name = anomaly.to_string();
         let shown = judgement.verdicts.iter().any(|verdict| verdict.shows(&name));
         assert!(shown, "{name}: {:?}", judgement.verdicts);
         assert_eq!(judgement.outcome, Outcome::Violated);
     }
-    assert!(finding.schedule.len() < 40 && story.lines.len() < 30, "{:#?}", story.lines);
+    assert!(finding.schedule.len() < 60 && story.lines.len() < 30, "{:#?}", story.lines);
     story.lines
 }
 
@@ -160,6 +163,50 @@ fn the_reduction_loses_nothing() {
             assert_eq!(reduced.ends, whole.ends, "{case:?}");
         }
         assert!(reduced.schedules <= whole.schedules, "{case:?}");
+    }
+}
+
+/// Merging equal states loses nothing, and the monitors see what the checkers see: of every single
+/// schedule both say the same, and all of them together break what the search says.
+#[test]
+fn every_schedule_judged_by_itself_breaks_the_same() {
+    const JUDGED: [Anomaly; 4] = [
+        Anomaly::DoubleHold,
+        Anomaly::ReaderWriterOverlap,
+        Anomaly::StaleWrite,
+        Anomaly::LostUpdate,
+    ];
+    let cases = [
+        lock("redis-set-nx-px"),
+        lock("redis-set-nx-px").unreduced(),
+        lock("redis-set-nx-px").with(fault(FaultKind::Crash)),
+        lock("redis-set-nx-px").with(fault(FaultKind::Expire)),
+        lock("redis-set-nx-px-fenced").with(fault(FaultKind::Expire)),
+        lock("redis-setnx-expire").with(fault(FaultKind::Reset)),
+        lock("zk-exclusive"),
+        lock("zk-sequential"),
+        lock("zk-rw-as-printed"),
+    ];
+    for enumeration in cases {
+        let case = enumeration.case();
+        let found = search(&enumeration);
+        let mut all = BTreeSet::new();
+        let mut schedules = 0;
+        enumeration.walk(&mut |story, monitored| {
+            schedules += 1;
+            let judged = Judgement::of(&run(case, story));
+            for anomaly in JUDGED {
+                let name = anomaly.to_string();
+                let checked = judged.verdicts.iter().any(|verdict| verdict.shows(&name));
+                assert_eq!(checked, monitored.contains(&anomaly), "{name}: {:#?}", story.lines);
+                all.extend(checked.then_some(anomaly));
+            }
+        });
+        let all: Vec<Anomaly> = all.into_iter().collect();
+        let mut found_all = anomalies(&found);
+        found_all.retain(|anomaly| JUDGED.contains(anomaly));
+        assert_eq!(all, found_all, "{case:?}");
+        assert_eq!(schedules, found.schedules, "{case:?}");
     }
 }
 

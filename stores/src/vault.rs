@@ -9,14 +9,14 @@ use base::{Key, Mode};
 use std::collections::BTreeMap;
 
 /// The vault.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Vault {
     /// It checks tokens.
     fenced: bool,
     registers: BTreeMap<Key, Register>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 struct Register {
     value: u64,
     /// The highest token of all.

@@ -3,12 +3,13 @@
 use base::Mode;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
+use std::rc::Rc;
 use stores::vault::Vault;
 
 use super::action::{Action, connections};
 use super::actor::{Input, Log, PacketOf};
 use super::examine::Examine;
-use super::state::{Attempt, Seat, Stage, State, Wire};
+use super::state::{Attempt, Printed, Seat, Stage, State, Stored, Wire};
 use super::step::Seen;
 use super::{Anomaly, Explorer, FaultKind};
 
@@ -23,13 +24,14 @@ where
 {
     /// All clients connected and idle, nothing in the store.
     pub(super) fn initial(&mut self) -> State<S> {
+        let server = self.actors.server();
+        let things = S::things(&server);
         let mut state = State {
-            server: self.actors.server(),
+            store: Rc::new(Stored::new(server, things, BTreeMap::new())),
             lapses: 0,
             lapsed: true,
             seats: Vec::new(),
             wires: BTreeMap::new(),
-            owners: BTreeMap::new(),
             vault: Vault::new(self.case.fenced),
             faults: 0,
         };
@@ -58,7 +60,6 @@ where
         while let Some(action) = { traffic(state, client).next() } {
             self.apply(state, action, &mut seen);
         }
-        state.owners.clear();
     }
 
     /// The steps that a client can take by itself.
@@ -66,8 +67,8 @@ where
         let seat = &state.seats[client as usize];
         let mut steps = Vec::new();
         match seat.stage {
-            Stage::Gone => return steps,
-            Stage::Idle if seat.turns < self.case.cycles => {
+            Stage::Done | Stage::Gone => return steps,
+            Stage::Idle => {
                 steps.push(Action::Begin(client, Mode::Exclusive));
                 if self.case.shared {
                     steps.push(Action::Begin(client, Mode::Shared));
@@ -75,7 +76,7 @@ where
             }
             Stage::Granted { .. } => steps.push(Action::Enter(client)),
             Stage::Holding(_) => steps.push(Action::Leave(client)),
-            Stage::Idle | Stage::Acquiring | Stage::Releasing => {}
+            Stage::Acquiring | Stage::Releasing => {}
         }
         let heard = state.wires_of(client).filter(|(_, wire)| !wire.down.is_empty());
         steps.extend(heard.map(|(connection, _)| Action::Hear(connection)));
@@ -90,7 +91,7 @@ where
     fn is_invisible(&self, state: &State<S>, client: u32, steps: &[Action]) -> bool {
         let seat = &state.seats[client as usize];
         let unreachable =
-            || state.is_quiet(client) && !S::may_call(&state.server, connections(client));
+            || state.is_quiet(client) && !S::may_call(state.server(), connections(client));
         match steps {
             [Action::Hear(_)] => seat.timers.is_empty(),
             [Action::Ring(..)] => unreachable(),
@@ -150,7 +151,8 @@ where
             return steps;
         }
         for (client, seat) in (0..).zip(&state.seats) {
-            if seat.stage == Stage::Gone && S::session(&state.server, connections(client)).is_some()
+            if seat.stage == Stage::Gone
+                && S::session(state.server(), connections(client)).is_some()
             {
                 steps.push(Action::Expire(client));
             }
@@ -161,18 +163,14 @@ where
         steps
     }
 
-    /// Time may pass without harm: nothing is under way, nobody holds the lock, and somebody waits
-    /// for it.
+    /// Time may pass without harm: somebody waits for the lock, and nothing else can happen.
     pub(super) fn may_lapse(&self, state: &State<S>) -> bool {
-        !S::SESSIONS && !self.case.unlimited && !state.lapsed && self.is_at_rest(state)
-    }
-
-    fn is_at_rest(&self, state: &State<S>) -> bool {
-        let quiet = state.wires.values().all(|wire| wire.up.is_empty() && wire.down.is_empty());
-        let mut stages = state.seats.iter().map(|seat| seat.stage);
-        quiet
-            && stages.clone().any(|stage| stage == Stage::Acquiring)
-            && stages.all(|stage| matches!(stage, Stage::Acquiring | Stage::Idle | Stage::Gone))
+        let still = |client| state.is_quiet(client) && self.own_steps(state, client).is_empty();
+        !S::SESSIONS
+            && !self.case.unlimited
+            && !state.lapsed
+            && state.seats.iter().any(|seat| seat.stage == Stage::Acquiring)
+            && (0..state.seats.len() as u32).all(still)
     }
 
     fn faults(&self, state: &State<S>) -> Vec<Action> {
@@ -191,7 +189,7 @@ where
             {
                 steps.extend((0..=under_way).map(|kept| Action::Crash(client, kept)));
             }
-            if may(FaultKind::Expire) && S::session(&state.server, connections(client)).is_some() {
+            if may(FaultKind::Expire) && S::session(state.server(), connections(client)).is_some() {
                 steps.push(Action::Expire(client));
             }
             if may(FaultKind::Reset) {
@@ -200,7 +198,7 @@ where
                 }
             }
         }
-        let stands = || !S::things(&state.server).is_empty();
+        let stands = || !state.store.things.is_empty();
         if may(FaultKind::Expire) && !S::SESSIONS && !self.may_lapse(state) && stands() {
             steps.push(Action::Lapse);
         }
@@ -289,7 +287,7 @@ fn serves<S: Examine>(wire: &Wire<PacketOf<S>>) -> bool
 where
     PacketOf<S>: Clone + Debug,
 {
-    let opens = |packet: &PacketOf<S>| S::opens(packet);
+    let opens = |packet: &Rc<Printed<PacketOf<S>>>| S::opens(&packet.packet);
     wire.open
         && !wire.up.iter().filter_map(|up| up.packet.as_ref()).any(opens)
         && !wire.down.iter().flatten().any(opens)

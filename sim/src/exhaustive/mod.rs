@@ -16,9 +16,10 @@
 //! any tail of the requests under way).
 //!
 //! *Time.* Patience and call time-outs never run out. A ttl runs out, without being a fault, when
-//! nothing is under way, nobody holds the lock and somebody waits for it ([`Action::Lapse`]): so a
-//! dead holder's lock comes free, and no living client is slow. As a fault it runs out at any moment.
-//! With [`Case::unlimited`] it never does.
+//! somebody waits for the lock and nothing else can happen ([`Action::Lapse`]): so a dead holder's
+//! lock comes free, and no living client is slow. The session of a client that is gone ends at any
+//! moment. As a fault a ttl, or the session of a living client, runs out at any moment. With
+//! [`Case::unlimited`] nothing does.
 //!
 //! *Pollers.* A client that tried, was refused and slept would try for ever. If nothing in the store
 //! has changed since the first request of its last attempt, another attempt has the same outcome;
@@ -28,14 +29,14 @@
 //! # What is left out because it is equivalent
 //!
 //! **Equal states are one.** What a state can lead to depends on what each client has been told
-//! ([`actor`]), on the server, on what is under way and on what the monitors remember, and on
-//! nothing else; [`state::State::fingerprint`] is made of all of these. The search goes level by
+//! (`actor.rs`) unless it has nothing more to do, on the server, on what is under way and on what
+//! the monitors remember, and on nothing else; the fingerprint of a state is made of all of these. The search goes level by
 //! level, a level a step, and merges the states of a level that are equal: every schedule that leads
 //! there has the same future. So the number of schedules is counted, not walked, and the first
 //! violation that is found is the shortest.
 //!
-//! **A step that nobody else can see is taken at once** ([`Explorer::settle`]; a persistent set of
-//! one client, Godefroid 1996). Hearing a packet, asking for the lock, waking up: each changes only
+//! **A step that nobody else can see is taken at once** (a persistent set of one client: Godefroid,
+//! "Partial-order methods for the verification of concurrent systems", 1996). Hearing a packet, asking for the lock, waking up: each changes only
 //! the client itself and appends to its own connection. It commutes with every step of every other
 //! client and of the server (which takes from the other end), and what it sends waits until
 //! [`Action::Arrive`], which is always a step of its own. So it may come first, *if* nothing else
@@ -48,7 +49,8 @@
 //! commute is a look at the wall clock with the fault *a ttl runs out*: if some client looks at its
 //! wall clock, such a search takes every step by itself.
 //!
-//! `tests.rs` holds both against the enumeration without them.
+//! `harness/tests/exhaustive.rs` holds the second against the enumeration without it, and the first
+//! against every single schedule, judged by the checkers.
 //!
 //! # What is looked for
 //!

@@ -196,6 +196,28 @@ where
         next
     }
 
+    /// Walks through every schedule, one by one, and shows each: the search without its merging,
+    /// for spaces that are small.
+    pub fn walk(&mut self, each: &mut dyn FnMut(&Story, &[Anomaly])) {
+        let mut state = self.initial();
+        let mut seen = Seen { story: Some(Story::default()), ..Seen::default() };
+        self.settle(&mut state, &mut seen);
+        self.walk_on(&state, &seen, each);
+    }
+
+    fn walk_on(&mut self, state: &State<S>, seen: &Seen, each: &mut dyn FnMut(&Story, &[Anomaly])) {
+        let actions = self.enabled(state);
+        if actions.iter().all(|action| self.is_fault(state, *action)) {
+            each(seen.story.as_ref().unwrap_or(&Story::default()), &seen.anomalies);
+        }
+        for action in actions {
+            let (mut state, mut seen) = (state.clone(), seen.clone());
+            self.apply(&mut state, action, &mut seen);
+            self.settle(&mut state, &mut seen);
+            self.walk_on(&state, &seen, each);
+        }
+    }
+
     /// A step that no lock may count on.
     fn is_fault(&self, state: &State<S>, action: Action) -> bool {
         match action {

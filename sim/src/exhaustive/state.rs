@@ -17,15 +17,30 @@ pub struct Wire<P> {
     /// On its way to the server, with what the sender was doing.
     pub up: VecDeque<Up<P>>,
     /// On its way to the client; `None`: it was closed.
-    pub down: VecDeque<Option<P>>,
+    pub down: VecDeque<Option<Rc<Printed<P>>>>,
     /// Neither end has lost it.
     pub open: bool,
+}
+
+/// A packet with its fingerprint.
+#[derive(Debug)]
+pub struct Printed<P> {
+    pub packet: P,
+    print: u64,
+}
+
+impl<P: Debug> Printed<P> {
+    pub fn new(packet: P) -> Rc<Self> {
+        let mut print = Fingerprint::new();
+        print.debug(&packet);
+        Rc::new(Self { packet, print: print.bits() as u64 })
+    }
 }
 
 #[derive(Clone, Debug)]
 pub struct Up<P> {
     /// `None`: the client closed it.
-    pub packet: Option<P>,
+    pub packet: Option<Rc<Printed<P>>>,
     /// It is part of a release.
     pub releasing: bool,
 }
@@ -34,6 +49,8 @@ pub struct Up<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     Idle,
+    /// It has asked as often as it had to and does nothing more.
+    Done,
     Acquiring,
     /// It has been granted the lock and has not yet entered what it guards.
     Granted {
@@ -85,19 +102,53 @@ pub struct Seat<P> {
     pub attempt: Attempt,
 }
 
-pub struct State<S: Examine>
+/// The server, and what has been made out of it; states share it until it changes.
+pub struct Stored<S: Examine>
 where
     PacketOf<S>: Clone + Debug,
 {
     pub server: S::Server,
+    pub print: u128,
+    /// See [`Examine::things`].
+    pub things: BTreeMap<String, u64>,
+    /// Who made them.
+    pub owners: BTreeMap<String, u32>,
+}
+
+impl<S: Examine> Stored<S>
+where
+    PacketOf<S>: Clone + Debug,
+{
+    pub fn new(
+        server: S::Server,
+        things: BTreeMap<String, u64>,
+        owners: BTreeMap<String, u32>,
+    ) -> Self {
+        let mut print = Fingerprint::new();
+        S::fingerprint(&server, &mut print);
+        print.add(&owners);
+        Self { server, print: print.bits(), things, owners }
+    }
+}
+
+impl<P> Seat<P> {
+    /// It never does anything any more.
+    pub fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Done | Stage::Gone)
+    }
+}
+
+pub struct State<S: Examine>
+where
+    PacketOf<S>: Clone + Debug,
+{
+    pub store: Rc<Stored<S>>,
     /// How often time has passed.
     pub lapses: u32,
     /// Nothing in the store has changed since.
     pub lapsed: bool,
     pub seats: Vec<Seat<PacketOf<S>>>,
     pub wires: BTreeMap<u64, Wire<PacketOf<S>>>,
-    /// Who made what stands in the store.
-    pub owners: BTreeMap<String, u32>,
     pub vault: Vault,
     pub faults: u32,
 }
@@ -108,10 +159,9 @@ where
 {
     fn clone(&self) -> Self {
         Self {
-            server: self.server.clone(),
+            store: self.store.clone(),
             seats: self.seats.clone(),
             wires: self.wires.clone(),
-            owners: self.owners.clone(),
             vault: self.vault.clone(),
             ..*self
         }
@@ -122,22 +172,23 @@ impl<S: Examine> State<S>
 where
     PacketOf<S>: Clone + Debug,
 {
-    /// What decides everything that can still happen. Of a client that is gone nothing counts but
-    /// what it left behind.
+    /// What decides everything that can still happen. Of a client that is gone, or has done all it
+    /// had to do, nothing counts but what it left behind.
     pub fn fingerprint(&self) -> u128 {
         let mut print = Fingerprint::new();
-        S::fingerprint(&self.server, &mut print);
-        print.add((self.lapses, self.lapsed, self.faults, &self.owners));
-        print.debug(&self.vault);
+        print.add((self.store.print, self.lapses, self.lapsed, self.faults, &self.vault));
         for seat in &self.seats {
             print.add(seat.stage);
-            if seat.stage != Stage::Gone {
+            if !seat.is_over() {
                 print.add((seat.log.digest, seat.attempt, seat.turns));
             }
         }
         for (connection, wire) in &self.wires {
-            print.add(connection);
-            print.debug(wire);
+            print.add((connection, wire.open, wire.up.len()));
+            wire.up
+                .iter()
+                .for_each(|up| print.add((up.releasing, up.packet.as_ref().map(|p| p.print))));
+            wire.down.iter().for_each(|down| print.add(down.as_ref().map(|p| p.print)));
         }
         print.bits()
     }
@@ -145,6 +196,23 @@ where
     /// The wires of a client that have something on them.
     pub fn wires_of(&self, client: u32) -> impl Iterator<Item = (u64, &Wire<PacketOf<S>>)> {
         self.wires.range(connections(client)).map(|(connection, wire)| (*connection, wire))
+    }
+
+    pub fn server(&self) -> &S::Server {
+        &self.store.server
+    }
+
+    /// Something in the store has changed: what pollers saw is out of date.
+    pub fn changed(&mut self) {
+        self.lapsed = false;
+        let fresh = self.seats.iter_mut().filter(|seat| seat.attempt == Attempt::Fresh);
+        fresh.for_each(|seat| seat.attempt = Attempt::Stale);
+    }
+
+    /// Whether a release by one client ends the hold of another.
+    pub fn robs(&self, by: Option<(u32, bool)>, owner: u32) -> bool {
+        let Stage::Holding(theirs) = self.seats[owner as usize].stage else { return false };
+        !theirs.lost && by.is_some_and(|(client, releasing)| releasing && client != owner)
     }
 
     /// A client has died or ended in doubt.
@@ -159,9 +227,9 @@ where
 
     /// Removes wires that will never carry anything again.
     pub fn tidy(&mut self) {
-        let gone = |c: u64| self.seats[client_of(c) as usize].stage == Stage::Gone;
+        let over = |c: u64| self.seats[client_of(c) as usize].is_over();
         self.wires.retain(|&c, wire| {
-            if gone(c) {
+            if over(c) {
                 wire.down.clear();
                 wire.open = false;
             }

@@ -11,7 +11,7 @@ use stores::model::{Clocks, Out, Peer, ServerModel};
 use super::action::{Action, client_of, connection, connections, local_of};
 use super::actor::{Input, NEVER, PacketOf};
 use super::examine::Examine;
-use super::state::{Attempt, Hold, Stage, State, Up, Wire};
+use super::state::{Attempt, Hold, Printed, Stage, State, Stored, Up, Wire};
 use super::{Anomaly, Explorer};
 use crate::library::Do;
 use crate::machine::EPOCH;
@@ -19,8 +19,10 @@ use crate::machine::EPOCH;
 /// How far time goes on at once: beyond every ttl, however a recipe rounds it up.
 const LAPSE: Duration = Duration::from_secs(1_000);
 
+type Outbox<S> = Vec<Out<PacketOf<S>>>;
+
 /// What is seen of a step.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// What it broke.
     pub anomalies: Vec<Anomaly>,
@@ -154,7 +156,7 @@ where
         };
         match (&mut seat.stage, &response.reply) {
             // Its `init`, and what nobody listens to any more.
-            (Stage::Idle | Stage::Gone, _) => {}
+            (Stage::Idle | Stage::Done | Stage::Gone, _) => {}
             (Stage::Holding(hold), Reply::Lost { .. }) => {
                 hold.lost = true;
                 seen.event(client, Kind::Info, F::Lost, told);
@@ -170,7 +172,11 @@ where
             }
             (stage, _) => {
                 let f = if *stage == Stage::Acquiring { F::Acquire } else { F::Release };
-                *stage = if kind == Kind::Info { Stage::Gone } else { Stage::Idle };
+                *stage = match kind {
+                    Kind::Info => Stage::Gone,
+                    _ if seat.turns == self.case.cycles => Stage::Done,
+                    _ => Stage::Idle,
+                };
                 seen.event(client, kind, f, told);
                 seen.line(|| match kind {
                     Kind::Ok => format!("client {client}: {f} ok"),
@@ -196,10 +202,10 @@ where
         let input = match packet {
             Some(packet) => {
                 // The answer to a request was told where the server gave it.
-                if !S::answers(&packet) {
-                    seen.line(|| format!("client {client} hears: {}", S::words(&packet)));
+                if !S::answers(&packet.packet) {
+                    seen.line(|| format!("client {client} hears: {}", S::words(&packet.packet)));
                 }
-                Input::Packet(local_of(connection), packet)
+                Input::Packet(local_of(connection), packet.packet.clone())
             }
             None => {
                 seen.line(|| format!("client {client} notices that its connection is lost"));
@@ -318,124 +324,98 @@ where
 
     // The server.
 
-    fn clocks(state: &State<S>) -> Clocks {
-        let passed = LAPSE * state.lapses;
-        Clocks { wall: Wall::ZERO + EPOCH + passed, mono: Mono::ZERO + passed }
-    }
-
     fn arrive(&mut self, state: &mut State<S>, number: u64, seen: &mut Seen) {
         let client = client_of(number);
         let Some(wire) = state.wires.get_mut(&number) else { return };
         let Some(Up { packet, releasing }) = wire.up.pop_front() else { return };
-        let at = Self::clocks(state);
-        let Some(packet) = packet else { return state.server.disconnected(at, number) };
+        let at = clocks(state);
+        let Some(packet) = packet.map(|packet| packet.packet.clone()) else {
+            self.serve(state, None, |server, _| server.disconnected(at, number));
+            return;
+        };
         let attempt = &mut state.seats[client as usize].attempt;
         if *attempt == Attempt::Unseen && !S::opens(&packet) {
             *attempt = Attempt::Fresh;
         }
-        let asked = S::words(&packet);
-        let mut out = Vec::new();
-        let before = S::things(&state.server);
-        state.server.receive(at, Peer::Connection(number), packet, &mut out);
+        let asked = seen.story.is_some().then(|| S::words(&packet));
+        let by = Some((client, releasing));
+        let from = Peer::Connection(number);
+        let (out, robbed) =
+            self.serve(state, by, |server, out| server.receive(at, from, packet, out));
         let answer = out.iter().find_map(|out| match out {
-            Out::Send(Peer::Connection(to), reply) if *to == number => Some(S::words(reply)),
+            Out::Send(to, reply) if asked.is_some() && *to == from => Some(S::words(reply)),
             _ => None,
         });
         seen.line(|| {
-            format!("server, for client {client}: {asked} → {}", answer.unwrap_or_default())
+            let (asked, answer) = (asked.unwrap_or_default(), answer.unwrap_or_default());
+            format!("server, for client {client}: {asked} → {answer}")
         });
-        self.changed(state, &before, Some((client, releasing)), seen);
-        Self::route(state, out);
+        if let Some(other) = robbed {
+            seen.anomalies.push(Anomaly::ForeignRelease);
+            seen.line(|| format!("  which frees the lock that client {other} holds"));
+        }
+        route(state, out);
     }
 
-    /// Looks what a step did to the store.
-    fn changed(
+    /// Lets the server do something and looks what that did to the store; `by`: for which client,
+    /// and whether as part of its release. Says whose hold a release has ended.
+    fn serve(
         &self,
         state: &mut State<S>,
-        before: &std::collections::BTreeMap<String, u64>,
         by: Option<(u32, bool)>,
-        seen: &mut Seen,
-    ) {
-        let after = S::things(&state.server);
-        if *before == after {
-            return;
-        }
-        state.lapsed = false;
-        state.seats.iter_mut().filter(|seat| seat.attempt == Attempt::Fresh).for_each(|seat| {
-            seat.attempt = Attempt::Stale;
-        });
-        for name in before.keys().filter(|name| !after.contains_key(*name)) {
-            let owner = state.owners.remove(name);
-            if let (Some((client, true)), Some(owner)) = (by, owner)
-                && client != owner
-                && let Stage::Holding(theirs) = state.seats[owner as usize].stage
-                && !theirs.lost
-            {
-                seen.anomalies.push(Anomaly::ForeignRelease);
-                seen.line(|| format!("  which frees the lock that client {owner} holds"));
+        work: impl FnOnce(&mut S::Server, &mut Outbox<S>),
+    ) -> (Outbox<S>, Option<u32>) {
+        let stored = state.store.clone();
+        let mut server = stored.server.clone();
+        let mut out = Vec::new();
+        work(&mut server, &mut out);
+        let (before, after) = (&stored.things, S::things(&server));
+        let mut owners = stored.owners.clone();
+        let mut robbed = None;
+        if *before != after {
+            state.changed();
+            for name in before.keys().filter(|name| !after.contains_key(*name)) {
+                let owner = owners.remove(name);
+                robbed = robbed.or(owner.filter(|owner| state.robs(by, *owner)));
+            }
+            if let Some((client, _)) = by {
+                let made = after.iter().filter(|(name, stamp)| before.get(*name) != Some(*stamp));
+                owners.extend(made.map(|(name, _)| (name.clone(), client)));
             }
         }
-        if let Some((client, _)) = by {
-            let changed = after.iter().filter(|(name, stamp)| before.get(*name) != Some(*stamp));
-            state.owners.extend(changed.map(|(name, _)| (name.clone(), client)));
-        }
-    }
-
-    fn route(state: &mut State<S>, out: Vec<Out<PacketOf<S>>>) {
-        for out in out {
-            match out {
-                Out::Send(Peer::Connection(to), packet) => {
-                    if let Some(wire) = state.wires.get_mut(&to).filter(|wire| wire.open) {
-                        wire.down.push_back(Some(packet));
-                    }
-                }
-                Out::Close(connection) => {
-                    if let Some(wire) = state.wires.get_mut(&connection) {
-                        wire.up.clear();
-                        if std::mem::replace(&mut wire.open, false) {
-                            wire.down.push_back(None);
-                        }
-                    }
-                }
-                Out::Send(Peer::Server(_), _) => {}
-            }
-        }
+        state.store = Rc::new(Stored::new(server, after, owners));
+        (out, robbed)
     }
 
     // Time and faults.
 
     fn lapse(&mut self, state: &mut State<S>, seen: &mut Seen) {
-        let before = S::things(&state.server);
         state.faults += u32::from(!self.may_lapse(state));
         state.lapses += 1;
-        let mut out = Vec::new();
-        state.server.tick(Self::clocks(state), &mut out);
+        let at = clocks(state);
+        let (out, _) = self.serve(state, None, |server, out| {
+            server.tick(at, out);
+        });
         seen.line(|| "time passes, beyond every ttl".into());
-        self.changed(state, &before, None, seen);
-        Self::route(state, out);
+        route(state, out);
+        // Whoever looks at a clock may find the store another one.
+        state.changed();
         state.lapsed = true;
         for client in 0..state.seats.len() as u32 {
-            let seat = &mut state.seats[client as usize];
-            if seat.stage != Stage::Gone {
-                if seat.attempt == Attempt::Fresh {
-                    seat.attempt = Attempt::Stale;
-                }
+            if !state.seats[client as usize].is_over() {
                 self.feed(state, client, Input::Later(LAPSE), seen);
             }
         }
     }
 
     fn expire(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
-        let Some(session) = S::session(&state.server, connections(client)) else { return };
+        let Some(session) = S::session(state.server(), connections(client)) else { return };
         if state.seats[client as usize].stage != Stage::Gone {
             state.faults += 1;
         }
-        let before = S::things(&state.server);
-        let mut out = Vec::new();
-        S::expire(&mut state.server, session, &mut out);
+        let (out, _) = self.serve(state, None, |server, out| S::expire(server, session, out));
         seen.line(|| format!("the session of client {client} expires"));
-        self.changed(state, &before, None, seen);
-        Self::route(state, out);
+        route(state, out);
     }
 
     fn crash(&mut self, state: &mut State<S>, client: u32, kept: usize, seen: &mut Seen) {
@@ -465,6 +445,40 @@ where
     }
 }
 
+/// What the server's clocks say.
+fn clocks<S: Examine>(state: &State<S>) -> Clocks
+where
+    PacketOf<S>: Clone + Debug,
+{
+    let passed = LAPSE * state.lapses;
+    Clocks { wall: Wall::ZERO + EPOCH + passed, mono: Mono::ZERO + passed }
+}
+
+/// Sends what the server wants sent.
+fn route<S: Examine>(state: &mut State<S>, out: Outbox<S>)
+where
+    PacketOf<S>: Clone + Debug,
+{
+    for out in out {
+        match out {
+            Out::Send(Peer::Connection(to), packet) => {
+                if let Some(wire) = state.wires.get_mut(&to).filter(|wire| wire.open) {
+                    wire.down.push_back(Some(Printed::new(packet)));
+                }
+            }
+            Out::Close(connection) => {
+                if let Some(wire) = state.wires.get_mut(&connection) {
+                    wire.up.clear();
+                    if std::mem::replace(&mut wire.open, false) {
+                        wire.down.push_back(None);
+                    }
+                }
+            }
+            Out::Send(Peer::Server(_), _) => {}
+        }
+    }
+}
+
 /// Does what a client wants done to its wires.
 fn wire<S: Examine>(state: &mut State<S>, client: u32, wish: &Do<PacketOf<S>>)
 where
@@ -478,7 +492,7 @@ where
             return;
         }
         Do::Close { connection } => (*connection, None),
-        Do::Send { connection, packet } => (*connection, Some(packet.clone())),
+        Do::Send { connection, packet } => (*connection, Some(Printed::new(packet.clone()))),
     };
     // What is sent over a connection that is lost is lost, too.
     if let Some(wire) = state.wires.get_mut(&connection(client, local)).filter(|wire| wire.open) {

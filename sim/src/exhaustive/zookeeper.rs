@@ -20,7 +20,7 @@ use crate::library::{Settings, SimStore};
 use crate::zookeeper::ZooKeeperLibrary;
 
 /// A server alone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Alone {
     database: Database,
     watches: Watches,
@@ -180,7 +180,7 @@ impl Examine for AloneWorld {
     const SESSIONS: bool = true;
 
     fn fingerprint(server: &Alone, into: &mut Fingerprint) {
-        into.debug(server);
+        into.add(server);
     }
 
     fn things(server: &Alone) -> BTreeMap<String, u64> {
@@ -217,6 +217,8 @@ impl Examine for AloneWorld {
             Packet::Reply { result: Err(refusal), .. } => format!("{refusal:?}"),
             Packet::Event { path, event } => format!("watch on {path} fires: {event:?}"),
             Packet::SetWatches { .. } => "set the watches again".into(),
+            Packet::Connected { .. } => "connected".into(),
+            Packet::Expired => "the session has expired".into(),
             other => format!("{other:?}").to_lowercase(),
         }
     }

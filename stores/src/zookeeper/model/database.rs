@@ -46,7 +46,7 @@ impl Transaction {
 }
 
 /// A server's state.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Database {
     /// The nodes.
     pub tree: Tree,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub type Change = (String, WatchEvent);
 
 /// A node.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Node {
     data: Vec<u8>,
     version: i32,
@@ -25,7 +25,7 @@ pub struct Node {
 }
 
 /// All nodes, by path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tree(BTreeMap<String, Node>);
 
 impl Default for Tree {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 type Table = BTreeMap<String, BTreeSet<u64>>;
 
 /// Watches by path, each a set of connections.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Watches {
     /// Watches on a node: its creation, deletion and data.
     nodes: Table,
