@@ -14,9 +14,9 @@ if [ -e "$KEEP" ]; then
     rm -f "$KEEP" "$EMPTY"
 else
     rm -rf "$DATA"
+    mkdir -p "$DATA"
     touch "$EMPTY"
 fi
-mkdir -p "$DATA"
 
 # Every acknowledged write is on disk before the acknowledgement: a crash loses nothing that a
 # client was promised.
