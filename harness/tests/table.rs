@@ -8,6 +8,7 @@ mod rows;
 
 use picklock::simulate;
 use rows::{Must, Row, TABLE};
+use std::path::Path;
 use std::time::Duration;
 
 const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -98,6 +99,26 @@ fn the_same_seed_gives_the_same_history() {
                 run.history.to_jsonl()
             };
             assert!(history() == history(), "{}, seed {seed}", row.name());
+        }
+    }
+}
+
+#[test]
+fn every_violated_row_of_the_table_has_its_counterexample() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../counterexamples");
+    for row in TABLE {
+        let anomalies = match row.must {
+            Must::Hold => Vec::new(),
+            Must::Show(anomalies) => anomalies.to_vec(),
+            Must::Fence(anomaly) => vec![anomaly],
+        };
+        for anomaly in anomalies {
+            let (algo, nemesis) = (row.algo, row.nemesis);
+            let file = format!("{algo}+{nemesis}+{}.json", anomaly.replace(' ', "-"));
+            assert!(
+                folder.join(&file).is_file(),
+                "{file} is missing: picklock explore --algo {algo} --nemesis {nemesis} --shrink"
+            );
         }
     }
 }
