@@ -88,7 +88,7 @@ impl Enumeration {
         let open = move |handle: Handle<dyn Link<Redis>>| {
             Box::pin(serve(lock, AnyLink::Redis(handle.link), handle.mailbox)) as _
         };
-        let explorer = Explorer::new(self.case.clone(), RedisWorld::new(), Box::new(open));
+        let explorer = Explorer::new(self.case.clone(), RedisWorld::default(), Box::new(open));
         if self.reduce { explorer } else { explorer.unreduced() }
     }
 

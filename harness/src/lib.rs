@@ -13,7 +13,6 @@ pub mod explore;
 mod folder;
 mod nearest;
 pub mod scenario;
-pub mod schedule;
 pub mod setup;
 pub mod simulate;
 mod spec;

@@ -3,6 +3,10 @@
 use picklock::cli;
 use std::process::ExitCode;
 
+/// A simulation allocates in small pieces, on each thread for itself; this one is made for that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     cli::main(std::env::args_os()).into()
 }

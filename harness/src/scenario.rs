@@ -6,6 +6,8 @@ use checkers::holds::Claims;
 use checkers::sweep::sweep;
 use sim::SimConfig;
 use std::time::Duration;
+use stores::Store;
+use stores::redis::script::Runner;
 use workloads::LockSpec;
 
 use crate::drive::{Plan, Recorder, Unwatched, drive};
@@ -32,6 +34,13 @@ pub const SCENARIOS: &[Scenario] = &[
         algo: "redis-set-nx-px",
         clients: 5,
         turns: None,
+    },
+    Scenario {
+        name: "redlock",
+        summary: "3 clients take and free one lock on five servers once each",
+        algo: "redlock",
+        clients: 3,
+        turns: Some(1),
     },
     Scenario {
         name: "zk-rw",
@@ -65,11 +74,17 @@ pub struct Tally {
 }
 
 impl Scenario {
-    /// Makes it ready to run, with another number of clients where one is given.
+    /// Whether it runs scripts, so that it matters who does.
+    pub fn has_scripts(&self) -> bool {
+        workloads::find(self.algo).is_some_and(|lock| lock.store() == Store::Redis)
+    }
+
+    /// Makes it ready to run, with another number of clients where one is given, and with scripts
+    /// run by Lua or without it.
     ///
     /// # Panics
     /// When there cannot be so many clients.
-    pub fn prepare(&self, clients: Option<u32>) -> Prepared {
+    pub fn prepare(&self, clients: Option<u32>, scripts: Runner) -> Prepared {
         let mut options = Options::new(self.algo, "none", 0);
         options.clients = clients.unwrap_or(self.clients);
         options.time_limit = SIMULATED;
@@ -81,6 +96,7 @@ impl Scenario {
         plan.task.turns = self.turns;
         let mut config = simulate::config(&setup.world());
         config.latency = millis(1, 20);
+        config.scripts = scripts;
         Prepared { lock: setup.lock, plan, config }
     }
 }
@@ -100,7 +116,7 @@ impl Prepared {
     pub fn run(&mut self, seed: u64) -> Tally {
         self.plan.seed = seed;
         self.config.seed = seed;
-        let mut world = simulate::world_of(self.lock, self.lock.store(), self.config.clone(), None);
+        let mut world = simulate::world_of(self.lock, self.lock.store(), self.config.clone());
         let mut recorder = Recorder::in_memory();
         drive(world.as_mut(), &self.plan, Vec::new(), &mut recorder, &mut Unwatched)
             .expect("a world without faults stands");

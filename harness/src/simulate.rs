@@ -1,26 +1,21 @@
 //! A run in the simulator.
 
 use base::{BackendError, Command, Run, Spread};
-use sim::{Handle, RedisWorld, SimConfig, Simulated, Simulation, Tape, ZooKeeperWorld};
-use std::rc::Rc;
+use sim::{Handle, RedisWorld, SimConfig, Simulated, Simulation, ZooKeeperWorld};
 use std::time::Duration;
 use stores::Store;
+use stores::redis::script::Runner;
 use stores::zookeeper::Client;
 use workloads::LockSpec;
 use workloads::client::{AnyLink, serve};
 
 use crate::WorldSpec;
-use crate::drive::{Played, Recorder, Unwatched, drive};
-use crate::schedule::{Aim, Schedule};
+use crate::drive::{Recorder, Unwatched, drive};
 use crate::setup::Setup;
 
-/// A simulated world for a lock. A tape records what chance decides in it, or decides itself.
-pub fn world(
-    lock: &'static LockSpec,
-    spec: &WorldSpec,
-    tape: Option<Rc<Tape>>,
-) -> Box<dyn Simulated> {
-    world_of(lock, spec.store, config(spec), tape)
+/// A simulated world for a lock.
+pub fn world(lock: &'static LockSpec, spec: &WorldSpec) -> Box<dyn Simulated> {
+    world_of(lock, spec.store, config(spec))
 }
 
 /// What the simulator makes of a world that was asked for.
@@ -35,31 +30,27 @@ pub fn config(spec: &WorldSpec) -> SimConfig {
             least: least + spec.link_delay,
             mean: mean + spec.link_delay / 20,
         },
+        scripts: Runner::default(),
         seed: spec.seed,
         init: init(spec),
     }
 }
 
 /// The same, of a configuration that was changed.
-pub fn world_of(
-    lock: &'static LockSpec,
-    store: Store,
-    config: SimConfig,
-    tape: Option<Rc<Tape>>,
-) -> Box<dyn Simulated> {
+pub fn world_of(lock: &'static LockSpec, store: Store, config: SimConfig) -> Box<dyn Simulated> {
     match store {
         Store::Redis => {
             let open = move |handle: Handle<dyn base::Link<stores::redis::Redis>>| {
                 Box::pin(serve(lock, AnyLink::Redis(handle.link), handle.mailbox)) as _
             };
-            Box::new(Simulation::new(RedisWorld::new(), config, tape, Box::new(open)))
+            Box::new(Simulation::new(RedisWorld::new(config.scripts), config, Box::new(open)))
         }
         Store::ZooKeeper => {
             let open = move |handle: Handle<dyn stores::zookeeper::Session>| {
                 Box::pin(serve(lock, AnyLink::ZooKeeper(Client::new(handle.link)), handle.mailbox))
                     as _
             };
-            Box::new(Simulation::new(ZooKeeperWorld, config, tape, Box::new(open)))
+            Box::new(Simulation::new(ZooKeeperWorld, config, Box::new(open)))
         }
     }
 }
@@ -81,48 +72,28 @@ fn init(spec: &WorldSpec) -> Command {
 /// # Errors
 /// When the simulated world breaks, which is a bug in it.
 pub fn run(setup: &Setup) -> Result<Run, BackendError> {
-    play(setup, None).map(|(run, _)| run)
-}
-
-/// Runs a setup and records its schedule.
-///
-/// # Errors
-/// When the simulated world breaks, which is a bug in it.
-pub fn record(setup: &Setup) -> Result<(Run, Schedule), BackendError> {
-    let tape = Rc::new(Tape::record());
-    let (run, played) = play(setup, Some(tape.clone()))?;
-    let link = usual_delay(&setup.world());
-    Ok((run, Schedule::of(setup, played, tape.taken(link))))
-}
-
-/// How long a message is usually on its way, beyond those that were recorded.
-pub fn usual_delay(world: &WorldSpec) -> Duration {
-    Duration::from_micros(300) + world.link_delay
-}
-
-/// Runs a recorded schedule.
-///
-/// # Errors
-/// When the schedule makes no sense or the simulated world breaks.
-pub fn replay(schedule: &Schedule) -> Result<Run, BackendError> {
-    replay_played(schedule).map(|(run, _)| run)
-}
-
-/// Runs a recorded schedule; says as well what was decided on the way.
-///
-/// # Errors
-/// When the schedule makes no sense or the simulated world breaks.
-pub fn replay_played(schedule: &Schedule) -> Result<(Run, Played), BackendError> {
-    let setup = schedule.setup(Aim::Time).map_err(BackendError)?;
-    play(&setup, Some(Rc::new(Tape::replay(schedule.chance.clone()))))
-}
-
-fn play(setup: &Setup, tape: Option<Rc<Tape>>) -> Result<(Run, Played), BackendError> {
-    let mut backend = world(setup.lock, &setup.world(), tape);
+    let mut backend = world(setup.lock, &setup.world());
     let mut recorder = Recorder::in_memory();
     let plan = setup.plan();
     drive(backend.as_mut(), &plan, setup.nemeses(), &mut recorder, &mut Unwatched)
         .map_err(|error| BackendError(error.to_string()))?;
-    let played = recorder.take_played();
-    Ok((Run { info: setup.info_for("sim"), history: recorder.into_history() }, played))
+    Ok(Run { info: setup.info_for("sim"), history: recorder.into_history() })
+}
+
+/// Runs a setup twice, which must give the same history both times: the check that nothing of the real
+/// world has got into the simulated one.
+///
+/// # Errors
+/// When the histories differ, with the place; or as [`run`].
+pub fn run_twice(setup: &Setup) -> Result<Run, BackendError> {
+    let (first, second) = (run(setup)?, run(setup)?);
+    let (a, b) = (first.history.events(), second.history.events());
+    if a == b {
+        return Ok(first);
+    }
+    let place = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let seed = first.info.seed;
+    Err(BackendError(format!(
+        "the same seed, {seed}, gave two histories; they differ at event {place}"
+    )))
 }

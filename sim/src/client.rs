@@ -81,7 +81,9 @@ impl<S: SimStore, I> Client<S, I> {
     /// Runs the task until it waits for something. False when it had nothing to do.
     pub fn run(&mut self) -> bool {
         let mut ran = false;
-        while self.flag.0.swap(false, Ordering::Relaxed) {
+        // A client never leaves its thread, so this need not be one step.
+        while self.flag.0.load(Ordering::Relaxed) {
+            self.flag.0.store(false, Ordering::Relaxed);
             let Some(task) = &mut self.task else { break };
             ran = true;
             if task.as_mut().poll(&mut Context::from_waker(&self.waker)).is_ready() {

@@ -2,6 +2,7 @@
 
 use base::Spread;
 use std::time::Duration;
+use stores::redis::script::Runner;
 
 /// What a simulated world is made of.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub struct SimConfig {
     pub call_timeout: Duration,
     /// How long a packet is on its way between a client and a server, each way.
     pub latency: Spread,
+    /// Who runs the scripts of Redis.
+    pub scripts: Runner,
     /// Seeds everything.
     pub seed: u64,
     /// What each client is told first.

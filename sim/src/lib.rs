@@ -4,7 +4,6 @@
 //! gives the same history, byte for byte.
 
 mod agenda;
-mod chance;
 mod client;
 mod config;
 pub mod exhaustive;
@@ -18,7 +17,6 @@ mod simulation;
 mod timers;
 mod zookeeper;
 
-pub use chance::{Chances, Delays, Tape};
 pub use client::Handle;
 pub use config::SimConfig;
 pub use redis::RedisWorld;

@@ -4,17 +4,16 @@
 
 use base::{CallError, Link, LocalFuture, Mono, Wall, World};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use stores::redis::script::Engine;
+use stores::redis::script::{Engine, Runner};
 use stores::redis::{Asked, Packet, Redis, Refusal, Server, judge_reply};
 
 use crate::library::{Do, Library, Settings, SimStore};
-use crate::machine::Machine;
+use crate::machine::{Machine, Sleep};
 
 /// Redis servers that share one script engine.
 pub struct RedisWorld {
@@ -22,15 +21,15 @@ pub struct RedisWorld {
 }
 
 impl RedisWorld {
-    /// With a script engine of its own.
-    pub fn new() -> Self {
-        Self { engine: Engine::new() }
+    /// With the script engine of this thread.
+    pub fn new(scripts: Runner) -> Self {
+        Self { engine: Engine::of_this_thread().run_by(scripts) }
     }
 }
 
 impl Default for RedisWorld {
     fn default() -> Self {
-        Self::new()
+        Self::new(Runner::default())
     }
 }
 
@@ -68,10 +67,12 @@ struct Calls {
     next: u64,
     /// Made by the client, not yet seen by the library.
     fresh: Vec<(u64, usize, redis::Cmd)>,
-    open: BTreeMap<u64, Call>,
+    /// A client has few of them at a time, so they are looked through one by one.
+    open: Vec<Call>,
 }
 
 struct Call {
+    id: u64,
     asked: Asked,
     /// Once the library has chosen one.
     connection: Option<u64>,
@@ -82,11 +83,21 @@ struct Call {
 impl Calls {
     fn answer(&mut self, id: u64, answer: impl FnOnce(Asked) -> Answer) {
         // A call that was given up is not here any more: its late reply is dropped.
-        if let Some(call) = self.open.get_mut(&id) {
+        if let Some(call) = self.get(id) {
             call.answer = Some(answer(call.asked));
             if let Some(waker) = call.waker.take() {
                 waker.wake();
             }
+        }
+    }
+
+    fn get(&mut self, id: u64) -> Option<&mut Call> {
+        self.open.iter_mut().find(|call| call.id == id)
+    }
+
+    fn forget(&mut self, id: u64) {
+        if let Some(place) = self.open.iter().position(|call| call.id == id) {
+            self.open.remove(place);
         }
     }
 }
@@ -114,10 +125,11 @@ impl Library for RedisLibrary {
     fn start(&mut self, _at: Mono, _out: &mut Vec<Do<Packet>>) {}
 
     fn calls(&mut self, _at: Mono, out: &mut Vec<Do<Packet>>) {
-        let fresh = std::mem::take(&mut self.calls.borrow_mut().fresh);
-        for (id, server, command) in fresh {
+        let calls = self.calls.clone();
+        let Calls { fresh, open, .. } = &mut *calls.borrow_mut();
+        for (id, server, command) in fresh.drain(..) {
             let connection = self.connection(server, out);
-            if let Some(call) = self.calls.borrow_mut().open.get_mut(&id) {
+            if let Some(call) = open.iter_mut().find(|call| call.id == id) {
                 call.connection = Some(connection);
             }
             out.push(Do::Send { connection, packet: Packet::Request { id, command } });
@@ -140,8 +152,8 @@ impl Library for RedisLibrary {
         let lost: Vec<u64> = calls
             .open
             .iter()
-            .filter(|(_, call)| call.connection == Some(connection) && call.answer.is_none())
-            .map(|(id, _)| *id)
+            .filter(|call| call.connection == Some(connection) && call.answer.is_none())
+            .map(|call| call.id)
             .collect();
         for id in lost {
             calls.answer(id, |_| Err(CallError::Unknown("connection closed".into())));
@@ -186,9 +198,9 @@ impl Link<Redis> for RedisLink {
         calls.next += 1;
         let id = calls.next;
         let asked = Asked::of(&request);
-        calls.open.insert(id, Call { asked, connection: None, answer: None, waker: None });
+        calls.open.push(Call { id, asked, connection: None, answer: None, waker: None });
         calls.fresh.push((id, server, request));
-        Box::pin(Waiting { id, calls: &self.calls, timeout: self.machine.sleep(self.timeout) })
+        Box::pin(Waiting { id, calls: &self.calls, timeout: self.machine.timer(self.timeout) })
     }
 
     fn servers(&self) -> usize {
@@ -199,7 +211,7 @@ impl Link<Redis> for RedisLink {
 struct Waiting<'a> {
     id: u64,
     calls: &'a RefCell<Calls>,
-    timeout: LocalFuture<'a, ()>,
+    timeout: Sleep<'a>,
 }
 
 impl Future for Waiting<'_> {
@@ -208,13 +220,15 @@ impl Future for Waiting<'_> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
         {
             let mut calls = self.calls.borrow_mut();
-            let call = calls.open.get_mut(&self.id).expect("open until this future is dropped");
+            let call = calls.get(self.id).expect("open until this future is dropped");
             if let Some(answer) = call.answer.take() {
                 return Poll::Ready(answer);
             }
-            call.waker = Some(cx.waker().clone());
+            if !call.waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+                call.waker = Some(cx.waker().clone());
+            }
         }
-        match self.timeout.as_mut().poll(cx) {
+        match Pin::new(&mut self.timeout).poll(cx) {
             Poll::Ready(()) => Poll::Ready(Err(CallError::Unknown("no reply in time".into()))),
             Poll::Pending => Poll::Pending,
         }
@@ -223,6 +237,6 @@ impl Future for Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.calls.borrow_mut().open.remove(&self.id);
+        self.calls.borrow_mut().forget(self.id);
     }
 }

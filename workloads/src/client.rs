@@ -50,7 +50,9 @@ impl AnyLink {
 
     fn open(&self, spec: &LockSpec, settings: Settings) -> Box<dyn Lock> {
         match (self, spec.open) {
-            (Self::Redis(link), Open::Redis(open)) => open(link.clone(), settings),
+            (Self::Redis(link), Open::Redis(open) | Open::RedisServers(_, open)) => {
+                open(link.clone(), settings)
+            }
             (Self::ZooKeeper(client), Open::ZooKeeper(open)) => open(client.clone(), settings),
             _ => unreachable!("the harness links a client to its lock's own store"),
         }

@@ -4,40 +4,24 @@
 
 use base::{Backend, Mono, Run};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sim::Tape;
 use std::io::IsTerminal;
-use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::{Failure, interruptible, judge::judge};
-use crate::cli::{BackendChoice, Format, TestArgs};
+use crate::cli::{BackendChoice, TestArgs};
 use crate::drive::{DriveError, Recorder, Watcher, drive};
 use crate::folder::Folder;
-use crate::schedule::Schedule;
 use crate::setup::{Options, Setup};
 use crate::{Exit, WorldSpec, simulate};
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
-    let choice = choose(args.backend)?;
-    perform(&setup, choice, Tape::record(), &args.store, args.format)
-}
-
-/// Makes a run, judges it and stores it with its schedule.
-pub fn perform(
-    setup: &Setup,
-    choice: Choice,
-    tape: Tape,
-    store: &Path,
-    format: Format,
-) -> Result<Exit, Failure> {
     let interrupted = interruptible()?;
+    let choice = choose(args.backend)?;
     let info = setup.info_for(choice.name());
-    let folder = Folder::create(store, &info)?;
-    let tape = Rc::new(tape);
+    let folder = Folder::create(&args.store, &info)?;
     let begun = Instant::now();
 
     let history_file = folder.file("history.jsonl");
@@ -45,7 +29,7 @@ pub fn perform(
         .map_err(|e| Failure::could_not(format!("cannot write {}: {e}", history_file.display())))?;
     let plan = setup.plan();
     let mut watcher = Progress::new(interrupted, plan.time_limit + plan.quiet);
-    let mut backend = match start(choice, setup, &tape, &folder, &watcher) {
+    let mut backend = match start(choice, &setup, &folder, &watcher) {
         Ok(backend) => backend,
         Err(failure) => {
             folder.discard();
@@ -66,11 +50,8 @@ pub fn perform(
             return Err(Failure::could_not(format!("{error} (the run is kept in {place})")));
         }
     }
-    let link = crate::simulate::usual_delay(&setup.world());
-    let schedule = Schedule::of(setup, recorder.take_played(), tape.taken(link));
-    folder.write("schedule.json", &schedule.to_json())?;
     let run = Run { info, history: recorder.into_history() };
-    Ok(judge(&run, &folder, format, Some(begun.elapsed()))?)
+    Ok(judge(&run, &folder, args.format, Some(begun.elapsed()))?)
 }
 
 fn options(args: &TestArgs) -> Options {
@@ -93,7 +74,7 @@ fn interrupted_at(folder: &Folder) -> Failure {
 
 /// The backend that was chosen.
 #[derive(Clone, Copy)]
-pub enum Choice {
+enum Choice {
     Sim,
     #[cfg(feature = "docker")]
     Docker,
@@ -111,7 +92,7 @@ impl Choice {
 
 /// Says in one line what `auto` took, and how to get the other.
 #[cfg(feature = "docker")]
-pub fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
+fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
     match asked {
         BackendChoice::Sim => Ok(Choice::Sim),
         BackendChoice::Docker => Ok(Choice::Docker),
@@ -129,7 +110,7 @@ pub fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
 }
 
 #[cfg(not(feature = "docker"))]
-pub fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
+fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
     match asked {
         BackendChoice::Sim => Ok(Choice::Sim),
         BackendChoice::Docker => Err(Failure::could_not(super::NO_DOCKER)),
@@ -143,14 +124,13 @@ pub fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
 fn start(
     choice: Choice,
     setup: &Setup,
-    tape: &Rc<Tape>,
     folder: &Folder,
     watcher: &Progress,
 ) -> Result<Box<dyn Backend>, Failure> {
     watcher.note("starting");
     let world = WorldSpec { logs: Some(folder.file("log")), ..setup.world() };
     match choice {
-        Choice::Sim => Ok(simulate::world(setup.lock, &world, Some(tape.clone()))),
+        Choice::Sim => Ok(simulate::world(setup.lock, &world)),
         #[cfg(feature = "docker")]
         Choice::Docker => {
             let say = |line: &str| watcher.note(line);

@@ -5,6 +5,7 @@ mod redis_node;
 mod redis_set_nx_px;
 mod redis_set_nx_px_fenced;
 mod redis_setnx_expire;
+mod redlock;
 mod zk_exclusive;
 mod zk_rw;
 mod zk_rw_as_printed;
@@ -24,6 +25,7 @@ pub const LOCKS: &[&LockSpec] = &[
     &redis_set_nx_px::SPEC,
     &redis_set_nx_px_fenced::SPEC,
     &redis_getset::SPEC,
+    &redlock::SPEC,
     &zk_exclusive::SPEC,
     &zk_sequential::SPEC,
     &zk_rw::SPEC,
@@ -63,8 +65,16 @@ impl LockSpec {
     /// The store that it is built on.
     pub const fn store(&self) -> Store {
         match self.open {
-            Open::Redis(_) => Store::Redis,
+            Open::Redis(_) | Open::RedisServers(..) => Store::Redis,
             Open::ZooKeeper(_) => Store::ZooKeeper,
+        }
+    }
+
+    /// How many servers it wants.
+    pub const fn servers(&self) -> u32 {
+        match self.open {
+            Open::RedisServers(servers, _) => servers,
+            Open::Redis(_) | Open::ZooKeeper(_) => self.store().servers(),
         }
     }
 
@@ -85,8 +95,10 @@ pub type OpenOn<L> = fn(L, Settings) -> Box<dyn Lock>;
 /// How a client opens a lock, by store.
 #[derive(Clone, Copy)]
 pub enum Open {
-    /// On Redis.
+    /// On one Redis server.
     Redis(OpenOn<Rc<dyn Link<Redis>>>),
+    /// On so many Redis servers that know nothing of each other.
+    RedisServers(u32, OpenOn<Rc<dyn Link<Redis>>>),
     /// On ZooKeeper.
     ZooKeeper(OpenOn<Client>),
 }

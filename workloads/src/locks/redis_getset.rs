@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::{CallResult, RedisNode, released};
+use super::redis_node::{CallResult, RedisNode, command, released};
 use super::redis_set_nx_px::{PAUSE, WIPE};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
@@ -55,11 +55,11 @@ impl GetSet {
         let node = &self.0;
         let asked = node.link.monotonic();
         let expiry = self.now() + self.timeout() + 1;
-        let mut setnx = redis::cmd("SETNX");
+        let mut setnx = command("SETNX");
         setnx.arg(&node.key).arg(expiry);
-        let mut get = redis::cmd("GET");
+        let mut get = command("GET");
         get.arg(&node.key);
-        let mut getset = redis::cmd("GETSET");
+        let mut getset = command("GETSET");
         getset.arg(&node.key).arg(expiry);
 
         let granted = node.call::<bool>(setnx).await?
@@ -74,13 +74,13 @@ impl GetSet {
     }
 
     async fn free(&self) -> CallResult<u64> {
-        let mut get = redis::cmd("GET");
+        let mut get = command("GET");
         get.arg(&self.0.key);
         let expiry: Option<u64> = self.0.call(get).await?;
         if self.now() >= expiry.unwrap_or(0) {
             return Ok(0);
         }
-        let mut del = redis::cmd("DEL");
+        let mut del = command("DEL");
         del.arg(&self.0.key);
         self.0.call(del).await
     }

@@ -3,6 +3,7 @@
 
 use base::{AcquireError, CallError, Grant, Link, ReleaseError, Removed};
 use redis::{Cmd, FromRedisValue, Value};
+use std::fmt::Write;
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,6 +20,13 @@ pub const BACK_OFF: Range<Duration> = Duration::from_millis(20)..Duration::from_
 
 pub type CallResult<T> = Result<T, CallError<Refusal>>;
 
+/// A command, with room for its arguments: a client makes one for every call.
+pub fn command(name: &str) -> Cmd {
+    let mut command = Cmd::with_capacity(8, 256);
+    command.arg(name);
+    command
+}
+
 pub struct RedisNode {
     pub link: Rc<dyn Link<Redis>>,
     pub key: String,
@@ -30,9 +38,14 @@ impl RedisNode {
         Self { link, key: format!("lock:{}", settings.key), ttl: settings.ttl }
     }
 
-    /// Sends a command to the server and reads its reply as `T`.
+    /// Sends a command to the only server and reads its reply as `T`.
     pub async fn call<T: FromRedisValue>(&self, command: Cmd) -> CallResult<T> {
-        let value: Value = self.link.call(0, command).await?;
+        self.call_at(0, command).await
+    }
+
+    /// Sends a command to a server and reads its reply as `T`.
+    pub async fn call_at<T: FromRedisValue>(&self, server: usize, command: Cmd) -> CallResult<T> {
+        let value: Value = self.link.call(server, command).await?;
         // A reply of another shape than the command has says nothing about what was done.
         redis::from_redis_value(value).map_err(|e| CallError::Unknown(e.to_string()))
     }
@@ -44,7 +57,12 @@ impl RedisNode {
 
     /// A value that no other acquire uses.
     pub fn unique(&self) -> String {
-        format!("{:016x}{:016x}", self.link.random(), self.link.random())
+        let mut value = String::with_capacity(32);
+        for _ in 0..2 {
+            // Writing to a string does not fail.
+            let _ = write!(value, "{:016x}", self.link.random());
+        }
+        value
     }
 
     /// A pause between two tries: clients that retry in step would collide for ever.
@@ -82,14 +100,19 @@ impl RedisNode {
 
     /// Frees the lock if its value is still `value`.
     pub async fn compare_and_delete(&self, value: &str) -> Result<Removed, ReleaseError> {
-        let mut eval = redis::cmd("EVAL");
+        released(self.call(self.compare_and_delete_command(value)).await, Removed::Own)
+    }
+
+    /// The command that frees the lock if its value is still `value`.
+    pub fn compare_and_delete_command(&self, value: &str) -> Cmd {
+        let mut eval = command("EVAL");
         eval.arg(COMPARE_AND_DELETE).arg(1).arg(&self.key).arg(value);
-        released(self.call(eval).await, Removed::Own)
+        eval
     }
 
     /// Whether the lock's value is this one, which nobody else uses.
     pub async fn stands(&self, value: &str) -> Option<bool> {
-        let mut get = redis::cmd("GET");
+        let mut get = command("GET");
         get.arg(&self.key);
         let found: Option<String> = self.call(get).await.ok()?;
         Some(found.as_deref() == Some(value))
@@ -103,5 +126,13 @@ pub fn released(removed: CallResult<u64>, whose: Removed) -> Result<Removed, Rel
         Ok(_) => Ok(whose),
         Err(CallError::Refused(Refusal(error))) => Err(ReleaseError::NotHeld(error)),
         Err(CallError::Unknown(error)) => Err(ReleaseError::Unknown(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_release_script_can_be_run_without_lua() {
+        assert!(stores::redis::script::has_twin(super::COMPARE_AND_DELETE));
     }
 }

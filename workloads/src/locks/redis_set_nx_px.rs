@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::{BACK_OFF, RedisNode};
+use super::redis_node::{BACK_OFF, RedisNode, command};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -52,7 +52,7 @@ impl Lock for SetNxPx {
             let (node, value) = (&self.node, &self.value);
             node.retry(patience, BACK_OFF, async || {
                 let asked = node.link.monotonic();
-                let mut set = redis::cmd("SET");
+                let mut set = command("SET");
                 set.arg(&node.key).arg(value).arg("NX").arg("PX").arg(node.ttl_millis());
                 let granted: Option<String> = node.call(set).await?;
                 Ok(granted.map(|_| Grant { expires: Some(asked + node.ttl), ..Grant::default() }))

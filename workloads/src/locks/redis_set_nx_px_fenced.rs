@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::{BACK_OFF, RedisNode};
+use super::redis_node::{BACK_OFF, RedisNode, command};
 use super::redis_set_nx_px::{PAUSE, WIPE};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
@@ -55,7 +55,7 @@ impl Lock for Fenced {
             let (node, value) = (&self.node, &self.value);
             node.retry(patience, BACK_OFF, async || {
                 let asked = node.link.monotonic();
-                let mut take = redis::cmd("EVAL");
+                let mut take = command("EVAL");
                 take.arg(TAKE).arg(2).arg(&node.key).arg(format!("{}:token", node.key));
                 take.arg(value).arg(node.ttl_millis());
                 let token: u64 = node.call(take).await?;

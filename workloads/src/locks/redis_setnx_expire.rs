@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::{BACK_OFF, RedisNode, released};
+use super::redis_node::{BACK_OFF, RedisNode, command, released};
 use super::redis_set_nx_px::{PAUSE, WIPE};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
@@ -68,12 +68,12 @@ impl Lock for SetnxExpire {
         let seconds = node.ttl.as_millis().div_ceil(1_000) as u64;
         Box::pin(node.retry(patience, BACK_OFF, async move || {
             let asked = node.link.monotonic();
-            let mut setnx = redis::cmd("SETNX");
+            let mut setnx = command("SETNX");
             setnx.arg(&node.key).arg(1);
             if !node.call::<bool>(setnx).await? {
                 return Ok(None);
             }
-            let mut expire = redis::cmd("EXPIRE");
+            let mut expire = command("EXPIRE");
             expire.arg(&node.key).arg(seconds);
             node.call::<bool>(expire).await?;
             let expires = Some(asked + Duration::from_secs(seconds));
@@ -83,7 +83,7 @@ impl Lock for SetnxExpire {
 
     fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
         Box::pin(async move {
-            let mut del = redis::cmd("DEL");
+            let mut del = command("DEL");
             del.arg(&self.0.key);
             released(self.0.call(del).await, Removed::Any)
         })

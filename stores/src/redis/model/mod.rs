@@ -11,7 +11,7 @@ mod number;
 mod strings;
 
 pub(crate) use commands::{Call, Clock, Run, find};
-pub(crate) use keyspace::Keyspace;
+pub(crate) use keyspace::{Keyspace, Millis};
 pub(crate) use number::lua_number;
 
 use crate::model::{Clocks, Out, Peer, ServerModel};
@@ -19,6 +19,7 @@ use crate::redis::Packet;
 use crate::redis::script::{Engine, Scripts};
 use base::{Data, Mono, Wall};
 use redis::{Arg, Cmd, Value};
+use smallvec::SmallVec;
 use std::time::Duration;
 
 /// How often Redis looks for keys that have run out though nobody asks for them (`hz 10`).
@@ -48,7 +49,7 @@ impl Server {
     /// Executes a command at this time of the server's wall clock. What goes wrong is a
     /// `Value::ServerError`.
     pub fn execute(&mut self, now: Wall, command: &Cmd) -> Value {
-        let args: Vec<&[u8]> = command
+        let args: SmallVec<[&[u8]; 8]> = command
             .args_iter()
             .map(|arg| match arg {
                 Arg::Simple(bytes) => bytes,

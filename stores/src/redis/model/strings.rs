@@ -46,7 +46,7 @@ impl<'a> SetOptions<'a> {
         let mut options = Self::default();
         let mut rest = args.iter();
         while let Some(option) = rest.next() {
-            match option.to_ascii_uppercase().as_slice() {
+            match in_capitals(option, &mut [0; 8]) {
                 b"NX" if options.only != Some(Only::IfPresent) => {
                     options.only = Some(Only::IfAbsent);
                 }
@@ -75,6 +75,14 @@ impl<'a> SetOptions<'a> {
             Some(Only::IfPresent) => found,
         }
     }
+}
+
+/// An option's name in capitals; nothing for one that is longer than all names.
+fn in_capitals<'b>(option: &[u8], buffer: &'b mut [u8; 8]) -> &'b [u8] {
+    let Some(name) = buffer.get_mut(..option.len()) else { return &[] };
+    name.copy_from_slice(option);
+    name.make_ascii_uppercase();
+    name
 }
 
 fn unit(option: &[u8]) -> Option<Unit> {

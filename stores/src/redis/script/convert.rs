@@ -87,7 +87,7 @@ fn reply(value: &LuaValue, depth: usize) -> Option<Value> {
 }
 
 /// As C converts a double to a `long long` on the usual machine.
-fn truncated(n: f64) -> i64 {
+pub fn truncated(n: f64) -> i64 {
     let end = (1u64 << 63) as f64;
     if (-end..end).contains(&n) { n as i64 } else { i64::MIN }
 }

@@ -2,9 +2,9 @@
 
 use super::convert::{arguments, error_table, status_table, to_lua};
 use super::random::Drand48;
-use super::{Raised, SANDBOX};
+use super::{Raised, SANDBOX, raw};
 use crate::redis::model::{Call, Clock, Keyspace, Run, find};
-use crate::redis::reply::{error, error_text};
+use crate::redis::reply::error;
 use mlua::{Lua, LuaString, Result, Table, Value as LuaValue, Variadic};
 use redis::Value;
 use std::cell::RefCell;
@@ -37,10 +37,8 @@ impl Host {
     }
 
     /// A command that a script calls.
-    fn execute(&self, args: &[LuaString]) -> Value {
-        let bytes: Vec<_> = args.iter().map(|arg| arg.as_bytes()).collect();
-        let args: Vec<&[u8]> = bytes.iter().map(|bytes| bytes.as_ref()).collect();
-        let Some(command) = find(&args) else {
+    pub fn execute(&self, args: &[&[u8]]) -> Value {
+        let Some(command) = find(args) else {
             return error("ERR Unknown Redis command called from script");
         };
         if !command.takes(args.len()) {
@@ -51,27 +49,20 @@ impl Host {
         };
         match self.running.borrow_mut().as_mut() {
             Some(Running { keys, clock }) => {
-                run(Call { keys, clock: *clock, args: &args, name: command.name })
+                run(Call { keys, clock: *clock, args, name: command.name })
             }
             None => error("ERR redis.call/pcall can only be called inside a script invocation"),
-        }
-    }
-
-    /// `redis.call`: an error reply is raised.
-    fn call(&self, lua: &Lua, args: Variadic<LuaValue>) -> Result<LuaValue> {
-        let args = arguments(lua, args).map_err(mlua::Error::external)?;
-        match self.execute(&args) {
-            Value::ServerError(refusal) => {
-                Err(mlua::Error::external(Raised::Reply(error_text(&refusal))))
-            }
-            value => to_lua(lua, value),
         }
     }
 
     /// `redis.pcall`: an error reply is returned as a table.
     fn pcall(&self, lua: &Lua, args: Variadic<LuaValue>) -> Result<LuaValue> {
         match arguments(lua, args) {
-            Ok(args) => to_lua(lua, self.execute(&args)),
+            Ok(args) => {
+                let bytes: Vec<_> = args.iter().map(|arg| arg.as_bytes()).collect();
+                let args: Vec<&[u8]> = bytes.iter().map(|bytes| bytes.as_ref()).collect();
+                to_lua(lua, self.execute(&args))
+            }
             Err(raised) => error_table(lua, &raised.to_string()),
         }
     }
@@ -80,8 +71,7 @@ impl Host {
 /// All of them, by the names that the sandbox uses.
 pub fn functions(lua: &Lua, host: &Rc<Host>) -> Result<Table> {
     let table = lua.create_table()?;
-    let shared = host.clone();
-    table.set("call", lua.create_function(move |lua, args| shared.call(lua, args))?)?;
+    table.set("call", raw::redis_call(lua, host)?)?;
     let shared = host.clone();
     table.set("pcall", lua.create_function(move |lua, args| shared.pcall(lua, args))?)?;
     let shared = host.clone();

@@ -10,14 +10,18 @@
 
 mod convert;
 mod host;
+mod native;
 mod random;
+mod raw;
 
 use crate::redis::model::{Clock, Keyspace};
 use crate::redis::reply::error;
 use convert::{field, to_reply};
 use host::Host;
 use mlua::chunk::ChunkMode;
-use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value as LuaValue};
+use mlua::{Function, Lua, LuaOptions, StdLib, Value as LuaValue};
+pub use native::Runner;
+use raw::Ran;
 use redis::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,6 +34,11 @@ const MOST_SCRIPTS: usize = 1000;
 
 /// The name of the chunk that is the sandbox; frames of it are invisible in error texts.
 const SANDBOX: &str = "=sandbox";
+
+/// Whether a script can be run without Lua.
+pub fn has_twin(body: &str) -> bool {
+    native::twin(body.as_bytes()).is_some()
+}
 
 /// An error on its way through Lua.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +54,10 @@ pub(crate) enum Raised {
 /// A Lua machine, shared by all servers and runs of a simulation: starting one takes longer than
 /// fifty scripts. Nothing that a script does outlives it.
 #[derive(Clone)]
-pub struct Engine(Rc<Machine>);
+pub struct Engine {
+    machine: Rc<Machine>,
+    runner: Runner,
+}
 
 struct Machine {
     lua: Lua,
@@ -59,6 +71,7 @@ struct Machine {
 pub struct Script {
     sha: String,
     function: Function,
+    twin: Option<native::Twin>,
 }
 
 impl Script {
@@ -89,6 +102,19 @@ impl Engine {
         Self::build().expect("the sandbox loads")
     }
 
+    /// The machine that all worlds of this thread share, one after the other or side by side.
+    pub fn of_this_thread() -> Self {
+        thread_local! {
+            static SHARED: Engine = Engine::new();
+        }
+        SHARED.with(Engine::clone)
+    }
+
+    /// The same machine, with its scripts run by somebody else.
+    pub fn run_by(self, runner: Runner) -> Self {
+        Self { runner, ..self }
+    }
+
     fn build() -> mlua::Result<Self> {
         // The base library, coroutines included, always comes along.
         let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH;
@@ -96,11 +122,12 @@ impl Engine {
         let host = Rc::new(Host::default());
         let functions = host::functions(&lua, &host)?;
         let run = lua.load(include_str!("sandbox.lua")).set_name(SANDBOX).call(functions)?;
-        Ok(Self(Rc::new(Machine { lua, run, host, compiled: RefCell::default() })))
+        let machine = Machine { lua, run, host, compiled: RefCell::default() };
+        Ok(Self { machine: Rc::new(machine), runner: Runner::default() })
     }
 
     fn compile(&self, body: &[u8]) -> Result<Rc<Script>, Value> {
-        let mut compiled = self.0.compiled.borrow_mut();
+        let mut compiled = self.machine.compiled.borrow_mut();
         if let Some(script) = compiled.get(body) {
             return Ok(script.clone());
         }
@@ -108,25 +135,22 @@ impl Engine {
             compiled.clear();
         }
         let source = without_shebang(body)?;
-        let chunk = self.0.lua.load(source).set_name("@user_script").set_mode(ChunkMode::Text);
+        let chunk =
+            self.machine.lua.load(source).set_name("@user_script").set_mode(ChunkMode::Text);
         let function = chunk.into_function().map_err(|reason| compile_error(&reason))?;
-        let script = Rc::new(Script { sha: host::sha1hex(body), function });
+        let script =
+            Rc::new(Script { sha: host::sha1hex(body), function, twin: native::twin(body) });
         compiled.insert(body.to_vec(), script.clone());
         Ok(script)
     }
 
     fn call(&self, script: &Script, keys: &[&[u8]], argv: &[&[u8]]) -> mlua::Result<Value> {
-        let (keys, argv) = (self.list(keys)?, self.list(argv)?);
-        let (ok, value): (bool, LuaValue) = self.0.run.call((&script.function, keys, argv))?;
-        Ok(if ok { to_reply(&value) } else { runtime_error(&script.sha, &value) })
-    }
-
-    fn list(&self, items: &[&[u8]]) -> mlua::Result<Table> {
-        let list = self.0.lua.create_table_with_capacity(items.len(), 0)?;
-        for (index, item) in items.iter().enumerate() {
-            list.raw_set(index + 1, self.0.lua.create_string(item)?)?;
-        }
-        Ok(list)
+        let Machine { lua, run, .. } = &*self.machine;
+        Ok(match raw::run(lua, run, &script.function, keys, argv)? {
+            Ran::Plain(value) => value,
+            Ran::Returned(value) => to_reply(&value),
+            Ran::Raised(raised) => runtime_error(&script.sha, &raised),
+        })
     }
 }
 
@@ -217,7 +241,12 @@ impl Scripts {
         keys: &[&[u8]],
         argv: &[&[u8]],
     ) -> Value {
-        let host = &self.engine.0.host;
+        if let Some(twin) = script.twin.filter(|_| self.engine.runner == Runner::Native)
+            && let Some(reply) = twin(keyspace, clock.millis, keys, argv)
+        {
+            return reply;
+        }
+        let host = &self.engine.machine.host;
         host.begin(keyspace, clock);
         let result = self.engine.call(script, keys, argv);
         host.end(keyspace);

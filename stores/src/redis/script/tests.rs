@@ -111,5 +111,5 @@ fn many_scripts_do_not_pile_up() {
     for n in 0..super::MOST_SCRIPTS + 10 {
         assert_eq!(eval(&mut server, &format!("return {n}")), format!("(integer) {n}"));
     }
-    assert!(server.scripts.engine.0.compiled.borrow().len() <= super::MOST_SCRIPTS);
+    assert!(server.scripts.engine.machine.compiled.borrow().len() <= super::MOST_SCRIPTS);
 }

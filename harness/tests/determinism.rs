@@ -1,0 +1,107 @@
+//! The determinism check catches what it is there for: a lock that lets the real world in.
+
+use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
+use picklock::setup::{Options, Setup};
+use picklock::simulate;
+use std::hash::BuildHasher;
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::Redis;
+use workloads::{BELOW_TTL, LockSpec, Open, Settings};
+
+/// `redis-set-nx-px`, but it waits for a time that something outside of the simulator decides.
+struct Smuggler {
+    lock: Box<dyn Lock>,
+    link: Rc<dyn Link<Redis>>,
+    wait: fn() -> Duration,
+}
+
+impl Lock for Smuggler {
+    fn acquire(
+        &mut self,
+        mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(async move {
+            self.link.sleep((self.wait)()).await;
+            self.lock.acquire(mode, patience).await
+        })
+    }
+
+    fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        self.lock.release(grant)
+    }
+}
+
+fn smuggle(link: Rc<dyn Link<Redis>>, settings: Settings, wait: fn() -> Duration) -> Box<dyn Lock> {
+    let Some(Open::Redis(open)) = workloads::find("redis-set-nx-px").map(|lock| lock.open) else {
+        unreachable!("redis-set-nx-px is a lock on one Redis server");
+    };
+    Box::new(Smuggler { lock: open(link.clone(), settings), link, wait })
+}
+
+#[expect(clippy::disallowed_methods, reason = "what the check must catch")]
+fn by_real_time() -> Duration {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Duration::from_nanos(now.map_or(0, |since| u64::from(since.subsec_nanos()) % 1_000_000))
+}
+
+#[expect(clippy::disallowed_types, reason = "what the check must catch")]
+fn by_hash_order() -> Duration {
+    Duration::from_micros(std::hash::RandomState::new().hash_one(1) % 1_000)
+}
+
+fn by_nothing() -> Duration {
+    Duration::from_micros(500)
+}
+
+fn open_by_real_time(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    smuggle(link, settings, by_real_time)
+}
+
+fn open_by_hash_order(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    smuggle(link, settings, by_hash_order)
+}
+
+fn open_by_nothing(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    smuggle(link, settings, by_nothing)
+}
+
+const fn canary(name: &'static str, open: Open) -> LockSpec {
+    LockSpec {
+        name,
+        summary: "a canary",
+        promises: Promises::MUTEX,
+        known: &[],
+        longest_hold: BELOW_TTL,
+        open,
+    }
+}
+
+static REAL_TIME: LockSpec = canary("real-time", Open::Redis(open_by_real_time));
+static HASH_ORDER: LockSpec = canary("hash-order", Open::Redis(open_by_hash_order));
+static NOTHING: LockSpec = canary("nothing", Open::Redis(open_by_nothing));
+
+fn difference(lock: &'static LockSpec) -> Option<String> {
+    let mut options = Options::new(lock.name, "none", 7);
+    options.ttl = Duration::from_secs(4);
+    options.time_limit = Duration::from_secs(5);
+    let setup = Setup::of(lock, options).unwrap_or_else(|error| panic!("{error}"));
+    simulate::run_twice(&setup).err().map(|error| error.to_string())
+}
+
+#[test]
+fn real_time_is_caught() {
+    let difference = difference(&REAL_TIME).expect("caught");
+    assert!(difference.contains("differ at event"), "{difference}");
+}
+
+#[test]
+fn hash_order_is_caught() {
+    assert!(difference(&HASH_ORDER).expect("caught").contains("differ at event"));
+}
+
+#[test]
+fn nothing_is_nothing() {
+    assert_eq!(difference(&NOTHING), None);
+}

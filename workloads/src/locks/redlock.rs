@@ -1,0 +1,173 @@
+//! `redlock`: the reference lock on a majority of five independent Redis servers (seed 000; Salvatore
+//! Sanfilippo, "Distributed Locks with Redis", redis.io).
+//!
+//! The client asks all servers at once, each for a small part of the ttl at most. It holds the lock
+//! if a majority granted it and time is left: the ttl, less what the asking took, less an allowance
+//! for clocks that run apart. Otherwise it frees what it may have got, on every server, and tries
+//! again after a random pause. A release goes to every server too.
+//!
+//! What breaks it is what breaks one server's lock (a holder that outlives its validity), and in
+//! addition whatever makes one of a bare majority forget: a restart without data, a clock that jumps
+//! (Martin Kleppmann, "How to do distributed locking", 2016).
+
+use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
+use futures_util::future::{Either, join_all, select};
+use redis::FromRedisValue;
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::Redis;
+
+use super::redis_node::{BACK_OFF, CallResult, RedisNode, command};
+use super::redis_set_nx_px::PAUSE;
+use super::{BELOW_TTL, LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "redlock",
+    summary: "SET NX PX on a majority of five independent servers, with a time of validity",
+    promises: Promises { recovers: Some(1), available: true, ..Promises::MUTEX },
+    known: &[
+        ("pause", "double hold", PAUSE),
+        ("pause", "stale write accepted", PAUSE),
+        ("pause", "lost update", PAUSE),
+        ("crash-server-lose-data", "double hold", FORGETS),
+        ("crash-server-lose-data", "stale write accepted", FORGETS),
+        ("crash-server-lose-data", "lost update", FORGETS),
+    ],
+    longest_hold: BELOW_TTL,
+    open: Open::RedisServers(5, open),
+};
+
+const FORGETS: &str = "H13: servers of the majority that granted the lock came back empty, so that \
+     another majority could grant it again";
+
+fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    Box::new(Redlock { node: RedisNode::new(link, settings), value: String::new() })
+}
+
+struct Redlock {
+    node: RedisNode,
+    /// The value of the last try, which is the owner's.
+    value: String,
+}
+
+/// What the servers answered, in numbers.
+#[derive(Default)]
+struct Votes {
+    yes: usize,
+    /// No answer came in time, or none that says what was done.
+    unknown: usize,
+}
+
+impl Redlock {
+    fn servers(&self) -> usize {
+        self.node.link.servers()
+    }
+
+    fn majority(&self) -> usize {
+        self.servers() / 2 + 1
+    }
+
+    /// How far clocks may run apart while the lock is held: a hundredth of the ttl, and two
+    /// milliseconds for the grain of Redis's expiry.
+    fn drift(&self) -> Duration {
+        self.node.ttl / 100 + Duration::from_millis(2)
+    }
+
+    /// Asks every server at once and waits for each a tenth of the ttl at most, so that one that is
+    /// down does not eat up the validity.
+    async fn ask_all<T: FromRedisValue>(
+        &self,
+        command: &redis::Cmd,
+        yes: impl Fn(T) -> bool,
+    ) -> Votes {
+        let calls = (0..self.servers()).map(|server| async move {
+            let call = self.node.call_at::<T>(server, command.clone());
+            let time_out = self.node.link.sleep(self.node.ttl / 10);
+            match select(Box::pin(call), time_out).await {
+                Either::Left((answer, _)) => Some(answer),
+                Either::Right(_) => None,
+            }
+        });
+        let mut votes = Votes::default();
+        for answer in join_all(calls).await {
+            votes.count(answer.map(|answer| answer.map(&yes)));
+        }
+        votes
+    }
+
+    /// One try: `None` when there was no majority, or no time left.
+    async fn attempt(&mut self) -> Result<Option<Grant>, AcquireError> {
+        self.value = self.node.unique();
+        let asked = self.node.link.monotonic();
+        let mut set = command("SET");
+        set.arg(&self.node.key).arg(&self.value).arg("NX").arg("PX").arg(self.node.ttl_millis());
+        let votes = self.ask_all(&set, |granted: Option<String>| granted.is_some()).await;
+
+        let expires = asked + self.node.ttl.saturating_sub(self.drift());
+        if votes.yes >= self.majority() && self.node.link.monotonic() < expires {
+            return Ok(Some(Grant {
+                asked: Some(asked),
+                expires: Some(expires),
+                ..Grant::default()
+            }));
+        }
+        // A server that was asked in vain may have granted it nevertheless, or may do so later.
+        let freed = self.free().await;
+        if freed.unknown >= self.majority() {
+            let why = format!("{} servers may still hold it for this client", freed.unknown);
+            return Err(AcquireError::Unknown(why));
+        }
+        Ok(None)
+    }
+
+    async fn free(&self) -> Votes {
+        let eval = self.node.compare_and_delete_command(&self.value);
+        self.ask_all(&eval, |removed: u64| removed > 0).await
+    }
+}
+
+impl Votes {
+    fn count(&mut self, answer: Option<CallResult<bool>>) {
+        use base::CallError::{Refused, Unknown};
+        match answer {
+            Some(Ok(true)) => self.yes += 1,
+            Some(Ok(false) | Err(Refused(_))) => {}
+            Some(Err(Unknown(_))) | None => self.unknown += 1,
+        }
+    }
+}
+
+impl Lock for Redlock {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(async move {
+            let until = self.node.link.monotonic() + patience;
+            loop {
+                if let Some(grant) = self.attempt().await? {
+                    return Ok(grant);
+                }
+                if self.node.link.monotonic() >= until {
+                    return Err(AcquireError::Failed("no majority".into()));
+                }
+                self.node.back_off(&BACK_OFF).await;
+            }
+        })
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        Box::pin(async move {
+            let Votes { yes, unknown } = self.free().await;
+            if yes < self.majority() && unknown > 0 {
+                let why = format!("freed on {yes} servers, unknown on {unknown}");
+                return Err(ReleaseError::Unknown(why));
+            }
+            if yes == 0 {
+                return Err(ReleaseError::NotHeld("no server had it for this client".into()));
+            }
+            Ok(Removed::Own)
+        })
+    }
+}
