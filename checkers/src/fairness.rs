@@ -53,7 +53,7 @@ impl Checker for Fairness {
             Measure::new("most often overtaken", "", most),
             Measure::new("Jain's index", "‰", jain),
         ];
-        let facts = format!("an acquire was overtaken at most {most} times, Jain's index {jain} ‰");
+        let facts = format!("at most {most} overtook one acquire, Jain's index {jain} ‰");
         let verdict = |outcome, summary| Verdict {
             measures: measures.clone(),
             ..Verdict::new(self.name(), outcome, summary)
@@ -66,8 +66,7 @@ impl Checker for Fairness {
         let anomalies: Vec<Anomaly> =
             inversions.into_iter().chain(starvation(case, &bypass)).collect();
         if !anomalies.is_empty() {
-            let named: Vec<String> =
-                anomalies.iter().map(|a| format!("{} {}", a.count, a.name)).collect();
+            let named: Vec<String> = anomalies.iter().map(|a| count(a.count, &a.name)).collect();
             let summary = format!("{}; {facts}", named.join(", "));
             return Verdict { anomalies, ..verdict(Outcome::Violated, summary) };
         }

@@ -111,7 +111,7 @@ impl<'a> Story<'a> {
         let end = claim.end.map_or(u64::MAX, |end| end.at);
         let until = self.run.history.get(end).map_or(u64::MAX, |event| event.time);
         let expires = grant.and_then(|facts| facts.expires).filter(|expires| *expires < until);
-        expires.map_or(String::new(), |at| format!(", a grant that ran out at {}", seconds(at)))
+        expires.map_or(String::new(), |at| format!(" (it ran out at {})", seconds(at)))
     }
 
     /// Events in plain words, with the faults of their processes: what there is to say about an

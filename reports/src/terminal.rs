@@ -104,7 +104,9 @@ impl Page<'_> {
         if !verdicts.is_empty() {
             let (sign, ink) = self.out.sign(outcome);
             let names = self.out.plain(&properties(verdicts));
-            self.out.hanging(&format!("{sign} {what}"), ink, 4, &names);
+            let head = format!("{sign} {what}");
+            let indent = head.chars().count() + 1;
+            self.out.hanging(&head, ink, indent, &names);
         }
     }
 

@@ -4,7 +4,9 @@ mod common;
 
 use base::{Known, Outcome, Verdict};
 use common::{Sample, double_hold};
-use picklock_reports::reading::{Surprise, breaches, expectation, last_word, sentence, surprise};
+use picklock_reports::reading::{
+    Surprise, breaches, expectation, grouped, last_word, properties, sentence, surprise,
+};
 
 fn word(sample: &Sample) -> String {
     last_word(&sample.run.info, &sample.verdicts, sample.outcome)
@@ -83,4 +85,22 @@ fn an_explanation_becomes_a_sentence() {
     assert_eq!(sentence("process 1 acquired at 2.638 s"), "Process 1 acquired at 2.638 s.");
     assert_eq!(sentence("Done."), "Done.");
     assert_eq!(sentence(""), "");
+}
+
+#[test]
+fn what_there_is_nothing_to_say_about_is_named_together() {
+    let verdict =
+        |name: &str, outcome, decisive| Verdict { decisive, ..Verdict::new(name, outcome, "") };
+    let verdicts = [
+        verdict("coverage", Outcome::Inconclusive, true),
+        verdict("herd", Outcome::Inconclusive, false),
+        verdict("fencing", Outcome::NotApplicable, false),
+        verdict("availability", Outcome::Inconclusive, false),
+        verdict("vault", Outcome::Held, true),
+    ];
+    let groups = grouped(&verdicts);
+    assert_eq!(properties(&groups.told), "coverage, fencing, vault");
+    assert_eq!(properties(&groups.untested), "herd, availability");
+    assert_eq!(properties(&groups.not_applicable), "");
+    assert_eq!(last_word(&double_hold().run.info, &verdicts, Outcome::Inconclusive), "coverage: ");
 }

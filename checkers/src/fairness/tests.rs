@@ -117,5 +117,5 @@ fn a_lock_without_an_order_is_only_measured() {
         p0 | a--------A=R
         p1 | A=R A=RA=R",
     );
-    assert!(said.contains("at most 3 times, Jain's index 800 ‰"), "{said}");
+    assert!(said.contains("at most 3 overtook one acquire, Jain's index 800 ‰"), "{said}");
 }
