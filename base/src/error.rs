@@ -1,6 +1,9 @@
 //! What can be wrong with a stored history.
 
 use crate::HEADER_VERSION;
+use crate::reading::LONGEST_LINE;
+use std::fmt::Display;
+use std::io;
 
 /// Why a text is not a history. Each names the line, where there is one.
 #[derive(Debug, thiserror::Error)]
@@ -17,11 +20,31 @@ pub enum HistoryError {
         /// The version that it names.
         found: u32,
     },
+    /// The file cannot be read on.
+    #[error("line {line}: cannot be read: {source}")]
+    Read {
+        /// The line, from 1.
+        line: u64,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A line is longer than any event.
+    #[error("line {line}: longer than {LONGEST_LINE} bytes: this is no history")]
+    TooLong {
+        /// The line, from 1.
+        line: u64,
+    },
+    /// A line is no text.
+    #[error("line {line}: not UTF-8 text")]
+    NotUtf8 {
+        /// The line, from 1.
+        line: u64,
+    },
     /// A line is no event.
-    #[error("line {line}: not an event: {source}")]
+    #[error("line {line}: not an event: {}", column(source))]
     Line {
         /// The line, from 1.
-        line: usize,
+        line: u64,
         /// What the JSON reader says.
         source: serde_json::Error,
     },
@@ -29,10 +52,41 @@ pub enum HistoryError {
     #[error("line {line}: event {found} stands where event {expected} should")]
     Index {
         /// The line, from 1.
-        line: usize,
+        line: u64,
         /// The index that it has.
         found: u64,
         /// The index that it should have.
         expected: u64,
     },
+    /// The text, or what it says, makes no sense at this line.
+    #[error("line {line}: {why}")]
+    Wrong {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong, in words.
+        why: String,
+    },
+}
+
+impl HistoryError {
+    /// Something is wrong with a line, in words.
+    pub fn wrong(line: u64, why: impl Into<String>) -> Self {
+        Self::Wrong { line, why: why.into() }
+    }
+
+    /// A process begins an operation while another of its own is under way.
+    pub fn busy(line: u64, process: i64, f: &dyn Display, open: &dyn Display, since: u64) -> Self {
+        let why = format!("process {process} begins its {f} while its {open} of line {since} is open");
+        Self::Wrong { line, why }
+    }
+
+    /// A process ends an operation that it has not begun.
+    pub fn not_begun(line: u64, process: i64, f: &dyn Display) -> Self {
+        Self::wrong(line, format!("process {process} ends a {f} that it did not begin"))
+    }
+}
+
+/// What the JSON reader says of its only line, without the number that it gives to it.
+fn column(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column ", " at column ")
 }

@@ -1,9 +1,12 @@
 //! The history: an append-only list of what clients believed, what the vault saw and what the
 //! nemesis did, in Jepsen's vocabulary, stored as JSON Lines behind a versioned header.
 
+use crate::reading::Lines;
 use crate::{Effect, Facts, Fault, FaultId, HistoryError, Key, Mode};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::io::BufRead;
 
 /// The version of the header that this build writes, and the newest that it reads.
 pub const HEADER_VERSION: u32 = 1;
@@ -223,30 +226,87 @@ impl History {
     ///
     /// # Errors
     /// With the number of the first line that is not what it should be.
-    pub fn from_jsonl(text: &str) -> Result<Parsed, HistoryError> {
-        let whole = text.ends_with('\n');
-        let mut lines = text.lines().enumerate().peekable();
-        let (_, first) = lines.next().ok_or(HistoryError::Empty)?;
-        read_header(first)?;
-        let mut history = Self::default();
-        let mut cut_off = false;
-        while let Some((at, line)) = lines.next() {
-            match serde_json::from_str::<Event>(line) {
-                Ok(event) if event.index == history.events.len() as u64 => {
-                    history.events.push(event);
+    pub fn read(reader: impl BufRead) -> Result<Parsed, HistoryError> {
+        let mut lines = Lines::new(reader);
+        read_header(lines.next()?.ok_or(HistoryError::Empty)?.text)?;
+        let (mut history, mut cut_off) = (Self::default(), false);
+        let mut keys = Keys::default();
+        let mut pairs = Pairs::default();
+        while let Some(line) = lines.next()? {
+            let number = line.number;
+            let mut event = match serde_json::from_str::<Event>(line.text) {
+                Ok(event) => event,
+                Err(_) if !line.whole => {
+                    cut_off = true;
+                    break;
                 }
-                Ok(event) => {
-                    return Err(HistoryError::Index {
-                        line: at + 1,
-                        found: event.index,
-                        expected: history.events.len() as u64,
-                    });
-                }
-                Err(_) if lines.peek().is_none() && !whole => cut_off = true,
-                Err(source) => return Err(HistoryError::Line { line: at + 1, source }),
+                Err(source) => return Err(HistoryError::Line { line: number, source }),
+            };
+            let expected = history.events.len() as u64;
+            if event.index != expected {
+                return Err(HistoryError::Index { line: number, found: event.index, expected });
             }
+            pairs.follow(number, &event)?;
+            event.key = event.key.map(|key| keys.shared(key));
+            history.events.push(event);
         }
         Ok(Parsed { history, cut_off })
+    }
+
+    /// Reads the stored form from memory.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn from_jsonl(text: &str) -> Result<Parsed, HistoryError> {
+        Self::read(text.as_bytes())
+    }
+}
+
+/// Holds each process to one operation at a time: what ends has begun, and what begins does so
+/// when nothing else of its process is under way.
+#[derive(Debug, Default)]
+struct Pairs {
+    open: BTreeMap<u32, (u64, F)>,
+}
+
+impl Pairs {
+    fn follow(&mut self, line: u64, event: &Event) -> Result<(), HistoryError> {
+        let Process::Client(process) = event.process else { return Ok(()) };
+        if !matches!(event.f, F::Acquire | F::Release | F::Read | F::Write) {
+            return Ok(());
+        }
+        let (number, f) = (i64::from(process), &event.f);
+        if event.kind == Kind::Invoke {
+            return match self.open.insert(process, (line, event.f)) {
+                Some((since, open)) => Err(HistoryError::busy(line, number, f, &open, since)),
+                None => Ok(()),
+            };
+        }
+        match self.open.remove(&process) {
+            Some((_, open)) if open == event.f => Ok(()),
+            _ => Err(HistoryError::not_begun(line, number, f)),
+        }
+    }
+}
+
+/// One copy of each key, however many events name it.
+#[derive(Debug, Default)]
+struct Keys {
+    known: BTreeSet<Key>,
+    /// Most histories name one key most of the time.
+    last: Option<Key>,
+}
+
+impl Keys {
+    fn shared(&mut self, key: Key) -> Key {
+        if let Some(last) = self.last.as_ref().filter(|last| **last == key) {
+            return last.clone();
+        }
+        if !self.known.contains(&key) {
+            self.known.insert(key.clone());
+        }
+        let known = self.known.get(&key).expect("just inserted").clone();
+        self.last.insert(known).clone()
     }
 }
 
@@ -269,7 +329,7 @@ pub fn event_line(event: &Event) -> String {
     serde_json::to_string(event).expect("an event is plain data") + "\n"
 }
 
-fn read_header(line: &str) -> Result<(), HistoryError> {
+pub(crate) fn read_header(line: &str) -> Result<(), HistoryError> {
     let header: Header = serde_json::from_str(line).map_err(|_| HistoryError::NoHeader)?;
     if header.picklock_history == 0 || header.picklock_history > HEADER_VERSION {
         return Err(HistoryError::Version { found: header.picklock_history });

@@ -12,6 +12,7 @@ mod fault;
 mod history;
 mod lock;
 mod nemesis;
+pub mod reading;
 mod rng;
 mod run;
 mod spread;

@@ -1,0 +1,417 @@
+//! EDN, form by form, from anything that can be read: without recursion, so that no nesting ends
+//! the stack, and with bounds on depth and size, so that no form fills the memory.
+//!
+//! Source: <https://github.com/edn-format/edn>. Beyond it, as Clojure prints: namespaced maps
+//! (`#:op{…}`), `##NaN`, ratios (`1/2`).
+
+use super::entry::Value;
+use super::source::Source;
+use crate::HistoryError;
+use std::io::BufRead;
+
+/// How deep forms may be nested.
+const DEEPEST: usize = 64;
+/// How many values one form may have, on all levels together.
+const LARGEST: usize = 1 << 20;
+/// How long one string, number or name may be, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// Why there is no form.
+#[derive(Debug)]
+pub enum Stop {
+    /// The text ends within the form that begins on this line.
+    CutOff,
+    /// The text is wrong.
+    Wrong(HistoryError),
+}
+
+impl From<HistoryError> for Stop {
+    fn from(error: HistoryError) -> Self {
+        Self::Wrong(error)
+    }
+}
+
+/// What stands next in the text.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A whole form, and the line on which it begins.
+    Form(u64, Value),
+    /// The bracket that closes the sequence that was entered.
+    Close,
+    /// Nothing.
+    End,
+}
+
+/// Reads forms.
+#[derive(Debug)]
+pub struct Parser<R> {
+    source: Source<R>,
+}
+
+/// What the text is made of.
+#[derive(Debug)]
+enum Token {
+    Open(Shape),
+    Close(u8),
+    Tag(Box<str>),
+    Discard,
+    Atom(Value),
+    End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Vector,
+    List,
+    Set,
+    Map,
+}
+
+impl Shape {
+    fn close(self) -> u8 {
+        match self {
+            Self::Vector => b']',
+            Self::List => b')',
+            Self::Set | Self::Map => b'}',
+        }
+    }
+}
+
+/// A form that has begun.
+#[derive(Debug)]
+enum Frame {
+    Holds(Shape, Vec<Value>),
+    Tagged(Box<str>),
+    Discards,
+}
+
+impl<R: BufRead> Parser<R> {
+    /// Forms from the place where the reader stands, which is on this line.
+    pub fn new(reader: R, line: u64) -> Self {
+        Self { source: Source::new(reader, line) }
+    }
+
+    /// Enters a vector or a list, if the text begins with one (its tag, if any, says nothing);
+    /// says by which bracket it is closed. Otherwise gives what there is.
+    pub fn enter(&mut self) -> Result<Result<u8, Next>, Stop> {
+        let mut tagged = false;
+        loop {
+            let token = self.token()?;
+            let line = self.source.token_line();
+            match token {
+                Token::End if tagged => return Err(Stop::CutOff),
+                Token::Open(shape @ (Shape::Vector | Shape::List)) => return Ok(Ok(shape.close())),
+                Token::Tag(_) => tagged = true,
+                Token::Discard => self.discard()?,
+                token => return self.form(token, line, None).map(Err),
+            }
+        }
+    }
+
+    /// The next form. `close` is the bracket that may stand instead of it.
+    pub fn next(&mut self, close: Option<u8>) -> Result<Next, Stop> {
+        let token = self.token()?;
+        let line = self.source.token_line();
+        self.form(token, line, close)
+    }
+
+    /// The line of what was read last.
+    pub fn line(&self) -> u64 {
+        self.source.token_line()
+    }
+
+    fn discard(&mut self) -> Result<(), Stop> {
+        match self.next(None)? {
+            Next::Form(..) => Ok(()),
+            Next::Close | Next::End => Err(Stop::CutOff),
+        }
+    }
+
+    fn form(&mut self, first: Token, line: u64, close: Option<u8>) -> Result<Next, Stop> {
+        let mut begun: Vec<Frame> = Vec::new();
+        let mut size = 0;
+        let mut start = line;
+        let mut token = first;
+        loop {
+            let here = self.source.token_line();
+            let finished = match token {
+                Token::End if begun.is_empty() => return Ok(Next::End),
+                Token::End => return Err(Stop::CutOff),
+                Token::Close(bracket) if begun.is_empty() && close == Some(bracket) => {
+                    return Ok(Next::Close);
+                }
+                Token::Close(bracket) => Some(closed(begun.pop(), bracket, here)?),
+                Token::Atom(value) => Some(value),
+                Token::Open(shape) => {
+                    begun.push(Frame::Holds(shape, Vec::new()));
+                    None
+                }
+                Token::Tag(name) => {
+                    begun.push(Frame::Tagged(name));
+                    None
+                }
+                Token::Discard => {
+                    begun.push(Frame::Discards);
+                    None
+                }
+            };
+            size += 1;
+            if begun.len() > DEEPEST {
+                return Err(wrong(here, format!("EDN nested deeper than {DEEPEST}")));
+            }
+            if size > LARGEST {
+                return Err(wrong(start, format!("one form of more than {LARGEST} values")));
+            }
+            if let Some(whole) = finished.and_then(|value| place(value, &mut begun)) {
+                return Ok(Next::Form(start, whole));
+            }
+            token = self.token()?;
+            if begun.is_empty() {
+                start = self.source.token_line();
+            }
+        }
+    }
+
+    fn token(&mut self) -> Result<Token, Stop> {
+        self.source.skip_blank()?;
+        let Some(byte) = self.source.bump()? else { return Ok(Token::End) };
+        Ok(match byte {
+            b'[' => Token::Open(Shape::Vector),
+            b'(' => Token::Open(Shape::List),
+            b'{' => Token::Open(Shape::Map),
+            b']' | b')' | b'}' => Token::Close(byte),
+            b'"' => Token::Atom(self.string()?),
+            b'#' => self.dispatch()?,
+            b'\\' => self.character()?,
+            _ => {
+                let word = self.word(vec![byte])?;
+                Token::Atom(atom(&word).ok_or_else(|| self.nonsense(&word))?)
+            }
+        })
+    }
+
+    /// What follows a `#`.
+    fn dispatch(&mut self) -> Result<Token, Stop> {
+        match self.source.peek()? {
+            None => Err(Stop::CutOff),
+            Some(b'{') => {
+                self.source.bump()?;
+                Ok(Token::Open(Shape::Set))
+            }
+            Some(b'_') => {
+                self.source.bump()?;
+                Ok(Token::Discard)
+            }
+            Some(b'#') => Ok(Token::Atom(Value::Word(self.word(vec![b'#'])?.into()))),
+            Some(byte) if byte.is_ascii_alphabetic() || byte == b':' => {
+                Ok(Token::Tag(self.word(Vec::new())?.into()))
+            }
+            Some(_) => Err(self.nonsense("#")),
+        }
+    }
+
+    /// What follows a `\`: any one character, and the rest of its name if it has one.
+    fn character(&mut self) -> Result<Token, Stop> {
+        let Some(byte) = self.source.bump()? else { return Err(Stop::CutOff) };
+        let word = self.word(vec![b'\\', byte])?;
+        Ok(Token::Atom(Value::Word(word.into())))
+    }
+
+    /// The rest of a word whose beginning was read.
+    fn word(&mut self, mut word: Vec<u8>) -> Result<String, Stop> {
+        while let Some(byte) = self.source.peek()? {
+            if is_blank(byte) || b"\"()[]{};\\".contains(&byte) {
+                break;
+            }
+            self.source.bump()?;
+            self.keep(&mut word, byte)?;
+        }
+        self.text(word)
+    }
+
+    /// The rest of a string whose quote was read.
+    fn string(&mut self) -> Result<Value, Stop> {
+        let mut text = Vec::new();
+        loop {
+            match self.source.bump()?.ok_or(Stop::CutOff)? {
+                b'"' => return Ok(Value::Text(self.text(text)?.into())),
+                b'\\' => {
+                    let mut bytes = [0; 4];
+                    for byte in self.escape()?.encode_utf8(&mut bytes).bytes() {
+                        self.keep(&mut text, byte)?;
+                    }
+                }
+                byte => self.keep(&mut text, byte)?,
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, Stop> {
+        Ok(match self.source.bump()?.ok_or(Stop::CutOff)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            byte @ (b'"' | b'\\') => byte.into(),
+            b'u' => self.unicode()?,
+            other => return Err(self.nonsense(&format!("\\{}", char::from(other)))),
+        })
+    }
+
+    /// Four hexadecimal digits; a pair of surrogates is one character.
+    fn unicode(&mut self) -> Result<char, Stop> {
+        let mut units = vec![self.hex()?];
+        if (0xd800..0xdc00).contains(&units[0]) {
+            for expected in *b"\\u" {
+                if self.source.bump()?.ok_or(Stop::CutOff)? != expected {
+                    return Err(self.nonsense("half of a character"));
+                }
+            }
+            units.push(self.hex()?);
+        }
+        match char::decode_utf16(units).next() {
+            Some(Ok(c)) => Ok(c),
+            _ => Err(self.nonsense("half of a character")),
+        }
+    }
+
+    fn hex(&mut self) -> Result<u16, Stop> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let digit = char::from(self.source.bump()?.ok_or(Stop::CutOff)?).to_digit(16);
+            let digit = digit.ok_or_else(|| self.nonsense("\\u"))?;
+            unit = unit << 4 | digit as u16;
+        }
+        Ok(unit)
+    }
+
+    fn keep(&self, word: &mut Vec<u8>, byte: u8) -> Result<(), Stop> {
+        if word.len() >= LONGEST {
+            let why = format!("a string or name longer than {LONGEST} bytes");
+            return Err(wrong(self.source.token_line(), why));
+        }
+        word.push(byte);
+        Ok(())
+    }
+
+    fn text(&self, bytes: Vec<u8>) -> Result<String, Stop> {
+        let line = self.source.token_line();
+        String::from_utf8(bytes).map_err(|_| Stop::Wrong(HistoryError::NotUtf8 { line }))
+    }
+
+    fn nonsense(&self, word: &str) -> Stop {
+        let word: String = word.chars().take(40).collect();
+        wrong(self.source.token_line(), format!("not EDN: `{word}`"))
+    }
+}
+
+fn wrong(line: u64, why: String) -> Stop {
+    Stop::Wrong(HistoryError::Wrong { line, why })
+}
+
+pub(super) fn is_blank(byte: u8) -> bool {
+    byte == b',' || byte.is_ascii_whitespace() || (0x0b..0x20).contains(&byte)
+}
+
+/// Puts a value where it belongs; gives it back when it is a whole form.
+fn place(mut value: Value, begun: &mut Vec<Frame>) -> Option<Value> {
+    loop {
+        match begun.last_mut() {
+            None => return Some(value),
+            Some(Frame::Holds(_, items)) => {
+                items.push(value);
+                return None;
+            }
+            Some(Frame::Tagged(name)) => {
+                value = Value::Tagged(std::mem::take(name), Box::new(value));
+                begun.pop();
+            }
+            Some(Frame::Discards) => {
+                begun.pop();
+                return None;
+            }
+        }
+    }
+}
+
+/// The value of a form that its bracket has closed.
+fn closed(frame: Option<Frame>, bracket: u8, line: u64) -> Result<Value, Stop> {
+    let bracket_said = char::from(bracket);
+    match frame {
+        Some(Frame::Holds(shape, items)) if shape.close() == bracket => match shape {
+            Shape::Vector | Shape::List => Ok(Value::List(items)),
+            Shape::Set => {
+                let mut items = items;
+                items.sort();
+                Ok(Value::Set(items))
+            }
+            Shape::Map => map(items, line),
+        },
+        Some(Frame::Holds(shape, _)) => {
+            let expected = char::from(shape.close());
+            Err(wrong(line, format!("not EDN: `{bracket_said}` where `{expected}` should be")))
+        }
+        Some(Frame::Tagged(tag)) => Err(wrong(line, format!("not EDN: no value after `#{tag}`"))),
+        Some(Frame::Discards) => Err(wrong(line, "not EDN: nothing after `#_`".into())),
+        None => Err(wrong(line, format!("not EDN: `{bracket_said}` closes nothing"))),
+    }
+}
+
+fn map(items: Vec<Value>, line: u64) -> Result<Value, Stop> {
+    let mut items = items.into_iter();
+    let mut pairs = Vec::with_capacity(items.len() / 2);
+    while let Some(key) = items.next() {
+        let Some(value) = items.next() else {
+            return Err(wrong(line, "not EDN: a map with a key that has no value".into()));
+        };
+        pairs.push((key, value));
+    }
+    pairs.sort();
+    if pairs.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err(wrong(line, "not EDN: a map with a key that stands twice".into()));
+    }
+    Ok(Value::Map(pairs))
+}
+
+/// The value of a word: a number, a keyword, a symbol.
+fn atom(word: &str) -> Option<Value> {
+    let signed = word.strip_prefix(['+', '-']).unwrap_or(word);
+    Some(match word {
+        "nil" => Value::Nil,
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        ":" => return None,
+        _ if signed.starts_with(|c: char| c.is_ascii_digit()) => return number(word),
+        _ => Value::Word(word.into()),
+    })
+}
+
+fn number(word: &str) -> Option<Value> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let whole = word.strip_suffix('N').unwrap_or(word);
+    let signed = whole.strip_prefix(['+', '-']).unwrap_or(whole);
+    if digits(signed) {
+        return Some(match whole.parse() {
+            Ok(number) => Value::Int(number),
+            // Beyond 128 bits: its digits say which number it is.
+            Err(_) => Value::Word(whole.trim_start_matches('+').into()),
+        });
+    }
+    let hex = signed.strip_prefix("0x").or(signed.strip_prefix("0X"));
+    if let Some(hex) = hex {
+        let number = i128::from_str_radix(hex, 16).ok()?;
+        return Some(Value::Int(if whole.starts_with('-') { -number } else { number }));
+    }
+    if let Some((above, below)) = signed.split_once('/') {
+        return (digits(above) && digits(below)).then(|| Value::Word(whole.into()));
+    }
+    if let Some(exact) = word.strip_suffix('M') {
+        return exact.parse::<f64>().ok().map(|_| Value::Word(word.into()));
+    }
+    let float: f64 = word.parse().ok()?;
+    Some(Value::Word(format!("{float:?}").into()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! What is EDN, what is not, and what is too much of it.
+
+use super::*;
+
+fn first(text: &str) -> Result<Value, String> {
+    match Parser::new(text.as_bytes(), 1).next(None) {
+        Ok(Next::Form(_, value)) => Ok(value),
+        Ok(other) => Err(format!("{other:?}")),
+        Err(Stop::CutOff) => Err("cut off".into()),
+        Err(Stop::Wrong(error)) => Err(error.to_string()),
+    }
+}
+
+#[test]
+fn forms_are_read_as_they_print() {
+    for (text, printed) in [
+        ("nil", "nil"),
+        ("true", "true"),
+        ("-7", "-7"),
+        ("+7", "7"),
+        ("5N", "5"),
+        ("0x1F", "31"),
+        ("9223372036854775808", "9223372036854775808"),
+        ("1.50", "1.5"),
+        ("1e3", "1000.0"),
+        ("2.50M", "2.50M"),
+        ("1/2", "1/2"),
+        ("##NaN", "##NaN"),
+        (":jepsen/read", ":jepsen/read"),
+        ("foo/bar", "foo/bar"),
+        ("\\a", "\\a"),
+        ("\\newline", "\\newline"),
+        ("\\(", "\\("),
+        (r#""a\n\"b\" \u00e9 \ud83d\ude00""#, "\"a\\n\\\"b\\\" é 😀\""),
+        ("[1, (2 3) #{3 1}]", "[1 [2 3] #{1 3}]"),
+        ("{:b 2, :a [nil]}", "{:a [nil], :b 2}"),
+        ("#jepsen.history.Op{:f :read}", "#jepsen.history.Op {:f :read}"),
+        ("#inst \"2026-01-01\"", "#inst \"2026-01-01\""),
+        ("#:op{:f :read}", "#:op {:f :read}"),
+        ("; a remark\n [1 #_ 2 #_ #_ 3 4 5]", "[1 5]"),
+        ("#_ [1 2] 3", "3"),
+        ("[a;b\n]", "[a]"),
+        ("\"a\"1", "\"a\""),
+    ] {
+        assert_eq!(first(text).map(|value| value.to_string()), Ok(printed.into()), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_edn_is_refused_with_its_line() {
+    for (text, said) in [
+        ("]", "line 1: not EDN: `]` closes nothing"),
+        ("\n[1 }", "line 2: not EDN: `}` where `]` should be"),
+        ("{:a}", "line 1: not EDN: a map with a key that has no value"),
+        ("{:a 1 :a 2}", "line 1: not EDN: a map with a key that stands twice"),
+        ("1x", "line 1: not EDN: `1x`"),
+        ("\n\n:", "line 3: not EDN: `:`"),
+        ("\"\\q\"", "line 1: not EDN: `\\q`"),
+        ("\"\\ud800x\"", "line 1: not EDN: `half of a character`"),
+        ("#\"x\"", "line 1: not EDN: `#`"),
+        ("[#a]", "line 1: not EDN: no value after `#a`"),
+        ("[#_]", "line 1: not EDN: nothing after `#_`"),
+    ] {
+        assert_eq!(first(text), Err(said.into()), "{text}");
+    }
+}
+
+#[test]
+fn what_ends_too_early_is_cut_off() {
+    for text in ["[1", "{:a", "\"abc", "#", "#{", "\\", "\"\\u00", "[#_", "#tag", "#_"] {
+        assert_eq!(first(text), Err("cut off".into()), "{text}");
+    }
+    assert_eq!(first(" ; nothing"), Err("End".into()));
+}
+
+#[test]
+fn no_depth_and_no_size_is_too_much() {
+    let deep = "[".repeat(DEEPEST) + &"]".repeat(DEEPEST);
+    assert!(first(&deep).is_ok());
+    let said = "line 1: EDN nested deeper than 64";
+    for nest in ["[", "{", "#{", "#a ", "#_ "] {
+        assert_eq!(first(&nest.repeat(100_000)), Err(said.into()), "{nest}");
+    }
+    let long = format!("[{}]", "1 ".repeat(LARGEST));
+    assert!(first(&long).unwrap_err().contains("one form of more than"));
+    let text = format!("\"{}\"", "x".repeat(LONGEST + 1));
+    assert!(first(&text).unwrap_err().contains("longer than"));
+}
+
+#[test]
+fn equal_numbers_are_equal_and_others_are_not() {
+    assert_eq!(first("5"), first("5N"));
+    assert_eq!(first("1.0"), first("1.00"));
+    let beyond = "9".repeat(60);
+    assert_eq!(first(&beyond), first(&format!("+{beyond}N")));
+    for (a, b) in [("5", "\"5\""), (":a", "\"a\""), (":a", "a"), ("5", "5.0"), ("[1 2]", "[2 1]")] {
+        assert_ne!(first(a), first(b));
+    }
+}
+
+#[test]
+fn a_sequence_is_entered_and_left() {
+    let mut parser = Parser::new("#history [1\n 2]".as_bytes(), 1);
+    let close = parser.enter().unwrap().unwrap();
+    assert_eq!(parser.next(Some(close)).unwrap(), Next::Form(1, Value::Int(1)));
+    assert_eq!(parser.next(Some(close)).unwrap(), Next::Form(2, Value::Int(2)));
+    assert_eq!(parser.next(Some(close)).unwrap(), Next::Close);
+    assert_eq!(parser.next(None).unwrap(), Next::End);
+}

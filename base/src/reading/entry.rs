@@ -1,0 +1,192 @@
+//! An event of any history, ours or foreign, before a model has said what its parts mean.
+
+use std::fmt;
+
+use crate::Kind;
+
+/// One event of a client, as its file says it. What a nemesis did is no entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The line on which it begins, from 1.
+    pub line: u64,
+    /// The client process. Numbers are the file's own.
+    pub process: i64,
+    /// Begin or end, and how.
+    pub kind: Kind,
+    /// What.
+    pub verb: Verb,
+    /// Which of several objects; `None` where the file keeps only one.
+    pub key: Option<Value>,
+    /// What was read or written; how a lock is asked for, in foreign histories.
+    pub value: Value,
+    /// How a lock is asked for; `None` where the file does not say.
+    pub mode: Option<crate::Mode>,
+    /// The fencing token of a grant.
+    pub token: Option<u64>,
+}
+
+/// What a client did, under the one name that picklock has for it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verb {
+    /// `acquire`, `lock`.
+    Acquire,
+    /// `release`, `unlock`.
+    Release,
+    /// `read`.
+    Read,
+    /// `write`.
+    Write,
+    /// `cas`: compare and set.
+    Cas,
+    /// `add`, to a set.
+    Add,
+    /// Something else, which no model knows.
+    Other(Box<str>),
+}
+
+impl Verb {
+    /// The verb of a name.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "acquire" | "lock" => Self::Acquire,
+            "release" | "unlock" => Self::Release,
+            "read" => Self::Read,
+            "write" => Self::Write,
+            "cas" => Self::Cas,
+            "add" => Self::Add,
+            other => Self::Other(shortened(other)),
+        }
+    }
+}
+
+/// A name of an unknown thing ends up in an error line.
+fn shortened(name: &str) -> Box<str> {
+    name.chars().take(40).collect::<String>().into()
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Acquire => "acquire",
+            Self::Release => "release",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Cas => "cas",
+            Self::Add => "add",
+            Self::Other(name) => name,
+        })
+    }
+}
+
+/// A value of a history. Two are equal if their writer would say so: `5` is `5N`, `:a` is not `"a"`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Value {
+    /// `nil`, `null`, or nothing at all.
+    #[default]
+    Nil,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Int(i128),
+    /// A keyword (with its colon), a symbol, a character, a ratio, a fraction: as it is written.
+    Word(Box<str>),
+    /// A string.
+    Text(Box<str>),
+    /// A vector or a list.
+    List(Vec<Value>),
+    /// A set, sorted.
+    Set(Vec<Value>),
+    /// A map, sorted by its keys.
+    Map(Vec<(Value, Value)>),
+    /// A value with a tag, such as `#inst "2026-01-01"`.
+    Tagged(Box<str>, Box<Value>),
+}
+
+impl Value {
+    /// The value of a key of a map, given as its name: it may be a keyword, a namespaced keyword,
+    /// a string or a symbol.
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        let Self::Map(pairs) = self else { return None };
+        pairs.iter().find(|(key, _)| key.name() == Some(name)).map(|(_, value)| value)
+    }
+
+    /// The name of a keyword, a symbol or a string: without colon and namespace.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Word(word) => {
+                let word = word.strip_prefix(':').unwrap_or(word);
+                Some(word.rsplit_once('/').map_or(word, |(_, name)| name))
+            }
+            _ => None,
+        }
+    }
+
+    /// The number, if it is one that fits.
+    pub fn int<T: TryFrom<i128>>(&self) -> Option<T> {
+        match self {
+            Self::Int(n) => T::try_from(*n).ok(),
+            _ => None,
+        }
+    }
+
+    /// The items of a vector, list or set.
+    pub fn items(&self) -> Option<&[Self]> {
+        match self {
+            Self::List(items) | Self::Set(items) => Some(items),
+            _ => None,
+        }
+    }
+}
+
+/// As EDN.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nil => f.write_str("nil"),
+            Self::Bool(yes) => write!(f, "{yes}"),
+            Self::Int(n) => write!(f, "{n}"),
+            Self::Word(word) => f.write_str(word),
+            Self::Text(text) => write!(f, "{}", Quoted(text)),
+            Self::List(items) => sequence(f, "[", items, "]"),
+            Self::Set(items) => sequence(f, "#{", items, "}"),
+            Self::Map(pairs) => {
+                f.write_str("{")?;
+                for (at, (key, value)) in pairs.iter().enumerate() {
+                    write!(f, "{}{key} {value}", if at == 0 { "" } else { ", " })?;
+                }
+                f.write_str("}")
+            }
+            Self::Tagged(tag, value) => write!(f, "#{tag} {value}"),
+        }
+    }
+}
+
+fn sequence(f: &mut fmt::Formatter<'_>, open: &str, items: &[Value], close: &str) -> fmt::Result {
+    f.write_str(open)?;
+    for (at, item) in items.iter().enumerate() {
+        write!(f, "{}{item}", if at == 0 { "" } else { " " })?;
+    }
+    f.write_str(close)
+}
+
+/// A string between quotes, as EDN escapes it.
+pub(crate) struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        f.write_char('"')?;
+        for c in self.0.chars() {
+            match c {
+                '"' => f.write_str("\\\"")?,
+                '\\' => f.write_str("\\\\")?,
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                c => f.write_char(c)?,
+            }
+        }
+        f.write_char('"')
+    }
+}

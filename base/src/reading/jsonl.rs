@@ -1,0 +1,172 @@
+//! A line of JSON as an [`Entry`]: ours, or anybody's who uses Jepsen's words.
+
+use super::entry::{Entry, Value, Verb};
+use super::operation::{Told, mode_of, process_number};
+use crate::{HistoryError, Kind, Mode};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+
+/// The parts of an event that count. Others are passed over.
+#[derive(serde::Deserialize)]
+struct Wire<'a> {
+    index: Option<u64>,
+    time: Option<Value>,
+    process: Value,
+    #[serde(rename = "type")]
+    kind: Kind,
+    #[serde(borrow)]
+    f: Name<'a>,
+    #[serde(default)]
+    key: Value,
+    #[serde(default)]
+    mode: Option<Name<'a>>,
+    #[serde(default)]
+    value: Value,
+    #[serde(default)]
+    token: Option<u64>,
+}
+
+/// A string that is copied only where it must be.
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Reads a line. `None` for the entry where the process is no number.
+pub fn told(line: u64, text: &str) -> Result<Told, HistoryError> {
+    if text.trim_start().starts_with('[') {
+        return Err(HistoryError::wrong(line, "an array; write one object a line, no brackets around"));
+    }
+    let wire: Wire<'_> =
+        serde_json::from_str(text).map_err(|source| HistoryError::Line { line, source })?;
+    let (index, time) = (wire.index, wire.time.as_ref().and_then(Value::int));
+    let Value::Int(process) = wire.process else {
+        return Ok(Told { index, time, entry: None });
+    };
+    let mode = wire.mode.map(|name| mode(line, &name.0)).transpose()?;
+    let entry = Entry {
+        line,
+        process: process_number(line, process)?,
+        kind: wire.kind,
+        verb: Verb::of(&wire.f.0),
+        key: Some(wire.key).filter(|key| *key != Value::Nil),
+        value: wire.value,
+        mode,
+        token: wire.token,
+    };
+    Ok(Told { index, time, entry: Some(entry) })
+}
+
+fn mode(line: u64, name: &str) -> Result<Mode, HistoryError> {
+    mode_of(name).ok_or_else(|| {
+        let name: String = name.chars().take(40).collect();
+        HistoryError::wrong(line, format!("no mode is `{name}`: exclusive or shared"))
+    })
+}
+
+/// Any JSON.
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any)
+    }
+}
+
+struct Any;
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Nil)
+    }
+
+    fn visit_bool<E>(self, yes: bool) -> Result<Value, E> {
+        Ok(Value::Bool(yes))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Int(number.into()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Int(number.into()))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
+        // The JSON reader makes these of whole numbers that are too large for it, and then two
+        // different ones may look the same.
+        if number.fract() == 0.0 && number.abs() >= (1_u64 << 53) as f64 {
+            return Err(E::custom("a number that does not fit 64 bits"));
+        }
+        Ok(Value::Word(format!("{number:?}").into()))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Text(text.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Value, A::Error> {
+        let mut map: Vec<(Value, Value)> = Vec::new();
+        while let Some((key, value)) = pairs.next_entry::<String, Value>()? {
+            map.push((Value::Text(key.into()), value));
+        }
+        map.sort();
+        Ok(Value::Map(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_json_is_an_entry() {
+        let text = r#"{"index":4,"time":9,"process":2,"type":"ok","f":"cas","key":"x","value":[1,null,"a"],"more":{}}"#;
+        let told = told(7, text).unwrap();
+        assert_eq!((told.index, told.time), (Some(4), Some(9)));
+        let entry = told.entry.unwrap();
+        assert_eq!((entry.line, entry.process, entry.verb), (7, 2, Verb::Cas));
+        assert_eq!(entry.value.to_string(), "[1 nil \"a\"]");
+        assert_eq!(entry.key, Some(Value::Text("x".into())));
+    }
+
+    #[test]
+    fn numbers_at_the_edge_are_exact_or_refused() {
+        let line = |value: &str| {
+            let text = format!(r#"{{"process":0,"type":"ok","f":"read","value":{value}}}"#);
+            told(1, &text).map(|told| told.entry.unwrap().value.to_string()).ok()
+        };
+        assert_eq!(line("9223372036854775808"), Some("9223372036854775808".into()));
+        assert_eq!(line("18446744073709551615"), Some("18446744073709551615".into()));
+        assert_eq!(line("18446744073709551616"), None);
+        assert_eq!(line("1e300"), None);
+        assert_eq!(line("-0.5"), Some("-0.5".into()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let says = |text: &str| told(3, text).unwrap_err().to_string();
+        assert!(says("{}").starts_with("line 3: not an event: missing field"));
+        assert!(says("[{}").starts_with("line 3: an array; write one object a line"));
+        let deep = "[".repeat(100_000);
+        let deep = format!(r#"{{"process":0,"type":"ok","f":"read","value":{deep}"#);
+        assert!(says(&deep).starts_with("line 3: not an event: recursion limit"), "{}", says(&deep));
+        let begin = r#"{"process":0,"type":"begin","f":"read"}"#;
+        assert!(says(begin).contains("unknown variant `begin`"), "{}", says(begin));
+        let mode = r#"{"process":0,"type":"ok","f":"acquire","mode":"x"}"#;
+        assert!(says(mode).starts_with("line 3: no mode is `x`"));
+        let process = r#"{"process":9223372036854775808,"type":"ok","f":"acquire"}"#;
+        assert!(says(process).starts_with("line 3: no process has the number"));
+    }
+}

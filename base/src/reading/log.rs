@@ -1,0 +1,130 @@
+//! Operations in a log, as Jepsen prints them: `INFO  jepsen.util - 0  :invoke  :write  4`.
+//!
+//! A line is an operation where a number, a type and a name follow each other; what stands before
+//! (time, level, thread) is passed over, and so is every line that has no such three. The rest of
+//! the line is the value as EDN and, in `fail` and `info`, the error, which often stands in the
+//! value's place.
+
+use super::edn::{Next, Parser, Stop};
+use super::entry::{Entry, Value, Verb};
+use super::lines::Line;
+use super::operation::{kind_of, process_number};
+use crate::{HistoryError, Kind};
+
+/// What a line of a log is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Said {
+    /// An operation of a client.
+    Operation(Entry),
+    /// Something else.
+    Nothing,
+    /// The end of it is missing.
+    CutOff,
+}
+
+/// Reads a line.
+pub fn said(line: Line<'_>) -> Result<Said, HistoryError> {
+    let Some((process, kind, rest)) = find(line.text) else {
+        return Ok(if line.whole { Said::Nothing } else { Said::CutOff });
+    };
+    let mut forms = Parser::new(rest.as_bytes(), line.number);
+    let mut next = || match forms.next(None) {
+        Ok(Next::Form(_, form)) => Ok(Some(form)),
+        Ok(Next::Close | Next::End) => Ok(None),
+        Err(Stop::CutOff) if !line.whole => Ok(None),
+        Err(Stop::CutOff) => Err(HistoryError::wrong(line.number, "its value has no end")),
+        Err(Stop::Wrong(error)) => Err(error),
+    };
+    let (verb, value) = (next()?, next()?);
+    // Without its line end, a number or a name may have lost its last letters, and say another.
+    if !line.whole && (value.is_none() || !line.text.ends_with([']', ')', '}', '"'])) {
+        return Ok(Said::CutOff);
+    }
+    let Some(verb) = verb else {
+        return Err(HistoryError::wrong(line.number, format!("no name follows the {kind:?}")));
+    };
+    let verb = verb.name().map_or_else(|| Verb::of(&verb.to_string()), Verb::of);
+    let value = match kind {
+        // An error, such as `:timed-out`.
+        Kind::Fail | Kind::Info => Value::Nil,
+        Kind::Invoke | Kind::Ok => value.unwrap_or_default(),
+    };
+    let process = process_number(line.number, process)?;
+    let (key, mode, token) = (None, None, None);
+    Ok(Said::Operation(Entry { line: line.number, process, kind, verb, key, value, mode, token }))
+}
+
+/// A number and a type that follow each other, and the rest of the line.
+fn find(text: &str) -> Option<(i128, Kind, &str)> {
+    let mut before = "";
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        if end == 0 {
+            return None;
+        }
+        let (word, after) = rest.split_at(end);
+        let kind = word.strip_prefix(':').and_then(kind_of);
+        if let (Some(kind), Ok(process)) = (kind, before.parse()) {
+            return Some((process, kind, after));
+        }
+        (before, rest) = (word, after);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<String, String> {
+        let whole = text.ends_with('\n');
+        match said(Line { number: 4, text: text.trim_end_matches('\n'), whole }) {
+            Ok(Said::Operation(e)) => {
+                Ok(format!("{} {:?} {} {}", e.process, e.kind, e.verb, e.value))
+            }
+            Ok(other) => Ok(format!("{other:?}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn operations_are_found_wherever_they_stand() {
+        for (text, is) in [
+            ("INFO  jepsen.util - 0\t:invoke\t:write\t4\n", "0 Invoke write 4"),
+            ("INFO  jepsen.util - 0 :ok :read nil\n", "0 Ok read nil"),
+            ("INFO  jepsen.util - 12  :fail  :read  :timed-out\n", "12 Fail read nil"),
+            ("INFO  jepsen.util - 12 :info :cas :timed-out\n", "12 Info cas nil"),
+            ("2026-01-01 10:00:00,123{GMT}\tINFO\t[worker 3] jepsen.util: 3\t:ok\t:cas\t[1 2]\n", {
+                "3 Ok cas [1 2]"
+            }),
+            ("3 :invoke :lock\n", "3 Invoke acquire nil"),
+            ("INFO  jepsen.util - :nemesis\t:info\t:start\tnil\n", "Nothing"),
+            ("INFO  jepsen.core - Running test\n", "Nothing"),
+            ("\n", "Nothing"),
+        ] {
+            assert_eq!(read(text), Ok(is.into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_line_counts_only_if_nothing_can_be_missing() {
+        for text in ["- 1 :ok :read 4", "- 1 :ok :cas [1 ", "- 1 :ok :re", "- 1 :o", "INFO"] {
+            assert_eq!(read(text), Ok("CutOff".into()), "{text}");
+        }
+        assert_eq!(read("- 1 :ok :cas [1 2]"), Ok("1 Ok cas [1 2]".into()));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_line() {
+        for (text, said) in [
+            ("- 1 :ok :cas [1 2\n", "line 4: its value has no end"),
+            ("- 1 :ok :cas ]\n", "line 4: not EDN: `]` closes nothing"),
+            ("- 1 :ok\n", "line 4: no name follows"),
+            ("- 9223372036854775808 :ok :read 1\n", "line 4: no process has the number"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.starts_with(said), "{refused}");
+        }
+    }
+}

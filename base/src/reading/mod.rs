@@ -1,0 +1,279 @@
+//! Reads histories from anything that can be read, event by event: ours, Jepsen's and Knossos' EDN,
+//! and operations in a log. Which it is, its first bytes say.
+//!
+//! A file may be cut off, or hostile. What is read is bounded in memory; a text that ends too early
+//! is read up to there, which [`Entries::cut_off`] says; whatever else is wrong is an error with its
+//! line.
+
+mod edn;
+mod entry;
+mod jsonl;
+mod lines;
+mod log;
+mod operation;
+mod source;
+
+pub use entry::{Entry, Value, Verb};
+pub use lines::{LONGEST_LINE, Line, Lines};
+pub use operation::mode_of;
+
+use crate::history::read_header;
+use crate::{Header, HistoryError};
+use edn::{Next, Parser, Stop};
+use operation::Told;
+use std::io::{BufRead, Chain, Cursor, Read};
+
+/// How a history is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JSON Lines: an object an event. Ours begin with a header.
+    Jsonl,
+    /// EDN, as Jepsen and Knossos write it: a map an event, one after another or in one vector.
+    Edn,
+    /// A log with operations in it, as Jepsen prints them.
+    Log,
+}
+
+/// Enough of a file to tell its format.
+const PEEK: u64 = 4096;
+
+/// The events of clients in a history, in order.
+pub struct Entries<R> {
+    format: Format,
+    text: Text<R>,
+    order: Order,
+    cut_off: Option<u64>,
+    done: bool,
+}
+
+type Peeked<R> = Chain<Cursor<Vec<u8>>, R>;
+
+enum Text<R> {
+    Jsonl { lines: Lines<Peeked<R>>, ours: bool, begun: bool },
+    Edn { parser: Parser<Peeked<R>>, sequence: Option<u8>, begun: bool },
+    Log { lines: Lines<Peeked<R>> },
+}
+
+impl<R: BufRead> Entries<R> {
+    /// Begins to read a history; `format` where it is known better than its first bytes say it.
+    ///
+    /// # Errors
+    /// When nothing can be read, or there is nothing.
+    pub fn open(mut reader: R, format: Option<Format>) -> Result<Self, HistoryError> {
+        let mut head = Vec::new();
+        let read = (&mut reader).take(PEEK).read_to_end(&mut head);
+        read.map_err(|source| HistoryError::Read { line: 1, source })?;
+        if head.starts_with(b"\xef\xbb\xbf") {
+            head.drain(..3);
+        }
+        if head.iter().all(u8::is_ascii_whitespace) && (head.len() as u64) < PEEK - 3 {
+            return Err(HistoryError::Empty);
+        }
+        let format = format.unwrap_or_else(|| detect(&head));
+        let reader = Cursor::new(head).chain(reader);
+        let text = match format {
+            Format::Jsonl => Text::Jsonl { lines: Lines::new(reader), ours: false, begun: false },
+            Format::Edn => {
+                Text::Edn { parser: Parser::new(reader, 1), sequence: None, begun: false }
+            }
+            Format::Log => Text::Log { lines: Lines::new(reader) },
+        };
+        Ok(Self { format, text, order: Order::default(), cut_off: None, done: false })
+    }
+
+    /// How the history is written.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Whether it is one of ours: JSON Lines with a header.
+    pub fn ours(&self) -> bool {
+        matches!(self.text, Text::Jsonl { ours: true, .. })
+    }
+
+    /// Once all is read: the line in the middle of which the text ends, where it does.
+    pub fn cut_off(&self) -> Option<u64> {
+        self.cut_off
+    }
+
+    /// The first line whose time is before that of the line above. Order is the place in the file,
+    /// so this changes no verdict.
+    pub fn time_goes_back(&self) -> Option<u64> {
+        self.order.back
+    }
+
+    fn read(&mut self) -> Result<Option<Entry>, HistoryError> {
+        while !self.done {
+            let read = match &mut self.text {
+                Text::Jsonl { lines, ours, begun } => jsonl_step(lines, ours, begun)?,
+                Text::Edn { parser, sequence, begun } => edn_step(parser, sequence, begun)?,
+                Text::Log { lines } => log_step(lines)?,
+            };
+            match read {
+                Step::Told(line, told) => {
+                    self.order.follow(line, &told, self.ours())?;
+                    if told.entry.is_some() {
+                        return Ok(told.entry);
+                    }
+                }
+                Step::Nothing => {}
+                Step::CutOff(line) => {
+                    self.cut_off = Some(line);
+                    self.done = true;
+                }
+                Step::End => self.done = true,
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl<R: BufRead> Iterator for Entries<R> {
+    type Item = Result<Entry, HistoryError>;
+
+    /// The next event; nothing more after an error.
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = self.read().transpose();
+        self.done |= !matches!(read, Some(Ok(_)));
+        read
+    }
+}
+
+/// What one step of reading gives.
+enum Step {
+    Told(u64, Told),
+    Nothing,
+    CutOff(u64),
+    End,
+}
+
+fn jsonl_step<R: BufRead>(
+    lines: &mut Lines<R>,
+    ours: &mut bool,
+    begun: &mut bool,
+) -> Result<Step, HistoryError> {
+    let Some(line) = lines.next()? else { return Ok(Step::End) };
+    if !std::mem::replace(begun, true) && serde_json::from_str::<Header>(line.text).is_ok() {
+        *ours = true;
+        return read_header(line.text).map(|()| Step::Nothing);
+    }
+    if line.text.trim().is_empty() {
+        return Ok(Step::Nothing);
+    }
+    match jsonl::told(line.number, line.text) {
+        Ok(told) => Ok(Step::Told(line.number, told)),
+        Err(_) if !line.whole => Ok(Step::CutOff(line.number)),
+        Err(error) => Err(error),
+    }
+}
+
+fn edn_step<R: BufRead>(
+    parser: &mut Parser<R>,
+    sequence: &mut Option<u8>,
+    begun: &mut bool,
+) -> Result<Step, HistoryError> {
+    let next = if std::mem::replace(begun, true) {
+        parser.next(*sequence)
+    } else {
+        match parser.enter() {
+            Ok(Ok(close)) => {
+                *sequence = Some(close);
+                parser.next(*sequence)
+            }
+            Ok(Err(next)) => Ok(next),
+            Err(stop) => Err(stop),
+        }
+    };
+    match next {
+        Ok(Next::Form(line, form)) => {
+            operation::told(line, form).map(|told| Step::Told(line, told))
+        }
+        // After one vector there may be another: logs that were joined.
+        Ok(Next::Close) => {
+            (*sequence, *begun) = (None, false);
+            Ok(Step::Nothing)
+        }
+        Ok(Next::End) if sequence.is_some() => Ok(Step::CutOff(parser.line())),
+        Ok(Next::End) => Ok(Step::End),
+        Err(Stop::CutOff) => Ok(Step::CutOff(parser.line())),
+        Err(Stop::Wrong(error)) => Err(error),
+    }
+}
+
+fn log_step<R: BufRead>(lines: &mut Lines<R>) -> Result<Step, HistoryError> {
+    let Some(line) = lines.next()? else { return Ok(Step::End) };
+    let number = line.number;
+    Ok(match log::said(line)? {
+        log::Said::Operation(entry) => {
+            Step::Told(number, Told { index: None, time: None, entry: Some(entry) })
+        }
+        log::Said::Nothing => Step::Nothing,
+        log::Said::CutOff => Step::CutOff(number),
+    })
+}
+
+/// Holds the events of a file to its order.
+#[derive(Debug, Default)]
+struct Order {
+    /// The index that must not come again, nor a smaller one.
+    last: Option<u64>,
+    time: i128,
+    back: Option<u64>,
+}
+
+impl Order {
+    /// Ours are numbered without gaps; others may have left events out, but not moved them.
+    fn follow(&mut self, line: u64, told: &Told, ours: bool) -> Result<(), HistoryError> {
+        if let Some(found) = told.index {
+            let expected = self.last.map_or(0, |last| last + 1);
+            if ours && found != expected {
+                return Err(HistoryError::Index { line, found, expected });
+            }
+            if let Some(last) = self.last.filter(|last| found <= *last) {
+                let why = format!("event {found} stands after event {last}");
+                return Err(HistoryError::wrong(line, why));
+            }
+            self.last = Some(found);
+        }
+        if let Some(time) = told.time {
+            if time < self.time {
+                self.back.get_or_insert(line);
+            }
+            self.time = time;
+        }
+        Ok(())
+    }
+}
+
+/// The format of a text that begins so.
+fn detect(head: &[u8]) -> Format {
+    let text = head.trim_ascii_start();
+    let after = |skip: usize| text.get(skip..).unwrap_or_default().trim_ascii_start();
+    match text.first() {
+        Some(b'{') if is_json(after(1)) => Format::Jsonl,
+        // An array: its one line says that it is no event.
+        Some(b'[') if after(1).strip_prefix(b"{").is_some_and(is_json) => Format::Jsonl,
+        Some(b'{' | b'(' | b'#' | b';') => Format::Edn,
+        // A log may begin with a bracket as well.
+        Some(b'[') if matches!(after(1).first(), None | Some(b'{' | b'#' | b']' | b';')) => {
+            Format::Edn
+        }
+        _ => Format::Log,
+    }
+}
+
+/// Whether this, after a brace, is JSON: a string and a colon that begins no keyword.
+fn is_json(text: &[u8]) -> bool {
+    let Some(text) = text.strip_prefix(b"\"") else { return text.first() == Some(&b'}') };
+    let Some(end) = text.iter().position(|byte| *byte == b'"') else { return true };
+    match text.get(end + 1..) {
+        None | Some([] | [b':', ..]) => true,
+        Some(after) => match after.trim_ascii_start() {
+            [b':', next, ..] => !next.is_ascii_alphabetic(),
+            _ => false,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The map of one operation of a Jepsen history as an [`Entry`].
+
+use super::entry::{Entry, Value, Verb};
+use crate::{HistoryError, Kind, Mode};
+
+/// An event as its map says it: what orders it, and what a client did, if it was one.
+#[derive(Debug)]
+pub struct Told {
+    /// Its place in its history, where the map says it.
+    pub index: Option<u64>,
+    /// Its time, in nanoseconds, where the map says it.
+    pub time: Option<i128>,
+    /// What a client did; `None` for a nemesis and for whatever else is no numbered client.
+    pub entry: Option<Entry>,
+}
+
+/// Reads a map such as `{:process 0, :type :invoke, :f :read, :value nil}`. Its tag, if it has one,
+/// says nothing; its keys may be keywords or strings, and others than these are passed over.
+pub fn told(line: u64, form: Value) -> Result<Told, HistoryError> {
+    let mut map = form;
+    while let Value::Tagged(_, inner) = map {
+        map = *inner;
+    }
+    if !matches!(map, Value::Map(_)) {
+        let found = short(&map);
+        return Err(HistoryError::wrong(line, format!("not the map of an operation: {found}")));
+    }
+    let index = match map.get("index") {
+        None | Some(Value::Nil) => None,
+        // Jepsen writes -1 where it has not numbered the operation yet.
+        Some(Value::Int(-1)) => None,
+        Some(index) => {
+            let number = index.int();
+            let why = || HistoryError::wrong(line, format!("no :index is {}", short(index)));
+            Some(number.ok_or_else(why)?)
+        }
+    };
+    let time = map.get("time").and_then(Value::int);
+    let process = map.get("process").ok_or_else(|| missing(line, "process", &map))?;
+    let entry = match process {
+        Value::Int(number) => Some(entry(line, *number, &map)?),
+        _ => None,
+    };
+    Ok(Told { index, time, entry })
+}
+
+fn entry(line: u64, process: i128, map: &Value) -> Result<Entry, HistoryError> {
+    let kind = map.get("type").ok_or_else(|| missing(line, "type", map))?;
+    let kind = kind.name().and_then(kind_of).ok_or_else(|| {
+        let found = short(kind);
+        HistoryError::wrong(line, format!("no :type is {found}: invoke, ok, fail or info"))
+    })?;
+    let verb = map.get("f").ok_or_else(|| missing(line, "f", map))?;
+    let verb = verb.name().map_or_else(|| Verb::of(&short(verb)), Verb::of);
+    let key = map.get("key").filter(|key| **key != Value::Nil).cloned();
+    let mode = match map.get("mode") {
+        None | Some(Value::Nil) => None,
+        Some(mode) => Some(mode_named(line, mode)?),
+    };
+    Ok(Entry {
+        line,
+        process: process_number(line, process)?,
+        kind,
+        verb,
+        key,
+        value: map.get("value").cloned().unwrap_or_default(),
+        mode,
+        token: map.get("token").and_then(Value::int),
+    })
+}
+
+/// The number of a client process.
+pub fn process_number(line: u64, number: i128) -> Result<i64, HistoryError> {
+    let why = || HistoryError::wrong(line, format!("no process has the number {number}"));
+    i64::try_from(number).map_err(|_| why())
+}
+
+/// The kind of a name.
+pub fn kind_of(name: &str) -> Option<Kind> {
+    Some(match name {
+        "invoke" => Kind::Invoke,
+        "ok" => Kind::Ok,
+        "fail" => Kind::Fail,
+        "info" => Kind::Info,
+        _ => return None,
+    })
+}
+
+/// The mode of a name: as we say it, or as read/write locks do.
+pub fn mode_of(name: &str) -> Option<Mode> {
+    Some(match name {
+        "exclusive" | "write" => Mode::Exclusive,
+        "shared" | "read" => Mode::Shared,
+        _ => return None,
+    })
+}
+
+fn mode_named(line: u64, mode: &Value) -> Result<Mode, HistoryError> {
+    mode.name().and_then(mode_of).ok_or_else(|| {
+        let found = short(mode);
+        HistoryError::wrong(line, format!("no :mode is {found}: exclusive or shared"))
+    })
+}
+
+fn missing(line: u64, name: &str, map: &Value) -> HistoryError {
+    HistoryError::wrong(line, format!("an operation without :{name}: {}", short(map)))
+}
+
+/// A value for an error line.
+pub fn short(value: &Value) -> String {
+    let said = value.to_string();
+    match said.char_indices().nth(60) {
+        Some((cut, _)) => format!("{}…", &said[..cut]),
+        None => said,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::edn::{Next, Parser};
+    use super::*;
+
+    fn read(text: &str) -> Result<Told, String> {
+        let Ok(Next::Form(line, form)) = Parser::new(text.as_bytes(), 1).next(None) else {
+            panic!("{text}")
+        };
+        told(line, form).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_map_of_an_operation_is_an_entry() {
+        for text in [
+            "{:process 3, :type :ok, :f :cas, :value [1 2], :time 7, :index 9, :error :none}",
+            "#jepsen.history.Op{:index 9, :time 7, :type :ok, :process 3, :f :cas, :value [1 2]}",
+            r#"{"process" 3 "type" "ok" "f" "cas" "value" (1 2) "index" 9 "time" 7N}"#,
+            "#:op{:process 3N, :type ok, :f :my/cas, :value [1 2], :time 7, :index 9}",
+        ] {
+            let told = read(text).unwrap();
+            assert_eq!((told.index, told.time), (Some(9), Some(7)), "{text}");
+            let entry = told.entry.unwrap();
+            assert_eq!((entry.process, entry.kind, entry.verb), (3, Kind::Ok, Verb::Cas));
+            assert_eq!(entry.value.to_string(), "[1 2]");
+        }
+    }
+
+    #[test]
+    fn a_nemesis_is_no_client() {
+        for text in [
+            "{:process :nemesis, :type :info, :f :start, :value nil}",
+            "{:process \"nemesis\", :type :sleep}",
+        ] {
+            assert!(read(text).unwrap().entry.is_none());
+        }
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named() {
+        for (text, said) in [
+            ("[1 2]", "line 1: not the map of an operation: [1 2]"),
+            ("{:type :ok, :f :read}", "line 1: an operation without :process: {:f :read"),
+            ("{:process 1, :f :read}", "line 1: an operation without :type"),
+            ("{:process 1, :type :ok}", "line 1: an operation without :f"),
+            ("{:process 1, :type :begin, :f :read}", "line 1: no :type is :begin: invoke, ok"),
+            ("{:process 9223372036854775808, :type :ok, :f :read}", "line 1: no process has"),
+            ("{:process 1, :type :ok, :f :read, :index :a}", "line 1: no :index is :a"),
+            ("{:process 1, :type :ok, :f :acquire, :mode 7}", "line 1: no :mode is 7"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.starts_with(said), "{refused}");
+        }
+    }
+}

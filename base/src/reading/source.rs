@@ -1,0 +1,59 @@
+//! Bytes of a text, one at a time, with the line on which they stand.
+
+use super::edn::is_blank;
+use crate::HistoryError;
+use std::io::BufRead;
+
+/// Bytes, and where they stand.
+#[derive(Debug)]
+pub struct Source<R> {
+    reader: R,
+    line: u64,
+    token_line: u64,
+}
+
+impl<R: BufRead> Source<R> {
+    pub fn new(reader: R, line: u64) -> Self {
+        Self { reader, line, token_line: line }
+    }
+
+    /// The line of the first byte after the last blank.
+    pub fn token_line(&self) -> u64 {
+        self.token_line
+    }
+
+    /// The next byte, left where it is.
+    pub fn peek(&mut self) -> Result<Option<u8>, HistoryError> {
+        loop {
+            match self.reader.fill_buf() {
+                Ok(bytes) => return Ok(bytes.first().copied()),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(HistoryError::Read { line: self.line, source }),
+            }
+        }
+    }
+
+    /// The next byte, taken.
+    pub fn bump(&mut self) -> Result<Option<u8>, HistoryError> {
+        let byte = self.peek()?;
+        if let Some(byte) = byte {
+            self.reader.consume(1);
+            self.line += u64::from(byte == b'\n');
+        }
+        Ok(byte)
+    }
+
+    /// Passes over white space, commas and comments.
+    pub fn skip_blank(&mut self) -> Result<(), HistoryError> {
+        let mut comment = false;
+        while let Some(byte) = self.peek()? {
+            comment = byte != b'\n' && (comment || byte == b';');
+            if !comment && !is_blank(byte) {
+                break;
+            }
+            self.bump()?;
+        }
+        self.token_line = self.line;
+        Ok(())
+    }
+}
