@@ -76,7 +76,8 @@ impl HistoryError {
 
     /// A process begins an operation while another of its own is under way.
     pub fn busy(line: u64, process: i64, f: &dyn Display, open: &dyn Display, since: u64) -> Self {
-        let why = format!("process {process} begins its {f} while its {open} of line {since} is open");
+        let why =
+            format!("process {process} begins its {f} while its {open} of line {since} is open");
         Self::Wrong { line, why }
     }
 

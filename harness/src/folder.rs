@@ -1,6 +1,7 @@
 //! The run folder: `store/<algo>+<nemesis>/<time>/` with everything about one run, so that it can
 //! be judged and drawn again at any time.
 
+use crate::input;
 use anyhow::{Context, Result, bail};
 use base::{History, Parsed, Run, RunInfo};
 use std::fs;
@@ -99,18 +100,19 @@ impl Folder {
 
     /// Reads the run. Says as well whether its history was cut off.
     pub fn read(&self) -> Result<(Run, bool)> {
-        let text = |name: &str| {
-            let path = self.file(name);
-            fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))
-        };
         let run_json = self.file("run.json");
-        let info: RunInfo = serde_json::from_str(&text("run.json")?)
+        let text = fs::read_to_string(&run_json)
+            .with_context(|| format!("cannot read `{}`", run_json.display()))?;
+        let info: RunInfo = serde_json::from_str(&text)
             .with_context(|| format!("`{}` is no run.json of picklock", run_json.display()))?;
         if info.version != 1 {
             bail!("`{}` has version {}; this picklock reads 1", run_json.display(), info.version);
         }
-        let Parsed { history, cut_off } = History::from_jsonl(&text("history.jsonl")?)
-            .with_context(|| format!("`{}`", self.file("history.jsonl").display()))?;
+        let path = self.file("history.jsonl");
+        let (reader, bar) = input::open(&path)?;
+        let read = History::read(reader);
+        bar.finish_and_clear();
+        let Parsed { history, cut_off } = read.with_context(|| format!("`{}`", path.display()))?;
         Ok((Run { info, history }, cut_off))
     }
 }

@@ -11,6 +11,7 @@ pub mod exhaustive;
 mod exit;
 pub mod explore;
 mod folder;
+mod input;
 mod nearest;
 pub mod scenario;
 pub mod setup;

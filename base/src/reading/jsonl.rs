@@ -34,7 +34,10 @@ struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 /// Reads a line. `None` for the entry where the process is no number.
 pub fn told(line: u64, text: &str) -> Result<Told, HistoryError> {
     if text.trim_start().starts_with('[') {
-        return Err(HistoryError::wrong(line, "an array; write one object a line, no brackets around"));
+        return Err(HistoryError::wrong(
+            line,
+            "an array; write one object a line, no brackets around",
+        ));
     }
     let wire: Wire<'_> =
         serde_json::from_str(text).map_err(|source| HistoryError::Line { line, source })?;
@@ -161,7 +164,11 @@ mod tests {
         assert!(says("[{}").starts_with("line 3: an array; write one object a line"));
         let deep = "[".repeat(100_000);
         let deep = format!(r#"{{"process":0,"type":"ok","f":"read","value":{deep}"#);
-        assert!(says(&deep).starts_with("line 3: not an event: recursion limit"), "{}", says(&deep));
+        assert!(
+            says(&deep).starts_with("line 3: not an event: recursion limit"),
+            "{}",
+            says(&deep)
+        );
         let begin = r#"{"process":0,"type":"begin","f":"read"}"#;
         assert!(says(begin).contains("unknown variant `begin`"), "{}", says(begin));
         let mode = r#"{"process":0,"type":"ok","f":"acquire","mode":"x"}"#;

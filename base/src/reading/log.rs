@@ -95,9 +95,10 @@ mod tests {
             ("INFO  jepsen.util - 0 :ok :read nil\n", "0 Ok read nil"),
             ("INFO  jepsen.util - 12  :fail  :read  :timed-out\n", "12 Fail read nil"),
             ("INFO  jepsen.util - 12 :info :cas :timed-out\n", "12 Info cas nil"),
-            ("2026-01-01 10:00:00,123{GMT}\tINFO\t[worker 3] jepsen.util: 3\t:ok\t:cas\t[1 2]\n", {
-                "3 Ok cas [1 2]"
-            }),
+            (
+                "2026-01-01 10:00:00,123{GMT}\tINFO\t[worker 3] jepsen.util: 3\t:ok\t:cas\t[1 2]\n",
+                { "3 Ok cas [1 2]" },
+            ),
             ("3 :invoke :lock\n", "3 Invoke acquire nil"),
             ("INFO  jepsen.util - :nemesis\t:info\t:start\tnil\n", "Nothing"),
             ("INFO  jepsen.core - Running test\n", "Nothing"),

@@ -36,7 +36,8 @@ fn one_history_in_all_its_forms() {
         format!("({maps})"),
         format!("; a remark\n#jepsen.History [{maps}]"),
         maps.replace("{:", "#jepsen.history.Op{:"),
-        "INFO  jepsen.util - 0\t:invoke\t:write\t4\njunk\nINFO  jepsen.util - 0\t:ok\t:write\t4\n".into(),
+        "INFO  jepsen.util - 0\t:invoke\t:write\t4\njunk\nINFO  jepsen.util - 0\t:ok\t:write\t4\n"
+            .into(),
         "[2026-01-01] 0 :invoke :write 4\n[2026-01-01] 0 :ok :write 4\n".into(),
         r#"{"process":0,"type":"invoke","f":"write","value":4}
            {"process":"nemesis","type":"info","f":"start"}
@@ -67,13 +68,19 @@ fn a_text_that_ends_too_early_is_read_up_to_there() {
         ("{\"process\":0,\"type\":\"invoke\",\"f\":\"write\",\"value\":4}\n{\"pro".into(), 2),
     ] {
         let (words, cut_off) = read(&text).unwrap();
-        assert_eq!((words.as_slice(), cut_off), (&[EXPECTED[0].to_owned()][..], Some(line)), "{text}");
+        assert_eq!(
+            (words.as_slice(), cut_off),
+            (&[EXPECTED[0].to_owned()][..], Some(line)),
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn what_is_out_of_order_is_refused_with_its_line() {
-    let line = |index: u64| format!("{{\"index\":{index},\"process\":0,\"type\":\"invoke\",\"f\":\"read\"}}\n");
+    let line = |index: u64| {
+        format!("{{\"index\":{index},\"process\":0,\"type\":\"invoke\",\"f\":\"read\"}}\n")
+    };
     let map = |index: u64| format!("{{:index {index}, :process 0, :type :invoke, :f :read}}\n");
     let header = "{\"picklock_history\":1}\n";
     for (text, said) in [
