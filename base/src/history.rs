@@ -228,11 +228,11 @@ impl History {
     /// With the number of the first line that is not what it should be.
     pub fn read(reader: impl BufRead) -> Result<Parsed, HistoryError> {
         let mut lines = Lines::new(reader);
-        read_header(lines.next()?.ok_or(HistoryError::Empty)?.text)?;
+        read_header(lines.read()?.ok_or(HistoryError::Empty)?.text)?;
         let (mut history, mut cut_off) = (Self::default(), false);
         let mut keys = Keys::default();
         let mut pairs = Pairs::default();
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.read()? {
             let number = line.number;
             let mut event = match serde_json::from_str::<Event>(line.text) {
                 Ok(event) => event,

@@ -103,16 +103,16 @@ impl<R: BufRead> Parser<R> {
                 Token::Open(shape @ (Shape::Vector | Shape::List)) => return Ok(Ok(shape.close())),
                 Token::Tag(_) => tagged = true,
                 Token::Discard => self.discard()?,
-                token => return self.form(token, line, None).map(Err),
+                token => return self.form_from(token, line, None).map(Err),
             }
         }
     }
 
     /// The next form. `close` is the bracket that may stand instead of it.
-    pub fn next(&mut self, close: Option<u8>) -> Result<Next, Stop> {
+    pub fn form(&mut self, close: Option<u8>) -> Result<Next, Stop> {
         let token = self.token()?;
         let line = self.source.token_line();
-        self.form(token, line, close)
+        self.form_from(token, line, close)
     }
 
     /// The line of what was read last.
@@ -121,13 +121,13 @@ impl<R: BufRead> Parser<R> {
     }
 
     fn discard(&mut self) -> Result<(), Stop> {
-        match self.next(None)? {
+        match self.form(None)? {
             Next::Form(..) => Ok(()),
             Next::Close | Next::End => Err(Stop::CutOff),
         }
     }
 
-    fn form(&mut self, first: Token, line: u64, close: Option<u8>) -> Result<Next, Stop> {
+    fn form_from(&mut self, first: Token, line: u64, close: Option<u8>) -> Result<Next, Stop> {
         let mut begun: Vec<Frame> = Vec::new();
         let mut size = 0;
         let mut start = line;

@@ -40,6 +40,12 @@ pub enum Verb {
     Cas,
     /// `add`, to a set.
     Add,
+    /// `convert`: a lock is held in another mode from then on.
+    Convert,
+    /// `upgrade`: converts to exclusive.
+    Upgrade,
+    /// `downgrade`: converts to shared.
+    Downgrade,
     /// Something else, which no model knows.
     Other(Box<str>),
 }
@@ -54,6 +60,9 @@ impl Verb {
             "write" => Self::Write,
             "cas" => Self::Cas,
             "add" => Self::Add,
+            "convert" => Self::Convert,
+            "upgrade" => Self::Upgrade,
+            "downgrade" => Self::Downgrade,
             other => Self::Other(shortened(other)),
         }
     }
@@ -73,6 +82,9 @@ impl fmt::Display for Verb {
             Self::Write => "write",
             Self::Cas => "cas",
             Self::Add => "add",
+            Self::Convert => "convert",
+            Self::Upgrade => "upgrade",
+            Self::Downgrade => "downgrade",
             Self::Other(name) => name,
         })
     }
@@ -120,6 +132,23 @@ impl Value {
             }
             _ => None,
         }
+    }
+
+    /// The value without its tags.
+    pub fn bare(&self) -> &Self {
+        let mut value = self;
+        while let Self::Tagged(_, inner) = value {
+            value = inner;
+        }
+        value
+    }
+
+    /// The value without its tags.
+    pub fn into_bare(mut self) -> Self {
+        while let Self::Tagged(_, inner) = self {
+            self = *inner;
+        }
+        self
     }
 
     /// The number, if it is one that fits.

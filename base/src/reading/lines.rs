@@ -37,7 +37,7 @@ impl<R: BufRead> Lines<R> {
     ///
     /// # Errors
     /// When it cannot be read, is too long, or is not UTF-8.
-    pub fn next(&mut self) -> Result<Option<Line<'_>>, HistoryError> {
+    pub fn read(&mut self) -> Result<Option<Line<'_>>, HistoryError> {
         self.buffer.clear();
         self.number += 1;
         let number = self.number;
@@ -76,7 +76,7 @@ mod tests {
     fn all(bytes: &[u8]) -> Result<Vec<(String, bool)>, String> {
         let mut lines = Lines::new(bytes);
         let mut read = Vec::new();
-        while let Some(line) = lines.next().map_err(|error| error.to_string())? {
+        while let Some(line) = lines.read().map_err(|error| error.to_string())? {
             assert_eq!(line.number, read.len() as u64 + 1);
             read.push((line.text.to_owned(), line.whole));
         }
@@ -102,7 +102,7 @@ mod tests {
         let long = vec![b'x'; LONGEST_LINE];
         assert_eq!(all(&long).unwrap()[0].0.len(), LONGEST_LINE);
         let endless = std::io::BufReader::new(std::io::repeat(b'x'));
-        let said = Lines::new(endless).next().unwrap_err().to_string();
+        let said = Lines::new(endless).read().unwrap_err().to_string();
         assert!(said.starts_with("line 1: longer than"), "{said}");
     }
 }

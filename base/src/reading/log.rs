@@ -28,7 +28,7 @@ pub fn said(line: Line<'_>) -> Result<Said, HistoryError> {
         return Ok(if line.whole { Said::Nothing } else { Said::CutOff });
     };
     let mut forms = Parser::new(rest.as_bytes(), line.number);
-    let mut next = || match forms.next(None) {
+    let mut next = || match forms.form(None) {
         Ok(Next::Form(_, form)) => Ok(Some(form)),
         Ok(Next::Close | Next::End) => Ok(None),
         Err(Stop::CutOff) if !line.whole => Ok(None),

@@ -15,7 +15,7 @@ mod source;
 
 pub use entry::{Entry, Value, Verb};
 pub use lines::{LONGEST_LINE, Line, Lines};
-pub use operation::mode_of;
+pub use operation::{mode_of, short};
 
 use crate::history::read_header;
 use crate::{Header, HistoryError};
@@ -152,7 +152,7 @@ fn jsonl_step<R: BufRead>(
     ours: &mut bool,
     begun: &mut bool,
 ) -> Result<Step, HistoryError> {
-    let Some(line) = lines.next()? else { return Ok(Step::End) };
+    let Some(line) = lines.read()? else { return Ok(Step::End) };
     if !std::mem::replace(begun, true) && serde_json::from_str::<Header>(line.text).is_ok() {
         *ours = true;
         return read_header(line.text).map(|()| Step::Nothing);
@@ -173,12 +173,12 @@ fn edn_step<R: BufRead>(
     begun: &mut bool,
 ) -> Result<Step, HistoryError> {
     let next = if std::mem::replace(begun, true) {
-        parser.next(*sequence)
+        parser.form(*sequence)
     } else {
         match parser.enter() {
             Ok(Ok(close)) => {
                 *sequence = Some(close);
-                parser.next(*sequence)
+                parser.form(*sequence)
             }
             Ok(Err(next)) => Ok(next),
             Err(stop) => Err(stop),
@@ -201,7 +201,7 @@ fn edn_step<R: BufRead>(
 }
 
 fn log_step<R: BufRead>(lines: &mut Lines<R>) -> Result<Step, HistoryError> {
-    let Some(line) = lines.next()? else { return Ok(Step::End) };
+    let Some(line) = lines.read()? else { return Ok(Step::End) };
     let number = line.number;
     Ok(match log::said(line)? {
         log::Said::Operation(entry) => {

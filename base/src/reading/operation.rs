@@ -17,10 +17,7 @@ pub struct Told {
 /// Reads a map such as `{:process 0, :type :invoke, :f :read, :value nil}`. Its tag, if it has one,
 /// says nothing; its keys may be keywords or strings, and others than these are passed over.
 pub fn told(line: u64, form: Value) -> Result<Told, HistoryError> {
-    let mut map = form;
-    while let Value::Tagged(_, inner) = map {
-        map = *inner;
-    }
+    let map = form.into_bare();
     if !matches!(map, Value::Map(_)) {
         let found = short(&map);
         return Err(HistoryError::wrong(line, format!("not the map of an operation: {found}")));
@@ -121,7 +118,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Told, String> {
-        let Ok(Next::Form(line, form)) = Parser::new(text.as_bytes(), 1).next(None) else {
+        let Ok(Next::Form(line, form)) = Parser::new(text.as_bytes(), 1).form(None) else {
             panic!("{text}")
         };
         told(line, form).map_err(|error| error.to_string())

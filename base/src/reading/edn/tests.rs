@@ -3,7 +3,7 @@
 use super::*;
 
 fn first(text: &str) -> Result<Value, String> {
-    match Parser::new(text.as_bytes(), 1).next(None) {
+    match Parser::new(text.as_bytes(), 1).form(None) {
         Ok(Next::Form(_, value)) => Ok(value),
         Ok(other) => Err(format!("{other:?}")),
         Err(Stop::CutOff) => Err("cut off".into()),
@@ -102,8 +102,8 @@ fn equal_numbers_are_equal_and_others_are_not() {
 fn a_sequence_is_entered_and_left() {
     let mut parser = Parser::new("#history [1\n 2]".as_bytes(), 1);
     let close = parser.enter().unwrap().unwrap();
-    assert_eq!(parser.next(Some(close)).unwrap(), Next::Form(1, Value::Int(1)));
-    assert_eq!(parser.next(Some(close)).unwrap(), Next::Form(2, Value::Int(2)));
-    assert_eq!(parser.next(Some(close)).unwrap(), Next::Close);
-    assert_eq!(parser.next(None).unwrap(), Next::End);
+    assert_eq!(parser.form(Some(close)).unwrap(), Next::Form(1, Value::Int(1)));
+    assert_eq!(parser.form(Some(close)).unwrap(), Next::Form(2, Value::Int(2)));
+    assert_eq!(parser.form(Some(close)).unwrap(), Next::Close);
+    assert_eq!(parser.form(None).unwrap(), Next::End);
 }
