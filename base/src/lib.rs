@@ -7,6 +7,7 @@
 mod backend;
 mod client;
 mod error;
+mod export;
 mod facts;
 mod fault;
 mod history;

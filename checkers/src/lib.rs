@@ -27,6 +27,7 @@ mod independence;
 mod judgement;
 mod models;
 pub mod operation;
+mod pairing;
 mod perf;
 mod phase;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub use herd::Herd;
 pub use independence::Independence;
 pub use judgement::{EXPLANATION_STEPS, JUDGEMENT_VERSION, Judgement, overall};
 pub use models::{MODELS, ModelSpec, NamedModel, NoModel};
+pub use pairing::{Paired, Pairing, Reading};
 pub use perf::Perf;
 pub use progress::Progress;
 pub use reentrancy::Reentrancy;

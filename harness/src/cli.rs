@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use crate::Exit;
 use crate::commands;
+
+mod check;
 use crate::setup::Options;
+pub use check::{CheckArgs, ExportFormat, InputFormat};
 
 mod exhaustive;
 mod explore;
@@ -44,9 +47,9 @@ enum Command {
     Explore(ExploreArgs),
     /// Adds up the results of `explore --shard`.
     Merge(MergeArgs),
-    /// Judges a stored run again, and draws its report.
+    /// Judges a stored run again, or holds any history against a model.
     Check(CheckArgs),
-    /// Lists locks, nemeses, checkers and backends.
+    /// Lists locks, nemeses, checkers, models and backends.
     List(ListArgs),
     /// Measures how fast picklock itself is on this machine.
     #[command(subcommand)]
@@ -134,22 +137,6 @@ pub struct LoadArgs {
     pub keys: u32,
 }
 
-const CHECK_EXAMPLES: &str = "Examples:
-  picklock check store/latest
-  picklock check store/zk-rw+partition/20260101T120000.000Z --format json";
-
-/// What `check` takes.
-#[derive(Debug, Args)]
-#[command(after_help = CHECK_EXAMPLES)]
-pub struct CheckArgs {
-    /// A run folder, or the history in it.
-    #[arg(value_name = "RUN")]
-    pub run: PathBuf,
-    /// How to say the result, on stdout.
-    #[arg(long, value_enum, default_value = "human")]
-    pub format: Format,
-}
-
 /// What `list` takes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  picklock list\n  picklock list locks --format json")]
@@ -171,6 +158,8 @@ pub enum ListWhat {
     Nemeses,
     /// The checkers.
     Checkers,
+    /// The models that histories are held against.
+    Models,
     /// The backends.
     Backends,
 }

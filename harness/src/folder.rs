@@ -65,7 +65,11 @@ impl Folder {
         }
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
         if !folder.join("run.json").is_file() {
-            bail!("`{}` is no run folder: it has no run.json beside its history", folder.display());
+            bail!(
+                "`{}` is no run folder: it has no run.json beside its history; any other history \
+                 is judged with --model",
+                folder.display()
+            );
         }
         let store = folder.join("../..");
         Ok(Self { path: folder.to_owned(), store })

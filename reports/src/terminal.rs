@@ -1,6 +1,7 @@
 //! The summary for the terminal: what was run, which promise was kept and which broken, the witness
 //! in words and as a picture, the numbers, and the command to run it again.
 
+mod decision;
 mod lanes;
 mod paint;
 
@@ -15,6 +16,8 @@ use crate::units::{Precision, count, counted, digits, duration, moment, span, ti
 use crate::{Context, Subject};
 use base::{Event, Outcome, Run, Verdict};
 use paint::{Ink, Painter};
+
+pub use decision::{Decided, decision};
 
 /// How wide a summary may be.
 const WIDTH: usize = 92;

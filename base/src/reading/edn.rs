@@ -8,6 +8,7 @@ use super::entry::Value;
 use super::source::Source;
 use crate::HistoryError;
 use std::io::BufRead;
+use std::str::FromStr;
 
 /// How deep forms may be nested.
 const DEEPEST: usize = 64;
@@ -306,12 +307,26 @@ impl<R: BufRead> Parser<R> {
     }
 }
 
+/// One form and nothing else.
+impl FromStr for Value {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parser = Parser::new(text.as_bytes(), 1);
+        match (parser.form(None), parser.form(None)) {
+            (Ok(Next::Form(_, value)), Ok(Next::End)) => Ok(value),
+            (Err(Stop::Wrong(error)), _) | (_, Err(Stop::Wrong(error))) => Err(error.to_string()),
+            _ => Err("not one EDN value".into()),
+        }
+    }
+}
+
 fn wrong(line: u64, why: String) -> Stop {
     Stop::Wrong(HistoryError::Wrong { line, why })
 }
 
 pub(super) fn is_blank(byte: u8) -> bool {
-    byte == b',' || byte.is_ascii_whitespace() || (0x0b..0x20).contains(&byte)
+    byte == b',' || byte.is_ascii_whitespace() || byte == 0x0b || (0x1c..0x20).contains(&byte)
 }
 
 /// Puts a value where it belongs; gives it back when it is a whole form.

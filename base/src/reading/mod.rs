@@ -13,6 +13,7 @@ mod log;
 mod operation;
 mod source;
 
+pub(crate) use entry::Quoted;
 pub use entry::{Entry, Value, Verb};
 pub use lines::{LONGEST_LINE, Line, Lines};
 pub use operation::{mode_of, short};
@@ -70,9 +71,11 @@ impl<R: BufRead> Entries<R> {
             return Err(HistoryError::Empty);
         }
         let format = format.unwrap_or_else(|| detect(&head));
+        let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let ours = format == Format::Jsonl && serde_json::from_slice::<Header>(first).is_ok();
         let reader = Cursor::new(head).chain(reader);
         let text = match format {
-            Format::Jsonl => Text::Jsonl { lines: Lines::new(reader), ours: false, begun: false },
+            Format::Jsonl => Text::Jsonl { lines: Lines::new(reader), ours, begun: false },
             Format::Edn => {
                 Text::Edn { parser: Parser::new(reader, 1), sequence: None, begun: false }
             }
@@ -105,7 +108,7 @@ impl<R: BufRead> Entries<R> {
     fn read(&mut self) -> Result<Option<Entry>, HistoryError> {
         while !self.done {
             let read = match &mut self.text {
-                Text::Jsonl { lines, ours, begun } => jsonl_step(lines, ours, begun)?,
+                Text::Jsonl { lines, ours, begun } => jsonl_step(lines, *ours, begun)?,
                 Text::Edn { parser, sequence, begun } => edn_step(parser, sequence, begun)?,
                 Text::Log { lines } => log_step(lines)?,
             };
@@ -149,12 +152,11 @@ enum Step {
 
 fn jsonl_step<R: BufRead>(
     lines: &mut Lines<R>,
-    ours: &mut bool,
+    ours: bool,
     begun: &mut bool,
 ) -> Result<Step, HistoryError> {
     let Some(line) = lines.read()? else { return Ok(Step::End) };
-    if !std::mem::replace(begun, true) && serde_json::from_str::<Header>(line.text).is_ok() {
-        *ours = true;
+    if !std::mem::replace(begun, true) && ours {
         return read_header(line.text).map(|()| Step::Nothing);
     }
     if line.text.trim().is_empty() {
@@ -255,9 +257,7 @@ fn detect(head: &[u8]) -> Format {
         Some(b'[') if after(1).strip_prefix(b"{").is_some_and(is_json) => Format::Jsonl,
         Some(b'{' | b'(' | b'#' | b';') => Format::Edn,
         // A log may begin with a bracket as well.
-        Some(b'[') if matches!(after(1).first(), None | Some(b'{' | b'#' | b']' | b';')) => {
-            Format::Edn
-        }
+        Some(b'[') if after(1).first().is_none_or(|next| b"{#];[(".contains(next)) => Format::Edn,
         _ => Format::Log,
     }
 }

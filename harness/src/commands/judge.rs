@@ -4,6 +4,7 @@ use anyhow::Result;
 use base::Run;
 use checkers::Judgement;
 use reports::Context;
+use reports::terminal::Style;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -38,10 +39,7 @@ pub fn judge(
     let Judgement { verdicts, outcome, .. } = &judgement;
     folder.write("report.html", &reports::html::page(run, verdicts, *outcome, &context))?;
     let text = match format {
-        Format::Human => {
-            let style = reports::terminal::Style { colour: colour(), unicode: unicode() };
-            reports::terminal::summary(run, verdicts, *outcome, &context, style)
-        }
+        Format::Human => reports::terminal::summary(run, verdicts, *outcome, &context, style()),
         Format::Json => {
             let folder = context.folder.clone();
             let judged = Judged { folder, run: &run.info, judgement: &judgement };
@@ -55,6 +53,11 @@ pub fn judge(
 /// Prints to stdout; a reader that has gone away is no error.
 pub fn say(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// What stdout can show.
+pub fn style() -> Style {
+    Style { colour: colour(), unicode: unicode() }
 }
 
 /// Colour on a terminal, unless <https://no-color.org> says otherwise.

@@ -20,6 +20,9 @@ fn section(what: ListWhat) -> Section {
         ListWhat::Checkers => {
             ("checkers", checkers::CHECKERS.iter().map(|c| (c.name(), c.summary())).collect())
         }
+        ListWhat::Models => {
+            ("models", checkers::MODELS.iter().map(|m| (m.name, m.summary)).collect())
+        }
         ListWhat::Backends => (
             "backends",
             vec![
@@ -32,8 +35,8 @@ fn section(what: ListWhat) -> Section {
 }
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
-    use ListWhat::{Backends, Checkers, Locks, Nemeses};
-    let all = [Locks, Nemeses, Checkers, Backends];
+    use ListWhat::{Backends, Checkers, Locks, Models, Nemeses};
+    let all = [Locks, Nemeses, Checkers, Models, Backends];
     let chosen = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
     let sections: Vec<Section> = chosen.iter().map(|what| section(*what)).collect();
     match args.format {

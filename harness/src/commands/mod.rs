@@ -37,7 +37,9 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.line)
+        // What a hostile file says must neither move the cursor nor make two lines of one.
+        let line = self.line.chars().map(|c| if c.is_control() { ' ' } else { c });
+        f.write_str(&line.collect::<String>())
     }
 }
 

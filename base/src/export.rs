@@ -1,0 +1,98 @@
+//! An event as Jepsen and Knossos write it: an EDN map.
+
+use crate::reading::{Quoted, Value};
+use crate::{Event, Kind, Mode, Process};
+use serde::Serialize;
+use std::fmt::Write;
+
+impl Event {
+    /// The event as a map of EDN, on one line and without its end.
+    pub fn edn(&self) -> String {
+        let mut map = format!("{{:index {}, :time {}", self.index, self.time);
+        let mut add = |name: &str, value: &str| {
+            write!(map, ", :{name} {value}").expect("a string takes all");
+        };
+        match self.process {
+            Process::Nemesis => add("process", ":nemesis"),
+            Process::Client(number) => add("process", &number.to_string()),
+        }
+        add("type", kind(self.kind));
+        add("f", &format!(":{}", self.f));
+        add("value", &self.value.map_or("nil".into(), |value| value.to_string()));
+        if let Some(key) = &self.key {
+            add("key", &Quoted(key).to_string());
+        }
+        if let Some(mode) = self.mode {
+            add("mode", if mode == Mode::Shared { ":shared" } else { ":exclusive" });
+        }
+        if let Some(token) = self.token {
+            add("token", &token.to_string());
+        }
+        if let Some(error) = &self.error {
+            add("error", &Quoted(error).to_string());
+        }
+        if let Some(fault) = &self.fault {
+            add("fault", &plain(fault));
+        }
+        if let Some(facts) = &self.facts {
+            add("facts", &plain(facts));
+        }
+        map.push('}');
+        map
+    }
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Invoke => ":invoke",
+        Kind::Ok => ":ok",
+        Kind::Fail => ":fail",
+        Kind::Info => ":info",
+    }
+}
+
+/// Data of any shape.
+fn plain(data: &impl Serialize) -> String {
+    let json = serde_json::to_string(data).expect("plain data");
+    serde_json::from_str::<Value>(&json).unwrap_or_default().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::{Entries, Entry};
+    use crate::{Effect, F, Fault, FaultEvent, History, Node};
+
+    fn entries(text: &str) -> Vec<Entry> {
+        let read: Result<Vec<Entry>, _> = Entries::open(text.as_bytes(), None).unwrap().collect();
+        read.unwrap()
+    }
+
+    #[test]
+    fn what_is_exported_is_read_as_the_same() {
+        let mut history = History::default();
+        let mut event = Event::new(5, Process::Client(1), Kind::Ok, F::Acquire);
+        event.mode = Some(Mode::Shared);
+        event.key = Some("a \"b\"\n".into());
+        event.token = Some(7);
+        history.push(event.clone());
+        event.value = Some(u64::MAX);
+        event.error = Some("no".into());
+        (event.kind, event.f) = (Kind::Info, F::Read);
+        history.push(event);
+        let mut heal = Event::new(9, Process::Nemesis, Kind::Info, F::Heal);
+        heal.fault = Some(Box::new(FaultEvent {
+            id: 1,
+            fault: Fault::Pause { node: Node::Client(1) },
+            effect: Some(Effect::new("process state T", 3)),
+        }));
+        history.push(heal);
+        let lines: Vec<String> = history.events().iter().map(|event| event.edn() + "\n").collect();
+        assert!(lines[2].contains(":process :nemesis, :type :info, :f :heal"), "{}", lines[2]);
+        assert!(lines[2].contains("\"process state T\""), "{}", lines[2]);
+        let mut ours = entries(&history.to_jsonl());
+        // The header is a line more.
+        ours.iter_mut().for_each(|entry| entry.line -= 1);
+        assert_eq!(entries(&lines.concat()), ours);
+    }
+}

@@ -1,0 +1,205 @@
+//! What becomes of events: operations, or an error with its line.
+
+use super::*;
+use base::reading::Entries;
+
+fn pair(model: &str, reading: Reading, text: &str) -> Result<Paired, String> {
+    let mut pairing = Pairing::new(model.parse().unwrap(), reading);
+    for entry in Entries::open(text.as_bytes(), None).unwrap() {
+        pairing.push(entry.unwrap()).map_err(|error| error.to_string())?;
+    }
+    pairing.finish().map_err(|error| error.to_string())
+}
+
+/// The operations of a log in words, a line each.
+fn words(model: &str, text: &str) -> Vec<String> {
+    let paired = pair(model, Reading::default(), text).unwrap_or_else(|error| panic!("{error}"));
+    paired.operations.iter().map(|operation| paired.describe(operation)).collect()
+}
+
+/// A log that says this.
+fn log(lines: &[&str]) -> String {
+    lines.iter().map(|line| format!("- {line}\n")).collect()
+}
+
+#[test]
+fn begin_and_end_are_one_operation() {
+    let text = log(&[
+        "0 :invoke :write 3",
+        "1 :invoke :read nil",
+        "0 :ok :write 3",
+        "2 :invoke :cas [3 4]",
+        "1 :ok :read nil",
+        "2 :info :cas :timed-out",
+        "3 :invoke :write :x",
+    ]);
+    assert_eq!(
+        words("cas-register", &text),
+        [
+            "process 0's write of 3 (lines 1 to 3)",
+            "process 1's read of nil (lines 2 to 5)",
+            "process 2's cas from 3 to 4 (lines 4 to 6, outcome unknown)",
+            "process 3's write of :x (from line 7 on, never answered)",
+        ]
+    );
+    let paired = pair("cas-register", Reading::default(), &text).unwrap();
+    assert_eq!((paired.events(), paired.processes(), paired.keys()), (7, 4, 1));
+    assert_eq!(paired.operations[1].action, Action::Read { value: Some(None) });
+    assert_eq!(paired.operations[2].ended, Ended::Info);
+    assert_eq!(paired.operations[3].answer, None);
+}
+
+#[test]
+fn a_read_of_unknown_outcome_read_nobody_knows_what() {
+    let paired = pair("register", Reading::default(), "- 0 :invoke :read 3\n- 0 :info :read 3\n");
+    assert_eq!(paired.unwrap().operations[0].action, Action::Read { value: None });
+}
+
+#[test]
+fn the_value_of_the_answer_counts() {
+    let text = "{:process 0, :type :invoke, :f :write, :value nil}
+                {:process 0, :type :ok, :f :write, :value 7}";
+    assert_eq!(words("register", text), ["process 0's write of 7 (lines 1 to 2)"]);
+}
+
+#[test]
+fn locks_have_modes_and_tokens() {
+    let text = "{:process 0, :type :invoke, :f :acquire, :value :read}
+                {:process 0, :type :ok, :f :acquire, :value :read}
+                {:process 0, :type :invoke, :f :upgrade}
+                {:process 0, :type :ok, :f :upgrade}
+                {:process 0, :type :invoke, :f :convert, :mode :shared}
+                {:process 0, :type :ok, :f :convert}
+                {:process 0, :type :invoke, :f :unlock}
+                {:process 0, :type :ok, :f :unlock}";
+    assert_eq!(
+        words("rw", text),
+        [
+            "process 0's shared acquire (lines 1 to 2)",
+            "process 0's upgrade (lines 3 to 4)",
+            "process 0's downgrade (lines 5 to 6)",
+            "process 0's release (lines 7 to 8)",
+        ]
+    );
+    for granted in ["7", "{:fence 7}", "{:token 7, :client \"a\"}", "nil, :token 7"] {
+        let text = format!(
+            "{{:process 0, :type :invoke, :f :lock, :value nil}}
+             {{:process 0, :type :ok, :f :lock, :value {granted}}}"
+        );
+        assert_eq!(words("fenced", &text), ["process 0's acquire with token 7 (lines 1 to 2)"]);
+    }
+}
+
+#[test]
+fn a_set_has_members() {
+    let text = "{:process 0, :type :invoke, :f :add, :value \"a\"}
+                {:process 0, :type :ok, :f :add, :value \"a\"}
+                {:process 0, :type :invoke, :f :read}
+                {:process 0, :type :ok, :f :read, :value #{\"a\" 5}}";
+    let said = words("set", text);
+    assert_eq!(said[0], "process 0's add of \"a\" (lines 1 to 2)");
+    assert_eq!(said[1], "process 0's read of 2 members: 5 \"a\" (lines 3 to 4)");
+}
+
+#[test]
+fn tuples_are_taken_apart_where_asked_for_or_unmistakable() {
+    let tuples = log(&["0 :invoke :write [1 5]", "1 :invoke :read [2 nil]", "0 :ok :write [1 5]"]);
+    let paired = pair("register", Reading::default(), &tuples).unwrap();
+    assert!(paired.independent);
+    assert_eq!(paired.keys(), 2);
+    assert_eq!(paired.key(1), Some("2".into()));
+    assert_eq!(paired.operations[0].action, Action::Write { value: Some(5) });
+    let pairs = log(&["0 :invoke :write [1 5]", "0 :ok :write [1 5]"]);
+    assert!(!pair("register", Reading::default(), &pairs).unwrap().independent);
+    let asked = Reading { independent: Some(true), ..Reading::default() };
+    assert_eq!(pair("register", asked.clone(), &pairs).unwrap().operations[0].key, 0);
+    let cas = log(&["0 :invoke :cas [1 5]", "0 :ok :cas [1 5]"]);
+    assert!(!pair("cas-register", Reading::default(), &cas).unwrap().independent);
+    let said = pair("register", asked, &log(&["0 :invoke :write 5"])).unwrap_err();
+    assert_eq!(said, "line 1: values are [key value] here, and this one is 5");
+}
+
+#[test]
+fn registers_may_hold_something_at_first() {
+    let reading = Reading { initial: Value::Int(0), ..Reading::default() };
+    let text = log(&["0 :invoke :read nil", "0 :ok :read 0"]);
+    let paired = pair("register", reading.clone(), &text).unwrap();
+    assert_eq!(paired.describe(&paired.operations[0]), "the initial value");
+    assert_eq!(paired.operations[0].action, Action::Write { value: Some(0) });
+    assert!(paired.operations[0].answer < Some(paired.operations[1].invoke));
+    let text = log(&["0 :invoke :acquire nil"]);
+    assert_eq!(pair("mutex", reading, &text).unwrap().operations.len(), 1);
+}
+
+#[test]
+fn a_run_of_ours_holds_more_than_one_model_knows() {
+    let line = |kind: &str, f: &str| {
+        format!("{{\"process\":1,\"type\":\"{kind}\",\"f\":\"{f}\",\"key\":\"k\",\"value\":3}}\n")
+    };
+    let text: String = [("invoke", "acquire"), ("ok", "acquire"), ("invoke", "write")]
+        .iter()
+        .chain(&[("info", "lost"), ("ok", "write"), ("invoke", "release"), ("info", "death")])
+        .map(|(kind, f)| line(kind, f))
+        .collect();
+    let mixed = Reading { mixed: true, ..Reading::default() };
+    let paired = pair("mutex", mixed.clone(), &text).unwrap();
+    assert_eq!(paired.operations.len(), 2);
+    assert_eq!(paired.operations[1].answer, None);
+    assert_eq!(pair("register", mixed, &text).unwrap().operations.len(), 1);
+}
+
+#[test]
+fn what_fits_nothing_is_refused_with_its_line() {
+    for (model, lines, said) in [
+        ("mutex", &["0 :invoke :cas [1 2]"][..], "line 1: the model mutex has no `cas`"),
+        ("mutex", &["0 :invoke :read nil"], "line 1: the model mutex has no `read`"),
+        ("set", &["0 :invoke :swim 1"], "line 1: the model set has no `swim`"),
+        ("register", &["0 :ok :read 1"], "line 1: process 0 ends a read that it did not begin"),
+        (
+            "register",
+            &["0 :invoke :read nil", "0 :invoke :write 1"],
+            "line 2: process 0 begins its write while its read of line 1 is open",
+        ),
+        (
+            "register",
+            &["0 :invoke :read nil", "0 :ok :write 1"],
+            "line 2: process 0 ends a write that it did not begin",
+        ),
+        (
+            "cas-register",
+            &["0 :invoke :cas 5"],
+            "line 1: a cas needs [old new], and this one says 5",
+        ),
+        ("set", &["0 :invoke :add nil"], "line 1: an add of nothing"),
+        (
+            "set",
+            &["0 :invoke :read nil", "0 :ok :read 5"],
+            "line 2: a read of a set needs its members, not 5",
+        ),
+        ("rw", &["0 :invoke :convert nil"], "line 1: a convert without its new mode"),
+    ] {
+        assert_eq!(pair(model, Reading::default(), &log(lines)).unwrap_err(), said);
+    }
+    let keys = "{:process 0, :type :invoke, :f :acquire, :key 1}
+                {:process 0, :type :ok, :f :acquire, :key 2}";
+    let said = pair("mutex", Reading::default(), keys).unwrap_err();
+    assert_eq!(said, "line 2: process 0 ends on another key than it began on");
+}
+
+#[test]
+fn numbers_beyond_an_integer_are_told_apart() {
+    let text = log(&[
+        "0 :invoke :write 9223372036854775807",
+        "1 :invoke :write 9223372036854775808",
+        "2 :invoke :write -9223372036854775808",
+        "3 :invoke :write \"9223372036854775808\"",
+    ]);
+    let paired = pair("register", Reading::default(), &text).unwrap();
+    let mut actions: Vec<String> =
+        paired.operations.iter().map(|o| format!("{:?}", o.action)).collect();
+    actions.sort();
+    actions.dedup();
+    assert_eq!(actions.len(), 4);
+    let said: Vec<String> = paired.operations.iter().map(|o| paired.describe(o)).collect();
+    assert!(said[1].contains("write of 9223372036854775808"), "{said:?}");
+}

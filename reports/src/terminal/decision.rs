@@ -1,0 +1,61 @@
+//! What a model says about a history, for the terminal.
+
+use super::paint::Painter;
+use super::{Outcome, Style, word};
+
+/// A history held against a model.
+#[derive(Clone, Debug)]
+pub struct Decided {
+    /// The model's name.
+    pub model: String,
+    /// The answer.
+    pub outcome: Outcome,
+    /// One line: what was judged, or why there is no answer.
+    pub summary: String,
+    /// Why it is so, a paragraph each.
+    pub why: Vec<String>,
+    /// What else there is to know about the file.
+    pub notes: Vec<String>,
+}
+
+/// The answer in words. Ends with a line break.
+pub fn decision(decided: &Decided, style: Style) -> String {
+    let mut out = Painter::new(style);
+    let (sign, ink) = out.sign(decided.outcome);
+    let head = format!("{sign} {}  {}", out.plain(&decided.model), word(decided.outcome));
+    let indent = head.chars().count() + 2;
+    out.hanging(&head, ink, indent, &decided.summary);
+    for paragraph in &decided.why {
+        out.blank();
+        out.wrapped(2, paragraph);
+    }
+    if !decided.notes.is_empty() {
+        out.blank();
+    }
+    for note in &decided.notes {
+        out.line(&format!("Note: {note}"));
+    }
+    out.blank();
+    out.verdict(ink, &word(decided.outcome).to_uppercase(), "");
+    out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_said_in_words_that_move_no_cursor() {
+        let decided = Decided {
+            model: "mutex".into(),
+            outcome: Outcome::Violated,
+            summary: "4 operations".into(),
+            why: vec!["process 1's acq\x1b[2Juire can be put nowhere".into()],
+            notes: vec!["cut off at line 9".into()],
+        };
+        let said = decision(&decided, Style { colour: false, unicode: false });
+        assert!(said.starts_with("X mutex  violated  4 operations\n"), "{said}");
+        assert!(said.contains("\n  process 1's acq [2Juire can be put nowhere\n"), "{said}");
+        assert!(said.ends_with("Note: cut off at line 9\n\nVIOLATED\n"), "{said}");
+    }
+}
