@@ -83,7 +83,7 @@ impl HistoryError {
 
     /// A process ends an operation that it has not begun.
     pub fn not_begun(line: u64, process: i64, f: &dyn Display) -> Self {
-        Self::wrong(line, format!("process {process} ends a {f} that it did not begin"))
+        Self::wrong(line, format!("process {process} ends its {f}, which it did not begin"))
     }
 }
 

@@ -3,8 +3,11 @@
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::Path;
+
+/// Buffered outside of the box: most bytes are asked for one by one.
+pub type Input = BufReader<Box<dyn Read>>;
 
 /// How much is read at once.
 const BUFFER: usize = 1 << 18;
@@ -13,7 +16,7 @@ const BUFFER: usize = 1 << 18;
 ///
 /// # Errors
 /// When it cannot be opened.
-pub fn open(path: &Path) -> Result<(Box<dyn BufRead>, ProgressBar)> {
+pub fn open(path: &Path) -> Result<(Input, ProgressBar)> {
     if path == Path::new("-") {
         let bar = reading_bar(None);
         return Ok((stream(io::stdin(), &bar), bar));
@@ -25,8 +28,8 @@ pub fn open(path: &Path) -> Result<(Box<dyn BufRead>, ProgressBar)> {
     Ok((stream(file, &bar), bar))
 }
 
-fn stream(from: impl Read + 'static, bar: &ProgressBar) -> Box<dyn BufRead> {
-    Box::new(BufReader::with_capacity(BUFFER, bar.wrap_read(from)))
+fn stream(from: impl Read + 'static, bar: &ProgressBar) -> Input {
+    BufReader::with_capacity(BUFFER, Box::new(bar.wrap_read(from)))
 }
 
 /// How much of a file is read, and how long the rest will take.

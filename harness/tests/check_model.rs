@@ -244,7 +244,7 @@ fn what_cannot_be_judged_gets_one_line() {
     refuse(b"", "mutex", 255, &["`file`", "the history is empty"]);
     refuse(b"x", "mutx", 254, &["there is no model `mutx`", "did you mean mutex"]);
     refuse(b"x", "semaphore", 254, &["write `semaphore:2`"]);
-    refuse(b"- 0 :ok :read 1\n", "register", 255, &["line 1: process 0 ends a read"]);
+    refuse(b"- 0 :ok :read 1\n", "register", 255, &["line 1: process 0 ends its read"]);
     refuse(b"- 0 :invoke :swim\x1b\x07 1\n", "mutex", 255, &["line 1", "no `swim  `"]);
     refuse(b"{:process 0}", "mutex", 255, &["line 1: an operation without :type"]);
     refuse("[".repeat(100_000).as_bytes(), "mutex", 255, &["line 1: EDN nested deeper than 64"]);

@@ -220,12 +220,9 @@ impl<R: BufRead> Parser<R> {
 
     /// The rest of a word whose beginning was read.
     fn word(&mut self, mut word: Vec<u8>) -> Result<String, Stop> {
-        while let Some(byte) = self.source.peek()? {
-            if is_blank(byte) || b"\"()[]{};\\".contains(&byte) {
-                break;
-            }
-            self.source.bump()?;
-            self.keep(&mut word, byte)?;
+        let ends = |byte| is_blank(byte) || b"\"()[]{};\\".contains(&byte);
+        while self.source.take_until(ends, &mut word)? > 0 {
+            self.bounded(&word)?;
         }
         self.text(word)
     }
@@ -234,15 +231,15 @@ impl<R: BufRead> Parser<R> {
     fn string(&mut self) -> Result<Value, Stop> {
         let mut text = Vec::new();
         loop {
+            while self.source.take_until(|byte| b"\"\\".contains(&byte), &mut text)? > 0 {
+                self.bounded(&text)?;
+            }
             match self.source.bump()?.ok_or(Stop::CutOff)? {
                 b'"' => return Ok(Value::Text(self.text(text)?.into())),
-                b'\\' => {
-                    let mut bytes = [0; 4];
-                    for byte in self.escape()?.encode_utf8(&mut bytes).bytes() {
-                        self.keep(&mut text, byte)?;
-                    }
+                _ => {
+                    let escaped = self.escape()?;
+                    text.extend_from_slice(escaped.encode_utf8(&mut [0; 4]).as_bytes());
                 }
-                byte => self.keep(&mut text, byte)?,
             }
         }
     }
@@ -287,13 +284,12 @@ impl<R: BufRead> Parser<R> {
         Ok(unit)
     }
 
-    fn keep(&self, word: &mut Vec<u8>, byte: u8) -> Result<(), Stop> {
-        if word.len() >= LONGEST {
-            let why = format!("a string or name longer than {LONGEST} bytes");
-            return Err(wrong(self.source.token_line(), why));
+    fn bounded(&self, word: &[u8]) -> Result<(), Stop> {
+        if word.len() <= LONGEST {
+            return Ok(());
         }
-        word.push(byte);
-        Ok(())
+        let why = format!("a string or name longer than {LONGEST} bytes");
+        Err(wrong(self.source.token_line(), why))
     }
 
     fn text(&self, bytes: Vec<u8>) -> Result<String, Stop> {

@@ -14,15 +14,52 @@ pub struct Told {
     pub entry: Option<Entry>,
 }
 
+/// The parts of a map that count.
+#[derive(Default)]
+struct Parts<'a> {
+    index: Option<&'a Value>,
+    time: Option<&'a Value>,
+    process: Option<&'a Value>,
+    kind: Option<&'a Value>,
+    f: Option<&'a Value>,
+    value: Option<&'a Value>,
+    key: Option<&'a Value>,
+    mode: Option<&'a Value>,
+    token: Option<&'a Value>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(pairs: &'a [(Value, Value)]) -> Self {
+        let mut parts = Self::default();
+        for (name, value) in pairs {
+            let part = match name.name() {
+                Some("index") => &mut parts.index,
+                Some("time") => &mut parts.time,
+                Some("process") => &mut parts.process,
+                Some("type") => &mut parts.kind,
+                Some("f") => &mut parts.f,
+                Some("value") => &mut parts.value,
+                Some("key") => &mut parts.key,
+                Some("mode") => &mut parts.mode,
+                Some("token") => &mut parts.token,
+                _ => continue,
+            };
+            *part = Some(value);
+        }
+        parts
+    }
+}
+
 /// Reads a map such as `{:process 0, :type :invoke, :f :read, :value nil}`. Its tag, if it has one,
 /// says nothing; its keys may be keywords or strings, and others than these are passed over.
 pub fn told(line: u64, form: Value) -> Result<Told, HistoryError> {
     let map = form.into_bare();
-    if !matches!(map, Value::Map(_)) {
+    let Value::Map(pairs) = &map else {
         let found = short(&map);
         return Err(HistoryError::wrong(line, format!("not the map of an operation: {found}")));
-    }
-    let index = match map.get("index") {
+    };
+    let parts = Parts::of(pairs);
+    let index = match parts.index {
         None | Some(Value::Nil) => None,
         // Jepsen writes -1 where it has not numbered the operation yet.
         Some(Value::Int(-1)) => None,
@@ -32,37 +69,38 @@ pub fn told(line: u64, form: Value) -> Result<Told, HistoryError> {
             Some(number.ok_or_else(why)?)
         }
     };
-    let time = map.get("time").and_then(Value::int);
-    let process = map.get("process").ok_or_else(|| missing(line, "process", &map))?;
-    let entry = match process {
-        Value::Int(number) => Some(entry(line, *number, &map)?),
+    let missing =
+        |name| HistoryError::wrong(line, format!("an operation without :{name}: {}", short(&map)));
+    let entry = match parts.process.ok_or_else(|| missing("process"))? {
+        Value::Int(number) => Some(entry(line, *number, &parts, missing)?),
         _ => None,
     };
-    Ok(Told { index, time, entry })
+    Ok(Told { index, time: parts.time.and_then(Value::int), entry })
 }
 
-fn entry(line: u64, process: i128, map: &Value) -> Result<Entry, HistoryError> {
-    let kind = map.get("type").ok_or_else(|| missing(line, "type", map))?;
+fn entry(
+    line: u64,
+    process: i128,
+    parts: &Parts<'_>,
+    missing: impl Fn(&'static str) -> HistoryError,
+) -> Result<Entry, HistoryError> {
+    let kind = parts.kind.ok_or_else(|| missing("type"))?;
     let kind = kind.name().and_then(kind_of).ok_or_else(|| {
         let found = short(kind);
         HistoryError::wrong(line, format!("no :type is {found}: invoke, ok, fail or info"))
     })?;
-    let verb = map.get("f").ok_or_else(|| missing(line, "f", map))?;
+    let verb = parts.f.ok_or_else(|| missing("f"))?;
     let verb = verb.name().map_or_else(|| Verb::of(&short(verb)), Verb::of);
-    let key = map.get("key").filter(|key| **key != Value::Nil).cloned();
-    let mode = match map.get("mode") {
-        None | Some(Value::Nil) => None,
-        Some(mode) => Some(mode_named(line, mode)?),
-    };
+    let some = |part: Option<&Value>| part.filter(|value| **value != Value::Nil).cloned();
     Ok(Entry {
         line,
         process: process_number(line, process)?,
         kind,
         verb,
-        key,
-        value: map.get("value").cloned().unwrap_or_default(),
-        mode,
-        token: map.get("token").and_then(Value::int),
+        key: some(parts.key),
+        value: some(parts.value).unwrap_or_default(),
+        mode: some(parts.mode).map(|mode| mode_named(line, &mode)).transpose()?,
+        token: parts.token.and_then(Value::int),
     })
 }
 
@@ -97,10 +135,6 @@ fn mode_named(line: u64, mode: &Value) -> Result<Mode, HistoryError> {
         let found = short(mode);
         HistoryError::wrong(line, format!("no :mode is {found}: exclusive or shared"))
     })
-}
-
-fn missing(line: u64, name: &str, map: &Value) -> HistoryError {
-    HistoryError::wrong(line, format!("an operation without :{name}: {}", short(map)))
 }
 
 /// A value for an error line.

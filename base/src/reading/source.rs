@@ -23,6 +23,7 @@ impl<R: BufRead> Source<R> {
     }
 
     /// The next byte, left where it is.
+    #[inline]
     pub fn peek(&mut self) -> Result<Option<u8>, HistoryError> {
         loop {
             match self.reader.fill_buf() {
@@ -33,7 +34,25 @@ impl<R: BufRead> Source<R> {
         }
     }
 
+    /// Takes bytes up to the first that ends it, as far as they are at hand. Nothing is taken when
+    /// the next byte ends it, or the text is at its end.
+    pub fn take_until(
+        &mut self,
+        ends: impl Fn(u8) -> bool,
+        into: &mut Vec<u8>,
+    ) -> Result<usize, HistoryError> {
+        self.peek()?;
+        let (line, bytes) = (self.line, self.reader.fill_buf());
+        let bytes = bytes.map_err(|source| HistoryError::Read { line, source })?;
+        let count = bytes.iter().position(|byte| ends(*byte)).unwrap_or(bytes.len());
+        into.extend_from_slice(&bytes[..count]);
+        self.line += bytes[..count].iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.reader.consume(count);
+        Ok(count)
+    }
+
     /// The next byte, taken.
+    #[inline]
     pub fn bump(&mut self) -> Result<Option<u8>, HistoryError> {
         let byte = self.peek()?;
         if let Some(byte) = byte {

@@ -154,7 +154,7 @@ fn what_fits_nothing_is_refused_with_its_line() {
         ("mutex", &["0 :invoke :cas [1 2]"][..], "line 1: the model mutex has no `cas`"),
         ("mutex", &["0 :invoke :read nil"], "line 1: the model mutex has no `read`"),
         ("set", &["0 :invoke :swim 1"], "line 1: the model set has no `swim`"),
-        ("register", &["0 :ok :read 1"], "line 1: process 0 ends a read that it did not begin"),
+        ("register", &["0 :ok :read 1"], "line 1: process 0 ends its read, which it did not begin"),
         (
             "register",
             &["0 :invoke :read nil", "0 :invoke :write 1"],
@@ -163,7 +163,7 @@ fn what_fits_nothing_is_refused_with_its_line() {
         (
             "register",
             &["0 :invoke :read nil", "0 :ok :write 1"],
-            "line 2: process 0 ends a write that it did not begin",
+            "line 2: process 0 ends its write, which it did not begin",
         ),
         (
             "cas-register",

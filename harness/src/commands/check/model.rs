@@ -8,7 +8,6 @@ use base::reading::{Entries, Format as Written, Value};
 use checkers::{Budget, Decision, Illegal, MODELS, NamedModel, NoModel, Paired, Pairing, Reading};
 use reports::terminal::{Decided, decision};
 use serde::Serialize;
-use std::io::BufRead;
 use std::path::Path;
 use std::time::Instant;
 
@@ -16,7 +15,8 @@ use super::history_in;
 use crate::cli::{CheckArgs, Format, InputFormat};
 use crate::commands::Failure;
 use crate::commands::judge::{say, style};
-use crate::{Exit, input, nearest};
+use crate::input::{self, Input};
+use crate::{Exit, nearest};
 
 /// The answer, as `--format json` prints it.
 #[derive(Serialize)]
@@ -99,7 +99,7 @@ fn read(args: &CheckArgs, model: NamedModel, path: &Path) -> Result<History, Fai
     Ok(read.with_context(|| format!("`{}`", path.display()))?)
 }
 
-fn entries(args: &CheckArgs, model: NamedModel, reader: Box<dyn BufRead>) -> Result<History> {
+fn entries(args: &CheckArgs, model: NamedModel, reader: Input) -> Result<History> {
     let mut entries = Entries::open(reader, args.input_format.map(Written::from))?;
     let ours = entries.ours();
     let initial = match &args.initial {
