@@ -94,6 +94,9 @@ pub enum Kind {
 pub enum F {
     /// A client asks for the lock.
     Acquire,
+    /// A client changes how it holds the lock, to `mode`, without letting go of it: an upgrade to
+    /// exclusive, a downgrade to shared.
+    Convert,
     /// A client frees the lock.
     Release,
     /// A client says that it may have lost the lock and stops touching the vault (`info`).
@@ -121,6 +124,7 @@ impl fmt::Display for F {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self {
             Self::Acquire => "acquire",
+            Self::Convert => "convert",
             Self::Release => "release",
             Self::Lost => "lost",
             Self::Notified => "notified",

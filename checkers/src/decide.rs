@@ -2,11 +2,13 @@
 //!
 //! This is Jepsen's rule, the *strict* normal form: operations that failed are dropped, those of
 //! unknown outcome may have happened at any time after their begin or not at all, and nothing is
-//! added. Keys are judged one by one.
+//! added. Keys are judged one by one: by the [sweep](crate::sweep) where it is exact, else by
+//! [search](crate::search).
 
 use crate::models::NamedModel;
 use crate::operation::Operation;
 use crate::search::{Answer, Budget, Meter, Stop};
+use crate::sweep::strict;
 
 /// What is decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +91,9 @@ fn decide_key(
 ) -> Decision {
     let ours: Vec<&Operation> = key.iter().map(|index| &operations[*index as usize]).collect();
     let index = |id: usize| key[id] as usize;
-    match (model.spec.search)(model.bound, &ours, meter) {
+    let swept = model.spec.lock.and_then(|lock| strict::decide(lock(model.bound), &ours));
+    let answer = swept.unwrap_or_else(|| (model.spec.search)(model.bound, &ours, meter));
+    match answer {
         Answer::Legal => Decision::Legal,
         Answer::Illegal { stuck, concurrent, states } => Decision::Illegal(Box::new(Illegal {
             key: ours[stuck].key,

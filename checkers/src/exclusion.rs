@@ -16,7 +16,7 @@ use crate::holds::{Claim, Claims};
 use crate::sweep::{Conflict, Overlap, sweep};
 use crate::words::{Story, count, decided, process};
 use crate::{Case, Checker};
-use base::{Anomaly, Outcome, Verdict};
+use base::{Anomaly, Event, Outcome, Verdict};
 use std::collections::BTreeSet;
 
 /// The checker.
@@ -32,7 +32,7 @@ impl Checker for Exclusion {
     }
 
     fn check(&self, Case { claims, .. }: &Case<'_>) -> Verdict {
-        let conflicts = sweep(&claims.claims);
+        let conflicts = sweep(claims);
         if conflicts.is_empty() {
             return without_conflict(self.name(), claims);
         }
@@ -48,13 +48,20 @@ impl Checker for Exclusion {
     }
 
     fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
-        let [first, second] = anomaly.witness[..] else { return };
+        let [first, second, ..] = anomaly.witness[..] else { return };
+        let at = *anomaly.witness.last().unwrap_or(&second);
         if !story.pay(case.claims.claims.len() as u64) {
             return;
         }
         let grants = (case.claims.granted_at(first), case.claims.granted_at(second));
-        if let (Some(first), Some(second)) = grants {
-            tell_overlap(story, first, second);
+        let upgraded = case.run.history.get(at).and_then(Event::client);
+        match grants {
+            // An upgrade may be of the older grant.
+            (Some(first), Some(second)) if upgraded == Some(first.process) => {
+                tell_overlap(story, second, first, at);
+            }
+            (Some(first), Some(second)) => tell_overlap(story, first, second, at),
+            _ => {}
         }
     }
 }
@@ -74,7 +81,7 @@ fn without_conflict(name: &str, claims: &Claims) -> Verdict {
     Verdict::new(name, Outcome::Held, format!("{grants} to {by}, and no hold forbade another"))
 }
 
-/// The two grants of the first overlap of a kind.
+/// The two grants of the first overlap of a kind, and the upgrade that led to it, if one did.
 fn anomaly(claims: &Claims, conflicts: &[Conflict], overlap: Overlap) -> Option<Anomaly> {
     let seen = conflicts.iter().filter(|conflict| conflict.overlap == overlap);
     let conflict = seen.clone().next()?;
@@ -83,16 +90,20 @@ fn anomaly(claims: &Claims, conflicts: &[Conflict], overlap: Overlap) -> Option<
         Overlap::DoubleHold => "double hold",
         Overlap::ReaderWriter => "reader-writer overlap",
     };
-    Some(decided(name, seen.count() as u64, [first.granted()?, second.granted()?], ""))
+    let witness = [first.granted()?, second.granted()?, conflict.at];
+    Some(decided(name, seen.count() as u64, witness, ""))
 }
 
 /// Both grants, the faults that brought them together, and what ended the first hold.
-fn tell_overlap(story: &mut Story<'_>, first: &Claim, second: &Claim) {
+fn tell_overlap(story: &mut Story<'_>, first: &Claim, second: &Claim, at: u64) {
     story.grant(first);
     story.grant(second);
+    if second.granted() != Some(at) {
+        story.tell(at, process(second), "upgraded its hold", "");
+    }
     // A grant whose news came late (its client was paused or cut off while it asked) is the
     // second one, so the faults of both are of interest.
-    let overlap = second.granted().unwrap_or(second.invoke);
+    let overlap = at;
     let until = first.end.map_or(u64::MAX, |end| end.at);
     let first_hit = story.client_faults(first, first.invoke..overlap, until);
     let second_hit = story.client_faults(second, second.invoke..overlap, overlap);

@@ -6,10 +6,14 @@
 //! because the client still believes. An acquire that failed gave nothing; one of unknown outcome
 //! (`info`, or open when its process died) may have given the lock and is no definite hold.
 //!
+//! An upgrade makes a hold exclusive at its `ok`, a downgrade makes it shared at its `invoke`
+//! already, whatever its outcome: the weaker hold is kept throughout.
+//!
 //! A history that no run of ours would write does no harm: an answer without its question opens a
 //! claim of its own, and whatever ends a hold that is not open is passed over. A process that
 //! acquires again what it holds has two claims, of which a release ends the later one.
 
+use crate::sweep::{Change, Holder};
 use base::{Event, History, Key, Kind, Mode};
 use std::ops::Range;
 
@@ -57,7 +61,7 @@ pub struct Claim {
     pub process: u32,
     /// Which lock, as an index into [`Claims::keys`].
     pub key: usize,
-    /// How.
+    /// How it was asked for; a conversion changes it from then on.
     pub mode: Mode,
     /// The fencing token of the grant.
     pub token: Option<u64>,
@@ -72,6 +76,11 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// Who holds what, if it is granted.
+    pub fn holder(&self) -> Holder {
+        Holder { process: self.process, key: self.key }
+    }
+
     /// The `ok` of the acquire, if it was granted.
     pub fn granted(&self) -> Option<u64> {
         match self.answer {
@@ -113,6 +122,9 @@ pub struct Claims {
     pub keys: Vec<Key>,
     /// The claims.
     pub claims: Vec<Claim>,
+    /// Where definite holds begin, change their mode and end, in order; a hold has the number of
+    /// its claim.
+    pub changes: Vec<Change>,
     /// Every read and write of the vault, in order.
     pub accesses: Vec<Access>,
 }

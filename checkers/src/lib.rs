@@ -7,6 +7,9 @@
 //!
 //! Deciding comes first and explaining after it: [`Checker::check`] names the events that prove an
 //! anomaly, and when all verdicts stand, [`Checker::explain`] tells how it came about.
+//!
+//! [`decide`] holds operations from anywhere against a model of [`MODELS`]: a model is one file and
+//! one line too.
 
 #![warn(missing_docs)]
 

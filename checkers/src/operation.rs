@@ -1,8 +1,8 @@
 //! An operation as the models know it: the common form into which every reader of histories
 //! (our own, Jepsen's EDN, Porcupine's logs) brings what clients did.
 //!
-//! It is kept apart from the events of a run, because foreign histories hold operations that no run of ours
-//! has (a register's `cas`, the `add` of a set).
+//! It is kept apart from the events of a run, because foreign histories hold operations that no run
+//! of ours has (a register's `cas`, the `add` of a set).
 
 use base::Mode;
 use std::sync::Arc;

@@ -20,6 +20,7 @@
 //! | `D` | released: whatever stood there | | `n` | woken by the store |
 //! | `O` `N` | released: its own; nothing | | `k` | sends the request that is granted |
 //! | `~` | fails, and the store counts it as the holder | | | |
+//! | `U` `V` | upgrades, downgrades; begins first if it has not | | `u` `v` | begins to |
 //! | `!` `?` | the open acquire or release fails, ends unknown | | `G` `W` | sends a read, a write |
 //!
 //! Everything else is time that passes. `g`, `w` and `f` send the access first if it was not sent.
@@ -187,7 +188,7 @@ impl Painter {
         let mut pen = self.pens.remove(name).unwrap_or_else(|| Pen::new(name));
         self.begin(&mut pen, sign);
         self.happen(&mut pen, sign, next);
-        if "ASRDON!?~X".contains(sign) {
+        if "ASRUVDON!?~X".contains(sign) {
             pen.open = None;
         }
         if "gwf".contains(sign) {
@@ -201,6 +202,7 @@ impl Painter {
         let f = match sign {
             'a' | 'A' | 's' | 'S' => F::Acquire,
             'r' | 'R' | 'D' | 'O' | 'N' => F::Release,
+            'u' | 'U' | 'v' | 'V' => F::Convert,
             'g' | 'G' => F::Read,
             'w' | 'W' | 'f' => F::Write,
             _ => return,
@@ -215,6 +217,9 @@ impl Painter {
             pen.token = None;
             pen.asked = None;
         }
+        if f == F::Convert {
+            pen.mode = if matches!(sign, 'u' | 'U') { Mode::Exclusive } else { Mode::Shared };
+        }
         self.put(pen, Kind::Invoke, f, (f == F::Write).then_some(pen.read + 1));
     }
 
@@ -226,6 +231,7 @@ impl Painter {
                 let facts = self.granted(pen);
                 self.put_fact(pen, Kind::Ok, F::Acquire, None, facts);
             }
+            ('U' | 'V', _) => self.put(pen, Kind::Ok, F::Convert, None),
             ('R', _) => self.put(pen, Kind::Ok, F::Release, None),
             ('D' | 'O' | 'N', _) => {
                 let removed = match sign {

@@ -1,115 +1,284 @@
-//! Mutual exclusion by one sweep over the holds, in O(n log n), and why that is exact.
+//! Mutual exclusion by one sweep over the holds, and why that is exact.
 //!
 //! # The question
 //! A history is *right* if its operations can be put on one line, each at a point between its
-//! `invoke` and its answer, so that the lock steps from one legal set of holds to the next:
-//! at most one exclusive holder and then nobody else, or any number of shared ones. Operations are
-//! taken as **belief** has them: an acquire that failed is dropped; an acquire of unknown outcome
-//! may take its place at any point after its `invoke`, or nowhere; whatever ends a hold (release,
-//! `lost`, death) frees the lock at any point after its `invoke`, or never, whatever its answer
-//! was. Each of these belongs to an acquire of the same process that was answered `ok` before.
+//! `invoke` and its answer, so that the lock steps from one legal set of holds to the next. Which
+//! sets are legal is the lock's [`Rule`]; all that is used of it below is
+//!
+//! * **(closed)** a part of a legal set is legal, and so is a set in which an exclusive hold has
+//!   become a shared one.
+//!
+//! Two normal forms say which operations there are:
+//!
+//! * **Strict** (`check --model`, Jepsen's rule). An operation that failed is dropped; one of
+//!   unknown outcome takes its place at any point after its `invoke`, or nowhere.
+//! * **Belief** (the checker `exclusion`). The same for acquires and conversions, but that a
+//!   downgrade which failed counts as done. Whatever ends a hold (release, `lost`, death) may take
+//!   its place at any point after its `invoke`, or nowhere, whatever its answer was.
+//!
+//! In both, **(owned)** every release or conversion belongs to a grant of the same process that
+//! was answered `ok` before it and is not released yet, each release to another one; a process
+//! does one thing at a time; and it does nothing after an operation of unknown outcome. [`strict`]
+//! checks that of operations from anywhere, and what is not so goes to the
+//! [search](crate::search). The claims of [`holds`](crate::holds) are so by construction, if each
+//! is taken for a process of its own.
+//!
+//! The **definite hold** of a granted acquire runs from its `ok` to the `invoke` of its release,
+//! if there is one. It is exclusive from the `ok` of what made it so (the acquire, an upgrade) to
+//! the `invoke` of what makes it shared again (a downgrade), and shared otherwise. Of a conversion
+//! from a mode to the same nothing comes.
 //!
 //! # The claim
 //! The history is right **if and only if** at no place the set of definite holds is illegal.
 //!
 //! *Only if.* Take a line that is right, and a place between two events of the history. A definite
-//! hold that covers the place has its `ok` before it and the `invoke` of its end, if there is one,
-//! after it. So its acquire stands before the place on the line and its end does not: the lock is
-//! held by it there. All definite holds of the place are thus part of the set of holds on the
-//! line, which is legal; and a part of a legal set is legal.
+//! hold that covers the place has its `ok` before it and the `invoke` of its release, if there is
+//! one, after it. So its acquire stands before the place on the line and its release does not: the
+//! lock is held by it there. If it is definitely exclusive at the place, the `ok` of what made it
+//! so is before the place and the `invoke` of what ends that is after it, so it is exclusive on
+//! the line as well. All definite holds of the place are thus part, perhaps weakened, of the set
+//! of holds on the line, which is legal; so by (closed) they are legal.
 //!
-//! *If.* Put every granted acquire at its `ok`, every end at its `invoke`, and leave out the
-//! acquires of unknown outcome. Each point lies within its operation, two points never coincide
-//! because two events never do, and each end frees what the line holds. The set of holds on the
-//! line is then at each place exactly the set of definite holds, which is legal by assumption, so
-//! every step is one that the lock may take.
+//! That argument knows whose hold each release ends. A lock that does not (`mutex`, `semaphore`)
+//! counts: what is held on the line at a place is the acquires less the releases before it. Each
+//! release on the line has, by (owned), its own granted acquire, answered before the release began
+//! and so before it on the line. So the count is at least the number of acquires whose release is
+//! not yet on the line, which is at least the number of definite holds.
 //!
-//! The proof asks of the rules only that a part of a legal set is legal. Order is the event index,
-//! never the time; a hold that begins where another ends does not touch it. A property test holds
-//! the sweep against a search over all lines.
+//! *If.* Put every granted acquire and every upgrade at its `ok`, every release and downgrade at
+//! its `invoke`, and leave out the acquires and upgrades of unknown outcome. Each point lies
+//! within its operation, two points never coincide because two events never do, and by (owned)
+//! each release and conversion finds its hold. The set of holds on the line is then at each place
+//! exactly the set of definite holds, which is legal by assumption, so every step is one that the
+//! lock may take.
+//!
+//! # Tokens
+//! A lock that is `fenced` also steps from each token to a greater one. Then tokens are distinct,
+//! and acquires stand on the line in the order of their tokens. Let the *point* of a grant be the
+//! earlier of its `ok` and the point of the next higher token; by induction from the highest token
+//! down, no line that is right has the grant later than its point. So the hold is definite from
+//! its point on, not only from its `ok`: *only if* holds as above, and no point may lie before its
+//! `invoke`. *If* holds with every such acquire at its point, where those that share one stand in
+//! the order of their tokens: a point is an `ok`, so nothing is released between them, the set of
+//! holds only grows, and all its parts are legal if the last one is.
+//!
+//! # Two rules that are wrong
+//! It is not enough to look at pairs: of k + 1 holds every two may overlap with k permits left,
+//! and three holds of which every two are legal can be too deep. And a shared hold with a token
+//! does not begin at its `ok`: two readers whose grants were told in the other order than given
+//! may have a writer between them. Both stand in the tests.
+//!
+//! Order is the event index, never the time; a hold that begins where another ends does not touch
+//! it. A property test holds the sweep against the search, and the search against all lines.
 
-use crate::holds::Claim;
+use crate::holds::Claims;
 use base::Mode;
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
+
+pub(crate) mod strict;
+
+/// Which sets of holds are legal. Each is closed as the proof asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// At most so many, of whomever: 1 for a mutex.
+    Permits(u32),
+    /// One exclusive hold alone, or shared ones.
+    ReadWrite,
+    /// At most so many, all of one process.
+    Reentrant(u32),
+}
 
 /// What kind of holds overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
-    /// Two exclusive ones.
+    /// Two exclusive ones, or one more than the rule allows.
     DoubleHold,
     /// A shared and an exclusive one.
     ReaderWriter,
 }
 
-/// A grant that was given while another definite hold forbade it.
+/// A hold that was given, or made exclusive, while another definite hold forbade it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// What overlaps.
     pub overlap: Overlap,
-    /// The oldest hold that forbade the grant, as an index into the claims.
+    /// The oldest hold that forbade it.
     pub first: usize,
-    /// The hold that should not have begun, as an index into the claims.
+    /// The hold that should not have begun.
     pub second: usize,
+    /// Where.
+    pub at: u64,
 }
 
-/// The definite holds of one key at the place that the sweep has reached, oldest grant first.
+/// A definite hold begins, changes its mode or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The index of the event.
+    pub at: u64,
+    /// The hold, by its number.
+    pub hold: u32,
+    /// How it is held from here on; `None` when it is not.
+    pub to: Option<Mode>,
+}
+
+/// Whose hold it is, and of which lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The process.
+    pub process: u32,
+    /// The lock, as a small number.
+    pub key: usize,
+}
+
+/// The definite holds of one key at the place that the sweep has reached.
 #[derive(Debug, Default)]
 struct Active {
-    exclusive: BTreeSet<(u64, usize)>,
-    shared: BTreeSet<(u64, usize)>,
+    exclusive: Line,
+    shared: Line,
+    /// Its set of holds was illegal, and it is not looked at any more.
+    over: bool,
+}
+
+/// The holds of one mode, oldest first. Those that have ended are still in it, until they come to
+/// its front: so nothing is searched for.
+#[derive(Debug, Default)]
+struct Line {
+    holds: VecDeque<u32>,
+    live: u32,
+}
+
+impl Line {
+    fn oldest(&mut self, is_live: impl Fn(u32) -> bool) -> Option<u32> {
+        while let Some(hold) = self.holds.front() {
+            if is_live(*hold) {
+                return Some(*hold);
+            }
+            self.holds.pop_front();
+        }
+        None
+    }
 }
 
 impl Active {
-    fn of(&mut self, mode: Mode) -> &mut BTreeSet<(u64, usize)> {
+    fn of(&mut self, mode: Mode) -> &mut Line {
         match mode {
             Mode::Exclusive => &mut self.exclusive,
             Mode::Shared => &mut self.shared,
         }
     }
 
-    /// The conflicts of a new hold with those that are active: at most one of each kind.
-    fn conflicts(&self, second: usize, mode: Mode) -> impl Iterator<Item = Conflict> {
-        let oldest = |set: &BTreeSet<(u64, usize)>| set.first().map(|&(_, first)| first);
-        let (double, readers) = match mode {
-            Mode::Exclusive => (oldest(&self.exclusive), oldest(&self.shared)),
-            Mode::Shared => (None, oldest(&self.exclusive)),
-        };
-        let conflict = move |overlap| move |first| Conflict { overlap, first, second };
-        let double = double.map(conflict(Overlap::DoubleHold));
-        double.into_iter().chain(readers.map(conflict(Overlap::ReaderWriter)))
+    fn count(&self) -> u32 {
+        self.exclusive.live + self.shared.live
     }
 }
 
-/// The places where a set of definite holds becomes illegal, in order. Every offending grant is
-/// named once per kind of overlap, however many holds it offends.
-pub fn sweep(claims: &[Claim]) -> Vec<Conflict> {
-    let keys = claims.iter().map(|claim| claim.key + 1).max().unwrap_or(0);
-    let mut active: Vec<Active> = (0..keys).map(|_| Active::default()).collect();
-    let mut conflicts = Vec::new();
-    for (_, begins, id) in edges(claims) {
-        let claim = &claims[id];
-        let Some(ok) = claim.granted() else { continue };
-        let active = &mut active[claim.key];
-        if begins {
-            conflicts.extend(active.conflicts(id, claim.mode));
-            active.of(claim.mode).insert((ok, id));
-        } else {
-            active.of(claim.mode).remove(&(ok, id));
+/// One pass over the changes of many keys.
+pub(crate) struct Sweep<H> {
+    rule: Rule,
+    holder: H,
+    keys: Vec<Active>,
+    /// How each hold is held now.
+    modes: Vec<Option<Mode>>,
+}
+
+impl<H: Fn(u32) -> Holder> Sweep<H> {
+    pub(crate) fn new(rule: Rule, keys: usize, holds: usize, holder: H) -> Self {
+        let keys = (0..keys).map(|_| Active::default()).collect();
+        Self { rule, holder, keys, modes: vec![None; holds] }
+    }
+
+    /// Takes the next change; the conflicts that it brings, at most one of each kind of overlap.
+    pub(crate) fn step(&mut self, change: Change) -> [Option<Conflict>; 2] {
+        let Holder { key, .. } = (self.holder)(change.hold);
+        let before = std::mem::replace(&mut self.modes[change.hold as usize], change.to);
+        if before == change.to {
+            return [None; 2];
+        }
+        let active = &mut self.keys[key];
+        if let Some(mode) = before {
+            active.of(mode).live -= 1;
+        }
+        let Some(mode) = change.to else { return [None; 2] };
+        let conflicts = self.conflicts(change, key, mode);
+        let line = self.keys[key].of(mode);
+        if line.live == 0 {
+            line.holds.clear();
+        }
+        line.live += 1;
+        line.holds.push_back(change.hold);
+        conflicts
+    }
+
+    /// The conflicts of a hold that begins with those that are active.
+    fn conflicts(&mut self, change: Change, key: usize, mode: Mode) -> [Option<Conflict>; 2] {
+        let active = &self.keys[key];
+        if active.over || active.count() == 0 {
+            return [None; 2];
+        }
+        let conflict = |overlap, first: Option<u32>| {
+            let second = change.hold as usize;
+            first.map(|first| Conflict { overlap, first: first as usize, second, at: change.at })
+        };
+        let writer = self.oldest(key, Mode::Exclusive, change.hold);
+        let reader = self.oldest(key, Mode::Shared, change.hold);
+        match (self.rule, mode) {
+            (Rule::ReadWrite, Mode::Exclusive) => {
+                [conflict(Overlap::DoubleHold, writer), conflict(Overlap::ReaderWriter, reader)]
+            }
+            (Rule::ReadWrite, Mode::Shared) => [conflict(Overlap::ReaderWriter, writer), None],
+            (Rule::Permits(_) | Rule::Reentrant(_), _) => {
+                let first =
+                    writer.or(reader).filter(|first| self.forbids(*first, change.hold, key));
+                [conflict(Overlap::DoubleHold, first), None]
+            }
         }
     }
-    conflicts
+
+    /// Whether one more hold is too many, by a rule for holds of one mode.
+    fn forbids(&mut self, oldest: u32, new: u32, key: usize) -> bool {
+        let active = &mut self.keys[key];
+        match self.rule {
+            Rule::Permits(permits) => active.count() >= permits,
+            Rule::Reentrant(depth) => {
+                // As long as the set is legal, all are of one process: the oldest tells whose.
+                let process = |hold| (self.holder)(hold).process;
+                active.over = active.count() >= depth || process(oldest) != process(new);
+                active.over
+            }
+            Rule::ReadWrite => unreachable!("it looks at modes"),
+        }
+    }
+
+    fn oldest(&mut self, key: usize, mode: Mode, but: u32) -> Option<u32> {
+        let modes = &self.modes;
+        self.keys[key].of(mode).oldest(|hold| hold != but && modes[hold as usize] == Some(mode))
+    }
+
+    /// The holds of a key that are active, oldest first.
+    pub(crate) fn active(&self, key: usize) -> Vec<(u32, Mode)> {
+        let active = &self.keys[key];
+        let lines = [(Mode::Exclusive, &active.exclusive), (Mode::Shared, &active.shared)];
+        let mut seen = Vec::new();
+        for (mode, line) in lines {
+            let live = line.holds.iter().filter(|hold| self.modes[**hold as usize] == Some(mode));
+            seen.extend(live.map(|hold| (*hold, mode)));
+        }
+        seen.sort_unstable_by_key(|(hold, _)| *hold);
+        seen.dedup();
+        seen
+    }
 }
 
-/// Begin and end of every definite hold, by event index.
-fn edges(claims: &[Claim]) -> Vec<(u64, bool, usize)> {
-    let holds = || claims.iter().enumerate().filter_map(|(id, c)| Some((id, c.definite()?)));
-    let begins = holds().map(|(id, hold)| (hold.start, true, id));
-    let ends = holds().map(|(id, hold)| (hold.end, false, id));
-    let mut edges: Vec<_> = begins.chain(ends).collect();
-    // A stable sort merges the two runs, each of which is nearly in order already.
-    edges.sort_by_key(|(at, ..)| *at);
-    edges
+/// The places where clients believe what a read/write lock forbids, in order. Every offending grant
+/// or upgrade is named once per kind of overlap, however many holds it offends.
+pub fn sweep(claims: &Claims) -> Vec<Conflict> {
+    let Claims { claims, changes, keys, .. } = claims;
+    let holder = |hold: u32| claims[hold as usize].holder();
+    let mut sweep = Sweep::new(Rule::ReadWrite, keys.len(), claims.len(), holder);
+    changes.iter().flat_map(|change| sweep.step(*change).into_iter().flatten()).collect()
 }
 
 #[cfg(test)]
 mod property;
+#[cfg(test)]
+mod tests;

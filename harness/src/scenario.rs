@@ -122,7 +122,7 @@ impl Prepared {
             .expect("a world without faults stands");
         let history = recorder.into_history();
         let claims = Claims::of(&history);
-        assert!(sweep(&claims.claims).is_empty(), "seed {seed}: {} was held twice", self.lock.name);
+        assert!(sweep(&claims).is_empty(), "seed {seed}: {} was held twice", self.lock.name);
         let released = claims.claims.iter().filter(|claim| claim.freed.is_some()).count();
         Tally {
             events: world.happened(),

@@ -52,6 +52,7 @@ impl Speaker {
     fn phrase(&self, event: &Event) -> String {
         match event.f {
             F::Acquire => acquire(event.kind).into(),
+            F::Convert => convert(event).into(),
             F::Release => release(event.kind).into(),
             F::Lost => "learnt that it may have lost the lock".into(),
             F::Notified => "was woken by the store".into(),
@@ -100,6 +101,19 @@ fn acquire(kind: Kind) -> &'static str {
         Kind::Ok => "acquired the lock",
         Kind::Fail => "did not get the lock",
         Kind::Info => "may or may not have got the lock",
+    }
+}
+
+fn convert(event: &Event) -> &'static str {
+    match (event.mode, event.kind) {
+        (Some(Mode::Shared), Kind::Invoke) => "begins to downgrade its hold",
+        (Some(Mode::Shared), Kind::Ok) => "downgraded its hold",
+        (Some(Mode::Shared), Kind::Fail) => "could not downgrade its hold",
+        (Some(Mode::Shared), Kind::Info) => "does not know whether it downgraded its hold",
+        (_, Kind::Invoke) => "asks to upgrade its hold",
+        (_, Kind::Ok) => "upgraded its hold",
+        (_, Kind::Fail) => "did not get its hold upgraded",
+        (_, Kind::Info) => "does not know whether its hold was upgraded",
     }
 }
 

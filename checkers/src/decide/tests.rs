@@ -98,7 +98,7 @@ fn keys_are_judged_by_themselves_and_the_first_to_go_wrong_is_told() {
     assert_eq!(decided("mutex", &legal), Decision::Legal);
     let operations = [twice(5, 20), twice(6, 10)].concat();
     let illegal = illegal("mutex", &operations);
-    assert_eq!((illegal.key, illegal.stuck), (6, 3));
+    assert_eq!((illegal.key, illegal.stuck, illegal.concurrent), (6, 3, vec![2]));
 }
 
 /// Twenty writes at once, and a read of one of them: any part of the others may stand before it.

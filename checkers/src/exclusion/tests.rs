@@ -287,3 +287,76 @@ fn with_several_locks_the_story_names_its_own() {
     );
     assert!(verdict.anomalies[0].explanation.starts_with("lock k1: process 0 acquired"));
 }
+
+#[test]
+fn an_upgrade_beside_a_reader_overlaps_it_from_then_on() {
+    let text = "
+        p0 | S==u=U===R
+        p1 |  S========R
+        ";
+    rejects(text, "reader-writer overlap", 1);
+    let explanation = &check(text).anomalies[0].explanation;
+    assert!(explanation.contains("process 0 upgraded its hold"), "{explanation}");
+    rejects(
+        "
+        p0 | S=U===R
+        p1 |     S==R
+        ",
+        "reader-writer overlap",
+        1,
+    );
+    let beside_a_writer = check(
+        "
+        p0 | A==========R
+        p1 |   S=U==R
+        ",
+    );
+    let anomalies = ["double hold", "reader-writer overlap"];
+    assert!(anomalies.iter().all(|name| beside_a_writer.shows(name)), "{beside_a_writer:?}");
+}
+
+#[test]
+fn a_downgrade_lets_readers_in_from_its_begin_and_no_writer() {
+    accepts(
+        "
+        p0 | A==v==V==R
+        p1 |     S=====R
+        ",
+    );
+    accepts(
+        "
+        p0 | A==v==!==R
+        p1 |     S=====R
+        ",
+    );
+    rejects(
+        "
+        p0 | A==v==V==R
+        p1 |         A==R
+        ",
+        "reader-writer overlap",
+        1,
+    );
+}
+
+#[test]
+fn an_upgrade_that_failed_or_is_unknown_holds_no_more_than_before() {
+    for sign in ["!", "?", "="] {
+        accepts(&format!(
+            "
+            p0 | S==u=={sign}======
+            p1 |  S============R
+            "
+        ));
+    }
+}
+
+#[test]
+fn the_only_reader_may_upgrade() {
+    accepts(
+        "
+        p0 | S=U==V=U=R
+        p1 |           A=R
+        ",
+    );
+}

@@ -1,7 +1,8 @@
 //! Reads claims, and accesses of the vault, from a history, event by event.
 
 use super::{Access, Answer, Claim, Claims, End, Ending};
-use base::{Event, F, Key, Kind};
+use crate::sweep::Change;
+use base::{Event, F, Key, Kind, Mode};
 use std::collections::BTreeMap;
 
 /// What was read so far.
@@ -10,6 +11,7 @@ pub(super) struct Tracker {
     keys: Keys,
     claims: Vec<Claim>,
     accesses: Vec<Access>,
+    changes: Vec<Change>,
     clients: BTreeMap<u32, Client>,
 }
 
@@ -35,6 +37,7 @@ impl Tracker {
                 self.ask(process, event);
             }
             (F::Acquire, _) => self.answer(process, event),
+            (F::Convert, kind) => self.convert(process, event, kind),
             (F::Release, Kind::Invoke) => self.release(process, event),
             (F::Release, kind) => self.released(process, event.index, kind),
             (F::Lost, _) => self.lose(process, event),
@@ -57,7 +60,8 @@ impl Tracker {
 
     /// All there is to know, when the history is at its end.
     pub(super) fn finish(self) -> Claims {
-        Claims { keys: self.keys.names, claims: self.claims, accesses: self.accesses }
+        let Self { keys, claims, accesses, changes, .. } = self;
+        Claims { keys: keys.names, claims, changes, accesses }
     }
 
     fn access(&mut self, process: u32, event: &Event) {
@@ -99,6 +103,8 @@ impl Tracker {
         };
         if event.kind == Kind::Ok {
             self.claims[id].token = event.token;
+            let to = Some(self.claims[id].mode);
+            self.changes.push(Change { at: event.index, hold: id as u32, to });
             client.grants.retain(|(of, _)| *of != key);
             client.grants.push((key, id));
         } else {
@@ -121,7 +127,27 @@ impl Tracker {
         client.releasing = held.or(last);
         if let Some(id) = held {
             client.live.retain(|live| *live != id);
-            self.claims[id].end = Some(End { at: event.index, how: Ending::Released });
+            self.end(id, event.index, Ending::Released);
+        }
+    }
+
+    fn end(&mut self, id: usize, at: u64, how: Ending) {
+        self.claims[id].end = Some(End { at, how });
+        self.changes.push(Change { at, hold: id as u32, to: None });
+    }
+
+    /// The weaker hold is kept throughout, whatever the outcome.
+    fn convert(&mut self, process: u32, event: &Event, kind: Kind) {
+        let key = self.key(event);
+        let held = self.live(process, key, |claim| claim.granted().is_some());
+        let mode = event.mode.unwrap_or_default();
+        if let (Some(id), (Mode::Shared, Kind::Invoke) | (Mode::Exclusive, Kind::Ok)) =
+            (held, (mode, kind))
+        {
+            self.changes.push(Change { at: event.index, hold: id as u32, to: Some(mode) });
+        }
+        if kind == Kind::Info {
+            self.clients.entry(process).or_default().gone = true;
         }
     }
 
@@ -135,7 +161,7 @@ impl Tracker {
     fn lose(&mut self, process: u32, event: &Event) {
         let key = self.key(event);
         while let Some(id) = self.live(process, key, |claim| claim.granted().is_some()) {
-            self.claims[id].end = Some(End { at: event.index, how: Ending::Lost });
+            self.end(id, event.index, Ending::Lost);
             let client = self.clients.entry(process).or_default();
             client.live.retain(|live| *live != id);
         }
@@ -144,15 +170,15 @@ impl Tracker {
     fn die(&mut self, process: u32, at: u64) {
         let client = self.clients.entry(process).or_default();
         client.gone = true;
-        for id in client.live.drain(..) {
-            let claim = &mut self.claims[id];
-            match claim.answer {
-                Answer::Granted(_) => claim.end = Some(End { at, how: Ending::Death }),
-                _ => claim.answer = Answer::Unknown(at),
-            }
-        }
+        let live = std::mem::take(&mut client.live);
         if let Some(id) = client.releasing.take() {
             self.claims[id].freed = Some((at, Kind::Info));
+        }
+        for id in live {
+            match self.claims[id].answer {
+                Answer::Granted(_) => self.end(id, at, Ending::Death),
+                _ => self.claims[id].answer = Answer::Unknown(at),
+            }
         }
     }
 

@@ -8,6 +8,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "cas-register",
     bound: None,
     summary: "a cell with read, write and compare-and-set",
+    lock: None,
     takes: |action| {
         matches!(action, Action::Read { .. } | Action::Write { .. } | Action::Cas { .. })
     },

@@ -1,15 +1,17 @@
-//! `fenced`: `rw` with fencing tokens: each grant's token is greater than that of every grant before
-//! it. A grant that brought no token is under no such rule.
+//! `fenced`: `rw` with fencing tokens: each grant's token is greater than that of every grant
+//! before it. A grant that brought no token is under no such rule.
 
 use super::rw::{Does, Held, Step};
 use super::{Around, Model, ModelSpec, is_shared_lock};
 use crate::operation::Operation;
 use crate::search::search;
+use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "fenced",
     bound: None,
     summary: "`rw` whose tokens grow with every grant",
+    lock: Some(|_| Lock { rule: Rule::ReadWrite, fenced: true }),
     takes: is_shared_lock,
     search: |_, operations, meter| search(&Fenced, operations, meter),
 };

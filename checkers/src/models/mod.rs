@@ -25,6 +25,7 @@ pub(crate) use {
 
 use crate::operation::{Action, Operation};
 use crate::search::{Answer, Meter};
+use crate::sweep::strict::Lock;
 use std::fmt;
 use std::hash::Hash;
 use std::str::FromStr;
@@ -109,6 +110,8 @@ pub struct ModelSpec {
     pub bound: Option<&'static str>,
     /// One line.
     pub summary: &'static str,
+    /// Which holds may be together, and whether tokens grow; `None` when it is no lock.
+    pub(crate) lock: Option<fn(u32) -> Lock>,
     /// Whether it knows this action.
     pub(crate) takes: fn(&Action) -> bool,
     /// Decides by search.

@@ -3,11 +3,13 @@
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::{Action, Operation};
 use crate::search::search;
+use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "mutex",
     bound: None,
     summary: "a lock that anybody may free (Knossos' mutex)",
+    lock: Some(|_| Lock { rule: Rule::Permits(1), fenced: false }),
     takes: is_lock,
     search: |_, operations, meter| search(&Mutex, operations, meter),
 };

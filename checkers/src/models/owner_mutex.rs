@@ -4,11 +4,13 @@ use super::rw::{Does, Step};
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
 use crate::search::search;
+use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "owner-mutex",
     bound: None,
     summary: "a lock that only its holder may free",
+    lock: Some(|_| Lock { rule: Rule::Permits(1), fenced: false }),
     takes: is_lock,
     search: |_, operations, meter| search(&OwnerMutex, operations, meter),
 };

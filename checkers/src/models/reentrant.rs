@@ -5,11 +5,13 @@ use super::rw::{Does, Step};
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
 use crate::search::search;
+use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "reentrant",
     bound: Some("greatest depth"),
     summary: "a lock that its holder may take again, up to d deep",
+    lock: Some(|depth| Lock { rule: Rule::Reentrant(depth), fenced: false }),
     takes: is_lock,
     search: |depth, operations, meter| search(&Reentrant { depth }, operations, meter),
 };

@@ -9,6 +9,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "register",
     bound: None,
     summary: "a cell with read and write",
+    lock: None,
     takes: |action| matches!(action, Action::Read { .. } | Action::Write { .. }),
     search: |_, operations, meter| search(&CasRegister, operations, meter),
 };

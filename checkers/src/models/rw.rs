@@ -7,6 +7,7 @@
 use super::{Around, Model, ModelSpec, is_shared_lock};
 use crate::operation::{Action, Operation};
 use crate::search::search;
+use crate::sweep::{Rule, strict::Lock};
 use base::Mode;
 use smallvec::SmallVec;
 
@@ -14,6 +15,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "rw",
     bound: None,
     summary: "one writer or many readers, with upgrade and downgrade",
+    lock: Some(|_| Lock { rule: Rule::ReadWrite, fenced: false }),
     takes: is_shared_lock,
     search: |_, operations, meter| search(&Rw, operations, meter),
 };

@@ -4,11 +4,13 @@ use super::mutex::Step;
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
 use crate::search::search;
+use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "semaphore",
     bound: Some("number of permits"),
     summary: "at most k holds at once",
+    lock: Some(|permits| Lock { rule: Rule::Permits(permits), fenced: false }),
     takes: is_lock,
     search: |permits, operations, meter| search(&Semaphore { permits }, operations, meter),
 };

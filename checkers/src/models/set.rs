@@ -8,6 +8,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "set",
     bound: None,
     summary: "a set to which members are added, read as a whole",
+    lock: None,
     takes: |action| matches!(action, Action::Add { .. } | Action::Members { .. }),
     search: |_, operations, meter| search(&Set, operations, meter),
 };

@@ -22,8 +22,8 @@
 //! * **Dominance.** Operations of unknown outcome never need be on the line. Of two configurations
 //!   with the same state and the same answered-for operations, the one that has spent at most as
 //!   many of each kind of optional operations can go wherever the other can. Where the steps that
-//!   a line lacks can be put in anywhere ([`Model::fewer`]), that holds of all operations. Equal optional
-//!   operations are one kind and counted, and those of no use to anybody ([`Model::idle`]) are left
+//!   a line lacks can be put in anywhere ([`Model::fewer`]), that holds of all operations. Equal
+//!   optional operations are one kind and counted, and those of no use to anybody ([`Model::idle`]) are left
 //!   out from the beginning.
 //!
 //! No recursion; nothing is kept of the past but the configurations. Time and memory are metered
@@ -34,9 +34,9 @@ mod config;
 mod meter;
 mod open;
 #[cfg(test)]
-mod random;
+pub(crate) mod random;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use meter::Budget;
 pub(crate) use meter::{Meter, Stop};

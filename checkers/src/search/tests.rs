@@ -40,7 +40,7 @@ pub(crate) fn brute<M: Model>(model: &M, operations: &[Operation]) -> bool {
     false
 }
 
-fn searched<M: Model>(model: &M, operations: &[Operation], memory: usize) -> Answer {
+pub(crate) fn searched<M: Model>(model: &M, operations: &[Operation], memory: usize) -> Answer {
     let mut budget = Budget { memory, expired: &mut || false };
     let operations: Vec<&Operation> = operations.iter().collect();
     search(model, &operations, &mut Meter::new(&mut budget))
