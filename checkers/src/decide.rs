@@ -47,6 +47,30 @@ pub struct Misfit(pub usize);
 pub fn decide(
     model: NamedModel,
     operations: &[Operation],
+    budget: Budget<'_>,
+) -> Result<Decision, Misfit> {
+    let swept = |operations: &[&Operation]| {
+        model.spec.lock.and_then(|lock| strict::decide(lock(model.bound), operations))
+    };
+    decide_with(swept, model, operations, budget)
+}
+
+/// Decides as [`decide`] does, but always by search: to compare the two, and to measure it.
+///
+/// # Errors
+/// If the model does not know one of the operations.
+pub fn decide_by_search(
+    model: NamedModel,
+    operations: &[Operation],
+    budget: Budget<'_>,
+) -> Result<Decision, Misfit> {
+    decide_with(|_| None, model, operations, budget)
+}
+
+fn decide_with(
+    swept: impl Fn(&[&Operation]) -> Option<Answer>,
+    model: NamedModel,
+    operations: &[Operation],
     mut budget: Budget<'_>,
 ) -> Result<Decision, Misfit> {
     let takes = model.spec.takes;
@@ -57,7 +81,10 @@ pub fn decide(
     let mut first: Option<Illegal> = None;
     let mut stopped = None;
     for key in keys(operations) {
-        match decide_key(model, operations, &key, &mut meter) {
+        let ours: Vec<&Operation> = key.iter().map(|index| &operations[*index as usize]).collect();
+        let answer = swept(&ours);
+        let answer = answer.unwrap_or_else(|| (model.spec.search)(model.bound, &ours, &mut meter));
+        match decision(answer, operations, &key) {
             Decision::Legal => {}
             Decision::Illegal(illegal) => {
                 let place = |illegal: &Illegal| operations[illegal.stuck].deadline();
@@ -83,20 +110,13 @@ fn keys(operations: &[Operation]) -> Vec<Vec<u32>> {
     order.chunk_by(same).map(<[u32]>::to_vec).collect()
 }
 
-fn decide_key(
-    model: NamedModel,
-    operations: &[Operation],
-    key: &[u32],
-    meter: &mut Meter<'_, '_>,
-) -> Decision {
-    let ours: Vec<&Operation> = key.iter().map(|index| &operations[*index as usize]).collect();
+/// An answer about the operations of one key, in the numbers of all.
+fn decision(answer: Answer, operations: &[Operation], key: &[u32]) -> Decision {
     let index = |id: usize| key[id] as usize;
-    let swept = model.spec.lock.and_then(|lock| strict::decide(lock(model.bound), &ours));
-    let answer = swept.unwrap_or_else(|| (model.spec.search)(model.bound, &ours, meter));
     match answer {
         Answer::Legal => Decision::Legal,
         Answer::Illegal { stuck, concurrent, states } => Decision::Illegal(Box::new(Illegal {
-            key: ours[stuck].key,
+            key: operations[index(stuck)].key,
             stuck: index(stuck),
             concurrent: concurrent.into_iter().map(index).collect(),
             states,

@@ -143,7 +143,7 @@ pub struct Access {
 impl Claims {
     /// Reads a whole history.
     pub fn of(history: &History) -> Self {
-        let mut tracker = Tracker::default();
+        let mut tracker = Tracker::with_room(history.events().len());
         history.events().iter().for_each(|event| tracker.step(event));
         tracker.finish()
     }

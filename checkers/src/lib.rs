@@ -47,7 +47,7 @@ mod words;
 pub use availability::Availability;
 pub use case::{Case, Checker};
 pub use coverage::Coverage;
-pub use decide::{Decision, Illegal, Misfit, decide};
+pub use decide::{Decision, Illegal, Misfit, decide, decide_by_search};
 pub use exclusion::Exclusion;
 pub use fairness::Fairness;
 pub use fencing::Fencing;

@@ -3,7 +3,10 @@
 use super::{Access, Answer, Claim, Claims, End, Ending};
 use crate::sweep::Change;
 use base::{Event, F, Key, Kind, Mode};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What was read so far.
 #[derive(Debug, Default)]
@@ -12,7 +15,7 @@ pub(super) struct Tracker {
     claims: Vec<Claim>,
     accesses: Vec<Access>,
     changes: Vec<Change>,
-    clients: BTreeMap<u32, Client>,
+    clients: HashMap<u32, Client, FxBuildHasher>,
 }
 
 /// What is remembered of a process. Lists, not maps: a client has a handful of locks at most.
@@ -29,6 +32,16 @@ struct Client {
 }
 
 impl Tracker {
+    /// With room for what a history of so many events mostly has. Room that is not used costs
+    /// nothing, and lists that grow are copied each time.
+    pub(super) fn with_room(events: usize) -> Self {
+        Self {
+            claims: Vec::with_capacity(events / 4),
+            changes: Vec::with_capacity(events / 2),
+            ..Self::default()
+        }
+    }
+
     /// Takes the next event.
     pub(super) fn step(&mut self, event: &Event) {
         let Some(process) = event.client() else { return };
@@ -105,8 +118,10 @@ impl Tracker {
             self.claims[id].token = event.token;
             let to = Some(self.claims[id].mode);
             self.changes.push(Change { at: event.index, hold: id as u32, to });
-            client.grants.retain(|(of, _)| *of != key);
-            client.grants.push((key, id));
+            match client.grants.iter_mut().find(|(of, _)| *of == key) {
+                Some((_, latest)) => *latest = id,
+                None => client.grants.push((key, id)),
+            }
         } else {
             client.live.retain(|live| *live != id);
             client.gone |= event.kind != Kind::Fail;
@@ -202,12 +217,13 @@ impl Keys {
     /// An event without a key is about a lock without a name.
     fn id(&mut self, key: Option<&Key>) -> usize {
         let name = key.map_or("", |key| key.as_ref());
-        if self.names.get(self.last).is_some_and(|last| last.as_ref() == name) {
+        let same = |last: &Key| key.is_some_and(|key| Arc::ptr_eq(last, key)) || **last == *name;
+        if self.names.get(self.last).is_some_and(same) {
             return self.last;
         }
         self.last = match self.ids.get(name) {
             Some(id) => *id,
-            None => self.add(name.into()),
+            None => self.add(key.map_or_else(|| name.into(), Key::clone)),
         };
         self.last
     }
