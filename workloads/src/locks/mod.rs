@@ -4,12 +4,16 @@ mod redis_getset;
 mod redis_node;
 mod redis_set_nx_px;
 mod redis_set_nx_px_fenced;
+mod redis_set_nx_px_getdel;
 mod redis_setnx_expire;
+mod redis_timestamp_del;
 mod redlock;
 mod zk_exclusive;
+mod zk_exclusive_naive;
 mod zk_rw;
 mod zk_rw_as_printed;
 mod zk_sequential;
+mod zk_sequential_naive;
 mod zookeeper;
 
 use base::{Key, Known, Link, Lock, Promises};
@@ -24,10 +28,14 @@ pub const LOCKS: &[&LockSpec] = &[
     &redis_setnx_expire::SPEC,
     &redis_set_nx_px::SPEC,
     &redis_set_nx_px_fenced::SPEC,
+    &redis_set_nx_px_getdel::SPEC,
+    &redis_timestamp_del::SPEC,
     &redis_getset::SPEC,
     &redlock::SPEC,
     &zk_exclusive::SPEC,
+    &zk_exclusive_naive::SPEC,
     &zk_sequential::SPEC,
+    &zk_sequential_naive::SPEC,
     &zk_rw::SPEC,
     &zk_rw_as_printed::SPEC,
 ];

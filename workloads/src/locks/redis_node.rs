@@ -98,6 +98,18 @@ impl RedisNode {
         }
     }
 
+    /// Takes the lock with one command, `SET key value NX PX ttl`.
+    pub async fn set_nx_px(&self, value: &str, patience: Duration) -> Result<Grant, AcquireError> {
+        self.retry(patience, BACK_OFF, async || {
+            let asked = self.link.monotonic();
+            let mut set = command("SET");
+            set.arg(&self.key).arg(value).arg("NX").arg("PX").arg(self.ttl_millis());
+            let granted: Option<String> = self.call(set).await?;
+            Ok(granted.map(|_| Grant { expires: Some(asked + self.ttl), ..Grant::default() }))
+        })
+        .await
+    }
+
     /// Frees the lock if its value is still `value`.
     pub async fn compare_and_delete(&self, value: &str) -> Result<Removed, ReleaseError> {
         released(self.call(self.compare_and_delete_command(value)).await, Removed::Own)

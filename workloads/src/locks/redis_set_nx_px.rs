@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::{BACK_OFF, RedisNode, command};
+use super::redis_node::RedisNode;
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -47,18 +47,8 @@ impl Lock for SetNxPx {
         _mode: Mode,
         patience: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(async move {
-            self.value = self.node.unique();
-            let (node, value) = (&self.node, &self.value);
-            node.retry(patience, BACK_OFF, async || {
-                let asked = node.link.monotonic();
-                let mut set = command("SET");
-                set.arg(&node.key).arg(value).arg("NX").arg("PX").arg(node.ttl_millis());
-                let granted: Option<String> = node.call(set).await?;
-                Ok(granted.map(|_| Grant { expires: Some(asked + node.ttl), ..Grant::default() }))
-            })
-            .await
-        })
+        self.value = self.node.unique();
+        Box::pin(self.node.set_nx_px(&self.value, patience))
     }
 
     fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {

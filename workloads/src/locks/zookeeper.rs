@@ -95,6 +95,15 @@ pub fn released(deleted: Try<()>, whose: Removed) -> Result<Removed, ReleaseErro
     }
 }
 
+/// What an acquire says that came to nothing and left nothing to clean up but what goes with its
+/// session.
+pub fn refused(error: CallError<Refusal>) -> AcquireError {
+    match error {
+        CallError::Refused(refusal) => AcquireError::Failed(format!("{refusal:?}")),
+        CallError::Unknown(error) => AcquireError::Unknown(error),
+    }
+}
+
 /// A queue of sequence nodes under one directory.
 pub struct Queue {
     client: Client,
@@ -114,18 +123,27 @@ impl Queue {
     /// holds an id that nobody else uses, so that the node can be found again when the reply of
     /// its creation is lost.
     pub async fn enter(&self, name: &str) -> Try<String> {
-        let path = self.path(name);
         loop {
-            match self.client.create(&path, b"", CreateMode::EphemeralSequential).await {
-                Ok(created) => return Ok(created.path[self.directory.len() + 1..].to_owned()),
-                Err(CallError::Refused(Refusal::NoNode)) => self.make_directory().await?,
-                Err(CallError::Refused(refusal)) => return Err(CallError::Refused(refusal)),
+            match self.create(name).await {
                 Err(CallError::Unknown(_)) => {
                     reconnected(&self.client).await?;
                     if let Some(mine) = self.find(name).await? {
                         return Ok(mine);
                     }
                 }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// The same without looking for the node again: a lost reply is the caller's to think about.
+    pub async fn create(&self, name: &str) -> Try<String> {
+        let path = self.path(name);
+        loop {
+            match self.client.create(&path, b"", CreateMode::EphemeralSequential).await {
+                Ok(created) => return Ok(created.path[self.directory.len() + 1..].to_owned()),
+                Err(CallError::Refused(Refusal::NoNode)) => self.make_directory().await?,
+                Err(error) => return Err(error),
             }
         }
     }
@@ -210,8 +228,11 @@ impl Queue {
         Grant { place: sequence(mine), ..Grant::default() }
     }
 
-    /// Whether a node stands in the queue.
+    /// Whether a node stands in the queue; one that was never created has no name and does not.
     pub async fn has(&self, mine: &str) -> Option<bool> {
+        if mine.is_empty() {
+            return Some(false);
+        }
         self.find(mine).await.ok().map(|found| found.is_some())
     }
 

@@ -1,0 +1,93 @@
+//! `zk-sequential-naive`: a queue of sequence nodes, each watching its predecessor, without an id
+//! in their names (seed 001, before its repairs).
+//!
+//! After a lost reply to its own creation it creates another node. Everybody then waits behind the
+//! first one, which nobody knows to be his, as long as that session lives (H23). It does not obey
+//! *Disconnected* (H24). The recipe knows no patience.
+
+use base::{
+    AcquireError, CallError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed, Wakes,
+};
+use std::time::Duration;
+use stores::zookeeper::Client;
+
+use super::zk_exclusive_naive::{DEAF, WIPED};
+use super::zk_sequential::PAUSE;
+use super::zookeeper::{Queue, Try, refused, released, settled};
+use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "zk-sequential-naive",
+    summary: "sequence nodes without an id in the name, each watches its predecessor",
+    promises: Promises {
+        fifo: true,
+        wakes: Some(Wakes::Next),
+        available: true,
+        recovers: Some(2),
+        ..Promises::MUTEX
+    },
+    known: &[
+        ("pause", "double hold", PAUSE),
+        ("pause", "stale write accepted", PAUSE),
+        ("pause", "lost update", PAUSE),
+        ("partition", "double hold", DEAF),
+        ("partition", "stale write accepted", DEAF),
+        ("partition", "lost update", DEAF),
+        ("partition", "deadlock", ORPHAN),
+        ("pause", "deadlock", ORPHAN),
+        ("crash", "deadlock", ORPHAN),
+        ("crash-server-lose-data", "double hold", WIPED),
+        ("crash-server-lose-data", "stale write accepted", WIPED),
+        ("crash-server-lose-data", "lost update", WIPED),
+    ],
+    longest_hold: BEYOND_SESSION,
+    open: Open::ZooKeeper(open),
+};
+
+const ORPHAN: &str = "H23: the reply to a creation was lost, and everybody waits behind a node that \
+     nobody knows to be his, as long as its session lives; put an id into its name";
+
+fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+    let directory = format!("/locks-{}", settings.key);
+    Box::new(Naive { queue: Queue::new(client.clone(), directory), client, mine: String::new() })
+}
+
+struct Naive {
+    client: Client,
+    queue: Queue,
+    /// The node of the last try, which is the owner's.
+    mine: String,
+}
+
+impl Naive {
+    async fn take(&mut self) -> Try<Grant> {
+        self.client.renew().await?;
+        self.mine = loop {
+            settled(&self.client).await;
+            match self.queue.create("lock-").await {
+                Err(CallError::Unknown(_)) => {}
+                outcome => break outcome?,
+            }
+        };
+        self.queue.wait(&self.mine, |_, place| place.checked_sub(1)).await?;
+        Ok(Queue::grant(&self.mine))
+    }
+}
+
+impl Lock for Naive {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        _patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(async move { self.take().await.map_err(refused) })
+    }
+
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        Box::pin(self.queue.has(&self.mine))
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        Box::pin(async move { released(self.queue.leave(&self.mine).await, Removed::Own) })
+    }
+}
