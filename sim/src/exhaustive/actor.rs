@@ -15,7 +15,7 @@ use stores::model::ServerModel;
 use super::fingerprint::Fingerprint;
 use crate::client::{Client, Handle};
 use crate::library::{Do, Library, Settings, SimStore};
-use crate::machine::Machine;
+use crate::machine::{Machine, Numbers};
 use crate::timers::TimerId;
 
 /// A time that never comes. Patience, the time-out of calls and of sessions lie this far away; a
@@ -161,7 +161,8 @@ where
     fn run(&self, number: u32, log: &Log<PacketOf<S>>) -> Reaction<PacketOf<S>> {
         let now = Rc::new(Cell::new(Mono::ZERO));
         let rng = |label| Rng::fork(1, label + u64::from(number) * 2);
-        let machine = Rc::new(Machine::new(now.clone(), Duration::ZERO, rng(100)));
+        let numbers = Numbers { process: number, rng: rng(100), tape: None };
+        let machine = Rc::new(Machine::new(now.clone(), Duration::ZERO, numbers));
         let (library, link) = self.store.client(Settings {
             machine: machine.clone(),
             servers: 1,
