@@ -1,6 +1,8 @@
 //! `picklock bench`: how fast picklock itself is, a file a subject.
 
+mod check;
 mod clock;
+mod memory;
 mod sim;
 
 use clap::Subcommand;
@@ -11,12 +13,15 @@ use crate::Exit;
 /// What can be measured.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
+    /// The checkers: the sweep, the search, and all together, one line a row.
+    Check(check::CheckArgs),
     /// The simulator: whole runs, driven, recorded and checked, one line a scenario.
     Sim(sim::SimArgs),
 }
 
 pub fn run(command: &BenchCommand) -> Result<Exit, Failure> {
     match command {
+        BenchCommand::Check(args) => check::run(args),
         BenchCommand::Sim(args) => sim::run(args),
     }
 }

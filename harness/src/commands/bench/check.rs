@@ -1,0 +1,296 @@
+//! `picklock bench check`: how fast histories are judged, one line a row.
+//!
+//! The histories are made first and stand in memory. Each row is measured in several rounds, and
+//! the least processor time is reported, since whatever else the machine does can only add to it.
+//! Compare rows of one run, not seconds of two machines.
+
+use base::{History, Run};
+use checkers::holds::Claims;
+use checkers::operation::Operation;
+use checkers::{Budget, Decision, check_all, decide, decide_by_search};
+use clap::Args;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use self::histories::{Load, add_doubtful_pairs, contended, operations, register};
+use super::clock::Stopwatch;
+use super::memory::Peak;
+use crate::Exit;
+use crate::cli::Format;
+use crate::commands::{Failure, judge::say};
+use crate::nearest;
+use crate::setup::{Options, Setup};
+
+mod histories;
+
+const EXAMPLES: &str = "Examples:
+  picklock bench check
+  picklock bench check --row sweep-100-clients --rounds 20
+  picklock bench check --operations 100000 --format json
+
+`bytes/op` is the memory that judging takes beyond the history. Searches are measured
+on a tenth of the operations.";
+
+/// What `bench check` takes.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CheckArgs {
+    /// The row; all of them when not given.
+    #[arg(long, value_name = "NAME")]
+    row: Option<String>,
+    /// How many acquires and releases the histories of the sweep have.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
+    operations: u64,
+    /// How many rounds, of which the best is reported.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// How to say it; JSON is one object a line.
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+}
+
+/// Something to measure.
+struct Row {
+    name: &'static str,
+    summary: &'static str,
+    measure: fn(&CheckArgs) -> Measured,
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        name: "sweep-10-clients",
+        summary: "from the events to what clients believed at once",
+        measure: |args| belief(args, Load::new(args.operations, 10)),
+    },
+    Row {
+        name: "sweep-100-clients",
+        summary: "the same with 100 clients",
+        measure: |args| belief(args, Load::new(args.operations, 100)),
+    },
+    Row {
+        name: "sweep-violation",
+        summary: "two holders in the middle",
+        measure: |args| {
+            belief(args, Load { violation: Some(0.5), ..Load::new(args.operations, 10) })
+        },
+    },
+    Row {
+        name: "sweep-doubt",
+        summary: "one acquire in a hundred ends in doubt",
+        measure: |args| belief(args, Load { doubt: 0.01, ..Load::new(args.operations, 10) }),
+    },
+    Row {
+        name: "sweep-late",
+        summary: "two holders at 95 %",
+        measure: |args| {
+            belief(args, Load { violation: Some(0.95), ..Load::new(args.operations, 10) })
+        },
+    },
+    Row {
+        name: "sweep-claims",
+        summary: "the sweep alone, over claims that are read already",
+        measure: |args| {
+            let claims = Claims::of(&contended(Load::new(args.operations, 10)));
+            best(args, args.operations, || legal(checkers::sweep::sweep(&claims).is_empty()))
+        },
+    },
+    Row {
+        name: "sweep-model",
+        summary: "operations against the model `mutex`, which the sweep decides",
+        measure: |args| {
+            let operations = operations(&contended(Load::new(args.operations, 10)));
+            best(args, args.operations, || told(decide(model("mutex"), &operations, budget())))
+        },
+    },
+    Row {
+        name: "all-checkers",
+        summary: "every checker, with reads and writes of the vault",
+        measure: all_checkers,
+    },
+    Row {
+        name: "search-mutex",
+        summary: "a tenth of the operations, of 10 clients, by search",
+        measure: |args| searched(args, "mutex", &lock(tenth(args), 10, None, 0.0)),
+    },
+    Row {
+        name: "search-mutex-late",
+        summary: "the same with a violation at 95 %",
+        measure: |args| searched(args, "mutex", &lock(tenth(args), 10, Some(0.95), 0.0)),
+    },
+    Row {
+        name: "search-mutex-100-clients",
+        summary: "a tenth of the operations, of 100 clients, by search",
+        measure: |args| searched(args, "mutex", &lock(tenth(args), 100, None, 0.0)),
+    },
+    Row {
+        name: "search-mutex-doubt",
+        summary: "1,000 operations, a violation at 95 %, 20 pairs of unknown outcome",
+        measure: |args| {
+            let mut operations = lock(1_000, 10, Some(0.95), 0.0);
+            add_doubtful_pairs(&mut operations, 20);
+            searched(args, "owner-mutex", &operations)
+        },
+    },
+    Row {
+        name: "search-rw-30-clients",
+        summary: "1,000 operations of 30 clients, most of them readers, a violation",
+        measure: |args| searched(args, "rw", &lock(1_000, 30, Some(0.95), 0.8)),
+    },
+    Row {
+        name: "search-register",
+        summary: "a tenth of the operations, reads and writes of 10 clients",
+        measure: |args| searched(args, "register", &register(tenth(args), 10, false)),
+    },
+    Row {
+        name: "search-register-late",
+        summary: "the same with a read of what nobody wrote at the end",
+        measure: |args| searched(args, "register", &register(tenth(args), 10, true)),
+    },
+];
+
+/// What one row came to.
+struct Measured {
+    operations: u64,
+    /// The least processor time of all rounds.
+    time: Duration,
+    /// Bytes at the peak of the first round, beyond the history.
+    bytes: Option<u64>,
+    verdict: &'static str,
+    /// To the sweep over the same history, in the same rounds.
+    ratio: Option<f64>,
+}
+
+pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
+    let chosen: Vec<&Row> = match &args.row {
+        None => ROWS.iter().collect(),
+        Some(name) => vec![find(name)?],
+    };
+    if args.format == Format::Human {
+        say(&format!(
+            "{:<26} {:>10} {:>10} {:>8} {:>9}  verdict\n",
+            "row", "operations", "ms of CPU", "ns/op", "bytes/op"
+        ));
+    }
+    for row in chosen {
+        let measured = (row.measure)(args);
+        say(&match args.format {
+            Format::Human => measured.line(row),
+            Format::Json => format!("{}\n", measured.json(row, args)),
+        });
+    }
+    Ok(Exit::Held)
+}
+
+fn find(name: &str) -> Result<&'static Row, Failure> {
+    let known: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+    let found = ROWS.iter().find(|row| row.name == name);
+    found.ok_or_else(|| Failure::arguments(nearest::unknown("row", name, &known)))
+}
+
+impl Measured {
+    fn per_operation(&self, what: f64) -> f64 {
+        what / self.operations as f64
+    }
+
+    fn line(&self, row: &Row) -> String {
+        let bytes = self.bytes.map(|bytes| format!("{:.0}", self.per_operation(bytes as f64)));
+        let ratio = self.ratio.map(|ratio| format!(", {ratio:.1} times the sweep"));
+        format!(
+            "{:<26} {:>10} {:>10.2} {:>8.1} {:>9}  {}{}\n",
+            row.name,
+            self.operations,
+            self.time.as_secs_f64() * 1e3,
+            self.per_operation(self.time.as_nanos() as f64),
+            bytes.as_deref().unwrap_or("-"),
+            self.verdict,
+            ratio.unwrap_or_default(),
+        )
+    }
+
+    fn json(&self, row: &Row, args: &CheckArgs) -> Value {
+        json!({
+            "row": row.name,
+            "summary": row.summary,
+            "operations": self.operations,
+            "rounds": args.rounds,
+            "cpu_seconds": self.time.as_secs_f64(),
+            "ns_per_operation": self.per_operation(self.time.as_nanos() as f64),
+            "bytes_per_operation": self.bytes.map(|bytes| self.per_operation(bytes as f64)),
+            "verdict": self.verdict,
+            "ratio_to_sweep": self.ratio,
+        })
+    }
+}
+
+/// Measures a judgement in all rounds.
+fn best(args: &CheckArgs, operations: u64, judge: impl Fn() -> &'static str) -> Measured {
+    let peak = Peak::start();
+    let verdict = judge();
+    let bytes = peak.and_then(|peak| peak.grown());
+    let time = (0..args.rounds).map(|_| timed(&judge)).min().unwrap_or_default();
+    Measured { operations, time, bytes, verdict, ratio: None }
+}
+
+fn timed<T>(what: impl Fn() -> T) -> Duration {
+    let watch = Stopwatch::start();
+    std::hint::black_box(what());
+    watch.cpu()
+}
+
+fn legal(legal: bool) -> &'static str {
+    if legal { "legal" } else { "illegal" }
+}
+
+fn told(decision: Result<Decision, checkers::Misfit>) -> &'static str {
+    match decision {
+        Ok(Decision::Legal) => "legal",
+        Ok(Decision::Illegal(_)) => "illegal",
+        Ok(Decision::Inconclusive(_)) | Err(_) => "inconclusive",
+    }
+}
+
+fn model(name: &str) -> checkers::NamedModel {
+    name.parse().expect("a model of the list")
+}
+
+fn budget() -> Budget<'static> {
+    // A closure without captures is static, and so is a leak of nothing.
+    Budget { memory: 8 << 30, expired: Box::leak(Box::new(|| false)) }
+}
+
+fn believed(history: &History) -> &'static str {
+    legal(checkers::sweep::sweep(&Claims::of(history)).is_empty())
+}
+
+fn belief(args: &CheckArgs, load: Load) -> Measured {
+    let history = contended(load);
+    best(args, load.operations, || believed(&history))
+}
+
+/// The search is measured on a tenth of what the sweep is: 100 k operations of 1 M.
+fn tenth(args: &CheckArgs) -> u64 {
+    (args.operations / 10).max(1_000)
+}
+
+fn lock(count: u64, clients: u32, violation: Option<f64>, shared: f64) -> Vec<Operation> {
+    let load = Load { violation, shared, ..Load::new(count, clients) };
+    operations(&contended(load))
+}
+
+fn searched(args: &CheckArgs, name: &str, operations: &[Operation]) -> Measured {
+    let search = || told(decide_by_search(model(name), operations, budget()));
+    best(args, operations.len() as u64, search)
+}
+
+fn all_checkers(args: &CheckArgs) -> Measured {
+    let history = contended(Load { vault: true, ..Load::new(args.operations, 10) });
+    let options = Options { clients: 10, ..Options::new("redis-set-nx-px", "none", 0) };
+    let setup = Setup::new(options).expect("a lock of the list");
+    let run = Run { info: setup.info_for("sim"), history };
+    let sweep = (0..args.rounds).map(|_| timed(|| believed(&run.history))).min();
+    let judge = || legal(check_all(&run).iter().all(|verdict| verdict.anomalies.is_empty()));
+    let measured = best(args, args.operations, judge);
+    let sweep = sweep.unwrap_or_default().as_secs_f64();
+    let ratio = (sweep > 0.0).then(|| measured.time.as_secs_f64() / sweep);
+    Measured { ratio, ..measured }
+}
