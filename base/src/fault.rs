@@ -84,6 +84,19 @@ impl Fault {
         }
     }
 
+    /// The same fault at other nodes.
+    #[must_use]
+    pub fn map(&self, at: impl Fn(Node) -> Node) -> Self {
+        match self {
+            Self::Pause { node } => Self::Pause { node: at(*node) },
+            Self::Crash { node, data } => Self::Crash { node: at(*node), data: *data },
+            Self::Cut { links, direction } => {
+                let links = links.iter().map(|(a, b)| (at(*a), at(*b))).collect();
+                Self::Cut { links, direction: *direction }
+            }
+        }
+    }
+
     /// The nodes that it hits, each once, in order.
     pub fn nodes(&self) -> Vec<Node> {
         let mut nodes = match self {

@@ -17,7 +17,7 @@ mod explore;
 
 use crate::commands::bench::BenchCommand;
 pub use exhaustive::ExhaustiveArgs;
-pub use explore::{ExploreArgs, MergeArgs, Shard};
+pub use explore::{ExploreArgs, MergeArgs, ReplayArgs, Shard};
 
 /// A fault-injection harness for distributed locks.
 #[derive(Debug, Parser)]
@@ -45,6 +45,8 @@ enum Command {
     Test(TestArgs),
     /// Searches many schedules of one lock in the simulator.
     Explore(ExploreArgs),
+    /// Runs a schedule again: a counterexample, a stored run, or a seed of `explore`.
+    Replay(ReplayArgs),
     /// Adds up the results of `explore --shard`.
     Merge(MergeArgs),
     /// Judges a stored run again, or holds any history against a model.
@@ -206,6 +208,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     let outcome = match cli.command {
         Command::Test(args) => commands::test::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
         Command::Merge(args) => commands::merge::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::List(args) => commands::list::run(&args),

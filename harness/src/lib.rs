@@ -14,6 +14,7 @@ mod folder;
 mod input;
 mod nearest;
 pub mod scenario;
+pub mod schedule;
 pub mod setup;
 pub mod simulate;
 mod spec;

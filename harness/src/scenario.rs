@@ -116,7 +116,7 @@ impl Prepared {
     pub fn run(&mut self, seed: u64) -> Tally {
         self.plan.seed = seed;
         self.config.seed = seed;
-        let mut world = simulate::world_of(self.lock, self.lock.store(), self.config.clone());
+        let mut world = simulate::world_of(self.lock, self.lock.store(), self.config.clone(), None);
         let mut recorder = Recorder::in_memory();
         drive(world.as_mut(), &self.plan, Vec::new(), &mut recorder, &mut Unwatched)
             .expect("a world without faults stands");

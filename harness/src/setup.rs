@@ -6,9 +6,10 @@ use workloads::LockSpec;
 use workloads::task::Contend;
 
 use crate::WorldSpec;
-use crate::drive::Plan;
+use crate::drive::{Plan, Script};
 use crate::explore::swarm;
 use crate::nearest;
+use crate::schedule::Scripted;
 
 /// What a user can set.
 #[derive(Clone, Debug)]
@@ -64,6 +65,8 @@ pub struct Setup {
     info: RunInfo,
     /// What was asked for.
     asked: Options,
+    /// Turns and faults to take instead of drawn ones.
+    script: Option<Script>,
     /// What is run: a swarm varies what was asked for.
     options: Options,
 }
@@ -88,7 +91,27 @@ impl Setup {
     pub fn of(lock: &'static LockSpec, options: Options) -> Result<Self, String> {
         check_nemeses(&options.nemesis)?;
         check_numbers(&options)?;
-        let asked = options;
+        Ok(Self::sound(lock, options))
+    }
+
+    /// A run by a script. Its numbers are as they are: a shrunk run is shorter than any that would
+    /// be drawn.
+    ///
+    /// # Errors
+    /// One line that names a lock or a nemesis that does not exist.
+    pub fn scripted(options: Options, script: Script) -> Result<Self, String> {
+        check_nemeses(&options.nemesis)?;
+        let lock = workloads::find(&options.algo)
+            .ok_or_else(|| format!("there is no lock `{}`", options.algo))?;
+        let nanos = |d: Duration| d.as_nanos() as u64;
+        let mut setup = Self::sound(lock, options);
+        setup.info.patience = nanos(script.patience);
+        setup.info.quiet = nanos(script.quiet);
+        setup.script = Some(script);
+        Ok(setup)
+    }
+
+    fn sound(lock: &'static LockSpec, asked: Options) -> Self {
         let options = if asked.swarm { swarm::vary(&asked) } else { asked.clone() };
         let nanos = |d: Duration| d.as_nanos() as u64;
         let info = RunInfo {
@@ -109,7 +132,7 @@ impl Setup {
             known: lock.known(),
             command: String::new(),
         };
-        Ok(Self { lock, info, asked, options })
+        Self { lock, info, asked, options, script: None }
     }
 
     /// The run's header on a backend, with the command that runs it again.
@@ -123,6 +146,9 @@ impl Setup {
 
     /// Fresh nemeses.
     pub fn nemeses(&self) -> Vec<Box<dyn Nemesis>> {
+        if let Some(script) = &self.script {
+            return vec![Box::new(Scripted::new(script.faults.clone(), script.aim))];
+        }
         let find = |name| nemesis::find(name).expect("checked when the setup was made");
         let make = |name| {
             let nemesis = (find(name).make)();
@@ -156,6 +182,7 @@ impl Setup {
             },
             promises: self.lock.promises,
             seed: options.seed,
+            script: self.script.clone(),
         }
     }
 
@@ -169,7 +196,10 @@ impl Setup {
             algo: options.algo.clone(),
             ttl: options.ttl,
             // A round trip over a slow link takes two delays, and a recipe must not time out on it.
-            call_timeout: Duration::from_millis(500) + options.link_delay * 4,
+            call_timeout: match &self.script {
+                Some(script) => script.call_timeout,
+                None => Duration::from_millis(500) + options.link_delay * 4,
+            },
             link_delay: options.link_delay,
             seed: options.seed,
             logs: None,

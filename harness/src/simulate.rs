@@ -1,7 +1,8 @@
 //! A run in the simulator.
 
 use base::{BackendError, Command, Run, Spread};
-use sim::{Handle, RedisWorld, SimConfig, Simulated, Simulation, ZooKeeperWorld};
+use sim::{Handle, RedisWorld, SimConfig, Simulated, Simulation, Tape, ZooKeeperWorld};
+use std::rc::Rc;
 use std::time::Duration;
 use stores::Store;
 use stores::redis::script::Runner;
@@ -10,12 +11,17 @@ use workloads::LockSpec;
 use workloads::client::{AnyLink, serve};
 
 use crate::WorldSpec;
-use crate::drive::{Recorder, Unwatched, drive};
+use crate::drive::{Played, Recorder, Unwatched, drive};
+use crate::schedule::{Aim, Schedule};
 use crate::setup::Setup;
 
-/// A simulated world for a lock.
-pub fn world(lock: &'static LockSpec, spec: &WorldSpec) -> Box<dyn Simulated> {
-    world_of(lock, spec.store, config(spec))
+/// A simulated world for a lock. A tape records what chance decides in it, or decides itself.
+pub fn world(
+    lock: &'static LockSpec,
+    spec: &WorldSpec,
+    tape: Option<Rc<Tape>>,
+) -> Box<dyn Simulated> {
+    world_of(lock, spec.store, config(spec), tape)
 }
 
 /// What the simulator makes of a world that was asked for.
@@ -37,20 +43,26 @@ pub fn config(spec: &WorldSpec) -> SimConfig {
 }
 
 /// The same, of a configuration that was changed.
-pub fn world_of(lock: &'static LockSpec, store: Store, config: SimConfig) -> Box<dyn Simulated> {
+pub fn world_of(
+    lock: &'static LockSpec,
+    store: Store,
+    config: SimConfig,
+    tape: Option<Rc<Tape>>,
+) -> Box<dyn Simulated> {
     match store {
         Store::Redis => {
             let open = move |handle: Handle<dyn base::Link<stores::redis::Redis>>| {
                 Box::pin(serve(lock, AnyLink::Redis(handle.link), handle.mailbox)) as _
             };
-            Box::new(Simulation::new(RedisWorld::new(config.scripts), config, Box::new(open)))
+            let world = RedisWorld::new(config.scripts);
+            Box::new(Simulation::new(world, config, tape, Box::new(open)))
         }
         Store::ZooKeeper => {
             let open = move |handle: Handle<dyn stores::zookeeper::Session>| {
                 Box::pin(serve(lock, AnyLink::ZooKeeper(Client::new(handle.link)), handle.mailbox))
                     as _
             };
-            Box::new(Simulation::new(ZooKeeperWorld, config, Box::new(open)))
+            Box::new(Simulation::new(ZooKeeperWorld, config, tape, Box::new(open)))
         }
     }
 }
@@ -72,12 +84,50 @@ fn init(spec: &WorldSpec) -> Command {
 /// # Errors
 /// When the simulated world breaks, which is a bug in it.
 pub fn run(setup: &Setup) -> Result<Run, BackendError> {
-    let mut backend = world(setup.lock, &setup.world());
+    play(setup, None).map(|(run, _)| run)
+}
+
+/// Runs a setup and records its schedule.
+///
+/// # Errors
+/// When the simulated world breaks, which is a bug in it.
+pub fn record(setup: &Setup) -> Result<(Run, Schedule), BackendError> {
+    let tape = Rc::new(Tape::record());
+    let (run, played) = play(setup, Some(tape.clone()))?;
+    let link = usual_delay(&setup.world());
+    Ok((run, Schedule::of(setup, played, tape.taken(link))))
+}
+
+/// How long a message is usually on its way, beyond those that were recorded.
+pub fn usual_delay(world: &WorldSpec) -> Duration {
+    Duration::from_micros(300) + world.link_delay
+}
+
+/// Runs a recorded schedule.
+///
+/// # Errors
+/// When the schedule makes no sense or the simulated world breaks.
+pub fn replay(schedule: &Schedule) -> Result<Run, BackendError> {
+    replay_played(schedule).map(|(run, _)| run)
+}
+
+/// Runs a recorded schedule; says as well what was decided on the way.
+///
+/// # Errors
+/// When the schedule makes no sense or the simulated world breaks.
+pub fn replay_played(schedule: &Schedule) -> Result<(Run, Played), BackendError> {
+    let setup = schedule.setup(Aim::Time).map_err(BackendError)?;
+    play(&setup, Some(Rc::new(Tape::replay(schedule.chance.clone()))))
+}
+
+fn play(setup: &Setup, tape: Option<Rc<Tape>>) -> Result<(Run, Played), BackendError> {
+    let mut backend = world(setup.lock, &setup.world(), tape);
     let mut recorder = Recorder::in_memory();
     let plan = setup.plan();
     drive(backend.as_mut(), &plan, setup.nemeses(), &mut recorder, &mut Unwatched)
         .map_err(|error| BackendError(error.to_string()))?;
-    Ok(Run { info: setup.info_for("sim"), history: recorder.into_history() })
+    let played = recorder.take_played();
+    Ok((Run { info: setup.info_for("sim"), history: recorder.into_history() }, played))
 }
 
 /// Runs a setup twice, which must give the same history both times: the check that nothing of the real

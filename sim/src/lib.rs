@@ -4,6 +4,7 @@
 //! gives the same history, byte for byte.
 
 mod agenda;
+mod chance;
 mod client;
 mod config;
 pub mod exhaustive;
@@ -17,6 +18,7 @@ mod simulation;
 mod timers;
 mod zookeeper;
 
+pub use chance::{Chances, Delays, Tape};
 pub use client::Handle;
 pub use config::SimConfig;
 pub use redis::RedisWorld;

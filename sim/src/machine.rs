@@ -10,17 +10,34 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use crate::chance::Tape;
 use crate::timers::{TimerId, Timers};
 
 /// Where every simulated wall clock starts: 2025-01-01T00:00:00Z.
 pub const EPOCH: Duration = Duration::from_secs(1_735_689_600);
+
+/// Where the random numbers of a process come from.
+pub struct Numbers {
+    pub process: u32,
+    pub rng: Rng,
+    pub tape: Option<Rc<Tape>>,
+}
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        match &self.tape {
+            Some(tape) => tape.random(self.process, || self.rng.next()),
+            None => self.rng.next(),
+        }
+    }
+}
 
 pub struct Machine {
     /// The simulator's time, which all machines share.
     now: Rc<Cell<Mono>>,
     /// How far this machine's wall clock is ahead.
     skew: Duration,
-    rng: RefCell<Rng>,
+    numbers: RefCell<Numbers>,
     pub timers: RefCell<Timers>,
     inbox: RefCell<VecDeque<Request>>,
     inbox_waker: RefCell<Option<Waker>>,
@@ -29,11 +46,11 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn new(now: Rc<Cell<Mono>>, skew: Duration, rng: Rng) -> Self {
+    pub fn new(now: Rc<Cell<Mono>>, skew: Duration, numbers: Numbers) -> Self {
         Self {
             now,
             skew,
-            rng: RefCell::new(rng),
+            numbers: RefCell::new(numbers),
             timers: RefCell::default(),
             inbox: RefCell::default(),
             inbox_waker: RefCell::default(),
@@ -80,7 +97,7 @@ impl World for Machine {
     }
 
     fn random(&self) -> u64 {
-        self.rng.borrow_mut().next()
+        self.numbers.borrow_mut().next()
     }
 }
 

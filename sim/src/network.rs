@@ -3,7 +3,10 @@
 
 use base::{Direction, Fault, Mono, Node, Rng, Spread};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
+
+use crate::chance::Tape;
 
 struct Gate<T> {
     /// How many faults keep it closed.
@@ -21,6 +24,7 @@ impl<T> Default for Gate<T> {
 pub struct Network<T> {
     gates: BTreeMap<(Node, Node), Gate<T>>,
     rng: Rng,
+    tape: Option<Rc<Tape>>,
     /// Between a client and a server.
     outer: Spread,
     /// Between two servers.
@@ -30,10 +34,10 @@ pub struct Network<T> {
 impl<T> Network<T> {
     /// With this delay of each link between a client and a server, each way. Servers stand close
     /// to each other.
-    pub fn new(rng: Rng, outer: Spread) -> Self {
+    pub fn new(rng: Rng, tape: Option<Rc<Tape>>, outer: Spread) -> Self {
         let (least, mean) = (Duration::from_micros(100), Duration::from_micros(200));
         let inner = Spread::Exponential { least, mean };
-        Self { gates: BTreeMap::new(), rng, outer, inner }
+        Self { gates: BTreeMap::new(), rng, tape, outer, inner }
     }
 
     /// Sends something: hands it back with its delay, or keeps it behind a closed gate.
@@ -52,7 +56,11 @@ impl<T> Network<T> {
     pub fn delay(&mut self, from: Node, to: Node) -> Duration {
         let between_servers = matches!((from, to), (Node::Server(_), Node::Server(_)));
         let latency = if between_servers { self.inner } else { self.outer };
-        latency.draw(&mut self.rng)
+        let mut draw = || latency.draw(&mut self.rng);
+        match &self.tape {
+            Some(tape) => tape.delay(from, to, draw),
+            None => draw(),
+        }
     }
 
     /// Closes the gates that a cut names.
@@ -120,7 +128,7 @@ mod tests {
 
     fn network() -> Network<char> {
         let second = Duration::from_secs(1);
-        Network::new(Rng::new(1), Spread::Uniform { least: second, most: second })
+        Network::new(Rng::new(1), None, Spread::Uniform { least: second, most: second })
     }
 
     #[test]

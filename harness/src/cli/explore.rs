@@ -4,13 +4,14 @@ use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::{ExhaustiveArgs, Format, LoadArgs};
+use super::{BackendChoice, ExhaustiveArgs, Format, LoadArgs};
 use crate::setup::Options;
 
 const EXPLORE_EXAMPLES: &str = "Examples:
   picklock explore --algo redis-set-nx-px --nemesis pause --seeds 1000
   picklock explore --algo zk-rw --nemesis partition,crash --seeds 100000 --jobs 8
   picklock explore --algo redis-getset --nemesis pause --until-found
+  picklock explore --algo zk-rw-as-printed --shrink
   picklock explore --algo zk-rw --nemesis crash --seeds 100000 --shard 3/16 --out 3.json
   picklock explore --exhaustive --algo zk-sequential --clients 3
   picklock explore --exhaustive --algo redis-setnx-expire --faults 1 --kinds crash
@@ -44,9 +45,15 @@ pub struct ExploreArgs {
     /// Searches only this part of the seeds, for `merge`: 3/16 is the third of sixteen.
     #[arg(long, value_name = "K/N", default_value = "1/1")]
     pub shard: Shard,
-    /// Stops at the first schedule that breaks a promise.
+    /// Stops at the first schedule that breaks a promise, and shrinks it.
     #[arg(long)]
     pub until_found: bool,
+    /// Shrinks the first schedule of each anomaly to the least that still shows it, and stores it.
+    #[arg(long)]
+    pub shrink: bool,
+    /// Where shrunk schedules go.
+    #[arg(long, value_name = "FOLDER", default_value = "counterexamples")]
+    pub counterexamples: PathBuf,
     /// Runs every seed exactly as `test` does, without a configuration of its own.
     #[arg(long)]
     pub fixed: bool,
@@ -86,6 +93,43 @@ pub struct MergeArgs {
     /// Writes the sum to a file as well, as JSON.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// How to say the result, on stdout.
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: Format,
+}
+
+const REPLAY_EXAMPLES: &str = "Examples:
+  picklock replay counterexamples/redis-set-nx-px+pause+double-hold.json
+  picklock replay counterexamples/redis-set-nx-px+pause+double-hold.json --backend docker
+  picklock replay store/latest
+  picklock replay 17 --algo zk-rw-as-printed";
+
+/// What `replay` takes.
+#[derive(Debug, Args)]
+#[command(after_help = REPLAY_EXAMPLES)]
+pub struct ReplayArgs {
+    /// A schedule file, a run folder, or a seed of `explore`.
+    #[arg(value_name = "FILE|RUN|SEED")]
+    pub what: String,
+    /// Where to run: exactly in the simulator, or on real servers with the same faults at the same
+    /// moments in the life of the lock.
+    #[arg(long, value_enum, default_value = "sim")]
+    pub backend: BackendChoice,
+    /// For a seed: the lock.
+    #[arg(long, value_name = "LOCK")]
+    pub algo: Option<String>,
+    /// For a seed: the faults; several are joined by commas.
+    #[arg(long, value_name = "NEMESIS", default_value = "none")]
+    pub nemesis: String,
+    /// For a seed: as `explore --fixed` ran it.
+    #[arg(long)]
+    pub fixed: bool,
+    /// For a seed: the load on the lock.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Where run folders go.
+    #[arg(long, value_name = "FOLDER", default_value = "store")]
+    pub store: PathBuf,
     /// How to say the result, on stdout.
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,

@@ -9,11 +9,13 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use super::{Failure, interruptible, judge::say};
+use super::{Failure, interruptible, judge::say, replay};
 use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
-use crate::explore::{Search, Tally, search};
-use crate::setup::Setup;
+use crate::explore::{Search, Searched, Tally, search};
+use crate::schedule::{Shows, Shrunk, shrink, size};
+use crate::setup::{Options, Setup};
+use crate::simulate;
 
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     if args.exhaustive.exhaustive {
@@ -42,10 +44,72 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     let tally = search(&what, &|done| bar.inc(done)).map_err(Failure::could_not)?;
     bar.finish_and_clear();
     let exit = tell(&tally, args.format, args.out.as_deref())?;
+    if args.shrink || (args.until_found && exit == Exit::Violated) {
+        shrink_all(&tally, &options, args)?;
+    }
     if stop.load(Ordering::Relaxed) && exit != Exit::Violated {
         return Err(Failure::could_not("interrupted; this is what was searched so far"));
     }
     Ok(exit)
+}
+
+/// Shrinks the first schedule of each anomaly and stores it.
+fn shrink_all(tally: &Tally, options: &Options, args: &ExploreArgs) -> Result<(), Failure> {
+    for (anomaly, sighting) in &tally.anomalies {
+        let shows = Shows { property: sighting.property.clone(), anomaly: anomaly.clone() };
+        let Shrunk { schedule, tried } = shrink_best(&shows, &sighting.seeds, options)?;
+        let folder = &args.counterexamples;
+        let Searched { algo, nemesis, .. } = &tally.searched;
+        let name = format!("{algo}+{nemesis}+{}.json", anomaly.replace(' ', "-"));
+        let path = folder.join(name);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| write_whole(&path, &schedule.to_json()))
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
+        if args.format == Format::Human {
+            let told = replay::told(&schedule).map_err(Failure::could_not)?;
+            let path = path.display();
+            say(&format!("\n{told}shrunk in {} runs; picklock replay {path}\n", count(tried)));
+        }
+    }
+    Ok(())
+}
+
+/// Shrinks the schedule of each of these seeds and takes the least: some are stuck earlier than
+/// others.
+fn shrink_best(shows: &Shows, seeds: &[u64], options: &Options) -> Result<Shrunk, Failure> {
+    let bar = spinner(format!("shrinking {}", shows.anomaly));
+    let mut all = Vec::new();
+    let mut tried = 0;
+    for seed in seeds {
+        let options = Options { seed: *seed, ..options.clone() };
+        let setup = Setup::new(options).map_err(Failure::arguments)?;
+        let (_, schedule) =
+            simulate::record(&setup).map_err(|error| Failure::could_not(error.to_string()))?;
+        let shrunk = shrink(&schedule, shows, &mut |now| bar.set_position(tried + now));
+        let shrunk = shrunk.map_err(Failure::could_not)?;
+        tried += shrunk.tried;
+        all.push(shrunk.schedule);
+    }
+    bar.finish_and_clear();
+    let least = all.into_iter().min_by_key(size).expect("an anomaly was seen by some seed");
+    Ok(Shrunk { schedule: least, tried })
+}
+
+fn spinner(what: String) -> ProgressBar {
+    let bar = ProgressBar::new_spinner().with_message(what);
+    if !std::io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    let style = "{elapsed_precise} {spinner} {msg}, {human_pos} schedules tried";
+    bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
+    bar
+}
+
+/// Writes a file whole or not at all.
+fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let part = path.with_extension("part");
+    std::fs::write(&part, text)?;
+    std::fs::rename(&part, path)
 }
 
 fn cores() -> usize {
@@ -82,10 +146,7 @@ pub fn writable(out: &Path) -> Result<(), Failure> {
 pub fn stored(result: &impl Serialize, out: Option<&Path>) -> Result<String, Failure> {
     let json = serde_json::to_string_pretty(result).context("cannot write the result")? + "\n";
     if let Some(out) = out {
-        let part = out.with_extension("part");
-        std::fs::write(&part, &json)
-            .and_then(|()| std::fs::rename(&part, out))
-            .with_context(|| format!("cannot write `{}`", out.display()))?;
+        write_whole(out, &json).with_context(|| format!("cannot write `{}`", out.display()))?;
     }
     Ok(json)
 }
@@ -145,7 +206,7 @@ fn anomalies(tally: &Tally) -> String {
         text.push_str(&format!(
             "\n  {name:width$}  in {}, first by seed {} ({}), {expected}",
             counted(sighting.schedules, "schedule", "schedules"),
-            sighting.first_seed,
+            sighting.seeds.first().copied().unwrap_or_default(),
             sighting.property,
         ));
         told.extend(sighting.known.as_deref());

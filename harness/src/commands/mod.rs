@@ -8,6 +8,7 @@ pub mod explore;
 mod judge;
 pub mod list;
 pub mod merge;
+pub mod replay;
 pub mod test;
 
 use crate::Exit;

@@ -4,24 +4,40 @@
 
 use base::{Backend, Mono, Run};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sim::Tape;
 use std::io::IsTerminal;
+use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::{Failure, interruptible, judge::judge};
-use crate::cli::{BackendChoice, TestArgs};
+use crate::cli::{BackendChoice, Format, TestArgs};
 use crate::drive::{DriveError, Recorder, Watcher, drive};
 use crate::folder::Folder;
+use crate::schedule::Schedule;
 use crate::setup::{Options, Setup};
 use crate::{Exit, WorldSpec, simulate};
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
-    let interrupted = interruptible()?;
     let choice = choose(args.backend)?;
+    perform(&setup, choice, Tape::record(), &args.store, args.format)
+}
+
+/// Makes a run, judges it and stores it with its schedule.
+pub fn perform(
+    setup: &Setup,
+    choice: Choice,
+    tape: Tape,
+    store: &Path,
+    format: Format,
+) -> Result<Exit, Failure> {
+    let interrupted = interruptible()?;
     let info = setup.info_for(choice.name());
-    let folder = Folder::create(&args.store, &info)?;
+    let folder = Folder::create(store, &info)?;
+    let tape = Rc::new(tape);
     let begun = Instant::now();
 
     let history_file = folder.file("history.jsonl");
@@ -29,7 +45,7 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
         .map_err(|e| Failure::could_not(format!("cannot write {}: {e}", history_file.display())))?;
     let plan = setup.plan();
     let mut watcher = Progress::new(interrupted, plan.time_limit + plan.quiet);
-    let mut backend = match start(choice, &setup, &folder, &watcher) {
+    let mut backend = match start(choice, setup, &tape, &folder, &watcher) {
         Ok(backend) => backend,
         Err(failure) => {
             folder.discard();
@@ -50,8 +66,11 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
             return Err(Failure::could_not(format!("{error} (the run is kept in {place})")));
         }
     }
+    let link = crate::simulate::usual_delay(&setup.world());
+    let schedule = Schedule::of(setup, recorder.take_played(), tape.taken(link));
+    folder.write("schedule.json", &schedule.to_json())?;
     let run = Run { info, history: recorder.into_history() };
-    Ok(judge(&run, &folder, args.format, Some(begun.elapsed()))?)
+    Ok(judge(&run, &folder, format, Some(begun.elapsed()))?)
 }
 
 fn options(args: &TestArgs) -> Options {
@@ -74,7 +93,7 @@ fn interrupted_at(folder: &Folder) -> Failure {
 
 /// The backend that was chosen.
 #[derive(Clone, Copy)]
-enum Choice {
+pub enum Choice {
     Sim,
     #[cfg(feature = "docker")]
     Docker,
@@ -92,7 +111,7 @@ impl Choice {
 
 /// Says in one line what `auto` took, and how to get the other.
 #[cfg(feature = "docker")]
-fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
+pub fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
     match asked {
         BackendChoice::Sim => Ok(Choice::Sim),
         BackendChoice::Docker => Ok(Choice::Docker),
@@ -110,7 +129,7 @@ fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
 }
 
 #[cfg(not(feature = "docker"))]
-fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
+pub fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
     match asked {
         BackendChoice::Sim => Ok(Choice::Sim),
         BackendChoice::Docker => Err(Failure::could_not(super::NO_DOCKER)),
@@ -124,13 +143,14 @@ fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
 fn start(
     choice: Choice,
     setup: &Setup,
+    tape: &Rc<Tape>,
     folder: &Folder,
     watcher: &Progress,
 ) -> Result<Box<dyn Backend>, Failure> {
     watcher.note("starting");
     let world = WorldSpec { logs: Some(folder.file("log")), ..setup.world() };
     match choice {
-        Choice::Sim => Ok(simulate::world(setup.lock, &world)),
+        Choice::Sim => Ok(simulate::world(setup.lock, &world, Some(tape.clone()))),
         #[cfg(feature = "docker")]
         Choice::Docker => {
             let say = |line: &str| watcher.note(line);

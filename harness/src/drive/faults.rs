@@ -63,10 +63,11 @@ impl Faults {
         now: Mono,
         plan: &Plan,
         mut clients: Vec<ClientView>,
+        recorder: &mut Recorder,
     ) -> Vec<(FaultId, Fault)> {
         let mut wanted = Vec::new();
         for owner in 0..self.sources.len() {
-            while let Some((fault, lasts)) = self.ask_one(owner, now, plan, &clients) {
+            while let Some((fault, lasts)) = self.ask_one(owner, now, plan, &clients, recorder) {
                 for node in fault.nodes() {
                     if let Node::Client(seat) = node {
                         clients[seat as usize].faulted = true;
@@ -89,6 +90,7 @@ impl Faults {
         now: Mono,
         plan: &Plan,
         clients: &[ClientView],
+        recorder: &mut Recorder,
     ) -> Option<(Fault, std::time::Duration)> {
         let active = self.active.iter().filter(|active| active.owner == owner).count();
         let source = &mut self.sources[owner];
@@ -99,7 +101,10 @@ impl Faults {
         // "Watch" asks again at the next event, whatever it is.
         source.ask_at = Mono::ZERO;
         match source.nemesis.next(&view, &mut self.rng) {
-            Next::Inject { fault, lasts } => return Some((fault, lasts)),
+            Next::Inject { fault, lasts } => {
+                recorder.played.fault(&fault, lasts, &view);
+                return Some((fault, lasts));
+            }
             Next::At(at) => source.ask_at = at,
             Next::Watch => {}
             Next::Done => source.done = true,

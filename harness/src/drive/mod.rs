@@ -3,6 +3,7 @@
 
 mod faults;
 mod recorder;
+mod script;
 mod seat;
 
 use base::{
@@ -14,6 +15,7 @@ use workloads::task::Contend;
 
 use faults::Faults;
 pub use recorder::Recorder;
+pub use script::{Played, Script};
 use seat::Seats;
 
 /// How long a run may wait for its clients to come up, and for its faults to be healed.
@@ -35,6 +37,8 @@ pub struct Plan {
     pub patience: Duration,
     /// What clients do.
     pub task: Contend,
+    /// Turns to take and phases to keep, instead of drawn ones.
+    pub script: Option<Script>,
     /// What the lock promises.
     pub promises: Promises,
     /// Seeds what is drawn here: turns and faults.
@@ -116,6 +120,7 @@ impl Driver<'_> {
     fn run(&mut self) -> Result<(), DriveError> {
         self.start()?;
         let begin = self.backend.now();
+        self.seats.begin(begin);
         self.pass(begin + self.plan.time_limit, true)?;
         self.heal_all(SETTLE)?;
         self.mark(F::Quiet)?;
@@ -158,7 +163,7 @@ impl Driver<'_> {
             return Ok(self.faults.next_look());
         }
         let view = self.seats.view(&self.faults);
-        for (id, fault) in self.faults.ask(now, self.plan, view) {
+        for (id, fault) in self.faults.ask(now, self.plan, view, self.recorder) {
             self.recorder.fault(now, Kind::Invoke, F::Fault, id, &fault, None)?;
             self.seats.before_fault(&fault, now, self.recorder)?;
             self.backend.inject(id, &fault)?;

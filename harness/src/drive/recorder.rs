@@ -6,11 +6,15 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::script::Played;
+
 /// The history in the making.
 #[derive(Default)]
 pub struct Recorder {
     history: History,
     file: Option<File>,
+    /// What the drive loop decided, beside what came of it.
+    pub(super) played: Played,
 }
 
 impl Recorder {
@@ -26,7 +30,7 @@ impl Recorder {
     pub fn to_file(path: &Path) -> io::Result<Self> {
         let mut file = File::create(path)?;
         file.write_all(base::header_line().as_bytes())?;
-        Ok(Self { history: History::default(), file: Some(file) })
+        Ok(Self { file: Some(file), ..Self::default() })
     }
 
     /// Appends an event.
@@ -34,6 +38,9 @@ impl Recorder {
     /// # Errors
     /// When it cannot be written.
     pub fn push(&mut self, event: Event) -> io::Result<()> {
+        if (event.f, event.kind) == (F::Acquire, Kind::Ok) {
+            self.played.granted(Mono::from_nanos(event.time));
+        }
         let event = self.history.push(event);
         match &mut self.file {
             Some(file) => file.write_all(base::event_line(event).as_bytes()),
@@ -67,5 +74,10 @@ impl Recorder {
     /// What was recorded.
     pub fn into_history(self) -> History {
         self.history
+    }
+
+    /// What was decided in the run so far.
+    pub fn take_played(&mut self) -> Played {
+        std::mem::take(&mut self.played)
     }
 }

@@ -14,6 +14,7 @@ use workloads::task::{Contend, Turn};
 
 use super::faults::Faults;
 use super::{DriveError, Plan, Recorder};
+use crate::schedule::{self, Aim};
 
 /// How long a seat stays empty after its process was given up.
 const RESPAWN: Duration = Duration::from_millis(100);
@@ -64,15 +65,42 @@ struct Seat {
     hold: Hold,
     /// The request that waits for its answer.
     open: u64,
-    /// How many turns it has had.
-    turns: u32,
-    rng: Rng,
+    turns: Turns,
+}
+
+/// Where a client's turns come from.
+enum Turns {
+    /// Drawn, so many more of them, if there is an end.
+    Drawn(Rng, Option<u32>),
+    Listed(std::vec::IntoIter<schedule::Turn>),
+}
+
+impl Turns {
+    fn next(&mut self, task: &Contend) -> Option<Turn> {
+        match self {
+            Self::Drawn(_, Some(0)) => None,
+            Self::Drawn(rng, left) => {
+                *left = left.map(|left| left - 1);
+                Some(task.turn(rng))
+            }
+            Self::Listed(turns) => turns.next().map(|turn| Turn {
+                think: Duration::from_nanos(turn.at),
+                key: turn.key,
+                mode: turn.mode,
+                hold: Duration::from_nanos(turn.hold),
+            }),
+        }
+    }
 }
 
 impl Seat {
     fn new(number: u32, plan: &Plan, keys: &[Key]) -> Self {
         let mut rng = Rng::fork(plan.seed, 100 + u64::from(number));
         let turn = plan.task.turn(&mut rng);
+        let turns = match &plan.script {
+            Some(script) => Turns::Listed(script.turns[number as usize].clone().into_iter()),
+            None => Turns::Drawn(rng, plan.task.turns),
+        };
         Self {
             number,
             process: number,
@@ -81,8 +109,7 @@ impl Seat {
             turn,
             hold: Hold::default(),
             open: 0,
-            turns: 0,
-            rng,
+            turns,
         }
     }
 
@@ -95,16 +122,23 @@ impl Seat {
         event
     }
 
-    fn think(&mut self, now: Mono, task: &Contend, keys: &[Key]) {
-        if task.turns.is_some_and(|all| self.turns >= all) {
+    /// Takes the next turn. A drawn one begins after its time to think; a listed one at its time
+    /// after the origin, which may not have come yet.
+    fn think(&mut self, now: Mono, round: &Round, recorder: &mut Recorder) {
+        self.hold = Hold::default();
+        let Some(turn) = self.turns.next(&round.task) else {
             self.stage = Stage::Done;
             return;
-        }
-        self.turns += 1;
-        self.turn = task.turn(&mut self.rng);
-        self.key = keys[self.turn.key as usize].clone();
-        self.hold = Hold::default();
-        self.stage = Stage::Thinking { until: now + self.turn.think };
+        };
+        self.turn = turn;
+        self.key = round.keys[self.turn.key as usize].clone();
+        let until = match (&self.turns, round.origin) {
+            (Turns::Drawn(..), _) => now + self.turn.think,
+            (Turns::Listed(_), Some(origin)) => now.max(origin + self.turn.think),
+            (Turns::Listed(_), None) => Mono::from_nanos(u64::MAX),
+        };
+        self.stage = Stage::Thinking { until };
+        recorder.played.turn(self.number, until, &self.turn);
     }
 
     /// The touch that ends the work: a reader reads again.
@@ -140,13 +174,20 @@ impl Seat {
     }
 }
 
+/// What the turns of all clients have in common.
+struct Round {
+    task: Contend,
+    keys: Vec<Key>,
+    /// What the times of listed turns count from.
+    origin: Option<Mono>,
+}
+
 /// All clients of a run.
 pub struct Seats {
     seats: Vec<Seat>,
     /// When which seat has something to do. What a seat had to do and has no more is passed over.
     agenda: BinaryHeap<Reverse<(Mono, u32)>>,
-    keys: Vec<Key>,
-    task: Contend,
+    round: Round,
     next_request: u64,
 }
 
@@ -156,7 +197,27 @@ impl Seats {
         let seats: Vec<Seat> =
             (0..plan.clients).map(|number| Seat::new(number, plan, &keys)).collect();
         let agenda = seats.iter().filter_map(|seat| Some(Reverse((seat.due()?, seat.number))));
-        Self { agenda: agenda.collect(), seats, keys, task: plan.task.clone(), next_request: 0 }
+        // By the clock, a script counts from the start of the run; by the state of the lock, from
+        // when all clients are up, which takes its time on real servers.
+        let by_moment = plan.script.as_ref().is_some_and(|script| script.aim == Aim::Moment);
+        let origin = (!by_moment).then_some(Mono::ZERO);
+        let round = Round { task: plan.task.clone(), keys, origin };
+        Self { agenda: agenda.collect(), seats, round, next_request: 0 }
+    }
+
+    /// All clients are up.
+    pub fn begin(&mut self, now: Mono) {
+        if self.round.origin.is_some() {
+            return;
+        }
+        self.round.origin = Some(now);
+        for number in 0..self.seats.len() {
+            let seat = &mut self.seats[number];
+            if let Stage::Thinking { until } = &mut seat.stage {
+                *until = now + seat.turn.think;
+            }
+            self.note(number as u32);
+        }
     }
 
     /// The seat of a process, if that process still sits there.
@@ -296,7 +357,7 @@ impl Seats {
         }
         match seat.stage {
             Stage::Starting => match response.reply {
-                Reply::Ok { .. } => seat.think(at, &self.task, &self.keys),
+                Reply::Ok { .. } => seat.think(at, &self.round, recorder),
                 _ => self.give_up(process, at),
             },
             Stage::Acquiring { .. } => {
@@ -341,7 +402,7 @@ impl Seats {
         event.error = error;
         recorder.push(event)?;
         match kind {
-            Kind::Fail => seat.think(at, &self.task, &self.keys),
+            Kind::Fail => seat.think(at, &self.round, recorder),
             Kind::Info => self.give_up(process, at),
             _ => {}
         }
@@ -364,7 +425,7 @@ impl Seats {
         recorder.push(event)?;
         match kind {
             Kind::Info => self.give_up(process, at),
-            _ => seat.think(at, &self.task, &self.keys),
+            _ => seat.think(at, &self.round, recorder),
         }
         Ok(())
     }

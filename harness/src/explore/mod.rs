@@ -5,4 +5,4 @@ pub mod swarm;
 mod tally;
 
 pub use search::{Search, search};
-pub use tally::{Sighting, Tally, merge};
+pub use tally::{Searched, Sighting, Tally, merge};

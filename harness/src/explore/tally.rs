@@ -11,6 +11,9 @@ use crate::setup::Options;
 /// The version of the stored form.
 const VERSION: u32 = 1;
 
+/// So many seeds are named for each anomaly.
+const SEEDS: usize = 8;
+
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
@@ -65,11 +68,20 @@ pub struct Sighting {
     pub property: String,
     /// In how many schedules.
     pub schedules: u64,
-    /// The first seed that shows it.
-    pub first_seed: u64,
+    /// The first seeds that show it, a few of them.
+    pub seeds: Vec<u64>,
     /// Why it is no surprise under this nemesis; absent where it is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub known: Option<String>,
+}
+
+impl Sighting {
+    fn add(&mut self, schedules: u64, seeds: &[u64]) {
+        self.schedules += schedules;
+        self.seeds.extend(seeds);
+        self.seeds.sort_unstable();
+        self.seeds.truncate(SEEDS);
+    }
 }
 
 impl Tally {
@@ -117,11 +129,11 @@ impl Tally {
             let known = breach.known.map(|known| known.why.clone());
             self.anomalies
                 .entry(breach.anomaly.name.clone())
-                .and_modify(|sighting| sighting.schedules += 1)
+                .and_modify(|sighting| sighting.add(1, &[seed]))
                 .or_insert_with(|| Sighting {
                     property: breach.property.into(),
                     schedules: 1,
-                    first_seed: seed,
+                    seeds: vec![seed],
                     known,
                 });
         }
@@ -194,10 +206,7 @@ pub fn merge(parts: Vec<(String, Tally)>) -> Result<Tally, String> {
         for (name, sighting) in part.anomalies {
             sum.anomalies
                 .entry(name)
-                .and_modify(|all| {
-                    all.schedules += sighting.schedules;
-                    all.first_seed = all.first_seed.min(sighting.first_seed);
-                })
+                .and_modify(|all| all.add(sighting.schedules, &sighting.seeds))
                 .or_insert(sighting);
         }
     }

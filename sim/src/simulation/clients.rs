@@ -1,9 +1,11 @@
 //! What happens at a client: its task and its library run until neither has anything to do.
 
+use base::{Node, Rng};
 use std::time::Duration;
 
 use super::item::{Item, Payload};
 use super::{PacketOf, Simulation};
+use crate::chance::Tape;
 use crate::library::{Do, Library, SimStore};
 
 impl<S: SimStore> Simulation<S> {
@@ -73,7 +75,7 @@ impl<S: SimStore> Simulation<S> {
         let timers = &mut client.machine.timers.borrow_mut();
         timers.sync(&mut self.agenda, |timer| Item::Timer { process, timer });
         while let Some(response) = client.machine.said() {
-            let at = now + pipe(&mut self.rng);
+            let at = now + pipe(&mut self.rng, self.tape.as_deref(), seat);
             self.agenda.push(at, Item::Response { process, response });
         }
         let Some(deadline) = client.library.deadline() else { return };
@@ -112,6 +114,11 @@ impl<S: SimStore> Simulation<S> {
 }
 
 /// How long a line takes between the harness and a client.
-pub fn pipe(rng: &mut base::Rng) -> Duration {
-    rng.between(Duration::from_micros(10), Duration::from_micros(50))
+pub fn pipe(rng: &mut Rng, tape: Option<&Tape>, seat: usize) -> Duration {
+    let mut draw = || rng.between(Duration::from_micros(10), Duration::from_micros(50));
+    let client = Node::Client(seat as u32);
+    match tape {
+        Some(tape) => tape.delay(client, client, draw),
+        None => draw(),
+    }
 }

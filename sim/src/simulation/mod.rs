@@ -19,9 +19,10 @@ use stores::model::{Out, ServerModel};
 
 use crate::SimConfig;
 use crate::agenda::Agenda;
+use crate::chance::Tape;
 use crate::client::{Client, Handle};
 use crate::library::{Do, Library, Settings, SimStore};
-use crate::machine::Machine;
+use crate::machine::{Machine, Numbers};
 use crate::network::{Network, Order};
 use crate::server::Server;
 use item::{Connections, Item};
@@ -43,6 +44,8 @@ pub trait Simulated: Backend {
 pub struct Simulation<S: SimStore> {
     store: S,
     config: SimConfig,
+    /// Records what chance decides, or decides itself. `None`: everything is drawn, nothing kept.
+    tape: Option<Rc<Tape>>,
     open: Open<S::Link>,
     now: Rc<Cell<Mono>>,
     agenda: Agenda<Item<PacketOf<S>>>,
@@ -62,19 +65,27 @@ pub struct Simulation<S: SimStore> {
 }
 
 impl<S: SimStore> Simulation<S> {
-    /// A fresh world: servers running, no client yet.
-    pub fn new(store: S, config: SimConfig, open: Open<S::Link>) -> Self {
+    /// A fresh world: servers running, no client yet. A tape records what chance decides in it, or
+    /// decides itself.
+    pub fn new(store: S, config: SimConfig, tape: Option<Rc<Tape>>, open: Open<S::Link>) -> Self {
         let mut rng = Rng::fork(config.seed, 1);
-        let skew = |rng: &mut Rng| rng.between(Duration::ZERO, Duration::from_millis(5));
+        let skew = |rng: &mut Rng| {
+            let mut draw = || rng.between(Duration::ZERO, Duration::from_millis(5));
+            match &tape {
+                Some(tape) => tape.server_skew(draw),
+                None => draw(),
+            }
+        };
         let servers = (0..config.servers)
             .map(|n| Server::new(store.server(n, config.servers, config.ttl), skew(&mut rng)))
             .collect();
         let mut simulation = Self {
-            network: Network::new(Rng::fork(config.seed, 2), config.latency),
+            network: Network::new(Rng::fork(config.seed, 2), tape.clone(), config.latency),
             clients: (0..config.clients).map(|_| None).collect(),
             servers,
             store,
             config,
+            tape,
             open,
             now: Rc::new(Cell::new(Mono::ZERO)),
             agenda: Agenda::new(),
@@ -145,14 +156,20 @@ impl<S: SimStore> Backend for Simulation<S> {
         // Whoever sat here is given up.
         self.crash(Node::Client(seat));
         let rng = |label: u64| Rng::fork(self.config.seed, label << 32 | u64::from(process));
-        let skew = rng(3).between(Duration::ZERO, Duration::from_millis(5));
-        let machine = Rc::new(Machine::new(self.now.clone(), skew, rng(4)));
+        let skew = || rng(3).between(Duration::ZERO, Duration::from_millis(5));
+        let library = || rng(5).next();
+        let (skew, library) = match &self.tape {
+            Some(tape) => (tape.client_skew(process, skew), tape.library(process, library)),
+            None => (skew(), library()),
+        };
+        let numbers = Numbers { process, rng: rng(4), tape: self.tape.clone() };
+        let machine = Rc::new(Machine::new(self.now.clone(), skew, numbers));
         let (library, link) = self.store.client(Settings {
             machine: machine.clone(),
             servers: self.config.servers as usize,
             ttl: self.config.ttl,
             call_timeout: self.config.call_timeout,
-            rng: rng(5),
+            rng: Rng::new(library),
         });
         let mut client = Client::<S, _>::new(process, machine, library, link, &self.open);
         client.library.start(self.now.get(), &mut self.wishes);
@@ -163,7 +180,8 @@ impl<S: SimStore> Backend for Simulation<S> {
     }
 
     fn send(&mut self, process: u32, request: Request) {
-        let at = self.now.get() + clients::pipe(&mut self.rng);
+        let seat = self.seat(process);
+        let at = self.now.get() + clients::pipe(&mut self.rng, self.tape.as_deref(), seat);
         self.agenda.push(at, Item::Request { process, request });
     }
 

@@ -1,0 +1,97 @@
+//! `picklock replay`: the same schedule again, exactly in the simulator, or on real servers with the
+//! same faults at the same moments in the life of the lock.
+
+use checkers::Judgement;
+use reports::units::{Precision, counted, moment, span};
+use sim::Tape;
+use std::path::Path;
+
+use super::test::{Choice, choose, perform};
+use super::{Failure, judge::say};
+use crate::Exit;
+use crate::cli::{Format, ReplayArgs};
+use crate::schedule::{Aim, Line, Schedule, Shows, story};
+use crate::setup::{Options, Setup};
+use crate::simulate;
+
+pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
+    let schedule = find(args)?;
+    let choice = choose(args.backend)?;
+    let aim = match choice {
+        Choice::Sim => Aim::Time,
+        #[cfg(feature = "docker")]
+        Choice::Docker => Aim::Moment,
+    };
+    let setup = schedule.setup(aim).map_err(Failure::could_not)?;
+    if args.format == Format::Human && schedule.shows.is_some() {
+        say(&(told(&schedule).map_err(Failure::could_not)? + "\n"));
+    }
+    let tape = Tape::replay(schedule.chance.clone());
+    perform(&setup, choice, tape, &args.store, args.format)
+}
+
+/// The schedule that was asked for.
+fn find(args: &ReplayArgs) -> Result<Schedule, Failure> {
+    let path = Path::new(&args.what);
+    if path.is_dir() {
+        let file = path.join("schedule.json");
+        if !file.is_file() {
+            let place = path.display();
+            let line = format!("`{place}` is no run folder with a schedule.json in it");
+            return Err(Failure::could_not(line));
+        }
+        return Schedule::read(&file).map_err(Failure::could_not);
+    }
+    match args.what.parse() {
+        Ok(seed) if !path.exists() => of_seed(seed, args),
+        _ if path.exists() => Schedule::read(path).map_err(Failure::could_not),
+        _ => Err(Failure::could_not(format!(
+            "there is no `{}`; give a schedule file, a run folder or a seed",
+            args.what
+        ))),
+    }
+}
+
+fn of_seed(seed: u64, args: &ReplayArgs) -> Result<Schedule, Failure> {
+    let algo = args.algo.as_deref();
+    let algo = algo.ok_or_else(|| Failure::arguments("a seed needs its lock: give --algo"))?;
+    let options = args.load.options(algo, &args.nemesis, seed);
+    let setup =
+        Setup::new(Options { swarm: !args.fixed, ..options }).map_err(Failure::arguments)?;
+    let recorded = simulate::record(&setup);
+    recorded.map(|(_, schedule)| schedule).map_err(|e| Failure::could_not(e.to_string()))
+}
+
+/// The story of a counterexample, as it is in the simulator.
+pub fn told(schedule: &Schedule) -> Result<String, String> {
+    let run = simulate::replay(schedule).map_err(|error| error.to_string())?;
+    let Some(Shows { property, anomaly }) = &schedule.shows else { return Ok(String::new()) };
+    let verdicts = Judgement::of(&run).verdicts;
+    let verdict = verdicts.iter().find(|verdict| verdict.property == *property);
+    let found = verdict.and_then(|v| v.anomalies.iter().find(|found| found.name == *anomaly));
+    let found = found.ok_or_else(|| format!("the schedule does not show {anomaly} any more"))?;
+    let lines = story(&run, found);
+    let clients = schedule.clients.len() as u64;
+    let faults = schedule.faults.len() as u64;
+    let mut text = format!(
+        "{anomaly} of {} (ttl {}) with {}, {}, {}:\n\n",
+        schedule.algo,
+        span(schedule.ttl),
+        counted(clients, "client", "clients"),
+        counted(faults, "fault", "faults"),
+        counted(lines.len() as u64, "message", "messages"),
+    );
+    let times: Vec<u64> = lines.iter().flat_map(|l| [Some(l.from), l.until]).flatten().collect();
+    let precision = Precision::for_times(&times);
+    let width = lines.iter().map(|line| line.who.len()).max().unwrap_or(0);
+    for Line { from, until, who, what } in &lines {
+        let ended = match until {
+            Some(until) if until != from => format!(" ({})", moment(*until, precision)),
+            Some(_) => String::new(),
+            None => " (open)".into(),
+        };
+        text.push_str(&format!("  {:>9}  {who:width$}  {what}{ended}\n", moment(*from, precision)));
+    }
+    text.push_str(&format!("\n  {}\n\n", reports::reading::sentence(&found.explanation)));
+    Ok(text)
+}

@@ -1,0 +1,139 @@
+//! The nemesis that replays the faults of a schedule: at their exact times in the simulator, at
+//! the same moments in the life of the lock on real servers.
+
+use base::{ClientState, Fault, Mono, Nemesis, Next, Node, Rng, View};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Moment, Planned, Victim};
+
+/// How faults find their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// By the clock, to the nanosecond.
+    Time,
+    /// By the state of the lock.
+    Moment,
+}
+
+/// The faults of a schedule, as a nemesis.
+pub struct Scripted {
+    left: VecDeque<Planned>,
+    aim: Aim,
+    grants: Grants,
+}
+
+impl Scripted {
+    /// These faults, in order.
+    pub fn new(faults: Vec<Planned>, aim: Aim) -> Self {
+        Self { left: faults.into(), aim, grants: Grants::default() }
+    }
+}
+
+impl Nemesis for Scripted {
+    fn next(&mut self, view: &View<'_>, _rng: &mut Rng) -> Next {
+        self.grants.look(view);
+        let Some(planned) = self.left.front() else { return Next::Done };
+        let inject =
+            |fault: Fault| Next::Inject { fault, lasts: Duration::from_nanos(planned.lasts) };
+        let next = match self.aim {
+            Aim::Time => match Mono::from_nanos(planned.at) {
+                at if at <= view.now => inject(planned.fault.clone()),
+                at => Next::At(at),
+            },
+            Aim::Moment => match self.grants.find(planned, view) {
+                Some((at, seat)) if at <= view.now => inject(at_seat(&planned.fault, seat)),
+                Some((at, _)) => Next::At(at),
+                None => Next::Watch,
+            },
+        };
+        if matches!(next, Next::Inject { .. }) {
+            self.left.pop_front();
+        }
+        next
+    }
+}
+
+/// Counts the grants of a run.
+#[derive(Debug, Default)]
+struct Grants {
+    count: u64,
+    last: Mono,
+    /// Since when each seat holds.
+    holds: Vec<Option<Mono>>,
+}
+
+impl Grants {
+    fn look(&mut self, view: &View<'_>) {
+        self.holds.resize(view.clients.len(), None);
+        for (hold, client) in self.holds.iter_mut().zip(view.clients) {
+            let now = match client.state {
+                ClientState::Holding { since } => Some(since),
+                _ => None,
+            };
+            if let Some(since) = now.filter(|_| now != *hold) {
+                self.count += 1;
+                self.last = self.last.max(since);
+            }
+            *hold = now;
+        }
+    }
+
+    /// When the moment of a fault is, and at which seat, if that can be said by now.
+    fn find(&self, planned: &Planned, view: &View<'_>) -> Option<(Mono, Option<u32>)> {
+        let Moment { grants, victim, later } = planned.moment;
+        if self.count < grants {
+            return None;
+        }
+        let later = Duration::from_nanos(later);
+        if victim == Victim::Any {
+            return Some((self.last + later, None));
+        }
+        let fits = |seat: u32| {
+            let client = view.clients.get(seat as usize).filter(|client| !client.faulted)?;
+            Some((since(client.state, victim)? + later, Some(seat)))
+        };
+        // The seat that was hit when it was recorded, or else another that does the same.
+        let named = client_of(&planned.fault);
+        named.and_then(fits).or_else(|| (0..view.clients.len() as u32).find_map(fits))
+    }
+}
+
+/// Since when a client is in the state that is wanted of it.
+fn since(state: ClientState, victim: Victim) -> Option<Mono> {
+    match (victim, state) {
+        (Victim::Holding, ClientState::Holding { since }) => Some(since),
+        (Victim::Answered, ClientState::Acquiring { last_reply, .. }) => last_reply,
+        (Victim::Asking, ClientState::Acquiring { since, .. }) => Some(since),
+        _ => None,
+    }
+}
+
+impl Moment {
+    /// The moment at which a fault comes.
+    pub fn of(fault: &Fault, view: &View<'_>, grants: u64, last_grant: Mono) -> Self {
+        let client = client_of(fault).and_then(|seat| view.clients.get(seat as usize));
+        let (victim, since) = match client.map(|client| client.state) {
+            Some(ClientState::Holding { since }) => (Victim::Holding, since),
+            Some(ClientState::Acquiring { last_reply: Some(at), .. }) => (Victim::Answered, at),
+            Some(ClientState::Acquiring { since, last_reply: None }) => (Victim::Asking, since),
+            _ => (Victim::Any, last_grant),
+        };
+        Self { grants, victim, later: view.now.since(since).as_nanos() as u64 }
+    }
+}
+
+/// The one client that a fault hits.
+fn client_of(fault: &Fault) -> Option<u32> {
+    let mut clients = fault.nodes().into_iter().filter_map(|node| match node {
+        Node::Client(seat) => Some(seat),
+        Node::Server(_) => None,
+    });
+    clients.next().filter(|_| clients.next().is_none())
+}
+
+/// The same fault at another client.
+fn at_seat(fault: &Fault, seat: Option<u32>) -> Fault {
+    let (Some(was), Some(seat)) = (client_of(fault), seat) else { return fault.clone() };
+    fault.map(|node| if node == Node::Client(was) { Node::Client(seat) } else { node })
+}

@@ -1,0 +1,410 @@
+//! From a schedule that shows an anomaly to the least one that still shows the same: fewer faults,
+//! fewer clients, fewer turns, shorter faults and holds, no idle time, plain links and clocks.
+//!
+//! Each step proposes a smaller schedule, runs it, and keeps it if the anomaly is still there.
+//! Pieces are taken out by delta debugging: Zeller, Hildebrandt, "Simplifying and isolating
+//! failure-inducing input", IEEE TSE 28(2), 2002.
+
+use base::{Direction, Fault, Node};
+use checkers::Case;
+use sim::Chances;
+use std::time::Duration;
+
+use super::{Schedule, Shows};
+use crate::simulate;
+
+/// A schedule that was shrunk.
+#[derive(Debug)]
+pub struct Shrunk {
+    /// The least schedule that was found.
+    pub schedule: Schedule,
+    /// How many schedules were run to find it.
+    pub tried: u64,
+}
+
+/// More runs than this are not spent on one schedule.
+const MOST_RUNS: u64 = 20_000;
+
+/// How long a message is on its way over a fast link, in nanoseconds.
+const FAST_LINK: u64 = 300_000;
+
+const MILLI: u64 = 1_000_000;
+
+/// Shrinks a schedule that shows this anomaly. `progress` is told how many schedules were tried.
+///
+/// # Errors
+/// When the schedule does not show it.
+pub fn shrink(
+    schedule: &Schedule,
+    shows: &Shows,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Shrunk, String> {
+    let mut shrinker = Shrinker {
+        best: Schedule { shows: Some(shows.clone()), ..schedule.clone() },
+        shows,
+        tried: 0,
+        progress,
+    };
+    if !shrinker.still(&shrinker.best.clone()) {
+        return Err(format!("the schedule does not show {}", shows.anomaly));
+    }
+    let mut least = shrinker.best.clone();
+    loop {
+        shrinker.round();
+        if size(&shrinker.best) >= size(&least) {
+            break;
+        }
+        least = shrinker.best.clone();
+    }
+    shrinker.best = least;
+    shrinker.rounder();
+    shrinker.refresh_moments();
+    Ok(Shrunk { schedule: shrinker.best, tried: shrinker.tried })
+}
+
+struct Shrinker<'a> {
+    best: Schedule,
+    shows: &'a Shows,
+    tried: u64,
+    progress: &'a mut dyn FnMut(u64),
+}
+
+impl Shrinker<'_> {
+    fn round(&mut self) {
+        self.pin_turns();
+        self.plain_chance();
+        self.fewer_faults();
+        self.fewer_turns();
+        self.fewer_turns_longer();
+        self.fewer_clients();
+        self.fewer_links();
+        self.fewer_delays();
+        self.less_waiting();
+        self.shorter();
+    }
+
+    /// Gives each turn the time at which it really began, where it waited for the turn before it:
+    /// that one can then be taken out without moving it.
+    fn pin_turns(&mut self) {
+        let Ok((_, played)) = simulate::replay_played(&self.best) else { return };
+        self.attempt(|s| {
+            for (seat, turns) in (0..).zip(&mut s.clients) {
+                *turns = played.turns_of(seat);
+            }
+        });
+    }
+
+    /// Whether a schedule shows the anomaly.
+    fn still(&mut self, schedule: &Schedule) -> bool {
+        self.tried += 1;
+        (self.progress)(self.tried);
+        // One that cannot be run shows nothing.
+        let Ok(run) = simulate::replay(schedule) else { return false };
+        let checker = checkers::CHECKERS.iter().find(|c| c.name() == self.shows.property);
+        checker.is_some_and(|checker| checker.check(&Case::of(&run)).shows(&self.shows.anomaly))
+    }
+
+    /// Keeps a changed schedule if it still shows the anomaly.
+    fn attempt(&mut self, change: impl FnOnce(&mut Schedule)) -> bool {
+        if self.tried >= MOST_RUNS {
+            return false;
+        }
+        let mut candidate = self.best.clone();
+        change(&mut candidate);
+        let kept = candidate != self.best && self.still(&candidate);
+        if kept {
+            self.best = candidate;
+        }
+        kept
+    }
+
+    /// All that the simulator leaves to chance made plain, at once or one by one.
+    fn plain_chance(&mut self) {
+        let fast = |s: &mut Schedule| {
+            s.link_delay = 0;
+            s.chance.link = FAST_LINK;
+        };
+        let link = Duration::from_nanos(self.best.chance.link);
+        if self.attempt(|s| s.chance = Chances::plain(link)) {
+            self.attempt(fast);
+            return;
+        }
+        self.attempt(fast);
+        self.attempt(|s| s.chance.delays.clear());
+        self.attempt(|s| s.chance.server_skews.clear());
+        self.attempt(|s| s.chance.client_skews.clear());
+        self.attempt(|s| s.chance.random.clear());
+        self.attempt(|s| s.chance.libraries.clear());
+    }
+
+    fn fewer_faults(&mut self) {
+        self.fewer(|s| s.faults.clone(), |s, faults| s.faults = faults);
+    }
+
+    fn fewer_turns(&mut self) {
+        let all = |s: &Schedule| {
+            let seats = s.clients.iter().enumerate();
+            seats.flat_map(|(seat, turns)| turns.iter().map(move |turn| (seat, *turn))).collect()
+        };
+        self.fewer(all, |s, left| {
+            s.clients.iter_mut().for_each(Vec::clear);
+            left.into_iter().for_each(|(seat, turn)| s.clients[seat].push(turn));
+        });
+    }
+
+    /// Turn by turn once more, with longer holds: a turn that went before others may only have made
+    /// them late enough for a fault to hit them.
+    fn fewer_turns_longer(&mut self) {
+        // Beyond the longest hold that is drawn a lock may break for another reason.
+        let longest = workloads::find(&self.best.algo).map_or(0.0, |lock| lock.longest_hold);
+        let longest = (self.best.ttl as f64 * longest) as u64;
+        for seat in 0..self.best.clients.len() {
+            for place in (0..self.best.clients[seat].len()).rev() {
+                for longer in [500 * MILLI, 3_000 * MILLI] {
+                    let taken_out = self.attempt(|s| {
+                        s.clients[seat].remove(place);
+                        for turn in s.clients.iter_mut().flatten() {
+                            turn.hold = turn.hold.max((turn.hold + longer).min(longest));
+                        }
+                    });
+                    if taken_out {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn fewer_clients(&mut self) {
+        for seat in (0..self.best.clients.len()).rev() {
+            if self.best.clients.len() > 1 {
+                self.attempt(|s| without_client(s, seat as u32));
+            }
+        }
+    }
+
+    /// Cuts of fewer links, and both ways rather than one.
+    fn fewer_links(&mut self) {
+        for place in 0..self.best.faults.len() {
+            let links = move |s: &Schedule| match &s.faults[place].fault {
+                Fault::Cut { links, .. } => links.clone(),
+                _ => Vec::new(),
+            };
+            self.fewer(links, move |s, left| {
+                if let Fault::Cut { links, .. } = &mut s.faults[place].fault
+                    && !left.is_empty()
+                {
+                    *links = left;
+                }
+            });
+            self.attempt(|s| {
+                if let Fault::Cut { direction, .. } = &mut s.faults[place].fault {
+                    *direction = Direction::Both;
+                }
+            });
+        }
+    }
+
+    /// Where chance could not be made plain at once: link by link, message by message.
+    fn fewer_delays(&mut self) {
+        self.fewer(|s| s.chance.delays.clone(), |s, delays| s.chance.delays = delays);
+        for place in 0..self.best.chance.delays.len() {
+            let entries = move |s: &Schedule| -> Vec<(u64, u64)> {
+                s.chance.delays[place].nanos.iter().map(|(n, d)| (*n, *d)).collect()
+            };
+            self.fewer(entries, move |s, left| {
+                s.chance.delays[place].nanos = left.into_iter().collect();
+            });
+        }
+    }
+
+    /// Takes idle time out: everything after a point in time moves to the front.
+    fn less_waiting(&mut self) {
+        let mut from = 0;
+        loop {
+            let points = points(&self.best);
+            let Some(next) = points.into_iter().find(|at| *at > from) else { break };
+            let gap = next - from;
+            for part in [1.0, 0.9, 0.75, 0.5, 0.25] {
+                let less = (gap as f64 * part) as u64;
+                if less >= MILLI / 10 && self.attempt(|s| earlier(s, next, less)) {
+                    break;
+                }
+            }
+            let points = points_after(&self.best, from);
+            let Some(reached) = points else { break };
+            from = reached;
+        }
+    }
+
+    /// Shorter faults, holds and phases, each as short as it can be.
+    fn shorter(&mut self) {
+        for place in 0..self.best.faults.len() {
+            self.least(move |s| &mut s.faults[place].lasts);
+        }
+        for seat in 0..self.best.clients.len() {
+            for place in 0..self.best.clients[seat].len() {
+                self.least(move |s| &mut s.clients[seat][place].hold);
+            }
+        }
+        self.least(|s| &mut s.time_limit);
+        self.least(|s| &mut s.quiet);
+    }
+
+    /// The least value that still does, found by halving: to the millisecond, or zero.
+    fn least(&mut self, place: impl Fn(&mut Schedule) -> &mut u64) {
+        if self.attempt(|s| *place(s) = 0) {
+            return;
+        }
+        let (mut low, mut high) = (0, *place(&mut self.best.clone()));
+        while high - low > MILLI {
+            let middle = low + (high - low) / 2;
+            match self.attempt(|s| *place(s) = middle) {
+                true => high = middle,
+                false => low = middle,
+            }
+        }
+    }
+
+    /// Times that a person can read: 4.2 s rather than 4.213 772 s.
+    fn rounder(&mut self) {
+        for unit in [10 * MILLI, MILLI] {
+            self.attempt(|s| times(s).into_iter().for_each(|time| *time = round(*time, unit)));
+        }
+        for place in 0..times(&mut self.best.clone()).len() {
+            for unit in [1_000 * MILLI, 100 * MILLI, 10 * MILLI, MILLI] {
+                let value = *times(&mut self.best.clone())[place];
+                // Rounding must not undo what made it small.
+                let close = value.is_multiple_of(unit) || round(value, unit) - value <= value / 4;
+                if close && self.attempt(|s| *times(s)[place] = round(value, unit)) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Delta debugging over the pieces that `get` lists and `set` puts back.
+    fn fewer<T: Clone>(
+        &mut self,
+        get: impl Fn(&Schedule) -> Vec<T>,
+        set: impl Fn(&mut Schedule, Vec<T>),
+    ) {
+        let mut left = get(&self.best);
+        if left.is_empty() || self.attempt(|s| set(s, Vec::new())) {
+            return;
+        }
+        let mut chunks = 2;
+        while left.len() > 1 {
+            let size = left.len().div_ceil(chunks);
+            let mut taken_out = false;
+            let mut at = 0;
+            while at < left.len() {
+                let mut rest = left.clone();
+                rest.drain(at..(at + size).min(left.len()));
+                if !rest.is_empty() && self.attempt(|s| set(s, rest.clone())) {
+                    left = rest;
+                    taken_out = true;
+                } else {
+                    at += size;
+                }
+            }
+            if size == 1 && !taken_out {
+                break;
+            }
+            chunks = if taken_out { 2.max(chunks - 1) } else { (chunks * 2).min(left.len()) };
+        }
+    }
+
+    /// The faults' moments as they are in the schedule that is left: they were those of the first.
+    fn refresh_moments(&mut self) {
+        if let Ok((_, again)) = simulate::replay_played(&self.best) {
+            for (planned, new) in self.best.faults.iter_mut().zip(again.faults) {
+                planned.moment = new.moment;
+            }
+        }
+    }
+}
+
+/// What is to be small: pieces before times.
+pub fn size(s: &Schedule) -> (usize, usize, usize, usize, u64) {
+    let links = s.faults.iter().map(|f| f.fault.nodes().len()).sum::<usize>();
+    let delays = s.chance.delays.iter().map(|link| link.nanos.len()).sum::<usize>();
+    let turns = s.clients.iter().map(Vec::len).sum();
+    let time = times(&mut s.clone()).into_iter().map(|time| *time / MILLI).sum();
+    (s.faults.len() + links, s.clients.len(), turns, delays, time)
+}
+
+/// Every time of a schedule that stands for itself.
+fn times(s: &mut Schedule) -> Vec<&mut u64> {
+    let turns = s.clients.iter_mut().flatten().flat_map(|turn| [&mut turn.at, &mut turn.hold]);
+    let faults = s.faults.iter_mut().flat_map(|f| [&mut f.at, &mut f.lasts]);
+    turns.chain(faults).chain([&mut s.time_limit, &mut s.quiet]).collect()
+}
+
+fn round(value: u64, unit: u64) -> u64 {
+    value.div_ceil(unit) * unit
+}
+
+/// When turns and faults begin, in order.
+fn points(s: &Schedule) -> Vec<u64> {
+    let turns = s.clients.iter().flatten().map(|turn| turn.at);
+    let mut points: Vec<u64> = turns.chain(s.faults.iter().map(|f| f.at)).collect();
+    points.sort_unstable();
+    points.dedup();
+    points
+}
+
+fn points_after(s: &Schedule, from: u64) -> Option<u64> {
+    points(s).into_iter().find(|at| *at > from)
+}
+
+/// Moves what begins at `from` or later to the front.
+fn earlier(s: &mut Schedule, from: u64, by: u64) {
+    let turns = s.clients.iter_mut().flatten().map(|turn| &mut turn.at);
+    for at in turns.chain(s.faults.iter_mut().map(|f| &mut f.at)) {
+        if *at >= from {
+            *at -= by;
+        }
+    }
+}
+
+/// The same schedule without a client: those behind it move up, and with them all that names them.
+fn without_client(s: &mut Schedule, gone: u32) {
+    let clients = s.clients.len() as u32;
+    s.clients.remove(gone as usize);
+    let is_gone = |node: Node| node == Node::Client(gone);
+    let moved = |node: Node| match node {
+        Node::Client(seat) if seat > gone => Node::Client(seat - 1),
+        node => node,
+    };
+    s.faults.retain_mut(|planned| {
+        if let Fault::Cut { links, .. } = &mut planned.fault {
+            links.retain(|(a, b)| !is_gone(*a) && !is_gone(*b));
+            if links.is_empty() {
+                return false;
+            }
+        } else if planned.fault.nodes().into_iter().any(is_gone) {
+            return false;
+        }
+        planned.fault = planned.fault.map(moved);
+        true
+    });
+    s.chance.delays.retain(|link| !is_gone(link.from) && !is_gone(link.to));
+    for link in &mut s.chance.delays {
+        (link.from, link.to) = (moved(link.from), moved(link.to));
+    }
+    // A process's number tells its seat: seat + life × clients.
+    let process = |number: u32| {
+        let (seat, life) = (number % clients, number / clients);
+        (seat != gone).then(|| seat - u32::from(seat > gone) + life * (clients - 1))
+    };
+    fn renumber<T: Clone>(
+        map: &std::collections::BTreeMap<u32, T>,
+        process: impl Fn(u32) -> Option<u32>,
+    ) -> std::collections::BTreeMap<u32, T> {
+        map.iter().filter_map(|(n, value)| Some((process(*n)?, value.clone()))).collect()
+    }
+    s.chance.client_skews = renumber(&s.chance.client_skews, process);
+    s.chance.random = renumber(&s.chance.random, process);
+    s.chance.libraries = renumber(&s.chance.libraries, process);
+}

@@ -1,0 +1,55 @@
+//! The counterexamples in `counterexamples/`, which `picklock explore --shrink` has made: each is
+//! small, and each still shows its anomaly, exactly as it did. One that does not any more tells
+//! that the simulator, the lock or the checker has changed.
+
+use checkers::Judgement;
+use picklock::schedule::{Schedule, shrink, story};
+use picklock::setup::{Options, Setup};
+use picklock::simulate;
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../counterexamples")
+}
+
+fn files() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder()).expect("the folder is there");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_counterexample_shows_its_anomaly_and_is_small() {
+    assert!(!files().is_empty());
+    for file in files() {
+        let name = file.display().to_string();
+        let schedule = Schedule::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        let shows = schedule.shows.clone().expect("a counterexample says what it shows");
+        let stem =
+            format!("{}+{}+{}", schedule.algo, schedule.nemesis, shows.anomaly.replace(' ', "-"));
+        assert_eq!(file.file_stem().and_then(|s| s.to_str()), Some(stem.as_str()));
+        let run = simulate::replay(&schedule).expect("the simulator runs");
+        let again = simulate::replay(&schedule).expect("the simulator runs");
+        assert!(run.history == again.history, "{name}: a replay is exact");
+        let verdicts = Judgement::of(&run).verdicts;
+        let verdict = verdicts.iter().find(|verdict| verdict.property == shows.property);
+        let anomaly = verdict.and_then(|v| v.anomalies.iter().find(|a| a.name == shows.anomaly));
+        let anomaly = anomaly.unwrap_or_else(|| panic!("{name} does not show it: {verdicts:#?}"));
+        let (clients, faults) = (schedule.clients.len(), schedule.faults.len());
+        let messages = story(&run, anomaly).len();
+        assert!(clients <= 3, "{name}: {clients} clients");
+        assert!(faults <= 2, "{name}: {faults} faults");
+        assert!(messages <= 12, "{name}: {messages} messages");
+    }
+}
+
+#[test]
+fn a_schedule_that_does_not_show_it_is_not_shrunk() {
+    let setup = Setup::new(Options::new("zk-rw", "none", 1)).unwrap_or_else(|e| panic!("{e}"));
+    let (_, schedule) = simulate::record(&setup).expect("the simulator runs");
+    let shows =
+        picklock::schedule::Shows { property: "exclusion".into(), anomaly: "double hold".into() };
+    let refused = shrink(&schedule, &shows, &mut |_| {}).expect_err("there is nothing to shrink");
+    assert!(refused.contains("does not show double hold"), "{refused}");
+}

@@ -1,0 +1,218 @@
+//! What the simulator leaves to chance, as data: recorded while it is drawn from the seed, or given
+//! and replayed. A replay draws nothing, so that it does not change when somebody draws one number
+//! more or less.
+
+use base::Node;
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Everything that chance decided in a simulated world. Durations are in nanoseconds. What is not
+/// listed has the plain value, so that a simple world is a short list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chances {
+    /// How long a message is on its way between a client and a server.
+    pub link: u64,
+    /// How long it is on its way between two servers.
+    pub peer: u64,
+    /// How long a line takes between the harness and a client.
+    pub pipe: u64,
+    /// Messages that are on their way for another time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delays: Vec<Delays>,
+    /// How far the wall clocks of the servers are ahead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_skews: Vec<u64>,
+    /// How far the wall clock of a client process is ahead.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub client_skews: BTreeMap<u32, u64>,
+    /// The random numbers that a process drew; after them, and without them, it counts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub random: BTreeMap<u32, Vec<u64>>,
+    /// What seeds a process's client library: its own number when not listed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub libraries: BTreeMap<u32, u64>,
+}
+
+/// The delays of one directed link that are not the plain ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delays {
+    /// Where the messages come from. The same client at both ends: the line between the harness
+    /// and that client.
+    pub from: Node,
+    /// Where they go.
+    pub to: Node,
+    /// By the number of the message on this link, from 0.
+    pub nanos: BTreeMap<u64, u64>,
+}
+
+impl Chances {
+    /// A plain world over links of this delay: constant delays, right clocks, random numbers that
+    /// count.
+    pub fn plain(link: Duration) -> Self {
+        Self {
+            link: link.as_nanos() as u64,
+            peer: 200_000,
+            pipe: 20_000,
+            delays: Vec::new(),
+            server_skews: Vec::new(),
+            client_skews: BTreeMap::new(),
+            random: BTreeMap::new(),
+            libraries: BTreeMap::new(),
+        }
+    }
+
+    fn delay(&self, from: Node, to: Node, number: u64) -> u64 {
+        let listed = self.delays.iter().find(|link| (link.from, link.to) == (from, to));
+        listed.and_then(|link| link.nanos.get(&number).copied()).unwrap_or(match (from, to) {
+            (Node::Server(_), Node::Server(_)) => self.peer,
+            (Node::Client(a), Node::Client(b)) if a == b => self.pipe,
+            _ => self.link,
+        })
+    }
+}
+
+/// Records what chance decides, or decides as it is told.
+#[derive(Debug)]
+pub struct Tape {
+    given: Option<Chances>,
+    taken: RefCell<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    delays: BTreeMap<(Node, Node), Vec<u64>>,
+    server_skews: Vec<u64>,
+    client_skews: BTreeMap<u32, u64>,
+    random: BTreeMap<u32, Vec<u64>>,
+    libraries: BTreeMap<u32, u64>,
+}
+
+impl Tape {
+    /// Records what is drawn.
+    pub fn record() -> Self {
+        Self { given: None, taken: RefCell::default() }
+    }
+
+    /// Decides as it was recorded.
+    pub fn replay(chances: Chances) -> Self {
+        Self { given: Some(chances), taken: RefCell::default() }
+    }
+
+    /// Everything that was decided so far, each delay and each number; `link` is the plain delay
+    /// for messages beyond the recorded ones.
+    pub fn taken(&self, link: Duration) -> Chances {
+        let taken = self.taken.borrow();
+        let delays = taken.delays.iter().map(|(&(from, to), nanos)| Delays {
+            from,
+            to,
+            nanos: (0..).zip(nanos.iter().copied()).collect(),
+        });
+        Chances {
+            delays: delays.collect(),
+            server_skews: taken.server_skews.clone(),
+            client_skews: taken.client_skews.clone(),
+            random: taken.random.clone(),
+            libraries: taken.libraries.clone(),
+            ..Chances::plain(link)
+        }
+    }
+
+    /// How long the next message on this link is on its way.
+    pub fn delay(&self, from: Node, to: Node, draw: impl FnOnce() -> Duration) -> Duration {
+        let mut taken = self.taken.borrow_mut();
+        let delays = taken.delays.entry((from, to)).or_default();
+        let nanos = match &self.given {
+            Some(given) => given.delay(from, to, delays.len() as u64),
+            None => draw().as_nanos() as u64,
+        };
+        delays.push(nanos);
+        Duration::from_nanos(nanos)
+    }
+
+    /// How far the wall clock of the next server is ahead.
+    pub fn server_skew(&self, draw: impl FnOnce() -> Duration) -> Duration {
+        let mut taken = self.taken.borrow_mut();
+        let nanos = match &self.given {
+            Some(given) => given.server_skews.get(taken.server_skews.len()).copied().unwrap_or(0),
+            None => draw().as_nanos() as u64,
+        };
+        taken.server_skews.push(nanos);
+        Duration::from_nanos(nanos)
+    }
+
+    /// How far the wall clock of a client process is ahead.
+    pub fn client_skew(&self, process: u32, draw: impl FnOnce() -> Duration) -> Duration {
+        let nanos = match &self.given {
+            Some(given) => given.client_skews.get(&process).copied().unwrap_or(0),
+            None => draw().as_nanos() as u64,
+        };
+        self.taken.borrow_mut().client_skews.insert(process, nanos);
+        Duration::from_nanos(nanos)
+    }
+
+    /// The next random number of a process. Plain ones count, apart from those of other processes:
+    /// recipes take them for unique.
+    pub fn random(&self, process: u32, draw: impl FnOnce() -> u64) -> u64 {
+        let mut taken = self.taken.borrow_mut();
+        let numbers = taken.random.entry(process).or_default();
+        let place = numbers.len();
+        let number = match &self.given {
+            Some(given) => {
+                let listed = given.random.get(&process).and_then(|numbers| numbers.get(place));
+                listed.copied().unwrap_or((u64::from(process) + 1) << 32 | place as u64)
+            }
+            None => draw(),
+        };
+        numbers.push(number);
+        number
+    }
+
+    /// What seeds the client library of a process.
+    pub fn library(&self, process: u32, draw: impl FnOnce() -> u64) -> u64 {
+        let seed = match &self.given {
+            Some(given) => given.libraries.get(&process).copied().unwrap_or(u64::from(process)),
+            None => draw(),
+        };
+        self.taken.borrow_mut().libraries.insert(process, seed);
+        seed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLIENT: Node = Node::Client(1);
+    const SERVER: Node = Node::Server(0);
+
+    /// Three delays, a random number and a skew.
+    fn use_up(tape: &Tape, mut draw: impl FnMut() -> u64) -> Vec<u64> {
+        let nanos = |d: Duration| d.as_nanos() as u64;
+        let mut seen = Vec::new();
+        for (from, to) in [(CLIENT, SERVER), (CLIENT, SERVER), (SERVER, CLIENT)] {
+            seen.push(nanos(tape.delay(from, to, || Duration::from_nanos(draw()))));
+        }
+        seen.push(tape.random(7, &mut draw));
+        seen.push(nanos(tape.server_skew(|| Duration::from_nanos(draw()))));
+        seen
+    }
+
+    #[test]
+    fn what_was_recorded_is_replayed_without_a_draw() {
+        let tape = Tape::record();
+        let mut next = 100;
+        let drawn = use_up(&tape, || {
+            next += 1;
+            next
+        });
+        let replay = Tape::replay(tape.taken(Duration::from_millis(1)));
+        assert_eq!(use_up(&replay, || unreachable!("a replay draws nothing")), drawn);
+        // Beyond what was recorded everything is plain.
+        let more = use_up(&replay, || unreachable!("a replay draws nothing"));
+        assert_eq!(more, [1_000_000, 1_000_000, 1_000_000, 8 << 32 | 1, 0]);
+    }
+}
