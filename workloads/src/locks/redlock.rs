@@ -41,13 +41,15 @@ const FORGETS: &str = "H13: servers of the majority that granted the lock came b
      another majority could grant it again";
 
 fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
-    Box::new(Redlock { node: RedisNode::new(link, settings), value: String::new() })
+    Box::new(Redlock { node: RedisNode::new(link, settings), value: String::new(), left: 0 })
 }
 
 struct Redlock {
     node: RedisNode,
     /// The value of the last try, which is the owner's.
     value: String,
+    /// The most servers that a try of this acquire may have left it on.
+    left: usize,
 }
 
 /// What the servers answered, in numbers.
@@ -96,7 +98,7 @@ impl Redlock {
     }
 
     /// One try: `None` when there was no majority, or no time left.
-    async fn attempt(&mut self) -> Result<Option<Grant>, AcquireError> {
+    async fn attempt(&mut self) -> Option<Grant> {
         self.value = self.node.unique();
         let asked = self.node.link.monotonic();
         let mut set = command("SET");
@@ -105,19 +107,19 @@ impl Redlock {
 
         let expires = asked + self.node.ttl.saturating_sub(self.drift());
         if votes.yes >= self.majority() && self.node.link.monotonic() < expires {
-            return Ok(Some(Grant {
-                asked: Some(asked),
-                expires: Some(expires),
-                ..Grant::default()
-            }));
+            return Some(Grant { asked: Some(asked), expires: Some(expires), ..Grant::default() });
         }
         // A server that was asked in vain may have granted it nevertheless, or may do so later.
-        let freed = self.free().await;
-        if freed.unknown >= self.majority() {
-            let why = format!("{} servers may still hold it for this client", freed.unknown);
-            return Err(AcquireError::Unknown(why));
+        self.left = self.left.max(self.free().await.unknown);
+        None
+    }
+
+    /// What to say once the patience is over.
+    fn given_up(&self) -> AcquireError {
+        if self.left < self.majority() {
+            return AcquireError::Failed("no majority".into());
         }
-        Ok(None)
+        AcquireError::Unknown(format!("{} servers may still hold it for this client", self.left))
     }
 
     async fn free(&self) -> Votes {
@@ -145,12 +147,13 @@ impl Lock for Redlock {
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         Box::pin(async move {
             let until = self.node.link.monotonic() + patience;
+            self.left = 0;
             loop {
-                if let Some(grant) = self.attempt().await? {
+                if let Some(grant) = self.attempt().await {
                     return Ok(grant);
                 }
                 if self.node.link.monotonic() >= until {
-                    return Err(AcquireError::Failed("no majority".into()));
+                    return Err(self.given_up());
                 }
                 self.node.back_off(&BACK_OFF).await;
             }
