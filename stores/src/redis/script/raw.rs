@@ -4,7 +4,8 @@
 //! free; with it a script of two commands costs three times as much as with this, and scripts are
 //! half of what a simulated Redis costs. Two rules keep this sound: Lua raises an error by jumping
 //! over the frames of its callers, so no frame that can be jumped over owns anything; and a string on
-//! the stack is looked at only as long as it stands there.
+//! the stack is looked at only as long as it stands there. The first has a hole: if memory runs out
+//! while a reply is pushed, the frame that owns the reply is jumped over.
 
 #![expect(unsafe_code, reason = "works on Lua's stack")]
 
