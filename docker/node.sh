@@ -1,18 +1,22 @@
 #!/bin/sh
 # Starts one server of a store as process 1 of its container, so that what happens to the container
-# happens to the server. Its data outlives a restart unless the marker says otherwise.
+# happens to the server. Its data outlives a restart only where the marker says so.
 set -eu
 
 DATA=/var/lib/picklock/data
-# Whoever wants the server to come back empty makes this file before killing it. It goes away only
-# after the data, so a start that was cut short wipes again.
-WIPE=/var/lib/picklock/wipe
+# Whoever wants the server to come back with its data makes this file before killing it. A crash
+# that loses the data is the one that has to be quick: it is to be over while somebody holds.
+KEEP=/var/lib/picklock/keep
+# Stands where this start found nothing, or left nothing: the proof of the loss.
+EMPTY=/var/lib/picklock/empty
 
-if [ -e "$WIPE" ]; then
+if [ -e "$KEEP" ]; then
+    rm -f "$KEEP" "$EMPTY"
+else
     rm -rf "$DATA"
-    rm "$WIPE"
+    mkdir -p "$DATA"
+    touch "$EMPTY"
 fi
-mkdir -p "$DATA"
 
 # Every acknowledged write is on disk before the acknowledgement: a crash loses nothing that a
 # client was promised.

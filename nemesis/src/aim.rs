@@ -1,6 +1,7 @@
 //! Whom to hit: by what the clients are doing with the lock.
 
 use base::{ClientState, Mono, Node, Rng, View};
+use std::ops::Range;
 use std::time::Duration;
 
 /// The seats of clients that no fault hits yet and that are in such a state.
@@ -16,10 +17,10 @@ pub fn holder(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
     rng.pick(&seats(view, |state| matches!(state, ClientState::Holding { .. }))).copied()
 }
 
-/// A client that has held the lock for at least so long: it is in the middle of a long hold.
-pub fn long_holder(view: &View<'_>, at_least: Duration) -> Option<u32> {
+/// A client that has held the lock for so long: it is in what is, most likely, a long hold.
+pub fn long_holder(view: &View<'_>, held: Range<Duration>) -> Option<u32> {
     let long = |state: &ClientState| match state {
-        ClientState::Holding { since } => view.now.since(*since) >= at_least,
+        ClientState::Holding { since } => held.contains(&view.now.since(*since)),
         _ => false,
     };
     seats(view, long).first().copied()

@@ -73,7 +73,8 @@ impl Crash {
     }
 
     /// A server that loses its data must be back while somebody still holds, so it dies early in a
-    /// long hold and stays down for as short a time as can be.
+    /// long hold and stays down for as short a time as can be. Late in one would be too late: a real
+    /// server takes a second to come back on a busy machine.
     fn server(&self, view: &View<'_>, rng: &mut Rng) -> Next {
         let node = Node::Server(rng.below(u64::from(view.servers)) as u32);
         let fault = Fault::Crash { node, data: self.data };
@@ -81,7 +82,7 @@ impl Crash {
             Data::Kept => {
                 Next::Inject { fault, lasts: rng.between(view.ttl / 10, view.ttl * 3 / 2) }
             }
-            Data::Lost => match aim::long_holder(view, view.ttl / 20) {
+            Data::Lost => match aim::long_holder(view, view.ttl / 20..view.ttl / 8) {
                 Some(_) => Next::Inject { fault, lasts: view.ttl / 50 },
                 None => Next::At(view.now + view.ttl / 50),
             },

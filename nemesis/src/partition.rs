@@ -3,6 +3,8 @@
 //! A client is cut from some or all of its servers, or a server from its peers, both ways or one
 //! way, for half a ttl to two and a half; a holder for longer than its ttl.
 
+use std::time::Duration;
+
 use base::{Direction, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
 use crate::aim::{self, Deck};
@@ -54,7 +56,7 @@ impl Partition {
     fn links(aim: Aim, view: &View<'_>, rng: &mut Rng) -> Option<(Links, f64)> {
         match aim {
             Aim::Holder => {
-                let seat = aim::long_holder(view, view.ttl / 10)?;
+                let seat = aim::long_holder(view, view.ttl / 10..Duration::MAX)?;
                 Some((client(seat, None, view), 1.25))
             }
             Aim::Anybody => {

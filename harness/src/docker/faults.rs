@@ -103,16 +103,16 @@ async fn kill_client(world: &World, seat: u32) -> Active {
 }
 
 async fn kill_server(world: &World, server: &Server, data: Data) -> Result<(), BackendError> {
-    if data == Data::Lost {
-        server.mark_for_wipe().await?;
+    if data == Data::Kept {
+        server.keep_data().await?;
     }
     server.kill().await?;
     world.loosen_links(server);
     Ok(())
 }
 
-/// The effect is measured by what made it: the engine says when it is dead, and it waits for its
-/// data to be wiped until the start.
+/// The effect is measured by what made it: the engine says when it is dead, and the server's start
+/// says whether it began with nothing.
 async fn revive(
     world: &World,
     server: &Server,
@@ -127,8 +127,8 @@ async fn revive(
     if data == Data::Kept {
         return Ok(lasting("ms until it served again", lasted, dead));
     }
-    let wiped = server.was_wiped().await?;
-    Ok(lasting("ms until it served again, empty", lasted, dead && wiped))
+    let empty = server.came_back_empty().await?;
+    Ok(lasting("ms until it served again, empty", lasted, dead && empty))
 }
 
 async fn cut(

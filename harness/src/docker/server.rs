@@ -17,8 +17,9 @@ use tokio::time::{sleep, timeout};
 /// How long a server may take until it serves. A loaded machine needs its time.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
-/// `node.sh` knows it under the same name.
-const WIPE_MARKER: &str = "/var/lib/picklock/wipe";
+/// `node.sh` knows them under the same names.
+const KEEP_MARKER: &str = "/var/lib/picklock/keep";
+const EMPTY_MARKER: &str = "/var/lib/picklock/empty";
 
 /// A server. Its container is removed with `remove`; dropping it is not enough.
 pub struct Server {
@@ -118,15 +119,15 @@ impl Server {
         expected && matches!(running, Ok(false)) && self.is_up()
     }
 
-    /// Has it come back empty when it starts the next time.
-    pub async fn mark_for_wipe(&self) -> Result<(), BackendError> {
-        self.shell(&format!("touch {WIPE_MARKER}")).await.map(drop)
+    /// Has it come back with its data when it starts the next time.
+    pub async fn keep_data(&self) -> Result<(), BackendError> {
+        self.shell(&format!("touch {KEEP_MARKER}")).await.map(drop)
     }
 
     /// Whether it has come back empty.
-    pub async fn was_wiped(&self) -> Result<bool, BackendError> {
-        let answer = self.shell(&format!("test -e {WIPE_MARKER} || echo wiped")).await?;
-        Ok(answer.contains("wiped"))
+    pub async fn came_back_empty(&self) -> Result<bool, BackendError> {
+        let answer = self.shell(&format!("test ! -e {EMPTY_MARKER} || echo empty")).await?;
+        Ok(answer.contains("empty"))
     }
 
     /// What a command in the container prints. It has to succeed.
