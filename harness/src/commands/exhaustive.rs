@@ -45,6 +45,13 @@ fn enumeration(args: &ExploreArgs) -> Result<Enumeration, String> {
         let known: Vec<&str> = workloads::LOCKS.iter().map(|lock| lock.name).collect();
         nearest::unknown("lock", &args.algo, &known)
     })?;
+    if lock.store() == stores::Store::Redis && lock.servers() != 1 {
+        return Err(format!(
+            "{} wants {} servers, and an exhaustive search has one: search it without --exhaustive",
+            lock.name,
+            lock.servers()
+        ));
+    }
     let more = &args.exhaustive;
     let clients = args.load.clients.unwrap_or(2);
     let within = |what: &str, n: u64, most: u64| match n {
