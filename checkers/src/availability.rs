@@ -8,15 +8,19 @@
 //! `unavailable`. A grant at any time of the outage shows that the lock goes on.
 //!
 //! **Limits.** Most faults are shorter than that: without one that was long enough it is
-//! inconclusive. A lock on one server does not apply.
+//! inconclusive. Servers that are cut off one way only are no minority that is down: those that
+//! still hear them and cannot answer may elect them again and again, and no quorum promises
+//! otherwise. A lock on one server does not apply.
 //!
-//! **Source.** Gray and Lamport's 2F + 1 servers for F faults; ZooKeeper's majority quorums.
+//! **Source.** Gray and Lamport's 2F + 1 servers for F faults; ZooKeeper's majority quorums; for
+//! the limit, Jensen, Howard and Mortier, "Examining Raft's behaviour during partial network
+//! failures" (2021).
 
 use crate::faults::Outage;
 use crate::holds::Claim;
 use crate::words::{count, decided, seconds};
 use crate::{Case, Checker};
-use base::{Fault, Node, Outcome, Verdict};
+use base::{Direction, Fault, Node, Outcome, Verdict};
 use std::collections::BTreeSet;
 
 #[cfg(test)]
@@ -94,11 +98,16 @@ fn due(case: &Case<'_>) -> u64 {
 fn hits_minority(case: &Case<'_>, outage: &Outage) -> bool {
     let until = outage.healed.unwrap_or(u64::MAX);
     let together = case.outages.iter().filter(|other| other.meets(outage.begin, until));
-    if outage.had_none() || together.clone().any(|other| other.seats().next().is_some()) {
+    let unlike = |other: &Outage| other.seats().next().is_some() || is_one_way(&other.fault);
+    if outage.had_none() || together.clone().any(unlike) {
         return false;
     }
     let down = lost(case.run.info.servers, together);
     !down.is_empty() && (down.len() as u32) * 2 < case.run.info.servers
+}
+
+fn is_one_way(fault: &Fault) -> bool {
+    matches!(fault, Fault::Cut { direction, .. } if *direction != Direction::Both)
 }
 
 /// The servers that faults take from the others. Whoever is cut off from half of the servers or

@@ -1,7 +1,7 @@
 //! Histories drawn as pictures, for tests.
 //!
 //! A row is a process (`p0`; `p0/k1` for another lock than `k0`), a fault (`pause c0`, `crash s0`,
-//! `wipe s0`, `cut c0-s1`, `cut s0-s1`) or the run; a column is a tenth of a second, and within a
+//! `wipe s0`, `cut c0-s1`, `cut s0>s1` one way) or the run; a column is a tenth of a second, and within a
 //! column the rows happen from top to bottom. Column 0 stands a space after the bar.
 //!
 //! ```text
@@ -325,8 +325,10 @@ fn fault(name: &str) -> Fault {
         "crash" => Fault::Crash { node: node(whom), data: Data::Kept },
         "wipe" => Fault::Crash { node: node(whom), data: Data::Lost },
         "cut" => {
-            let (a, b) = whom.split_once('-').expect("a link has two ends");
-            Fault::Cut { links: vec![(node(a), node(b))], direction: Direction::Both }
+            let way = |sign| if sign == '-' { Direction::Both } else { Direction::Forward };
+            let sign = whom.chars().find(|c| "->".contains(*c)).expect("a link has two ends");
+            let (a, b) = whom.split_once(sign).expect("just found");
+            Fault::Cut { links: vec![(node(a), node(b))], direction: way(sign) }
         }
         other => panic!("no such fault: {other}"),
     }

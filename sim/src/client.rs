@@ -78,6 +78,11 @@ impl<S: SimStore, I> Client<S, I> {
         self.wires.retain(|(known, _)| *known != local);
     }
 
+    /// Whether its task has to run.
+    pub fn is_woken(&self) -> bool {
+        self.task.is_some() && self.flag.0.load(Ordering::Relaxed)
+    }
+
     /// Runs the task until it waits for something. False when it had nothing to do.
     pub fn run(&mut self) -> bool {
         let mut ran = false;

@@ -88,6 +88,18 @@ fn with_a_majority_down_nothing_is_promised() {
 }
 
 #[test]
+fn a_server_that_is_heard_and_does_not_hear_is_not_down() {
+    THREE.unclear(
+        "
+        p0        | A=R                                  A=R
+        p1        |     a----------------------------------A=R
+        cut s0>s1 |    [                               ]
+        cut s0>s2 |    [                               ]",
+        "no minority",
+    );
+}
+
+#[test]
 fn too_short_to_tell() {
     THREE.unclear(
         "

@@ -55,11 +55,14 @@ impl<S: SimStore> Simulation<S> {
             let Some(client) = self.clients[seat].as_mut().filter(|c| c.process == process) else {
                 return;
             };
-            let ran = client.run();
-            if ran {
+            if client.run() {
                 client.library.calls(now, &mut self.wishes);
             }
             if self.wishes.is_empty() {
+                // A library that refuses a call at once has woken the task, and wants nothing.
+                if client.is_woken() {
+                    continue;
+                }
                 break;
             }
             self.library_wants(process);

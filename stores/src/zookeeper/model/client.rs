@@ -110,7 +110,7 @@ impl ClientModel {
     /// Begins to connect. Until there is a session, it tries without end.
     pub fn start(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
         if matches!(self.phase, Phase::Idle) && self.state != SessionState::Expired {
-            self.seek(at, None, out);
+            self.seek_session(at, out);
         }
     }
 
@@ -216,7 +216,7 @@ impl ClientModel {
             self.session = 0;
             self.last_zxid = 0;
             self.timers = Timers::new(self.wish);
-            self.seek(at, None, out);
+            self.seek_session(at, out);
         }
     }
 
@@ -257,6 +257,9 @@ impl ClientModel {
     ) {
         if !matches!(self.phase, Phase::Opening { .. }) {
             return;
+        }
+        if self.session == 0 {
+            self.give_up = None;
         }
         self.session = session;
         self.timers.grant(timeout);

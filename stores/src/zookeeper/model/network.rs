@@ -171,6 +171,11 @@ impl Network {
         }
     }
 
+    /// Lets new packets pass all links; what they held stays until the heal.
+    pub fn reopen(&mut self) {
+        self.cut.clear();
+    }
+
     /// Stops a node; what comes for it waits.
     pub fn pause(&mut self, node: Node) {
         self.paused.insert(node);

@@ -144,6 +144,18 @@ fn an_expired_session_can_be_renewed() {
 }
 
 #[test]
+fn a_client_that_sought_a_session_for_long_finds_one_within_a_time_out_of_the_servers_return() {
+    let mut network = ensemble();
+    (0..3).for_each(|id| network.crash(id));
+    let client = network.client(SESSION);
+    network.run_for(ms(60_000));
+    (0..3).for_each(|id| network.restart(id, Data::Kept));
+    assert!(network.run_until(ms(4_000), |n| n.leader().is_some()));
+    let limit = SESSION + ms(500);
+    assert!(network.run_until(limit, |n| n.state(client) == SessionState::Connected));
+}
+
+#[test]
 fn a_session_moves_with_its_nodes_and_the_old_server_is_refused() {
     let mut network = ensemble();
     let client = client_at(&mut network, false);
@@ -161,6 +173,24 @@ fn a_session_moves_with_its_nodes_and_the_old_server_is_refused() {
     assert!(matches!(network.done[&(client, late)], Err(CallError::Unknown(_))));
     assert!(is_there(&mut network, client, "/mine"));
     assert!(!is_there(&mut network, client, "/late"), "it came over the server it had left");
+}
+
+#[test]
+fn a_request_of_a_connection_that_was_given_up_is_not_served_after_the_reconnection() {
+    let mut network = Network::new(1, TIMING, 1);
+    let client = network.connected(SESSION);
+    let id = network.clients[client as usize].id();
+    network.cut_one_way(Node::Client(client), Node::Server(0));
+    let late = network.submit(client, create("/late", CreateMode::Persistent));
+    assert!(network.run_until(ms(3_000), |n| n.state(client) == SessionState::Disconnected));
+    // Each connection is a wire of its own: what went over the new one may come first.
+    network.reopen();
+    assert!(network.run_until(ms(3_000), |n| n.state(client) == SessionState::Connected));
+    assert_eq!(network.clients[client as usize].id(), id);
+    network.heal();
+    network.run_for(ms(1_000));
+    assert!(matches!(network.done[&(client, late)], Err(CallError::Unknown(_))));
+    assert!(!is_there(&mut network, client, "/late"));
 }
 
 #[test]

@@ -91,8 +91,14 @@ impl Timers {
 }
 
 impl ClientModel {
+    /// Begins to seek a new session. The library gives up after a session time-out and its caller
+    /// tries again, which matters: the pauses between attempts double, and begin anew with each try.
+    pub(super) fn seek_session(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
+        self.seek(at, Some(at + self.wish.max(Duration::from_millis(1))), out);
+    }
+
     /// Begins a series of attempts to connect, until `give_up`.
-    pub(super) fn seek(&mut self, at: Mono, give_up: Option<Mono>, out: &mut Vec<ClientOut>) {
+    fn seek(&mut self, at: Mono, give_up: Option<Mono>, out: &mut Vec<ClientOut>) {
         shuffle(&mut self.order, &mut self.rng);
         self.attempts = 0;
         self.give_up = give_up;
@@ -132,7 +138,7 @@ impl ClientModel {
     /// Opens a connection, unless the session's time is up: only here is that looked at.
     pub(super) fn open(&mut self, at: Mono, server: usize, out: &mut Vec<ClientOut>) {
         if self.give_up.is_some_and(|end| at >= end) {
-            return self.expire(out);
+            return if self.session == 0 { self.seek_session(at, out) } else { self.expire(out) };
         }
         let connection = self.connections;
         self.connections += 1;

@@ -57,8 +57,10 @@ impl Clients {
         Some(if c.backlog.is_some() { Standing::Opening } else { Standing::Open(c.session) })
     }
 
-    /// A connection asks for this session.
-    pub(super) fn open(&mut self, connection: u64, session: i64) {
+    /// A connection asks for this session. An earlier one is closed: what is still on its way over
+    /// that must not come after what its client says over this one.
+    pub(super) fn open(&mut self, connection: u64, session: i64, out: &mut Outbox) {
+        self.close_session(session, out);
         let fresh = Connection { session, backlog: Some(Vec::new()), waiting: VecDeque::new() };
         self.connections.insert(connection, fresh);
         self.sessions.insert(session, connection);

@@ -47,11 +47,11 @@ impl Server {
         if session == 0 {
             let session = self.new_session();
             let timeout = self.timing.session(timeout);
-            self.clients.open(connection, session);
+            self.clients.open(connection, session, out);
             let create = Transaction::CreateSession { session, timeout };
             self.ask(at, ToLeader::Forward(create), out);
         } else {
-            self.clients.open(connection, session);
+            self.clients.open(connection, session, out);
             self.ask(at, ToLeader::Revalidate { session }, out);
         }
     }
