@@ -4,8 +4,6 @@ pub mod cli;
 #[cfg(feature = "docker")]
 pub mod client;
 mod commands;
-#[cfg(feature = "docker")]
-pub mod docker;
 pub mod drive;
 pub mod exhaustive;
 mod exit;
@@ -17,7 +15,5 @@ pub mod scenario;
 pub mod schedule;
 pub mod setup;
 pub mod simulate;
-mod spec;
 
 pub use exit::Exit;
-pub use spec::WorldSpec;

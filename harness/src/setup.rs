@@ -5,11 +5,11 @@ use std::time::Duration;
 use workloads::LockSpec;
 use workloads::task::Contend;
 
-use crate::WorldSpec;
 use crate::drive::{Plan, Script};
 use crate::explore::swarm;
 use crate::nearest;
 use crate::schedule::Scripted;
+use stores::WorldSpec;
 
 /// What a user can set.
 #[derive(Clone, Debug)]

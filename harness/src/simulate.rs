@@ -1,7 +1,7 @@
 //! A run in the simulator.
 
 use base::{BackendError, Command, Run, Spread};
-use sim::{Handle, RedisWorld, SimConfig, Simulated, Simulation, Tape, ZooKeeperWorld};
+use sim::{Handle, RedisWorld, SimConfig, Simulated, Tape};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::Store;
@@ -10,10 +10,10 @@ use stores::zookeeper::Client;
 use workloads::LockSpec;
 use workloads::client::{AnyLink, serve};
 
-use crate::WorldSpec;
 use crate::drive::{Played, Recorder, Unwatched, drive};
 use crate::schedule::{Aim, Schedule};
 use crate::setup::Setup;
+use stores::WorldSpec;
 
 /// A simulated world for a lock. A tape records what chance decides in it, or decides itself.
 pub fn world(
@@ -55,14 +55,14 @@ pub fn world_of(
                 Box::pin(serve(lock, AnyLink::Redis(handle.link), handle.mailbox)) as _
             };
             let world = RedisWorld::new(config.scripts);
-            Box::new(Simulation::new(world, config, tape, Box::new(open)))
+            sim::redis(world, config, tape, Box::new(open))
         }
         Store::ZooKeeper => {
             let open = move |handle: Handle<dyn stores::zookeeper::Session>| {
                 Box::pin(serve(lock, AnyLink::ZooKeeper(Client::new(handle.link)), handle.mailbox))
                     as _
             };
-            Box::new(Simulation::new(ZooKeeperWorld, config, tape, Box::new(open)))
+            sim::zookeeper(config, tape, Box::new(open))
         }
     }
 }

@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("picklock-checkers", &["picklock-base"]),
     ("picklock-reports", &["picklock-base", "picklock-checkers"]),
     ("picklock-sim", &["picklock-base", "picklock-stores"]),
+    ("picklock-docker", &["picklock-base", "picklock-stores"]),
     (
         "picklock",
         &[
@@ -24,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "picklock-checkers",
             "picklock-reports",
             "picklock-sim",
+            "picklock-docker",
         ],
     ),
 ];

@@ -1,7 +1,7 @@
 //! The conformance suites against real servers: what the models answer, the servers must answer.
 //! Nothing is skipped: where there is no Docker, this fails.
 
-use picklock::docker::{RealServers, ensure_image};
+use docker::{RealServers, ensure_image};
 use std::time::Duration;
 use stores::Store;
 

@@ -4,7 +4,7 @@
 mod rows;
 
 use base::Run;
-use picklock::docker::{ClientCommand, DockerBackend, ensure_image};
+use docker::{ClientCommand, DockerBackend, ensure_image};
 use picklock::drive::{Recorder, Unwatched, drive};
 use rows::{Row, TABLE};
 use std::sync::Mutex;

@@ -22,5 +22,5 @@ pub use chance::{Chances, Delays, Tape};
 pub use client::Handle;
 pub use config::SimConfig;
 pub use redis::RedisWorld;
-pub use simulation::{Simulated, Simulation};
+pub use simulation::{Open, Simulated, redis, zookeeper};
 pub use zookeeper::ZooKeeperWorld;

@@ -6,7 +6,10 @@ pub mod model;
 pub mod real;
 pub mod redis;
 pub mod vault;
+mod world_spec;
 pub mod zookeeper;
+
+pub use world_spec::WorldSpec;
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

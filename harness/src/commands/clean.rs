@@ -5,8 +5,8 @@ use crate::Exit;
 
 #[cfg(feature = "docker")]
 pub fn run() -> Result<Exit, Failure> {
-    let cleaned = crate::docker::clean().map_err(|error| Failure::could_not(error.to_string()))?;
-    let crate::docker::Cleaned { containers, networks } = cleaned;
+    let cleaned = docker::clean().map_err(|error| Failure::could_not(error.to_string()))?;
+    let docker::Cleaned { containers, networks } = cleaned;
     let plural = |n: usize| if n == 1 { "" } else { "s" };
     super::judge::say(&format!(
         "removed {containers} container{}, {networks} network{}\n",

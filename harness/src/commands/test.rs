@@ -18,7 +18,8 @@ use crate::drive::{DriveError, Recorder, Watcher, drive};
 use crate::folder::Folder;
 use crate::schedule::Schedule;
 use crate::setup::{Options, Setup};
-use crate::{Exit, WorldSpec, simulate};
+use crate::{Exit, simulate};
+use stores::WorldSpec;
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
@@ -115,12 +116,12 @@ pub fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
     match asked {
         BackendChoice::Sim => Ok(Choice::Sim),
         BackendChoice::Docker => Ok(Choice::Docker),
-        BackendChoice::Auto => match crate::docker::ready() {
-            crate::docker::Readiness::Ready => {
+        BackendChoice::Auto => match docker::ready() {
+            docker::Readiness::Ready => {
                 eprintln!("running on real servers (docker); the simulator is --backend sim");
                 Ok(Choice::Docker)
             }
-            crate::docker::Readiness::NotReady { reason, fix } => {
+            docker::Readiness::NotReady { reason, fix } => {
                 eprintln!("running in the simulator: {reason}; for real servers: {fix}");
                 Ok(Choice::Sim)
             }
@@ -154,7 +155,7 @@ fn start(
         #[cfg(feature = "docker")]
         Choice::Docker => {
             let say = |line: &str| watcher.note(line);
-            let backend = crate::docker::DockerBackend::start(&world, &say)
+            let backend = docker::DockerBackend::start(&world, &say)
                 .map_err(|error| Failure::could_not(error.to_string()))?;
             Ok(Box::new(backend))
         }

@@ -8,7 +8,7 @@ mod servers;
 mod wires;
 
 use base::{
-    Backend, BackendError, Effect, Fault, FaultId, LocalFuture, Message, Mono, Node, Notice,
+    Backend, BackendError, Effect, Fault, FaultId, Link, LocalFuture, Message, Mono, Node, Notice,
     Request, Rng,
 };
 use std::cell::Cell;
@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 use stores::model::{Out, ServerModel};
+use stores::redis::Redis;
+use stores::zookeeper::Session;
 
-use crate::SimConfig;
 use crate::agenda::Agenda;
 use crate::chance::Tape;
 use crate::client::{Client, Handle};
@@ -25,6 +26,7 @@ use crate::library::{Do, Library, Settings, SimStore};
 use crate::machine::{Machine, Numbers};
 use crate::network::{Network, Order};
 use crate::server::Server;
+use crate::{RedisWorld, SimConfig, ZooKeeperWorld};
 use item::{Connections, Item};
 
 /// Opens the task of a client.
@@ -41,7 +43,7 @@ pub trait Simulated: Backend {
 }
 
 /// A simulated world.
-pub struct Simulation<S: SimStore> {
+struct Simulation<S: SimStore> {
     store: S,
     config: SimConfig,
     /// Records what chance decides, or decides itself. `None`: everything is drawn, nothing kept.
@@ -67,7 +69,7 @@ pub struct Simulation<S: SimStore> {
 impl<S: SimStore> Simulation<S> {
     /// A fresh world: servers running, no client yet. A tape records what chance decides in it, or
     /// decides itself.
-    pub fn new(store: S, config: SimConfig, tape: Option<Rc<Tape>>, open: Open<S::Link>) -> Self {
+    fn new(store: S, config: SimConfig, tape: Option<Rc<Tape>>, open: Open<S::Link>) -> Self {
         let mut rng = Rng::fork(config.seed, 1);
         let skew = |rng: &mut Rng| {
             let mut draw = || rng.between(Duration::ZERO, Duration::from_millis(5));
@@ -135,6 +137,26 @@ impl<S: SimStore> Simulation<S> {
             }
         }
     }
+}
+
+/// Makes a simulated world of Redis servers. (Not generic, so that all of it is compiled here, with
+/// what it inlines.)
+pub fn redis(
+    world: RedisWorld,
+    config: SimConfig,
+    tape: Option<Rc<Tape>>,
+    open: Open<dyn Link<Redis>>,
+) -> Box<dyn Simulated> {
+    Box::new(Simulation::new(world, config, tape, open))
+}
+
+/// Makes a simulated world with a ZooKeeper ensemble.
+pub fn zookeeper(
+    config: SimConfig,
+    tape: Option<Rc<Tape>>,
+    open: Open<dyn Session>,
+) -> Box<dyn Simulated> {
+    Box::new(Simulation::new(ZooKeeperWorld, config, tape, open))
 }
 
 impl<S: SimStore> Simulated for Simulation<S> {

@@ -1,8 +1,8 @@
 //! Clients that are shell scripts, and what becomes of them.
 
 use super::*;
-use crate::docker::clock::{Clock, monotonic_nanos};
-use crate::docker::news::{Inbox, news};
+use crate::clock::{Clock, monotonic_nanos};
+use crate::news::{Inbox, news};
 use base::{Command as Op, Message};
 use std::collections::VecDeque;
 use std::time::Duration;

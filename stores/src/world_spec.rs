@@ -1,8 +1,8 @@
 //! What a backend is asked to set up.
 
+use crate::Store;
 use std::path::PathBuf;
 use std::time::Duration;
-use stores::Store;
 
 /// The world of one run.
 #[derive(Clone, Debug)]

@@ -13,11 +13,9 @@ use tokio::process::Command;
 
 const REPOSITORY: &str = "picklock-node";
 const BASE: (&str, &str) = ("debian", "bookworm-slim");
-const BASE_SCRIPT: &str = include_str!("../../../docker/base.sh");
-const CONTEXT: [(&str, &str); 2] = [
-    ("Dockerfile", include_str!("../../../docker/Dockerfile")),
-    ("node.sh", include_str!("../../../docker/node.sh")),
-];
+const BASE_SCRIPT: &str = include_str!("../base.sh");
+const CONTEXT: [(&str, &str); 2] =
+    [("Dockerfile", include_str!("../Dockerfile")), ("node.sh", include_str!("../node.sh"))];
 
 /// Whether servers could be started at once, without downloading or building anything.
 #[derive(Clone, Debug, PartialEq, Eq)]

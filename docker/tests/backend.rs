@@ -1,16 +1,14 @@
 //! The Docker backend against real servers, with a shell script as the client. Nothing is skipped:
 //! where there is no Docker, this fails.
-#![cfg(feature = "docker")]
 
 use base::{Backend, Data, Direction, Effect, Fault, Message, Mono, Node, Notice, Reply};
-use picklock::WorldSpec;
-use picklock::docker::{
+use picklock_docker::{
     ClientCommand, DockerBackend, Readiness, RealServers, clean, ensure_image, ready,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
-use stores::Store;
+use stores::{Store, WorldSpec};
 
 const LIMIT: Duration = Duration::from_secs(60);
 

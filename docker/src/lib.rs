@@ -30,7 +30,6 @@ pub use clock::monotonic_nanos;
 pub use image::{Readiness, ensure_image, ready};
 pub use real_servers::RealServers;
 
-use crate::WorldSpec;
 use base::{Backend, BackendError, Command, Fault, FaultId, Message, Mono, Notice, Request, Rng};
 use clients::Client;
 use clock::Clock;
@@ -42,6 +41,7 @@ use servers::Servers;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use stores::WorldSpec;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;

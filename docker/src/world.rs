@@ -4,11 +4,11 @@ use super::clients::Client;
 use super::link::{Delay, Link};
 use super::news::Outbox;
 use super::server::Server;
-use crate::WorldSpec;
 use base::{BackendError, Mono, Notice, Rng};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stores::WorldSpec;
 use tokio::time::sleep;
 
 /// How often the servers are looked at.
