@@ -2,6 +2,7 @@
 
 use base::{Nemesis, RunInfo, Spread};
 use std::time::Duration;
+use stores::{Store, WorldSpec};
 use workloads::LockSpec;
 use workloads::task::Contend;
 
@@ -9,7 +10,6 @@ use crate::drive::{Plan, Script};
 use crate::explore::swarm;
 use crate::nearest;
 use crate::schedule::Scripted;
-use stores::WorldSpec;
 
 /// What a user can set.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ impl Setup {
     /// One line that names the mistake and its fix.
     pub fn of(lock: &'static LockSpec, options: Options) -> Result<Self, String> {
         check_nemeses(&options.nemesis)?;
-        check_numbers(&options)?;
+        check_numbers(lock, &options)?;
         Ok(Self::sound(lock, options))
     }
 
@@ -228,7 +228,7 @@ fn check_nemeses(names: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_numbers(options: &Options) -> Result<(), String> {
+fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
     let between = |what: &str, d: Duration, low: Duration, high: Duration| {
         if d < low || d > high {
             let (low, high) = (humantime::format_duration(low), humantime::format_duration(high));
@@ -244,7 +244,7 @@ fn check_numbers(options: &Options) -> Result<(), String> {
     }
     between("--ttl", options.ttl, ms(100), s(600))?;
     between("--hold", options.hold, ms(1), options.ttl.mul_f64(0.6))?;
-    between("--link-delay", options.link_delay, Duration::ZERO, options.ttl / 4)?;
+    between("--link-delay", options.link_delay, Duration::ZERO, slowest_link(lock, options))?;
     if !(1..=200).contains(&options.clients) {
         return Err(format!("--clients {} is out of range: give 1 to 200", options.clients));
     }
@@ -252,6 +252,16 @@ fn check_numbers(options: &Options) -> Result<(), String> {
         return Err(format!("--keys {} is out of range: give 1 to 1000", options.keys));
     }
     Ok(())
+}
+
+/// With slower links than these nobody would ever be granted the lock. A ZooKeeper client gives a
+/// connection up after 2/5 of its session without a word, and a round trip is two delays and more.
+fn slowest_link(lock: &LockSpec, options: &Options) -> Duration {
+    let share = match lock.store() {
+        Store::Redis => options.ttl / 4,
+        Store::ZooKeeper => options.ttl / 6,
+    };
+    Duration::from_millis(share.as_millis() as u64)
 }
 
 /// The command that runs this again: what differs from the defaults, and the seed.
@@ -298,6 +308,7 @@ mod tests {
             refusal(|o| o.ttl = Duration::ZERO).contains("--ttl 0s is out of range: give 100ms")
         );
         assert!(refusal(|o| o.hold = Duration::from_secs(9)).contains("--hold"));
+        assert!(refusal(|o| o.link_delay = o.ttl / 5).contains("give 0s to 333ms"));
         assert!(refusal(|o| o.algo = "zk-wr".into()).contains("did you mean zk-rw"));
         assert!(refusal(|o| o.nemesis = "pause,partitoin".into()).contains("partition"));
     }

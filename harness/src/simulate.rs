@@ -4,16 +4,15 @@ use base::{BackendError, Command, Run, Spread};
 use sim::{Handle, RedisWorld, SimConfig, Simulated, Tape};
 use std::rc::Rc;
 use std::time::Duration;
-use stores::Store;
 use stores::redis::script::Runner;
 use stores::zookeeper::Client;
+use stores::{Store, WorldSpec};
 use workloads::LockSpec;
 use workloads::client::{AnyLink, serve};
 
 use crate::drive::{Played, Recorder, Unwatched, drive};
 use crate::schedule::{Aim, Schedule};
 use crate::setup::Setup;
-use stores::WorldSpec;
 
 /// A simulated world for a lock. A tape records what chance decides in it, or decides itself.
 pub fn world(

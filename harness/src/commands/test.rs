@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
+use stores::WorldSpec;
 
 use super::{Failure, interruptible, judge::judge};
 use crate::cli::{BackendChoice, Format, TestArgs};
@@ -19,7 +20,6 @@ use crate::folder::Folder;
 use crate::schedule::Schedule;
 use crate::setup::{Options, Setup};
 use crate::{Exit, simulate};
-use stores::WorldSpec;
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
