@@ -22,6 +22,10 @@ pub const SPEC: LockSpec = LockSpec {
         ("pause", "stale write accepted", PAUSE),
         ("pause", "lost update", PAUSE),
         ("pause", "foreign release", OUTLIVED),
+        ("partition", "double hold", LATE),
+        ("partition", "stale write accepted", LATE),
+        ("partition", "lost update", LATE),
+        ("partition", "foreign release", OUTLIVED),
         ("crash-server-lose-data", "foreign release", OUTLIVED),
         ("crash-server-lose-data", "double hold", WIPE),
         ("crash-server-lose-data", "stale write accepted", WIPE),
@@ -31,6 +35,8 @@ pub const SPEC: LockSpec = LockSpec {
     open: Open::Redis(open),
 };
 
+const LATE: &str = "H15: a GETSET that was held on its way writes the expiry of its old try over the \
+     holder's, whose live lock then looks expired";
 const OUTLIVED: &str = "H16: an old owner frees the lock while now < GET, which is true of the new \
      owner's time as well";
 

@@ -47,6 +47,8 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "lost update", WIPED),
         ("partition", "foreign release", FOREIGN),
         ("pause", "foreign release", FOREIGN),
+        ("partition", "failed release", FOREIGN),
+        ("pause", "failed release", FOREIGN),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
