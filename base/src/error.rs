@@ -5,7 +5,8 @@ use crate::reading::LONGEST_LINE;
 use std::fmt::Display;
 use std::io;
 
-/// Why a text is not a history. Each names the line, where there is one.
+/// Why a text is not a history. Each names the line, where there is one, and says all of it: what
+/// a reader below it said is part of the text and no `source` that would be told a second time.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// There is nothing in it.
@@ -21,12 +22,12 @@ pub enum HistoryError {
         found: u32,
     },
     /// The file cannot be read on.
-    #[error("line {line}: cannot be read: {source}")]
+    #[error("line {line}: cannot be read: {said}")]
     Read {
         /// The line, from 1.
         line: u64,
         /// What the system says.
-        source: io::Error,
+        said: io::Error,
     },
     /// A line is longer than any event.
     #[error("line {line}: longer than {LONGEST_LINE} bytes: this is no history")]
@@ -41,12 +42,12 @@ pub enum HistoryError {
         line: u64,
     },
     /// A line is no event.
-    #[error("line {line}: not an event: {}", column(source))]
+    #[error("line {line}: not an event: {}", column(said))]
     Line {
         /// The line, from 1.
         line: u64,
         /// What the JSON reader says.
-        source: serde_json::Error,
+        said: serde_json::Error,
     },
     /// A line is missing, stands twice or in the wrong place.
     #[error("line {line}: event {found} stands where event {expected} should")]

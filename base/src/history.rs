@@ -274,7 +274,7 @@ impl History {
                     cut_off = true;
                     break;
                 }
-                Err(source) => return Err(HistoryError::Line { line: number, source }),
+                Err(said) => return Err(HistoryError::Line { line: number, said }),
             };
             let expected = history.events.len() as u64;
             if event.index != expected {

@@ -32,6 +32,8 @@ pub struct Pairing {
     /// Events that wait until it is known whether values are tuples.
     waiting: Vec<Entry>,
     open: BTreeMap<i64, Open>,
+    /// Bytes of what waits or is open.
+    held: usize,
     paired: Paired,
 }
 
@@ -58,6 +60,8 @@ pub struct Paired {
     processes: Numbers<i64>,
     /// Values that are no integers.
     values: Numbers<Value>,
+    /// How many members all reads of sets show together.
+    members: usize,
 }
 
 /// The places before the first event, in which registers get their initial values.
@@ -75,8 +79,9 @@ impl Pairing {
             keys: Numbers::default(),
             processes: Numbers::default(),
             values: Numbers::default(),
+            members: 0,
         };
-        Self { model, reading, waiting: Vec::new(), open: BTreeMap::new(), paired }
+        Self { model, reading, waiting: Vec::new(), open: BTreeMap::new(), held: 0, paired }
     }
 
     /// Takes the next event.
@@ -88,6 +93,7 @@ impl Pairing {
             return self.pair(entry);
         }
         let sign = self.sign(&entry);
+        self.held += held(&entry.value);
         self.waiting.push(entry);
         if sign.is_some() || self.waiting.len() >= MOST_WAITING {
             self.settle(sign.unwrap_or(false))?;
@@ -104,9 +110,9 @@ impl Pairing {
         Ok(self.paired)
     }
 
-    /// As [`Paired::memory`], so far.
+    /// As [`Paired::memory`], so far, with what is not in the list yet.
     pub fn memory(&self) -> usize {
-        self.paired.memory()
+        self.paired.memory() + self.held
     }
 
     /// Whether an event shows that values are tuples. Only what would make no sense otherwise
@@ -130,6 +136,7 @@ impl Pairing {
             self.reading.independent = Some(independent);
             self.paired.independent = independent;
         }
+        self.held = 0;
         std::mem::take(&mut self.waiting).into_iter().try_for_each(|entry| self.pair(entry))
     }
 
@@ -156,6 +163,7 @@ impl Pairing {
             }
         };
         let (verb, value, mode) = (entry.verb.clone(), entry.value, entry.mode);
+        self.held += held(&value);
         match self.open.insert(process, Open { verb, line, index, value, mode }) {
             Some(other) => {
                 Err(HistoryError::busy(line, process, &entry.verb, &other.verb, other.line))
@@ -211,6 +219,7 @@ impl Pairing {
             HistoryError::wrong(entry.line, why)
         };
         let items = entry.value.bare().items().ok_or_else(no_set)?;
+        self.paired.members += items.len();
         items.iter().map(|item| self.paired.number(item).ok_or_else(no_set)).collect()
     }
 
@@ -251,6 +260,7 @@ impl Pairing {
             Some(open) if open.verb == entry.verb => open,
             _ => return Err(HistoryError::not_begun(line, process, &entry.verb)),
         };
+        self.held -= held(&open.value);
         let Some(index) = open.index else { return Ok(()) };
         if let Some(key) = &entry.key
             && self.paired.operations[index].key != self.paired.keys.of(&Some(key.clone()))
@@ -302,6 +312,11 @@ fn untuple(entry: &mut Entry) -> Result<(), HistoryError> {
     Ok(())
 }
 
+/// Bytes of an event that waits or is open.
+fn held(value: &Value) -> usize {
+    size_of::<Entry>() + value.heap()
+}
+
 /// The mode of an acquire whose value says it: `:read`, or `{:mode :shared}`.
 fn value_mode(value: &Value) -> Option<Mode> {
     let said = value.get("mode").unwrap_or(value);
@@ -318,7 +333,10 @@ impl Paired {
     pub fn memory(&self) -> usize {
         self.operations.len() * size_of::<Operation>()
             + self.lines.len() * size_of::<u32>()
-            + (self.keys.names.len() + self.values.names.len()) * 128
+            + self.members * size_of::<i64>()
+            + self.keys.memory()
+            + self.processes.memory()
+            + self.values.memory()
     }
 
     /// How many objects there are.
@@ -418,15 +436,41 @@ struct Numbers<T> {
     ids: BTreeMap<T, u32>,
     /// Most histories name one thing many times in a row.
     last: u32,
+    /// Bytes of the names, outside of the names themselves.
+    heap: usize,
+}
+
+/// What gets a number.
+trait Name: Clone + Ord {
+    /// Bytes outside of the name itself.
+    fn heap(&self) -> usize;
+}
+
+impl Name for i64 {
+    fn heap(&self) -> usize {
+        0
+    }
+}
+
+impl Name for Value {
+    fn heap(&self) -> usize {
+        Self::heap(self)
+    }
+}
+
+impl Name for Option<Value> {
+    fn heap(&self) -> usize {
+        self.as_ref().map_or(0, Value::heap)
+    }
 }
 
 impl<T> Default for Numbers<T> {
     fn default() -> Self {
-        Self { names: Vec::new(), ids: BTreeMap::new(), last: 0 }
+        Self { names: Vec::new(), ids: BTreeMap::new(), last: 0, heap: 0 }
     }
 }
 
-impl<T: Clone + Ord> Numbers<T> {
+impl<T: Name> Numbers<T> {
     fn of(&mut self, name: &T) -> u32 {
         if self.names.get(self.last as usize) == Some(name) {
             return self.last;
@@ -435,12 +479,18 @@ impl<T: Clone + Ord> Numbers<T> {
             Some(id) => *id,
             None => {
                 let id = self.names.len() as u32;
+                self.heap += name.heap();
                 self.ids.insert(name.clone(), id);
                 self.names.push(name.clone());
                 id
             }
         };
         self.last
+    }
+
+    /// About how many bytes they take: each name stands in two places.
+    fn memory(&self) -> usize {
+        self.names.len() * 128 + self.heap * 2
     }
 }
 

@@ -1,60 +1,17 @@
 //! `picklock check FILE --model M` as a user meets it: published shapes of histories in, a verdict
 //! and its exit code out; one clear line for what cannot be judged.
 
+mod command;
+
+use command::{Bench, Said};
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
-use tempfile::TempDir;
+use std::process::Stdio;
 
-struct Bench {
-    home: TempDir,
-}
-
-impl Bench {
-    fn new() -> Self {
-        Self { home: TempDir::new().expect("a temporary folder") }
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
-        command.args(args).current_dir(self.home.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Said {
-        Said::of(self.command(args).output().expect("picklock starts"))
-    }
-
-    /// Holds a text against a model.
-    fn check(&self, text: impl AsRef<[u8]>, model: &str, more: &[&str]) -> Said {
-        fs::write(self.home.path().join("file"), text).expect("written");
-        self.run(&[&["check", "file", "--model", model], more].concat())
-    }
-}
-
-#[derive(Debug)]
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Said {
-    fn of(output: Output) -> Self {
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        let code = output.status.code().expect("not killed");
-        Self { code, out: text(output.stdout), err: text(output.stderr) }
-    }
-
-    #[track_caller]
-    fn refuses(&self, code: i32, words: &[&str]) {
-        assert_eq!(self.code, code, "{self:?}");
-        assert_eq!(self.err.trim_end().lines().count(), 1, "{self:?}");
-        assert!(self.out.is_empty(), "{self:?}");
-        for word in words {
-            assert!(self.err.contains(word), "`{word}` is missing: {self:?}");
-        }
-    }
+/// Holds a text against a model.
+fn check(bench: &Bench, text: impl AsRef<[u8]>, model: &str, more: &[&str]) -> Said {
+    fs::write(bench.home.path().join("file"), text).expect("written");
+    bench.run(&[&["check", "file", "--model", model], more].concat())
 }
 
 /// A write and a read of it, of 4; what is read is given.
@@ -86,7 +43,7 @@ fn every_format_gives_the_same_verdict() {
     let bench = Bench::new();
     for model in ["register", "cas-register"] {
         for text in register("4") {
-            let said = bench.check(&text, model, &[]);
+            let said = check(&bench, &text, model, &[]);
             assert_eq!(said.code, 0, "{said:?}\n{text}");
             assert!(said.out.contains("2 operations by 2 processes"), "{said:?}");
             assert!(said.out.ends_with("HELD\n") && said.err.is_empty(), "{said:?}");
@@ -94,7 +51,7 @@ fn every_format_gives_the_same_verdict() {
         // What was never written, and nothing where something was.
         for read in ["5", "nil"] {
             for text in register(read) {
-                let said = bench.check(&text, model, &[]);
+                let said = check(&bench, &text, model, &[]);
                 assert_eq!(said.code, 1, "{said:?}\n{text}");
                 assert!(said.out.contains(&format!("process 1's read of {read} (")), "{said:?}");
                 assert!(said.out.ends_with("VIOLATED\n"), "{said:?}");
@@ -112,10 +69,10 @@ fn a_write_of_unknown_outcome_may_come_late_and_a_failed_one_never() {
         )
     };
     let bench = Bench::new();
-    assert_eq!(bench.check(history(":info", "1"), "register", &[]).code, 0);
-    assert_eq!(bench.check(history(":info", "nil"), "register", &[]).code, 0);
-    assert_eq!(bench.check(history(":fail", "nil"), "register", &[]).code, 0);
-    assert_eq!(bench.check(history(":fail", "1"), "register", &[]).code, 1);
+    assert_eq!(check(&bench, history(":info", "1"), "register", &[]).code, 0);
+    assert_eq!(check(&bench, history(":info", "nil"), "register", &[]).code, 0);
+    assert_eq!(check(&bench, history(":fail", "nil"), "register", &[]).code, 0);
+    assert_eq!(check(&bench, history(":fail", "1"), "register", &[]).code, 1);
 }
 
 #[test]
@@ -128,19 +85,19 @@ fn locks_in_foreign_words() {
     let twice = both(0, "acquire") + &both(1, "acquire");
     let bench = Bench::new();
     for model in ["mutex", "owner-mutex", "reentrant:2", "semaphore:1"] {
-        assert_eq!(bench.check(&turns, model, &[]).code, 0, "{model}");
-        assert_eq!(bench.check(&twice, model, &[]).code, 1, "{model}");
+        assert_eq!(check(&bench, &turns, model, &[]).code, 0, "{model}");
+        assert_eq!(check(&bench, &twice, model, &[]).code, 1, "{model}");
     }
-    assert_eq!(bench.check(&twice, "semaphore:2", &[]).code, 0);
+    assert_eq!(check(&bench, &twice, "semaphore:2", &[]).code, 0);
     let readers = twice.replace(":value nil", ":value :read");
-    assert_eq!(bench.check(&readers, "rw", &[]).code, 0);
-    assert_eq!(bench.check(&twice, "rw", &[]).code, 1);
+    assert_eq!(check(&bench, &readers, "rw", &[]).code, 0);
+    assert_eq!(check(&bench, &twice, "rw", &[]).code, 1);
     // The mutex of Knossos knows no owner.
     let others = both(0, "acquire") + &both(1, "release");
-    assert_eq!(bench.check(&others, "mutex", &[]).code, 0);
-    assert_eq!(bench.check(&others, "owner-mutex", &[]).code, 1);
+    assert_eq!(check(&bench, &others, "mutex", &[]).code, 0);
+    assert_eq!(check(&bench, &others, "owner-mutex", &[]).code, 1);
     let early = both(0, "release");
-    assert_eq!(bench.check(&early, "mutex", &[]).code, 1);
+    assert_eq!(check(&bench, &early, "mutex", &[]).code, 1);
 }
 
 #[test]
@@ -149,7 +106,7 @@ fn keys_are_judged_by_themselves() {
     let tuples = "- 0 :invoke :write [:x 1]\n- 0 :ok :write [:x 1]\n\
                   - 1 :invoke :read [:y nil]\n- 1 :ok :read [:y nil]\n\
                   - 1 :invoke :read [:x nil]\n- 1 :ok :read [:x 2]\n";
-    let said = bench.check(tuples, "register", &["--format", "json"]);
+    let said = check(&bench, tuples, "register", &["--format", "json"]);
     assert_eq!(said.code, 1, "{said:?}");
     let json: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
     assert_eq!(json["witness"]["key"], "x");
@@ -163,19 +120,18 @@ fn keys_are_judged_by_themselves() {
 fn what_is_there_at_first_can_be_told() {
     let bench = Bench::new();
     let text = "- 0 :invoke :read nil\n- 0 :ok :read 0\n";
-    assert_eq!(bench.check(text, "register", &[]).code, 1);
-    assert_eq!(bench.check(text, "register", &["--initial", "0"]).code, 0);
-    assert_eq!(bench.check(text, "register", &["--initial", "[1"]).code, 254);
+    assert_eq!(check(&bench, text, "register", &[]).code, 1);
+    assert_eq!(check(&bench, text, "register", &["--initial", "0"]).code, 0);
+    assert_eq!(check(&bench, text, "register", &["--initial", "[1"]).code, 254);
 }
 
 #[test]
 fn a_run_of_ours_is_judged_by_models_and_by_its_export() {
     let bench = Bench::new();
-    let test = ["test", "--backend", "sim", "--seed", "1", "--algo", "redis-set-nx-px"];
     // The vault is a register, whatever the lock does.
     let runs = [("none", 0, 0), ("pause", 1, 0)];
     for (nemesis, mutex, vault) in runs {
-        bench.run(&[&test[..], &["--nemesis", nemesis]].concat());
+        bench.test("redis-set-nx-px", nemesis, "1");
         let exported = bench.run(&["check", "store/latest", "--export", "edn"]);
         assert_eq!(exported.code, 0, "{exported:?}");
         for (model, code) in [("owner-mutex", mutex), ("register", vault)] {
@@ -185,7 +141,7 @@ fn a_run_of_ours_is_judged_by_models_and_by_its_export() {
         let locks = |line: &&str| line.contains(":f :acquire") || line.contains(":f :release");
         let only: Vec<&str> = exported.out.lines().filter(locks).collect();
         assert!(only.len() > 50, "{nemesis}");
-        let said = bench.check(only.join("\n"), "owner-mutex", &[]);
+        let said = check(&bench, only.join("\n"), "owner-mutex", &[]);
         assert_eq!(said.code, mutex, "{nemesis}: {said:?}");
     }
 }
@@ -205,7 +161,7 @@ fn standard_input_is_a_history_too() {
         pipe.write_all(text.as_bytes()).expect("written");
     }
     drop(pipe);
-    let said = Said::of(child.wait_with_output().expect("ends"));
+    let said = Said::from(child.wait_with_output().expect("ends"));
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.is_empty(), "{said:?}");
 }
@@ -215,7 +171,7 @@ fn what_was_cut_off_is_judged_up_to_there_and_says_so() {
     let bench = Bench::new();
     for (text, line) in register("5").iter().zip([5, 5, 4]) {
         let cut = &text[..text.trim_end().len() - 3];
-        let said = bench.check(cut, "register", &[]);
+        let said = check(&bench, cut, "register", &[]);
         assert_eq!(said.code, 0, "{said:?}\n{cut}");
         let note = format!("ends in the middle of line {line};");
         assert!(said.out.contains(&note), "{said:?}\n{cut}");
@@ -227,10 +183,16 @@ fn a_budget_that_is_spent_is_inconclusive() {
     let bench = Bench::new();
     let text: String =
         (0..2000).map(|n| format!("- {n} :invoke :write {n}\n- {n} :ok :write {n}\n")).collect();
-    let said = bench.check(&text, "register", &["--memory-budget", "64KiB"]);
+    let said = check(&bench, &text, "register", &["--memory-budget", "64KiB"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.out.contains("is larger than the"), "{said:?}");
-    let said = bench.check("INFO nothing here\n", "mutex", &[]);
+    // Values that are no numbers are kept, however few they are.
+    let long = "x".repeat(100_000);
+    let text: String = (0..20).map(|n| format!("- {n} :invoke :write \"{n}{long}\"\n")).collect();
+    let said = check(&bench, &text, "register", &["--memory-budget", "1MiB"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.out.contains("is larger than the"), "{said:?}");
+    let said = check(&bench, "INFO nothing here\n", "mutex", &[]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.out.contains("there is no operation of a client"), "{said:?}");
 }
@@ -239,7 +201,7 @@ fn a_budget_that_is_spent_is_inconclusive() {
 fn what_cannot_be_judged_gets_one_line() {
     let bench = Bench::new();
     let refuse = |text: &[u8], model: &str, code, words: &[&str]| {
-        bench.check(text, model, &[]).refuses(code, words);
+        check(&bench, text, model, &[]).refuses(code, words);
     };
     refuse(b"", "mutex", 255, &["`file`", "the history is empty"]);
     refuse(b"x", "mutx", 254, &["there is no model `mutx`", "did you mean mutex"]);
@@ -249,7 +211,12 @@ fn what_cannot_be_judged_gets_one_line() {
     refuse(b"{:process 0}", "mutex", 255, &["line 1: an operation without :type"]);
     refuse("[".repeat(100_000).as_bytes(), "mutex", 255, &["line 1: EDN nested deeper than 64"]);
     refuse(&vec![b'x'; 3 << 20], "mutex", 255, &["line 1: longer than"]);
+    refuse(b"\x1f\x8b\x08\0\0", "mutex", 255, &["line 1: compressed by gzip"]);
     refuse(b"- 0 :ok :read \xff\n", "mutex", 255, &["line 1: not UTF-8"]);
+    let json = b"{\"process\":0,\"type\":\"begin\",\"f\":\"read\"}\n";
+    refuse(json, "mutex", 255, &["line 1: not an event: unknown variant `begin`"]);
+    let said = check(&bench, json, "mutex", &[]);
+    assert_eq!(said.err.matches("unknown variant").count(), 1, "said once: {said:?}");
     bench.run(&["check", "nowhere", "--model", "mutex"]).refuses(255, &["cannot read `nowhere`"]);
     let wrong = bench.run(&["check", "file", "--model", "mutex", "--memory-budget", "lots"]);
     assert_eq!(wrong.code, 254, "{wrong:?}");

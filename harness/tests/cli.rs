@@ -1,74 +1,20 @@
 //! The command line as a user meets it: exit codes, one clear line for bad input, a run folder that
 //! can be judged again, and nothing half-written.
 
+mod command;
+
+use command::{Bench, Said};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use tempfile::TempDir;
+use std::process::Stdio;
 
-struct Cli {
-    home: TempDir,
+fn latest(bench: &Bench) -> PathBuf {
+    bench.home.path().join("store/latest")
 }
 
-impl Cli {
-    fn new() -> Self {
-        Self { home: TempDir::new().expect("a temporary folder") }
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
-        command.args(args).current_dir(self.home.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Said {
-        Said::from(self.command(args).output().expect("picklock starts"))
-    }
-
-    /// Runs a test in the simulator.
-    fn test(&self, algo: &str, nemesis: &str, seed: &str) -> Said {
-        let args = ["test", "--algo", algo, "--nemesis", nemesis, "--seed", seed];
-        self.run(&[&args[..], &["--backend", "sim"]].concat())
-    }
-
-    fn latest(&self) -> PathBuf {
-        self.home.path().join("store/latest")
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.latest().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
-    }
-}
-
-#[derive(Debug)]
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl From<Output> for Said {
-    fn from(output: Output) -> Self {
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        Self {
-            code: output.status.code().expect("not killed"),
-            out: text(output.stdout),
-            err: text(output.stderr),
-        }
-    }
-}
-
-impl Said {
-    /// One line on stderr, which says all of this; nothing on stdout.
-    #[track_caller]
-    fn refuses(&self, code: i32, words: &[&str]) {
-        assert_eq!(self.code, code, "{self:?}");
-        assert_eq!(self.err.trim_end().lines().count(), 1, "{self:?}");
-        assert!(self.out.is_empty(), "{self:?}");
-        for word in words {
-            assert!(self.err.contains(word), "`{word}` is missing: {self:?}");
-        }
-    }
+/// A file of the latest run.
+fn read(bench: &Bench, name: &str) -> String {
+    fs::read_to_string(latest(bench).join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 fn verdict(path: &Path) -> serde_json::Value {
@@ -78,20 +24,20 @@ fn verdict(path: &Path) -> serde_json::Value {
 
 #[test]
 fn a_run_leaves_a_folder_that_is_judged_again_with_the_same_verdict() {
-    let cli = Cli::new();
+    let cli = Bench::new();
     let run = cli.test("zk-rw", "partition", "5");
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.out.trim_end().ends_with("HELD"), "{run:?}");
-    assert!(cli.read("report.html").starts_with("<!DOCTYPE html>"));
-    let first = verdict(&cli.latest());
-    fs::remove_file(cli.latest().join("verdict.json")).expect("removed");
+    assert!(read(&cli, "report.html").starts_with("<!DOCTYPE html>"));
+    let first = verdict(&latest(&cli));
+    fs::remove_file(latest(&cli).join("verdict.json")).expect("removed");
     let again = cli.run(&["check", "store/latest"]);
-    assert_eq!((again.code, verdict(&cli.latest())), (0, first), "{}", again.err);
+    assert_eq!((again.code, verdict(&latest(&cli))), (0, first), "{}", again.err);
 }
 
 #[test]
 fn a_violation_ends_with_1_and_says_that_it_was_expected() {
-    let run = Cli::new().test("redis-set-nx-px", "pause", "1");
+    let run = Bench::new().test("redis-set-nx-px", "pause", "1");
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.out.contains("VIOLATED: double hold"), "{run:?}");
     assert!(run.out.contains("expected"), "{run:?}");
@@ -99,15 +45,15 @@ fn a_violation_ends_with_1_and_says_that_it_was_expected() {
 
 #[test]
 fn a_seed_gives_the_same_history_byte_for_byte() {
-    let (one, two) = (Cli::new(), Cli::new());
+    let (one, two) = (Bench::new(), Bench::new());
     one.test("zk-sequential", "crash", "7");
     two.test("zk-sequential", "crash", "7");
-    assert!(one.read("history.jsonl") == two.read("history.jsonl"));
+    assert!(read(&one, "history.jsonl") == read(&two, "history.jsonl"));
 }
 
 #[test]
 fn json_is_one_object_on_stdout() {
-    let cli = Cli::new();
+    let cli = Bench::new();
     let args = ["test", "--algo", "redis-getset", "--backend", "sim", "--seed", "1"];
     let run = cli.run(&[&args[..], &["--format", "json"]].concat());
     let said: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
@@ -117,7 +63,7 @@ fn json_is_one_object_on_stdout() {
 
 #[test]
 fn bad_arguments_get_one_line_and_nothing_is_written() {
-    let cli = Cli::new();
+    let cli = Bench::new();
     cli.test("zk-wr", "none", "1").refuses(254, &["zk-wr", "did you mean zk-rw"]);
     cli.test("zk-rw", "partitoin", "1").refuses(254, &["partitoin", "did you mean partition"]);
     let with = |flag: &str, value: &str| {
@@ -136,22 +82,22 @@ fn bad_arguments_get_one_line_and_nothing_is_written() {
 
 #[test]
 fn what_cannot_be_judged_gets_one_line() {
-    let cli = Cli::new();
+    let cli = Bench::new();
     cli.run(&["check", "nowhere"]).refuses(255, &["there is no `nowhere`"]);
     fs::write(cli.home.path().join("notes.txt"), "hello").expect("written");
     cli.run(&["check", "notes.txt"]).refuses(255, &["no run folder", "run.json"]);
     cli.test("redis-getset", "none", "1");
-    fs::write(cli.latest().join("history.jsonl"), "hello\n").expect("written");
+    fs::write(latest(&cli).join("history.jsonl"), "hello\n").expect("written");
     cli.run(&["check", "store/latest"]).refuses(255, &["line 1", "not a picklock history"]);
 }
 
 #[test]
 fn a_history_that_was_cut_off_is_judged_up_to_there() {
-    let cli = Cli::new();
+    let cli = Bench::new();
     cli.test("redis-set-nx-px", "pause", "1");
-    let history = cli.read("history.jsonl");
+    let history = read(&cli, "history.jsonl");
     let most = &history[..history.len() * 9 / 10];
-    fs::write(cli.latest().join("history.jsonl"), most).expect("written");
+    fs::write(latest(&cli).join("history.jsonl"), most).expect("written");
     let said = cli.run(&["check", "store/latest"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("ends in the middle of a line"), "{said:?}");
@@ -159,7 +105,7 @@ fn a_history_that_was_cut_off_is_judged_up_to_there() {
 
 #[test]
 fn a_store_that_cannot_be_written_is_said_before_anything_runs() {
-    let cli = Cli::new();
+    let cli = Bench::new();
     fs::write(cli.home.path().join("file"), "").expect("written");
     let args = ["test", "--algo", "zk-rw", "--backend", "sim", "--store", "file/store"];
     cli.run(&args).refuses(255, &["cannot write the store folder `file/store`", "--store"]);
@@ -167,7 +113,7 @@ fn a_store_that_cannot_be_written_is_said_before_anything_runs() {
 
 #[test]
 fn ctrl_c_keeps_the_history() {
-    let cli = Cli::new();
+    let cli = Bench::new();
     let args = ["test", "--algo", "zk-rw", "--nemesis", "partition", "--backend", "sim"];
     let child = cli
         .command(&[&args[..], &["--time-limit", "24h"]].concat())
@@ -175,7 +121,7 @@ fn ctrl_c_keeps_the_history() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("picklock starts");
-    let history = cli.latest().join("history.jsonl");
+    let history = latest(&cli).join("history.jsonl");
     let begun = || fs::metadata(&history).is_ok_and(|file| file.len() > 10_000);
     for _ in 0..2_000 {
         if begun() {
@@ -189,7 +135,7 @@ fn ctrl_c_keeps_the_history() {
     said.refuses(255, &["interrupted", "picklock check"]);
     let judged = cli.run(&["check", "store/latest"]);
     assert!([0, 2].contains(&judged.code), "{judged:?}");
-    let last = cli.read("history.jsonl");
+    let last = read(&cli, "history.jsonl");
     assert!(last.ends_with("}\n"), "no line is cut off");
     let (faults, heals) = (count(&last, "fault"), count(&last, "heal"));
     assert_eq!(faults, heals, "every fault is healed");
@@ -208,7 +154,7 @@ fn pause() {
 
 #[test]
 fn help_names_examples_and_exit_codes() {
-    let cli = Cli::new();
+    let cli = Bench::new();
     assert!(cli.run(&["--help"]).out.contains("254"));
     assert!(cli.run(&["test", "--help"]).out.contains("picklock test --algo zk-rw"));
     let listed = cli.run(&["list"]).out;
@@ -221,7 +167,7 @@ fn help_names_examples_and_exit_codes() {
 
 #[test]
 fn the_simulator_is_measured_a_line_a_scenario() {
-    let cli = Cli::new();
+    let cli = Bench::new();
     let bench = ["bench", "sim", "--rounds", "1", "--time", "1ms"];
     let json = cli.run(&[&bench[..], &["--format", "json"]].concat());
     assert_eq!(json.code, 0, "{json:?}");

@@ -12,8 +12,11 @@ use std::str::FromStr;
 
 /// How deep forms may be nested.
 const DEEPEST: usize = 64;
-/// How many values one form may have, on all levels together.
+/// How large one form may be, on all levels together, in units of [`UNIT`]: each value is one, and
+/// so is each such piece of its text.
 const LARGEST: usize = 1 << 20;
+/// Bytes.
+const UNIT: usize = 32;
 /// How long one string, number or name may be, in bytes.
 const LONGEST: usize = 1 << 20;
 
@@ -58,6 +61,18 @@ enum Token {
     Discard,
     Atom(Value),
     End,
+}
+
+impl Token {
+    /// What it adds to the size of its form.
+    fn size(&self) -> usize {
+        match self {
+            Self::Tag(text) | Self::Atom(Value::Word(text) | Value::Text(text)) => {
+                1 + text.len() / UNIT
+            }
+            _ => 1,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +150,7 @@ impl<R: BufRead> Parser<R> {
         let mut token = first;
         loop {
             let here = self.source.token_line();
+            size += token.size();
             let finished = match token {
                 Token::End if begun.is_empty() => return Ok(Next::End),
                 Token::End => return Err(Stop::CutOff),
@@ -156,19 +172,20 @@ impl<R: BufRead> Parser<R> {
                     None
                 }
             };
-            size += 1;
             if begun.len() > DEEPEST {
                 return Err(wrong(here, format!("EDN nested deeper than {DEEPEST}")));
             }
             if size > LARGEST {
-                return Err(wrong(start, format!("one form of more than {LARGEST} values")));
+                let most = (LARGEST * UNIT) >> 20;
+                return Err(wrong(start, format!("one form of more than {most} MiB")));
             }
             if let Some(whole) = finished.and_then(|value| place(value, &mut begun)) {
                 return Ok(Next::Form(start, whole));
             }
             token = self.token()?;
             if begun.is_empty() {
-                start = self.source.token_line();
+                // What stood here was discarded.
+                (start, size) = (self.source.token_line(), 0);
             }
         }
     }

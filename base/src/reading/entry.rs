@@ -159,6 +159,18 @@ impl Value {
         }
     }
 
+    /// Bytes outside of the value itself.
+    pub fn heap(&self) -> usize {
+        let one = size_of::<Self>();
+        match self {
+            Self::Nil | Self::Bool(_) | Self::Int(_) => 0,
+            Self::Word(text) | Self::Text(text) => text.len(),
+            Self::List(items) | Self::Set(items) => items.iter().map(|i| one + i.heap()).sum(),
+            Self::Map(pairs) => pairs.iter().map(|(k, v)| 2 * one + k.heap() + v.heap()).sum(),
+            Self::Tagged(tag, inner) => tag.len() + one + inner.heap(),
+        }
+    }
+
     /// The items of a vector, list or set.
     pub fn items(&self) -> Option<&[Self]> {
         match self {

@@ -40,7 +40,7 @@ pub fn told(line: u64, text: &str) -> Result<Told, HistoryError> {
         ));
     }
     let wire: Wire<'_> =
-        serde_json::from_str(text).map_err(|source| HistoryError::Line { line, source })?;
+        serde_json::from_str(text).map_err(|said| HistoryError::Line { line, said })?;
     let (index, time) = (wire.index, wire.time.as_ref().and_then(Value::int));
     let Value::Int(process) = wire.process else {
         return Ok(Told { index, time, entry: None });

@@ -44,7 +44,7 @@ impl<R: BufRead> Lines<R> {
         let mut bounded = (&mut self.reader).take(LONGEST_LINE as u64 + 1);
         bounded
             .read_until(b'\n', &mut self.buffer)
-            .map_err(|source| HistoryError::Read { line: number, source })?;
+            .map_err(|said| HistoryError::Read { line: number, said })?;
         if self.buffer.is_empty() {
             return Ok(None);
         }

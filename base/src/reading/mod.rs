@@ -63,7 +63,8 @@ impl<R: BufRead> Entries<R> {
     pub fn open(mut reader: R, format: Option<Format>) -> Result<Self, HistoryError> {
         let mut head = Vec::new();
         let read = (&mut reader).take(PEEK).read_to_end(&mut head);
-        read.map_err(|source| HistoryError::Read { line: 1, source })?;
+        read.map_err(|said| HistoryError::Read { line: 1, said })?;
+        no_text(&head)?;
         if head.starts_with(b"\xef\xbb\xbf") {
             head.drain(..3);
         }
@@ -219,7 +220,7 @@ fn log_step<R: BufRead>(lines: &mut Lines<R>) -> Result<Step, HistoryError> {
 struct Order {
     /// The index that must not come again, nor a smaller one.
     last: Option<u64>,
-    time: i128,
+    time: Option<i128>,
     back: Option<u64>,
 }
 
@@ -238,13 +239,24 @@ impl Order {
             self.last = Some(found);
         }
         if let Some(time) = told.time {
-            if time < self.time {
+            if self.time.is_some_and(|before| time < before) {
                 self.back.get_or_insert(line);
             }
-            self.time = time;
+            self.time = Some(time);
         }
         Ok(())
     }
+}
+
+/// What is often given in place of a text, and begins so.
+fn no_text(head: &[u8]) -> Result<(), HistoryError> {
+    let why = match head {
+        [0x1f, 0x8b, ..] => "compressed by gzip; unpack it first",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "compressed by zstd; unpack it first",
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "UTF-16 text; write it as UTF-8",
+        _ => return Ok(()),
+    };
+    Err(HistoryError::wrong(1, why))
 }
 
 /// The format of a text that begins so.

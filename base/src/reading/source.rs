@@ -29,7 +29,7 @@ impl<R: BufRead> Source<R> {
             match self.reader.fill_buf() {
                 Ok(bytes) => return Ok(bytes.first().copied()),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(source) => return Err(HistoryError::Read { line: self.line, source }),
+                Err(said) => return Err(HistoryError::Read { line: self.line, said }),
             }
         }
     }
@@ -43,7 +43,7 @@ impl<R: BufRead> Source<R> {
     ) -> Result<usize, HistoryError> {
         self.peek()?;
         let (line, bytes) = (self.line, self.reader.fill_buf());
-        let bytes = bytes.map_err(|source| HistoryError::Read { line, source })?;
+        let bytes = bytes.map_err(|said| HistoryError::Read { line, said })?;
         let count = bytes.iter().position(|byte| ends(*byte)).unwrap_or(bytes.len());
         into.extend_from_slice(&bytes[..count]);
         self.line += bytes[..count].iter().filter(|byte| **byte == b'\n').count() as u64;

@@ -99,6 +99,8 @@ fn a_time_that_goes_back_is_noted() {
     let mut entries = Entries::open(text.as_bytes(), None).unwrap();
     assert_eq!(entries.by_ref().count(), 3);
     assert_eq!(entries.time_goes_back(), Some(2));
+    let mut entries = Entries::open("{:time -5, :process :none}".as_bytes(), None).unwrap();
+    assert_eq!((entries.by_ref().count(), entries.time_goes_back()), (0, None));
 }
 
 #[test]
@@ -133,6 +135,13 @@ fn what_is_hostile_ends_in_one_error() {
     ] {
         let refused = read(&text).unwrap_err();
         assert!(refused.starts_with(said), "{refused}");
+    }
+    for (bytes, said) in [
+        (&b"\x1f\x8b\x08\0"[..], "line 1: compressed by gzip; unpack it first"),
+        (&b"\x28\xb5\x2f\xfd"[..], "line 1: compressed by zstd; unpack it first"),
+        (&b"\xff\xfe{\0"[..], "line 1: UTF-16 text; write it as UTF-8"),
+    ] {
+        assert_eq!(Entries::open(bytes, None).err().map(|e| e.to_string()), Some(said.into()));
     }
     let broken = b"{\"process\":0,\"type\":\"ok\",\"f\":\"\xff\"}\n";
     let mut entries = Entries::open(&broken[..], None).unwrap();

@@ -186,6 +186,35 @@ fn what_fits_nothing_is_refused_with_its_line() {
     assert_eq!(said, "line 2: process 0 ends on another key than it began on");
 }
 
+/// What a pairing says that it keeps after these lines, begun with a `Reading` of tuples or not.
+fn kept(model: &str, independent: Option<bool>, text: &str) -> usize {
+    let reading = Reading { independent, ..Reading::default() };
+    let mut pairing = Pairing::new(model.parse().unwrap(), reading);
+    for entry in Entries::open(text.as_bytes(), None).unwrap() {
+        pairing.push(entry.unwrap()).unwrap();
+    }
+    pairing.memory()
+}
+
+#[test]
+fn whatever_is_kept_is_counted() {
+    const LONG: usize = 100_000;
+    let long = "x".repeat(LONG);
+    // A value that is no integer, one that is open, one that waits, and a name of a key.
+    let write = format!("- 0 :invoke :write \"{long}\"\n");
+    let over = write.clone() + "- 0 :fail :write nil\n";
+    let waits = format!("- 0 :invoke :write [1 \"{long}\"]\n");
+    let key = format!("{{:process 0, :type :invoke, :f :read, :key \"{long}\"}}");
+    assert!(kept("register", Some(false), &write) >= 3 * LONG);
+    assert!((2 * LONG..3 * LONG).contains(&kept("register", Some(false), &over)));
+    assert!((LONG..2 * LONG).contains(&kept("register", None, &waits)));
+    assert!((2 * LONG..3 * LONG).contains(&kept("register", Some(false), &key)));
+    // Members of a set.
+    let members = "7 ".repeat(LONG);
+    let read = format!("- 0 :invoke :read nil\n- 0 :ok :read [{members}]\n");
+    assert!((8 * LONG..9 * LONG).contains(&kept("set", Some(false), &read)));
+}
+
 #[test]
 fn numbers_beyond_an_integer_are_told_apart() {
     let text = log(&[

@@ -83,6 +83,10 @@ fn no_depth_and_no_size_is_too_much() {
     }
     let long = format!("[{}]", "1 ".repeat(LARGEST));
     assert!(first(&long).unwrap_err().contains("one form of more than"));
+    let texts = format!("[{}]", format!("\"{}\" ", "x".repeat(LONGEST)).repeat(33));
+    assert!(first(&texts).unwrap_err().contains("one form of more than 32 MiB"));
+    let discarded = "#_ 1 ".repeat(LARGEST) + "2";
+    assert_eq!(first(&discarded).map(|value| value.to_string()), Ok("2".into()));
     let text = format!("\"{}\"", "x".repeat(LONGEST + 1));
     assert!(first(&text).unwrap_err().contains("longer than"));
 }
