@@ -14,7 +14,7 @@
 //!   hits held the lock or asked for it (any client, for a fault that hits only servers);
 //! * a grant in the quiet phase after the last heal.
 //!
-//! What is missing makes the run inconclusive, by name. **Limits.** A fault can have had its
+//! What is missing makes the run inconclusive, by name; it is never violated. **Limits.** A fault can have had its
 //! effect and still be too short or too early to break anything; that is for the sizes of holds
 //! and ttls to provide.
 //!

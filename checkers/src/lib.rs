@@ -90,3 +90,6 @@ pub const CHECKERS: &[&dyn Checker] = &[
 pub fn check_all(run: &Run) -> Vec<Verdict> {
     judgement::check_case(&Case::of(run))
 }
+
+#[cfg(test)]
+mod tests;

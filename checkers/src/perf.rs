@@ -4,7 +4,7 @@
 //! `invoke` and the `ok` of the history, which under a fault hold the fault's time as well, and the
 //! grants a second from the first request to the last event.
 //!
-//! **Limits.** It is held when there was a grant to measure, else inconclusive. Times of a run in
+//! **Limits.** It is held when there was a grant to measure, else inconclusive; never violated. Times of a run in
 //! the simulator are virtual.
 //!
 //! **Source.** Jepsen's `checker/perf`, which is never invalid either.

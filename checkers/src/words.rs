@@ -381,3 +381,6 @@ fn on_servers(fault: &Fault) -> (String, &'static str, &'static str) {
         Fault::Cut { .. } => (format!("{fault},"), "began", "ended"),
     }
 }
+
+#[cfg(test)]
+mod tests;

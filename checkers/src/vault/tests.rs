@@ -1,19 +1,12 @@
 //! Pictures of histories that `vault` must reject, must accept, or cannot judge.
 
 use super::Vault;
-use crate::picture::{judge, picture};
+use crate::picture::Gallery;
 
 use base::{Outcome, Verdict};
 
-fn check(text: &str) -> Verdict {
-    judge(&Vault, &picture(text))
-}
-
-fn check_fenced(text: &str) -> Verdict {
-    let mut run = picture(text);
-    run.info.promises.fenced = true;
-    judge(&Vault, &run)
-}
+const ANY: Gallery = Gallery { checker: &Vault, info: |_| {} };
+const FENCED: Gallery = Gallery { checker: &Vault, info: |info| info.promises.fenced = true };
 
 fn found(verdict: &Verdict) -> Vec<(&str, u64)> {
     verdict.anomalies.iter().map(|a| (a.name.as_str(), a.count)).collect()
@@ -21,7 +14,7 @@ fn found(verdict: &Verdict) -> Vec<(&str, u64)> {
 
 #[test]
 fn a_paused_writer_overwrites_what_the_next_holder_wrote() {
-    let verdict = check(
+    let verdict = ANY.judge(
         "
         p0       | Ag---------wR
         p1       |     Ag-wR
@@ -47,30 +40,32 @@ fn a_paused_writer_overwrites_what_the_next_holder_wrote() {
 
 #[test]
 fn a_write_after_the_next_holder_has_only_read_is_stale() {
-    let verdict = check(
+    ANY.rejects(
         "
         p0 | Ag-----wR
         p1 |    Ag----R
         ",
+        "stale write accepted",
+        1,
     );
-    assert_eq!(found(&verdict), [("stale write accepted", 1)]);
 }
 
 #[test]
 fn a_write_beside_a_later_reader_is_stale() {
-    let verdict = check(
+    ANY.rejects(
         "
         p0 | Ag-----wR
         p1 |    Sg----R
         ",
+        "stale write accepted",
+        1,
     );
-    assert_eq!(found(&verdict), [("stale write accepted", 1)]);
 }
 
 #[test]
 fn the_reader_that_was_overtaken_writes_first() {
     // The later grant wrote on what it had read; the earlier one wrote in between.
-    let verdict = check(
+    let verdict = ANY.judge(
         "
         p0 | A--g-w-R
         p1 |  A--g-w-R
@@ -82,7 +77,7 @@ fn the_reader_that_was_overtaken_writes_first() {
 
 #[test]
 fn a_write_that_arrives_after_its_hold_belongs_to_it_still() {
-    let verdict = check(
+    let verdict = ANY.judge(
         "
         p0 | AgWR     A--w
         p1 |     AgwR
@@ -93,83 +88,78 @@ fn a_write_that_arrives_after_its_hold_belongs_to_it_still() {
 
 #[test]
 fn holds_that_follow_each_other_lose_nothing() {
-    let verdict = check(
+    let said = ANY.accepts(
         "
         p0 | AgwR    AgwR
         p1 |     AgwR
         ",
     );
-    assert_eq!(verdict.outcome, Outcome::Held);
-    assert_eq!(verdict.summary, "3 writes accepted, none of them stale");
+    assert_eq!(said, "3 writes accepted, none of them stale");
 }
 
 #[test]
 fn a_double_hold_that_touches_nothing_in_between_breaks_nothing() {
     // The later grant was never served before the write of the earlier one.
-    let verdict = check(
+    ANY.accepts(
         "
         p0 | Ag-wR
         p1 |   A--gwR
         ",
     );
-    assert_eq!(verdict.outcome, Outcome::Held);
 }
 
 #[test]
 fn several_writes_of_one_hold_build_on_each_other() {
-    let verdict = check(
+    ANY.accepts(
         "
         p0 | AgwgwwR
         p1 |        AgwR
         ",
     );
-    assert_eq!(verdict.outcome, Outcome::Held);
 }
 
 #[test]
 fn a_write_that_builds_on_nothing_loses_nothing() {
-    let verdict = check(
+    ANY.accepts(
         "
         p0 | AgR      A-wR
         p1 |     AgwR
         ",
     );
-    assert_eq!(verdict.outcome, Outcome::Held);
 }
 
 #[test]
 fn another_vault_is_another_matter() {
-    let verdict = check(
+    ANY.accepts(
         "
         p0/k0 | Ag----wR
         p1/k1 |   AgwR
         ",
     );
-    assert_eq!(verdict.outcome, Outcome::Held);
 }
 
 #[test]
 fn a_stale_write_that_was_fenced_off_breaks_nothing() {
-    let verdict = check_fenced(
+    let said = FENCED.accepts(
         "
         p0       | A1g--------fR
         p1       |      A2gwR
         pause c0 |    [    ]
         ",
     );
-    assert_eq!(verdict.outcome, Outcome::Held);
-    assert_eq!(verdict.summary, "1 write accepted, none of them stale; 1 stale write fenced off");
+    assert_eq!(said, "1 write accepted, none of them stale; 1 stale write fenced off");
 }
 
 #[test]
 fn a_lower_token_after_a_higher_one_is_stale() {
-    let verdict = check_fenced(
+    FENCED.rejects(
         "
         p0 | A1g-------wR
         p1 |      A2gR
         ",
+        "stale write accepted",
+        1,
     );
-    assert_eq!(found(&verdict), [("stale write accepted", 1)]);
 }
 
 #[test]
@@ -180,32 +170,29 @@ fn tokens_know_better_which_grant_is_later() {
         p0 | a----A1g---f
         p1 |   A2-----gw-R
         ";
-    assert_eq!(check_fenced(late).outcome, Outcome::Held);
-    assert!(check(late).shows("stale write accepted"));
+    assert_eq!(FENCED.judge(late).outcome, Outcome::Held);
+    assert!(ANY.judge(late).shows("stale write accepted"));
 }
 
 #[test]
 fn a_token_that_does_not_grow_cannot_hide_a_later_grant() {
-    let verdict = check_fenced(
+    FENCED.rejects(
         "
         p0 | A2g--------wR
         p1 |     A1gR
         ",
+        "stale write accepted",
+        1,
     );
-    assert_eq!(found(&verdict), [("stale write accepted", 1)]);
 }
 
 #[test]
 fn without_an_accepted_write_nothing_can_be_said() {
-    let verdict = check(
+    ANY.unclear(
         "
         p0 | AgR
         p1 |     AgfR
         ",
-    );
-    assert_eq!(verdict.outcome, Outcome::Inconclusive);
-    assert_eq!(
-        verdict.summary,
-        "0 writes accepted: nothing could be lost; 1 stale write fenced off"
+        "0 writes accepted: nothing could be lost; 1 stale write fenced off",
     );
 }

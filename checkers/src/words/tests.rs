@@ -1,0 +1,154 @@
+//! What is told of an anomaly, and in which words.
+
+use super::*;
+use crate::Exclusion;
+use crate::picture::{Gallery, judge, picture};
+
+const ANY: Gallery = Gallery { checker: &Exclusion, info: |_| {} };
+
+fn told(text: &str) -> String {
+    ANY.judge(text).anomalies[0].explanation.clone()
+}
+
+#[test]
+fn numbers_are_told_as_people_read_them() {
+    assert_eq!(seconds(61_002_999_999), "61.002 s");
+    assert_eq!(seconds(1_999_999), "0.001 s");
+    assert_eq!([count(0, "grant"), count(1, "grant"), count(2, "grant")].join(", "), {
+        "0 grants, 1 grant, 2 grants"
+    });
+}
+
+#[test]
+fn a_cut_is_told_from_the_side_of_the_client() {
+    for (cut, words) in [
+        ("cut c0-s1", "was cut off from server 1 at"),
+        ("cut c0>s1", "could not reach server 1 at"),
+        ("cut s1>c0", "could not hear server 1 at"),
+    ] {
+        let text = told(&format!(
+            "
+            p0        | A=====R
+            p1        |     A=R
+            {cut} |  [   ]
+            "
+        ));
+        assert!(text.contains(words), "{cut}: {text}");
+        assert!(text.contains("was connected again at 0.500 s"), "{text}");
+    }
+    let (client, server) = (Node::Client(2), Node::Server(0));
+    let links = [(client, server), (Node::Client(1), server), (client, Node::Server(4))];
+    let said = |direction| cut_off(&links, direction, 2);
+    assert_eq!(said(Direction::Backward), "could not hear server 0, server 4");
+    assert_eq!(said(Direction::Forward), "could not reach server 0, server 4");
+    assert_eq!(cut_off(&[(server, client)], Direction::Backward, 2), "could not reach server 0");
+}
+
+#[test]
+fn a_grant_that_ran_out_while_its_client_believed_in_it_says_when() {
+    let run_out = "
+        ttl | *
+        p0  | A==============R
+        p1  |             A=R
+        ";
+    assert!(told(run_out).contains("exclusively at 0.000 s (it ran out at 1.000 s)"), "{run_out}");
+    let in_time = "
+        ttl | *
+        p0  | A======R
+        p1  |    A=R
+        ";
+    assert!(!told(in_time).contains("ran out"));
+}
+
+#[test]
+fn only_the_latest_two_faults_are_told_and_none_without_effect() {
+    let text = told(
+        "
+        p0       | A==================R
+        p1       |                 A=R
+        pause c0 |  [ ]
+        cut c0-s0 |     [ ]
+        cut c0-s1 |         [ ]
+        cut c0-s2 |             [ }
+        ",
+    );
+    assert!(!text.contains("paused") && !text.contains("server 2"), "{text}");
+    assert!(text.contains("from server 0") && text.contains("from server 1"), "{text}");
+}
+
+#[test]
+fn a_fault_is_told_with_what_its_client_was_about() {
+    let text = told(
+        "
+        p0       | a--------A=====R
+        p1       |       A=====R
+        pause c0 |    [  ]
+        ",
+    );
+    assert!(text.contains("process 0 was paused at 0.300 s while it asked"), "{text}");
+}
+
+#[test]
+fn a_fault_that_is_healed_later_is_told_without_its_heal() {
+    let verdict = ANY.judge(
+        "
+        p0      | A=====
+        p1      |     A==R
+        wipe s0 |  [           ]
+        ",
+    );
+    let text = &verdict.anomalies[0].explanation;
+    assert!(text.contains("server 0 crashed and lost its data at 0.100 s"), "{text}");
+    assert!(!text.contains("started again"), "{text}");
+    assert_eq!(verdict.anomalies[0].faults, [2]);
+}
+
+#[test]
+fn faults_on_servers_have_their_words() {
+    let server = Node::Server(1);
+    let cut = Fault::Cut { links: vec![(server, Node::Server(2))], direction: Direction::Both };
+    for (fault, words) in [
+        (Fault::Pause { node: server }, ("server 1", "was paused", "ran on")),
+        (Fault::Crash { node: server, data: Data::Kept }, {
+            ("server 1", "crashed", "was started again")
+        }),
+        (Fault::Crash { node: server, data: Data::Lost }, {
+            ("server 1", "crashed and lost its data", "was started again")
+        }),
+        (cut.clone(), (&format!("{cut},")[..], "began", "ended")),
+    ] {
+        let (subject, begin, end) = on_servers(&fault);
+        assert_eq!((&subject[..], begin, end), words);
+    }
+}
+
+#[test]
+fn the_dead_are_killed_by_a_fault_or_die_of_their_own() {
+    for (row, how) in [("crash c0", "was killed"), ("crash c4", "died"), ("pause c0", "died")] {
+        let text = told(&format!(
+            "
+            {row} |     [   ]
+            p0       | A====X
+            p1       |  A=R
+            "
+        ));
+        assert!(text.ends_with(&format!("process 0 {how} at 0.500 s")), "{text}");
+    }
+}
+
+#[test]
+fn beliefs_are_the_holds_of_those_who_are_told_of() {
+    let run = picture(
+        "
+        ttl | *
+        p0  | A=R   A====R
+        p1  |          A====R
+        p2  |             S=R",
+    );
+    let verdict = judge(&Exclusion, &run);
+    let double = verdict.anomalies.iter().find(|a| a.name == "double hold").expect("one");
+    let beliefs: Vec<_> = double.beliefs.iter().map(|b| (b.process, b.from, b.until)).collect();
+    let tenths = |n: u64| n * 100_000_000;
+    assert_eq!(beliefs, [(0, tenths(6), Some(tenths(11))), (1, tenths(9), Some(tenths(14)))]);
+    assert_eq!(double.beliefs[0].expires, Some(tenths(6) - 50_000_000 + tenths(10)));
+}
