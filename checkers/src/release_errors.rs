@@ -1,8 +1,9 @@
 //! `release-errors`: does a client that holds the lock succeed in freeing it?
 //!
 //! **Decides** over the releases that had no reason to fail: the client still held the lock (no
-//! `lost`, and it had not run out by the time that its recipe states), no fault was near, and
-//! nobody else had been granted the lock meanwhile. Anomalies are `failed release` (it was
+//! `lost`, and it had not run out by the time that its recipe states), no fault was near, nobody
+//! else had been granted the lock meanwhile, and nobody else's release was under way that removes
+//! whatever stands there (that is a `foreign release`, and another checker's). Anomalies are `failed release` (it was
 //! answered `fail`) and `release freed nothing` (the store said that it removed nothing).
 //!
 //! **Limits.** A failed release of a lock that the client no longer had is right, and so is one
@@ -38,11 +39,15 @@ impl Checker for ReleaseErrors {
 
     fn check(&self, case: &Case<'_>) -> Verdict {
         let calm = Calm::of(case, case.run.info.ttl);
+        let loose = Loose::of(case);
         let (mut sound, mut failed, mut idle, mut excused) = (0, Vec::new(), Vec::new(), 0);
         for (claim, overtaken) in with_overtaken(case) {
             let (Some(ok), Some((at, kind))) = (claim.granted(), claim.freed) else { continue };
             let nothing = case.facts(at).and_then(|facts| facts.removed) == Some(Removed::Nothing);
-            let held = !overtaken && alive(case, claim, at) && calm.spans(claim.invoke, at);
+            let held = !overtaken
+                && alive(case, claim, at)
+                && calm.spans(claim.invoke, at)
+                && !loose.meets(claim.key, ok, at);
             match kind {
                 Kind::Info | Kind::Invoke => {}
                 Kind::Ok if !nothing => sound += 1,
@@ -75,6 +80,40 @@ impl Checker for ReleaseErrors {
         }
         let summary = format!("{} succeeded{excuse}", count(sound, "release"));
         Verdict::new(self.name(), Outcome::Held, summary)
+    }
+}
+
+/// The releases of each key that may remove what is not their client's: nobody looks whose it is,
+/// or nobody knows what became of them. From begin to answer, by their begin; the answer is the
+/// latest so far.
+struct Loose(Vec<Vec<(u64, u64)>>);
+
+impl Loose {
+    fn of(case: &Case<'_>) -> Self {
+        let mut keys = vec![Vec::new(); case.claims.keys.len()];
+        for claim in &case.claims.claims {
+            let (Some(end), Some((at, kind))) = (claim.end, claim.freed) else { continue };
+            let removed = case.facts(at).and_then(|facts| facts.removed);
+            let unknown = matches!(kind, Kind::Info | Kind::Invoke);
+            if unknown || (kind == Kind::Ok && removed == Some(Removed::Any)) {
+                keys[claim.key].push((end.at, at));
+            }
+        }
+        for releases in &mut keys {
+            releases.sort_unstable();
+            let mut latest = 0;
+            for (_, answer) in releases {
+                latest = latest.max(*answer);
+                *answer = latest;
+            }
+        }
+        Self(keys)
+    }
+
+    /// Whether one of them was under way at some place between these.
+    fn meets(&self, key: usize, from: u64, to: u64) -> bool {
+        let begun = self.0[key].partition_point(|(begin, _)| *begin < to);
+        begun.checked_sub(1).is_some_and(|last| self.0[key][last].1 > from)
     }
 }
 

@@ -115,6 +115,27 @@ fn one_crash_between_two_commands_is_a_deadlock() {
     assert!(lines.iter().any(|line| line == "client 0 dies"), "{lines:#?}");
 }
 
+/// One fault anywhere, or none, and the shortest way to what the catalogue says of each recipe.
+#[test]
+fn the_naive_recipes_break_as_their_hazards_say() {
+    let h5 = lock("redis-set-nx-px-getdel").with(fault(FaultKind::Expire));
+    let lines = breaks(&h5, Anomaly::ForeignRelease);
+    let freed = "which frees the lock that client 1 holds";
+    assert!(lines.iter().any(|line| line.contains(freed)), "{lines:#?}");
+
+    let h17 = lock("redis-timestamp-del").with(fault(FaultKind::Crash));
+    let lines = breaks(&h17.with(|case| case.clients = 3), Anomaly::DoubleHold);
+    assert!(lines.iter().filter(|line| line.contains("DEL lock:k0")).count() > 1, "{lines:#?}");
+
+    let h20 = breaks(&lock("zk-exclusive-naive"), Anomaly::LostWakeUp);
+    assert!(h20.last().unwrap().contains("watched → no"), "{h20:#?}");
+
+    let h23 = lock("zk-sequential-naive").with(fault(FaultKind::Reset));
+    let lines = breaks(&h23, Anomaly::Deadlock);
+    let lost = "the connection of client 0 is lost, but not its last request";
+    assert!(lines.iter().any(|line| line.contains(lost)), "{lines:#?}");
+}
+
 #[test]
 fn a_ttl_that_runs_out_is_a_double_hold_unless_the_vault_is_fenced() {
     let plain = lock("redis-set-nx-px").with(fault(FaultKind::Expire));

@@ -55,6 +55,26 @@ fn a_fault_long_before_is_no_reason() {
 }
 
 #[test]
+fn a_release_that_removes_whatever_stands_there_is_no_reason_once_it_is_answered() {
+    ANY.rejects(
+        "
+        p0 | A=r-D
+        p1 |       A==r!",
+        "failed release",
+        1,
+    );
+}
+
+#[test]
+fn a_late_release_that_removes_whatever_stands_there_is_a_reason() {
+    ANY.accepts(
+        "
+        p0 | A=r---D
+        p1 |     A===r!",
+    );
+}
+
+#[test]
 fn releases_succeed() {
     ANY.accepts(
         "

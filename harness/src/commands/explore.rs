@@ -7,7 +7,7 @@ use reports::units::{count, counted};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Failure, interruptible, judge::say, replay};
 use crate::Exit;
@@ -45,7 +45,7 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     bar.finish_and_clear();
     let exit = tell(&tally, args.format, args.out.as_deref())?;
     if args.shrink || (args.until_found && exit == Exit::Violated) {
-        shrink_all(&tally, &options, args)?;
+        shrink_all(&tally, &options, args, &stop)?;
     }
     if stop.load(Ordering::Relaxed) && exit != Exit::Violated {
         return Err(Failure::could_not("interrupted; this is what was searched so far"));
@@ -54,10 +54,18 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
 }
 
 /// Shrinks the first schedule of each anomaly and stores it.
-fn shrink_all(tally: &Tally, options: &Options, args: &ExploreArgs) -> Result<(), Failure> {
+fn shrink_all(
+    tally: &Tally,
+    options: &Options,
+    args: &ExploreArgs,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
     for (anomaly, sighting) in &tally.anomalies {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
         let shows = Shows { property: sighting.property.clone(), anomaly: anomaly.clone() };
-        let Shrunk { schedule, tried } = shrink_best(&shows, &sighting.seeds, options)?;
+        let Shrunk { schedule, tried } = shrink_best(&shows, &sighting.seeds, options, stop)?;
         let folder = &args.counterexamples;
         let Searched { algo, nemesis, .. } = &tally.searched;
         let name = format!("{algo}+{nemesis}+{}.json", anomaly.replace(' ', "-"));
@@ -76,7 +84,12 @@ fn shrink_all(tally: &Tally, options: &Options, args: &ExploreArgs) -> Result<()
 
 /// Shrinks the schedule of each of these seeds and takes the least: some are stuck earlier than
 /// others.
-fn shrink_best(shows: &Shows, seeds: &[u64], options: &Options) -> Result<Shrunk, Failure> {
+fn shrink_best(
+    shows: &Shows,
+    seeds: &[u64],
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<Shrunk, Failure> {
     let bar = spinner(format!("shrinking {}", shows.anomaly));
     let mut all = Vec::new();
     let mut tried = 0;
@@ -85,10 +98,16 @@ fn shrink_best(shows: &Shows, seeds: &[u64], options: &Options) -> Result<Shrunk
         let setup = Setup::new(options).map_err(Failure::arguments)?;
         let (_, schedule) =
             simulate::record(&setup).map_err(|error| Failure::could_not(error.to_string()))?;
-        let shrunk = shrink(&schedule, shows, &mut |now| bar.set_position(tried + now));
+        let shrunk = shrink(&schedule, shows, &mut |now| {
+            bar.set_position(tried + now);
+            !stop.load(Ordering::Relaxed)
+        });
         let shrunk = shrunk.map_err(Failure::could_not)?;
         tried += shrunk.tried;
         all.push(shrunk.schedule);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
     }
     bar.finish_and_clear();
     let least = all.into_iter().min_by_key(size).expect("an anomaly was seen by some seed");

@@ -23,27 +23,29 @@ pub struct Shrunk {
 }
 
 /// More runs than this are not spent on one schedule.
-const MOST_RUNS: u64 = 20_000;
+const MOST_RUNS: u64 = 6_000;
 
 /// How long a message is on its way over a fast link, in nanoseconds.
 const FAST_LINK: u64 = 300_000;
 
 const MILLI: u64 = 1_000_000;
 
-/// Shrinks a schedule that shows this anomaly. `progress` is told how many schedules were tried.
+/// Shrinks a schedule that shows this anomaly. `go_on` is told how many schedules were tried; once
+/// it says no, the least so far is the result.
 ///
 /// # Errors
 /// When the schedule does not show it.
 pub fn shrink(
     schedule: &Schedule,
     shows: &Shows,
-    progress: &mut dyn FnMut(u64),
+    go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Shrunk, String> {
     let mut shrinker = Shrinker {
         best: Schedule { shows: Some(shows.clone()), ..schedule.clone() },
         shows,
         tried: 0,
-        progress,
+        done: false,
+        go_on,
     };
     if !shrinker.still(&shrinker.best.clone()) {
         return Err(format!("the schedule does not show {}", shows.anomaly));
@@ -66,7 +68,8 @@ struct Shrinker<'a> {
     best: Schedule,
     shows: &'a Shows,
     tried: u64,
-    progress: &'a mut dyn FnMut(u64),
+    done: bool,
+    go_on: &'a mut dyn FnMut(u64) -> bool,
 }
 
 impl Shrinker<'_> {
@@ -97,7 +100,7 @@ impl Shrinker<'_> {
     /// Whether a schedule shows the anomaly.
     fn still(&mut self, schedule: &Schedule) -> bool {
         self.tried += 1;
-        (self.progress)(self.tried);
+        self.done |= !(self.go_on)(self.tried) || self.tried >= MOST_RUNS;
         // One that cannot be run shows nothing.
         let Ok(run) = simulate::replay(schedule) else { return false };
         let checker = checkers::CHECKERS.iter().find(|c| c.name() == self.shows.property);
@@ -106,7 +109,7 @@ impl Shrinker<'_> {
 
     /// Keeps a changed schedule if it still shows the anomaly.
     fn attempt(&mut self, change: impl FnOnce(&mut Schedule)) -> bool {
-        if self.tried >= MOST_RUNS {
+        if self.done {
             return false;
         }
         let mut candidate = self.best.clone();
