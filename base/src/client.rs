@@ -126,11 +126,14 @@ impl Reply {
         Self::Fail { error: error.into(), facts: None }
     }
 
-    /// What the store said.
-    pub fn facts_mut(&mut self) -> Option<&mut Facts> {
+    /// Reads every time in it on another clock.
+    pub fn on_clock(&mut self, read: impl Fn(u64) -> u64) {
         match self {
-            Self::Ok { facts, .. } | Self::Fail { facts, .. } => facts.as_deref_mut(),
-            _ => None,
+            Self::Ok { facts: Some(facts), .. } | Self::Fail { facts: Some(facts), .. } => {
+                **facts = std::mem::take(&mut **facts).on_clock(read);
+            }
+            Self::Lost { at, .. } => *at = read(*at),
+            _ => {}
         }
     }
 }

@@ -1,5 +1,11 @@
 //! Faults as plain data. A nemesis yields them, a backend applies them, the history records them.
 
+mod ability;
+mod clock;
+
+pub use ability::Ability;
+pub use clock::ClockChange;
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -49,7 +55,7 @@ pub enum Data {
 }
 
 /// One fault. Its heal undoes it: a paused node goes on, a crashed one is started again, a cut
-/// link delivers what it held.
+/// link delivers what it held, a wall clock is set right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Fault {
@@ -72,6 +78,14 @@ pub enum Fault {
         /// Which way.
         direction: Direction,
     },
+    /// The clocks of a node go wrong, and with them its timers. The heal sets the wall clock right,
+    /// as NTP does; a monotonic clock goes on from where it stands, at the right rate.
+    Clock {
+        /// Whose.
+        node: Node,
+        /// How.
+        change: ClockChange,
+    },
 }
 
 impl Fault {
@@ -81,6 +95,7 @@ impl Fault {
             Self::Pause { .. } => "pause",
             Self::Crash { .. } => "crash",
             Self::Cut { .. } => "cut",
+            Self::Clock { .. } => "clock",
         }
     }
 
@@ -94,13 +109,16 @@ impl Fault {
                 let links = links.iter().map(|(a, b)| (at(*a), at(*b))).collect();
                 Self::Cut { links, direction: *direction }
             }
+            Self::Clock { node, change } => Self::Clock { node: at(*node), change: *change },
         }
     }
 
     /// The nodes that it hits, each once, in order.
     pub fn nodes(&self) -> Vec<Node> {
         let mut nodes = match self {
-            Self::Pause { node } | Self::Crash { node, .. } => vec![*node],
+            Self::Pause { node } | Self::Crash { node, .. } | Self::Clock { node, .. } => {
+                vec![*node]
+            }
             Self::Cut { links, .. } => links.iter().flat_map(|(a, b)| [*a, *b]).collect(),
         };
         nodes.sort_unstable();
@@ -127,6 +145,7 @@ impl fmt::Display for Fault {
                 write!(f, "link cut: {} {arrow} {}", first.0, first.1)?;
                 rest.iter().try_for_each(|(a, b)| write!(f, ", {a} {arrow} {b}"))
             }
+            Self::Clock { node, change } => write!(f, "clock of {node} {change}"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A nemesis decides which fault comes next. It sees the state of the lock and yields faults as
 //! data; who applies and heals them is not its business.
 
-use crate::{Fault, Mono, Rng};
+use crate::{Ability, Fault, Mono, Rng};
 use std::time::Duration;
 
 /// What a nemesis sees.
@@ -86,6 +86,8 @@ pub struct NemesisSpec {
     pub name: &'static str,
     /// One line for `picklock list`.
     pub summary: &'static str,
+    /// What its faults take: a backend that lacks one of these refuses it before the run.
+    pub needs: &'static [Ability],
     /// Makes a fresh one for a run.
     pub make: fn() -> Box<dyn Nemesis>,
 }

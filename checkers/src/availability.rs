@@ -10,7 +10,7 @@
 //! **Limits.** Most faults are shorter than that: without one that was long enough it is
 //! inconclusive. Servers that are cut off one way only are no minority that is down: those that
 //! still hear them and cannot answer may elect them again and again, and no quorum promises
-//! otherwise. A lock on one server does not apply.
+//! otherwise. One whose clock is wrong is not down. A lock on one server does not apply.
 //!
 //! **Source.** Gray and Lamport's 2F + 1 servers for F faults; ZooKeeper's majority quorums; for
 //! the limit, Jensen, Howard and Mortier, "Examining Raft's behaviour during partial network
@@ -98,7 +98,7 @@ fn due(case: &Case<'_>) -> u64 {
 fn hits_minority(case: &Case<'_>, outage: &Outage) -> bool {
     let until = outage.healed.unwrap_or(u64::MAX);
     let together = case.outages.iter().filter(|other| other.meets(outage.begin, until));
-    let unlike = |other: &Outage| other.seats().next().is_some() || is_one_way(&other.fault);
+    let unlike = |other: &Outage| other.seats().next().is_some() || !takes_down(&other.fault);
     if outage.had_none() || together.clone().any(unlike) {
         return false;
     }
@@ -106,8 +106,13 @@ fn hits_minority(case: &Case<'_>, outage: &Outage) -> bool {
     !down.is_empty() && (down.len() as u32) * 2 < case.run.info.servers
 }
 
-fn is_one_way(fault: &Fault) -> bool {
-    matches!(fault, Fault::Cut { direction, .. } if *direction != Direction::Both)
+/// Whether a fault takes servers from the others, and nothing else.
+fn takes_down(fault: &Fault) -> bool {
+    match fault {
+        Fault::Pause { .. } | Fault::Crash { .. } => true,
+        Fault::Cut { direction, .. } => *direction == Direction::Both,
+        Fault::Clock { .. } => false,
+    }
 }
 
 /// The servers that faults take from the others. Whoever is cut off from half of the servers or

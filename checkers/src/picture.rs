@@ -323,6 +323,7 @@ fn fault(name: &str) -> Fault {
     match kind {
         "pause" => Fault::Pause { node: node(whom) },
         "crash" => Fault::Crash { node: node(whom), data: Data::Kept },
+        "freeze" => Fault::Clock { node: node(whom), change: base::ClockChange::Freeze },
         "wipe" => Fault::Crash { node: node(whom), data: Data::Lost },
         "cut" => {
             let way = |sign| if sign == '-' { Direction::Both } else { Direction::Forward };

@@ -141,7 +141,7 @@ impl<'a> Story<'a> {
     fn retell_one(&mut self, event: &Event) {
         if let Some(about) = &event.fault {
             let (subject, what, healed) = on_servers(&about.fault);
-            let what = if event.f == F::Heal { healed } else { what };
+            let what = if event.f == F::Heal { healed } else { &what };
             return self.tell(event.index, subject, what, "");
         }
         let mut what = bare(event).to_owned();
@@ -220,7 +220,7 @@ impl<'a> Story<'a> {
         for outage in self.latest(during, |outage| outage.seats().next().is_none()) {
             self.faults.push(outage.id);
             let (subject, what, healed) = on_servers(&outage.fault);
-            self.tell(outage.shown_at(), &subject, what, "");
+            self.tell(outage.shown_at(), &subject, &what, "");
             self.heal(outage, subject, healed, until);
         }
     }
@@ -343,6 +343,7 @@ fn hit(fault: &Fault, seat: u32) -> String {
         Fault::Pause { .. } => "was paused".into(),
         Fault::Crash { .. } => "was killed".into(),
         Fault::Cut { links, direction } => cut_off(links, *direction, seat),
+        Fault::Clock { change, .. } => format!("had a clock that {change}"),
     }
 }
 
@@ -367,18 +368,22 @@ fn undone(fault: &Fault) -> &'static str {
         Fault::Pause { .. } => "ran on",
         Fault::Crash { .. } => "was started again",
         Fault::Cut { .. } => "was connected again",
+        Fault::Clock { .. } => "had its clock set right",
     }
 }
 
 /// Who is hit by a fault among servers, what happens to him, and what its heal is called.
-fn on_servers(fault: &Fault) -> (String, &'static str, &'static str) {
+fn on_servers(fault: &Fault) -> (String, String, &'static str) {
     match fault {
-        Fault::Pause { node } => (node.to_string(), "was paused", undone(fault)),
+        Fault::Pause { node } => (node.to_string(), "was paused".into(), undone(fault)),
         Fault::Crash { node, data: Data::Lost } => {
-            (node.to_string(), "crashed and lost its data", undone(fault))
+            (node.to_string(), "crashed and lost its data".into(), undone(fault))
         }
-        Fault::Crash { node, .. } => (node.to_string(), "crashed", undone(fault)),
-        Fault::Cut { .. } => (format!("{fault},"), "began", "ended"),
+        Fault::Crash { node, .. } => (node.to_string(), "crashed".into(), undone(fault)),
+        Fault::Cut { .. } => (format!("{fault},"), "began".into(), "ended"),
+        Fault::Clock { node, change } => {
+            (node.to_string(), format!("had a clock that {change}"), undone(fault))
+        }
     }
 }
 

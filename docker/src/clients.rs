@@ -202,11 +202,9 @@ async fn listen(process: u32, answers: ChildStdout, outbox: &Outbox) -> Result<(
 /// older than what it said before.
 fn tell(process: u32, mut response: Response, last: Mono, outbox: &Outbox) -> Mono {
     let clock = outbox.clock();
-    if let Some(facts) = response.reply.facts_mut() {
-        *facts = std::mem::take(facts).on_clock(|at| clock.at(at).nanos());
-    }
+    response.reply.on_clock(|at| clock.at(at).nanos());
     let late = match &response.reply {
-        Reply::Lost { at, .. } => Some(clock.at(*at).clamp(last, clock.now().max(last))),
+        Reply::Lost { at, .. } => Some(Mono::from_nanos(*at).clamp(last, clock.now().max(last))),
         _ => None,
     };
     let notice = Notice::Client { process, response };

@@ -5,7 +5,7 @@ use super::link::{Held, Hold};
 use super::server::Server;
 use super::wall::Wall;
 use super::world::World;
-use base::{BackendError, Data, Direction, Effect, Fault, Mono, Node};
+use base::{Ability, BackendError, Data, Direction, Effect, Fault, Mono, Node};
 use futures_util::future::try_join_all;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,20 @@ pub enum Active {
     Cut(Vec<Hold>, Vec<Wall>),
 }
 
+/// Whether this backend can do such faults.
+pub const fn can(ability: Ability) -> bool {
+    matches!(ability, Ability::Pause | Ability::Crash | Ability::Cut)
+}
+
+fn unable(ability: Ability) -> BackendError {
+    BackendError(format!("real servers cannot {ability}"))
+}
+
 /// Says why this backend cannot do this fault.
 pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
+    if !can(fault.ability()) {
+        return Err(unable(fault.ability()));
+    }
     let (clients, servers) = (world.seat_count(), world.servers.len() as u32);
     let unknown = fault.nodes().into_iter().find(|node| match node {
         Node::Client(seat) => *seat >= clients,
@@ -57,6 +69,7 @@ pub async fn inject(world: &World, fault: &Fault) -> Result<Active, BackendError
             Ok(Active::ServerKilled(server, *data, world.now()))
         }
         Fault::Cut { links, direction } => cut(world, links, *direction).await,
+        Fault::Clock { .. } => Err(unable(fault.ability())),
     }
 }
 

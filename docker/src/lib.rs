@@ -27,6 +27,7 @@ mod world;
 pub use clean::{Cleaned, clean};
 pub use clients::ClientCommand;
 pub use clock::monotonic_nanos;
+pub use faults::can;
 pub use image::{Readiness, ensure_image, ready};
 pub use real_servers::RealServers;
 

@@ -1,6 +1,6 @@
 //! From what was asked for to what is run: one lock, its nemeses, a plan, and the run's header.
 
-use base::{Nemesis, RunInfo, Spread};
+use base::{Ability, Nemesis, RunInfo, Spread};
 use std::time::Duration;
 use stores::{Store, WorldSpec};
 use workloads::LockSpec;
@@ -158,6 +158,15 @@ impl Setup {
             }
         };
         self.options.nemesis.split(',').map(make).collect()
+    }
+
+    /// What a backend must be able to do for the faults of this run.
+    pub fn needs(&self) -> Vec<Ability> {
+        if let Some(script) = &self.script {
+            return script.faults.iter().map(|planned| planned.fault.ability()).collect();
+        }
+        let specs = self.options.nemesis.split(',').filter_map(nemesis::find);
+        specs.flat_map(|spec| spec.needs).copied().collect()
     }
 
     /// What the drive loop is to do.

@@ -165,6 +165,20 @@ fn help_names_examples_and_exit_codes() {
     assert_eq!(cli.run(&["tset"]).code, 254);
 }
 
+#[cfg(feature = "docker")]
+#[test]
+fn what_real_servers_cannot_do_is_refused_before_the_run() {
+    let cli = Bench::new();
+    let test = ["test", "--algo", "zk-rw", "--nemesis", "pause,clock-jump", "--time-limit", "5s"];
+    let refused = cli.run(&[&test[..], &["--backend", "docker"]].concat());
+    assert_eq!(refused.code, 254);
+    assert!(refused.err.contains("cannot change the clock of a node"), "{refused:?}");
+    assert!(refused.err.contains("--backend sim"), "{refused:?}");
+    let simulated = cli.run(&test);
+    assert!([0, 1, 2].contains(&simulated.code), "{simulated:?}");
+    assert!(simulated.err.contains("running in the simulator: real servers"), "{simulated:?}");
+}
+
 #[test]
 fn the_simulator_is_measured_a_line_a_scenario() {
     let cli = Bench::new();

@@ -101,4 +101,8 @@ table! {
     redis_set_nx_px_getdel_pause: 23,
     zk_exclusive_naive_partition: 24,
     zk_sequential_naive_partition: 25,
+    redis_set_nx_px_clock_jump: 26,
+    redlock_clock_jump: 27,
+    zk_rw_clock: 28,
+    redis_set_nx_px_clock_drift: 29,
 }

@@ -3,31 +3,37 @@
 //! Clients die while they hold, or in an open acquire to which a server has just replied: between
 //! two commands of a recipe, where a slow link leaves time for it. Servers die one at a time.
 
-use base::{Data, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Data, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
 use crate::aim::{self, Deck};
+
+const NEEDS: &[Ability] = &[Ability::Crash];
 
 pub const CRASH: NemesisSpec = NemesisSpec {
     name: "crash",
     summary: "kills clients (the holder, or in an open acquire) and servers, which keep their data",
+    needs: NEEDS,
     make: || Box::new(Crash::new(ALL, Data::Kept)),
 };
 
 pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "crash-client",
     summary: "kills clients: the holder, or in an open acquire after a server's reply",
+    needs: NEEDS,
     make: || Box::new(Crash::new(CLIENTS, Data::Kept)),
 };
 
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "crash-server",
     summary: "kills servers, one at a time; they come back with their data",
+    needs: NEEDS,
     make: || Box::new(Crash::new(SERVERS, Data::Kept)),
 };
 
 pub const SERVER_LOSE_DATA: NemesisSpec = NemesisSpec {
     name: "crash-server-lose-data",
     summary: "kills servers during long holds; they come back at once, without their data",
+    needs: NEEDS,
     make: || Box::new(Crash::new(SERVERS, Data::Lost)),
 };
 

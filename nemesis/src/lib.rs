@@ -4,6 +4,7 @@
 //! checker.
 
 mod aim;
+mod clock;
 mod crash;
 mod none;
 mod partition;
@@ -24,9 +25,17 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &crash::CLIENT,
     &crash::SERVER,
     &crash::SERVER_LOSE_DATA,
+    &clock::CLOCK,
+    &clock::JUMP,
+    &clock::JUMP_SERVER,
+    &clock::DRIFT,
+    &clock::FREEZE,
 ];
 
 /// The nemesis of this name.
 pub fn find(name: &str) -> Option<&'static NemesisSpec> {
     NEMESES.iter().copied().find(|spec| spec.name == name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use base::{Nemesis, NemesisSpec, Next, Rng, View};
 
 pub const NONE: NemesisSpec =
-    NemesisSpec { name: "none", summary: "no faults", make: || Box::new(Quiet) };
+    NemesisSpec { name: "none", summary: "no faults", needs: &[], make: || Box::new(Quiet) };
 
 struct Quiet;
 

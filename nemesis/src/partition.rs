@@ -5,25 +5,30 @@
 
 use std::time::Duration;
 
-use base::{Direction, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Direction, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
 use crate::aim::{self, Deck};
+
+const NEEDS: &[Ability] = &[Ability::Cut];
 
 pub const PARTITION: NemesisSpec = NemesisSpec {
     name: "partition",
     summary: "cuts clients from servers and servers from servers, both ways or one way",
+    needs: NEEDS,
     make: || Box::new(Partition::new(ALL)),
 };
 
 pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "partition-client",
     summary: "cuts clients from servers, preferring a holder in a long hold",
+    needs: NEEDS,
     make: || Box::new(Partition::new(CLIENTS)),
 };
 
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "partition-server",
     summary: "cuts a server from its peers; a server without peers is cut from the clients",
+    needs: NEEDS,
     make: || Box::new(Partition::new(SERVERS)),
 };
 

@@ -1,25 +1,30 @@
 //! `pause`: a node stops running and notices nothing, as in a long garbage collection or a
 //! suspended machine. Clients are paused for longer than the ttl, preferably while they hold.
 
-use base::{Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
 use crate::aim::{self, Deck};
+
+const NEEDS: &[Ability] = &[Ability::Pause];
 
 pub const PAUSE: NemesisSpec = NemesisSpec {
     name: "pause",
     summary: "pauses clients past the ttl, preferring the holder, and now and then a server",
+    needs: NEEDS,
     make: || Box::new(Pause::new(ALL)),
 };
 
 pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "pause-client",
     summary: "pauses clients past the ttl, preferring the holder",
+    needs: NEEDS,
     make: || Box::new(Pause::new(CLIENTS)),
 };
 
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "pause-server",
     summary: "pauses servers, for up to two and a half ttls",
+    needs: NEEDS,
     make: || Box::new(Pause::new(SERVERS)),
 };
 

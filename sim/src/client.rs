@@ -44,7 +44,8 @@ pub struct Client<S: SimStore, I> {
     waker: Waker,
     /// `None`: it runs.
     pub paused: Option<Paused<I>>,
-    /// When the library's next tick stands on the agenda.
+    /// When the library's next tick is due, by the machine's monotonic clock, and where it stands on
+    /// the agenda.
     pub tick: Option<(Mono, Ticket)>,
     /// Its connections: the library's number and the network's.
     pub wires: Vec<(u64, u64)>,

@@ -6,6 +6,7 @@
 mod agenda;
 mod chance;
 mod client;
+mod clock;
 mod config;
 pub mod exhaustive;
 mod library;

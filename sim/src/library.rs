@@ -32,7 +32,8 @@ pub enum Do<P> {
     },
 }
 
-/// A client library, as a pure state machine.
+/// A client library, as a pure state machine. Its times are readings of its machine's monotonic
+/// clock.
 pub trait Library {
     /// What travels on the wires.
     type Packet;

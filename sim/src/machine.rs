@@ -11,10 +11,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::chance::Tape;
+use crate::clock::Clock;
 use crate::timers::{TimerId, Timers};
-
-/// Where every simulated wall clock starts: 2025-01-01T00:00:00Z.
-pub const EPOCH: Duration = Duration::from_secs(1_735_689_600);
 
 /// Where the random numbers of a process come from.
 pub struct Numbers {
@@ -35,7 +33,9 @@ impl Numbers {
 pub struct Machine {
     /// The simulator's time, which all machines share.
     now: Rc<Cell<Mono>>,
-    /// How far this machine's wall clock is ahead.
+    /// What it makes of that. The seat's, where faults find it.
+    clock: Rc<Cell<Clock>>,
+    /// How far this machine's wall clock is ahead without any fault.
     skew: Duration,
     numbers: RefCell<Numbers>,
     pub timers: RefCell<Timers>,
@@ -46,9 +46,15 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn new(now: Rc<Cell<Mono>>, skew: Duration, numbers: Numbers) -> Self {
+    pub fn new(
+        now: Rc<Cell<Mono>>,
+        clock: Rc<Cell<Clock>>,
+        skew: Duration,
+        numbers: Numbers,
+    ) -> Self {
         Self {
             now,
+            clock,
             skew,
             numbers: RefCell::new(numbers),
             timers: RefCell::default(),
@@ -64,9 +70,14 @@ impl Machine {
         self.told_time.get()
     }
 
+    /// Its clocks, as they are now.
+    pub fn clock(&self) -> Clock {
+        self.clock.get()
+    }
+
     /// What `sleep` returns, without a box around it.
     pub fn timer(&self, duration: Duration) -> Sleep<'_> {
-        Sleep { machine: self, until: self.now.get() + duration, timer: None }
+        Sleep { machine: self, until: self.monotonic() + duration, timer: None }
     }
 
     pub fn put(&self, request: Request) {
@@ -85,11 +96,11 @@ impl Machine {
 impl World for Machine {
     fn now(&self) -> Wall {
         self.told_time.set(true);
-        Wall::ZERO + EPOCH + self.skew + self.now.get().since(Mono::ZERO)
+        self.clock().wall(self.now.get()) + self.skew
     }
 
     fn monotonic(&self) -> Mono {
-        self.now.get()
+        self.clock().mono(self.now.get())
     }
 
     fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()> {
@@ -103,6 +114,7 @@ impl World for Machine {
 
 pub struct Sleep<'a> {
     machine: &'a Machine,
+    /// By the machine's monotonic clock.
     until: Mono,
     timer: Option<TimerId>,
 }
@@ -112,7 +124,7 @@ impl Future for Sleep<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let machine = self.machine;
-        if machine.now.get() >= self.until {
+        if machine.monotonic() >= self.until {
             return Poll::Ready(());
         }
         let mut timers = machine.timers.borrow_mut();
@@ -150,5 +162,32 @@ impl Mailbox for SimMailbox {
 
     fn say(&mut self, response: Response) {
         self.0.outbox.borrow_mut().push_back(response);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::ClockChange;
+
+    fn seconds(n: u64) -> Mono {
+        Mono::ZERO + Duration::from_secs(n)
+    }
+
+    #[test]
+    fn a_sleep_goes_by_the_machines_own_clock() {
+        let (now, mut clock) = (Rc::new(Cell::new(Mono::ZERO)), Clock::up_for(Duration::ZERO));
+        clock.change(ClockChange::Drift(-500_000), Mono::ZERO);
+        let clock = Rc::new(Cell::new(clock));
+        let numbers = Numbers { process: 0, rng: Rng::new(1), tape: None };
+        let machine = Machine::new(now.clone(), clock, Duration::ZERO, numbers);
+        let mut sleep = machine.timer(Duration::from_secs(3));
+        let mut is_over = |at| {
+            now.set(at);
+            Pin::new(&mut sleep).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+        };
+        assert!(!is_over(Mono::ZERO));
+        assert!(!is_over(seconds(5)), "its clock says 2.5 s");
+        assert!(is_over(seconds(6)));
     }
 }

@@ -1,16 +1,18 @@
 //! A simulated server: a model, its clocks, and whether it runs.
 
-use base::{Mono, Wall};
+use base::{Mono, Node};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use stores::model::Clocks;
 
-use crate::machine::EPOCH;
+use crate::agenda::Ticket;
+use crate::clock::Clock;
 use crate::pause::Paused;
 
 pub struct Server<M, I> {
     pub model: M,
-    /// How far its wall clock is ahead.
+    pub clock: Clock,
+    /// How far its wall clock is ahead without any fault.
     skew: Duration,
     /// It is not crashed.
     pub up: bool,
@@ -18,16 +20,24 @@ pub struct Server<M, I> {
     pub paused: Option<Paused<I>>,
     /// The connections that it knows.
     pub connections: BTreeSet<u64>,
-    /// Counts its starts: a tick of an earlier life is not for this one.
-    pub life: u32,
+    /// When its next tick is due, by its monotonic clock, and where it stands on the agenda.
+    pub tick: Option<(Mono, Ticket)>,
 }
 
 impl<M, I> Server<M, I> {
-    pub fn new(model: M, skew: Duration) -> Self {
-        Self { model, skew, up: true, paused: None, connections: BTreeSet::new(), life: 0 }
+    pub fn new(number: u32, model: M, skew: Duration) -> Self {
+        Self {
+            model,
+            clock: Clock::of(Node::Server(number)),
+            skew,
+            up: true,
+            paused: None,
+            connections: BTreeSet::new(),
+            tick: None,
+        }
     }
 
     pub fn clocks(&self, now: Mono) -> Clocks {
-        Clocks { wall: Wall::ZERO + EPOCH + self.skew + now.since(Mono::ZERO), mono: now }
+        Clocks { wall: self.clock.wall(now) + self.skew, mono: self.clock.mono(now) }
     }
 }

@@ -100,6 +100,17 @@ fn a_server_that_is_heard_and_does_not_hear_is_not_down() {
 }
 
 #[test]
+fn a_server_whose_clock_is_wrong_is_not_down() {
+    THREE.unclear(
+        "
+        p0        | A=R                                  A=R
+        p1        |     a----------------------------------A=R
+        freeze s0 |    [                               ]",
+        "no minority",
+    );
+}
+
+#[test]
 fn too_short_to_tell() {
     THREE.unclear(
         "

@@ -3,6 +3,7 @@
 use super::*;
 use crate::Exclusion;
 use crate::picture::{Gallery, judge, picture};
+use base::ClockChange;
 
 const ANY: Gallery = Gallery { checker: &Exclusion, info: |_| {} };
 
@@ -115,10 +116,13 @@ fn faults_on_servers_have_their_words() {
         (Fault::Crash { node: server, data: Data::Lost }, {
             ("server 1", "crashed and lost its data", "was started again")
         }),
+        (Fault::Clock { node: server, change: ClockChange::Freeze }, {
+            ("server 1", "had a clock that stood still", "had its clock set right")
+        }),
         (cut.clone(), (&format!("{cut},")[..], "began", "ended")),
     ] {
         let (subject, begin, end) = on_servers(&fault);
-        assert_eq!((&subject[..], begin, end), words);
+        assert_eq!((&subject[..], &begin[..], end), words);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::simulate;
 
 pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let schedule = find(args)?;
-    let choice = choose(args.backend)?;
+    let choice = choose(args.backend, &schedule.needs())?;
     let aim = match choice {
         Choice::Sim => Aim::Time,
         #[cfg(feature = "docker")]

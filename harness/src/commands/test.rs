@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "draws a seed and measures how long a run took")]
 
-use base::{Backend, Mono, Run};
+use base::{Ability, Backend, Mono, Run};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim::Tape;
 use std::io::IsTerminal;
@@ -23,7 +23,7 @@ use crate::{Exit, simulate};
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
-    let choice = choose(args.backend)?;
+    let choice = choose(args.backend, &setup.needs())?;
     perform(&setup, choice, Tape::record(), &args.store, args.format)
 }
 
@@ -110,13 +110,21 @@ impl Choice {
     }
 }
 
-/// Says in one line what `auto` took, and how to get the other.
+/// A backend for faults that take this. Says in one line what `auto` took, and how to get the other.
 #[cfg(feature = "docker")]
-pub fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
-    match asked {
-        BackendChoice::Sim => Ok(Choice::Sim),
-        BackendChoice::Docker => Ok(Choice::Docker),
-        BackendChoice::Auto => match docker::ready() {
+pub fn choose(asked: BackendChoice, needs: &[Ability]) -> Result<Choice, Failure> {
+    let lacks = needs.iter().find(|ability| !docker::can(**ability));
+    match (asked, lacks) {
+        (BackendChoice::Sim, _) => Ok(Choice::Sim),
+        (BackendChoice::Docker, None) => Ok(Choice::Docker),
+        (BackendChoice::Docker, Some(ability)) => Err(Failure::arguments(format!(
+            "real servers cannot {ability}, which these faults take: give --backend sim"
+        ))),
+        (BackendChoice::Auto, Some(ability)) => {
+            eprintln!("running in the simulator: real servers cannot {ability}");
+            Ok(Choice::Sim)
+        }
+        (BackendChoice::Auto, None) => match docker::ready() {
             docker::Readiness::Ready => {
                 eprintln!("running on real servers (docker); the simulator is --backend sim");
                 Ok(Choice::Docker)
@@ -130,7 +138,7 @@ pub fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
 }
 
 #[cfg(not(feature = "docker"))]
-pub fn choose(asked: BackendChoice) -> Result<Choice, Failure> {
+pub fn choose(asked: BackendChoice, _needs: &[Ability]) -> Result<Choice, Failure> {
     match asked {
         BackendChoice::Sim => Ok(Choice::Sim),
         BackendChoice::Docker => Err(Failure::could_not(super::NO_DOCKER)),

@@ -4,7 +4,7 @@
 //!
 //! Source: Groce, Zhang, Eide, Chen, Regehr, "Swarm testing", ISSTA 2012.
 
-use base::{ClientState, Data, Direction, Fault, Nemesis, Next, Node, Rng, View};
+use base::{ClientState, ClockChange, Data, Direction, Fault, Nemesis, Next, Node, Rng, View};
 use std::time::Duration;
 
 use crate::setup::Options;
@@ -97,6 +97,10 @@ fn kind(fault: &Fault, view: &View<'_>) -> u64 {
         Fault::Cut { direction: Direction::Both, .. } => (2, 0),
         Fault::Cut { direction: Direction::Forward, .. } => (2, 1),
         Fault::Cut { direction: Direction::Backward, .. } => (2, 2),
+        Fault::Clock { change: ClockChange::Jump(0..), .. } => (3, 0),
+        Fault::Clock { change: ClockChange::Jump(_), .. } => (3, 1),
+        Fault::Clock { change: ClockChange::Drift(_), .. } => (3, 2),
+        Fault::Clock { change: ClockChange::Freeze, .. } => (3, 3),
     };
     let whom = match fault.nodes().first() {
         Some(Node::Client(seat)) => match view.clients.get(*seat as usize).map(|c| c.state) {

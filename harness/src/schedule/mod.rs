@@ -8,7 +8,7 @@ mod scripted;
 mod shrink;
 mod story;
 
-use base::{Fault, Mode};
+use base::{Ability, ClockChange, Fault, Mode};
 use serde::{Deserialize, Serialize};
 use sim::Chances;
 use std::path::Path;
@@ -176,6 +176,11 @@ impl Schedule {
         Setup::scripted(options, script)
     }
 
+    /// What a backend must be able to do for its faults.
+    pub fn needs(&self) -> Vec<Ability> {
+        self.faults.iter().map(|planned| planned.fault.ability()).collect()
+    }
+
     /// Whether it can be run at all: nobody is named who is not there.
     fn check(&self) -> Result<(), String> {
         let clients = self.clients.len() as u32;
@@ -198,7 +203,8 @@ impl Schedule {
         }
         let day = 24 * 3_600 * 1_000_000_000;
         let turns = self.clients.iter().flatten().flat_map(|turn| [turn.at, turn.hold]);
-        let faults = self.faults.iter().flat_map(|planned| [planned.at, planned.lasts]);
+        let faults = self.faults.iter();
+        let faults = faults.flat_map(|p| [p.at, p.lasts].into_iter().chain(jump(&p.fault)));
         let mut times = turns.chain(faults).chain([self.time_limit, self.quiet, self.patience]);
         match times.any(|time| time > day) || self.ttl == 0 || self.ttl > day {
             true => Err("it has a time beyond 24 h, or no ttl".into()),
@@ -243,6 +249,14 @@ impl Schedule {
     }
 }
 
+/// How far a fault sets a clock, ahead or back.
+fn jump(fault: &Fault) -> Option<u64> {
+    match fault {
+        Fault::Clock { change: ClockChange::Jump(nanos), .. } => Some(nanos.unsigned_abs()),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,6 +277,8 @@ mod tests {
             ("redis-setnx-expire", "crash,partition"),
             ("zk-rw", "partition,crash"),
             ("zk-sequential", "pause"),
+            ("redlock", "clock,crash"),
+            ("zk-rw", "clock-freeze,clock-drift"),
         ] {
             for seed in 0..5 {
                 let (run, schedule) = recorded(algo, nemesis, seed);

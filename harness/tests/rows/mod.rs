@@ -71,12 +71,17 @@ pub const TABLE: &[Row] = &[
     row("zk-sequential-naive", "none", Must::Hold),
 ];
 
-/// Rows for the simulator alone: what they show needs luck, and one real run may have none.
+/// Rows for the simulator alone: what they show needs luck, and one real run may have none; or the
+/// fault is one that real servers cannot do.
 #[allow(dead_code, reason = "the real table has no use for them")]
 pub const SIMULATED: &[Row] = &[
     row("redis-set-nx-px-getdel", "pause", Must::Show(&["double hold"])),
     row("zk-exclusive-naive", "partition", Must::Show(&["double hold"])),
     row("zk-sequential-naive", "partition", Must::Show(&["double hold"])),
+    row("redis-set-nx-px", "clock-jump", Must::Show(&["double hold"])),
+    row("redlock", "clock-jump", Must::Show(&["double hold"])),
+    row("zk-rw", "clock", Must::Hold),
+    row("redis-set-nx-px", "clock-drift", Must::Hold),
 ];
 
 impl Row {

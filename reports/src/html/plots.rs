@@ -24,8 +24,9 @@ const PAUSE: RGBColor = RGBColor(6, 6, 6);
 const CRASH: RGBColor = RGBColor(7, 7, 7);
 const CUT: RGBColor = RGBColor(8, 8, 8);
 const QUIET: RGBColor = RGBColor(9, 9, 9);
+const CLOCK: RGBColor = RGBColor(10, 10, 10);
 
-const ROLES: [(&str, &str); 9] = [
+const ROLES: [(&str, &str); 10] = [
     ("\"#010101\"", "\"var(--soft)\""),
     ("\"#020202\"", "\"var(--line)\""),
     ("\"#030303\"", "\"var(--ok)\""),
@@ -35,6 +36,7 @@ const ROLES: [(&str, &str); 9] = [
     ("\"#070707\"", "\"var(--crash)\""),
     ("\"#080808\"", "\"var(--cut)\""),
     ("\"#090909\"", "\"var(--held)\""),
+    ("\"#0A0A0A\"", "\"var(--clock)\""),
 ];
 
 type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
@@ -227,6 +229,7 @@ fn bands(facts: &Facts<'_>, height: Range<f64>) -> Vec<Rectangle<(f64, f64)>> {
         let colour = match f.fault.kind() {
             "pause" => PAUSE,
             "crash" => CRASH,
+            "clock" => CLOCK,
             _ => CUT,
         };
         band(f.from, f.until.unwrap_or(facts.end), colour, 0.2)

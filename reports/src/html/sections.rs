@@ -229,6 +229,7 @@ pub(super) fn timeline_legend(subject: &Subject<'_>) -> Markup {
         (faults("pause"), "pause", "pause"),
         (faults("crash"), "crash", "crash"),
         (faults("cut"), "cut", "cut link"),
+        (faults("clock"), "clock", "wrong clock"),
         (facts.quiet.is_some(), "quiet", "quiet phase"),
     ];
     html! {

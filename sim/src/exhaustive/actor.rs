@@ -14,6 +14,7 @@ use stores::model::ServerModel;
 
 use super::fingerprint::Fingerprint;
 use crate::client::{Client, Handle};
+use crate::clock::Clock;
 use crate::library::{Do, Library, Settings, SimStore};
 use crate::machine::{Machine, Numbers};
 use crate::timers::TimerId;
@@ -162,7 +163,8 @@ where
         let now = Rc::new(Cell::new(Mono::ZERO));
         let rng = |label| Rng::fork(1, label + u64::from(number) * 2);
         let numbers = Numbers { process: number, rng: rng(100), tape: None };
-        let machine = Rc::new(Machine::new(now.clone(), Duration::ZERO, numbers));
+        let clock = Rc::new(Cell::new(Clock::up_for(Duration::ZERO)));
+        let machine = Rc::new(Machine::new(now.clone(), clock, Duration::ZERO, numbers));
         let (library, link) = self.store.client(Settings {
             machine: machine.clone(),
             servers: 1,

@@ -1,8 +1,6 @@
 //! One step: what an action does to a state, and what can be seen of it.
 
-use base::{
-    Command, Event, F, Facts, Key, Kind, Mode, Mono, Process, Reply, Request, Response, Wall,
-};
+use base::{Command, Event, F, Facts, Key, Kind, Mode, Mono, Process, Reply, Request, Response};
 use std::fmt::Debug;
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,8 +11,8 @@ use super::actor::{Input, NEVER, PacketOf};
 use super::examine::Examine;
 use super::state::{Attempt, Hold, Printed, Stage, State, Stored, Up, Wire};
 use super::{Anomaly, Explorer};
+use crate::clock::Clock;
 use crate::library::Do;
-use crate::machine::EPOCH;
 
 /// How far time goes on at once: beyond every ttl, however a recipe rounds it up.
 const LAPSE: Duration = Duration::from_secs(1_000);
@@ -450,8 +448,8 @@ fn clocks<S: Examine>(state: &State<S>) -> Clocks
 where
     PacketOf<S>: Clone + Debug,
 {
-    let passed = LAPSE * state.lapses;
-    Clocks { wall: Wall::ZERO + EPOCH + passed, mono: Mono::ZERO + passed }
+    let (clock, now) = (Clock::up_for(Duration::ZERO), Mono::ZERO + LAPSE * state.lapses);
+    Clocks { wall: clock.wall(now), mono: clock.mono(now) }
 }
 
 /// Sends what the server wants sent.

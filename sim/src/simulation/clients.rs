@@ -1,6 +1,6 @@
 //! What happens at a client: its task and its library run until neither has anything to do.
 
-use base::{Node, Rng};
+use base::{Node, Rng, World};
 use std::time::Duration;
 
 use super::item::{Item, Payload};
@@ -10,7 +10,6 @@ use crate::library::{Do, Library, SimStore};
 
 impl<S: SimStore> Simulation<S> {
     pub(super) fn at_client(&mut self, process: u32, item: Item<PacketOf<S>>) {
-        let now = self.now.get();
         let local = match &item {
             Item::ToClient { connection, .. } => self.connections.get(*connection).map(|w| w.local),
             _ => None,
@@ -24,6 +23,7 @@ impl<S: SimStore> Simulation<S> {
             return;
         }
         let out = &mut self.wishes;
+        let now = client.machine.monotonic();
         match item {
             Item::Timer { timer, .. } => client.machine.timers.borrow_mut().ring(timer),
             Item::Request { request, .. } => client.machine.put(request),
@@ -49,14 +49,13 @@ impl<S: SimStore> Simulation<S> {
 
     /// Lets a client's task and its library run until neither has anything to do.
     pub(super) fn run_client(&mut self, process: u32) {
-        let now = self.now.get();
         loop {
             let seat = self.seat(process);
             let Some(client) = self.clients[seat].as_mut().filter(|c| c.process == process) else {
                 return;
             };
             if client.run() {
-                client.library.calls(now, &mut self.wishes);
+                client.library.calls(client.machine.monotonic(), &mut self.wishes);
             }
             if self.wishes.is_empty() {
                 // A library that refuses a call at once has woken the task, and wants nothing.
@@ -75,9 +74,13 @@ impl<S: SimStore> Simulation<S> {
         let now = self.now.get();
         let seat = self.seat(process);
         let Some(client) = &mut self.clients[seat] else { return };
+        let clock = client.machine.clock();
+        let due = |reading| clock.due(reading, now);
         let timers = &mut client.machine.timers.borrow_mut();
-        timers.sync(&mut self.agenda, |timer| Item::Timer { process, timer });
-        while let Some(response) = client.machine.said() {
+        timers.sync(&mut self.agenda, due, |timer| Item::Timer { process, timer });
+        while let Some(mut response) = client.machine.said() {
+            // The harness knows the time of the world alone.
+            response.reply.on_clock(|reading| clock.translate(reading, now));
             let at = now + pipe(&mut self.rng, self.tape.as_deref(), seat);
             self.agenda.push(at, Item::Response { process, response });
         }
@@ -89,8 +92,20 @@ impl<S: SimStore> Simulation<S> {
             }
             self.agenda.cancel(ticket);
         }
-        let ticket = self.agenda.push(deadline.max(now), Item::LibraryTick { process });
+        let ticket = self.agenda.push(due(deadline), Item::LibraryTick { process });
         client.tick = Some((deadline, ticket));
+    }
+
+    /// The clocks of a seat go at another rate from now on: what its client waits for comes at
+    /// another time.
+    pub(super) fn plan_anew(&mut self, seat: u32) {
+        let Some(client) = &mut self.clients[seat as usize] else { return };
+        client.machine.timers.borrow_mut().unplan();
+        if let Some((_, ticket)) = client.tick.take() {
+            self.agenda.cancel(ticket);
+        }
+        let process = client.process;
+        self.plan_ahead(process);
     }
 
     /// Carries out what a client's library wants.

@@ -1,10 +1,11 @@
 //! What a fault does to the world, and how it is undone.
 
-use base::{Data, Effect, Fault, Node, Notice};
+use base::{ClockChange, Data, Effect, Fault, Node, Notice};
 use stores::model::ServerModel;
 
 use super::Simulation;
 use super::item::{Connection, Item, Payload};
+use crate::clock::Clock;
 use crate::library::SimStore;
 use crate::pause::Paused;
 
@@ -51,11 +52,11 @@ impl<S: SimStore> Simulation<S> {
             Node::Server(n) => {
                 let server = &mut self.servers[n as usize];
                 server.up = false;
-                server.life += 1;
                 server.paused = None;
                 for connection in std::mem::take(&mut server.connections) {
                     self.close(connection);
                 }
+                self.cancel_server_tick(n);
             }
         }
     }
@@ -77,6 +78,38 @@ impl<S: SimStore> Simulation<S> {
         let clocks = server.clocks(now);
         server.model.restart(clocks, data);
         self.tick_server(number);
+    }
+
+    pub(super) fn change_clock(&mut self, node: Node, change: ClockChange) {
+        let now = self.now.get();
+        self.with_clock(node, |clock| clock.change(change, now));
+    }
+
+    pub(super) fn undo_clock(&mut self, node: Node, change: ClockChange) -> Effect {
+        let now = self.now.get();
+        let off = self.with_clock(node, |clock| clock.undo(change, now));
+        Effect::new("microseconds by which the clock was off", off.as_micros() as u64)
+    }
+
+    /// Does something to a node's clocks, and has its timers go by them from now on.
+    fn with_clock<T>(&mut self, node: Node, act: impl FnOnce(&mut Clock) -> T) -> T {
+        match node {
+            Node::Client(seat) => {
+                let mut clock = self.clocks[seat as usize].get();
+                let done = act(&mut clock);
+                self.clocks[seat as usize].set(clock);
+                self.plan_anew(seat);
+                done
+            }
+            Node::Server(number) => {
+                let server = &mut self.servers[number as usize];
+                let done = act(&mut server.clock);
+                if let Some((next, _)) = server.tick {
+                    self.plan_server_tick(number, next);
+                }
+                done
+            }
+        }
     }
 
     pub(super) fn uncut(&mut self, fault: &Fault) -> Effect {

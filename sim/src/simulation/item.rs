@@ -16,7 +16,7 @@ pub enum Item<P> {
     ToServer { server: u32, connection: u64, payload: Payload<P> },
     ToClient { connection: u64, payload: Payload<P> },
     Between { from: u32, to: u32, packet: P },
-    ServerTick { server: u32, life: u32 },
+    ServerTick { server: u32 },
     LibraryTick { process: u32 },
     Timer { process: u32, timer: TimerId },
     Request { process: u32, request: Request },

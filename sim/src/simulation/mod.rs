@@ -9,7 +9,7 @@ mod wires;
 
 use base::{
     Backend, BackendError, Effect, Fault, FaultId, Link, LocalFuture, Message, Mono, Node, Notice,
-    Request, Rng,
+    Request, Rng, World,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -22,6 +22,7 @@ use stores::zookeeper::Session;
 use crate::agenda::Agenda;
 use crate::chance::Tape;
 use crate::client::{Client, Handle};
+use crate::clock::Clock;
 use crate::library::{Do, Library, Settings, SimStore};
 use crate::machine::{Machine, Numbers};
 use crate::network::{Network, Order};
@@ -54,6 +55,8 @@ struct Simulation<S: SimStore> {
     network: Network<Item<PacketOf<S>>>,
     rng: Rng,
     clients: Vec<Option<Client<S, Item<PacketOf<S>>>>>,
+    /// The clocks of the clients' machines, by seat.
+    clocks: Vec<Rc<Cell<Clock>>>,
     servers: Vec<Server<S::Server, Item<PacketOf<S>>>>,
     connections: Connections,
     between: BTreeMap<(u32, u32), Order>,
@@ -79,11 +82,14 @@ impl<S: SimStore> Simulation<S> {
             }
         };
         let servers = (0..config.servers)
-            .map(|n| Server::new(store.server(n, config.servers, config.ttl), skew(&mut rng)))
+            .map(|n| Server::new(n, store.server(n, config.servers, config.ttl), skew(&mut rng)))
             .collect();
         let mut simulation = Self {
             network: Network::new(Rng::fork(config.seed, 2), tape.clone(), config.latency),
             clients: (0..config.clients).map(|_| None).collect(),
+            clocks: (0..config.clients)
+                .map(|seat| Rc::new(Cell::new(Clock::of(Node::Client(seat)))))
+                .collect(),
             servers,
             store,
             config,
@@ -185,7 +191,8 @@ impl<S: SimStore> Backend for Simulation<S> {
             None => (skew(), library()),
         };
         let numbers = Numbers { process, rng: rng(4), tape: self.tape.clone() };
-        let machine = Rc::new(Machine::new(self.now.clone(), skew, numbers));
+        let clock = self.clocks[seat as usize].clone();
+        let machine = Rc::new(Machine::new(self.now.clone(), clock, skew, numbers));
         let (library, link) = self.store.client(Settings {
             machine: machine.clone(),
             servers: self.config.servers as usize,
@@ -194,7 +201,7 @@ impl<S: SimStore> Backend for Simulation<S> {
             rng: Rng::new(library),
         });
         let mut client = Client::<S, _>::new(process, machine, library, link, &self.open);
-        client.library.start(self.now.get(), &mut self.wishes);
+        client.library.start(client.machine.monotonic(), &mut self.wishes);
         self.clients[seat as usize] = Some(client);
         self.run_client(process);
         self.send(process, Request { id: 0, command: self.config.init.clone() });
@@ -212,6 +219,7 @@ impl<S: SimStore> Backend for Simulation<S> {
             Fault::Pause { node } => self.pause(*node),
             Fault::Crash { node, .. } => self.crash(*node),
             Fault::Cut { .. } => self.network.cut(fault),
+            Fault::Clock { node, change } => self.change_clock(*node, *change),
         }
         self.notify(Notice::Injected { id });
         Ok(())
@@ -226,6 +234,7 @@ impl<S: SimStore> Backend for Simulation<S> {
                 Effect::new("server gone", 1)
             }
             Fault::Cut { .. } => self.uncut(fault),
+            Fault::Clock { node, change } => self.undo_clock(*node, *change),
         };
         self.notify(Notice::Healed { id, effect });
         Ok(())

@@ -1,6 +1,6 @@
 //! What happens at a server: a packet or a tick comes, its model answers, its wishes are carried out.
 
-use base::Node;
+use base::{Mono, Node};
 use stores::model::{Out, Peer, ServerModel};
 
 use super::item::{Item, Payload};
@@ -10,14 +10,15 @@ use crate::library::SimStore;
 impl<S: SimStore> Simulation<S> {
     pub(super) fn at_server(&mut self, number: u32, item: Item<PacketOf<S>>) {
         let node = &mut self.servers[number as usize];
+        if let Item::ServerTick { .. } = item {
+            node.tick = None;
+        }
         if let Some(paused) = &mut node.paused {
             paused.waiting.push(item);
             return;
         }
         match item {
-            Item::ServerTick { life, .. } if node.up && node.life == life => {
-                self.tick_server(number);
-            }
+            Item::ServerTick { .. } if node.up => self.tick_server(number),
             Item::ToServer { connection, payload, .. } => {
                 self.packet_at_server(number, connection, payload);
             }
@@ -57,12 +58,24 @@ impl<S: SimStore> Simulation<S> {
     pub(super) fn tick_server(&mut self, number: u32) {
         let node = &mut self.servers[number as usize];
         let clocks = node.clocks(self.now.get());
-        let next = node.model.tick(clocks, &mut self.outs);
-        let life = node.life;
-        if let Some(next) = next {
-            self.agenda.push(next, Item::ServerTick { server: number, life });
+        if let Some(next) = node.model.tick(clocks, &mut self.outs) {
+            self.plan_server_tick(number, next);
         }
         self.server_wants(number);
+    }
+
+    /// Puts a server's next tick on the agenda, in place of the one that stands there.
+    pub(super) fn plan_server_tick(&mut self, number: u32, next: Mono) {
+        self.cancel_server_tick(number);
+        let node = &mut self.servers[number as usize];
+        let due = node.clock.due(next, self.now.get());
+        node.tick = Some((next, self.agenda.push(due, Item::ServerTick { server: number })));
+    }
+
+    pub(super) fn cancel_server_tick(&mut self, number: u32) {
+        if let Some((_, ticket)) = self.servers[number as usize].tick.take() {
+            self.agenda.cancel(ticket);
+        }
     }
 
     /// Carries out what a server's model wants.

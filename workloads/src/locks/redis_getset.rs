@@ -30,6 +30,10 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "double hold", WIPE),
         ("crash-server-lose-data", "stale write accepted", WIPE),
         ("crash-server-lose-data", "lost update", WIPE),
+        ("clock", "double hold", CLOCK),
+        ("clock", "stale write accepted", CLOCK),
+        ("clock", "lost update", CLOCK),
+        ("clock", "foreign release", CLOCK),
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
@@ -39,6 +43,9 @@ const LATE: &str = "H15: a GETSET that was held on its way writes the expiry of 
      holder's, whose live lock then looks expired";
 const OUTLIVED: &str = "H16: an old owner frees the lock while now < GET, which is true of the new \
      owner's time as well";
+
+pub const CLOCK: &str = "H14: a client whose clock is ahead takes a live lock for one that has \
+     passed, and one whose clock is behind writes a time that has passed for others";
 
 fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
     Box::new(GetSet(RedisNode::new(link, settings)))

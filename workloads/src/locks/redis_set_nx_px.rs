@@ -22,6 +22,9 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "double hold", WIPE),
         ("crash-server-lose-data", "stale write accepted", WIPE),
         ("crash-server-lose-data", "lost update", WIPE),
+        ("clock", "double hold", CLOCK),
+        ("clock", "stale write accepted", CLOCK),
+        ("clock", "lost update", CLOCK),
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
@@ -30,6 +33,8 @@ pub const SPEC: LockSpec = LockSpec {
 pub const PAUSE: &str = "H7: a holder that is paused past its ttl does not know that it ran out; \
      only a fencing token that the resource checks can stop its write";
 pub const WIPE: &str = "H9: the only copy of the lock was lost with the server's data";
+pub const CLOCK: &str = "the ttl is kept by the server's wall clock: one that is set ahead, or set \
+     right after it stood still, ends it before its time";
 
 fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
     Box::new(SetNxPx { node: RedisNode::new(link, settings), value: String::new() })

@@ -10,7 +10,7 @@ use std::time::Duration;
 use stores::redis::Redis;
 
 use super::redis_node::{BACK_OFF, RedisNode, command};
-use super::redis_set_nx_px::{PAUSE, WIPE};
+use super::redis_set_nx_px::{CLOCK, PAUSE, WIPE};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -23,6 +23,7 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "token went back", COUNTER),
         ("crash-server-lose-data", "stale write accepted", WIPE),
         ("crash-server-lose-data", "lost update", WIPE),
+        ("clock", "double hold", CLOCK),
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use stores::redis::Redis;
 
 use super::redis_node::{CallResult, RedisNode, command, released};
-use super::redis_set_nx_px::{PAUSE, WIPE};
+use super::redis_set_nx_px::{CLOCK, PAUSE, WIPE};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -29,6 +29,9 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "lost update", WIPE),
         ("partition", "foreign release", GAP),
         ("pause", "foreign release", GAP),
+        ("clock", "double hold", CLOCK),
+        ("clock", "stale write accepted", CLOCK),
+        ("clock", "lost update", CLOCK),
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use stores::redis::Redis;
 
 use super::redis_node::{BACK_OFF, RedisNode, command, released};
-use super::redis_set_nx_px::{PAUSE, WIPE};
+use super::redis_set_nx_px::{CLOCK, PAUSE, WIPE};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -36,6 +36,11 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "double hold", WIPE),
         ("crash-server-lose-data", "stale write accepted", WIPE),
         ("crash-server-lose-data", "lost update", WIPE),
+        ("clock", "double hold", CLOCK),
+        ("clock", "stale write accepted", CLOCK),
+        ("clock", "lost update", CLOCK),
+        ("clock", "foreign release", CLOCK),
+        ("clock", "failed release", CLOCK),
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
+use super::redis_getset::CLOCK;
 use super::redis_node::{CallResult, RedisNode, command, released};
 use super::redis_set_nx_px::{PAUSE, WIPE};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
@@ -35,6 +36,10 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "foreign release", BARE),
         ("partition", "foreign release", BARE),
         ("pause", "foreign release", BARE),
+        ("clock", "double hold", CLOCK),
+        ("clock", "stale write accepted", CLOCK),
+        ("clock", "lost update", CLOCK),
+        ("clock", "foreign release", CLOCK),
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),

@@ -32,6 +32,9 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "double hold", FORGETS),
         ("crash-server-lose-data", "stale write accepted", FORGETS),
         ("crash-server-lose-data", "lost update", FORGETS),
+        ("clock", "double hold", CLOCK),
+        ("clock", "stale write accepted", CLOCK),
+        ("clock", "lost update", CLOCK),
     ],
     longest_hold: BELOW_TTL,
     open: Open::RedisServers(5, open),
@@ -39,6 +42,9 @@ pub const SPEC: LockSpec = LockSpec {
 
 const FORGETS: &str = "H13: servers of the majority that granted the lock came back empty, so that \
      another majority could grant it again";
+
+const CLOCK: &str = "H13: the clocks of servers of a bare majority jumped, so that another majority \
+     could grant it again";
 
 fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
     Box::new(Redlock { node: RedisNode::new(link, settings), value: String::new(), left: 0 })

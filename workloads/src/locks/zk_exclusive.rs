@@ -10,7 +10,7 @@ use base::{
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal};
 
-use super::zk_sequential::PAUSE;
+use super::zk_sequential::{FREEZE, PAUSE};
 use super::zookeeper::{Try, known, lost, patiently, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
@@ -27,6 +27,9 @@ pub const SPEC: LockSpec = LockSpec {
         ("pause", "double hold", PAUSE),
         ("pause", "stale write accepted", PAUSE),
         ("pause", "lost update", PAUSE),
+        ("clock-freeze", "double hold", FREEZE),
+        ("clock-freeze", "stale write accepted", FREEZE),
+        ("clock-freeze", "lost update", FREEZE),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),

@@ -16,7 +16,7 @@ use base::{
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal};
 
-use super::zk_sequential::PAUSE;
+use super::zk_sequential::{FREEZE, PAUSE};
 use super::zookeeper::{Try, refused, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
@@ -49,6 +49,10 @@ pub const SPEC: LockSpec = LockSpec {
         ("pause", "foreign release", FOREIGN),
         ("partition", "failed release", FOREIGN),
         ("pause", "failed release", FOREIGN),
+        ("clock-freeze", "double hold", FREEZE),
+        ("clock-freeze", "stale write accepted", FREEZE),
+        ("clock-freeze", "lost update", FREEZE),
+        ("clock-freeze", "foreign release", FREEZE),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),

@@ -7,7 +7,7 @@ use base::{AcquireError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError,
 use std::time::Duration;
 use stores::zookeeper::Client;
 
-use super::zk_sequential::PAUSE;
+use super::zk_sequential::{FREEZE, PAUSE};
 use super::zookeeper::{Queue, lost, patiently, released};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
@@ -27,6 +27,10 @@ pub const SPEC: LockSpec = LockSpec {
         ("pause", "reader-writer overlap", PAUSE),
         ("pause", "stale write accepted", PAUSE),
         ("pause", "lost update", PAUSE),
+        ("clock-freeze", "double hold", FREEZE),
+        ("clock-freeze", "reader-writer overlap", FREEZE),
+        ("clock-freeze", "stale write accepted", FREEZE),
+        ("clock-freeze", "lost update", FREEZE),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),

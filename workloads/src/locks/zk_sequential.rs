@@ -25,6 +25,9 @@ pub const SPEC: LockSpec = LockSpec {
         ("pause", "double hold", PAUSE),
         ("pause", "stale write accepted", PAUSE),
         ("pause", "lost update", PAUSE),
+        ("clock-freeze", "double hold", FREEZE),
+        ("clock-freeze", "stale write accepted", FREEZE),
+        ("clock-freeze", "lost update", FREEZE),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
@@ -32,6 +35,9 @@ pub const SPEC: LockSpec = LockSpec {
 
 pub const PAUSE: &str = "H25: a holder that is paused past its session does not know that it \
      expired; only a fencing token that the resource checks can stop its write";
+pub const FREEZE: &str = "a server whose clocks stand still does not notice that it has lost its \
+     quorum and answers pings, and a client whose clocks stand still sends none: the session expires \
+     and its owner does not know";
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
     let directory = format!("/locks-{}", settings.key);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use stores::zookeeper::Client;
 
 use super::zk_exclusive_naive::{DEAF, WIPED};
-use super::zk_sequential::PAUSE;
+use super::zk_sequential::{FREEZE, PAUSE};
 use super::zookeeper::{Queue, Try, refused, released, settled};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
@@ -42,6 +42,9 @@ pub const SPEC: LockSpec = LockSpec {
         ("crash-server-lose-data", "double hold", WIPED),
         ("crash-server-lose-data", "stale write accepted", WIPED),
         ("crash-server-lose-data", "lost update", WIPED),
+        ("clock-freeze", "double hold", FREEZE),
+        ("clock-freeze", "stale write accepted", FREEZE),
+        ("clock-freeze", "lost update", FREEZE),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),

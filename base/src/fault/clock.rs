@@ -1,0 +1,35 @@
+//! What can go wrong with the clocks of a node.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// What becomes of the clocks of a node. Both go by one oscillator: a drift or a stop is one of
+/// both. Only the wall clock can be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClockChange {
+    /// The wall clock is set ahead by so many nanoseconds, back when negative.
+    Jump(i64),
+    /// Both clocks run fast by so many parts per million, slow when negative.
+    Drift(i32),
+    /// Both clocks stand still; the node runs on.
+    Freeze,
+}
+
+/// "jumped 5.000 s ahead", after the name of whose clock it is.
+impl fmt::Display for ClockChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Jump(nanos) => {
+                let by = Duration::from_nanos(nanos.unsigned_abs()).as_secs_f64();
+                write!(f, "jumped {by:.3} s {}", if nanos < 0 { "back" } else { "ahead" })
+            }
+            Self::Drift(ppm) => {
+                let percent = f64::from(ppm.unsigned_abs()) / 10_000.0;
+                write!(f, "ran {percent:.2} % {}", if ppm < 0 { "slow" } else { "fast" })
+            }
+            Self::Freeze => f.write_str("stood still"),
+        }
+    }
+}

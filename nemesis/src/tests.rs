@@ -1,0 +1,53 @@
+//! What every nemesis in the list has to keep.
+
+use crate::NEMESES;
+use base::{ClientState, ClientView, Mono, Next, Rng, View};
+use std::time::Duration;
+
+/// Five clients: one in a long hold, one whose acquire was just answered, one that releases, two
+/// that are idle.
+fn clients(now: Mono, ttl: Duration) -> Vec<ClientView> {
+    let ago = |share: u32| Mono::from_nanos(now.nanos() - (ttl / share).as_nanos() as u64);
+    let states = [
+        ClientState::Holding { since: ago(10) },
+        ClientState::Acquiring { since: ago(5), last_reply: Some(ago(1_000)) },
+        ClientState::Releasing { last_reply: Some(ago(500)) },
+        ClientState::Idle,
+        ClientState::Idle,
+    ];
+    states.map(|state| ClientView { state, faulted: false }).to_vec()
+}
+
+/// A nemesis that yields a fault which its line in the list does not name would be let into a
+/// backend that cannot do it, and fail in the middle of a run.
+#[test]
+fn faults_take_what_the_list_says_and_nothing_else() {
+    let ttl = Duration::from_secs(2);
+    for spec in NEMESES {
+        let (mut nemesis, mut rng) = ((spec.make)(), Rng::new(7));
+        let mut now = Mono::ZERO + ttl * 5;
+        let mut seen = Vec::new();
+        for step in 0..2_000 {
+            let mut clients = clients(now, ttl);
+            // A holder hides whose acquire was answered.
+            if step % 2 == 0 {
+                clients[0].state = ClientState::Idle;
+            }
+            let view = View { now, ttl, clients: &clients, servers: 3, active: 0 };
+            match nemesis.next(&view, &mut rng) {
+                Next::Inject { fault, lasts } => {
+                    assert!(spec.needs.contains(&fault.ability()), "{}: {fault}", spec.name);
+                    assert!(lasts > Duration::ZERO && !fault.nodes().is_empty());
+                    seen.push(fault.ability());
+                }
+                Next::At(at) => now = now.max(at),
+                Next::Watch | Next::Done => now = now + ttl / 50,
+            }
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        let mut needs = spec.needs.to_vec();
+        needs.sort_unstable();
+        assert_eq!(seen, needs, "{}", spec.name);
+    }
+}
