@@ -2,9 +2,11 @@
 
 mod ability;
 mod clock;
+mod link;
 
 pub use ability::Ability;
 pub use clock::ClockChange;
+pub use link::LinkTrouble;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -86,6 +88,13 @@ pub enum Fault {
         /// How.
         change: ClockChange,
     },
+    /// Something goes wrong with the connections between clients and servers.
+    Link {
+        /// The links, each a pair of nodes.
+        links: Vec<(Node, Node)>,
+        /// What.
+        trouble: LinkTrouble,
+    },
 }
 
 impl Fault {
@@ -96,6 +105,7 @@ impl Fault {
             Self::Crash { .. } => "crash",
             Self::Cut { .. } => "cut",
             Self::Clock { .. } => "clock",
+            Self::Link { .. } => "link",
         }
     }
 
@@ -106,8 +116,10 @@ impl Fault {
             Self::Pause { node } => Self::Pause { node: at(*node) },
             Self::Crash { node, data } => Self::Crash { node: at(*node), data: *data },
             Self::Cut { links, direction } => {
-                let links = links.iter().map(|(a, b)| (at(*a), at(*b))).collect();
-                Self::Cut { links, direction: *direction }
+                Self::Cut { links: moved(links, at), direction: *direction }
+            }
+            Self::Link { links, trouble } => {
+                Self::Link { links: moved(links, at), trouble: *trouble }
             }
             Self::Clock { node, change } => Self::Clock { node: at(*node), change: *change },
         }
@@ -119,12 +131,27 @@ impl Fault {
             Self::Pause { node } | Self::Crash { node, .. } | Self::Clock { node, .. } => {
                 vec![*node]
             }
-            Self::Cut { links, .. } => links.iter().flat_map(|(a, b)| [*a, *b]).collect(),
+            Self::Cut { links, .. } | Self::Link { links, .. } => {
+                links.iter().flat_map(|(a, b)| [*a, *b]).collect()
+            }
         };
         nodes.sort_unstable();
         nodes.dedup();
         nodes
     }
+
+    /// The links that it hits; `None` for a fault that does not name links.
+    pub fn links_mut(&mut self) -> Option<&mut Vec<(Node, Node)>> {
+        match self {
+            Self::Cut { links, .. } | Self::Link { links, .. } => Some(links),
+            _ => None,
+        }
+    }
+}
+
+/// The same links between other nodes.
+fn moved(links: &[(Node, Node)], at: impl Fn(Node) -> Node) -> Vec<(Node, Node)> {
+    links.iter().map(|(a, b)| (at(*a), at(*b))).collect()
 }
 
 /// In words, for witnesses and reports: "client 3 paused".
@@ -141,13 +168,26 @@ impl fmt::Display for Fault {
                     Direction::Forward => "to",
                     Direction::Backward => "from",
                 };
-                let (first, rest) = links.split_first().expect("a cut names at least one link");
-                write!(f, "link cut: {} {arrow} {}", first.0, first.1)?;
-                rest.iter().try_for_each(|(a, b)| write!(f, ", {a} {arrow} {b}"))
+                f.write_str("link cut")?;
+                write_links(f, links, arrow)
             }
             Self::Clock { node, change } => write!(f, "clock of {node} {change}"),
+            Self::Link { links, trouble } => {
+                write!(f, "{trouble}")?;
+                write_links(f, links, "and")
+            }
         }
     }
+}
+
+/// ": client 0 and server 0, client 0 and server 1"; nothing for no links, as a foreign history may
+/// have it.
+fn write_links(f: &mut fmt::Formatter<'_>, links: &[(Node, Node)], arrow: &str) -> fmt::Result {
+    for (place, (a, b)) in links.iter().enumerate() {
+        let before = if place == 0 { ": " } else { ", " };
+        write!(f, "{before}{a} {arrow} {b}")?;
+    }
+    Ok(())
 }
 
 /// What a fault was measured to have done. A fault without one did not happen.

@@ -25,7 +25,7 @@ pub use backend::{Backend, BackendError, Message, Notice};
 pub use client::{Command, Mailbox, Reply, Request, Response};
 pub use error::HistoryError;
 pub use facts::{Facts, Removed};
-pub use fault::{Ability, ClockChange, Data, Direction, Effect, Fault, FaultId, Node};
+pub use fault::{Ability, ClockChange, Data, Direction, Effect, Fault, FaultId, LinkTrouble, Node};
 pub use history::{
     Event, F, FaultEvent, HEADER_VERSION, Header, History, Kind, Parsed, Process, event_line,
     header_line,

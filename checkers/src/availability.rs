@@ -111,7 +111,7 @@ fn takes_down(fault: &Fault) -> bool {
     match fault {
         Fault::Pause { .. } | Fault::Crash { .. } => true,
         Fault::Cut { direction, .. } => *direction == Direction::Both,
-        Fault::Clock { .. } => false,
+        Fault::Clock { .. } | Fault::Link { .. } => false,
     }
 }
 

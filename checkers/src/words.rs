@@ -4,7 +4,8 @@ use crate::Case;
 use crate::faults::{Outage, seat};
 use crate::holds::{Claim, End, Ending};
 use base::{
-    Anomaly, Belief, Data, Direction, Event, F, Fault, FaultId, Kind, Mode, Node, Removed, Run,
+    Anomaly, Belief, Data, Direction, Event, F, Fault, FaultId, Kind, LinkTrouble, Mode, Node,
+    Removed, Run,
 };
 use std::ops::Range;
 
@@ -344,6 +345,18 @@ fn hit(fault: &Fault, seat: u32) -> String {
         Fault::Crash { .. } => "was killed".into(),
         Fault::Cut { links, direction } => cut_off(links, *direction, seat),
         Fault::Clock { change, .. } => format!("had a clock that {change}"),
+        Fault::Link { trouble, .. } => troubled(*trouble),
+    }
+}
+
+/// What a client with such a trouble on its links goes through.
+fn troubled(trouble: LinkTrouble) -> String {
+    match trouble {
+        LinkTrouble::Reset => "had its connections reset".into(),
+        LinkTrouble::Refuse => "was refused new connections".into(),
+        LinkTrouble::LoseRequest => "was to lose a request".into(),
+        LinkTrouble::LoseReply => "was to lose a reply".into(),
+        LinkTrouble::Slow(times) => format!("had links {times} times as slow"),
     }
 }
 
@@ -369,6 +382,7 @@ fn undone(fault: &Fault) -> &'static str {
         Fault::Crash { .. } => "was started again",
         Fault::Cut { .. } => "was connected again",
         Fault::Clock { .. } => "had its clock set right",
+        Fault::Link { .. } => "had sound links again",
     }
 }
 
@@ -380,7 +394,7 @@ fn on_servers(fault: &Fault) -> (String, String, &'static str) {
             (node.to_string(), "crashed and lost its data".into(), undone(fault))
         }
         Fault::Crash { node, .. } => (node.to_string(), "crashed".into(), undone(fault)),
-        Fault::Cut { .. } => (format!("{fault},"), "began".into(), "ended"),
+        Fault::Cut { .. } | Fault::Link { .. } => (format!("{fault},"), "began".into(), "ended"),
         Fault::Clock { node, change } => {
             (node.to_string(), format!("had a clock that {change}"), undone(fault))
         }

@@ -1,11 +1,11 @@
 //! Does faults to the world, undoes them, and measures what they did in between.
 
 use super::clients::Client;
-use super::link::{Held, Hold};
+use super::link::{Held, Hold, Link, Refusing};
 use super::server::Server;
 use super::wall::Wall;
 use super::world::World;
-use base::{Ability, BackendError, Data, Direction, Effect, Fault, Mono, Node};
+use base::{Ability, BackendError, Data, Direction, Effect, Fault, LinkTrouble, Mono, Node};
 use futures_util::future::try_join_all;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,16 @@ pub enum Active {
     ServerPaused(Arc<Server>, Mono),
     ServerKilled(Arc<Server>, Data, Mono),
     Cut(Vec<Hold>, Vec<Wall>),
+    Reset(u64),
+    Refusing(Vec<Refusing>),
 }
 
 /// Whether this backend can do such faults.
 pub const fn can(ability: Ability) -> bool {
-    matches!(ability, Ability::Pause | Ability::Crash | Ability::Cut)
+    match ability {
+        Ability::Pause | Ability::Crash | Ability::Cut | Ability::Reset | Ability::Refuse => true,
+        Ability::Clock | Ability::LoseRequest | Ability::LoseReply | Ability::Slow => false,
+    }
 }
 
 fn unable(ability: Ability) -> BackendError {
@@ -43,11 +48,17 @@ pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
     if let Some(node) = unknown {
         return Err(BackendError(format!("there is no {node} in this run")));
     }
-    let Fault::Cut { links, .. } = fault else {
-        return Ok(());
+    let is_none = |(a, b): &&(Node, Node)| match (a, b, fault) {
+        (Node::Client(_), Node::Client(_), _) => true,
+        // Connections between servers go through no proxy of ours.
+        (Node::Server(_), Node::Server(_), Fault::Link { .. }) => true,
+        _ => false,
     };
-    let peers = |(a, b): &&(Node, Node)| matches!((a, b), (Node::Client(_), Node::Client(_)));
-    match links.iter().find(peers) {
+    let links = match fault {
+        Fault::Cut { links, .. } | Fault::Link { links, .. } => links.as_slice(),
+        _ => &[],
+    };
+    match links.iter().find(is_none) {
         Some((a, b)) => Err(BackendError(format!("there is no link between {a} and {b} to cut"))),
         None => Ok(()),
     }
@@ -69,8 +80,24 @@ pub async fn inject(world: &World, fault: &Fault) -> Result<Active, BackendError
             Ok(Active::ServerKilled(server, *data, world.now()))
         }
         Fault::Cut { links, direction } => cut(world, links, *direction).await,
-        Fault::Clock { .. } => Err(unable(fault.ability())),
+        Fault::Link { links, trouble: LinkTrouble::Reset } => {
+            Ok(Active::Reset(client_links(world, links).map(Link::reset).sum()))
+        }
+        Fault::Link { links, trouble: LinkTrouble::Refuse } => {
+            Ok(Active::Refusing(client_links(world, links).map(Link::refuse).collect()))
+        }
+        Fault::Link { .. } | Fault::Clock { .. } => Err(unable(fault.ability())),
     }
+}
+
+/// The links of clients to servers among these.
+fn client_links<'a>(world: &'a World, links: &'a [(Node, Node)]) -> impl Iterator<Item = &'a Link> {
+    links.iter().filter_map(|link| match *link {
+        (Node::Client(seat), Node::Server(number)) | (Node::Server(number), Node::Client(seat)) => {
+            world.link(seat, number)
+        }
+        _ => None,
+    })
 }
 
 /// Undoes it.
@@ -90,6 +117,10 @@ pub async fn heal(world: &World, active: Active) -> Result<Effect, BackendError>
         }
         Active::ServerKilled(server, data, since) => revive(world, &server, data, since).await,
         Active::Cut(holds, walls) => mend(holds, walls).await,
+        Active::Reset(connections) => Ok(Effect::new("connections reset", connections)),
+        Active::Refusing(links) => {
+            Ok(Effect::new("connections refused", links.into_iter().map(Refusing::end).sum()))
+        }
     }
 }
 

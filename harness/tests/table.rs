@@ -104,5 +104,7 @@ table! {
     redis_set_nx_px_clock_jump: 26,
     redlock_clock_jump: 27,
     zk_rw_clock: 28,
-    redis_set_nx_px_clock_drift: 29,
+    zk_sequential_link: 29,
+    zk_exclusive_naive_link_lose_reply: 30,
+    redis_set_nx_px_clock_drift: 31,
 }

@@ -17,6 +17,11 @@ pub fn holder(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
     rng.pick(&seats(view, |state| matches!(state, ClientState::Holding { .. }))).copied()
 }
 
+/// A client that has asked for the lock and waits.
+pub fn asking(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
+    rng.pick(&seats(view, |state| matches!(state, ClientState::Acquiring { .. }))).copied()
+}
+
 /// A client that has held the lock for so long: it is in what is, most likely, a long hold.
 pub fn long_holder(view: &View<'_>, held: Range<Duration>) -> Option<u32> {
     let long = |state: &ClientState| match state {

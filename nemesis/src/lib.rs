@@ -6,6 +6,7 @@
 mod aim;
 mod clock;
 mod crash;
+mod link;
 mod none;
 mod partition;
 mod pause;
@@ -30,6 +31,12 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &clock::JUMP_SERVER,
     &clock::DRIFT,
     &clock::FREEZE,
+    &link::LINK,
+    &link::RESET,
+    &link::REFUSE,
+    &link::LOSE_REQUEST,
+    &link::LOSE_REPLY,
+    &link::SLOW,
 ];
 
 /// The nemesis of this name.

@@ -153,12 +153,9 @@ fn named_fault(event: &Event) -> String {
     event.fault.as_ref().map_or_else(|| "a fault".into(), |f| fault_name(&f.fault))
 }
 
-/// A fault in words. A cut without links, as a foreign history may hold one, has a name too.
+/// A fault in words.
 pub fn fault_name(fault: &base::Fault) -> String {
-    match fault {
-        base::Fault::Cut { links, .. } if links.is_empty() => "link cut".into(),
-        _ => fault.to_string(),
-    }
+    fault.to_string()
 }
 
 fn fault(event: &Event) -> String {

@@ -17,6 +17,7 @@ mod redis;
 mod server;
 mod simulation;
 mod timers;
+mod troubles;
 mod zookeeper;
 
 pub use chance::{Chances, Delays, Tape};

@@ -53,8 +53,13 @@ pub trait Library {
         out: &mut Vec<Do<Self::Packet>>,
     );
 
-    /// A connection was closed by the other end, or refused.
+    /// A connection was closed by the other end, or broke.
     fn closed(&mut self, at: Mono, connection: u64, out: &mut Vec<Do<Self::Packet>>);
+
+    /// A connection was never made: nothing that was to go over it has left.
+    fn refused(&mut self, at: Mono, connection: u64, out: &mut Vec<Do<Self::Packet>>) {
+        self.closed(at, connection, out);
+    }
 
     /// The time that it asked for has come.
     fn tick(&mut self, at: Mono, out: &mut Vec<Do<Self::Packet>>);

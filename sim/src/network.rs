@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::chance::Tape;
+use crate::troubles::Troubles;
 
 struct Gate<T> {
     /// How many faults keep it closed.
@@ -23,6 +24,7 @@ impl<T> Default for Gate<T> {
 /// All wires. `T` is what is sent.
 pub struct Network<T> {
     gates: BTreeMap<(Node, Node), Gate<T>>,
+    pub troubles: Troubles,
     rng: Rng,
     tape: Option<Rc<Tape>>,
     /// Between a client and a server.
@@ -37,7 +39,8 @@ impl<T> Network<T> {
     pub fn new(rng: Rng, tape: Option<Rc<Tape>>, outer: Spread) -> Self {
         let (least, mean) = (Duration::from_micros(100), Duration::from_micros(200));
         let inner = Spread::Exponential { least, mean };
-        Self { gates: BTreeMap::new(), rng, tape, outer, inner }
+        let troubles = Troubles::default();
+        Self { gates: BTreeMap::new(), troubles, rng, tape, outer, inner }
     }
 
     /// Sends something: hands it back with its delay, or keeps it behind a closed gate.
@@ -57,10 +60,11 @@ impl<T> Network<T> {
         let between_servers = matches!((from, to), (Node::Server(_), Node::Server(_)));
         let latency = if between_servers { self.inner } else { self.outer };
         let mut draw = || latency.draw(&mut self.rng);
-        match &self.tape {
+        let delay = match &self.tape {
             Some(tape) => tape.delay(from, to, draw),
             None => draw(),
-        }
+        };
+        delay * self.troubles.slowness(from, to)
     }
 
     /// Closes the gates that a cut names.

@@ -117,6 +117,25 @@ impl RedisLibrary {
             self.next
         })
     }
+
+    /// A connection is no more: the calls on it end so, and the next call opens another.
+    fn end(&mut self, connection: u64, error: &CallError<Refusal>) {
+        for open in &mut self.connections {
+            if *open == Some(connection) {
+                *open = None;
+            }
+        }
+        let mut calls = self.calls.borrow_mut();
+        let lost: Vec<u64> = calls
+            .open
+            .iter()
+            .filter(|call| call.connection == Some(connection) && call.answer.is_none())
+            .map(|call| call.id)
+            .collect();
+        for id in lost {
+            calls.answer(id, |_| Err(error.clone()));
+        }
+    }
 }
 
 impl Library for RedisLibrary {
@@ -143,21 +162,11 @@ impl Library for RedisLibrary {
     }
 
     fn closed(&mut self, _at: Mono, connection: u64, _out: &mut Vec<Do<Packet>>) {
-        for open in &mut self.connections {
-            if *open == Some(connection) {
-                *open = None;
-            }
-        }
-        let mut calls = self.calls.borrow_mut();
-        let lost: Vec<u64> = calls
-            .open
-            .iter()
-            .filter(|call| call.connection == Some(connection) && call.answer.is_none())
-            .map(|call| call.id)
-            .collect();
-        for id in lost {
-            calls.answer(id, |_| Err(CallError::Unknown("connection closed".into())));
-        }
+        self.end(connection, &CallError::Unknown("connection closed".into()));
+    }
+
+    fn refused(&mut self, _at: Mono, connection: u64, _out: &mut Vec<Do<Packet>>) {
+        self.end(connection, &CallError::Refused(Refusal("connection refused".into())));
     }
 
     fn tick(&mut self, _at: Mono, _out: &mut Vec<Do<Packet>>) {}

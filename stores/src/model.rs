@@ -35,6 +35,10 @@ pub trait ServerModel {
     /// What travels on the wires, to and from clients and between servers.
     type Packet;
 
+    /// Whether a packet between a client and a server carries a call of the lock, or the answer to
+    /// one, and is no housekeeping of a client library's.
+    fn is_call(packet: &Self::Packet) -> bool;
+
     /// A packet has arrived. The first one of a connection opens it.
     fn receive(
         &mut self,

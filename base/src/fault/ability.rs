@@ -1,7 +1,7 @@
 //! What a backend has to be able to do for a fault: asked before a run, so that a fault that it
 //! cannot do is refused by name and not met in the middle.
 
-use super::Fault;
+use super::{Fault, LinkTrouble};
 use std::fmt;
 
 /// What a backend can do to the world, or cannot.
@@ -15,6 +15,16 @@ pub enum Ability {
     Cut,
     /// Set, bend or stop the clocks of a node.
     Clock,
+    /// Break the connections over a link.
+    Reset,
+    /// Refuse new connections over a link.
+    Refuse,
+    /// Lose exactly one request.
+    LoseRequest,
+    /// Lose exactly one reply.
+    LoseReply,
+    /// Slow a link.
+    Slow,
 }
 
 impl Fault {
@@ -25,6 +35,13 @@ impl Fault {
             Self::Crash { .. } => Ability::Crash,
             Self::Cut { .. } => Ability::Cut,
             Self::Clock { .. } => Ability::Clock,
+            Self::Link { trouble, .. } => match trouble {
+                LinkTrouble::Reset => Ability::Reset,
+                LinkTrouble::Refuse => Ability::Refuse,
+                LinkTrouble::LoseRequest => Ability::LoseRequest,
+                LinkTrouble::LoseReply => Ability::LoseReply,
+                LinkTrouble::Slow(_) => Ability::Slow,
+            },
         }
     }
 }
@@ -37,6 +54,11 @@ impl fmt::Display for Ability {
             Self::Crash => "kill a node",
             Self::Cut => "cut a link",
             Self::Clock => "change the clock of a node",
+            Self::Reset => "reset a connection",
+            Self::Refuse => "refuse a connection",
+            Self::LoseRequest => "lose exactly one request",
+            Self::LoseReply => "lose exactly one reply",
+            Self::Slow => "slow a link",
         })
     }
 }

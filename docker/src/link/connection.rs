@@ -33,7 +33,7 @@ async fn connect(
     client: &TcpStream,
     resets: &mut watch::Receiver<()>,
 ) -> Option<TcpStream> {
-    if shared.is_refusing() {
+    if shared.refuses() {
         return None;
     }
     let delayed = shared.up.is_held() || shared.down.is_held();

@@ -20,7 +20,7 @@ use gate::Gate;
 use pace::Pace;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -45,7 +45,9 @@ struct Shared {
     delay: Mutex<Delay>,
     target: Mutex<Option<SocketAddr>>,
     rng: Mutex<Rng>,
-    refusing: AtomicBool,
+    /// How many faults refuse new connections, and how many were refused.
+    refusing: AtomicU32,
+    refused: AtomicU64,
     resets: watch::Sender<()>,
     process: AtomicU32,
     chunks: AtomicU64,
@@ -66,7 +68,8 @@ impl Link {
             delay: Mutex::new(delay),
             target: Mutex::new(None),
             rng: Mutex::new(rng),
-            refusing: AtomicBool::new(false),
+            refusing: AtomicU32::new(0),
+            refused: AtomicU64::new(0),
             resets: watch::Sender::new(()),
             process: AtomicU32::new(0),
             chunks: AtomicU64::new(0),
@@ -104,14 +107,18 @@ impl Link {
         hold
     }
 
-    /// Aborts every connection (RST), whatever is held or on its way.
-    pub fn reset(&self) {
+    /// Aborts every connection (RST), whatever is held or on its way. Says how many there were.
+    pub fn reset(&self) -> u64 {
+        // Each connection listens for this.
+        let connections = self.shared.resets.receiver_count();
         self.shared.resets.send_replace(());
+        connections as u64
     }
 
-    /// Aborts new connections (RST) as long as it is set.
-    pub fn refuse(&self, refusing: bool) {
-        self.shared.refusing.store(refusing, Relaxed);
+    /// Aborts new connections (RST) until that ends.
+    pub fn refuse(&self) -> Refusing {
+        self.shared.refusing.fetch_add(1, Relaxed);
+        Refusing { shared: self.shared.clone(), before: self.shared.refused.load(Relaxed) }
     }
 
     /// How many chunks of the server's have passed so far.
@@ -156,6 +163,26 @@ impl Drop for Hold {
     }
 }
 
+/// A link that refuses new connections. Dropping it ends that.
+#[must_use = "the link takes connections again when this is dropped"]
+pub struct Refusing {
+    shared: Arc<Shared>,
+    before: u64,
+}
+
+impl Refusing {
+    /// Takes connections again, and says how many were refused.
+    pub fn end(self) -> u64 {
+        self.shared.refused.load(Relaxed) - self.before
+    }
+}
+
+impl Drop for Refusing {
+    fn drop(&mut self) {
+        self.shared.refusing.fetch_sub(1, Relaxed);
+    }
+}
+
 impl Shared {
     fn gates(&self, direction: Direction) -> Vec<&Gate> {
         match direction {
@@ -178,8 +205,11 @@ impl Shared {
         *lock(&self.target)
     }
 
-    fn is_refusing(&self) -> bool {
-        self.refusing.load(Relaxed)
+    /// Whether a new connection is to be refused; counts those that are.
+    fn refuses(&self) -> bool {
+        let refuses = self.refusing.load(Relaxed) > 0;
+        self.refused.fetch_add(u64::from(refuses), Relaxed);
+        refuses
     }
 
     fn process(&self) -> u32 {

@@ -241,7 +241,7 @@ async fn a_reset_aborts_both_sides_and_throws_away_what_is_held() {
     let hold = rig.link.hold(Direction::Forward);
     say(&mut client, "b").await;
     until_held(&hold, 1, 0).await;
-    rig.link.reset();
+    assert_eq!(rig.link.reset(), 1);
     let error = within(client.read_u8()).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     rig.sees("open").await;
@@ -256,10 +256,10 @@ async fn connections_are_aborted_while_refused_and_without_a_server() {
     let error = within(rig.connect().await.read_u8()).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     rig.link.set_target(server);
-    rig.link.refuse(true);
+    let refusing = rig.link.refuse();
     let error = within(rig.connect().await.read_u8()).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-    rig.link.refuse(false);
+    assert_eq!(refusing.end(), 1);
     let mut client = rig.connect().await;
     say(&mut client, "a").await;
     hears(&mut client, "a").await;

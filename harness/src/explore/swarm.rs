@@ -4,7 +4,9 @@
 //!
 //! Source: Groce, Zhang, Eide, Chen, Regehr, "Swarm testing", ISSTA 2012.
 
-use base::{ClientState, ClockChange, Data, Direction, Fault, Nemesis, Next, Node, Rng, View};
+use base::{
+    ClientState, ClockChange, Data, Direction, Fault, LinkTrouble, Nemesis, Next, Node, Rng, View,
+};
 use std::time::Duration;
 
 use crate::setup::Options;
@@ -101,6 +103,11 @@ fn kind(fault: &Fault, view: &View<'_>) -> u64 {
         Fault::Clock { change: ClockChange::Jump(_), .. } => (3, 1),
         Fault::Clock { change: ClockChange::Drift(_), .. } => (3, 2),
         Fault::Clock { change: ClockChange::Freeze, .. } => (3, 3),
+        Fault::Link { trouble: LinkTrouble::Reset, .. } => (4, 0),
+        Fault::Link { trouble: LinkTrouble::Refuse, .. } => (4, 1),
+        Fault::Link { trouble: LinkTrouble::LoseRequest, .. } => (4, 2),
+        Fault::Link { trouble: LinkTrouble::LoseReply, .. } => (4, 3),
+        Fault::Link { trouble: LinkTrouble::Slow(_), .. } => (4, 4),
     };
     let whom = match fault.nodes().first() {
         Some(Node::Client(seat)) => match view.clients.get(*seat as usize).map(|c| c.state) {

@@ -189,7 +189,7 @@ impl Schedule {
         }
         let lock = workloads::find(&self.algo)
             .ok_or_else(|| format!("there is no lock `{}` in this picklock", self.algo))?;
-        let servers = lock.store().servers();
+        let servers = lock.servers();
         for planned in &self.faults {
             for node in planned.fault.nodes() {
                 let there = match node {
@@ -277,7 +277,7 @@ mod tests {
             ("redis-setnx-expire", "crash,partition"),
             ("zk-rw", "partition,crash"),
             ("zk-sequential", "pause"),
-            ("redlock", "clock,crash"),
+            ("redlock", "clock,crash,link"),
             ("zk-rw", "clock-freeze,clock-drift"),
         ] {
             for seed in 0..5 {

@@ -186,15 +186,14 @@ impl Shrinker<'_> {
         }
     }
 
-    /// Cuts of fewer links, and both ways rather than one.
+    /// Fewer links that are hit, and cuts both ways rather than one.
     fn fewer_links(&mut self) {
         for place in 0..self.best.faults.len() {
-            let links = move |s: &Schedule| match &s.faults[place].fault {
-                Fault::Cut { links, .. } => links.clone(),
-                _ => Vec::new(),
+            let links = move |s: &Schedule| {
+                s.faults[place].fault.clone().links_mut().cloned().unwrap_or_default()
             };
             self.fewer(links, move |s, left| {
-                if let Fault::Cut { links, .. } = &mut s.faults[place].fault
+                if let Some(links) = s.faults[place].fault.links_mut()
                     && !left.is_empty()
                 {
                     *links = left;
@@ -381,7 +380,7 @@ fn without_client(s: &mut Schedule, gone: u32) {
         node => node,
     };
     s.faults.retain_mut(|planned| {
-        if let Fault::Cut { links, .. } = &mut planned.fault {
+        if let Some(links) = planned.fault.links_mut() {
             links.retain(|(a, b)| !is_gone(*a) && !is_gone(*b));
             if links.is_empty() {
                 return false;

@@ -25,8 +25,9 @@ const CRASH: RGBColor = RGBColor(7, 7, 7);
 const CUT: RGBColor = RGBColor(8, 8, 8);
 const QUIET: RGBColor = RGBColor(9, 9, 9);
 const CLOCK: RGBColor = RGBColor(10, 10, 10);
+const LINK: RGBColor = RGBColor(11, 11, 11);
 
-const ROLES: [(&str, &str); 10] = [
+const ROLES: [(&str, &str); 11] = [
     ("\"#010101\"", "\"var(--soft)\""),
     ("\"#020202\"", "\"var(--line)\""),
     ("\"#030303\"", "\"var(--ok)\""),
@@ -37,6 +38,7 @@ const ROLES: [(&str, &str); 10] = [
     ("\"#080808\"", "\"var(--cut)\""),
     ("\"#090909\"", "\"var(--held)\""),
     ("\"#0A0A0A\"", "\"var(--clock)\""),
+    ("\"#0B0B0B\"", "\"var(--link)\""),
 ];
 
 type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
@@ -230,6 +232,7 @@ fn bands(facts: &Facts<'_>, height: Range<f64>) -> Vec<Rectangle<(f64, f64)>> {
             "pause" => PAUSE,
             "crash" => CRASH,
             "clock" => CLOCK,
+            "link" => LINK,
             _ => CUT,
         };
         band(f.from, f.until.unwrap_or(facts.end), colour, 0.2)

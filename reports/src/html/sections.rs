@@ -230,6 +230,7 @@ pub(super) fn timeline_legend(subject: &Subject<'_>) -> Markup {
         (faults("crash"), "crash", "crash"),
         (faults("cut"), "cut", "cut link"),
         (faults("clock"), "clock", "wrong clock"),
+        (faults("link"), "link", "link in trouble"),
         (facts.quiet.is_some(), "quiet", "quiet phase"),
     ];
     html! {

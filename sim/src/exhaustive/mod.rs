@@ -19,7 +19,8 @@
 //! somebody waits for the lock and nothing else can happen ([`Action::Lapse`]): so a dead holder's
 //! lock comes free, and no living client is slow. The session of a client that is gone ends at any
 //! moment. As a fault a ttl, or the session of a living client, runs out at any moment. With
-//! [`Case::unlimited`] nothing does.
+//! [`Case::unlimited`] nothing does. Clocks that are wrong are covered by that: whatever they are
+//! wrong by, something runs out too early for its client.
 //!
 //! *Pollers.* A client that tried, was refused and slept would try for ever. If nothing in the store
 //! has changed since the first request of its last attempt, another attempt has the same outcome;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 use stores::model::{Clocks, Out, Peer, ServerModel};
-use stores::zookeeper::model::{Database, Packet, Transaction, Watches, watched};
+use stores::zookeeper::model::{Database, Packet, Server, Transaction, Watches, watched};
 use stores::zookeeper::{CreateMode, Refusal, Reply, Request, Session};
 
 use super::examine::Examine;
@@ -136,6 +136,10 @@ impl Alone {
 
 impl ServerModel for Alone {
     type Packet = Packet;
+
+    fn is_call(packet: &Packet) -> bool {
+        Server::is_call(packet)
+    }
 
     fn receive(&mut self, _: Clocks, from: Peer, packet: Packet, out: &mut Outbox) {
         let Peer::Connection(connection) = from else { return };

@@ -31,6 +31,11 @@ impl<S: SimStore> Simulation<S> {
                 client.tick = None;
                 client.library.tick(now, out);
             }
+            Item::Broken { local, .. } => {
+                client.hang_up(local);
+                client.library.closed(now, local, out);
+            }
+            Item::Refused { local, .. } => client.library.refused(now, local, out),
             Item::ToClient { connection, payload } => {
                 let Some(local) = local else { return };
                 match payload {

@@ -1,6 +1,6 @@
 //! What a fault does to the world, and how it is undone.
 
-use base::{ClockChange, Data, Effect, Fault, Node, Notice};
+use base::{ClockChange, Data, Effect, Fault, FaultId, LinkTrouble, Node, Notice};
 use stores::model::ServerModel;
 
 use super::Simulation;
@@ -78,6 +78,38 @@ impl<S: SimStore> Simulation<S> {
         let clocks = server.clocks(now);
         server.model.restart(clocks, data);
         self.tick_server(number);
+    }
+
+    pub(super) fn trouble(&mut self, id: FaultId, links: &[(Node, Node)], trouble: LinkTrouble) {
+        let done = match trouble {
+            LinkTrouble::Reset => self.reset(links),
+            _ => 0,
+        };
+        self.network.troubles.begin(id, links, trouble, done);
+    }
+
+    pub(super) fn untrouble(&mut self, id: FaultId, trouble: LinkTrouble) -> Effect {
+        let what = match trouble {
+            LinkTrouble::Reset => "connections reset",
+            LinkTrouble::Refuse => "connections refused",
+            LinkTrouble::LoseRequest => "requests lost",
+            LinkTrouble::LoseReply => "replies lost",
+            LinkTrouble::Slow(_) => "packets slowed",
+        };
+        Effect::new(what, self.network.troubles.end(id))
+    }
+
+    /// Breaks the connections over these links; says how many there were.
+    fn reset(&mut self, links: &[(Node, Node)]) -> u64 {
+        let hit = |wire: &Connection| {
+            let ends =
+                (Node::Client(wire.process % self.config.clients), Node::Server(wire.server));
+            wire.open && (links.contains(&ends) || links.contains(&(ends.1, ends.0)))
+        };
+        let connections: Vec<u64> =
+            self.connections.iter().filter(|(_, wire)| hit(wire)).map(|(n, _)| n).collect();
+        connections.iter().for_each(|connection| self.snap(*connection));
+        connections.len() as u64
     }
 
     pub(super) fn change_clock(&mut self, node: Node, change: ClockChange) {

@@ -13,14 +13,52 @@ pub enum Payload<P> {
 
 /// A thing to come.
 pub enum Item<P> {
-    ToServer { server: u32, connection: u64, payload: Payload<P> },
-    ToClient { connection: u64, payload: Payload<P> },
-    Between { from: u32, to: u32, packet: P },
-    ServerTick { server: u32 },
-    LibraryTick { process: u32 },
-    Timer { process: u32, timer: TimerId },
-    Request { process: u32, request: Request },
-    Response { process: u32, response: Response },
+    ToServer {
+        server: u32,
+        connection: u64,
+        payload: Payload<P>,
+    },
+    ToClient {
+        connection: u64,
+        payload: Payload<P>,
+    },
+    /// A connection broke under the server.
+    Gone {
+        server: u32,
+        connection: u64,
+    },
+    /// A connection broke under the client, or was refused: by the library's number for it.
+    Broken {
+        process: u32,
+        local: u64,
+    },
+    Refused {
+        process: u32,
+        local: u64,
+    },
+    Between {
+        from: u32,
+        to: u32,
+        packet: P,
+    },
+    ServerTick {
+        server: u32,
+    },
+    LibraryTick {
+        process: u32,
+    },
+    Timer {
+        process: u32,
+        timer: TimerId,
+    },
+    Request {
+        process: u32,
+        request: Request,
+    },
+    Response {
+        process: u32,
+        response: Response,
+    },
 }
 
 /// A connection between a client process and a server.
@@ -53,8 +91,8 @@ impl Connections {
         self.0.get_mut(number as usize - 1)?.as_mut()
     }
 
-    pub fn remove(&mut self, number: u64) {
-        self.0[number as usize - 1] = None;
+    pub fn remove(&mut self, number: u64) -> Option<Connection> {
+        self.0[number as usize - 1].take()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Connection)> {

@@ -126,9 +126,9 @@ impl<S: SimStore> Simulation<S> {
     }
     fn happen(&mut self, item: Item<PacketOf<S>>) {
         match item {
-            Item::ToServer { server, .. } | Item::ServerTick { server, .. } => {
-                self.at_server(server, item);
-            }
+            Item::ToServer { server, .. }
+            | Item::Gone { server, .. }
+            | Item::ServerTick { server, .. } => self.at_server(server, item),
             Item::Between { to, .. } => self.at_server(to, item),
             Item::ToClient { connection, .. } => {
                 if let Some(c) = self.connections.get(connection) {
@@ -136,6 +136,8 @@ impl<S: SimStore> Simulation<S> {
                 }
             }
             Item::LibraryTick { process }
+            | Item::Broken { process, .. }
+            | Item::Refused { process, .. }
             | Item::Timer { process, .. }
             | Item::Request { process, .. } => self.at_client(process, item),
             Item::Response { process, response } => {
@@ -220,6 +222,7 @@ impl<S: SimStore> Backend for Simulation<S> {
             Fault::Crash { node, .. } => self.crash(*node),
             Fault::Cut { .. } => self.network.cut(fault),
             Fault::Clock { node, change } => self.change_clock(*node, *change),
+            Fault::Link { links, trouble } => self.trouble(id, links, *trouble),
         }
         self.notify(Notice::Injected { id });
         Ok(())
@@ -235,6 +238,7 @@ impl<S: SimStore> Backend for Simulation<S> {
             }
             Fault::Cut { .. } => self.uncut(fault),
             Fault::Clock { node, change } => self.undo_clock(*node, *change),
+            Fault::Link { trouble, .. } => self.untrouble(id, *trouble),
         };
         self.notify(Notice::Healed { id, effect });
         Ok(())

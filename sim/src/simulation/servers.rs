@@ -22,6 +22,13 @@ impl<S: SimStore> Simulation<S> {
             Item::ToServer { connection, payload, .. } => {
                 self.packet_at_server(number, connection, payload);
             }
+            Item::Gone { connection, .. } => {
+                let known = node.connections.remove(&connection);
+                if known && node.up {
+                    let clocks = node.clocks(self.now.get());
+                    node.model.disconnected(clocks, connection);
+                }
+            }
             Item::Between { from, packet, .. } if node.up => {
                 let clocks = node.clocks(self.now.get());
                 node.model.receive(clocks, Peer::Server(from), packet, &mut self.outs);

@@ -3,6 +3,7 @@
 
 use base::{Node, Notice};
 use std::time::Duration;
+use stores::model::ServerModel;
 
 use super::item::{Connection, Item, Payload};
 use super::{PacketOf, Simulation};
@@ -11,6 +12,13 @@ use crate::network::Order;
 
 impl<S: SimStore> Simulation<S> {
     pub(super) fn connect(&mut self, process: u32, local: u64, server: usize) {
+        let ends = (Node::Client(self.seat(process) as u32), Node::Server(server as u32));
+        if self.network.troubles.refuses(ends.0, ends.1) {
+            let round_trip =
+                self.network.delay(ends.0, ends.1) + self.network.delay(ends.1, ends.0);
+            self.agenda.push(self.now.get() + round_trip, Item::Refused { process, local });
+            return;
+        }
         let wire = Connection {
             process,
             server: server as u32,
@@ -52,10 +60,37 @@ impl<S: SimStore> Simulation<S> {
         }
     }
 
+    /// A connection breaks in the middle: both ends are told, and what is on its way is lost, because
+    /// whatever arrives over a connection that is no more is dropped.
+    pub(super) fn snap(&mut self, connection: u64) {
+        let Some(wire) = self.connections.remove(connection) else { return };
+        let Connection { process, server, local, .. } = wire;
+        self.agenda.push(self.now.get(), Item::Gone { server, connection });
+        self.agenda.push(self.now.get(), Item::Broken { process, local });
+    }
+
+    /// Whether this is the request or the reply that a fault loses. Its connection is no more then.
+    fn is_lost(
+        &mut self,
+        connection: u64,
+        (from, to): (Node, Node),
+        payload: &Payload<PacketOf<S>>,
+    ) -> bool {
+        let is_call = matches!(payload, Payload::Data(packet) if S::Server::is_call(packet));
+        let lost = is_call && self.network.troubles.loses(from, to);
+        if lost {
+            self.snap(connection);
+        }
+        lost
+    }
+
     pub(super) fn send_to_client(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
         let Some(wire) = self.connections.get(connection) else { return };
         let (process, server) = (wire.process, wire.server);
         let ends = (Node::Server(server), Node::Client(self.seat(process) as u32));
+        if self.is_lost(connection, ends, &payload) {
+            return;
+        }
         let is_data = matches!(payload, Payload::Data(_));
         let item = Item::ToClient { connection, payload };
         if let Some((delay, item)) = self.network.send(ends.0, ends.1, item) {
@@ -70,6 +105,9 @@ impl<S: SimStore> Simulation<S> {
         let Some(wire) = self.connections.get(connection) else { return };
         let server = wire.server;
         let ends = (Node::Client(self.seat(wire.process) as u32), Node::Server(server));
+        if self.is_lost(connection, ends, &payload) {
+            return;
+        }
         let item = Item::ToServer { server, connection, payload };
         if let Some((delay, item)) = self.network.send(ends.0, ends.1, item) {
             self.schedule_on_wire(connection, delay, item);

@@ -41,6 +41,8 @@ pub const SPEC: LockSpec = LockSpec {
         ("clock", "lost update", CLOCK),
         ("clock", "foreign release", CLOCK),
         ("clock", "failed release", CLOCK),
+        ("link", "deadlock", GIVEN_UP),
+        ("link", "orphan", GIVEN_UP),
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),

@@ -76,6 +76,10 @@ impl Server {
 impl ServerModel for Server {
     type Packet = Packet;
 
+    fn is_call(_: &Packet) -> bool {
+        true
+    }
+
     fn receive(&mut self, at: Clocks, from: Peer, packet: Packet, out: &mut Vec<Out<Packet>>) {
         let Packet::Request { id, command } = packet else { return };
         if let Peer::Connection(number) = from {

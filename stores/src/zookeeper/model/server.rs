@@ -198,6 +198,10 @@ impl Server {
 impl ServerModel for Server {
     type Packet = Packet;
 
+    fn is_call(packet: &Packet) -> bool {
+        matches!(packet, Packet::Request { .. } | Packet::Reply { .. })
+    }
+
     fn receive(&mut self, at: Clocks, from: Peer, packet: Packet, out: &mut Outbox) {
         match (from, packet) {
             (Peer::Server(id), Packet::Peer(packet)) => self.hear_peer(at.mono, id, packet, out),

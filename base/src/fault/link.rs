@@ -1,0 +1,35 @@
+//! What can go wrong with the connections over a link between a client and a server.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What becomes of the connections over a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkTrouble {
+    /// They break at once: both ends are told, and what was on its way is lost.
+    Reset,
+    /// New ones are refused; those that are open go on.
+    Refuse,
+    /// The next request is lost and its connection breaks: the client cannot know that it never
+    /// arrived.
+    LoseRequest,
+    /// The next reply is lost and its connection breaks: what was asked is done, and the client
+    /// cannot know it.
+    LoseReply,
+    /// Whatever is sent takes so many times as long.
+    Slow(u32),
+}
+
+/// Before the names of the ends of the link.
+impl fmt::Display for LinkTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reset => f.write_str("connections reset"),
+            Self::Refuse => f.write_str("connections refused"),
+            Self::LoseRequest => f.write_str("a request lost"),
+            Self::LoseReply => f.write_str("a reply lost"),
+            Self::Slow(times) => write!(f, "link {times} times as slow"),
+        }
+    }
+}

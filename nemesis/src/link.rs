@@ -1,0 +1,144 @@
+//! `link`: connections between a client and its servers break, are refused or slow; exactly one
+//! request or one reply is lost, which is the case that a client must not guess about: it was
+//! carried out, or it was not.
+//!
+//! Unlike a cut (`partition`), which TCP sits out, the client is told at once.
+
+use base::{Ability, Fault, LinkTrouble, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use std::time::Duration;
+
+use crate::aim::{self, Deck};
+
+pub const LINK: NemesisSpec = NemesisSpec {
+    name: "link",
+    summary: "resets, refuses and slows clients' connections, loses requests and replies",
+    needs: &[
+        Ability::Reset,
+        Ability::Refuse,
+        Ability::LoseRequest,
+        Ability::LoseReply,
+        Ability::Slow,
+    ],
+    make: || Box::new(Links::new(ALL)),
+};
+
+pub const RESET: NemesisSpec = NemesisSpec {
+    name: "link-reset",
+    summary: "resets the connections of a client, preferring one that holds or asks",
+    needs: &[Ability::Reset],
+    make: || Box::new(Links::new(&[Trouble::Reset])),
+};
+
+pub const REFUSE: NemesisSpec = NemesisSpec {
+    name: "link-refuse",
+    summary: "resets the connections of a client and refuses new ones for a while",
+    needs: &[Ability::Reset, Ability::Refuse],
+    make: || Box::new(Links::new(&[Trouble::Refuse])),
+};
+
+pub const LOSE_REQUEST: NemesisSpec = NemesisSpec {
+    name: "link-lose-request",
+    summary: "loses exactly one request of a client, with its connection: it was not carried out",
+    needs: &[Ability::LoseRequest],
+    make: || Box::new(Links::new(&[Trouble::LoseRequest])),
+};
+
+pub const LOSE_REPLY: NemesisSpec = NemesisSpec {
+    name: "link-lose-reply",
+    summary: "loses exactly one reply to a client, with its connection: it was carried out",
+    needs: &[Ability::LoseReply],
+    make: || Box::new(Links::new(&[Trouble::LoseReply])),
+};
+
+pub const SLOW: NemesisSpec = NemesisSpec {
+    name: "link-slow",
+    summary: "makes the links of a client up to 64 times as slow for a while",
+    needs: &[Ability::Slow],
+    make: || Box::new(Links::new(&[Trouble::Slow])),
+};
+
+/// What goes wrong next.
+#[derive(Clone, Copy)]
+enum Trouble {
+    Reset,
+    Refuse,
+    LoseRequest,
+    LoseReply,
+    Slow,
+}
+
+/// With whose links.
+#[derive(Clone, Copy)]
+enum Aim {
+    Holder,
+    Asking,
+    Anybody,
+}
+
+const ALL: &[Trouble] = &[
+    Trouble::Reset,
+    Trouble::Refuse,
+    Trouble::LoseRequest,
+    Trouble::LoseReply,
+    Trouble::LoseReply,
+    Trouble::Slow,
+];
+const AIMS: &[Aim] = &[Aim::Asking, Aim::Asking, Aim::Holder, Aim::Anybody];
+
+struct Links {
+    troubles: Deck<Trouble>,
+    aims: Deck<Aim>,
+    next: Option<(Trouble, Aim)>,
+    /// A client whose connections are to be reset right away, so that it needs new ones.
+    reset: Option<u32>,
+}
+
+impl Links {
+    fn new(troubles: &'static [Trouble]) -> Self {
+        Self { troubles: Deck::new(troubles), aims: Deck::new(AIMS), next: None, reset: None }
+    }
+}
+
+/// What goes wrong, and for how long. What comes once waits so long for its chance.
+fn trouble(trouble: Trouble, view: &View<'_>, rng: &mut Rng) -> (LinkTrouble, Duration) {
+    let once = view.ttl / 2;
+    let while_ = rng.between(view.ttl / 2, view.ttl * 5 / 2);
+    match trouble {
+        Trouble::Reset => (LinkTrouble::Reset, view.ttl / 50),
+        Trouble::Refuse => (LinkTrouble::Refuse, while_),
+        Trouble::LoseRequest => (LinkTrouble::LoseRequest, once),
+        Trouble::LoseReply => (LinkTrouble::LoseReply, once),
+        Trouble::Slow => (LinkTrouble::Slow(1 << (1 + rng.below(6))), while_),
+    }
+}
+
+fn inject(seat: u32, (trouble, lasts): (LinkTrouble, Duration), view: &View<'_>) -> Next {
+    let links = (0..view.servers).map(|n| (Node::Client(seat), Node::Server(n))).collect();
+    Next::Inject { fault: Fault::Link { links, trouble }, lasts }
+}
+
+impl Nemesis for Links {
+    fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
+        if let Some(seat) = self.reset.take() {
+            return inject(seat, trouble(Trouble::Reset, view, rng), view);
+        }
+        if view.active > 0 {
+            return Next::Watch;
+        }
+        let Some((what, aim)) = self.next else {
+            self.next = Some((self.troubles.draw(rng), self.aims.draw(rng)));
+            return Next::At(aim::gap(view, rng));
+        };
+        let seat = match aim {
+            Aim::Holder => aim::holder(view, rng),
+            Aim::Asking => aim::asking(view, rng),
+            Aim::Anybody => aim::anybody(view, rng),
+        };
+        let Some(seat) = seat else { return Next::Watch };
+        self.next = None;
+        if matches!(what, Trouble::Refuse) {
+            self.reset = Some(seat);
+        }
+        inject(seat, trouble(what, view, rng), view)
+    }
+}

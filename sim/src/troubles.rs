@@ -1,0 +1,101 @@
+//! What is wrong with the links now, beyond cuts: which connections are refused, which request or
+//! reply is the next to be lost, how much slower everything is. Counts what each fault has done.
+
+use base::{FaultId, LinkTrouble, Node};
+
+/// A fault in force.
+struct Trouble {
+    id: FaultId,
+    links: Vec<(Node, Node)>,
+    what: LinkTrouble,
+    done: u64,
+}
+
+/// All of them.
+#[derive(Default)]
+pub struct Troubles(Vec<Trouble>);
+
+impl Troubles {
+    /// Something goes wrong, and has done so much already.
+    pub fn begin(&mut self, id: FaultId, links: &[(Node, Node)], what: LinkTrouble, done: u64) {
+        self.0.push(Trouble { id, links: links.to_vec(), what, done });
+    }
+
+    /// It is over. Says how much it did.
+    pub fn end(&mut self, id: FaultId) -> u64 {
+        let place = self.0.iter().position(|trouble| trouble.id == id);
+        place.map_or(0, |place| self.0.remove(place).done)
+    }
+
+    /// Whether a new connection is refused.
+    pub fn refuses(&mut self, from: Node, to: Node) -> bool {
+        self.count_first(from, to, |trouble| trouble.what == LinkTrouble::Refuse)
+    }
+
+    /// Whether a request or a reply is the one to be lost: each such fault takes one.
+    pub fn loses(&mut self, from: Node, to: Node) -> bool {
+        let lost = match from {
+            Node::Client(_) => LinkTrouble::LoseRequest,
+            Node::Server(_) => LinkTrouble::LoseReply,
+        };
+        self.count_first(from, to, |trouble| trouble.what == lost && trouble.done == 0)
+    }
+
+    /// How many times as long a packet takes.
+    pub fn slowness(&mut self, from: Node, to: Node) -> u32 {
+        let slow = |trouble: &mut Trouble| match trouble.what {
+            LinkTrouble::Slow(times) if trouble.hits(from, to) => {
+                trouble.done += 1;
+                times
+            }
+            _ => 1,
+        };
+        self.0.iter_mut().map(slow).fold(1, u32::saturating_mul)
+    }
+
+    fn count_first(&mut self, from: Node, to: Node, is: impl Fn(&Trouble) -> bool) -> bool {
+        let found = self.0.iter_mut().find(|trouble| is(trouble) && trouble.hits(from, to));
+        found.map(|trouble| trouble.done += 1).is_some()
+    }
+}
+
+impl Trouble {
+    fn hits(&self, from: Node, to: Node) -> bool {
+        self.links.iter().any(|&link| link == (from, to) || link == (to, from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLIENT: Node = Node::Client(0);
+    const SERVER: Node = Node::Server(0);
+    const LINK: &[(Node, Node)] = &[(CLIENT, SERVER)];
+
+    #[test]
+    fn one_request_and_one_reply_are_lost_and_no_other() {
+        let mut troubles = Troubles::default();
+        troubles.begin(1, LINK, LinkTrouble::LoseRequest, 0);
+        assert!(!troubles.loses(SERVER, CLIENT), "a reply");
+        assert!(!troubles.loses(Node::Client(1), SERVER), "another's");
+        assert!(troubles.loses(CLIENT, SERVER));
+        assert!(!troubles.loses(CLIENT, SERVER), "the second");
+        troubles.begin(2, LINK, LinkTrouble::LoseReply, 0);
+        assert!(troubles.loses(SERVER, CLIENT));
+        assert_eq!([1, 2, 3].map(|id| troubles.end(id)), [1, 1, 0]);
+    }
+
+    #[test]
+    fn each_counts_what_it_did() {
+        let mut troubles = Troubles::default();
+        troubles.begin(1, LINK, LinkTrouble::Refuse, 0);
+        troubles.begin(2, LINK, LinkTrouble::Slow(3), 0);
+        troubles.begin(3, LINK, LinkTrouble::Slow(5), 0);
+        assert!(troubles.refuses(CLIENT, SERVER) && troubles.refuses(CLIENT, SERVER));
+        assert_eq!(troubles.slowness(SERVER, CLIENT), 15);
+        assert_eq!(troubles.slowness(Node::Server(1), CLIENT), 1);
+        assert_eq!([1, 2, 3].map(|id| troubles.end(id)), [2, 1, 1]);
+        assert!(!troubles.refuses(CLIENT, SERVER));
+    }
+}
