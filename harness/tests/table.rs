@@ -102,9 +102,7 @@ table! {
     zk_exclusive_naive_partition: 24,
     zk_sequential_naive_partition: 25,
     redis_set_nx_px_clock_jump: 26,
-    redlock_clock_jump: 27,
-    zk_rw_clock: 28,
-    zk_sequential_link: 29,
-    zk_exclusive_naive_link_lose_reply: 30,
-    redis_set_nx_px_clock_drift: 31,
+    zk_rw_clock: 27,
+    zk_sequential_link: 28,
+    redis_set_nx_px_clock_drift: 29,
 }

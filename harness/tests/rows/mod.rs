@@ -79,10 +79,8 @@ pub const SIMULATED: &[Row] = &[
     row("zk-exclusive-naive", "partition", Must::Show(&["double hold"])),
     row("zk-sequential-naive", "partition", Must::Show(&["double hold"])),
     row("redis-set-nx-px", "clock-jump", Must::Show(&["double hold"])),
-    row("redlock", "clock-jump", Must::Show(&["double hold"])),
     row("zk-rw", "clock", Must::Hold),
     row("zk-sequential", "link", Must::Hold),
-    row("zk-exclusive-naive", "link-lose-reply", Must::Show(&["deadlock"])),
     row("redis-set-nx-px", "clock-drift", Must::Hold),
 ];
 
