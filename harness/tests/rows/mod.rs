@@ -1,6 +1,8 @@
 //! The table: which lock keeps its promise under which nemesis, and which must be caught.
 //! Both worlds are held against the same rows.
 
+#![allow(dead_code, reason = "each of the tests has a use for some of it")]
+
 use base::{F, Kind, Outcome, Run};
 use checkers::Judgement;
 use picklock::setup::{Options, Setup};
@@ -73,7 +75,6 @@ pub const TABLE: &[Row] = &[
 
 /// Rows for the simulator alone: what they show needs luck, and one real run may have none; or the
 /// fault is one that real servers cannot do.
-#[allow(dead_code, reason = "the real table has no use for them")]
 pub const SIMULATED: &[Row] = &[
     row("redis-set-nx-px-getdel", "pause", Must::Show(&["double hold"])),
     row("zk-exclusive-naive", "partition", Must::Show(&["double hold"])),
