@@ -35,6 +35,7 @@ mod perf;
 mod phase;
 #[cfg(test)]
 mod picture;
+mod places;
 mod progress;
 mod reentrancy;
 mod release_errors;

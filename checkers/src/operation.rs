@@ -51,12 +51,18 @@ pub enum Action {
         /// The new value.
         value: Value,
     },
-    /// A register is written if it holds `old`. One that found another value has [`Ended::Fail`].
+    /// A register is written if it holds `old`.
     Cas {
         /// What it must hold.
         old: Value,
         /// What it holds then.
         new: Value,
+    },
+    /// A register was found to hold something else than `old`: a cas that failed for this reason,
+    /// which only some histories say. Any other cas that failed has [`Ended::Fail`].
+    Miss {
+        /// What it does not hold.
+        old: Value,
     },
     /// A member is added to a set; it may be in it already.
     Add {

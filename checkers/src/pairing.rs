@@ -3,6 +3,8 @@
 //!
 //! What ends takes the value of its answer, or of its `invoke` where the answer says none; a read
 //! of `nil` found nothing in the register. Whatever is under way at the end is of unknown outcome.
+//! An operation that failed is left out; but a log in Porcupine's manner says of a cas that failed
+//! with its two values that it found another one (`misses`).
 //! Histories of several objects are told apart by the key of an event, or (`independent`) by
 //! Jepsen's tuples: the value is then `[key value]`.
 
@@ -20,6 +22,8 @@ pub struct Reading {
     pub independent: Option<bool>,
     /// What registers hold before anything is written.
     pub initial: Value,
+    /// A cas that failed and says its values found another one, and did not just come to nothing.
+    pub misses: bool,
     /// Events that the model does not know are passed over: a run of ours holds the lock's
     /// operations and the vault's side by side.
     pub mixed: bool,
@@ -279,6 +283,7 @@ impl Pairing {
                 self.paired.operations[index].action = action;
             }
         }
+        let missed = self.missed(&entry);
         let operation = &mut self.paired.operations[index];
         operation.answer = Some(place);
         operation.ended = match entry.kind {
@@ -286,7 +291,19 @@ impl Pairing {
             Kind::Fail => Ended::Fail,
             Kind::Info | Kind::Invoke => Ended::Info,
         };
+        if let Some(old) = missed {
+            (operation.action, operation.ended) = (Action::Miss { old }, Ended::Ok);
+        }
         Ok(())
+    }
+
+    /// What a cas that failed did not find, if the history says so.
+    fn missed(&mut self, entry: &Entry) -> Option<Option<i64>> {
+        let says = self.reading.misses && entry.kind == Kind::Fail && entry.verb == Verb::Cas;
+        match entry.value.items().filter(|_| says) {
+            Some([old, _]) => Some(self.paired.number(old)),
+            _ => None,
+        }
     }
 }
 
@@ -399,6 +416,7 @@ impl Paired {
             Action::Cas { old, new } => {
                 format!("cas from {} to {}", self.value(*old), self.value(*new))
             }
+            Action::Miss { old } => format!("cas that did not find {}", self.value(*old)),
             Action::Add { value } => format!("add of {}", self.value(Some(*value))),
             Action::Members { values: Some(values) } => {
                 let some: Vec<String> =

@@ -187,50 +187,56 @@ impl<H: Fn(u32) -> Holder> Sweep<H> {
         Self { rule, holder, keys, modes: vec![None; holds] }
     }
 
-    /// Takes the next change; the conflicts that it brings, at most one of each kind of overlap.
-    pub(crate) fn step(&mut self, change: Change) -> [Option<Conflict>; 2] {
+    /// Takes the next change. Hands over the conflicts that it brings, at most one of each kind of
+    /// overlap.
+    pub(crate) fn step(&mut self, change: Change, found: impl FnMut(Conflict)) {
         // Most histories have one key, and then nobody need be asked.
         let key = if self.keys.len() == 1 { 0 } else { (self.holder)(change.hold).key };
         let before = std::mem::replace(&mut self.modes[change.hold as usize], change.to);
         if before == change.to {
-            return [None; 2];
+            return;
         }
         let active = &mut self.keys[key];
         if let Some(mode) = before {
             active.of(mode).live -= 1;
         }
-        let Some(mode) = change.to else { return [None; 2] };
-        let conflicts = self.conflicts(change, key, mode);
+        let Some(mode) = change.to else { return };
+        if active.count() > 0 && !active.over {
+            self.conflicts(change, key, mode, found);
+        }
         let line = self.keys[key].of(mode);
         if line.live == 0 {
             line.holds.clear();
         }
         line.live += 1;
         line.holds.push_back(change.hold);
-        conflicts
     }
 
     /// The conflicts of a hold that begins with those that are active.
-    fn conflicts(&mut self, change: Change, key: usize, mode: Mode) -> [Option<Conflict>; 2] {
-        let active = &self.keys[key];
-        if active.over || active.count() == 0 {
-            return [None; 2];
-        }
-        let conflict = |overlap, first: Option<u32>| {
-            let second = change.hold as usize;
-            first.map(|first| Conflict { overlap, first: first as usize, second, at: change.at })
-        };
+    fn conflicts(
+        &mut self,
+        change: Change,
+        key: usize,
+        mode: Mode,
+        mut found: impl FnMut(Conflict),
+    ) {
         let writer = self.oldest(key, Mode::Exclusive, change.hold);
         let reader = self.oldest(key, Mode::Shared, change.hold);
+        let mut conflict = |overlap, first: Option<u32>| {
+            let second = change.hold as usize;
+            let conflict = |first| Conflict { overlap, first, second, at: change.at };
+            first.into_iter().for_each(|first| found(conflict(first as usize)));
+        };
         match (self.rule, mode) {
             (Rule::ReadWrite, Mode::Exclusive) => {
-                [conflict(Overlap::DoubleHold, writer), conflict(Overlap::ReaderWriter, reader)]
+                conflict(Overlap::DoubleHold, writer);
+                conflict(Overlap::ReaderWriter, reader);
             }
-            (Rule::ReadWrite, Mode::Shared) => [conflict(Overlap::ReaderWriter, writer), None],
+            (Rule::ReadWrite, Mode::Shared) => conflict(Overlap::ReaderWriter, writer),
             (Rule::Permits(_) | Rule::Reentrant(_), _) => {
-                let first =
-                    writer.or(reader).filter(|first| self.forbids(*first, change.hold, key));
-                [conflict(Overlap::DoubleHold, first), None]
+                let first = writer.or(reader);
+                let first = first.filter(|first| self.forbids(*first, change.hold, key));
+                conflict(Overlap::DoubleHold, first);
             }
         }
     }
@@ -276,7 +282,9 @@ pub fn sweep(claims: &Claims) -> Vec<Conflict> {
     let Claims { claims, changes, keys, .. } = claims;
     let holder = |hold: u32| claims[hold as usize].holder();
     let mut sweep = Sweep::new(Rule::ReadWrite, keys.len(), claims.len(), holder);
-    changes.iter().flat_map(|change| sweep.step(*change).into_iter().flatten()).collect()
+    let mut conflicts = Vec::new();
+    changes.iter().for_each(|change| sweep.step(*change, |conflict| conflicts.push(conflict)));
+    conflicts
 }
 
 #[cfg(test)]

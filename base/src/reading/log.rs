@@ -3,7 +3,7 @@
 //! A line is an operation where a number, a type and a name follow each other; what stands before
 //! (time, level, thread) is passed over, and so is every line that has no such three. The rest of
 //! the line is the value as EDN and, in `fail` and `info`, the error, which often stands in the
-//! value's place.
+//! value's place. Only the two values of a cas are no error: `:fail :cas [1 2]`.
 
 use super::edn::{Next, Parser, Stop};
 use super::entry::{Entry, Value, Verb};
@@ -46,7 +46,8 @@ pub fn said(line: Line<'_>) -> Result<Said, HistoryError> {
     let verb = verb.name().map_or_else(|| Verb::of(&verb.to_string()), Verb::of);
     let value = match kind {
         // An error, such as `:timed-out`.
-        Kind::Fail | Kind::Info => Value::Nil,
+        Kind::Info => Value::Nil,
+        Kind::Fail => value.filter(|value| value.items().is_some()).unwrap_or_default(),
         Kind::Invoke | Kind::Ok => value.unwrap_or_default(),
     };
     let process = process_number(line.number, process)?;
@@ -95,6 +96,7 @@ mod tests {
             ("INFO  jepsen.util - 0 :ok :read nil\n", "0 Ok read nil"),
             ("INFO  jepsen.util - 12  :fail  :read  :timed-out\n", "12 Fail read nil"),
             ("INFO  jepsen.util - 12 :info :cas :timed-out\n", "12 Info cas nil"),
+            ("INFO  jepsen.util - 12 :fail :cas [1 2]\n", "12 Fail cas [1 2]"),
             (
                 "2026-01-01 10:00:00,123{GMT}\tINFO\t[worker 3] jepsen.util: 3\t:ok\t:cas\t[1 2]\n",
                 { "3 Ok cas [1 2]" },

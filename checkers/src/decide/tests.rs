@@ -85,6 +85,15 @@ fn failed_operations_are_dropped() {
 }
 
 #[test]
+fn a_cas_that_missed_found_another_value() {
+    let miss = |old| Action::Miss { old: Some(old) };
+    let operations = [op(0, 0, 9, write(1)), op(1, 2, 3, miss(1)), op(1, 4, 5, read(1))];
+    assert_eq!(decided("cas-register", &operations), Decision::Legal);
+    let late = [operations.to_vec(), vec![op(2, 10, 11, miss(1))]].concat();
+    assert_eq!(illegal("cas-register", &late).stuck, 3);
+}
+
+#[test]
 fn an_owner_is_known_to_one_mutex_and_not_to_the_other() {
     let operations = [op(0, 0, 1, TAKE), op(1, 2, 3, Action::Release), op(2, 4, 5, TAKE)];
     assert_eq!(decided("mutex", &operations), Decision::Legal);
@@ -101,11 +110,17 @@ fn keys_are_judged_by_themselves_and_the_first_to_go_wrong_is_told() {
     assert_eq!((illegal.key, illegal.stuck, illegal.concurrent), (6, 3, vec![2]));
 }
 
-/// Twenty writes at once, and a read of one of them: any part of the others may stand before it.
+/// Fourteen pairs of cas that lead away from a value and back to it, all at once: any of them may
+/// have taken place when the first of them is seen, and when it is seen again, which cannot be.
 fn wide() -> Vec<Operation> {
-    let mut operations: Vec<_> =
-        (0..20).map(|n| op(n, u64::from(n), 100 + u64::from(n), write(n.into()))).collect();
-    operations.extend([op(20, 50, 60, read(5)), op(20, 61, 62, read(77))]);
+    let cas = |old, new| Action::Cas { old: Some(old), new: Some(new) };
+    let mut operations = vec![op(0, 0, 1, write(0))];
+    for n in 1..15_u32 {
+        let (at, there, back) = (u64::from(n), cas(0, n.into()), cas(n.into(), 0));
+        operations.extend([op(n, at + 10, at + 100, there), op(n + 20, at + 30, at + 200, back)]);
+    }
+    let seen = [read(1), read(0), read(1)];
+    operations.extend((61..).step_by(2).zip(seen).map(|(at, seen)| op(50, at, at + 1, seen)));
     operations
 }
 
@@ -118,7 +133,7 @@ fn a_spent_budget_is_inconclusive() {
             looks > limit
         };
         let budget = Budget { memory, expired: &mut expired };
-        match decide("register".parse().unwrap(), &wide(), budget).unwrap() {
+        match decide("cas-register".parse().unwrap(), &wide(), budget).unwrap() {
             Decision::Inconclusive(why) => why,
             other => panic!("{other:?}"),
         }
@@ -134,7 +149,7 @@ fn an_illegal_key_outweighs_one_that_nobody_knows() {
     let mut operations: Vec<_> = wide().into_iter().map(|op| on(1, op)).collect();
     operations.extend([on(0, op(0, 200, 201, write(1))), on(0, op(0, 202, 203, read(2)))]);
     let budget = Budget { memory: 1 << 20, expired: &mut || false };
-    let decision = decide("register".parse().unwrap(), &operations, budget).unwrap();
+    let decision = decide("cas-register".parse().unwrap(), &operations, budget).unwrap();
     assert!(matches!(decision, Decision::Illegal(illegal) if illegal.key == 0));
 }
 
@@ -192,6 +207,24 @@ fn thirty_readers_at_once_cost_little() {
     let (decision, looks) = costed("rw", &operations);
     assert!(matches!(decision, Decision::Illegal(_)), "{decision:?}");
     assert!(looks < 100, "{looks} thousand steps");
+}
+
+/// Writes that are all under way at once leave no trace but that of the last one that is read.
+#[test]
+fn writes_at_once_cost_little() {
+    let mut operations = Vec::new();
+    for n in 0..40_u32 {
+        let at = u64::from(n);
+        operations.push(op(n, at, at + 1_000, write(n.into())));
+    }
+    operations.extend((0..30).map(|n| op(50, 100 + n * 2, 101 + n * 2, read(n as i64))));
+    let (decision, looks) = costed("register", &operations);
+    assert_eq!(decision, Decision::Legal);
+    assert!(looks < 10, "{looks} thousand steps");
+    operations.push(op(50, 200, 201, read(5)));
+    let (decision, looks) = costed("register", &operations);
+    assert!(matches!(decision, Decision::Illegal(_)), "{decision:?}");
+    assert!(looks < 10, "{looks} thousand steps");
 }
 
 /// A member of unknown outcome is in the final set or not, and nobody tries them all.

@@ -1,4 +1,8 @@
-//! `cas-register`: a cell with read, write and compare-and-set; nothing is in it at first.
+//! `cas-register`: a cell with read, write and compare-and-set; nothing is in it at first, and a read
+//! of that finds `nil`.
+//!
+//! A cas that failed did nothing and says nothing, as in Knossos; but where a history says that it
+//! failed because it found another value (Porcupine's logs of etcd), that is a step too.
 
 use super::{Around, Model, ModelSpec};
 use crate::operation::{Action, Operation, Value};
@@ -10,7 +14,8 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     summary: "a cell with read, write and compare-and-set",
     lock: None,
     takes: |action| {
-        matches!(action, Action::Read { .. } | Action::Write { .. } | Action::Cas { .. })
+        use Action::{Cas, Miss, Read, Write};
+        matches!(action, Read { .. } | Write { .. } | Cas { .. } | Miss { .. })
     },
     search: |_, operations, meter| search(&CasRegister, operations, meter),
 };
@@ -24,6 +29,8 @@ pub(crate) enum Step {
     Write(Value),
     /// Finds the first value, leaves the second.
     Cas(Value, Value),
+    /// Finds another value.
+    Miss(Value),
 }
 
 impl Step {
@@ -31,6 +38,7 @@ impl Step {
         match operation.action {
             Action::Write { value } => Self::Write(value),
             Action::Cas { old, new } => Self::Cas(old, new),
+            Action::Miss { old } => Self::Miss(old),
             Action::Read { value } => Self::Read(value),
             _ => Self::Read(None),
         }
@@ -41,6 +49,7 @@ impl Step {
         match self {
             Self::Read(value) => value,
             Self::Write(value) | Self::Cas(_, value) => Some(value),
+            Self::Miss(_) => None,
         }
     }
 
@@ -49,7 +58,7 @@ impl Step {
         match self {
             Self::Read(value) => value,
             Self::Cas(old, _) => Some(old),
-            Self::Write(_) => None,
+            Self::Write(_) | Self::Miss(_) => None,
         }
     }
 }
@@ -67,39 +76,57 @@ impl Model for CasRegister {
     }
 
     fn apply(&self, cell: &Value, step: &Step) -> Option<Value> {
-        let fits = step.finds().is_none_or(|value| value == *cell);
+        let fits = match step {
+            Step::Miss(old) => old != cell,
+            _ => step.finds().is_none_or(|value| value == *cell),
+        };
         fits.then_some(match step {
-            Step::Read(_) => *cell,
+            Step::Read(_) | Step::Miss(_) => *cell,
             Step::Write(value) | Step::Cas(_, value) => *value,
         })
     }
 
     /// What does not find what was left is never legal next to it. A write hides what an optional
-    /// step has left, and a read leaves all as it is.
+    /// step has left, and what changes nothing leaves all as it is. (Two writes are
+    /// [constant](Model::constant).)
     fn passes(&self, earlier: &Step, later: &Step, optional: bool) -> bool {
-        match (earlier.leaves(), later.finds()) {
-            (Some(left), Some(found)) if left != found => true,
-            _ => match (earlier, later) {
-                (Step::Read(_), Step::Read(_)) | (_, Step::Read(None)) => true,
-                (_, Step::Write(_)) if optional => true,
-                (Step::Write(first), Step::Write(second)) => first == second,
+        match (earlier, later) {
+            (earlier, later) if self.pure(earlier) && self.pure(later) => true,
+            (_, Step::Read(None)) => true,
+            (_, Step::Write(_)) if optional => true,
+            (earlier, Step::Miss(old)) => earlier.leaves() == Some(*old),
+            _ => match (earlier.leaves(), later.finds()) {
+                (Some(left), Some(found)) => left != found,
                 _ => false,
             },
         }
     }
 
-    /// A read, because it changes nothing.
+    /// What changes nothing.
     fn eager<'a>(
         &self,
         _: &Value,
         step: &Step,
         _: Around<'a, Step, impl Iterator<Item = &'a Step>>,
     ) -> bool {
-        matches!(step, Step::Read(_))
+        self.pure(step)
+    }
+
+    fn constant(&self, step: &Step) -> bool {
+        matches!(step, Step::Write(_))
+    }
+
+    /// A read, a cas that missed, and one that leaves what it finds.
+    fn pure(&self, step: &Step) -> bool {
+        match step {
+            Step::Read(_) | Step::Miss(_) => true,
+            Step::Cas(old, new) => old == new,
+            Step::Write(_) => false,
+        }
     }
 
     fn idle(&self, step: &Step, _alone: bool) -> bool {
-        matches!(step, Step::Read(_))
+        self.pure(step)
     }
 
     fn describe(&self, cell: &Value) -> String {

@@ -76,6 +76,17 @@ pub(crate) trait Model {
     where
         Self::Step: 'a;
 
+    /// Whether a step is legal in every state, and leads from all of them to the same one. Right
+    /// before another such step it leaves no trace.
+    fn constant(&self, _step: &Self::Step) -> bool {
+        false
+    }
+
+    /// Whether a step never changes the state.
+    fn pure(&self, _step: &Self::Step) -> bool {
+        false
+    }
+
     /// Whether an optional step is never of use to any other operation. `alone` is as in
     /// [`Around::alone`].
     fn idle(&self, step: &Self::Step, alone: bool) -> bool;

@@ -123,8 +123,13 @@ impl Model for Set {
         }
     }
 
-    fn idle(&self, step: &Step, _alone: bool) -> bool {
+    /// A read.
+    fn pure(&self, step: &Step) -> bool {
         matches!(step, Step::Members(_))
+    }
+
+    fn idle(&self, step: &Step, _alone: bool) -> bool {
+        self.pure(step)
     }
 
     fn describe(&self, set: &Numbers) -> String {

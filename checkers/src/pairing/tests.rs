@@ -50,6 +50,26 @@ fn begin_and_end_are_one_operation() {
 }
 
 #[test]
+fn a_cas_that_failed_with_its_values_found_another_where_that_is_the_custom() {
+    let text = log(&[
+        "0 :invoke :cas [3 4]",
+        "0 :fail :cas [3 4]",
+        "0 :invoke :cas [3 4]",
+        "0 :fail :cas :timed-out",
+    ]);
+    let ended = |misses| {
+        let paired = pair("cas-register", Reading { misses, ..Reading::default() }, &text);
+        paired.unwrap().operations.iter().map(|operation| operation.ended).collect::<Vec<_>>()
+    };
+    assert_eq!(ended(true), [Ended::Ok, Ended::Fail]);
+    assert_eq!(ended(false), [Ended::Fail, Ended::Fail]);
+    let paired = pair("cas-register", Reading { misses: true, ..Reading::default() }, &text);
+    let paired = paired.unwrap();
+    let told = paired.describe(&paired.operations[0]);
+    assert_eq!(told, "process 0's cas that did not find 3 (lines 1 to 2)");
+}
+
+#[test]
 fn a_read_of_unknown_outcome_read_nobody_knows_what() {
     let paired = pair("register", Reading::default(), "- 0 :invoke :read 3\n- 0 :info :read 3\n");
     assert_eq!(paired.unwrap().operations[0].action, Action::Read { value: None });

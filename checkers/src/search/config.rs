@@ -2,7 +2,6 @@
 
 use super::bits::Bits;
 use super::meter::{Meter, Stop};
-use super::open::Candidate;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
@@ -15,47 +14,75 @@ type Spent = SmallVec<[(u32, u32); 2]>;
 #[derive(Clone, Debug)]
 pub(super) struct Config<S> {
     pub(super) state: S,
-    /// The slots of the open operations that are on it.
-    pub(super) taken: Bits,
+    pub(super) way: Way,
+}
+
+/// What is on a line, as far as it matters for what comes.
+#[derive(Debug, Default)]
+pub(super) struct Way {
+    /// The slots of the open operations that may be answered: they are on the line, or can be put
+    /// there without a trace.
+    pub(super) done: Bits,
+    /// Those of them that can not be put on the line any more.
+    pub(super) used: Bits,
     spent: Spent,
 }
 
 impl<S> Config<S> {
     pub(super) fn new(state: S) -> Self {
-        Self { state, taken: Bits::default(), spent: Spent::new() }
+        Self { state, way: Way::default() }
     }
 
     /// The same line, in another state.
     pub(super) fn at(&self, state: S) -> Self {
-        Self { state, taken: self.taken.clone(), spent: self.spent.clone() }
+        Self { state, way: self.way.clone() }
     }
 
+    /// Without the operation of a slot, which is over.
+    pub(super) fn without(mut self, slot: usize) -> Self {
+        self.way.done.remove(slot);
+        self.way.used.remove(slot);
+        self
+    }
+}
+
+/// By hand: mostly nothing is spent, and to copy nothing should take no time.
+impl Clone for Way {
+    #[inline]
+    fn clone(&self) -> Self {
+        let spent = if self.spent.is_empty() { Spent::new() } else { self.spent.clone() };
+        Self { done: self.done.clone(), used: self.used.clone(), spent }
+    }
+}
+
+impl Way {
     pub(super) fn spent(&self, kind: usize) -> u32 {
         let place = self.spent.binary_search_by_key(&(kind as u32), |(kind, _)| *kind);
         place.map_or(0, |place| self.spent[place].1)
     }
 
-    pub(super) fn spend(&mut self, candidate: Candidate) {
-        match candidate {
-            Candidate::Slot(slot) => self.taken.set(slot),
-            Candidate::Kind(kind) => {
-                let kind = kind as u32;
-                match self.spent.binary_search_by_key(&kind, |(kind, _)| *kind) {
-                    Ok(place) => self.spent[place].1 += 1,
-                    Err(place) => self.spent.insert(place, (kind, 1)),
-                }
-            }
+    pub(super) fn spend(&mut self, kind: usize) {
+        let kind = kind as u32;
+        match self.spent.binary_search_by_key(&kind, |(kind, _)| *kind) {
+            Ok(place) => self.spent[place].1 += 1,
+            Err(place) => self.spent.insert(place, (kind, 1)),
         }
+    }
+
+    /// Whether, in the same state, it can go wherever the other can. Of each open operation it
+    /// knows as much: what is only `done` in it may count as on the line and as not on it, whatever
+    /// the other has. `fewer` is [`Model::fewer`](crate::models::Model::fewer).
+    fn serves(&self, other: &Self, fewer: bool) -> bool {
+        self.used.within(&other.used)
+            && (fewer || other.done.within(&self.done))
+            && at_most(&self.spent, &other.spent)
     }
 
     fn heap(&self) -> usize {
         let spent = if self.spent.spilled() { self.spent.capacity() * 8 } else { 0 };
-        self.taken.heap() + spent
+        self.done.heap() + self.used.heap() + spent
     }
 }
-
-/// A table that has room for more than this is not kept.
-const ROOM: usize = 4096;
 
 /// Whether no kind is spent more often in the first than in the second.
 fn at_most(first: &Spent, second: &Spent) -> bool {
@@ -67,16 +94,20 @@ fn at_most(first: &Spent, second: &Spent) -> bool {
     })
 }
 
-/// Slots, and what is spent, of configurations of which none makes another superfluous.
-type Known = SmallVec<[(Bits, Spent); 1]>;
+/// So many are compared one by one, which is faster than a table.
+const FEW: usize = 12;
 
-/// A set of configurations in which none makes another superfluous: of two with the same state and
-/// slots, neither spends at most what the other does.
+/// A table that has room for more than this is not kept.
+const ROOM: usize = 4096;
+
+/// A set of configurations in which none makes another superfluous: of two in the same state,
+/// neither serves for the other.
 #[derive(Debug)]
 pub(super) struct Frontier<S> {
-    /// By state and, unless lines with fewer steps are better, by slots; else those stand with
-    /// what is spent.
-    by_state: HashMap<(S, Bits), Known, FxBuildHasher>,
+    few: Vec<Config<S>>,
+    /// All of them, once they are not few any more; by state and by what is equal in any two of
+    /// which one may serve for the other.
+    many: HashMap<(S, Bits), SmallVec<[Way; 1]>, FxBuildHasher>,
     fewer: bool,
     /// What is metered for it.
     bytes: usize,
@@ -85,49 +116,88 @@ pub(super) struct Frontier<S> {
 impl<S: Clone + Eq + Hash> Frontier<S> {
     /// An empty one. `fewer` is [`Model::fewer`](crate::models::Model::fewer).
     pub(super) fn new(fewer: bool) -> Self {
-        Self { by_state: HashMap::default(), fewer, bytes: 0 }
+        Self { few: Vec::new(), many: HashMap::default(), fewer, bytes: 0 }
     }
 
     /// Adds a configuration, unless one that is in makes it superfluous, and removes those that it
-    /// makes superfluous itself. Says whether it was added.
+    /// makes superfluous itself. Says whether it was added. `firm` are the slots of which each is
+    /// used either in both of two configurations or in none, if one is to serve for the other.
     pub(super) fn insert(
+        &mut self,
+        config: Config<S>,
+        firm: &Bits,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<bool, Stop> {
+        let bytes = size_of::<Config<S>>() + config.way.heap();
+        let added = match self.many.is_empty() {
+            true => self.insert_in_list(config, meter)?,
+            false => self.insert_in_table(config, firm, meter)?,
+        };
+        if added {
+            self.bytes += bytes;
+            meter.take(bytes)?;
+        }
+        if self.few.len() > FEW {
+            for config in std::mem::take(&mut self.few) {
+                self.insert_in_table(config, firm, meter)?;
+            }
+        }
+        Ok(added)
+    }
+
+    fn insert_in_list(
         &mut self,
         config: Config<S>,
         meter: &mut Meter<'_, '_>,
     ) -> Result<bool, Stop> {
-        let bytes = size_of::<Config<S>>() + size_of::<(Bits, Spent)>() + config.heap();
-        let (key, taken) = match self.fewer {
-            true => (Bits::default(), config.taken),
-            false => (config.taken, Bits::default()),
-        };
-        let known = self.by_state.entry((config.state, key)).or_default();
-        for (bits, spent) in known.iter() {
+        for known in &self.few {
             meter.tick()?;
-            if bits.within(&taken) && at_most(spent, &config.spent) {
+            if known.state == config.state && known.way.serves(&config.way, self.fewer) {
                 return Ok(false);
             }
         }
-        known.retain(|(bits, spent)| !(taken.within(bits) && at_most(&config.spent, spent)));
-        known.push((taken, config.spent));
-        self.bytes += bytes;
-        meter.take(bytes)?;
+        let fewer = self.fewer;
+        self.few
+            .retain(|known| known.state != config.state || !config.way.serves(&known.way, fewer));
+        self.few.push(config);
+        Ok(true)
+    }
+
+    fn insert_in_table(
+        &mut self,
+        Config { state, way }: Config<S>,
+        firm: &Bits,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<bool, Stop> {
+        let fewer = self.fewer;
+        let key = if fewer { Bits::default() } else { way.used.and(firm) };
+        let known = self.many.entry((state, key)).or_default();
+        for other in known.iter() {
+            meter.tick()?;
+            if other.serves(&way, fewer) {
+                return Ok(false);
+            }
+        }
+        known.retain(|other| !way.serves(other, fewer));
+        known.push(way);
         Ok(true)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.by_state.is_empty()
+        self.few.is_empty() && self.many.is_empty()
     }
 
     pub(super) fn clear(&mut self, meter: &mut Meter<'_, '_>) {
         meter.give(std::mem::take(&mut self.bytes));
-        self.by_state.clear();
+        self.few.clear();
+        self.many.clear();
         self.shrink();
     }
 
     /// To empty a large table costs as much as it once held, every time.
     fn shrink(&mut self) {
-        if self.by_state.capacity() > ROOM {
-            self.by_state = HashMap::default();
+        if self.many.capacity() > ROOM {
+            self.many = HashMap::default();
         }
     }
 
@@ -139,12 +209,9 @@ impl<S: Clone + Eq + Hash> Frontier<S> {
         meter: &mut Meter<'_, '_>,
     ) {
         configs.clear();
-        let fewer = self.fewer;
-        for ((state, key), known) in self.by_state.drain() {
-            for (bits, spent) in known {
-                let taken = if fewer { bits } else { key.clone() };
-                configs.push(Config { state: state.clone(), taken, spent });
-            }
+        std::mem::swap(configs, &mut self.few);
+        for ((state, _), ways) in self.many.drain() {
+            configs.extend(ways.into_iter().map(|way| Config { state: state.clone(), way }));
         }
         self.shrink();
         meter.give(std::mem::replace(bytes, std::mem::take(&mut self.bytes)));

@@ -2,12 +2,12 @@
 //! those of unknown outcome, which stay for ever.
 
 use super::bits::Bits;
-use super::config::Config;
+use super::config::Way;
 use crate::models::Model;
 use crate::operation::Operation;
+use crate::places;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use std::hash::Hash;
 
 /// The begin or the answer of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,51 +30,46 @@ impl Event {
 /// All begins and answers in order; operations that cannot matter are left out.
 pub(super) struct Timeline {
     pub(super) events: Vec<Event>,
-    /// For each operation, whether it certainly happened.
-    certain: Bits,
     /// For each operation, whether its process does nothing else while it may take place.
-    alone: Bits,
+    alone: Vec<bool>,
 }
 
 impl Timeline {
     pub(super) fn of<M: Model>(model: &M, operations: &[&Operation], steps: &[M::Step]) -> Self {
         let alone = alone(operations);
-        let mut certain = Bits::default();
         let mut events = Vec::with_capacity(operations.len() * 2);
         for (id, operation) in operations.iter().enumerate() {
             let code = id as u32 * 2;
             if operation.certain() {
-                certain.set(id);
                 events.push(Event { place: operation.deadline(), code: code + 1 });
-            } else if model.idle(&steps[id], alone.has(id)) {
+            } else if model.idle(&steps[id], alone[id]) {
                 continue;
             }
             events.push(Event { place: operation.invoke, code });
         }
-        // At one place, begins come first: an operation whose answer is not after its begin is
-        // taken to have been open for a moment.
-        events.sort_by_key(|event| (event.place, event.is_answer()));
-        Self { events, certain, alone }
+        if !places::sort(&mut events, |event| event.place) {
+            // At one place, begins come first: an operation whose answer is not after its begin is
+            // taken to have been open for a moment.
+            events.sort_by_key(|event| (event.place, event.is_answer()));
+        }
+        Self { events, alone }
     }
 }
 
 /// The operations whose process has no other one from their begin to where they must have happened.
-fn alone(operations: &[&Operation]) -> Bits {
+fn alone(operations: &[&Operation]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..operations.len()).collect();
-    order.sort_by_key(|id| (operations[*id].process, operations[*id].invoke));
-    let mut alone = Bits::default();
-    let mut busy = None;
-    for (at, id) in order.iter().enumerate() {
-        let operation = operations[*id];
-        let same = |other: &&Operation| other.process == operation.process;
-        let next = order.get(at + 1).map(|id| operations[*id]).filter(same);
-        let before = busy.filter(|(process, _)| *process == operation.process);
-        let free_before = before.is_none_or(|(_, until)| until < operation.invoke);
-        if free_before && next.is_none_or(|next| operation.deadline() < next.invoke) {
-            alone.set(*id);
-        }
-        let until = before.map_or(0, |(_, until)| until).max(operation.deadline());
-        busy = Some((operation.process, until));
+    order.sort_by_key(|id| operations[*id].invoke);
+    let mut alone = vec![true; operations.len()];
+    // The latest operation of each process, and until when it is busy with all so far.
+    let mut busy: HashMap<u32, (usize, u64), FxBuildHasher> = HashMap::default();
+    for id in order {
+        let operation = operations[id];
+        let before = busy.insert(operation.process, (id, operation.deadline()));
+        let Some((last, until)) = before else { continue };
+        alone[id] = until < operation.invoke;
+        alone[last] &= operations[last].deadline() < operation.invoke;
+        busy.insert(operation.process, (id, until.max(operation.deadline())));
     }
     alone
 }
@@ -98,29 +93,44 @@ struct Kind {
 }
 
 /// Which operations are open.
-pub(super) struct Open<'a, Step> {
-    steps: &'a [Step],
-    certain: &'a Bits,
-    alone: &'a Bits,
+pub(super) struct Open<'a, M: Model> {
+    model: &'a M,
+    operations: &'a [&'a Operation],
+    steps: &'a [M::Step],
+    alone: &'a [bool],
     slots: Vec<Option<usize>>,
     free: Vec<usize>,
     /// The slot of each operation, while it is open.
     slot_of: Vec<u32>,
+    /// The slots of steps that are [pure](Model::pure), of those that are
+    /// [constant](Model::constant), and of all others.
+    pub(super) pure: Bits,
+    pub(super) constant: Bits,
+    pub(super) firm: Bits,
     kinds: Vec<Kind>,
-    kind_of: HashMap<&'a Step, usize, FxBuildHasher>,
+    kind_of: HashMap<&'a M::Step, usize, FxBuildHasher>,
     /// Every optional operation that began, for the explanation.
     optional: Vec<u32>,
 }
 
-impl<'a, Step: Eq + Hash> Open<'a, Step> {
-    pub(super) fn of(timeline: &'a Timeline, steps: &'a [Step]) -> Self {
+impl<'a, M: Model> Open<'a, M> {
+    pub(super) fn of(
+        model: &'a M,
+        timeline: &'a Timeline,
+        operations: &'a [&'a Operation],
+        steps: &'a [M::Step],
+    ) -> Self {
         Self {
+            model,
+            operations,
             steps,
-            certain: &timeline.certain,
             alone: &timeline.alone,
             slots: Vec::new(),
             free: Vec::new(),
             slot_of: vec![0; steps.len()],
+            pure: Bits::default(),
+            constant: Bits::default(),
+            firm: Bits::default(),
             kinds: Vec::new(),
             kind_of: HashMap::default(),
             optional: Vec::new(),
@@ -133,30 +143,49 @@ impl<'a, Step: Eq + Hash> Open<'a, Step> {
         if event.is_answer() {
             return Some(self.slot_of[id] as usize);
         }
-        if self.certain.has(id) {
-            let slot = self.free.pop().unwrap_or_else(|| {
-                self.slots.push(None);
-                self.slots.len() - 1
-            });
-            self.slots[slot] = Some(id);
-            self.slot_of[id] = slot as u32;
+        if self.operations[id].certain() {
+            self.begin(id);
         } else {
-            let kinds = &mut self.kinds;
-            let kind = *self.kind_of.entry(&self.steps[id]).or_insert_with(|| {
-                kinds.push(Kind { operation: id, begun: 0, alone: true });
-                kinds.len() - 1
-            });
-            kinds[kind].begun += 1;
-            kinds[kind].alone &= self.alone.has(id);
-            self.optional.push(id as u32);
+            self.begin_optional(id);
         }
         None
     }
 
+    fn begin(&mut self, id: usize) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = Some(id);
+        self.slot_of[id] = slot as u32;
+        self.sort_of(id).set(slot);
+    }
+
+    fn sort_of(&mut self, id: usize) -> &mut Bits {
+        match &self.steps[id] {
+            step if self.model.pure(step) => &mut self.pure,
+            step if self.model.constant(step) => &mut self.constant,
+            _ => &mut self.firm,
+        }
+    }
+
+    fn begin_optional(&mut self, id: usize) {
+        let kinds = &mut self.kinds;
+        let kind = *self.kind_of.entry(&self.steps[id]).or_insert_with(|| {
+            kinds.push(Kind { operation: id, begun: 0, alone: true });
+            kinds.len() - 1
+        });
+        kinds[kind].begun += 1;
+        kinds[kind].alone &= self.alone[id];
+        self.optional.push(id as u32);
+    }
+
     /// The operation in this slot is over.
     pub(super) fn close(&mut self, slot: usize) {
-        self.slots[slot] = None;
-        self.free.push(slot);
+        if let Some(id) = self.slots[slot].take() {
+            self.sort_of(id).remove(slot);
+            self.free.push(slot);
+        }
     }
 
     pub(super) fn candidates(&self) -> impl Iterator<Item = Candidate> {
@@ -165,32 +194,70 @@ impl<'a, Step: Eq + Hash> Open<'a, Step> {
         slots.chain((0..self.kinds.len()).map(Candidate::Kind))
     }
 
-    /// Its step, and whether it is optional.
-    pub(super) fn step_of(&self, candidate: Candidate) -> (&'a Step, bool) {
+    fn operation_of(&self, candidate: Candidate) -> usize {
         match candidate {
-            Candidate::Slot(slot) => {
-                (&self.steps[self.slots[slot].expect("a candidate is open")], false)
-            }
-            Candidate::Kind(kind) => (&self.steps[self.kinds[kind].operation], true),
+            Candidate::Slot(slot) => self.slots[slot].expect("a candidate is open"),
+            Candidate::Kind(kind) => self.kinds[kind].operation,
+        }
+    }
+
+    #[inline]
+    pub(super) fn step_of(&self, candidate: Candidate) -> &'a M::Step {
+        &self.steps[self.operation_of(candidate)]
+    }
+
+    /// Where it must have happened at the latest.
+    pub(super) fn deadline(&self, candidate: Candidate) -> u64 {
+        match candidate {
+            Candidate::Slot(_) => self.operations[self.operation_of(candidate)].deadline(),
+            Candidate::Kind(_) => u64::MAX,
         }
     }
 
     pub(super) fn alone(&self, candidate: Candidate) -> bool {
         match candidate {
-            Candidate::Slot(slot) => self.slots[slot].is_some_and(|id| self.alone.has(id)),
+            Candidate::Slot(_) => self.alone[self.operation_of(candidate)],
             Candidate::Kind(kind) => self.kinds[kind].alone,
         }
     }
 
-    /// How many of a kind have begun.
-    pub(super) fn begun(&self, kind: usize) -> u32 {
-        self.kinds[kind].begun
+    /// Whether a line that has gone this way can take it.
+    #[inline]
+    pub(super) fn is_left(&self, candidate: Candidate, way: &Way) -> bool {
+        match candidate {
+            // What is pure and on the line already would be of no use once more.
+            Candidate::Slot(slot) => {
+                !(way.used.has(slot) || self.pure.has(slot) && way.done.has(slot))
+            }
+            Candidate::Kind(kind) => way.spent(kind) < self.kinds[kind].begun,
+        }
     }
 
-    /// The open steps that must yet be put on the line of a configuration.
-    pub(super) fn certain<S>(&self, config: &Config<S>) -> impl Iterator<Item = &'a Step> {
+    /// Puts it on the line. Right before a constant step, all that are constant leave no trace; and
+    /// a pure one leaves none wherever it stands.
+    pub(super) fn take(&self, candidate: Candidate, way: &mut Way) {
+        let constant = match candidate {
+            Candidate::Slot(slot) => {
+                way.done.set(slot);
+                if !self.pure.has(slot) {
+                    way.used.set(slot);
+                }
+                self.constant.has(slot)
+            }
+            Candidate::Kind(kind) => {
+                way.spend(kind);
+                self.model.constant(self.step_of(candidate))
+            }
+        };
+        if constant {
+            way.done.add(&self.constant);
+        }
+    }
+
+    /// The open steps that must yet be put on a line that has gone this way.
+    pub(super) fn certain(&self, way: &Way) -> impl Iterator<Item = &'a M::Step> {
         let open = self.slots.iter().enumerate().filter_map(|(slot, id)| Some((slot, (*id)?)));
-        open.filter(|(slot, _)| !config.taken.has(*slot)).map(|(_, id)| &self.steps[id])
+        open.filter(|(slot, _)| !way.done.has(*slot)).map(|(_, id)| &self.steps[id])
     }
 
     /// All operations that are open beside this one, in order.

@@ -78,9 +78,10 @@ impl Toy {
                     () => return None,
                 }
             }
-            Self::Register { cas, .. } => match rng.below(if *cas { 3 } else { 2 }) {
+            Self::Register { cas, .. } => match rng.below(if *cas { 4 } else { 2 }) {
                 0 => Action::Read { value: None },
                 1 => Action::Write { value: value(rng) },
+                2 => Action::Miss { old: value(rng) },
                 _ => Action::Cas { old: value(rng), new: value(rng) },
             },
             Self::Set(_) if rng.chance(0.3) => Action::Members { values: None },
@@ -105,6 +106,7 @@ impl Toy {
                 *cell = if fits { *new } else { *cell };
                 fits
             }
+            (Self::Register { cell, .. }, Action::Miss { old }) => cell != old,
             (Self::Set(set), Action::Add { value }) => {
                 set.insert(*value);
                 true

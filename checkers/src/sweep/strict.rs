@@ -3,6 +3,7 @@
 
 use super::{Change, Holder, Rule, Sweep};
 use crate::operation::{Action, Ended, Operation};
+use crate::places;
 use crate::search::Answer;
 use base::Mode;
 use hashbrown::HashMap;
@@ -20,7 +21,11 @@ pub(crate) struct Lock {
 
 /// Decides the operations of one key. `None`: they are not as the proof asks.
 pub(crate) fn decide(lock: Lock, operations: &[&Operation]) -> Option<Answer> {
-    let mut changes = in_order(changes(lock, operations)?)?;
+    let mut changes = changes(lock, operations)?;
+    // Two that share a place have no order, and the search takes them to be concurrent.
+    if !places::sort(&mut changes, |change| change.at) {
+        return None;
+    }
     if lock.fenced {
         if let Err(answer) = advance(&mut changes, operations) {
             return Some(answer);
@@ -30,7 +35,9 @@ pub(crate) fn decide(lock: Lock, operations: &[&Operation]) -> Option<Answer> {
     let holder = |hold: u32| Holder { process: operations[hold as usize].process, key: 0 };
     let mut sweep = Sweep::new(lock.rule, 1, operations.len(), holder);
     for change in changes {
-        if sweep.step(change) != [None; 2] {
+        let mut legal = true;
+        sweep.step(change, |_| legal = false);
+        if !legal {
             return Some(illegal(operations, change, &sweep.active(0)));
         }
     }
@@ -91,31 +98,6 @@ fn by_invoke(operations: &[&Operation]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..operations.len() as u32).collect();
     order.sort_by_key(|id| operations[*id as usize].invoke);
     order
-}
-
-/// The changes by their place. `None` if two share one: they have no order, and the search takes
-/// them to be concurrent.
-fn in_order(mut changes: Vec<Change>) -> Option<Vec<Change>> {
-    let places = || changes.iter().map(|change| change.at);
-    let (first, last) = (places().min().unwrap_or(0), places().max().unwrap_or(0));
-    let span = usize::try_from(last - first).unwrap_or(usize::MAX);
-    if span / 8 > changes.len() {
-        changes.sort_unstable_by_key(|change| change.at);
-        let shared = changes.windows(2).any(|pair| pair[0].at == pair[1].at);
-        return (!shared).then_some(changes);
-    }
-    // Event indices lie close together: each has its place in a table, which is faster than to
-    // sort. 0 is nobody.
-    let mut table = vec![0u32; span + 1];
-    for (id, change) in changes.iter().enumerate() {
-        let place = &mut table[(change.at - first) as usize];
-        if *place != 0 {
-            return None;
-        }
-        *place = id as u32 + 1;
-    }
-    let taken = table.into_iter().filter(|id| *id != 0);
-    Some(taken.map(|id| changes[id as usize - 1]).collect())
 }
 
 /// Puts each grant with a token at its point: the `ok` of a grant with a higher token, if that is

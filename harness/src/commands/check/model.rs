@@ -109,7 +109,8 @@ fn entries(args: &CheckArgs, model: NamedModel, reader: Input) -> Result<History
         None => Value::Nil,
     };
     let independent = (args.independent || ours).then_some(args.independent);
-    let mut pairing = Pairing::new(model, Reading { independent, initial, mixed: ours });
+    let misses = entries.format() == Written::Log;
+    let mut pairing = Pairing::new(model, Reading { independent, initial, misses, mixed: ours });
     let mut too_large = None;
     for entry in entries.by_ref() {
         let entry = entry?;

@@ -1,0 +1,264 @@
+//! Carries configurations from answer to answer.
+
+use super::config::{Config, Frontier};
+use super::meter::{Meter, Stop};
+use super::open::{Candidate, Open, Timeline};
+use crate::models::{Around, Model};
+
+/// How many of the furthest states are told.
+const STATES: usize = 4;
+
+/// No line goes on.
+pub(super) struct Dead {
+    pub(super) stuck: usize,
+    pub(super) concurrent: Vec<usize>,
+    pub(super) states: Vec<String>,
+}
+
+pub(super) struct Search<'a, M: Model> {
+    model: &'a M,
+    steps: &'a [M::Step],
+    open: Open<'a, M>,
+}
+
+/// What must be on the line now, and what a line may have to take before it.
+struct Goal<'a, Step> {
+    slot: usize,
+    step: &'a Step,
+    before: &'a [Candidate],
+}
+
+/// Where the configurations of one answer go. All of it is empty between two answers, and kept for
+/// its room.
+struct Reached<S> {
+    /// Those that have the goal.
+    next: Frontier<S>,
+    /// Those on the way to it that need not be gone through again.
+    seen: Frontier<S>,
+    /// Those among them that are to be carried on.
+    work: Vec<Config<S>>,
+}
+
+impl<'a, M: Model> Search<'a, M> {
+    pub(super) fn of(model: &'a M, steps: &'a [M::Step], open: Open<'a, M>) -> Self {
+        Self { model, steps, open }
+    }
+
+    pub(super) fn run(
+        mut self,
+        timeline: &Timeline,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<Result<(), Dead>, Stop> {
+        let frontier = || Frontier::new(self.model.fewer());
+        let mut reached = Reached { next: frontier(), seen: frontier(), work: Vec::new() };
+        let mut configs = vec![Config::new(self.model.initial())];
+        let mut bytes = 0;
+        let (mut before, mut rest) = (Vec::new(), Vec::new());
+        for event in &timeline.events {
+            meter.tick()?;
+            let Some(slot) = self.open.step(event) else { continue };
+            let step = &self.steps[event.operation()];
+            self.relevant(slot, step, &mut before, &mut rest);
+            let goal = Goal { slot, step, before: &before };
+            for config in &configs {
+                meter.tick()?;
+                self.answer(config, &goal, &mut reached, meter)?;
+            }
+            reached.seen.clear(meter);
+            if reached.next.is_empty() {
+                return Ok(Err(self.dead(event.operation(), &configs)));
+            }
+            self.open.close(slot);
+            reached.next.drain_into(&mut configs, &mut bytes, meter);
+        }
+        Ok(Ok(()))
+    }
+
+    /// Finds the open operations that a line may have to take before the goal. `rest` is room to
+    /// work in.
+    fn relevant(
+        &self,
+        slot: usize,
+        goal: &M::Step,
+        chosen: &mut Vec<Candidate>,
+        rest: &mut Vec<Candidate>,
+    ) {
+        chosen.clear();
+        rest.clear();
+        rest.extend(self.open.candidates().filter(|candidate| {
+            *candidate != Candidate::Slot(slot) && self.open.step_of(*candidate) != goal
+        }));
+        let mut later = Some(goal);
+        let mut looked_at = 0;
+        while let Some(step) = later.filter(|_| !rest.is_empty()) {
+            rest.retain(|candidate| {
+                let passes = self.passes(*candidate, step);
+                if !passes {
+                    chosen.push(*candidate);
+                }
+                passes
+            });
+            later = chosen.get(looked_at).map(|candidate| self.open.step_of(*candidate));
+            looked_at += 1;
+        }
+    }
+
+    /// Whether a candidate can be put behind this step, is not needed before it, or leaves no trace
+    /// there.
+    fn passes(&self, candidate: Candidate, later: &M::Step) -> bool {
+        let earlier = self.open.step_of(candidate);
+        let optional = matches!(candidate, Candidate::Kind(_));
+        (self.model.constant(earlier) && self.model.constant(later))
+            || self.model.passes(earlier, later, optional)
+    }
+
+    /// Puts into `next` every configuration that comes from this one by relevant steps and has the
+    /// goal.
+    fn answer(
+        &self,
+        config: &Config<M::State>,
+        goal: &Goal<'_, M::Step>,
+        reached: &mut Reached<M::State>,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<(), Stop> {
+        if config.way.done.has(goal.slot) {
+            let config = config.clone().without(goal.slot);
+            reached.next.insert(config, &self.open.firm, meter)?;
+        }
+        if !self.open.is_left(Candidate::Slot(goal.slot), &config.way) {
+            return Ok(());
+        }
+        if goal.before.is_empty() {
+            return self.take_goal(config, goal, &mut reached.next, meter).map(drop);
+        }
+        self.visit(config.clone(), goal, reached, meter)?;
+        while let Some(config) = reached.work.pop() {
+            for candidate in goal.before {
+                meter.tick()?;
+                let Some(state) = self.step(&config, *candidate) else { continue };
+                if self.has_twin(&config, *candidate, goal.before) {
+                    continue;
+                }
+                let mut child = config.at(state);
+                self.open.take(*candidate, &mut child.way);
+                self.visit(child, goal, reached, meter)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the goal from here, if that is legal; and carries on from here, unless that has been
+    /// done or the goal may as well be taken at once.
+    fn visit(
+        &self,
+        mut config: Config<M::State>,
+        goal: &Goal<'_, M::Step>,
+        reached: &mut Reached<M::State>,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<(), Stop> {
+        if !self.hurry(&mut config, goal, meter)? {
+            return self.take_goal(&config, goal, &mut reached.next, meter).map(drop);
+        }
+        if reached.seen.insert(config.clone(), &self.open.firm, meter)?
+            && !self.take_goal(&config, goal, &mut reached.next, meter)?
+        {
+            reached.work.push(config);
+        }
+        Ok(())
+    }
+
+    /// Takes the goal, if that is legal here. Says whether it may as well be taken at once.
+    fn take_goal(
+        &self,
+        config: &Config<M::State>,
+        goal: &Goal<'_, M::Step>,
+        next: &mut Frontier<M::State>,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<bool, Stop> {
+        let Some(state) = self.model.apply(&config.state, goal.step) else { return Ok(false) };
+        let mut taken = config.at(state);
+        self.open.take(Candidate::Slot(goal.slot), &mut taken.way);
+        next.insert(taken.without(goal.slot), &self.open.firm, meter)?;
+        Ok(self.is_eager(config, Candidate::Slot(goal.slot), goal))
+    }
+
+    /// Takes every step that may as well be taken at once. Says whether any other can be taken.
+    fn hurry(
+        &self,
+        config: &mut Config<M::State>,
+        goal: &Goal<'_, M::Step>,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<bool, Stop> {
+        loop {
+            let (mut changed, mut any) = (false, false);
+            for candidate in goal.before {
+                meter.tick()?;
+                let Some(state) = self.step(config, *candidate) else { continue };
+                if self.is_eager(config, *candidate, goal) {
+                    config.state = state;
+                    self.open.take(*candidate, &mut config.way);
+                    changed = true;
+                } else {
+                    any = true;
+                }
+            }
+            if !changed {
+                return Ok(any);
+            }
+        }
+    }
+
+    /// Where a candidate leads, if it can be taken and is of use.
+    #[inline]
+    fn step(&self, config: &Config<M::State>, candidate: Candidate) -> Option<M::State> {
+        if !self.open.is_left(candidate, &config.way) {
+            return None;
+        }
+        let step = self.open.step_of(candidate);
+        let state = self.model.apply(&config.state, step)?;
+        // What need not happen need not happen in vain.
+        let optional = matches!(candidate, Candidate::Kind(_));
+        let covers = || self.model.constant(step) && !self.open.constant.within(&config.way.done);
+        (!optional || state != config.state || covers()).then_some(state)
+    }
+
+    fn is_eager(
+        &self,
+        config: &Config<M::State>,
+        candidate: Candidate,
+        goal: &Goal<'_, M::Step>,
+    ) -> bool {
+        let alone = self.open.alone(candidate);
+        let around = Around { goal: goal.step, alone, open: self.open.certain(&config.way) };
+        self.model.eager(&config.state, self.open.step_of(candidate), around)
+    }
+
+    /// Whether another candidate does the same and must be done earlier.
+    fn has_twin(
+        &self,
+        config: &Config<M::State>,
+        candidate: Candidate,
+        others: &[Candidate],
+    ) -> bool {
+        let (step, deadline) = (self.open.step_of(candidate), self.open.deadline(candidate));
+        others.iter().any(|other| {
+            self.open.step_of(*other) == step
+                && self.open.deadline(*other) < deadline
+                && self.open.is_left(*other, &config.way)
+        })
+    }
+
+    fn dead(&self, goal: usize, configs: &[Config<M::State>]) -> Dead {
+        let mut states = Vec::new();
+        for config in configs {
+            let state = self.model.describe(&config.state);
+            if !states.contains(&state) {
+                states.push(state);
+            }
+            if states.len() == STATES {
+                break;
+            }
+        }
+        Dead { stuck: goal, concurrent: self.open.beside(goal), states }
+    }
+}
