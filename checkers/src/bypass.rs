@@ -2,6 +2,7 @@
 //! the lock, in a mode that excludes theirs.
 
 use crate::Case;
+use crate::holds::{Answer, Claims};
 use base::{F, Mode};
 
 /// An acquire that was overtaken.
@@ -29,7 +30,8 @@ pub(crate) fn bypasses(case: &Case<'_>) -> Vec<Bypass> {
     // The acquires that are open: few at a time.
     let mut waiting: Vec<Bypass> = Vec::new();
     let mut begun = 0;
-    for (at, id) in answers(case) {
+    for id in answers(&case.claims) {
+        let at = claims[id].asking().end;
         while claims.get(begun).is_some_and(|claim| claim.invoke < at) {
             waiting.push(Bypass { claim: begun, count: 0, first: 0 });
             begun += 1;
@@ -53,13 +55,11 @@ pub(crate) fn bypasses(case: &Case<'_>) -> Vec<Bypass> {
     found
 }
 
-/// Where each acquire was answered, in that order; those that never were come last.
-fn answers(case: &Case<'_>) -> Vec<(u64, usize)> {
-    let claims = case.claims.claims.iter().enumerate();
-    let mut answers: Vec<_> = claims.map(|(id, claim)| (claim.asking().end, id)).collect();
-    // They are nearly in order already, which a stable sort makes use of.
-    answers.sort();
-    answers
+/// All acquires in the order of their answers; those that never were answered come last.
+fn answers(claims: &Claims) -> impl Iterator<Item = usize> {
+    let all = claims.claims.iter().enumerate();
+    let open = all.filter(|(_, claim)| claim.answer == Answer::Open).map(|(id, _)| id);
+    claims.answered.iter().map(|id| *id as usize).chain(open)
 }
 
 /// Whether two modes cannot be held together.
@@ -70,6 +70,9 @@ pub(crate) fn excludes(a: Mode, b: Mode) -> bool {
 /// Which of these acquires the store woke after they were first overtaken.
 pub(crate) fn woken(case: &Case<'_>, bypasses: &[&Bypass]) -> Vec<bool> {
     let mut woken = vec![false; bypasses.len()];
+    if bypasses.is_empty() {
+        return woken;
+    }
     let claims: Vec<_> = bypasses.iter().map(|b| &case.claims.claims[b.claim]).collect();
     for event in case.run.history.events().iter().filter(|event| event.f == F::Notified) {
         for (place, bypass) in bypasses.iter().enumerate() {

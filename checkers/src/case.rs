@@ -2,6 +2,8 @@
 
 use crate::faults::Outage;
 use crate::holds::Claims;
+use crate::phase::Phase;
+use crate::sweep::{Conflict, sweep};
 use crate::words::Story;
 use base::{Anomaly, Facts, Run, Verdict};
 
@@ -12,14 +14,22 @@ pub struct Case<'a> {
     pub run: &'a Run,
     /// Who asked for and held which lock, and under which grant the vault was touched.
     pub claims: Claims,
+    /// Where clients believed what a read/write lock forbids.
+    pub conflicts: Vec<Conflict>,
     /// What the nemesis did.
     pub outages: Vec<Outage>,
+    /// The phase in which progress is due, or why there is none.
+    pub(crate) phase: Result<Phase, &'static str>,
 }
 
 impl<'a> Case<'a> {
     /// Reads a run.
     pub fn of(run: &'a Run) -> Self {
-        Self { run, claims: Claims::of(&run.history), outages: Outage::of(&run.history) }
+        let claims = Claims::of(&run.history);
+        let conflicts = sweep(&claims);
+        let events = || claims.run_events.iter().filter_map(|at| run.history.get(*at));
+        let (outages, phase) = (Outage::of(events()), Phase::of(events()));
+        Self { run, claims, conflicts, outages, phase }
     }
 
     /// What the store said with an answer.

@@ -22,11 +22,11 @@
 
 use crate::faults::{Outage, seat};
 use crate::holds::{Claim, Claims};
-use crate::phase::Phase;
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Mode, Outcome, Run, Verdict};
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 #[cfg(test)]
 mod tests;
@@ -52,7 +52,7 @@ impl Checker for Coverage {
         contention(run, claims, &mut facts);
         if run.info.nemesis != "none" {
             faults(case, &mut facts);
-            recovery(run, claims, &mut facts);
+            recovery(case, &mut facts);
         }
         facts.verdict(self.name())
     }
@@ -77,20 +77,20 @@ impl Facts {
 }
 
 fn contention(run: &Run, claims: &Claims, facts: &mut Facts) {
-    let holders: BTreeSet<u32> = claims.grants().map(|claim| claim.process).collect();
+    let holders = claims.holders();
     let grants = claims.grants().count() as u64;
     let rivals = rivals(&claims.claims);
     let contended = claims.claims.iter().zip(&rivals).filter(|(_, rivals)| rivals.any()).count();
     let granted = claims.claims.iter().zip(&rivals);
     let granted = granted.filter(|(claim, rivals)| claim.granted().is_some() && rivals.any());
-    let processes = if holders.len() == 1 { "process" } else { "processes" };
+    let processes = if holders == 1 { "process" } else { "processes" };
     facts.seen.push(format!(
         "{} by {} {processes}, {} contended",
         count(grants, "grant"),
-        holders.len(),
+        holders,
         granted.count()
     ));
-    if grants < MIN_GRANTS || holders.len() < 2 {
+    if grants < MIN_GRANTS || holders < 2 {
         facts.missed.push(format!(
             "fewer than {MIN_GRANTS} grants, or fewer than 2 processes that got one: run it longer"
         ));
@@ -138,27 +138,25 @@ impl Rivals {
 
 /// The rivals of every claim, counted in one pass. A process is taken not to ask for what it holds.
 fn rivals(claims: &[Claim]) -> Vec<Rivals> {
-    let begins = claims.iter().enumerate().map(|(id, claim)| (claim.wanted().start, true, id));
-    let ends = claims.iter().enumerate().map(|(id, claim)| (claim.wanted().end, false, id));
-    let mut edges: Vec<_> = begins.chain(ends).collect();
-    edges.sort_by_key(|(at, ..)| *at);
     let keys = claims.iter().map(|claim| claim.key + 1).max().unwrap_or(0);
     let mut now = vec![Rivals::default(); keys];
-    let mut rivals = vec![Rivals::default(); claims.len()];
-    for (_, begins, id) in edges {
-        let claim = &claims[id];
-        let now = &mut now[claim.key];
-        if begins {
-            rivals[id] = now.excluding(claim.mode);
-            *now.of(claim.mode) += 1;
-        } else {
-            *now.of(claim.mode) -= 1;
+    // Where those of the moment end: few at a time.
+    let mut ends: BinaryHeap<(Reverse<u64>, usize)> = BinaryHeap::new();
+    let count = |(id, claim): (usize, &Claim)| {
+        while let Some((_, over)) = ends.peek().filter(|(end, _)| end.0 < claim.invoke) {
+            *now[claims[*over].key].of(claims[*over].mode) -= 1;
+            ends.pop();
         }
-    }
-    rivals
+        ends.push((Reverse(claim.wanted().end), id));
+        let now = &mut now[claim.key];
+        let rivals = now.excluding(claim.mode);
+        *now.of(claim.mode) += 1;
+        rivals
+    };
+    claims.iter().enumerate().map(count).collect()
 }
 
-fn faults(Case { run, claims, outages }: &Case<'_>, facts: &mut Facts) {
+fn faults(Case { run, claims, outages, .. }: &Case<'_>, facts: &mut Facts) {
     let bit = outages.iter().filter(|outage| bites(outage, &claims.claims, run.info.clients));
     let bit = bit.count();
     facts.seen.push(format!(
@@ -180,8 +178,8 @@ fn bites(outage: &Outage, claims: &[Claim], clients: u32) -> bool {
     outage.had_effect() && claims.iter().filter(hit).any(wanted)
 }
 
-fn recovery(run: &Run, claims: &Claims, facts: &mut Facts) {
-    let phase = match Phase::of(&run.history) {
+fn recovery(Case { run, claims, phase, .. }: &Case<'_>, facts: &mut Facts) {
+    let phase = match *phase {
         Ok(phase) => phase,
         Err(why) => return facts.missed.push(why.into()),
     };

@@ -13,7 +13,7 @@
 //! that is the same stands in [`sweep`](crate::sweep).
 
 use crate::holds::{Claim, Claims};
-use crate::sweep::{Conflict, Overlap, sweep};
+use crate::sweep::{Conflict, Overlap};
 use crate::words::{Story, count, decided, process};
 use crate::{Case, Checker};
 use base::{Anomaly, Event, Outcome, Verdict};
@@ -31,14 +31,13 @@ impl Checker for Exclusion {
         "no two clients believe at once that they hold the lock, but for readers together"
     }
 
-    fn check(&self, Case { claims, .. }: &Case<'_>) -> Verdict {
-        let conflicts = sweep(claims);
+    fn check(&self, Case { claims, conflicts, .. }: &Case<'_>) -> Verdict {
         if conflicts.is_empty() {
             return without_conflict(self.name(), claims);
         }
         let anomalies = [Overlap::DoubleHold, Overlap::ReaderWriter]
             .into_iter()
-            .filter_map(|overlap| anomaly(claims, &conflicts, overlap))
+            .filter_map(|overlap| anomaly(claims, conflicts, overlap))
             .collect();
         let offending: BTreeSet<usize> = conflicts.iter().map(|c| c.second).collect();
         let all = count(claims.grants().count() as u64, "grant");
@@ -67,17 +66,13 @@ impl Checker for Exclusion {
 }
 
 fn without_conflict(name: &str, claims: &Claims) -> Verdict {
-    let holders: BTreeSet<u32> = claims.grants().map(|claim| claim.process).collect();
+    let holders = claims.holders();
     let grants = count(claims.grants().count() as u64, "grant");
     if claims.grants().nth(1).is_none() {
         let why = format!("{grants}: at least two are needed to overlap");
         return Verdict::new(name, Outcome::Inconclusive, why);
     }
-    let by = if holders.len() == 1 {
-        "1 process".into()
-    } else {
-        format!("{} processes", holders.len())
-    };
+    let by = if holders == 1 { "1 process".into() } else { format!("{holders} processes") };
     Verdict::new(name, Outcome::Held, format!("{grants} to {by}, and no hold forbade another"))
 }
 

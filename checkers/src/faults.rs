@@ -1,6 +1,6 @@
 //! What the nemesis did: every fault of a history with the places where it began and ended.
 
-use base::{Effect, Event, F, Fault, FaultId, History, Kind, Node};
+use base::{Effect, Event, F, Fault, FaultId, Kind, Node};
 
 /// One fault, from its injection to its heal. Places are event indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,10 +20,10 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Every fault of a history, by its begin.
-    pub fn of(history: &History) -> Vec<Self> {
+    /// Every fault of some events, by its begin.
+    pub fn of<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<Self> {
         let mut outages: Vec<Self> = Vec::new();
-        for event in history.events() {
+        for event in events {
             let Some(about) = &event.fault else { continue };
             let known = outages.iter_mut().rev().find(|outage| outage.id == about.id);
             match known {

@@ -15,6 +15,8 @@
 
 use crate::sweep::{Change, Holder};
 use base::{Event, History, Key, Kind, Mode};
+use hashbrown::HashSet;
+use rustc_hash::FxBuildHasher;
 use std::ops::Range;
 
 mod tracker;
@@ -127,6 +129,10 @@ pub struct Claims {
     pub changes: Vec<Change>,
     /// Every read and write of the vault, in order.
     pub accesses: Vec<Access>,
+    /// The claims that were answered, in the order of their answers.
+    pub answered: Vec<u32>,
+    /// The events of the run itself, in order: its faults and its phases.
+    pub run_events: Vec<u64>,
 }
 
 /// A read or a write of the vault (its begin or its answer), and the grant it belongs to.
@@ -157,6 +163,13 @@ impl Claims {
     /// The claim that was granted at this event.
     pub fn granted_at(&self, ok: u64) -> Option<&Claim> {
         self.claims.iter().find(|claim| claim.granted() == Some(ok))
+    }
+
+    /// How many processes were granted something.
+    pub fn holders(&self) -> usize {
+        let holders: HashSet<u32, FxBuildHasher> =
+            self.grants().map(|claim| claim.process).collect();
+        holders.len()
     }
 
     /// The claims that were granted.

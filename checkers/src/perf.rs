@@ -76,10 +76,12 @@ struct Spread([u64; 3]);
 impl Spread {
     /// By the nearest rank; zero where there is nothing.
     fn of(durations: &mut [u64]) -> Self {
-        durations.sort_unstable();
-        let rank = |percent: usize| {
+        let mut rank = |percent: usize| {
             let place = (durations.len() * percent).div_ceil(100).saturating_sub(1);
-            durations.get(place).copied().unwrap_or(0)
+            match place < durations.len() {
+                true => *durations.select_nth_unstable(place).1,
+                false => 0,
+            }
         };
         Self([rank(50), rank(99), rank(100)])
     }

@@ -27,16 +27,22 @@ pub(crate) struct Phase {
 }
 
 impl Phase {
-    /// Finds it, or says why there is none.
-    pub(crate) fn of(history: &History) -> Result<Self, &'static str> {
-        let find = |f: F| move |event: &&Event| event.f == f;
-        let mut events = history.events().iter();
-        let quiet =
-            events.find(find(F::Quiet)).ok_or("the run ended before its faults were healed")?;
-        let stop = events.find(find(F::Stop)).ok_or("the run was cut off in its quiet phase")?;
-        let before = history.events().iter().take_while(|event| event.index < quiet.index);
-        let heal = before.filter(|event| event.f == F::Heal && event.kind == Kind::Info).last();
-        Ok(Self { healed: heal.map(Moment::from), quiet: quiet.into(), stop: stop.into() })
+    /// Finds it among some events, or says why there is none.
+    pub(crate) fn of<'a>(events: impl Iterator<Item = &'a Event>) -> Result<Self, &'static str> {
+        let (mut healed, mut quiet) = (None, None);
+        for event in events {
+            let moment = Moment::from(event);
+            match (event.f, event.kind, quiet) {
+                (F::Heal, Kind::Info, None) => healed = Some(moment),
+                (F::Quiet, _, None) => quiet = Some(moment),
+                (F::Stop, _, Some(quiet)) => return Ok(Self { healed, quiet, stop: moment }),
+                _ => {}
+            }
+        }
+        Err(match quiet {
+            None => "the run ended before its faults were healed",
+            Some(_) => "the run was cut off in its quiet phase",
+        })
     }
 
     /// How long it lasts, in nanoseconds.

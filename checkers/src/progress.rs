@@ -51,12 +51,12 @@ impl Checker for Progress {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        judge(self.name(), case, Phase::of(&case.run.history))
+        judge(self.name(), case)
     }
 
     fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
         let stuck = ["deadlock", "orphan"].contains(&anomaly.name.as_str());
-        let Some(phase) = Phase::of(&case.run.history).ok().filter(|_| stuck) else {
+        let Some(phase) = case.phase.ok().filter(|_| stuck) else {
             return story.retell(case, &anomaly.witness);
         };
         if !story.pay(case.claims.claims.len() as u64 * 3) {
@@ -84,10 +84,10 @@ enum Finding {
     Deadlock(usize),
 }
 
-fn judge(name: &str, case: &Case<'_>, phase: Result<Phase, &'static str>) -> Verdict {
+fn judge(name: &str, case: &Case<'_>) -> Verdict {
     let asleep = waiting::lost_wake_ups(case);
     let phantoms = waiting::phantom_holders(case);
-    let phase = match phase {
+    let phase = match case.phase {
         Ok(phase) => phase,
         Err(why) => {
             return verdict(name, asleep.into_iter().chain(phantoms), || unclear(name, why));

@@ -128,9 +128,8 @@ fn alive(case: &Case<'_>, claim: &Claim, answered: u64) -> bool {
 /// Every claim, and whether its hold is part of an overlap: then the lock may have been taken from
 /// it, and its release has a reason to fail.
 fn with_overtaken<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a Claim, bool)> {
-    let conflicts = crate::sweep::sweep(&case.claims);
     let mut overtaken = vec![false; case.claims.claims.len()];
-    for conflict in conflicts {
+    for conflict in &case.conflicts {
         overtaken[conflict.first] = true;
         overtaken[conflict.second] = true;
     }

@@ -2,7 +2,8 @@
 
 use crate::holds::{self, Claim, Claims};
 use base::{Event, F, History, Kind, Mode};
-use std::collections::BTreeMap;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
 /// A place in the order of grants, with the access that the vault served under that grant.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +78,7 @@ pub(super) struct Scan<'a> {
     fenced: bool,
     claims: &'a [Claim],
     served: Vec<Served>,
-    accesses: BTreeMap<(u32, usize), Access>,
+    accesses: HashMap<(u32, usize), Access, FxBuildHasher>,
     pub(super) accepted: u64,
     pub(super) refused_reads: u64,
     pub(super) refused_writes: u64,
@@ -92,7 +93,7 @@ impl<'a> Scan<'a> {
             fenced,
             claims: &claims.claims,
             served: vec![Served::default(); claims.keys.len()],
-            accesses: BTreeMap::new(),
+            accesses: HashMap::default(),
             accepted: 0,
             refused_reads: 0,
             refused_writes: 0,
