@@ -31,6 +31,8 @@ fn every_row_finds_what_its_history_shows() {
         "sweep-claims",
         "sweep-model",
         "all-checkers",
+        "command-model",
+        "command-run",
         "search-mutex",
         "search-mutex-100-clients",
         "search-register",

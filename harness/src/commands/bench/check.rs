@@ -4,7 +4,8 @@
 //! the least processor time is reported, since whatever else the machine does can only add to it.
 //! Compare rows of one run, not seconds of two machines.
 
-use base::{History, Run};
+use anyhow::Result;
+use base::{History, Run, RunInfo};
 use checkers::holds::Claims;
 use checkers::operation::Operation;
 use checkers::{Budget, Decision, check_all, decide, decide_by_search};
@@ -21,6 +22,7 @@ use crate::commands::{Failure, judge::say};
 use crate::nearest;
 use crate::setup::{Options, Setup};
 
+mod command;
 mod histories;
 
 const EXAMPLES: &str = "Examples:
@@ -28,8 +30,8 @@ const EXAMPLES: &str = "Examples:
   picklock bench check --row sweep-100-clients --rounds 20
   picklock bench check --operations 100000 --format json
 
-`bytes/op` is the memory that judging takes beyond the history. Searches are measured
-on a tenth of the operations.";
+`bytes/op` is the memory that judging takes beyond the history; of the whole command, all
+that it takes. Searches are measured on a tenth of the operations.";
 
 /// What `bench check` takes.
 #[derive(Debug, Args)]
@@ -53,7 +55,7 @@ pub struct CheckArgs {
 struct Row {
     name: &'static str,
     summary: &'static str,
-    measure: fn(&CheckArgs) -> Measured,
+    measure: fn(&CheckArgs) -> Result<Measured>,
 }
 
 const ROWS: &[Row] = &[
@@ -106,6 +108,22 @@ const ROWS: &[Row] = &[
         name: "all-checkers",
         summary: "every checker, with reads and writes of the vault",
         measure: all_checkers,
+    },
+    Row {
+        name: "command-model",
+        summary: "`picklock check FILE --model mutex`: read, paired and decided",
+        measure: |args| {
+            let load = Load::new(args.operations, 10);
+            command::measured(load, args.rounds, &["--model", "mutex"])
+        },
+    },
+    Row {
+        name: "command-run",
+        summary: "`picklock check RUN`: read, judged by every checker, drawn",
+        measure: |args| {
+            let load = Load::new(args.operations / 2, 10);
+            command::measured(Load { vault: true, phases: true, ..load }, args.rounds, &[])
+        },
     },
     Row {
         name: "search-mutex",
@@ -172,7 +190,7 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         ));
     }
     for row in chosen {
-        let measured = (row.measure)(args);
+        let measured = (row.measure)(args)?;
         say(&match args.format {
             Format::Human => measured.line(row),
             Format::Json => format!("{}\n", measured.json(row, args)),
@@ -223,12 +241,12 @@ impl Measured {
 }
 
 /// Measures a judgement in all rounds.
-fn best(args: &CheckArgs, operations: u64, judge: impl Fn() -> &'static str) -> Measured {
+fn best(args: &CheckArgs, operations: u64, judge: impl Fn() -> &'static str) -> Result<Measured> {
     let peak = Peak::start();
     let verdict = judge();
     let bytes = peak.and_then(|peak| peak.grown());
     let time = (0..args.rounds).map(|_| timed(&judge)).min().unwrap_or_default();
-    Measured { operations, time, bytes, verdict, ratio: None }
+    Ok(Measured { operations, time, bytes, verdict, ratio: None })
 }
 
 fn timed<T>(what: impl Fn() -> T) -> Duration {
@@ -262,7 +280,7 @@ fn believed(history: &History) -> &'static str {
     legal(checkers::sweep::sweep(&Claims::of(history)).is_empty())
 }
 
-fn belief(args: &CheckArgs, load: Load) -> Measured {
+fn belief(args: &CheckArgs, load: Load) -> Result<Measured> {
     let history = contended(load);
     best(args, load.operations, || believed(&history))
 }
@@ -277,20 +295,24 @@ fn lock(count: u64, clients: u32, violation: Option<f64>, shared: f64) -> Vec<Op
     operations(&contended(load))
 }
 
-fn searched(args: &CheckArgs, name: &str, operations: &[Operation]) -> Measured {
+fn searched(args: &CheckArgs, name: &str, operations: &[Operation]) -> Result<Measured> {
     let search = || told(decide_by_search(model(name), operations, budget()));
     best(args, operations.len() as u64, search)
 }
 
-fn all_checkers(args: &CheckArgs) -> Measured {
+/// What a run of so many clients says of itself.
+fn info(clients: u32) -> RunInfo {
+    let options = Options { clients, ..Options::new("redis-set-nx-px", "none", 0) };
+    Setup::new(options).expect("a lock of the list").info_for("sim")
+}
+
+fn all_checkers(args: &CheckArgs) -> Result<Measured> {
     let history = contended(Load { vault: true, ..Load::new(args.operations, 10) });
-    let options = Options { clients: 10, ..Options::new("redis-set-nx-px", "none", 0) };
-    let setup = Setup::new(options).expect("a lock of the list");
-    let run = Run { info: setup.info_for("sim"), history };
+    let run = Run { info: info(10), history };
     let sweep = (0..args.rounds).map(|_| timed(|| believed(&run.history))).min();
     let judge = || legal(check_all(&run).iter().all(|verdict| verdict.anomalies.is_empty()));
-    let measured = best(args, args.operations, judge);
+    let measured = best(args, args.operations, judge)?;
     let sweep = sweep.unwrap_or_default().as_secs_f64();
     let ratio = (sweep > 0.0).then(|| measured.time.as_secs_f64() / sweep);
-    Measured { ratio, ..measured }
+    Ok(Measured { ratio, ..measured })
 }

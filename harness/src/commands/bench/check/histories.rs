@@ -18,16 +18,20 @@ pub struct Load {
     pub vault: bool,
     /// How many of the acquires are shared.
     pub shared: f64,
+    /// It ends in a quiet phase.
+    pub phases: bool,
 }
 
 impl Load {
     pub const fn new(operations: u64, clients: u32) -> Self {
-        Self { operations, clients, violation: None, doubt: 0.0, vault: false, shared: 0.0 }
+        let (violation, doubt, shared) = (None, 0.0, 0.0);
+        Self { operations, clients, violation, doubt, shared, vault: false, phases: false }
     }
 }
 
-struct Player {
-    history: History,
+struct Player<Sink> {
+    sink: Sink,
+    events: u64,
     rng: Rng,
     key: Key,
     /// Clients that wait for their answer: their process and mode.
@@ -38,8 +42,18 @@ struct Player {
 
 /// The history of a load, the same each time.
 pub fn contended(load: Load) -> History {
+    let mut history = History::default();
+    play(load, |event| {
+        history.push(event);
+    });
+    history
+}
+
+/// Plays a load, event by event.
+pub fn play(load: Load, sink: impl FnMut(Event)) {
     let mut player = Player {
-        history: History::default(),
+        sink,
+        events: 0,
         rng: Rng::new(1),
         key: "k0".into(),
         waiting: Vec::new(),
@@ -50,20 +64,34 @@ pub fn contended(load: Load) -> History {
     let cycles = load.operations / 2;
     let lapse = load.violation.map(|part| (cycles as f64 * part) as u64);
     for cycle in 0..cycles {
+        if load.phases && cycle == cycles / 10 * 9 {
+            player.mark(F::Quiet);
+        }
         player.cycle(lapse == Some(cycle));
     }
-    player.history
+    if load.phases {
+        player.mark(F::Stop);
+    }
 }
 
-impl Player {
+impl<Sink: FnMut(Event)> Player<Sink> {
     fn put(&mut self, process: u32, kind: Kind, f: F, mode: Mode) {
-        // A microsecond an event.
-        let time = self.history.events().len() as u64 * 1_000;
-        let mut event = Event::new(time, Process::Client(process), kind, f);
+        let mut event = Event::new(0, Process::Client(process), kind, f);
         event.key = Some(self.key.clone());
         event.mode = Some(mode);
         event.value = matches!(f, F::Read | F::Write).then_some(self.value);
-        self.history.push(event);
+        self.say(event);
+    }
+
+    fn mark(&mut self, f: F) {
+        self.say(Event::new(0, Process::Nemesis, Kind::Info, f));
+    }
+
+    fn say(&mut self, event: Event) {
+        // A microsecond an event.
+        let (index, time) = (self.events, self.events * 1_000);
+        self.events += 1;
+        (self.sink)(Event { index, time, ..event });
     }
 
     fn ask(&mut self, process: u32) {

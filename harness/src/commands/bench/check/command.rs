@@ -1,0 +1,89 @@
+//! The whole command, as a user runs it: a history is written to a folder of its own, and
+//! `picklock check` reads and judges it.
+
+use anyhow::{Context, Result};
+use base::{event_line, header_line};
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::histories::{Load, play};
+use super::{Measured, info};
+use crate::folder::Folder;
+
+/// Measures the command on a load, with these flags: in all rounds the same folder.
+pub fn measured(load: Load, rounds: u32, flags: &[&str]) -> Result<Measured> {
+    let home = Home::new()?;
+    let folder = Folder::create(&home.0, &info(load.clients))?;
+    write(load, &folder.file("history.jsonl"))?;
+    let (mut time, mut verdict) = (Duration::MAX, "");
+    let before = usage()?;
+    for _ in 0..rounds {
+        let begun = cpu(&usage()?);
+        verdict = check(folder.path(), flags)?;
+        time = time.min(cpu(&usage()?) - begun);
+    }
+    // Of all programs that this one has started, the most is known: a smaller one after a larger
+    // one has no peak of its own.
+    let peak = Some(usage()?.max_rss()).filter(|peak| *peak > before.max_rss());
+    let bytes = peak.and_then(|kilobytes| u64::try_from(kilobytes).ok()).map(|kb| kb * 1024);
+    let operations = load.operations * if load.vault { 2 } else { 1 };
+    Ok(Measured { operations, time, bytes, verdict, ratio: None })
+}
+
+/// A folder that goes when it is done with.
+struct Home(PathBuf);
+
+impl Home {
+    fn new() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("picklock-bench-{}", std::process::id()));
+        fs::create_dir_all(&path).with_context(|| format!("cannot make `{}`", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn write(load: Load, path: &Path) -> Result<()> {
+    let help = || format!("cannot write `{}`", path.display());
+    let mut file = BufWriter::new(File::create(path).with_context(help)?);
+    let mut written = file.write_all(header_line().as_bytes());
+    play(load, |event| {
+        if written.is_ok() {
+            written = file.write_all(event_line(&event).as_bytes());
+        }
+    });
+    written.and_then(|()| file.flush()).with_context(help)
+}
+
+fn check(folder: &Path, flags: &[&str]) -> Result<&'static str> {
+    let program = std::env::current_exe().context("cannot find this binary")?;
+    let mut command = Command::new(program);
+    command.arg("check").arg(folder).args(flags);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let status = command.status().context("cannot run `picklock check`")?;
+    Ok(match status.code() {
+        Some(0) => "legal",
+        Some(1) => "illegal",
+        Some(2) => "inconclusive",
+        _ => "failed",
+    })
+}
+
+/// What the programs that were started and have ended took.
+fn usage() -> Result<Usage> {
+    getrusage(UsageWho::RUSAGE_CHILDREN).context("cannot tell what was used")
+}
+
+fn cpu(usage: &Usage) -> Duration {
+    let both = usage.user_time() + usage.system_time();
+    Duration::from_micros(u64::try_from(both.num_microseconds()).unwrap_or(0))
+}
