@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every check of picklock: formatting, lints, all tests, in the simulator and on real servers.
+# Every check of picklock: formatting, lints, all tests, in the simulator and on real servers, and
+# every reader of histories on bytes that a fuzzer makes up.
 # On Debian, as root, it installs what it needs; otherwise it says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -13,6 +14,7 @@ need() { # command package
 
 missing=()
 need cc gcc
+need c++ g++
 need make make
 need docker docker.io
 need debootstrap debootstrap
@@ -48,6 +50,8 @@ step "the command line"
 cargo build --release
 step "tests: the simulator, the checkers, the reports, and real servers"
 cargo test --release --workspace
+step "fuzzing"
+fuzz/run.sh 20
 step "nothing is left behind"
 ./target/release/picklock clean
 if [ -n "$(docker ps -aq --filter label=picklock)$(docker network ls -q --filter label=picklock)" ]; then
