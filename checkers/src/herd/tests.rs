@@ -103,6 +103,21 @@ fn nobody_had_to_be_woken() {
 }
 
 #[test]
+fn each_key_has_its_own_waiters() {
+    NEXT.rejects(
+        "
+        p0    | A==R
+        p1/k1 |  A==R
+        p2/k1 |  a---n
+        p3/k1 |  a---n
+        p4/k1 |  a---nA=R
+        p5    |     A=R",
+        "herd",
+        1,
+    );
+}
+
+#[test]
 fn who_declares_a_herd_is_only_measured() {
     let all = Gallery { checker: &Herd, info: |info| info.promises.wakes = Some(Wakes::All) };
     let said = all.does_not_apply(

@@ -1,9 +1,17 @@
-//! How models are named.
+//! How models are named, what they know, what they say of their states, and what they save the
+//! search. All by search: the sweep would decide most of it without asking them.
 
 use super::{MODELS, NamedModel, NoModel};
+use crate::operation::{Action, Ended, Operation};
+use crate::search::Budget;
+use crate::{Decision, Misfit, decide_by_search};
+use base::Mode;
 
 fn parsed(text: &str) -> Result<String, NoModel> {
-    text.parse().map(|model: NamedModel| model.to_string())
+    text.parse().map(|model: NamedModel| {
+        assert_eq!(format!("{model:?}"), model.to_string());
+        model.to_string()
+    })
 }
 
 #[test]
@@ -26,4 +34,160 @@ fn what_names_no_model_is_refused_with_the_remedy() {
         assert!(bound(text).contains("number of permits, from 1 on"), "{}", bound(text));
     }
     assert!(bound("mutex:2").contains("takes no number"));
+}
+
+const TAKE: Action = Action::Acquire { mode: Mode::Exclusive, token: None };
+const SHARE: Action = Action::Acquire { mode: Mode::Shared, token: None };
+
+fn op(process: u32, invoke: u64, answer: u64, action: Action) -> Operation {
+    let answer = Some(answer);
+    Operation { process, key: 0, invoke, answer, ended: Ended::Ok, action }
+}
+
+/// The decision, and how often the clock was looked at: what it cost, in thousands of steps.
+fn searched(model: &str, operations: &[Operation]) -> Result<(Decision, u64), Misfit> {
+    let mut looks = 0;
+    let mut expired = || {
+        looks += 1;
+        looks > 1_000
+    };
+    let budget = Budget { memory: 64 << 20, expired: &mut expired };
+    let decision = decide_by_search(model.parse().unwrap(), operations, budget)?;
+    Ok((decision, looks))
+}
+
+#[test]
+fn what_a_model_does_not_know_is_named() {
+    let write = || Action::Write { value: Some(1) };
+    let cas = || Action::Cas { old: None, new: Some(1) };
+    let convert = Action::Convert { mode: Mode::Shared };
+    for (model, known, unknown) in [
+        ("mutex", TAKE, convert.clone()),
+        ("owner-mutex", Action::Release, write()),
+        ("semaphore:2", TAKE, convert.clone()),
+        ("reentrant:2", TAKE, convert.clone()),
+        ("rw", convert.clone(), write()),
+        ("fenced", convert, Action::Add { value: 1 }),
+        ("register", write(), cas()),
+        ("cas-register", cas(), TAKE),
+        ("set", Action::Add { value: 1 }, write()),
+    ] {
+        assert!(searched(model, &[op(0, 0, 1, known.clone())]).is_ok(), "{model}");
+        let both = [op(0, 0, 1, known), op(0, 2, 3, unknown)];
+        assert_eq!(searched(model, &both), Err(Misfit(1)), "{model}");
+    }
+}
+
+/// What a model was just before the last of these, each of another process, one after the other.
+fn just_before(model: &str, actions: &[Action]) -> Vec<String> {
+    let operations: Vec<Operation> = (0..)
+        .zip(actions)
+        .map(|(at, action)| op(at, u64::from(at) * 2, u64::from(at) * 2 + 1, action.clone()))
+        .collect();
+    match searched(model, &operations) {
+        Ok((Decision::Illegal(illegal), _)) => {
+            assert_eq!(illegal.stuck, actions.len() - 1, "{model}");
+            illegal.states
+        }
+        other => panic!("{model}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_state_is_told_in_words() {
+    let token = |token| Action::Acquire { mode: Mode::Exclusive, token: Some(token) };
+    let read = |value| Action::Read { value: Some(value) };
+    let write = |value| Action::Write { value: Some(value) };
+    for (model, actions, words) in [
+        ("mutex", vec![TAKE, TAKE], "held"),
+        ("mutex", vec![Action::Release], "free"),
+        ("owner-mutex", vec![TAKE, TAKE], "held by process 0"),
+        ("owner-mutex", vec![Action::Release], "free"),
+        ("semaphore:2", vec![TAKE, TAKE, TAKE], "2 of 2 permits taken"),
+        ("reentrant:2", vec![TAKE, TAKE], "held by process 0, 1 deep"),
+        ("reentrant:2", vec![Action::Release], "free"),
+        ("rw", vec![TAKE, TAKE], "held by process 0"),
+        ("rw", vec![SHARE, TAKE], "held shared by process 0"),
+        ("rw", vec![SHARE, SHARE, TAKE], "held shared by processes 0, 1"),
+        ("rw", vec![Action::Release], "free"),
+        ("fenced", vec![token(7), token(8)], "held by process 0, token 7"),
+        ("fenced", vec![Action::Release], "free"),
+        ("register", vec![write(4), read(Some(5))], "4"),
+        ("cas-register", vec![read(Some(5))], "nil"),
+        ("set", vec![Action::Add { value: 7 }, Action::Members { values: Some([].into()) }], {
+            "1 members"
+        }),
+    ] {
+        assert_eq!(just_before(model, &actions), [words], "{model}");
+    }
+}
+
+/// Nobody knows how it ended.
+fn doubt(process: u32, invoke: u64, action: Action) -> Operation {
+    Operation { process, key: 0, invoke, answer: None, ended: Ended::Info, action }
+}
+
+/// Forty clients ask at once, again and again, and each is served in turn; now and then one gives
+/// up without an answer. To put each of those who wait before the one that is served would cost
+/// forty times as much.
+#[test]
+fn a_crowd_that_waits_costs_no_more_than_those_who_are_served() {
+    let mut operations = Vec::new();
+    for turn in 0..2_000u64 {
+        let (process, at) = (turn as u32 % 40, turn * 10);
+        operations.push(op(process, at.saturating_sub(380), at + 5, TAKE));
+        operations.push(op(process, at + 6, at + 19, Action::Release));
+        if turn % 50 == 0 {
+            operations.push(doubt(1_000 + turn as u32, at + 1, TAKE));
+        }
+    }
+    for model in ["owner-mutex", "reentrant:1", "rw", "fenced"] {
+        let (decision, looks) = searched(model, &operations).unwrap();
+        assert_eq!(decision, Decision::Legal, "{model}");
+        assert!(looks < 20, "{model}: {looks} thousand steps");
+    }
+}
+
+/// Whoever frees a lock without an owner may free it for anybody: forty may have taken or freed it
+/// in doubt, and one is too many in the end.
+#[test]
+fn pairs_in_doubt_cost_little_where_nobody_owns_anything() {
+    let mut operations = Vec::new();
+    for turn in 0..200u64 {
+        let (process, at) = (turn as u32 % 10, turn * 10);
+        operations.push(op(process, at.saturating_sub(80), at + 5, TAKE));
+        operations.push(op(process, at + 6, at + 9, Action::Release));
+    }
+    for pair in 0..20u32 {
+        let at = u64::from(pair) * 90;
+        operations
+            .extend([doubt(100 + pair, at + 1, TAKE), doubt(200 + pair, at + 2, Action::Release)]);
+    }
+    operations.extend(
+        (0..22).map(|n| op(300 + n, 3_000 + u64::from(n) * 2, 3_001 + u64::from(n) * 2, TAKE)),
+    );
+    for model in ["mutex", "semaphore:1"] {
+        let (decision, looks) = searched(model, &operations).unwrap();
+        assert!(matches!(decision, Decision::Illegal(_)), "{model}");
+        assert!(looks < 100, "{model}: {looks} thousand steps");
+    }
+}
+
+/// Thirty readers leave at once: any part of them may have gone before the next comes.
+#[test]
+fn readers_that_leave_at_once_cost_little() {
+    let mut operations = Vec::new();
+    for reader in 0..30 {
+        let at = u64::from(reader);
+        operations.push(op(reader, at, 100 + at, SHARE));
+        operations.push(op(reader, 200 + at, 400 + at, Action::Release));
+    }
+    operations.push(op(50, 300, 390, SHARE));
+    operations.push(op(51, 391, 700, TAKE));
+    operations.push(op(50, 392, 600, Action::Release));
+    for model in ["rw", "fenced"] {
+        let (decision, looks) = searched(model, &operations).unwrap();
+        assert_eq!(decision, Decision::Legal, "{model}");
+        assert!(looks < 20, "{model}: {looks} thousand steps");
+    }
 }

@@ -107,6 +107,63 @@ fn a_token_that_is_too_low_for_its_place_is_illegal() {
     assert_eq!(decide(Rule::ReadWrite, true, &rising), Answer::Legal);
 }
 
+/// A token that is lower than one that was answered before it was asked for. Readers, because two
+/// holds that exclude each other would be illegal by their overlap already.
+#[test]
+fn a_reader_whose_token_is_too_low_for_its_place_is_illegal() {
+    let late = [(0, S, Some(2), 0, 1, 2), (1, S, Some(1), 4, 5, 6)];
+    assert_eq!(stuck(decide(Rule::ReadWrite, true, &late)), (2, vec![0]));
+}
+
+fn convert(process: u32, invoke: u64, mode: Mode) -> Operation {
+    let (answer, ended) = (Some(invoke + 1), Ended::Ok);
+    Operation { process, key: 0, invoke, answer, ended, action: Action::Convert { mode } }
+}
+
+#[test]
+fn a_conversion_that_goes_wrong_is_what_is_stuck() {
+    let mut ops = operations(&[(0, S, None, 0, 1, 20), (1, S, None, 2, 3, 22)]);
+    ops.extend([convert(0, 4, S), convert(1, 5, S), convert(0, 7, X)]);
+    let all: Vec<&Operation> = ops.iter().collect();
+    let lock = Lock { rule: Rule::ReadWrite, fenced: false };
+    match strict::decide(lock, &all) {
+        Some(Answer::Illegal { stuck, concurrent, states }) => {
+            assert_eq!((stuck, concurrent), (6, vec![2]));
+            assert_eq!(states, ["held shared by process 1"]);
+        }
+        other => panic!("{other:?}"),
+    }
+    ops.pop();
+    ops.extend(operations(&[(2, X, None, 30, 31, 40), (3, S, None, 32, 33, 42)]));
+    let all: Vec<&Operation> = ops.iter().collect();
+    match strict::decide(lock, &all) {
+        Some(Answer::Illegal { stuck, concurrent, states }) => {
+            assert_eq!((stuck, concurrent), (8, vec![6]));
+            assert_eq!(states, ["held by process 2"]);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Places need not lie close together, and where two changes share one, they have no order.
+#[test]
+fn places_may_lie_far_apart_but_none_is_shared() {
+    for scale in [1, 1_000] {
+        let apart = |a: u64, b: u64| {
+            let holds =
+                [(0, X, None, 0, scale, 2 * scale), (1, X, None, a * scale, b * scale, 9 * scale)];
+            let ops = operations(&holds);
+            let all: Vec<&Operation> = ops.iter().collect();
+            strict::decide(Lock { rule: Rule::Permits(1), fenced: false }, &all)
+        };
+        assert_eq!(apart(3, 4), Some(Answer::Legal));
+        assert!(matches!(apart(0, 3), Some(Answer::Legal)));
+        assert_eq!(apart(0, 2), None, "one begins where the other ends");
+        let overlap = [(0, X, None, 0, scale, 4 * scale), (1, X, None, 2, 3 * scale, 9 * scale)];
+        assert_eq!(stuck(decide(Rule::Permits(1), false, &overlap)), (2, vec![0]));
+    }
+}
+
 #[test]
 fn what_does_not_meet_the_precondition_is_not_decided() {
     let lock = Lock { rule: Rule::Permits(1), fenced: false };
