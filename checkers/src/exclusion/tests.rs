@@ -169,6 +169,14 @@ fn different_locks_never_conflict() {
 }
 
 #[test]
+fn what_was_granted_is_counted_with_its_holders() {
+    let said = ANY.accepts("p0 | A=R A=R");
+    assert_eq!(said, "2 grants to 1 process, and no hold forbade another");
+    let said = ANY.accepts("p0 | A=R A=R\np1 |          A");
+    assert_eq!(said, "3 grants to 2 processes, and no hold forbade another");
+}
+
+#[test]
 fn one_grant_cannot_overlap() {
     ANY.unclear(
         "
@@ -257,6 +265,22 @@ fn a_server_fault_is_told_when_no_client_was_hit() {
          0.100 s and was started again at 0.200 s; process 1 acquired exclusively at 0.400 s; \
          process 0 never released"
     );
+}
+
+#[test]
+fn a_server_fault_is_not_told_beside_one_that_hit_a_client() {
+    for client in [0, 1] {
+        let verdict = ANY.judge(&format!(
+            "
+            p0      | A=====R
+            p1      |  a--A=R
+            wipe s0 |  []
+            pause c{client} |  []
+            "
+        ));
+        let text = &verdict.anomalies[0].explanation;
+        assert!(text.contains("was paused") && !text.contains("server 0"), "{text}");
+    }
 }
 
 #[test]

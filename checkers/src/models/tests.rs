@@ -122,6 +122,43 @@ fn a_state_is_told_in_words() {
     }
 }
 
+/// Operations one after the other, each as a process and what it does: `T`akes the lock, takes it
+/// `S`hared, `F`rees it, `U`pgrades, `D`owngrades.
+fn walk(text: &str) -> Vec<Operation> {
+    let step = |(at, word): (u64, &str)| {
+        let action = match word.as_bytes()[1] {
+            b'T' => TAKE,
+            b'S' => SHARE,
+            b'F' => Action::Release,
+            b'U' => Action::Convert { mode: Mode::Exclusive },
+            b'D' => Action::Convert { mode: Mode::Shared },
+            other => panic!("{}", char::from(other)),
+        };
+        op(u32::from(word.as_bytes()[0] - b'0'), at * 2, at * 2 + 1, action)
+    };
+    (0..).zip(text.split(' ')).map(step).collect()
+}
+
+#[test]
+fn each_lock_walks_its_own_lines() {
+    for (model, legal, illegal) in [
+        ("mutex", "0T 0F 1T 2F", ["0T 1T", "0F", "0T 0F 0F"]),
+        ("owner-mutex", "0T 0F 1T 1F", ["0T 0T", "0T 1F", "0T 0F 0F"]),
+        ("semaphore:2", "0T 0T 0F 1T 2F 2F", ["0T 1T 2T", "0F", "0T 0F 0F"]),
+        ("reentrant:2", "0T 0T 0F 0T 0F 0F 1T 1F", ["0T 0T 0T", "0T 0T 0F 1T", "0T 1F"]),
+        ("reentrant:3", "0T 0T 0T 0F 0F 0T 0T 0F 0F 0F 1T", ["0T 0T 0T 0F 0T 0T", "0T 1T", "0F"]),
+        ("rw", "0S 1S 1F 0U 0D 2S 0F 2F 1T", ["0S 1S 0U", "0S 1T", "0T 1S"]),
+        ("rw", "1S 0S 1S 1F 0F 1U 1F 2T", ["1S 0S 1S 1F 1F 1F", "0U", "0T 0D 1T"]),
+        ("fenced", "0S 1S 1F 0U 0D 2S 0F 2F 1T", ["0S 1S 0U", "0S 1T", "0T 1S"]),
+    ] {
+        assert_eq!(searched(model, &walk(legal)).unwrap().0, Decision::Legal, "{model} {legal}");
+        for text in illegal {
+            let (decision, _) = searched(model, &walk(text)).unwrap();
+            assert!(matches!(decision, Decision::Illegal(_)), "{model} {text}");
+        }
+    }
+}
+
 /// Nobody knows how it ended.
 fn doubt(process: u32, invoke: u64, action: Action) -> Operation {
     Operation { process, key: 0, invoke, answer: None, ended: Ended::Info, action }

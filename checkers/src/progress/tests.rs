@@ -302,6 +302,31 @@ fn whoever_is_woken_has_lost_no_wake_up_though_it_starves() {
 }
 
 #[test]
+fn few_that_come_later_or_for_a_short_time_are_no_lost_wake_up() {
+    for text in [
+        "
+        p0  | A=R
+        p1  |  a----------------------------
+        p2  |    A=R A=R A=R A=R
+        run |                           Q  E",
+        "
+        p0  | A=R
+        p1  |  a---------!
+        p2  |   ARARARARARAR
+        run |                           Q  E",
+        "
+        pause c0 |    []
+        p0       | A=R
+        p1       |  a----------------------------
+        p2       |    A=R A=R A=R A=R A=R A=R A=R
+        run      |                           Q  E",
+    ] {
+        let verdict = WOKEN.judge(text);
+        assert!(!verdict.shows("lost wake-up"), "{verdict:?}{text}");
+    }
+}
+
+#[test]
 fn who_asks_again_and_again_cannot_lose_a_wake_up() {
     let polls = Gallery { checker: &Progress, info: |info| info.clients = 1 };
     let verdict = polls.judge(

@@ -76,6 +76,22 @@ fn the_reader_that_was_overtaken_writes_first() {
 }
 
 #[test]
+fn a_fault_on_a_server_is_told_only_where_none_on_the_client_is() {
+    let told = |rows: &str| {
+        let text = format!(
+            "
+        p0      | Ag---------wR
+        p1      |     Ag-R
+        {rows}"
+        );
+        ANY.judge(&text).anomalies[0].explanation.clone()
+    };
+    assert!(told("wipe s0 |   [ ]").contains("server 0 crashed and lost its data"));
+    let both = told("wipe s0 |   [ ]\n        pause c0 |   [ ]");
+    assert!(both.contains("was paused") && !both.contains("server 0"), "{both}");
+}
+
+#[test]
 fn a_write_that_arrives_after_its_hold_belongs_to_it_still() {
     let verdict = ANY.judge(
         "
