@@ -60,6 +60,33 @@ fn a_waiter_starves() {
 }
 
 #[test]
+fn few_that_come_later_starve_nobody() {
+    let alone = Gallery {
+        checker: &Fairness,
+        info: |info| {
+            info.promises.fifo = true;
+            info.clients = 1;
+        },
+    };
+    let said = alone.accepts(
+        "
+        p0 | A2=R                 A3=R
+        p1 |  a--------------------------
+        p2 |     S=RS=RS=R",
+    );
+    assert!(said.contains("at most 4 overtook one acquire"), "{said}");
+}
+
+#[test]
+fn two_may_have_the_same_place() {
+    QUEUE.accepts(
+        "
+        p0 | A1=R
+        p1 |     A1=R",
+    );
+}
+
+#[test]
 fn a_queue_is_served_in_its_order() {
     QUEUE.accepts(
         "
@@ -118,4 +145,6 @@ fn a_lock_without_an_order_is_only_measured() {
         p1 | A=R A=RA=R",
     );
     assert!(said.contains("at most 3 overtook one acquire, Jain's index 800 ‰"), "{said}");
+    let measures = plain.judge("p0 | A=R").measures;
+    assert_eq!(measures.iter().map(|m| m.value).collect::<Vec<_>>(), [0, 500]);
 }

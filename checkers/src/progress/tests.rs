@@ -118,6 +118,8 @@ fn one_grant_in_the_quiet_phase_is_progress() {
     );
     assert_eq!(verdict.outcome, Outcome::Held);
     assert_eq!(verdict.summary, "first grant 0.800 s after the heal, 1 grant in the quiet phase");
+    assert_eq!(verdict.measures.len(), 1);
+    assert_eq!(verdict.measures[0].value, 800_000_000);
 }
 
 #[test]
@@ -241,6 +243,52 @@ fn the_time_to_recover_begins_with_the_last_excuse() {
         ",
         "asked for over 0.900 s only",
     );
+}
+
+#[test]
+fn a_lock_that_never_promised_to_recover_is_excused_by_holds_too() {
+    let verdict = check_unpromised(
+        "
+        p0  | A=========X
+        p1  |   a-----------------
+        run |    Q               E
+        ",
+    );
+    assert_eq!(verdict.outcome, Outcome::Inconclusive, "{verdict:?}");
+    assert!(verdict.summary.contains("asked for over 0.900 s only"), "{}", verdict.summary);
+}
+
+/// The story of a lock that nobody got, with these rows before the quiet phase.
+fn stuck(rows: &str) -> String {
+    let verdict = check(&format!(
+        "
+        {rows}
+        p1       |     a-----------------------
+        run      |         Q                  E
+        "
+    ));
+    assert_eq!(verdict.anomalies[0].name, "deadlock", "{verdict:?}");
+    verdict.anomalies[0].explanation.clone()
+}
+
+#[test]
+fn whoever_may_have_left_the_lock_taken_is_told() {
+    let text = stuck("p0       | A=r--?");
+    assert!(text.contains("process 0's release ended unknown at 0.500 s"), "{text}");
+    let text = stuck("p0       | A=R\n        p2       |   a--?");
+    assert!(text.contains("process 2's acquire ended unknown at 0.500 s"), "{text}");
+    let text = stuck("p0       | A=R\n        p2       |   a--X");
+    assert!(text.contains("process 2 died at 0.500 s while it asked"), "{text}");
+    let text = stuck("p0       | A==L");
+    assert!(text.contains("process 0 noticed that it may have lost the lock"), "{text}");
+}
+
+#[test]
+fn a_server_is_told_of_where_no_client_left_the_lock_taken() {
+    let text = stuck("p0       | A=R\n        wipe s0  |    []");
+    assert!(text.contains("server 0 crashed and lost its data at 0.300 s"), "{text}");
+    let text = stuck("p0       | A=r--?\n        wipe s0  |    []");
+    assert!(!text.contains("server 0"), "{text}");
 }
 
 const WOKEN: Gallery = Gallery {
