@@ -93,6 +93,17 @@ fn sessions_that_run_out_under_a_fault_are_nobodys_herd() {
 }
 
 #[test]
+fn who_does_not_ask_any_more_does_not_look_in_vain() {
+    NEXT.accepts(
+        "
+        p0 | A==R
+        p1 | a!  n
+        p2 | a!  n
+        p3 | a---nA=R",
+    );
+}
+
+#[test]
 fn nobody_had_to_be_woken() {
     NEXT.unclear(
         "
@@ -127,6 +138,8 @@ fn who_declares_a_herd_is_only_measured() {
         p2 | a---nA=R",
     );
     assert!(said.contains("one release woke at most 2"), "{said}");
+    let measures = all.judge("p0 | A==R\np1 | a---n\np2 | a---nA=R\np3 | a----n").measures;
+    assert_eq!(measures.iter().map(|m| m.value).collect::<Vec<_>>(), [3, 1, 3, 0]);
     let polls = Gallery { checker: &Herd, info: |_| {} };
     polls.does_not_apply("p0 | A==R");
 }
