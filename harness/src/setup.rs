@@ -9,7 +9,7 @@ use workloads::task::Contend;
 use crate::drive::{Plan, Script};
 use crate::explore::swarm;
 use crate::nearest;
-use crate::schedule::Scripted;
+use crate::schedule::{Aim, Scripted};
 
 /// What a user can set.
 #[derive(Clone, Debug)]
@@ -106,7 +106,11 @@ impl Setup {
         let nanos = |d: Duration| d.as_nanos() as u64;
         let mut setup = Self::sound(lock, options);
         setup.info.patience = nanos(script.patience);
-        setup.info.quiet = nanos(script.quiet);
+        // A schedule was cut as short as the simulator allows; real servers take their time.
+        setup.info.quiet = match script.aim {
+            Aim::Time => nanos(script.quiet),
+            Aim::Moment => setup.info.quiet.max(nanos(script.quiet)),
+        };
         setup.script = Some(script);
         Ok(setup)
     }

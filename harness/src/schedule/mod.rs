@@ -125,6 +125,9 @@ pub enum Victim {
     Any,
 }
 
+/// How much later than in the simulator the last moment may come on real servers.
+const LATE: Duration = Duration::from_secs(5);
+
 impl Schedule {
     /// The schedule of a run that was made.
     pub fn of(setup: &Setup, played: Played, chance: Chances) -> Self {
@@ -157,9 +160,13 @@ impl Schedule {
         self.check()?;
         let nanos = Duration::from_nanos;
         let turns = self.clients.iter().flatten();
+        let time_limit = match aim {
+            Aim::Time => nanos(self.time_limit),
+            Aim::Moment => nanos(self.time_limit) + LATE,
+        };
         let options = Options {
             clients: self.clients.len() as u32,
-            time_limit: nanos(self.time_limit),
+            time_limit,
             ttl: nanos(self.ttl),
             link_delay: nanos(self.link_delay),
             keys: turns.map(|turn| turn.key + 1).max().unwrap_or(1),
