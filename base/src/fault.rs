@@ -54,6 +54,9 @@ pub enum Data {
     Kept,
     /// It comes back empty.
     Lost,
+    /// It comes back without what it had not yet made sure to be on the disk, as a machine does that
+    /// loses its power: up to the last second, for a Redis with `appendfsync everysec`.
+    Unsynced,
 }
 
 /// One fault. Its heal undoes it: a paused node goes on, a crashed one is started again, a cut
@@ -162,6 +165,9 @@ impl fmt::Display for Fault {
             Self::Crash { node: node @ Node::Client(_), .. } => write!(f, "{node} killed"),
             Self::Crash { node, data: Data::Kept } => write!(f, "{node} crashed, data kept"),
             Self::Crash { node, data: Data::Lost } => write!(f, "{node} crashed, data lost"),
+            Self::Crash { node, data: Data::Unsynced } => {
+                write!(f, "{node} crashed, its last second lost")
+            }
             Self::Cut { links, direction } => {
                 let arrow = match direction {
                     Direction::Both => "and",

@@ -393,6 +393,9 @@ fn on_servers(fault: &Fault) -> (String, String, &'static str) {
         Fault::Crash { node, data: Data::Lost } => {
             (node.to_string(), "crashed and lost its data".into(), undone(fault))
         }
+        Fault::Crash { node, data: Data::Unsynced } => {
+            (node.to_string(), "crashed and lost its last second".into(), undone(fault))
+        }
         Fault::Crash { node, .. } => (node.to_string(), "crashed".into(), undone(fault)),
         Fault::Cut { .. } | Fault::Link { .. } => (format!("{fault},"), "began".into(), "ended"),
         Fault::Clock { node, change } => {

@@ -27,6 +27,8 @@ pub enum Active {
 pub const fn can(ability: Ability) -> bool {
     match ability {
         Ability::Pause | Ability::Crash | Ability::Cut | Ability::Reset | Ability::Refuse => true,
+        // What a killed process has written is safe with the kernel.
+        Ability::CutPower => false,
         Ability::Clock | Ability::LoseRequest | Ability::LoseReply | Ability::Slow => false,
     }
 }

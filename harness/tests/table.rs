@@ -103,6 +103,7 @@ table! {
     zk_sequential_naive_partition: 25,
     redis_set_nx_px_clock_jump: 26,
     zk_rw_clock: 27,
-    zk_sequential_link: 28,
-    redis_set_nx_px_clock_drift: 29,
+    redis_set_nx_px_crash_server_lose_second: 28,
+    zk_sequential_link: 29,
+    redis_set_nx_px_clock_drift: 30,
 }

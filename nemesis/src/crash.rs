@@ -37,6 +37,13 @@ pub const SERVER_LOSE_DATA: NemesisSpec = NemesisSpec {
     make: || Box::new(Crash::new(SERVERS, Data::Lost)),
 };
 
+pub const SERVER_LOSE_SECOND: NemesisSpec = NemesisSpec {
+    name: "crash-server-lose-second",
+    summary: "takes the power from servers: they come back at once, without their last second",
+    needs: &[Ability::CutPower],
+    make: || Box::new(Crash::new(SERVERS, Data::Unsynced)),
+};
+
 /// What the next crash hits.
 #[derive(Clone, Copy)]
 enum Aim {
@@ -88,10 +95,13 @@ impl Crash {
             Data::Kept => {
                 Next::Inject { fault, lasts: rng.between(view.ttl / 10, view.ttl * 3 / 2) }
             }
-            Data::Lost => match aim::long_holder(view, view.ttl / 20..view.ttl / 8) {
-                Some(_) => Next::Inject { fault, lasts: view.ttl / 50 },
-                None => Next::At(view.now + view.ttl / 50),
-            },
+            // What is to be lost must be young, and the hold that it stood for a long one.
+            Data::Lost | Data::Unsynced => {
+                match aim::long_holder(view, view.ttl / 20..view.ttl / 8) {
+                    Some(_) => Next::Inject { fault, lasts: view.ttl / 50 },
+                    None => Next::At(view.now + view.ttl / 50),
+                }
+            }
         }
     }
 }

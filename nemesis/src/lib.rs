@@ -26,6 +26,7 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &crash::CLIENT,
     &crash::SERVER,
     &crash::SERVER_LOSE_DATA,
+    &crash::SERVER_LOSE_SECOND,
     &clock::CLOCK,
     &clock::JUMP,
     &clock::JUMP_SERVER,

@@ -1,7 +1,7 @@
 //! What a backend has to be able to do for a fault: asked before a run, so that a fault that it
 //! cannot do is refused by name and not met in the middle.
 
-use super::{Fault, LinkTrouble};
+use super::{Data, Fault, LinkTrouble};
 use std::fmt;
 
 /// What a backend can do to the world, or cannot.
@@ -11,6 +11,8 @@ pub enum Ability {
     Pause,
     /// Kill a node, and start a server again with or without its data.
     Crash,
+    /// Take the power from a server.
+    CutPower,
     /// Hold what is sent over a link.
     Cut,
     /// Set, bend or stop the clocks of a node.
@@ -32,6 +34,7 @@ impl Fault {
     pub const fn ability(&self) -> Ability {
         match self {
             Self::Pause { .. } => Ability::Pause,
+            Self::Crash { data: Data::Unsynced, .. } => Ability::CutPower,
             Self::Crash { .. } => Ability::Crash,
             Self::Cut { .. } => Ability::Cut,
             Self::Clock { .. } => Ability::Clock,
@@ -52,6 +55,7 @@ impl fmt::Display for Ability {
         f.write_str(match self {
             Self::Pause => "pause a node",
             Self::Crash => "kill a node",
+            Self::CutPower => "take the power from a server",
             Self::Cut => "cut a link",
             Self::Clock => "change the clock of a node",
             Self::Reset => "reset a connection",

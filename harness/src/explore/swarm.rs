@@ -96,6 +96,7 @@ fn kind(fault: &Fault, view: &View<'_>) -> u64 {
         Fault::Pause { .. } => (0, 0),
         Fault::Crash { data: Data::Kept, .. } => (1, 0),
         Fault::Crash { data: Data::Lost, .. } => (1, 1),
+        Fault::Crash { data: Data::Unsynced, .. } => (1, 2),
         Fault::Cut { direction: Direction::Both, .. } => (2, 0),
         Fault::Cut { direction: Direction::Forward, .. } => (2, 1),
         Fault::Cut { direction: Direction::Backward, .. } => (2, 2),

@@ -81,6 +81,7 @@ pub const SIMULATED: &[Row] = &[
     row("zk-sequential-naive", "partition", Must::Show(&["double hold"])),
     row("redis-set-nx-px", "clock-jump", Must::Show(&["double hold"])),
     row("zk-rw", "clock", Must::Hold),
+    row("redis-set-nx-px", "crash-server-lose-second", Must::Show(&["double hold"])),
     row("zk-sequential", "link", Must::Hold),
     row("redis-set-nx-px", "clock-drift", Must::Hold),
 ];

@@ -25,10 +25,16 @@ use std::time::Duration;
 /// How often Redis looks for keys that have run out though nobody asks for them (`hz 10`).
 const EXPIRE_CYCLE: Duration = Duration::from_millis(100);
 
+/// How often `appendfsync everysec` makes sure that what was written is on the disk.
+const SYNC: Duration = Duration::from_secs(1);
+
 /// One server.
 #[derive(Clone)]
 pub struct Server {
     keys: Keyspace,
+    /// What was on the disk for certain, when that was made sure of last.
+    synced: Keyspace,
+    synced_at: Mono,
     pub(crate) scripts: Scripts,
     /// The connection whose command is being executed.
     connection: u64,
@@ -37,7 +43,13 @@ pub struct Server {
 impl Server {
     /// An empty server. All servers of a simulation can share one engine.
     pub fn new(engine: Engine) -> Self {
-        Self { keys: Keyspace::default(), scripts: Scripts::new(engine), connection: 1 }
+        Self {
+            keys: Keyspace::default(),
+            synced: Keyspace::default(),
+            synced_at: Mono::ZERO,
+            scripts: Scripts::new(engine),
+            connection: 1,
+        }
     }
 
     /// Every key with its value and when it runs out (milliseconds since the Unix epoch), in the
@@ -94,16 +106,26 @@ impl ServerModel for Server {
 
     fn tick(&mut self, at: Clocks, _: &mut Vec<Out<Packet>>) -> Option<Mono> {
         self.keys.expire_cycle(i64::try_from(at.wall.millis()).unwrap_or(i64::MAX));
+        if at.mono.since(self.synced_at) >= SYNC {
+            self.synced.clone_from(&self.keys);
+            self.synced_at = at.mono;
+        }
         Some(at.mono + EXPIRE_CYCLE)
     }
 
-    /// `Kept` is a server with `appendfsync always`: it comes back with everything that it had
-    /// acknowledged, and with the same absolute times of expiry. The script cache is never stored.
-    fn restart(&mut self, _: Clocks, data: Data) {
+    /// `Kept` is a server with `appendfsync always`, or one whose machine lives on: it comes back with
+    /// everything that it had acknowledged, and with the same absolute times of expiry. `Unsynced` is
+    /// one with `everysec` on a machine that lost its power, `Lost` one without persistence. The
+    /// script cache is never stored.
+    fn restart(&mut self, at: Clocks, data: Data) {
         self.scripts.clear();
-        if data == Data::Lost {
-            self.keys.clear();
+        match data {
+            Data::Kept => {}
+            Data::Unsynced => self.keys.clone_from(&self.synced),
+            Data::Lost => self.keys.clear(),
         }
+        self.synced.clone_from(&self.keys);
+        self.synced_at = at.mono;
     }
 }
 

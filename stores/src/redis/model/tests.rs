@@ -99,6 +99,18 @@ fn a_restart_without_its_data_is_an_empty_server() {
 }
 
 #[test]
+fn a_loss_of_power_takes_what_was_written_since_the_last_sync() {
+    let mut server = server();
+    set(&mut server, 60_000);
+    server.tick(at(SECOND), &mut Vec::new());
+    server.execute(at(SECOND).wall, cmd("SET").arg("young").arg("v"));
+    server.tick(at(SECOND + SECOND / 2), &mut Vec::new());
+    server.restart(at(2 * SECOND), Data::Unsynced);
+    let mut exists = |key| server.execute(at(2 * SECOND).wall, cmd("EXISTS").arg(key));
+    assert_eq!((exists("k"), exists("young")), (Value::Int(1), Value::Int(0)));
+}
+
+#[test]
 fn nonsense_is_refused_and_not_fatal() {
     let mut server = server();
     let empty = server.execute(at(SECOND).wall, &Cmd::new());

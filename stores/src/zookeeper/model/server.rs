@@ -237,7 +237,8 @@ impl ServerModel for Server {
 
     fn restart(&mut self, _at: Clocks, data: Data) {
         match data {
-            Data::Kept => self.disk.fast_forward(),
+            // It acknowledges nothing that is not on the disk.
+            Data::Kept | Data::Unsynced => self.disk.fast_forward(),
             Data::Lost => self.disk = Disk::default(),
         }
         self.round = 0;
