@@ -300,10 +300,26 @@ impl History {
 /// when nothing else of its process is under way.
 #[derive(Debug, Default)]
 struct Pairs {
-    open: BTreeMap<u32, (u64, F)>,
+    /// What each process has under way, and since which line; by its number, where that is small.
+    small: Vec<Option<(u64, F)>>,
+    large: BTreeMap<u32, (u64, F)>,
 }
 
 impl Pairs {
+    /// Notes what a process has under way, and gives what it had.
+    fn put(&mut self, process: u32, now: Option<(u64, F)>) -> Option<(u64, F)> {
+        const SMALL: usize = 1 << 12;
+        let place = process as usize;
+        if place < SMALL {
+            self.small.resize(self.small.len().max(place + 1), None);
+            return std::mem::replace(&mut self.small[place], now);
+        }
+        match now {
+            Some(now) => self.large.insert(process, now),
+            None => self.large.remove(&process),
+        }
+    }
+
     fn follow(&mut self, line: u64, event: &Event) -> Result<(), HistoryError> {
         let Process::Client(process) = event.process else { return Ok(()) };
         if !matches!(event.f, F::Acquire | F::Release | F::Read | F::Write) {
@@ -311,12 +327,12 @@ impl Pairs {
         }
         let (number, f) = (i64::from(process), &event.f);
         if event.kind == Kind::Invoke {
-            return match self.open.insert(process, (line, event.f)) {
+            return match self.put(process, Some((line, event.f))) {
                 Some((since, open)) => Err(HistoryError::busy(line, number, f, &open, since)),
                 None => Ok(()),
             };
         }
-        match self.open.remove(&process) {
+        match self.put(process, None) {
             Some((_, open)) if open == event.f => Ok(()),
             _ => Err(HistoryError::not_begun(line, number, f)),
         }
@@ -454,6 +470,9 @@ mod tests {
         assert!(says(&huge).starts_with("line 2: not an event: invalid value"), "{}", says(&huge));
         let early = text.replace("\"invoke\"", "\"ok\"");
         assert_eq!(says(&early), "line 2: process 1 ends its acquire, which it did not begin");
+        let large = early.replace("\"process\":1", "\"process\":4294967295");
+        let said = "line 2: process 4294967295 ends its acquire, which it did not begin";
+        assert_eq!(says(&large), said);
         let twice = text.clone() + text.lines().nth(1).unwrap() + "\n";
         assert!(says(&twice).starts_with("line 4:"), "{}", says(&twice));
     }

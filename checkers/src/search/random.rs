@@ -166,7 +166,7 @@ struct Pending {
 pub(crate) fn history(mut toy: Toy, wild: bool, events: u64, rng: &mut Rng) -> Vec<Operation> {
     let mut operations: Vec<Operation> = Vec::new();
     let mut pending: Vec<Pending> = Vec::new();
-    let mut processes: Vec<u32> = (0..2 + rng.below(3) as u32).collect();
+    let mut processes: Vec<u32> = (0..2 + rng.below(5) as u32).collect();
     let mut claims = vec![0usize; 1000];
     let honest = if rng.chance(0.3) { 1.0 } else { 0.4 };
     for place in 0..events {

@@ -58,11 +58,17 @@ impl<'a, M: Model> Search<'a, M> {
             meter.tick()?;
             let Some(slot) = self.open.step(event) else { continue };
             let step = &self.steps[event.operation()];
-            self.relevant(slot, step, &mut before, &mut rest);
-            let goal = Goal { slot, step, before: &before };
+            let mut looked = false;
             for config in &configs {
                 meter.tick()?;
-                self.answer(config, &goal, &mut reached, meter)?;
+                let goal = Goal { slot, step, before: &[] };
+                if self.at_once(config, &goal, &mut reached.next, meter)? {
+                    continue;
+                }
+                if !std::mem::replace(&mut looked, true) {
+                    self.relevant(slot, step, &mut before, &mut rest);
+                }
+                self.answer(config, &Goal { before: &before, ..goal }, &mut reached, meter)?;
             }
             reached.seen.clear(meter);
             if reached.next.is_empty() {
@@ -112,7 +118,31 @@ impl<'a, M: Model> Search<'a, M> {
             || self.model.passes(earlier, later, optional)
     }
 
-    /// Puts into `next` every configuration that comes from this one by relevant steps and has the
+    /// Lets a configuration pass that has the goal already, or may as well take it at once. Says
+    /// whether nothing else need be done with it.
+    fn at_once(
+        &self,
+        config: &Config<M::State>,
+        goal: &Goal<'_, M::Step>,
+        next: &mut Frontier<M::State>,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<bool, Stop> {
+        if config.way.done.has(goal.slot) {
+            let config = config.clone().without(goal.slot);
+            next.insert(config, &self.open.firm, meter)?;
+        }
+        let candidate = Candidate::Slot(goal.slot);
+        if !self.open.is_left(candidate, &config.way) {
+            return Ok(true);
+        }
+        let legal = self.model.apply(&config.state, goal.step).is_some();
+        if !legal || !self.is_eager(config, candidate, goal) {
+            return Ok(false);
+        }
+        self.take_goal(config, goal, next, meter)
+    }
+
+    /// Puts into `next` every configuration that comes from this one by relevant steps and takes the
     /// goal.
     fn answer(
         &self,
@@ -121,13 +151,6 @@ impl<'a, M: Model> Search<'a, M> {
         reached: &mut Reached<M::State>,
         meter: &mut Meter<'_, '_>,
     ) -> Result<(), Stop> {
-        if config.way.done.has(goal.slot) {
-            let config = config.clone().without(goal.slot);
-            reached.next.insert(config, &self.open.firm, meter)?;
-        }
-        if !self.open.is_left(Candidate::Slot(goal.slot), &config.way) {
-            return Ok(());
-        }
         if goal.before.is_empty() {
             return self.take_goal(config, goal, &mut reached.next, meter).map(drop);
         }
