@@ -20,10 +20,31 @@ fn a_bare_deletion_after_a_later_grant() {
 fn who_had_waited_all_the_time_but_whose_request_came_later() {
     ANY.rejects(
         "
-        p0 | A=============D
-        p1 | a----------A====N",
+        p1 | a----------A====N
+        p0 | A=============D",
         "foreign release",
         1,
+    );
+}
+
+/// Of two grants at one time the later one is known by its place.
+#[test]
+fn whoever_began_to_ask_after_the_grant_came_later() {
+    ANY.rejects(
+        "
+        p0 | A====D
+        p1 | A======N",
+        "foreign release",
+        1,
+    );
+}
+
+#[test]
+fn a_request_at_the_time_of_the_grant_may_have_come_before() {
+    ANY.accepts(
+        "
+        p1 | a--k----A====N
+        p0 |    A=======D",
     );
 }
 
