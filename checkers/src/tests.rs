@@ -1,6 +1,7 @@
 //! The list of checkers: what each is called, what it says of itself, and what a run hangs on.
 
-use super::CHECKERS;
+use super::{CHECKERS, check_all};
+use crate::picture::picture;
 use std::collections::BTreeSet;
 
 #[test]
@@ -33,4 +34,8 @@ fn a_run_says_nothing_without_these_properties_and_may_do_without_the_others() {
     let decisive = CHECKERS.iter().filter(|checker| checker.decisive());
     let names: Vec<&str> = decisive.map(|checker| checker.name()).collect();
     assert_eq!(names, ["exclusion", "vault", "progress", "coverage"]);
+    for verdict in check_all(&picture("p0 | A=R")) {
+        let decisive = names.contains(&verdict.property.as_str());
+        assert_eq!(verdict.decisive, decisive, "{verdict:?}");
+    }
 }

@@ -18,6 +18,16 @@ fn times_are_those_between_question_and_answer() {
 }
 
 #[test]
+fn each_time_is_measured() {
+    let measures = ANY.judge("p0 | a-A=r---R").measures;
+    let value = |name: &str| measures.iter().find(|m| m.name == name).map(|m| m.value);
+    assert_eq!(value("grants"), Some(1));
+    assert_eq!(value("grants a thousand seconds"), Some(1_250));
+    assert_eq!(value("acquire, median"), Some(200_000_000));
+    assert_eq!(value("release, longest"), Some(400_000_000));
+}
+
+#[test]
 fn a_release_of_unknown_outcome_took_no_known_time() {
     let said = ANY.accepts("p0 | A=r--?");
     assert!(said.contains("to release 0.000 s ("), "{said}");
