@@ -40,6 +40,17 @@ fn it_is_smaller_than_one_long_before() {
 }
 
 #[test]
+fn the_reason_is_told_last() {
+    let verdict = FENCED.judge(
+        "
+        p0 | A5=R
+        p1 |     A5=R",
+    );
+    let told = &verdict.anomalies[0].explanation;
+    assert!(told.ends_with("; a later grant must have a greater token"), "{told}");
+}
+
+#[test]
 fn a_grant_has_no_token() {
     FENCED.rejects(
         "
