@@ -47,7 +47,7 @@ impl Checker for ReleaseErrors {
             let held = !overtaken
                 && alive(case, claim, at)
                 && calm.spans(claim.invoke, at)
-                && !loose.meets(claim.key, ok, at);
+                && !loose.meets(claim.key, begun(case, ok), time(case, at));
             match kind {
                 Kind::Info | Kind::Invoke => {}
                 Kind::Ok if !nothing => sound += 1,
@@ -84,8 +84,8 @@ impl Checker for ReleaseErrors {
 }
 
 /// The releases of each key that may remove what is not their client's: nobody looks whose it is,
-/// or nobody knows what became of them. From begin to answer, by their begin; the answer is the
-/// latest so far.
+/// or nobody knows what became of them. The times of begin and answer, by the begin; the answer is
+/// the latest so far.
 struct Loose(Vec<Vec<(u64, u64)>>);
 
 impl Loose {
@@ -96,7 +96,7 @@ impl Loose {
             let removed = case.facts(at).and_then(|facts| facts.removed);
             let unknown = matches!(kind, Kind::Info | Kind::Invoke);
             if unknown || (kind == Kind::Ok && removed == Some(Removed::Any)) {
-                keys[claim.key].push((end.at, at));
+                keys[claim.key].push((time(case, end.at), time(case, at)));
             }
         }
         for releases in &mut keys {
@@ -110,19 +110,28 @@ impl Loose {
         Self(keys)
     }
 
-    /// Whether one of them was under way at some place between these.
+    /// Whether one of them was under way at some time between these.
     fn meets(&self, key: usize, from: u64, to: u64) -> bool {
         let begun = self.0[key].partition_point(|(begin, _)| *begin < to);
         begun.checked_sub(1).is_some_and(|last| self.0[key][last].1 > from)
     }
 }
 
+/// The earliest time at which the store may have given the lock: when the request that was granted
+/// was sent, if the recipe says so.
+fn begun(case: &Case<'_>, ok: u64) -> u64 {
+    case.facts(ok).and_then(|facts| facts.asked).unwrap_or_else(|| time(case, ok))
+}
+
+fn time(case: &Case<'_>, at: u64) -> u64 {
+    case.run.history.get(at).map_or(u64::MAX, |event| event.time)
+}
+
 /// Whether the client could still count on its hold when its release was answered.
 fn alive(case: &Case<'_>, claim: &Claim, answered: u64) -> bool {
     let released = claim.end.is_some_and(|end| end.how == Ending::Released);
     let expires = claim.granted().and_then(|ok| case.facts(ok)?.expires);
-    let at = case.run.history.get(answered).map_or(u64::MAX, |event| event.time);
-    released && expires.is_none_or(|expires| at < expires)
+    released && expires.is_none_or(|expires| time(case, answered) < expires)
 }
 
 /// Every claim, and whether its hold is part of an overlap: then the lock may have been taken from

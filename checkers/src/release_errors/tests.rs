@@ -120,3 +120,13 @@ fn a_release_of_unknown_outcome_tells_nothing() {
         "no release that had to succeed; 1 failed with a reason",
     );
 }
+
+#[test]
+fn a_release_that_was_under_way_when_the_lock_was_asked_for_is_a_reason() {
+    ANY.accepts(
+        "
+        ttl | *
+        p0  | A=r---D
+        p1  |    ak--A==r!",
+    );
+}

@@ -42,6 +42,7 @@ pub const SPEC: LockSpec = LockSpec {
         ("none", "waits for another key", PRODUCTS),
         ("none", "failed release", NULL),
         ("crash", "orphan", LOST),
+        ("partition", "orphan", LOST),
         ("link", "orphan", LOST),
     ],
     longest_hold: BEYOND_SESSION,
