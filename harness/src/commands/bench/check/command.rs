@@ -27,9 +27,10 @@ pub fn measured(load: Load, rounds: u32, flags: &[&str]) -> Result<Measured> {
         verdict = check(folder.path(), flags)?;
         time = time.min(cpu(&usage()?) - begun);
     }
-    // Of all programs that this one has started, the most is known: a smaller one after a larger
-    // one has no peak of its own.
-    let peak = Some(usage()?.max_rss()).filter(|peak| *peak > before.max_rss());
+    // Of all programs that this one has started, the most is known, and each counts from what this
+    // one had: a peak that does not stand out is nobody's.
+    let own = getrusage(UsageWho::RUSAGE_SELF).context("cannot tell what was used")?.max_rss();
+    let peak = Some(usage()?.max_rss()).filter(|peak| *peak > before.max_rss().max(own));
     let bytes = peak.and_then(|kilobytes| u64::try_from(kilobytes).ok()).map(|kb| kb * 1024);
     let operations = load.operations * if load.vault { 2 } else { 1 };
     Ok(Measured { operations, time, bytes, verdict, ratio: None })
