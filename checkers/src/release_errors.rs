@@ -17,6 +17,7 @@ use crate::holds::{Claim, Ending};
 use crate::words::{count, decided};
 use crate::{Case, Checker};
 use base::{Kind, Outcome, Removed, Verdict};
+use std::cell::LazyCell;
 
 #[cfg(test)]
 mod tests;
@@ -39,7 +40,7 @@ impl Checker for ReleaseErrors {
 
     fn check(&self, case: &Case<'_>) -> Verdict {
         let calm = Calm::of(case, case.run.info.ttl);
-        let loose = Loose::of(case);
+        let loose = LazyCell::new(|| Loose::of(case));
         let (mut sound, mut failed, mut idle, mut excused) = (0, Vec::new(), Vec::new(), 0);
         for (claim, overtaken) in with_overtaken(case) {
             let (Some(ok), Some((at, kind))) = (claim.granted(), claim.freed) else { continue };
