@@ -18,6 +18,17 @@ fn two_exclusive_holds_overlap() {
 }
 
 #[test]
+fn a_release_ends_the_hold_of_its_own_lock() {
+    ANY.accepts(
+        "
+        p0    | A======R
+        p0/k1 |   A======R
+        p1    |         A=R
+        ",
+    );
+}
+
+#[test]
 fn a_reader_is_let_in_beside_a_writer() {
     ANY.rejects(
         "
