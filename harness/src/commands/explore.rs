@@ -61,11 +61,12 @@ fn shrink_all(
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     for (anomaly, sighting) in &tally.anomalies {
+        let shows = Shows { property: sighting.property.clone(), anomaly: anomaly.clone() };
+        let Shrunk { schedule, tried } = shrink_best(&shows, &sighting.seeds, options, stop)?;
+        // What was cut short must not take the place of a smaller one that stands there.
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let shows = Shows { property: sighting.property.clone(), anomaly: anomaly.clone() };
-        let Shrunk { schedule, tried } = shrink_best(&shows, &sighting.seeds, options, stop)?;
         let folder = &args.counterexamples;
         let Searched { algo, nemesis, .. } = &tally.searched;
         let name = format!("{algo}+{nemesis}+{}.json", anomaly.replace(' ', "-"));
