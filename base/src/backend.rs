@@ -88,11 +88,17 @@ pub trait Backend {
     fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError>;
 
     /// Lets time pass until `until` or until something happened, whichever is first, and moves
-    /// what happened to `inbox`, in order.
+    /// what happened to `inbox`, in order. That a reply has passed is something only when somebody
+    /// looks `closely`; otherwise it may come with what happens next.
     ///
     /// # Errors
     /// When the world broke in a way that no fault asked for.
-    fn advance(&mut self, until: Mono, inbox: &mut Vec<Message>) -> Result<(), BackendError>;
+    fn advance(
+        &mut self,
+        until: Mono,
+        closely: bool,
+        inbox: &mut Vec<Message>,
+    ) -> Result<(), BackendError>;
 
     /// Ends everything and removes it.
     fn stop(&mut self);

@@ -5,8 +5,9 @@
 //! `id`. Time stamps are the harness's; only `lost` and the store facts of an answer carry clock
 //! readings of the client. `lost` and `notified` are notices, without an `id`.
 
-use crate::{Facts, Key, LocalFuture, Mode};
+use crate::{Facts, Key, Mode};
 use serde::{Deserialize, Serialize};
+use std::task::{Context, Poll};
 
 /// A line to the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,8 +141,8 @@ impl Reply {
 
 /// A client's end of the conversation.
 pub trait Mailbox {
-    /// The next request; `None` when the harness has hung up.
-    fn next(&mut self) -> LocalFuture<'_, Option<Request>>;
+    /// The next request, if it is there; `None` when the harness has hung up.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Request>>;
 
     /// Says something to the harness.
     fn say(&mut self, response: Response);

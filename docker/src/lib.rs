@@ -206,7 +206,12 @@ impl Backend for DockerBackend {
         Ok(())
     }
 
-    fn advance(&mut self, until: Mono, inbox: &mut Vec<Message>) -> Result<(), BackendError> {
+    fn advance(
+        &mut self,
+        until: Mono,
+        _closely: bool,
+        inbox: &mut Vec<Message>,
+    ) -> Result<(), BackendError> {
         self.inbox.take(until.since(self.now()).min(STEP), inbox)
     }
 

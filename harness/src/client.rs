@@ -3,9 +3,12 @@
 //! say besides goes to stderr, which the harness keeps.
 
 use anyhow::{Context, Result, bail};
-use base::{Command, LocalFuture, Mailbox, Reply, Request, Response};
+use base::{Command, Mailbox, Reply, Request, Response};
+use std::future::poll_fn;
 use std::io::Write;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context as Waiting, Poll, ready};
 use std::time::Duration;
 use stores::Store;
 use stores::redis::RealLink;
@@ -30,7 +33,7 @@ pub fn run() -> Result<Exit> {
 
 async fn conversation() -> Result<()> {
     let mut pipe = Pipe { lines: BufReader::new(tokio::io::stdin()).lines(), first: None };
-    let Some(request) = pipe.next().await else { return Ok(()) };
+    let Some(request) = poll_fn(|cx| pipe.poll_next(cx)).await else { return Ok(()) };
     let Command::Init { algo, servers, ttl, call_timeout, seed, process } = &request.command else {
         bail!("the first line must be an `init`; see the protocol in base/src/client.rs");
     };
@@ -75,20 +78,18 @@ struct Pipe {
 }
 
 impl Mailbox for Pipe {
-    /// Dropping the future loses nothing: `next_line` keeps what it has read.
-    fn next(&mut self) -> LocalFuture<'_, Option<Request>> {
-        Box::pin(async move {
-            if let Some(first) = self.first.take() {
-                return Some(first);
+    fn poll_next(&mut self, cx: &mut Waiting<'_>) -> Poll<Option<Request>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(first));
+        }
+        loop {
+            let read = ready!(Pin::new(&mut self.lines).poll_next_line(cx));
+            let Some(line) = read.ok().flatten() else { return Poll::Ready(None) };
+            match serde_json::from_str(&line) {
+                Ok(request) => return Poll::Ready(Some(request)),
+                Err(error) => eprintln!("not a request ({error}): {line}"),
             }
-            loop {
-                let line = self.lines.next_line().await.ok().flatten()?;
-                match serde_json::from_str(&line) {
-                    Ok(request) => return Some(request),
-                    Err(error) => eprintln!("not a request ({error}): {line}"),
-                }
-            }
-        })
+        }
     }
 
     fn say(&mut self, response: Response) {

@@ -2,9 +2,7 @@
 //!
 //! It is a sorted list. A simulation has a few dozen things to come, a few hundred with hundreds of
 //! clients, and most new ones come soon: inserting one moves a few small keys, taking the next one
-//! moves nothing, and a heap costs three times as much. A thing that is not to happen any more leaves
-//! it at once: a call has a time-out, most calls are answered, and timers that lingered would be most
-//! of the agenda.
+//! moves nothing, and a heap costs three times as much.
 
 use base::Mono;
 
@@ -32,6 +30,16 @@ impl Ticket {
         Self(u128::from(at.nanos()) << 64 | u128::from(sequence << SLOT_BITS | u64::from(slot)))
     }
 
+    fn with_slot(self, slot: u32) -> Self {
+        debug_assert!(slot < 1 << SLOT_BITS && self.slot() == 0);
+        Self(self.0 | u128::from(slot))
+    }
+
+    /// Whether it comes before another, booked or filled.
+    pub fn is_before(self, other: Self) -> bool {
+        self.0 >> SLOT_BITS < other.0 >> SLOT_BITS
+    }
+
     fn at(self) -> Mono {
         Mono::from_nanos((self.0 >> 64) as u64)
     }
@@ -47,7 +55,19 @@ impl<T> Agenda<T> {
     }
 
     pub fn push(&mut self, at: Mono, item: T) -> Ticket {
+        let booked = self.book(at);
+        self.fill(booked, item)
+    }
+
+    /// Keeps a place in the order for an item that may never need it: whatever is put on the agenda
+    /// for the same time later comes after it.
+    pub fn book(&mut self, at: Mono) -> Ticket {
         self.sequence += 1;
+        Ticket::new(at, self.sequence, 0)
+    }
+
+    /// Puts an item in its booked place, whose time has not come yet.
+    pub fn fill(&mut self, booked: Ticket, item: T) -> Ticket {
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = Some(item);
@@ -58,7 +78,7 @@ impl<T> Agenda<T> {
                 self.slots.len() as u32 - 1
             }
         };
-        let ticket = Ticket::new(at, self.sequence, slot);
+        let ticket = booked.with_slot(slot);
         let place = self.place(ticket);
         self.keys.insert(place, ticket);
         ticket

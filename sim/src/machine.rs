@@ -147,17 +147,15 @@ impl Drop for Sleep<'_> {
 pub struct SimMailbox(pub Rc<Machine>);
 
 impl Mailbox for SimMailbox {
-    fn next(&mut self) -> LocalFuture<'_, Option<Request>> {
-        Box::pin(std::future::poll_fn(|cx| match self.0.inbox.borrow_mut().pop_front() {
-            Some(request) => Poll::Ready(Some(request)),
-            None => {
-                let mut waiting = self.0.inbox_waker.borrow_mut();
-                if !waiting.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-                    *waiting = Some(cx.waker().clone());
-                }
-                Poll::Pending
-            }
-        }))
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Request>> {
+        if let Some(request) = self.0.inbox.borrow_mut().pop_front() {
+            return Poll::Ready(Some(request));
+        }
+        let mut waiting = self.0.inbox_waker.borrow_mut();
+        if !waiting.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            *waiting = Some(cx.waker().clone());
+        }
+        Poll::Pending
     }
 
     fn say(&mut self, response: Response) {

@@ -97,7 +97,7 @@ impl Calls {
 
     fn forget(&mut self, id: u64) {
         if let Some(place) = self.open.iter().position(|call| call.id == id) {
-            self.open.remove(place);
+            self.open.swap_remove(place);
         }
     }
 }

@@ -7,6 +7,7 @@ use base::{
 };
 use futures_util::future::{Either, select};
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -101,7 +102,7 @@ impl Conversation<'_> {
     async fn next(&mut self, mailbox: &mut dyn Mailbox) -> Option<base::Request> {
         if let Some(held) = self.held.as_mut().filter(|held| !held.lost) {
             let lock = self.locks.get(&held.key).expect("a held lock was opened");
-            let error = match select(mailbox.next(), lock.lost()).await {
+            let error = match select(poll_fn(|cx| mailbox.poll_next(cx)), lock.lost()).await {
                 Either::Left((request, _)) => return request,
                 Either::Right((error, _)) => error,
             };
@@ -110,7 +111,7 @@ impl Conversation<'_> {
             let reply = Reply::Lost { key: held.key.clone(), at, error };
             mailbox.say(Response { id: None, reply });
         }
-        mailbox.next().await
+        poll_fn(|cx| mailbox.poll_next(cx)).await
     }
 
     async fn answer(&mut self, command: Command, mailbox: &mut dyn Mailbox) -> Reply {

@@ -57,6 +57,11 @@ impl Faults {
         self.sources.iter().any(|source| !source.done && source.ask_at <= now)
     }
 
+    /// Whether a nemesis wants to be asked whatever happens.
+    pub fn watches(&self) -> bool {
+        self.sources.iter().any(|source| !source.done && source.ask_at == Mono::ZERO)
+    }
+
     /// The faults that the nemeses want now.
     pub fn ask(
         &mut self,

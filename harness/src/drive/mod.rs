@@ -197,7 +197,7 @@ impl Driver<'_> {
 
     fn listen(&mut self, until: Mono) -> Result<(), DriveError> {
         let mut inbox = std::mem::take(&mut self.inbox);
-        self.backend.advance(until, &mut inbox)?;
+        self.backend.advance(until, self.faults.watches(), &mut inbox)?;
         for message in inbox.drain(..) {
             self.hear(message)?;
         }

@@ -9,7 +9,7 @@ use crate::chance::Tape;
 use crate::library::{Do, Library, SimStore};
 
 impl<S: SimStore> Simulation<S> {
-    pub(super) fn at_client(&mut self, process: u32, item: Item<PacketOf<S>>) {
+    pub(super) fn at_client(&mut self, process: u32, mut item: Item<PacketOf<S>>) {
         let local = match &item {
             Item::ToClient { connection, .. } => self.connections.get(*connection).map(|w| w.local),
             _ => None,
@@ -18,6 +18,15 @@ impl<S: SimStore> Simulation<S> {
         let Some(client) = self.clients[seat].as_mut().filter(|c| c.process == process) else {
             return;
         };
+        if let Item::Alarm { timer, .. } = item {
+            let timers = &mut client.machine.timers.borrow_mut();
+            if !timers.alarm(timer, &mut self.agenda, |timer| Item::Alarm { process, timer }) {
+                // Nothing has happened.
+                self.happened -= 1;
+                return;
+            }
+            item = Item::Timer { process, timer };
+        }
         if let Some(paused) = &mut client.paused {
             paused.waiting.push(item);
             return;
@@ -82,7 +91,7 @@ impl<S: SimStore> Simulation<S> {
         let clock = client.machine.clock();
         let due = |reading| clock.due(reading, now);
         let timers = &mut client.machine.timers.borrow_mut();
-        timers.sync(&mut self.agenda, due, |timer| Item::Timer { process, timer });
+        timers.sync(&mut self.agenda, due, |timer| Item::Alarm { process, timer });
         while let Some(mut response) = client.machine.said() {
             // The harness knows the time of the world alone.
             response.reply.on_clock(|reading| clock.translate(reading, now));
@@ -105,7 +114,7 @@ impl<S: SimStore> Simulation<S> {
     /// another time.
     pub(super) fn plan_anew(&mut self, seat: u32) {
         let Some(client) = &mut self.clients[seat as usize] else { return };
-        client.machine.timers.borrow_mut().unplan();
+        client.machine.timers.borrow_mut().unplan(&mut self.agenda);
         if let Some((_, ticket)) = client.tick.take() {
             self.agenda.cancel(ticket);
         }

@@ -47,6 +47,11 @@ pub enum Item<P> {
     LibraryTick {
         process: u32,
     },
+    /// The place of a timer in the agenda's order has come, which may be gone.
+    Alarm {
+        process: u32,
+        timer: TimerId,
+    },
     Timer {
         process: u32,
         timer: TimerId,

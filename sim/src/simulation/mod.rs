@@ -67,6 +67,10 @@ struct Simulation<S: SimStore> {
     outs: Vec<Out<PacketOf<S>>>,
     /// What the drive loop has yet to be told.
     inbox: Vec<Message>,
+    /// There is something that it has to be told at once.
+    stirred: bool,
+    /// It wants to know at once of replies that pass.
+    closely: bool,
 }
 
 impl<S: SimStore> Simulation<S> {
@@ -104,6 +108,8 @@ impl<S: SimStore> Simulation<S> {
             between: BTreeMap::new(),
             happened: 0,
             inbox: Vec::new(),
+            stirred: false,
+            closely: false,
         };
         for server in 0..simulation.config.servers {
             simulation.tick_server(server);
@@ -122,6 +128,7 @@ impl<S: SimStore> Simulation<S> {
     }
 
     fn notify(&mut self, notice: Notice) {
+        self.stirred |= self.closely || !matches!(notice, Notice::Passed { .. });
         self.inbox.push(Message { at: self.now.get(), notice });
     }
     fn happen(&mut self, item: Item<PacketOf<S>>) {
@@ -138,6 +145,7 @@ impl<S: SimStore> Simulation<S> {
             Item::LibraryTick { process }
             | Item::Broken { process, .. }
             | Item::Refused { process, .. }
+            | Item::Alarm { process, .. }
             | Item::Timer { process, .. }
             | Item::Request { process, .. } => self.at_client(process, item),
             Item::Response { process, response } => {
@@ -244,8 +252,14 @@ impl<S: SimStore> Backend for Simulation<S> {
         Ok(())
     }
 
-    fn advance(&mut self, until: Mono, inbox: &mut Vec<Message>) -> Result<(), BackendError> {
-        while self.inbox.is_empty() {
+    fn advance(
+        &mut self,
+        until: Mono,
+        closely: bool,
+        inbox: &mut Vec<Message>,
+    ) -> Result<(), BackendError> {
+        self.closely = closely;
+        while !self.stirred {
             match self.agenda.pop(until) {
                 Some((at, item)) => {
                     self.now.set(at.max(self.now.get()));
@@ -258,6 +272,7 @@ impl<S: SimStore> Backend for Simulation<S> {
                 }
             }
         }
+        self.stirred = false;
         inbox.append(&mut self.inbox);
         Ok(())
     }

@@ -113,13 +113,16 @@ const CONTAINERS: &[&str] = &["script", "client"];
 /// The command that these arguments call.
 pub fn find(args: &[&[u8]]) -> Option<&'static Command> {
     let name = args.first()?;
-    match (container(name), args.get(1)) {
-        (Some(container), Some(sub)) => COMMANDS.iter().find(|command| {
-            command.name.split_once('|').is_some_and(|(first, second)| {
-                first == container && second.as_bytes().eq_ignore_ascii_case(sub)
+    let found = COMMANDS.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name));
+    match (found?.name, args.get(1)) {
+        (container, Some(sub)) if CONTAINERS.contains(&container) => {
+            COMMANDS.iter().find(|command| {
+                command.name.split_once('|').is_some_and(|(first, second)| {
+                    first == container && second.as_bytes().eq_ignore_ascii_case(sub)
+                })
             })
-        }),
-        _ => COMMANDS.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name)),
+        }
+        _ => found,
     }
 }
 

@@ -8,7 +8,15 @@ pub fn integer(bytes: &[u8]) -> Option<i64> {
     if !canonical || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    std::str::from_utf8(bytes).ok()?.parse().ok()
+    if digits.len() > 19 {
+        return None;
+    }
+    // Nineteen digits always fit.
+    let number = digits.iter().fold(0, |sum: u64, digit| sum * 10 + u64::from(digit - b'0'));
+    match digits.len() == bytes.len() {
+        true => i64::try_from(number).ok(),
+        false => 0i64.checked_sub_unsigned(number),
+    }
 }
 
 /// A Lua number as C's `%.17g` prints it, which is how a number becomes an argument of
@@ -66,6 +74,9 @@ mod tests {
             ("9223372036854775807", Some(i64::MAX)),
             ("-9223372036854775808", Some(i64::MIN)),
             ("9223372036854775808", None),
+            ("-9223372036854775809", None),
+            ("18446744073709551617", None),
+            ("1x", None),
             ("", None),
             ("-", None),
             ("-0", None),
