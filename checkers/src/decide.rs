@@ -39,6 +39,9 @@ pub struct Illegal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misfit(pub usize);
 
+/// What the sweep takes for an operation, in bytes: its change, twice, and a few numbers.
+const SWEPT: usize = 96;
+
 /// Decides whether operations (of any number of keys, in any order) are legal for a model. When
 /// several keys are illegal, the one whose history goes wrong first is told.
 ///
@@ -49,8 +52,12 @@ pub fn decide(
     operations: &[Operation],
     budget: Budget<'_>,
 ) -> Result<Decision, Misfit> {
-    let swept = |operations: &[&Operation]| {
-        model.spec.lock.and_then(|lock| strict::decide(lock(model.bound), operations))
+    let swept = |operations: &[&Operation], meter: &mut Meter<'_, '_>| {
+        let lock = model.spec.lock?(model.bound);
+        match meter.take(operations.len() * SWEPT) {
+            Ok(()) => strict::decide(lock, operations),
+            Err(stop) => Some(Answer::Stopped(stop)),
+        }
     };
     decide_with(swept, model, operations, budget)
 }
@@ -64,11 +71,11 @@ pub fn decide_by_search(
     operations: &[Operation],
     budget: Budget<'_>,
 ) -> Result<Decision, Misfit> {
-    decide_with(|_| None, model, operations, budget)
+    decide_with(|_, _| None, model, operations, budget)
 }
 
 fn decide_with(
-    swept: impl Fn(&[&Operation]) -> Option<Answer>,
+    swept: impl Fn(&[&Operation], &mut Meter<'_, '_>) -> Option<Answer>,
     model: NamedModel,
     operations: &[Operation],
     mut budget: Budget<'_>,
@@ -82,8 +89,11 @@ fn decide_with(
     let mut stopped = None;
     for key in keys(operations) {
         let ours: Vec<&Operation> = key.iter().map(|index| &operations[*index as usize]).collect();
-        let answer = swept(&ours);
-        let answer = answer.unwrap_or_else(|| (model.spec.search)(model.bound, &ours, &mut meter));
+        let answer = swept(&ours, &mut meter).unwrap_or_else(|| {
+            meter.give_all();
+            (model.spec.search)(model.bound, &ours, &mut meter)
+        });
+        meter.give_all();
         match decision(answer, operations, &key) {
             Decision::Legal => {}
             Decision::Illegal(illegal) => {

@@ -1,6 +1,7 @@
 //! A history file as a stream, with a progress bar on a terminal.
 
 use anyhow::{Context, Result};
+use base::reading::Until;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
@@ -17,19 +18,34 @@ const BUFFER: usize = 1 << 18;
 /// # Errors
 /// When it cannot be opened.
 pub fn open(path: &Path) -> Result<(Input, ProgressBar)> {
+    open_until(path, || false)
+}
+
+/// As [`open`]; it ends when the time is `expired`.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn open_until(
+    path: &Path,
+    expired: impl FnMut() -> bool + 'static,
+) -> Result<(Input, ProgressBar)> {
     if path == Path::new("-") {
         let bar = reading_bar(None);
-        return Ok((stream(io::stdin(), &bar), bar));
+        return Ok((stream(io::stdin(), &bar, expired), bar));
     }
     let help = || format!("cannot read `{}`", path.display());
     let file = File::open(path).with_context(help)?;
     let length = file.metadata().with_context(help)?;
     let bar = reading_bar(length.is_file().then_some(length.len()));
-    Ok((stream(file, &bar), bar))
+    Ok((stream(file, &bar, expired), bar))
 }
 
-fn stream(from: impl Read + 'static, bar: &ProgressBar) -> Input {
-    BufReader::with_capacity(BUFFER, Box::new(bar.wrap_read(from)))
+fn stream(
+    from: impl Read + 'static,
+    bar: &ProgressBar,
+    expired: impl FnMut() -> bool + 'static,
+) -> Input {
+    BufReader::with_capacity(BUFFER, Box::new(Until::new(bar.wrap_read(from), expired)))
 }
 
 /// How much of a file is read, and how long the rest will take.

@@ -192,6 +192,14 @@ fn a_budget_that_is_spent_is_inconclusive() {
     let said = check(&bench, &text, "register", &["--memory-budget", "1MiB"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.out.contains("is larger than the"), "{said:?}");
+    let said = check(&bench, &register("4")[1], "register", &["--time-budget", "0s"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.out.contains("was spent in reading"), "{said:?}");
+    assert!(said.out.contains("up to line 5 nothing was found"), "{said:?}");
+    // What is found without a search is found.
+    let twice = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".repeat(2);
+    let said = check(&bench, &twice, "mutex", &["--time-budget", "0s"]);
+    assert_eq!(said.code, 1, "{said:?}");
     let said = check(&bench, "INFO nothing here\n", "mutex", &[]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.out.contains("there is no operation of a client"), "{said:?}");

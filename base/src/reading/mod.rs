@@ -12,11 +12,13 @@ mod lines;
 mod log;
 mod operation;
 mod source;
+mod until;
 
 pub(crate) use entry::Quoted;
 pub use entry::{Entry, Value, Verb};
 pub use lines::{LONGEST_LINE, Line, Lines};
 pub use operation::{mode_of, short};
+pub use until::Until;
 
 use crate::history::read_header;
 use crate::{Header, HistoryError};

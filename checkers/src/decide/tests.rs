@@ -145,6 +145,22 @@ fn a_spent_budget_is_inconclusive() {
 }
 
 #[test]
+fn the_sweep_takes_its_memory_from_the_budget_and_gives_it_back() {
+    let turns = |key, cycles| turns(cycles, 3, TAKE).into_iter().map(move |op| on(key, op));
+    let keys: Vec<_> = (0..10).flat_map(|key| turns(key, 100)).collect();
+    let with = |operations: &[Operation]| {
+        let budget = Budget { memory: 40_000, expired: &mut || true };
+        decide("mutex".parse().unwrap(), operations, budget).unwrap()
+    };
+    assert!(matches!(with(&keys), Decision::Illegal(_)));
+    let long: Vec<_> = turns(0, 1_000).collect();
+    assert_eq!(
+        with(&long),
+        Decision::Inconclusive("the memory budget was spent before it was known".into())
+    );
+}
+
+#[test]
 fn an_illegal_key_outweighs_one_that_nobody_knows() {
     let mut operations: Vec<_> = wide().into_iter().map(|op| on(1, op)).collect();
     operations.extend([on(0, op(0, 200, 201, write(1))), on(0, op(0, 202, 203, read(2)))]);

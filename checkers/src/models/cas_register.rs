@@ -6,7 +6,7 @@
 
 use super::{Around, Model, ModelSpec};
 use crate::operation::{Action, Operation, Value};
-use crate::search::search;
+use crate::search::{Meter, Stop, search};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "cas-register",
@@ -67,8 +67,8 @@ impl Model for CasRegister {
     type State = Value;
     type Step = Step;
 
-    fn steps(&self, operations: &[&Operation]) -> Vec<Step> {
-        operations.iter().map(Step::of).collect()
+    fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
+        Ok(operations.iter().map(Step::of).collect())
     }
 
     fn initial(&self) -> Value {

@@ -4,7 +4,7 @@
 use super::rw::{Does, Held, Step};
 use super::{Around, Model, ModelSpec, is_shared_lock};
 use crate::operation::Operation;
-use crate::search::search;
+use crate::search::{Meter, Stop, search};
 use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
@@ -23,8 +23,8 @@ impl Model for Fenced {
     type State = (Held, Option<u64>);
     type Step = Step;
 
-    fn steps(&self, operations: &[&Operation]) -> Vec<Step> {
-        operations.iter().map(Step::of).collect()
+    fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
+        Ok(operations.iter().map(Step::of).collect())
     }
 
     fn initial(&self) -> Self::State {
@@ -60,6 +60,10 @@ impl Model for Fenced {
 
     fn idle(&self, step: &Step, alone: bool) -> bool {
         step.idle(alone)
+    }
+
+    fn heap((held, _): &Self::State) -> usize {
+        held.heap()
     }
 
     fn describe(&self, (held, mark): &Self::State) -> String {

@@ -24,7 +24,7 @@ pub(crate) use {
 };
 
 use crate::operation::{Action, Operation};
-use crate::search::{Answer, Meter};
+use crate::search::{Answer, Meter, Stop};
 use crate::sweep::strict::Lock;
 use std::fmt;
 use std::hash::Hash;
@@ -50,8 +50,13 @@ pub(crate) trait Model {
     /// An operation as this model sees it.
     type Step: Clone + Eq + Hash;
 
-    /// Brings the operations of one key into its own form, one step for each.
-    fn steps(&self, operations: &[&Operation]) -> Vec<Self::Step>;
+    /// Brings the operations of one key into its own form, one step for each. What this takes
+    /// beyond a glance at each of them, and beyond the steps themselves, is metered.
+    fn steps(
+        &self,
+        operations: &[&Operation],
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<Vec<Self::Step>, Stop>;
 
     /// Where it begins.
     fn initial(&self) -> Self::State;
@@ -96,6 +101,11 @@ pub(crate) trait Model {
     /// order, and lead back to that state.
     fn fewer(&self) -> bool {
         false
+    }
+
+    /// Bytes of a state outside of the state itself, where it can be large.
+    fn heap(_state: &Self::State) -> usize {
+        0
     }
 
     /// The state in words: "held by process 3".

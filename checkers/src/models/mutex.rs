@@ -2,7 +2,7 @@
 
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::{Action, Operation};
-use crate::search::search;
+use crate::search::{Meter, Stop, search};
 use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
@@ -36,8 +36,8 @@ impl Model for Mutex {
     type State = bool;
     type Step = Step;
 
-    fn steps(&self, operations: &[&Operation]) -> Vec<Step> {
-        operations.iter().map(Step::of).collect()
+    fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
+        Ok(operations.iter().map(Step::of).collect())
     }
 
     fn initial(&self) -> bool {

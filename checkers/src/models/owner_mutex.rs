@@ -3,7 +3,7 @@
 use super::rw::{Does, Step};
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
-use crate::search::search;
+use crate::search::{Meter, Stop, search};
 use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
@@ -22,8 +22,8 @@ impl Model for OwnerMutex {
     type State = Option<u32>;
     type Step = Step;
 
-    fn steps(&self, operations: &[&Operation]) -> Vec<Step> {
-        operations.iter().map(Step::of).collect()
+    fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
+        Ok(operations.iter().map(Step::of).collect())
     }
 
     fn initial(&self) -> Option<u32> {

@@ -4,7 +4,7 @@
 use super::rw::{Does, Step};
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
-use crate::search::search;
+use crate::search::{Meter, Stop, search};
 use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
@@ -25,8 +25,8 @@ impl Model for Reentrant {
     type State = Option<(u32, u32)>;
     type Step = Step;
 
-    fn steps(&self, operations: &[&Operation]) -> Vec<Step> {
-        operations.iter().map(Step::of).collect()
+    fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
+        Ok(operations.iter().map(Step::of).collect())
     }
 
     fn initial(&self) -> Self::State {

@@ -6,7 +6,7 @@
 
 use super::{Around, Model, ModelSpec, is_shared_lock};
 use crate::operation::{Action, Operation};
-use crate::search::search;
+use crate::search::{Meter, Stop, search};
 use crate::sweep::{Rule, strict::Lock};
 use base::Mode;
 use smallvec::SmallVec;
@@ -114,6 +114,11 @@ impl Held {
         Some(())
     }
 
+    /// [`Model::heap`].
+    pub(super) fn heap(&self) -> usize {
+        self.readers.len() * size_of::<u32>()
+    }
+
     pub(super) fn describe(&self) -> String {
         match (self.writer, self.readers.as_slice()) {
             (Some(writer), _) => format!("held by process {writer}"),
@@ -131,8 +136,8 @@ impl Model for Rw {
     type State = Held;
     type Step = Step;
 
-    fn steps(&self, operations: &[&Operation]) -> Vec<Step> {
-        operations.iter().map(Step::of).collect()
+    fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
+        Ok(operations.iter().map(Step::of).collect())
     }
 
     fn initial(&self) -> Held {
@@ -158,6 +163,10 @@ impl Model for Rw {
 
     fn idle(&self, step: &Step, alone: bool) -> bool {
         step.idle(alone)
+    }
+
+    fn heap(held: &Held) -> usize {
+        held.heap()
     }
 
     fn describe(&self, held: &Held) -> String {

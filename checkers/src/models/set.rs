@@ -2,7 +2,10 @@
 
 use super::{Around, Model, ModelSpec};
 use crate::operation::{Action, Operation};
-use crate::search::search;
+use crate::search::{Meter, Stop, search};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use std::sync::Arc;
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "set",
@@ -30,6 +33,11 @@ impl Numbers {
         self.0[number / 64] |= 1 << (number % 64);
     }
 
+    /// Bytes of the row.
+    fn heap(&self) -> usize {
+        self.0.len() * size_of::<u64>()
+    }
+
     fn len(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
@@ -39,13 +47,67 @@ impl Numbers {
 pub(crate) enum Step {
     Add(usize),
     /// Shows these; any, when they are not known.
-    Members(Option<Numbers>),
+    Members(Option<Shown>),
 }
+
+/// The members that a read shows. Reads that show the same share them, and the number in front
+/// tells those that do not apart at once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Shown(usize, Arc<Numbers>);
 
 impl Step {
     /// Whether it shows a set without this member.
     fn lacks(&self, member: usize) -> bool {
-        matches!(self, Self::Members(Some(members)) if !members.has(member))
+        matches!(self, Self::Members(Some(Shown(_, members))) if !members.has(member))
+    }
+}
+
+/// Bytes of an entry of a table while the table grows, beside what it points to.
+const ENTRY: usize = 64;
+
+/// Gives small numbers to members, so that a state is a row of bits, and to such rows.
+#[derive(Default)]
+struct Numbering {
+    members: HashMap<i64, usize, FxBuildHasher>,
+    shown: HashMap<Arc<Numbers>, usize, FxBuildHasher>,
+}
+
+impl Numbering {
+    fn step(&mut self, action: &Action, meter: &mut Meter<'_, '_>) -> Result<Step, Stop> {
+        Ok(match action {
+            Action::Add { value } => Step::Add(self.member(*value, meter)?),
+            Action::Members { values: Some(members) } => {
+                Step::Members(Some(self.shown(members, meter)?))
+            }
+            _ => Step::Members(None),
+        })
+    }
+
+    fn member(&mut self, value: i64, meter: &mut Meter<'_, '_>) -> Result<usize, Stop> {
+        meter.tick()?;
+        let next = self.members.len();
+        let number = *self.members.entry(value).or_insert(next);
+        if number == next {
+            meter.take(ENTRY)?;
+        }
+        Ok(number)
+    }
+
+    fn shown(&mut self, members: &[i64], meter: &mut Meter<'_, '_>) -> Result<Shown, Stop> {
+        let mut numbers = Numbers::default();
+        for member in members {
+            numbers.add(self.member(*member, meter)?);
+        }
+        numbers.0.shrink_to_fit();
+        meter.handle(numbers.heap())?;
+        let next = self.shown.len();
+        if let Some((numbers, number)) = self.shown.get_key_value(&numbers) {
+            return Ok(Shown(*number, Arc::clone(numbers)));
+        }
+        meter.take(ENTRY + numbers.heap())?;
+        let numbers = Arc::new(numbers);
+        self.shown.insert(Arc::clone(&numbers), next);
+        Ok(Shown(next, numbers))
     }
 }
 
@@ -53,29 +115,13 @@ impl Model for Set {
     type State = Numbers;
     type Step = Step;
 
-    /// Members get small numbers, so that a state is a row of bits.
-    fn steps(&self, operations: &[&Operation]) -> Vec<Step> {
-        let mut values: Vec<i64> = Vec::new();
-        for operation in operations {
-            match &operation.action {
-                Action::Add { value } => values.push(*value),
-                Action::Members { values: Some(members) } => values.extend(members.iter()),
-                _ => {}
-            }
-        }
-        values.sort_unstable();
-        values.dedup();
-        let number = |value: &i64| values.binary_search(value).expect("every value is listed");
-        let step = |operation: &&Operation| match &operation.action {
-            Action::Add { value } => Step::Add(number(value)),
-            Action::Members { values: Some(members) } => {
-                let mut numbers = Numbers::default();
-                members.iter().for_each(|member| numbers.add(number(member)));
-                Step::Members(Some(numbers))
-            }
-            _ => Step::Members(None),
-        };
-        operations.iter().map(step).collect()
+    fn steps(
+        &self,
+        operations: &[&Operation],
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<Vec<Step>, Stop> {
+        let mut numbering = Numbering::default();
+        operations.iter().map(|operation| numbering.step(&operation.action, meter)).collect()
     }
 
     fn initial(&self) -> Numbers {
@@ -90,7 +136,7 @@ impl Model for Set {
                 Some(set)
             }
             Step::Members(members) => {
-                members.as_ref().is_none_or(|members| members == set).then(|| set.clone())
+                members.as_ref().is_none_or(|Shown(_, all)| **all == *set).then(|| set.clone())
             }
         }
     }
@@ -116,7 +162,7 @@ impl Model for Set {
         match (step, around.goal) {
             (Step::Members(_), _) => true,
             (Step::Add(member), _) if set.has(*member) => true,
-            (Step::Add(member), Step::Members(Some(goal))) => {
+            (Step::Add(member), Step::Members(Some(Shown(_, goal)))) => {
                 goal.has(*member) && !around.open.any(|open| open.lacks(*member))
             }
             _ => false,
@@ -130,6 +176,10 @@ impl Model for Set {
 
     fn idle(&self, step: &Step, _alone: bool) -> bool {
         self.pure(step)
+    }
+
+    fn heap(set: &Numbers) -> usize {
+        set.heap()
     }
 
     fn describe(&self, set: &Numbers) -> String {

@@ -1,9 +1,9 @@
 //! How models are named, what they know, what they say of their states, and what they save the
 //! search. All by search: the sweep would decide most of it without asking them.
 
-use super::{MODELS, NamedModel, NoModel};
+use super::{CasRegister, Fenced, MODELS, Model, NamedModel, NoModel, Rw, Set};
 use crate::operation::{Action, Ended, Operation};
-use crate::search::Budget;
+use crate::search::{Budget, Meter};
 use crate::{Decision, Misfit, decide_by_search};
 use base::Mode;
 
@@ -98,6 +98,7 @@ fn a_state_is_told_in_words() {
     let token = |token| Action::Acquire { mode: Mode::Exclusive, token: Some(token) };
     let read = |value| Action::Read { value: Some(value) };
     let write = |value| Action::Write { value: Some(value) };
+    let add = |value| Action::Add { value };
     for (model, actions, words) in [
         ("mutex", vec![TAKE, TAKE], "held"),
         ("mutex", vec![Action::Release], "free"),
@@ -114,9 +115,7 @@ fn a_state_is_told_in_words() {
         ("fenced", vec![Action::Release], "free"),
         ("register", vec![write(4), read(Some(5))], "4"),
         ("cas-register", vec![read(Some(5))], "nil"),
-        ("set", vec![Action::Add { value: 7 }, Action::Members { values: Some([].into()) }], {
-            "1 members"
-        }),
+        ("set", vec![add(7), add(8), Action::Members { values: Some([].into()) }], "2 members"),
     ] {
         assert_eq!(just_before(model, &actions), [words], "{model}");
     }
@@ -162,6 +161,25 @@ fn each_lock_walks_its_own_lines() {
 /// Nobody knows how it ended.
 fn doubt(process: u32, invoke: u64, action: Action) -> Operation {
     Operation { process, key: 0, invoke, answer: None, ended: Ended::Info, action }
+}
+
+/// A state of this model after these, one after the other, in bytes outside of itself.
+fn heap<M: Model>(model: &M, operations: &[Operation]) -> usize {
+    let mut budget = Budget { memory: usize::MAX, expired: &mut || false };
+    let all: Vec<&Operation> = operations.iter().collect();
+    let steps = model.steps(&all, &mut Meter::new(&mut budget)).unwrap();
+    let next = |state, step| model.apply(&state, step).expect("legal");
+    M::heap(&steps.iter().fold(model.initial(), next))
+}
+
+#[test]
+fn what_a_large_state_takes_is_known() {
+    let shared: Vec<_> = (0..1_000).map(|n| op(n, 0, 1, SHARE)).collect();
+    assert_eq!(heap(&Rw, &shared), 4_000);
+    assert_eq!(heap(&Fenced, &shared), 4_000);
+    let adds: Vec<_> = (0..6_400).map(|n| op(0, 0, 1, Action::Add { value: n })).collect();
+    assert_eq!(heap(&Set, &adds), 800);
+    assert_eq!(heap(&CasRegister, &[op(0, 0, 1, Action::Write { value: Some(7) })]), 0);
 }
 
 /// Forty clients ask at once, again and again, and each is served in turn; now and then one gives

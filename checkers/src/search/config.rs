@@ -109,14 +109,15 @@ pub(super) struct Frontier<S> {
     /// which one may serve for the other.
     many: HashMap<(S, Bits), SmallVec<[Way; 1]>, FxBuildHasher>,
     fewer: bool,
+    heap: fn(&S) -> usize,
     /// What is metered for it.
     bytes: usize,
 }
 
 impl<S: Clone + Eq + Hash> Frontier<S> {
-    /// An empty one. `fewer` is [`Model::fewer`](crate::models::Model::fewer).
-    pub(super) fn new(fewer: bool) -> Self {
-        Self { few: Vec::new(), many: HashMap::default(), fewer, bytes: 0 }
+    /// An empty one. `fewer` and `heap` are those of the [`Model`](crate::models::Model).
+    pub(super) fn new(fewer: bool, heap: fn(&S) -> usize) -> Self {
+        Self { few: Vec::new(), many: HashMap::default(), fewer, heap, bytes: 0 }
     }
 
     /// Adds a configuration, unless one that is in makes it superfluous, and removes those that it
@@ -128,7 +129,8 @@ impl<S: Clone + Eq + Hash> Frontier<S> {
         firm: &Bits,
         meter: &mut Meter<'_, '_>,
     ) -> Result<bool, Stop> {
-        let bytes = size_of::<Config<S>>() + config.way.heap();
+        let heap = (self.heap)(&config.state) + config.way.heap();
+        let bytes = size_of::<Config<S>>() + heap;
         let added = match self.many.is_empty() {
             true => self.insert_in_list(config, meter)?,
             false => self.insert_in_table(config, firm, meter)?,
@@ -217,3 +219,6 @@ impl<S: Clone + Eq + Hash> Frontier<S> {
         meter.give(std::mem::replace(bytes, std::mem::take(&mut self.bytes)));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,10 +2,10 @@
 
 /// What a decision may cost. It is honoured inside each step: past it the answer is inconclusive.
 pub struct Budget<'a> {
-    /// Bytes that the search may keep at once. The sweep, which is linear in the history, is not
-    /// metered.
+    /// Bytes that deciding may keep at once, beside the operations.
     pub memory: usize,
-    /// Whether the time is over. Asked every few thousand steps.
+    /// Whether the time is over. Asked every few thousand steps of a search; the sweep, which is
+    /// linear in the history, does not ask.
     pub expired: &'a mut dyn FnMut() -> bool,
 }
 
@@ -17,12 +17,15 @@ pub(crate) enum Stop {
 }
 
 /// How many steps pass between two looks at the clock.
-const TICKS: u32 = 4096;
+const TICKS: usize = 4096;
+
+/// Bytes that are copied or compared in about the time of a step.
+const BLOCK: usize = 512;
 
 pub(crate) struct Meter<'a, 'b> {
     budget: &'a mut Budget<'b>,
     used: usize,
-    ticks: u32,
+    ticks: usize,
 }
 
 impl<'a, 'b> Meter<'a, 'b> {
@@ -33,13 +36,25 @@ impl<'a, 'b> Meter<'a, 'b> {
 
     /// One step of work.
     pub(crate) fn tick(&mut self) -> Result<(), Stop> {
-        if self.ticks == 0 {
-            self.ticks = TICKS;
-            if (self.budget.expired)() {
-                return Err(Stop::Time);
+        self.work(1)
+    }
+
+    /// One step of work on something that takes so many bytes.
+    pub(crate) fn handle(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.work(1 + bytes / BLOCK)
+    }
+
+    /// So many steps of work.
+    pub(crate) fn work(&mut self, steps: usize) -> Result<(), Stop> {
+        match self.ticks.checked_sub(steps) {
+            Some(left) => self.ticks = left,
+            None => {
+                self.ticks = TICKS;
+                if (self.budget.expired)() {
+                    return Err(Stop::Time);
+                }
             }
         }
-        self.ticks -= 1;
         Ok(())
     }
 
@@ -53,4 +68,17 @@ impl<'a, 'b> Meter<'a, 'b> {
     pub(crate) fn give(&mut self, bytes: usize) {
         self.used = self.used.saturating_sub(bytes);
     }
+
+    /// Gives all memory back.
+    pub(crate) fn give_all(&mut self) {
+        self.used = 0;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn used(&self) -> usize {
+        self.used
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -75,25 +75,38 @@ pub(crate) enum Answer {
     Stopped(Stop),
 }
 
+/// What is kept of an operation throughout, beside its step: its begin and its answer in order,
+/// and a few numbers.
+const EACH: usize = 120;
+
 /// Searches for a line of these operations, all of one key, in any order.
 pub(crate) fn search<M: Model>(
     model: &M,
     operations: &[&Operation],
     meter: &mut Meter<'_, '_>,
 ) -> Answer {
+    metered(model, operations, meter).unwrap_or_else(Answer::Stopped)
+}
+
+fn metered<M: Model>(
+    model: &M,
+    operations: &[&Operation],
+    meter: &mut Meter<'_, '_>,
+) -> Result<Answer, Stop> {
+    meter.tick()?;
+    meter.take(operations.len() * (size_of::<M::Step>() + EACH))?;
     let happened: Vec<usize> =
         (0..operations.len()).filter(|id| operations[*id].ended != Ended::Fail).collect();
     let kept: Vec<&Operation> = happened.iter().map(|id| operations[*id]).collect();
-    let steps = model.steps(&kept);
+    let steps = model.steps(&kept, meter)?;
     let timeline = Timeline::of(model, &kept, &steps);
     let open = Open::of(model, &timeline, &kept, &steps);
-    match Search::of(model, &steps, open).run(&timeline, meter) {
-        Ok(Ok(())) => Answer::Legal,
-        Ok(Err(Dead { stuck, concurrent, states })) => Answer::Illegal {
+    Ok(match Search::of(model, &steps, open).run(&timeline, meter)? {
+        Ok(()) => Answer::Legal,
+        Err(Dead { stuck, concurrent, states }) => Answer::Illegal {
             stuck: happened[stuck],
             concurrent: concurrent.into_iter().map(|id| happened[id]).collect(),
             states,
         },
-        Err(stop) => Answer::Stopped(stop),
-    }
+    })
 }

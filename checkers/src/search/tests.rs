@@ -18,7 +18,8 @@ pub(crate) fn cases(default: u64) -> u64 {
 /// the search but the model's steps.
 pub(crate) fn brute<M: Model>(model: &M, operations: &[Operation]) -> bool {
     let ops: Vec<&Operation> = operations.iter().filter(|op| op.ended != Ended::Fail).collect();
-    let steps = model.steps(&ops);
+    let mut budget = Budget { memory: usize::MAX, expired: &mut || false };
+    let steps = model.steps(&ops, &mut Meter::new(&mut budget)).unwrap();
     let mut seen: HashSet<(u32, M::State), FxBuildHasher> = HashSet::default();
     let mut stack = vec![(0u32, model.initial())];
     while let Some((placed, state)) = stack.pop() {

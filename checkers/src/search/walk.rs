@@ -8,6 +8,9 @@ use crate::models::{Around, Model};
 /// How many of the furthest states are told.
 const STATES: usize = 4;
 
+/// How many candidates can be looked at in the time of a step.
+const GLANCES: usize = 16;
+
 /// No line goes on.
 pub(super) struct Dead {
     pub(super) stuck: usize,
@@ -49,7 +52,7 @@ impl<'a, M: Model> Search<'a, M> {
         timeline: &Timeline,
         meter: &mut Meter<'_, '_>,
     ) -> Result<Result<(), Dead>, Stop> {
-        let frontier = || Frontier::new(self.model.fewer());
+        let frontier = || Frontier::new(self.model.fewer(), M::heap);
         let mut reached = Reached { next: frontier(), seen: frontier(), work: Vec::new() };
         let mut configs = vec![Config::new(self.model.initial())];
         let mut bytes = 0;
@@ -60,13 +63,13 @@ impl<'a, M: Model> Search<'a, M> {
             let step = &self.steps[event.operation()];
             let mut looked = false;
             for config in &configs {
-                meter.tick()?;
+                meter.handle(M::heap(&config.state))?;
                 let goal = Goal { slot, step, before: &[] };
                 if self.at_once(config, &goal, &mut reached.next, meter)? {
                     continue;
                 }
                 if !std::mem::replace(&mut looked, true) {
-                    self.relevant(slot, step, &mut before, &mut rest);
+                    self.relevant(slot, step, &mut before, &mut rest, meter)?;
                 }
                 self.answer(config, &Goal { before: &before, ..goal }, &mut reached, meter)?;
             }
@@ -88,7 +91,8 @@ impl<'a, M: Model> Search<'a, M> {
         goal: &M::Step,
         chosen: &mut Vec<Candidate>,
         rest: &mut Vec<Candidate>,
-    ) {
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<(), Stop> {
         chosen.clear();
         rest.clear();
         rest.extend(self.open.candidates().filter(|candidate| {
@@ -97,6 +101,7 @@ impl<'a, M: Model> Search<'a, M> {
         let mut later = Some(goal);
         let mut looked_at = 0;
         while let Some(step) = later.filter(|_| !rest.is_empty()) {
+            meter.work(rest.len() / GLANCES)?;
             rest.retain(|candidate| {
                 let passes = self.passes(*candidate, step);
                 if !passes {
@@ -107,6 +112,7 @@ impl<'a, M: Model> Search<'a, M> {
             later = chosen.get(looked_at).map(|candidate| self.open.step_of(*candidate));
             looked_at += 1;
         }
+        Ok(())
     }
 
     /// Whether a candidate can be put behind this step, is not needed before it, or leaves no trace
@@ -135,11 +141,8 @@ impl<'a, M: Model> Search<'a, M> {
         if !self.open.is_left(candidate, &config.way) {
             return Ok(true);
         }
-        let legal = self.model.apply(&config.state, goal.step).is_some();
-        if !legal || !self.is_eager(config, candidate, goal) {
-            return Ok(false);
-        }
-        self.take_goal(config, goal, next, meter)
+        // Where it is not legal, it is not taken either.
+        Ok(self.is_eager(config, candidate, goal) && self.take_goal(config, goal, next, meter)?)
     }
 
     /// Puts into `next` every configuration that comes from this one by relevant steps and takes the
@@ -157,7 +160,7 @@ impl<'a, M: Model> Search<'a, M> {
         self.visit(config.clone(), goal, reached, meter)?;
         while let Some(config) = reached.work.pop() {
             for candidate in goal.before {
-                meter.tick()?;
+                meter.handle(M::heap(&config.state))?;
                 let Some(state) = self.step(&config, *candidate) else { continue };
                 if self.has_twin(&config, *candidate, goal.before) {
                     continue;
@@ -215,7 +218,7 @@ impl<'a, M: Model> Search<'a, M> {
         loop {
             let (mut changed, mut any) = (false, false);
             for candidate in goal.before {
-                meter.tick()?;
+                meter.handle(M::heap(&config.state))?;
                 let Some(state) = self.step(config, *candidate) else { continue };
                 if self.is_eager(config, *candidate, goal) {
                     config.state = state;
@@ -285,3 +288,6 @@ impl<'a, M: Model> Search<'a, M> {
         Dead { stuck: goal, concurrent: self.open.beside(goal), states }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,10 +40,10 @@ pub struct CheckArgs {
     /// What a register holds at first, as EDN [default: nil; 0 in a run of picklock].
     #[arg(long, value_name = "VALUE", requires = "model", allow_hyphen_values = true, value_parser = value)]
     pub initial: Option<Value>,
-    /// How long a model is searched for; past it the answer is inconclusive.
+    /// How long reading and deciding may take with a model; past it the answer is inconclusive.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "60s")]
     pub time_budget: Duration,
-    /// How much memory the operations, and again the search, may take; past it the answer is inconclusive.
+    /// How much memory the operations and the search may take; past it the answer is inconclusive.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size, default_value = "4GiB")]
     pub memory_budget: usize,
     /// Writes the history of a run to stdout in this format, and judges nothing.

@@ -63,16 +63,18 @@ struct History {
     paired: Paired,
     written: Written,
     cut_off: Option<u64>,
-    /// It is larger than the memory budget, and was read up to this line only.
-    too_large: Option<u64>,
+    /// Why it was read in part only, if it was.
+    unread: Option<String>,
     notes: Vec<String>,
 }
 
 pub fn run(args: &CheckArgs, name: &str) -> Result<Exit, Failure> {
     let model = named(name)?;
     let path = history_in(&args.run);
-    let history = read(args, model, &path)?;
-    let answer = answer(args, model, &path, &history)?;
+    let (begun, budget) = (Instant::now(), args.time_budget);
+    let expired = move || begun.elapsed() >= budget;
+    let history = read(args, model, &path, expired)?;
+    let answer = answer(args, model, &path, &history, expired)?;
     match args.format {
         Format::Json => {
             say(&format!("{}\n", serde_json::to_string_pretty(&answer).context("JSON")?))
@@ -92,14 +94,24 @@ fn named(name: &str) -> Result<NamedModel, Failure> {
     })
 }
 
-fn read(args: &CheckArgs, model: NamedModel, path: &Path) -> Result<History, Failure> {
-    let (reader, bar) = input::open(path)?;
-    let read = entries(args, model, reader);
+fn read(
+    args: &CheckArgs,
+    model: NamedModel,
+    path: &Path,
+    expired: impl Fn() -> bool + Copy + 'static,
+) -> Result<History, Failure> {
+    let (reader, bar) = input::open_until(path, expired)?;
+    let read = entries(args, model, reader, expired);
     bar.finish_and_clear();
     Ok(read.with_context(|| format!("`{}`", path.display()))?)
 }
 
-fn entries(args: &CheckArgs, model: NamedModel, reader: Input) -> Result<History> {
+fn entries(
+    args: &CheckArgs,
+    model: NamedModel,
+    reader: Input,
+    expired: impl Fn() -> bool,
+) -> Result<History> {
     let mut entries = Entries::open(reader, args.input_format.map(Written::from))?;
     let ours = entries.ours();
     let initial = match &args.initial {
@@ -111,19 +123,11 @@ fn entries(args: &CheckArgs, model: NamedModel, reader: Input) -> Result<History
     let independent = (args.independent || ours).then_some(args.independent);
     let misses = entries.format() == Written::Log;
     let mut pairing = Pairing::new(model, Reading { independent, initial, misses, mixed: ours });
-    let mut too_large = None;
-    for entry in entries.by_ref() {
-        let entry = entry?;
-        let line = entry.line;
-        pairing.push(entry)?;
-        if pairing.memory() > args.memory_budget {
-            too_large = Some(line);
-            break;
-        }
-    }
+    let unread = pair(&mut pairing, &mut entries, args.memory_budget, expired)?;
     let paired = pairing.finish()?;
     let mut notes = Vec::new();
-    if let Some(line) = entries.cut_off() {
+    let cut_off = entries.cut_off().filter(|_| unread.is_none());
+    if let Some(line) = cut_off {
         let note = "the file ends in the middle of line";
         notes.push(format!("{note} {line}; this is about what stands before it"));
     }
@@ -133,7 +137,30 @@ fn entries(args: &CheckArgs, model: NamedModel, reader: Input) -> Result<History
     if paired.independent && !args.independent {
         notes.push("values are read as [key value]: each key is judged by itself".into());
     }
-    Ok(History { paired, written: entries.format(), cut_off: entries.cut_off(), too_large, notes })
+    Ok(History { paired, written: entries.format(), cut_off, unread, notes })
+}
+
+/// The operations may take this part of the memory: to decide about them takes up to twice as much.
+const SHARE: usize = 3;
+
+/// Takes all entries, as far as the budgets go; says so where that is not to the end.
+fn pair(
+    pairing: &mut Pairing,
+    entries: &mut Entries<Input>,
+    memory: usize,
+    expired: impl Fn() -> bool,
+) -> Result<Option<String>> {
+    let mut line = 0;
+    for entry in entries {
+        let entry = entry?;
+        line = entry.line;
+        pairing.push(entry)?;
+        if pairing.memory() > memory / SHARE {
+            let why = "the history is larger than the memory budget, and up to line";
+            return Ok(Some(format!("{why} {line}")));
+        }
+    }
+    Ok(expired().then(|| format!("the time budget was spent in reading, and up to line {line}")))
 }
 
 fn answer(
@@ -141,9 +168,10 @@ fn answer(
     model: NamedModel,
     path: &Path,
     history: &History,
+    expired: impl FnMut() -> bool,
 ) -> Result<Answer, Failure> {
     let paired = &history.paired;
-    let (outcome, why, witness) = decide(args, model, history)?;
+    let (outcome, why, witness) = decide(args, model, history, expired)?;
     let mut summary = summary(paired);
     if let Some(why) = why {
         summary = format!("{summary}: {why}");
@@ -170,35 +198,30 @@ fn decide(
     args: &CheckArgs,
     model: NamedModel,
     history: &History,
+    mut expired: impl FnMut() -> bool,
 ) -> Result<(Outcome, Why, Option<Witness>), Failure> {
     let paired = &history.paired;
-    if paired.operations.is_empty() {
+    if paired.operations.is_empty() && history.unread.is_none() {
         let why = "there is no operation of a client to judge".to_owned();
         return Ok((Outcome::Inconclusive, Some(why), None));
     }
-    let begun = Instant::now();
-    let mut expired = || begun.elapsed() >= args.time_budget;
-    let memory = args.memory_budget;
+    let memory = args.memory_budget.saturating_sub(paired.memory());
     let decision =
         checkers::decide(model, &paired.operations, Budget { memory, expired: &mut expired });
     let decision = decision.map_err(|misfit| {
         let operation = paired.describe(&paired.operations[misfit.0]);
         Failure::could_not(format!("the model {model} has no {operation}"))
     })?;
-    Ok(match (decision, history.too_large) {
+    let help = "give more with --time-budget or --memory-budget";
+    Ok(match (decision, &history.unread) {
         (Decision::Illegal(illegal), _) => {
             (Outcome::Violated, None, Some(witness(paired, &illegal)))
         }
         // What comes later can break it still.
-        (_, Some(line)) => {
-            let why = format!(
-                "the history is larger than the memory budget, and up to line {line} nothing was \
-                 found; give more with --memory-budget"
-            );
-            (Outcome::Inconclusive, Some(why), None)
+        (_, Some(unread)) => {
+            (Outcome::Inconclusive, Some(format!("{unread} nothing was found; {help}")), None)
         }
         (Decision::Inconclusive(why), None) => {
-            let help = "give more with --time-budget or --memory-budget";
             (Outcome::Inconclusive, Some(format!("{why}; {help}")), None)
         }
         (Decision::Legal, None) => (Outcome::Held, None, None),
