@@ -396,7 +396,7 @@ impl Paired {
             (Ended::Info, Some(_)) => ", outcome unknown",
             _ => "",
         };
-        let process = self.processes.names.get(operation.process as usize).copied().unwrap_or(-1);
+        let process = self.processes.names[operation.process as usize];
         format!("process {process}'s {} ({lines}{doubt})", self.done(&operation.action))
     }
 

@@ -16,14 +16,14 @@
 //! | `a` `s` | asks, exclusive or shared | | `L` | lost |
 //! | `A` `S` | granted; asks first if it has not; a digit next to it is token and place | | `X` | death |
 //! | `r` | begins to release | | `g` `w` | the vault serves a read, a write |
-//! | `R` | released; begins first if it has not | | `f` | the vault fences a write off |
+//! | `R` | released; begins first if it has not | | `f` `F` | the vault fences a write, a read off |
 //! | `D` | released: whatever stood there | | `n` | woken by the store |
 //! | `O` `N` | released: its own; nothing | | `k` | sends the request that is granted |
 //! | `~` | fails, and the store counts it as the holder | | | |
 //! | `U` `V` | upgrades, downgrades; begins first if it has not | | `u` `v` | begins to |
 //! | `!` `?` | the open acquire or release fails, ends unknown | | `G` `W` | sends a read, a write |
 //!
-//! Everything else is time that passes. `g`, `w` and `f` send the access first if it was not sent.
+//! Everything else is time that passes. `g`, `w`, `f` and `F` send the access first if it was not sent.
 //! A write stores one more than its process read last. The granted request is sent half a column
 //! before its answer, if `k` says nothing else; with a row `ttl` grants say when they run out.
 
@@ -191,7 +191,7 @@ impl Painter {
         if "ASRUVDON!?~X".contains(sign) {
             pen.open = None;
         }
-        if "gwf".contains(sign) {
+        if "gwfF".contains(sign) {
             pen.sent = None;
         }
         self.pens.insert(name.into(), pen);
@@ -203,7 +203,7 @@ impl Painter {
             'a' | 'A' | 's' | 'S' => F::Acquire,
             'r' | 'R' | 'D' | 'O' | 'N' => F::Release,
             'u' | 'U' | 'v' | 'V' => F::Convert,
-            'g' | 'G' => F::Read,
+            'g' | 'G' | 'F' => F::Read,
             'w' | 'W' | 'f' => F::Write,
             _ => return,
         };
@@ -253,6 +253,7 @@ impl Painter {
             ('!', Some(f)) => self.put(pen, Kind::Fail, f, None),
             ('?', Some(f)) => self.put(pen, Kind::Info, f, None),
             ('f', _) => self.put(pen, Kind::Fail, F::Write, Some(pen.read + 1)),
+            ('F', _) => self.put(pen, Kind::Fail, F::Read, None),
             ('g', _) => {
                 pen.read = *self.vault.entry(pen.key.clone()).or_default();
                 self.put(pen, Kind::Ok, F::Read, Some(pen.read));

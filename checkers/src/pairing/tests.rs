@@ -80,6 +80,19 @@ fn the_value_of_the_answer_counts() {
     let text = "{:process 0, :type :invoke, :f :write, :value nil}
                 {:process 0, :type :ok, :f :write, :value 7}";
     assert_eq!(words("register", text), ["process 0's write of 7 (lines 1 to 2)"]);
+    let text =
+        log(&["0 :invoke :write 7", "0 :ok :write nil", "0 :invoke :read 7", "0 :ok :read nil"]);
+    assert_eq!(
+        words("register", &text),
+        ["process 0's write of 7 (lines 1 to 2)", "process 0's read of nil (lines 3 to 4)"]
+    );
+}
+
+#[test]
+fn an_operation_on_one_line_has_that_line() {
+    let event = |kind| format!("{{:process -3, :type :{kind}, :f :write, :value 7}}");
+    let text = format!("[{} {}]", event("invoke"), event("ok"));
+    assert_eq!(words("register", &text), ["process -3's write of 7 (line 1)"]);
 }
 
 #[test]
@@ -119,6 +132,13 @@ fn a_set_has_members() {
     let said = words("set", text);
     assert_eq!(said[0], "process 0's add of \"a\" (lines 1 to 2)");
     assert_eq!(said[1], "process 0's read of 2 members: 5 \"a\" (lines 3 to 4)");
+    let read = |members: &str| {
+        let text = format!("- 0 :invoke :read nil\n- 0 :ok :read [{members}]\n");
+        words("set", &text).remove(0)
+    };
+    let ten = "0 1 2 3 4 5 6 7 8 9";
+    assert!(read(ten).contains("10 members: 0 1 2 3 4 5 6 7 8 9 (lines"));
+    assert!(read(&format!("{ten} 10")).contains("11 members: 0 1 2 3 4 5 6 7 8 9 … (lines"));
 }
 
 #[test]
@@ -135,8 +155,31 @@ fn tuples_are_taken_apart_where_asked_for_or_unmistakable() {
     assert_eq!(pair("register", asked.clone(), &pairs).unwrap().operations[0].key, 0);
     let cas = log(&["0 :invoke :cas [1 5]", "0 :ok :cas [1 5]"]);
     assert!(!pair("cas-register", Reading::default(), &cas).unwrap().independent);
-    let said = pair("register", asked, &log(&["0 :invoke :write 5"])).unwrap_err();
-    assert_eq!(said, "line 1: values are [key value] here, and this one is 5");
+    for wrong in ["5", "[1 2 3]"] {
+        let text = log(&[&format!("0 :invoke :write {wrong}")]);
+        let said = pair("register", asked.clone(), &text).unwrap_err();
+        let why = "line 1: values are [key value] here, and this one is";
+        assert_eq!(said, format!("{why} {wrong}"));
+    }
+    let doubt = log(&["0 :invoke :write [1 5]", "0 :info :write :timed-out"]);
+    let paired = pair("register", asked, &doubt).unwrap();
+    assert_eq!(paired.operations[0].action, Action::Write { value: Some(5) });
+}
+
+#[test]
+fn tuples_are_guessed_only_from_what_would_make_no_sense_otherwise() {
+    for (lines, independent) in [
+        (&["0 :invoke :cas [1 [2 3]]"][..], true),
+        (&["0 :invoke :cas [1 [2 3 4]]"], false),
+        (&["0 :invoke :cas [1 5]", "1 :invoke :read [2 nil]"], false),
+        (&["0 :invoke :write 5", "1 :invoke :read [2 nil]"], false),
+        (&["0 :invoke :write [1 5]", "0 :info :write nil", "1 :invoke :read [2 nil]"], true),
+    ] {
+        let paired = pair("cas-register", Reading::default(), &log(lines)).unwrap();
+        assert_eq!(paired.independent, independent, "{lines:?}");
+    }
+    let keyed = "{:process 0, :type :invoke, :f :read, :key 7, :value [1 nil]}";
+    assert!(!pair("register", Reading::default(), keyed).unwrap().independent);
 }
 
 #[test]
@@ -172,6 +215,7 @@ fn a_run_of_ours_holds_more_than_one_model_knows() {
 fn what_fits_nothing_is_refused_with_its_line() {
     for (model, lines, said) in [
         ("mutex", &["0 :invoke :cas [1 2]"][..], "line 1: the model mutex has no `cas`"),
+        ("mutex", &["0 :invoke :cas 5"], "line 1: the model mutex has no `cas`"),
         ("mutex", &["0 :invoke :read nil"], "line 1: the model mutex has no `read`"),
         ("set", &["0 :invoke :swim 1"], "line 1: the model set has no `swim`"),
         ("register", &["0 :ok :read 1"], "line 1: process 0 ends its read, which it did not begin"),
@@ -229,10 +273,24 @@ fn whatever_is_kept_is_counted() {
     assert!((2 * LONG..3 * LONG).contains(&kept("register", Some(false), &over)));
     assert!((LONG..2 * LONG).contains(&kept("register", None, &waits)));
     assert!((2 * LONG..3 * LONG).contains(&kept("register", Some(false), &key)));
+    let two = format!("{write}- 1 :invoke :write \"y{long}\"\n- 0 :fail :write nil\n");
+    assert!((5 * LONG..6 * LONG).contains(&kept("register", Some(false), &two)));
     // Members of a set.
     let members = "7 ".repeat(LONG);
     let read = format!("- 0 :invoke :read nil\n- 0 :ok :read [{members}]\n");
     assert!((8 * LONG..9 * LONG).contains(&kept("set", Some(false), &read)));
+}
+
+#[test]
+fn each_operation_and_each_process_is_counted() {
+    let pairs = |count: usize, processes: usize| -> String {
+        let pair = |n| format!("- {n} :invoke :write 1\n- {n} :ok :write 1\n");
+        (0..count).map(|n| pair(n % processes)).collect()
+    };
+    let kept = |count, processes| kept("register", Some(false), &pairs(count, processes));
+    let each = size_of::<Operation>() + 2 * size_of::<u32>();
+    assert_eq!(kept(300, 5) - kept(100, 5), 200 * each);
+    assert_eq!(kept(300, 105) - kept(300, 5), 100 * 128);
 }
 
 #[test]

@@ -155,6 +155,18 @@ fn another_vault_is_another_matter() {
 }
 
 #[test]
+fn what_was_fenced_off_is_counted_by_what_it_was() {
+    let said = FENCED.accepts(
+        "
+        p0 | A1--g-----F--F--f
+        p1 |     LA2-w
+        ",
+    );
+    let off = "; 1 stale write and 2 stale reads fenced off";
+    assert_eq!(said, format!("1 write accepted, none of them stale{off}"));
+}
+
+#[test]
 fn a_stale_write_that_was_fenced_off_breaks_nothing() {
     let said = FENCED.accepts(
         "

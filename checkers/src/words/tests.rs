@@ -116,6 +116,9 @@ fn faults_on_servers_have_their_words() {
         (Fault::Crash { node: server, data: Data::Lost }, {
             ("server 1", "crashed and lost its data", "was started again")
         }),
+        (Fault::Crash { node: server, data: Data::Unsynced }, {
+            ("server 1", "crashed and lost its last second", "was started again")
+        }),
         (Fault::Clock { node: server, change: ClockChange::Freeze }, {
             ("server 1", "had a clock that stood still", "had its clock set right")
         }),
@@ -123,6 +126,26 @@ fn faults_on_servers_have_their_words() {
     ] {
         let (subject, begin, end) = on_servers(&fault);
         assert_eq!((&subject[..], &begin[..], end), words);
+    }
+}
+
+#[test]
+fn faults_on_clients_have_their_words() {
+    let client = Node::Client(2);
+    let link = |trouble| Fault::Link { links: vec![(client, Node::Server(0))], trouble };
+    for (fault, words) in [
+        (Fault::Pause { node: client }, ("was paused", "ran on")),
+        (Fault::Crash { node: client, data: Data::Kept }, ("was killed", "was started again")),
+        (Fault::Clock { node: client, change: ClockChange::Freeze }, {
+            ("had a clock that stood still", "had its clock set right")
+        }),
+        (link(LinkTrouble::Reset), ("had its connections reset", "had sound links again")),
+        (link(LinkTrouble::Refuse), ("was refused new connections", "had sound links again")),
+        (link(LinkTrouble::LoseRequest), ("was to lose a request", "had sound links again")),
+        (link(LinkTrouble::LoseReply), ("was to lose a reply", "had sound links again")),
+        (link(LinkTrouble::Slow(3)), ("had links 3 times as slow", "had sound links again")),
+    ] {
+        assert_eq!((&hit(&fault, 2)[..], undone(&fault)), words);
     }
 }
 

@@ -46,6 +46,16 @@ fn an_answer_after_the_end_of_its_process_gives_nothing() {
 }
 
 #[test]
+fn a_convert_in_doubt_ends_its_process_and_one_that_went_well_does_not() {
+    let begun =
+        [(1, Kind::Invoke, F::Acquire), (1, Kind::Ok, F::Acquire), (1, Kind::Invoke, F::Convert)];
+    let late = (1, Kind::Ok, F::Acquire);
+    let after = |end: Kind| claims(&[&begun[..], &[(1, end, F::Convert), late]].concat());
+    assert_eq!(after(Kind::Info).len(), 1);
+    assert_eq!(after(Kind::Ok)[1].definite(), Some(4..u64::MAX));
+}
+
+#[test]
 fn a_release_ends_the_later_of_two_holds_and_death_ends_both() {
     let twice = [
         (1, Kind::Invoke, F::Acquire),
