@@ -1,6 +1,7 @@
 //! `picklock explore` and `merge` as a user meets them: the same result however the seeds are
 //! spread over threads and machines, honest exit codes, one line for what does not go together.
 
+use picklock::schedule::{Schedule, is_small};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -71,6 +72,20 @@ fn until_found_stops_at_the_first_violation_whatever_the_threads() {
     let first = found["first_violation"].as_u64().expect("a seed");
     assert_eq!(found["seeds"][0]["end"].as_u64(), Some(first + 1));
     assert_eq!(found["violated"], 1);
+}
+
+#[test]
+fn what_was_shrunk_fits_on_a_screen_and_replays() {
+    let home = TempDir::new().expect("a folder");
+    let home = home.path();
+    let (out, _) = said(home, &format!("{SEARCH} --seeds 30 --shrink --counterexamples found"), 1);
+    assert!(out.contains("double hold of redis-set-nx-px (ttl 4 s) with 2 clients, 1 fault"));
+    let file = "found/redis-set-nx-px+pause+double-hold.json";
+    let schedule = Schedule::read(&home.join(file)).expect("a schedule");
+    assert!(is_small(&schedule), "{out}");
+    let (told, _) = said(home, &format!("replay {file} --backend sim"), 1);
+    let story: String = told.split_inclusive("\n\n").take(3).collect();
+    assert!(out.contains(&story), "{out}\n{told}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::{Failure, interruptible, judge::say, replay};
 use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
 use crate::explore::{Search, Searched, Tally, search};
-use crate::schedule::{Shows, Shrunk, shrink, size};
+use crate::schedule::{Shows, Shrunk, is_small, shrink, size};
 use crate::setup::{Options, Setup};
 use crate::simulate;
 
@@ -83,6 +83,9 @@ fn shrink_all(
     Ok(())
 }
 
+/// Once a small schedule was found, no more than about so many runs go into finding a smaller one.
+const ENOUGH_RUNS: u64 = 5_000;
+
 /// Shrinks the schedule of each of these seeds and takes the least: some are stuck earlier than
 /// others.
 fn shrink_best(
@@ -106,7 +109,8 @@ fn shrink_best(
         let shrunk = shrunk.map_err(Failure::could_not)?;
         tried += shrunk.tried;
         all.push(shrunk.schedule);
-        if stop.load(Ordering::Relaxed) {
+        let enough = tried >= ENOUGH_RUNS && all.iter().any(is_small);
+        if enough || stop.load(Ordering::Relaxed) {
             break;
         }
     }

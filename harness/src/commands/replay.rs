@@ -1,7 +1,6 @@
 //! `picklock replay`: the same schedule again, exactly in the simulator, or on real servers with the
 //! same faults at the same moments in the life of the lock.
 
-use checkers::Judgement;
 use reports::units::{Precision, counted, moment, span};
 use sim::Tape;
 use std::path::Path;
@@ -10,7 +9,7 @@ use super::test::{Choice, choose, perform};
 use super::{Failure, judge::say};
 use crate::Exit;
 use crate::cli::{Format, ReplayArgs};
-use crate::schedule::{Aim, Line, Schedule, Shows, story};
+use crate::schedule::{Aim, Line, Schedule, Shows, story_of};
 use crate::setup::{Options, Setup};
 use crate::simulate;
 
@@ -64,13 +63,8 @@ fn of_seed(seed: u64, args: &ReplayArgs) -> Result<Schedule, Failure> {
 
 /// The story of a counterexample, as it is in the simulator.
 pub fn told(schedule: &Schedule) -> Result<String, String> {
-    let run = simulate::replay(schedule).map_err(|error| error.to_string())?;
-    let Some(Shows { property, anomaly }) = &schedule.shows else { return Ok(String::new()) };
-    let verdicts = Judgement::of(&run).verdicts;
-    let verdict = verdicts.iter().find(|verdict| verdict.property == *property);
-    let found = verdict.and_then(|v| v.anomalies.iter().find(|found| found.name == *anomaly));
-    let found = found.ok_or_else(|| format!("the schedule does not show {anomaly} any more"))?;
-    let lines = story(&run, found);
+    let Some(Shows { anomaly, .. }) = &schedule.shows else { return Ok(String::new()) };
+    let (found, lines) = story_of(schedule)?;
     let clients = schedule.clients.len() as u64;
     let faults = schedule.faults.len() as u64;
     let mut text = format!(

@@ -19,7 +19,7 @@ use crate::setup::{Options, Setup};
 
 pub use scripted::{Aim, Scripted};
 pub use shrink::{Shrunk, shrink, size};
-pub use story::{Line, story};
+pub use story::{Line, is_small, story_of};
 
 /// The version of the stored form that this build writes, and the newest that it reads.
 const VERSION: u32 = 1;

@@ -30,6 +30,12 @@ const FAST_LINK: u64 = 300_000;
 
 const MILLI: u64 = 1_000_000;
 
+/// Links that are slow enough for two clients to meet that would miss each other over fast ones.
+const SLOW_LINKS: [u64; 3] = [2 * MILLI, 10 * MILLI, 40 * MILLI];
+
+/// Up to so many turns a schedule is tried over slow links, too.
+const FEW_TURNS: usize = 16;
+
 /// Shrinks a schedule that shows this anomaly. `go_on` is told how many schedules were tried; once
 /// it says no, the least so far is the result.
 ///
@@ -75,6 +81,7 @@ struct Shrinker<'a> {
 impl Shrinker<'_> {
     fn round(&mut self) {
         self.pin_turns();
+        self.less_after();
         self.plain_chance();
         self.fewer_faults();
         self.fewer_turns();
@@ -121,6 +128,32 @@ impl Shrinker<'_> {
         kept
     }
 
+    /// Keeps a schedule without a piece, if need be over slow links: the piece may have done no more
+    /// than to make others meet.
+    fn take_out(&mut self, piece: impl Fn(&mut Schedule)) -> bool {
+        if self.attempt(&piece) {
+            return true;
+        }
+        let few = self.best.clients.iter().map(Vec::len).sum::<usize>() <= FEW_TURNS;
+        few && self.over_slow_links(piece)
+    }
+
+    fn over_slow_links(&mut self, change: impl Fn(&mut Schedule)) -> bool {
+        SLOW_LINKS.iter().any(|link| {
+            self.attempt(|s| {
+                change(s);
+                s.link_delay = 0;
+                s.chance = Chances::plain(Duration::from_nanos(*link));
+            })
+        })
+    }
+
+    /// Nothing that comes after the anomaly, first of all: every later run is shorter for it.
+    fn less_after(&mut self) {
+        self.least(MILLI / 100, |s| &mut s.time_limit);
+        self.least(MILLI / 100, |s| &mut s.quiet);
+    }
+
     /// All that the simulator leaves to chance made plain, at once or one by one.
     fn plain_chance(&mut self) {
         let fast = |s: &mut Schedule| {
@@ -132,6 +165,9 @@ impl Shrinker<'_> {
             self.attempt(fast);
             return;
         }
+        if self.over_slow_links(|_| ()) {
+            return;
+        }
         self.attempt(fast);
         self.attempt(|s| s.chance.delays.clear());
         self.attempt(|s| s.chance.server_skews.clear());
@@ -141,7 +177,7 @@ impl Shrinker<'_> {
     }
 
     fn fewer_faults(&mut self) {
-        self.fewer(|s| s.faults.clone(), |s, faults| s.faults = faults);
+        self.fewer(|s| s.faults.clone(), |s, faults| s.faults = faults.to_vec());
     }
 
     fn fewer_turns(&mut self) {
@@ -151,7 +187,7 @@ impl Shrinker<'_> {
         };
         self.fewer(all, |s, left| {
             s.clients.iter_mut().for_each(Vec::clear);
-            left.into_iter().for_each(|(seat, turn)| s.clients[seat].push(turn));
+            left.iter().for_each(|(seat, turn)| s.clients[*seat].push(*turn));
         });
     }
 
@@ -164,7 +200,7 @@ impl Shrinker<'_> {
         for seat in 0..self.best.clients.len() {
             for place in (0..self.best.clients[seat].len()).rev() {
                 for longer in [500 * MILLI, 3_000 * MILLI] {
-                    let taken_out = self.attempt(|s| {
+                    let taken_out = self.take_out(|s| {
                         s.clients[seat].remove(place);
                         for turn in s.clients.iter_mut().flatten() {
                             turn.hold = turn.hold.max((turn.hold + longer).min(longest));
@@ -181,7 +217,7 @@ impl Shrinker<'_> {
     fn fewer_clients(&mut self) {
         for seat in (0..self.best.clients.len()).rev() {
             if self.best.clients.len() > 1 {
-                self.attempt(|s| without_client(s, seat as u32));
+                self.take_out(|s| without_client(s, seat as u32));
             }
         }
     }
@@ -196,7 +232,7 @@ impl Shrinker<'_> {
                 if let Some(links) = s.faults[place].fault.links_mut()
                     && !left.is_empty()
                 {
-                    *links = left;
+                    *links = left.to_vec();
                 }
             });
             self.attempt(|s| {
@@ -209,13 +245,13 @@ impl Shrinker<'_> {
 
     /// Where chance could not be made plain at once: link by link, message by message.
     fn fewer_delays(&mut self) {
-        self.fewer(|s| s.chance.delays.clone(), |s, delays| s.chance.delays = delays);
+        self.fewer(|s| s.chance.delays.clone(), |s, left| s.chance.delays = left.to_vec());
         for place in 0..self.best.chance.delays.len() {
             let entries = move |s: &Schedule| -> Vec<(u64, u64)> {
                 s.chance.delays[place].nanos.iter().map(|(n, d)| (*n, *d)).collect()
             };
             self.fewer(entries, move |s, left| {
-                s.chance.delays[place].nanos = left.into_iter().collect();
+                s.chance.delays[place].nanos = left.iter().copied().collect();
             });
         }
     }
@@ -242,24 +278,23 @@ impl Shrinker<'_> {
     /// Shorter faults, holds and phases, each as short as it can be.
     fn shorter(&mut self) {
         for place in 0..self.best.faults.len() {
-            self.least(move |s| &mut s.faults[place].lasts);
+            self.least(MILLI, move |s| &mut s.faults[place].lasts);
         }
         for seat in 0..self.best.clients.len() {
             for place in 0..self.best.clients[seat].len() {
-                self.least(move |s| &mut s.clients[seat][place].hold);
+                self.least(MILLI, move |s| &mut s.clients[seat][place].hold);
             }
         }
-        self.least(|s| &mut s.time_limit);
-        self.least(|s| &mut s.quiet);
+        self.less_after();
     }
 
-    /// The least value that still does, found by halving: to the millisecond, or zero.
-    fn least(&mut self, place: impl Fn(&mut Schedule) -> &mut u64) {
+    /// The least value that still does, found by halving: zero, or as close as this.
+    fn least(&mut self, close: u64, place: impl Fn(&mut Schedule) -> &mut u64) {
         if self.attempt(|s| *place(s) = 0) {
             return;
         }
         let (mut low, mut high) = (0, *place(&mut self.best.clone()));
-        while high - low > MILLI {
+        while high - low > close {
             let middle = low + (high - low) / 2;
             match self.attempt(|s| *place(s) = middle) {
                 true => high = middle,
@@ -289,10 +324,10 @@ impl Shrinker<'_> {
     fn fewer<T: Clone>(
         &mut self,
         get: impl Fn(&Schedule) -> Vec<T>,
-        set: impl Fn(&mut Schedule, Vec<T>),
+        set: impl Fn(&mut Schedule, &[T]),
     ) {
         let mut left = get(&self.best);
-        if left.is_empty() || self.attempt(|s| set(s, Vec::new())) {
+        if left.is_empty() || self.take_out(|s| set(s, &[])) {
             return;
         }
         let mut chunks = 2;
@@ -303,7 +338,7 @@ impl Shrinker<'_> {
             while at < left.len() {
                 let mut rest = left.clone();
                 rest.drain(at..(at + size).min(left.len()));
-                if !rest.is_empty() && self.attempt(|s| set(s, rest.clone())) {
+                if !rest.is_empty() && self.take_out(|s| set(s, &rest)) {
                     left = rest;
                     taken_out = true;
                 } else {
@@ -332,15 +367,17 @@ pub fn size(s: &Schedule) -> (usize, usize, usize, usize, u64) {
     let links = s.faults.iter().map(|f| f.fault.nodes().len()).sum::<usize>();
     let delays = s.chance.delays.iter().map(|link| link.nanos.len()).sum::<usize>();
     let turns = s.clients.iter().map(Vec::len).sum();
-    let time = times(&mut s.clone()).into_iter().map(|time| *time / MILLI).sum();
+    let told: u64 = times(&mut s.clone()).into_iter().map(|time| *time / MILLI).sum();
+    let time = told + (s.time_limit + s.quiet) / MILLI;
     (s.faults.len() + links, s.clients.len(), turns, delays, time)
 }
 
-/// Every time of a schedule that stands for itself.
+/// Every time of a schedule that its story tells of. (Its end is not: rounded, it would let more
+/// happen.)
 fn times(s: &mut Schedule) -> Vec<&mut u64> {
     let turns = s.clients.iter_mut().flatten().flat_map(|turn| [&mut turn.at, &mut turn.hold]);
     let faults = s.faults.iter_mut().flat_map(|f| [&mut f.at, &mut f.lasts]);
-    turns.chain(faults).chain([&mut s.time_limit, &mut s.quiet]).collect()
+    turns.chain(faults).collect()
 }
 
 fn round(value: u64, unit: u64) -> u64 {

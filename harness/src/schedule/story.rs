@@ -3,7 +3,11 @@
 //! operation before it.
 
 use base::{Anomaly, Event, F, Kind, Process, Run};
+use checkers::Judgement;
 use reports::names::Speaker;
+
+use super::{Schedule, Shows};
+use crate::simulate;
 
 /// An operation of a client, or a fault or its heal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +22,36 @@ pub struct Line {
     pub what: String,
 }
 
+/// A counterexample that can be taken in at a glance has no more clients, faults and lines.
+const SMALL: (usize, usize, usize) = (3, 2, 12);
+
+/// A schedule's anomaly, and its story, as they are in the simulator.
+///
+/// # Errors
+/// When the schedule cannot be run, or does not show the anomaly that it is said to show.
+pub fn story_of(schedule: &Schedule) -> Result<(Anomaly, Vec<Line>), String> {
+    let Some(Shows { property, anomaly }) = &schedule.shows else {
+        return Err("the schedule does not say what it shows".into());
+    };
+    let run = simulate::replay(schedule).map_err(|error| error.to_string())?;
+    let verdicts = Judgement::of(&run).verdicts;
+    let verdict = verdicts.into_iter().find(|verdict| verdict.property == *property);
+    let mut anomalies = verdict.into_iter().flat_map(|verdict| verdict.anomalies);
+    let found = anomalies.find(|found| found.name == *anomaly);
+    let found = found.ok_or_else(|| format!("the schedule does not show {anomaly} any more"))?;
+    let lines = story(&run, &found);
+    Ok((found, lines))
+}
+
+/// Whether a counterexample fits on one screen.
+pub fn is_small(schedule: &Schedule) -> bool {
+    let (clients, faults, lines) = SMALL;
+    let few = schedule.clients.len() <= clients && schedule.faults.len() <= faults;
+    few && story_of(schedule).is_ok_and(|(_, story)| story.len() <= lines)
+}
+
 /// The story of an anomaly in its run.
-pub fn story(run: &Run, anomaly: &Anomaly) -> Vec<Line> {
+fn story(run: &Run, anomaly: &Anomaly) -> Vec<Line> {
     let last = anomaly.witness.iter().copied().max().unwrap_or(0);
     let events = run.history.events().iter().take_while(|event| event.index <= last);
     // The phases of a run are no part of it, and a death is told by the fault that brought it.
