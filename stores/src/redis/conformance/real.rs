@@ -3,31 +3,27 @@
 
 #![expect(clippy::disallowed_methods, reason = "a real server's keys run out in real time")]
 
-use super::{Modelled, Report, Subject, random, run};
+use super::{Moments, Report, Subject, random, run};
+use crate::redis::script::Engine;
 use redis::{Cmd, Parser, Value};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::time::Duration;
 
 /// A server that does not answer within this time has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Seeds of the random part, and how many commands each.
-const SEEDS: std::ops::Range<u64> = 0..20;
-const COMMANDS: usize = 500;
-
-/// Runs the suite against the server at this address ("127.0.0.1:6379"), and then random commands
-/// against it and the model side by side. It empties the server.
+/// Runs the suite against the server at this address ("127.0.0.1:6379"), and then the random
+/// sequences of these seeds against it and the model side by side. It empties the server.
 ///
 /// # Errors
 /// When the server cannot be reached or stops answering.
-pub fn real_arm(address: &str) -> io::Result<Report> {
+pub fn real_arm(address: &str, seeds: Range<u64>) -> io::Result<Report> {
     let mut real = Real { address: address.to_owned(), connections: BTreeMap::new() };
     let mut report = run(&mut real)?;
-    for seed in SEEDS {
-        random::compare(&mut Modelled::new(), &mut real, seed, COMMANDS, &mut report)?;
-    }
+    random::compare(&Engine::new(), &mut real, seeds, &mut report)?;
     Ok(report)
 }
 
@@ -43,10 +39,9 @@ impl Real {
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok((stream, Parser::new()))
     }
-}
 
-impl Subject for Real {
-    fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value> {
+    /// Sends the commands at once, and reads a reply to each.
+    fn exchange(&mut self, connection: usize, commands: &[&Cmd]) -> io::Result<Vec<Value>> {
         if !self.connections.contains_key(&connection) {
             let opened = self.open()?;
             self.connections.insert(connection, opened);
@@ -54,8 +49,42 @@ impl Subject for Real {
         let Some((stream, parser)) = self.connections.get_mut(&connection) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
-        stream.write_all(&command.get_packed_command())?;
-        parser.parse_value(stream).map_err(io::Error::other)
+        let bytes: Vec<u8> = commands.iter().flat_map(|cmd| cmd.get_packed_command()).collect();
+        stream.write_all(&bytes)?;
+        let mut reply = || parser.parse_value(&mut *stream).map_err(io::Error::other);
+        commands.iter().map(|_| reply()).collect()
+    }
+}
+
+/// What TIME answers, in milliseconds.
+fn millis(time: &Value) -> io::Result<i64> {
+    let number = |value: &Value| match value {
+        Value::BulkString(digits) => std::str::from_utf8(digits).ok()?.parse::<i64>().ok(),
+        _ => None,
+    };
+    let both = match time {
+        Value::Array(parts) => parts.iter().map(number).collect::<Option<Vec<i64>>>(),
+        _ => None,
+    };
+    match both.as_deref() {
+        Some([seconds, micros]) => Ok(seconds * 1000 + micros / 1000),
+        _ => Err(io::Error::other(format!("TIME answered {time:?}"))),
+    }
+}
+
+impl Subject for Real {
+    fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value> {
+        let replies = self.exchange(connection, &[command])?;
+        replies.into_iter().next().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn timed(&mut self, connection: usize, command: &Cmd) -> io::Result<(Moments, Value)> {
+        let time = redis::cmd("TIME");
+        let mut replies = self.exchange(connection, &[&time, command, &time])?;
+        let after = replies.pop().map_or(Ok(0), |time| millis(&time))?;
+        let value = replies.pop().unwrap_or(Value::Nil);
+        let before = replies.pop().map_or(Ok(0), |time| millis(&time))?;
+        Ok(((before, after), value))
     }
 
     fn wait(&mut self, duration: Duration) {

@@ -131,7 +131,8 @@ fn array(values: &[Value]) -> Vec<String> {
     lines
 }
 
-fn quoted(bytes: &[u8]) -> String {
+/// Bytes as they are written between double quotes.
+pub fn quoted(bytes: &[u8]) -> String {
     let inner: String = bytes
         .iter()
         .map(|b| match b {

@@ -24,7 +24,12 @@ pub fn echo(call: Call<'_>) -> Value {
 pub fn select(call: Call<'_>) -> Value {
     match integer(call.args[1]) {
         Some(0) => Value::Okay,
-        Some(_) => error("ERR DB index is out of range"),
+        Some(index) if i32::try_from(index).is_ok() => error("ERR DB index is out of range"),
+        Some(_) => error(&format!(
+            "ERR value is out of range, value must between {} and {}",
+            i32::MIN,
+            i32::MAX
+        )),
         None => not_an_integer(),
     }
 }

@@ -81,6 +81,7 @@ const COMMANDS: &[Command] = &[
     keys("ttl", 2, expiry::ttl),
     keys("exists", -2, strings::exists),
     keys("getdel", 2, strings::getdel),
+    keys("getex", -2, strings::getex),
     keys("unlink", -2, strings::del),
     keys("setex", 4, strings::setex),
     keys("psetex", 4, strings::psetex),
@@ -109,6 +110,12 @@ const COMMANDS: &[Command] = &[
 
 /// The names that only come with a subcommand.
 const CONTAINERS: &[&str] = &["script", "client"];
+
+/// The names of all.
+#[cfg(test)]
+pub fn names() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|command| command.name)
+}
 
 /// The command that these arguments call.
 pub fn find(args: &[&[u8]]) -> Option<&'static Command> {
@@ -157,7 +164,7 @@ fn unknown(args: &[&[u8]]) -> Value {
 }
 
 /// What C's `%.*s` prints: at most so many bytes, and none after a zero.
-fn clipped(bytes: &[u8], most: usize) -> String {
+pub fn clipped(bytes: &[u8], most: usize) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len()).min(most);
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }

@@ -1,6 +1,6 @@
 //! The commands on times to live.
 
-use super::commands::Call;
+use super::commands::{Call, clipped};
 use super::keyspace::Millis;
 use super::number::integer;
 use crate::redis::reply::{error, flag, not_an_integer};
@@ -35,7 +35,7 @@ impl Conditions {
                 b"GT" => conditions.greater = true,
                 b"LT" => conditions.less = true,
                 _ => {
-                    let option = String::from_utf8_lossy(option);
+                    let option = clipped(option, usize::MAX);
                     return Err(error(&format!("ERR Unsupported option {option}")));
                 }
             }
@@ -117,7 +117,7 @@ pub fn persist(call: Call<'_>) -> Value {
 /// TTL key, in seconds, rounded.
 pub fn ttl(call: Call<'_>) -> Value {
     let now = call.clock.millis;
-    time_left(call, |when| (left(when, now) + 500) / 1000)
+    time_left(call, |when| seconds(left(when, now)))
 }
 
 /// PTTL key, in milliseconds.
@@ -128,12 +128,17 @@ pub fn pttl(call: Call<'_>) -> Value {
 
 /// EXPIRETIME key, in seconds since the epoch, rounded.
 pub fn expiretime(call: Call<'_>) -> Value {
-    time_left(call, |when| (when.max(0) + 500) / 1000)
+    time_left(call, |when| seconds(when.max(0)))
 }
 
 /// PEXPIRETIME key, in milliseconds since the epoch.
 pub fn pexpiretime(call: Call<'_>) -> Value {
     time_left(call, |when| when.max(0))
+}
+
+/// Rounded. The end of time has no half a second after it; Redis counts on all the same.
+fn seconds(millis: Millis) -> i64 {
+    ((millis.unsigned_abs() + 500) / 1000) as i64
 }
 
 fn left(when: Millis, now: Millis) -> i64 {

@@ -10,6 +10,8 @@ mod keyspace;
 mod number;
 mod strings;
 
+#[cfg(test)]
+pub(crate) use commands::names as command_names;
 pub(crate) use commands::{Call, Clock, Run, find};
 pub(crate) use keyspace::{Keyspace, Millis};
 pub(crate) use number::lua_number;

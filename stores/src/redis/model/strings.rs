@@ -22,7 +22,7 @@ struct SetOptions<'a> {
     only: Option<Only>,
     get: bool,
     keep_ttl: bool,
-    expiry: Option<(Unit, &'a [u8])>,
+    expiry: Option<Expiry<'a>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,9 @@ enum Unit {
     SecondsAt,
     MillisAt,
 }
+
+/// A time and its unit, as they are written.
+type Expiry<'a> = (Unit, &'a [u8]);
 
 impl<'a> SetOptions<'a> {
     /// `None` is a syntax error. An option may stand twice, two of one kind may not: Redis says so
@@ -170,6 +173,45 @@ pub fn getset(call: Call<'_>) -> Value {
     let old = stored(call.keys.get(call.args[1], call.clock.millis).map(|entry| &entry.value));
     call.keys.put(call.args[1], call.args[2].to_vec(), None);
     old
+}
+
+/// GETEX key [EX s | PX ms | EXAT s | PXAT ms | PERSIST].
+pub fn getex(call: Call<'_>) -> Value {
+    let now = call.clock.millis;
+    let Some((persist, expiry)) = getex_options(&call.args[2..]) else { return syntax_error() };
+    let Some(entry) = call.keys.get(call.args[1], now) else { return Value::Nil };
+    let value = Value::BulkString(entry.value.clone());
+    if persist {
+        entry.expires = None;
+    }
+    let Some((unit, text)) = expiry else { return value };
+    match expiry_time(unit, text, now, call.name) {
+        // A time that is over deletes the key at once.
+        Ok(when) if when <= now => drop(call.keys.delete(call.args[1], now)),
+        Ok(when) => entry.expires = Some(when),
+        Err(refusal) => return refusal,
+    }
+    value
+}
+
+/// Whether GETEX calls the expiry off, or sets which. `None` is a syntax error.
+fn getex_options<'a>(args: &[&'a [u8]]) -> Option<(bool, Option<Expiry<'a>>)> {
+    let (mut persist, mut expiry) = (false, None);
+    let mut rest = args.iter();
+    while let Some(option) = rest.next() {
+        match in_capitals(option, &mut [0; 8]) {
+            b"PERSIST" if expiry.is_none() => persist = true,
+            other => {
+                let unit = unit(other)?;
+                let same = expiry.is_none_or(|(before, _)| before == unit);
+                if persist || !same {
+                    return None;
+                }
+                expiry = Some((unit, *rest.next()?));
+            }
+        }
+    }
+    Some((persist, expiry))
 }
 
 /// GETDEL key.

@@ -111,10 +111,14 @@ fn table_reply(table: &Table, depth: usize) -> Option<Value> {
     Some(Value::Array(values))
 }
 
-/// A field of a table, if it is a string.
+/// A field of a table, if it is a string: up to its first zero, since C reads it.
 pub fn field(table: &Table, name: &str) -> Option<String> {
     match table.raw_get(name) {
-        Ok(LuaValue::String(text)) => Some(text.to_string_lossy()),
+        Ok(LuaValue::String(text)) => {
+            let bytes = text.as_bytes();
+            let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            Some(String::from_utf8_lossy(text).into_owned())
+        }
         _ => None,
     }
 }

@@ -1,0 +1,282 @@
+//! What random sequences are made of: commands with options, right and wrong.
+
+mod scripts;
+
+use super::Step;
+use base::Rng;
+
+/// How many steps a sequence has.
+const STEPS: u64 = 30;
+/// How many connections take part.
+const CONNECTIONS: u64 = 3;
+
+/// Few, so that commands meet.
+const KEYS: &[&str] = &["a", "b", "lock"];
+const ODD_KEYS: &[&str] = &["", "a b", "\u{e9}\0\r\n"];
+
+const VALUES: &[&str] = &[
+    "0",
+    "1",
+    "-1",
+    "7",
+    "v",
+    "mine",
+    "other",
+    "",
+    " 1",
+    "9223372036854775807",
+    "\"\\\r\n\0\u{fc}",
+];
+
+/// No numbers, or none that make sense.
+const ODD_NUMBERS: &[&str] = &[
+    "0",
+    "-1",
+    "-30",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "9223372036854775808",
+    "9223372036854775",
+    "12x",
+    "",
+    "1.5",
+    "1e3",
+    "+1",
+    "01",
+    " 1",
+    "-0",
+    "0x10",
+];
+
+/// What may stand where an option does.
+const ODD_OPTIONS: &[&str] = &["", "n", "NXX", "PERSIST", "GT", "v", "10"];
+
+type Words = Vec<String>;
+type Kind = fn(&mut Draw) -> Words;
+
+/// Draws commands.
+struct Draw {
+    rng: Rng,
+    /// The scripts that were drawn so far.
+    scripts: Vec<String>,
+}
+
+/// The sequence of this seed.
+pub fn sequence(seed: u64) -> Vec<Step> {
+    let mut draw = Draw { rng: Rng::new(seed), scripts: Vec::new() };
+    (0..STEPS).map(|_| draw.step()).collect()
+}
+
+/// Commands by how often they come, and what draws one.
+const COMMANDS: &[(u64, Kind)] = &[
+    (12, Draw::set),
+    (8, Draw::expire),
+    (3, Draw::getex),
+    (14, Draw::on_a_key),
+    (6, Draw::on_a_value),
+    (6, Draw::on_keys),
+    (4, Draw::number_command),
+    (3, Draw::setex),
+    (12, Draw::eval),
+    (4, Draw::evalsha),
+    (2, Draw::script),
+    (2, Draw::small_talk),
+];
+
+impl Draw {
+    fn step(&mut self) -> Step {
+        if self.rng.chance(0.05) {
+            return Step::Wait(1 + self.rng.below(25));
+        }
+        let connection = self.rng.below(CONNECTIONS) as usize;
+        Step::Call { connection, words: self.command() }
+    }
+
+    fn command(&mut self) -> Words {
+        let all: u64 = COMMANDS.iter().map(|(weight, _)| weight).sum();
+        let mut left = self.rng.below(all);
+        let chosen = COMMANDS.iter().find(|(weight, _)| {
+            let here = left < *weight;
+            left = left.saturating_sub(*weight);
+            here
+        });
+        let mut words = chosen.map_or_else(Vec::new, |(_, draw)| draw(self));
+        words[0] = self.spelled(&words[0].clone());
+        // Too few or too many.
+        match self.rng.below(50) {
+            0 if words.len() > 1 => drop(words.pop()),
+            1 => words.push(self.of(VALUES)),
+            _ => {}
+        }
+        words
+    }
+
+    fn of(&mut self, words: &[&str]) -> String {
+        self.rng.pick(words).copied().unwrap_or_default().to_owned()
+    }
+
+    /// A name or an option, in capitals or not.
+    fn spelled(&mut self, word: &str) -> String {
+        match self.rng.below(6) {
+            0 => word.to_lowercase(),
+            1 => word
+                .chars()
+                .map(|c| if self.rng.chance(0.5) { c } else { c.to_ascii_lowercase() })
+                .collect(),
+            _ => word.to_owned(),
+        }
+    }
+
+    fn key(&mut self) -> String {
+        let keys = if self.rng.chance(0.03) { ODD_KEYS } else { KEYS };
+        self.of(keys)
+    }
+
+    fn value(&mut self) -> String {
+        self.of(VALUES)
+    }
+
+    /// Some milliseconds: soon over, or not for long.
+    fn millis(&mut self) -> String {
+        match self.rng.below(8) {
+            0 => self.of(ODD_NUMBERS),
+            1 | 2 => (100_000 + self.rng.below(1000)).to_string(),
+            _ => (1 + self.rng.below(25)).to_string(),
+        }
+    }
+
+    fn seconds(&mut self) -> String {
+        if self.rng.chance(0.2) {
+            self.of(ODD_NUMBERS)
+        } else {
+            (1 + self.rng.below(300)).to_string()
+        }
+    }
+
+    /// A moment near the present one, which the server's clock says when the command is sent.
+    fn moment(&mut self, unit: &str) -> String {
+        match self.rng.below(8) {
+            0 => self.of(ODD_NUMBERS),
+            1 => "33177117420".to_owned() + if unit == "ms" { "000" } else { "" },
+            _ if unit == "ms" => format!("{{now+{}}}", self.rng.below(25)),
+            _ => format!("{{now/1000+{}}}", self.rng.below(3)),
+        }
+    }
+
+    /// EX, PX, EXAT or PXAT with its number.
+    fn expiry(&mut self) -> Words {
+        let (name, number) = match self.rng.below(6) {
+            0 => ("EX", self.seconds()),
+            1 => ("EXAT", self.moment("s")),
+            2 => ("PXAT", self.moment("ms")),
+            _ => ("PX", self.millis()),
+        };
+        vec![self.spelled(name), number]
+    }
+
+    fn set(&mut self) -> Words {
+        let mut words = vec!["SET".to_owned(), self.key(), self.value()];
+        for _ in 0..self.rng.below(4) {
+            match self.rng.below(8) {
+                0 | 1 => words.push(self.spelled("NX")),
+                2 => words.push(self.spelled("XX")),
+                3 => words.push(self.spelled("GET")),
+                4 => words.push(self.spelled("KEEPTTL")),
+                5 if self.rng.chance(0.3) => words.push(self.of(ODD_OPTIONS)),
+                _ => words.extend(self.expiry()),
+            }
+        }
+        words
+    }
+
+    fn getex(&mut self) -> Words {
+        let mut words = vec!["GETEX".to_owned(), self.key()];
+        for _ in 0..[0, 1, 1, 1, 2][self.rng.below(5) as usize] {
+            match self.rng.below(6) {
+                0 | 1 => words.push(self.spelled("PERSIST")),
+                2 if self.rng.chance(0.5) => words.push(self.of(&["NX", "KEEPTTL", "GET", ""])),
+                _ => words.extend(self.expiry()),
+            }
+        }
+        words
+    }
+
+    fn expire(&mut self) -> Words {
+        let (name, number) = match self.rng.below(6) {
+            0 => ("EXPIRE", self.seconds()),
+            1 => ("EXPIREAT", self.moment("s")),
+            2 => ("PEXPIREAT", self.moment("ms")),
+            _ => ("PEXPIRE", self.millis()),
+        };
+        let mut words = vec![name.to_owned(), self.key(), number];
+        for _ in 0..[0, 0, 0, 1, 1, 2][self.rng.below(6) as usize] {
+            let conditions: &[&str] = &["NX", "XX", "GT", "LT"];
+            let odd = self.rng.chance(0.05);
+            let word = self.of(if odd { ODD_OPTIONS } else { conditions });
+            words.push(self.spelled(&word));
+        }
+        words
+    }
+
+    fn on_a_key(&mut self) -> Words {
+        let names = [
+            "GET",
+            "GETDEL",
+            "INCR",
+            "DECR",
+            "PERSIST",
+            "TTL",
+            "PTTL",
+            "PTTL",
+            "EXPIRETIME",
+            "PEXPIRETIME",
+        ];
+        vec![self.of(&names), self.key()]
+    }
+
+    fn on_a_value(&mut self) -> Words {
+        vec![self.of(&["SETNX", "SETNX", "GETSET"]), self.key(), self.value()]
+    }
+
+    fn on_keys(&mut self) -> Words {
+        let mut words = vec![self.of(&["DEL", "DEL", "UNLINK", "EXISTS"])];
+        for _ in 0..[1, 1, 1, 2, 3][self.rng.below(5) as usize] {
+            words.push(self.key());
+        }
+        words
+    }
+
+    fn number_command(&mut self) -> Words {
+        let number = if self.rng.chance(0.4) {
+            self.of(ODD_NUMBERS)
+        } else {
+            self.rng.below(50).to_string()
+        };
+        vec![self.of(&["INCRBY", "DECRBY"]), self.key(), number]
+    }
+
+    fn setex(&mut self) -> Words {
+        let (name, number) = if self.rng.chance(0.3) {
+            ("SETEX", self.seconds())
+        } else {
+            ("PSETEX", self.millis())
+        };
+        vec![name.to_owned(), self.key(), number, self.value()]
+    }
+
+    fn small_talk(&mut self) -> Words {
+        let value = self.value();
+        let text = match self.rng.below(10) {
+            0 => "PING",
+            1 => "ECHO v",
+            2 => return vec!["PING".to_owned(), value],
+            3 => "SELECT 0",
+            4 => return vec!["SELECT".to_owned(), self.of(ODD_NUMBERS)],
+            5 => ["FLUSHALL", "FLUSHDB SYNC", "FLUSHALL ASYNC", "FLUSHDB v"]
+                [self.rng.below(4) as usize],
+            6 => "NOSUCH a b",
+            _ => "DBSIZE",
+        };
+        text.split(' ').map(str::to_owned).collect()
+    }
+}
