@@ -34,8 +34,10 @@ fn zookeeper() {
     let session = Duration::from_secs(4);
     let servers = start(Store::ZooKeeper, 3, session);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let suite = stores::zookeeper::conformance::real_arm(addresses(&servers), session, "suite");
+    let (addresses, seeds) = (addresses(&servers), 0..sequences());
+    let suite = stores::zookeeper::conformance::real_arm(addresses, session, "suite", seeds);
     let local = tokio::task::LocalSet::new();
     let report = runtime.expect("a runtime").block_on(local.run_until(suite));
+    print!("zookeeper: {report}");
     assert!(report.passed(), "{report}");
 }

@@ -3,6 +3,7 @@
 //! wrong.
 
 mod cases;
+#[cfg(any(test, feature = "real"))]
 mod random;
 #[cfg(feature = "real")]
 mod real;
@@ -92,6 +93,8 @@ enum Expect {
 pub struct Report {
     /// Each case, by name, and why it failed if it did.
     pub cases: Vec<(String, Result<(), String>)>,
+    /// How many random sequences were compared.
+    pub sequences: u64,
 }
 
 impl Report {
@@ -109,11 +112,11 @@ impl fmt::Display for Report {
                 Err(why) => writeln!(f, "FAIL  {name}: {why}")?,
             }
         }
-        Ok(())
+        writeln!(f, "{} random sequences compared", self.sequences)
     }
 }
 
-/// Runs all cases below nodes whose names begin with `root`. `patience` is how long something that
+/// Runs all named cases below nodes whose names begin with `root`. `patience` is how long something that
 /// must happen may take: longer than the longest session time-out in use.
 pub async fn run(subject: &mut dyn Subject, root: &str, patience: Duration) -> Report {
     let mut report = Report::default();
@@ -123,12 +126,6 @@ pub async fn run(subject: &mut dyn Subject, root: &str, patience: Duration) -> R
         let result = run.case(steps()).await;
         run.subject.reset().await;
         report.cases.push((name.to_owned(), result));
-    }
-    for seed in 0..random::SEEDS {
-        let base = format!("/{root}-random-{seed}");
-        let result = random::compare(subject, &base, seed).await;
-        subject.reset().await;
-        report.cases.push((format!("random requests, seed {seed}"), result));
     }
     report
 }

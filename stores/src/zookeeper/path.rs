@@ -1,4 +1,5 @@
-//! Which paths are well-formed. The client library checks before it sends, by the server's rules.
+//! Which paths are well-formed. The client library checks before it sends, by the server's rules,
+//! but for a name `.` or `..` at the end: of that the servers judge.
 
 use super::{CreateMode, Refusal, Request};
 
@@ -21,11 +22,18 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
     }
     let Some(names) = path.strip_prefix('/') else { return Err(Refusal::BadArguments) };
     let names = if bare { names.strip_suffix('/').unwrap_or(names) } else { names };
-    if names.split('/').all(is_name) { Ok(()) } else { Err(Refusal::BadArguments) }
+    let (above, last) = names.rsplit_once('/').map_or((None, names), |(a, l)| (Some(a), l));
+    let above = above.is_none_or(|above| above.split('/').all(|name| is_name(name) && !dots(name)));
+    if above && is_name(last) { Ok(()) } else { Err(Refusal::BadArguments) }
 }
 
 fn is_name(name: &str) -> bool {
-    !matches!(name, "" | "." | "..") && name.chars().all(is_allowed)
+    !name.is_empty() && name.chars().all(is_allowed)
+}
+
+/// A name that is none, since other trees use it for a node or its parent.
+pub fn dots(name: &str) -> bool {
+    matches!(name, "." | "..")
 }
 
 /// Control characters, surrogates, private use and the specials are not.
@@ -43,10 +51,10 @@ mod tests {
 
     #[test]
     fn only_well_formed_paths_pass() {
-        for path in ["/a", "/a/b-c_d", "/a/..b", "/ä"] {
+        for path in ["/a", "/a/b-c_d", "/a/..b", "/ä", "/a/.."] {
             assert_eq!(create(path, CreateMode::Persistent), Ok(()), "{path}");
         }
-        for path in ["", "/", "a", "/a/", "//a", "/a//b", "/a/./b", "/a/..", "/a\u{7}"] {
+        for path in ["", "/", "a", "/a/", "//a", "/a//b", "/a/./b", "/../a", "/a\u{7}"] {
             let refused = Err(Refusal::BadArguments);
             assert_eq!(create(path, CreateMode::Persistent), refused, "{path}");
         }

@@ -16,6 +16,7 @@ pub fn all() -> Vec<Case> {
         ("versions", versions),
         ("refusals", refusals),
         ("malformed paths", malformed),
+        ("dots at a path's end", dots),
         ("children", children),
         ("sequence numbers", sequence_numbers),
         ("a watch on a missing node", watch_missing),
@@ -134,6 +135,24 @@ fn malformed() -> Vec<Step> {
         Call(0, exists("/a/", None), refused()),
         Call(0, delete("//a", None), refused()),
         Call(0, list("", None), Children(&[])),
+    ]
+}
+
+/// The client library lets them pass, and so each kind of request finds its own answer.
+fn dots() -> Vec<Step> {
+    vec![
+        Call(0, create("/a/..", Persistent), No(Refusal::NoNode)),
+        Call(0, create("/a", Persistent), Created("/a")),
+        Call(0, create("/a/..", Persistent), No(Refusal::BadArguments)),
+        Call(0, create("/a/.", Ephemeral), No(Refusal::BadArguments)),
+        Call(0, create("/a/..", EphemeralSequential), Created("/a/..0000000000")),
+        Call(0, exists("/a/..", None), NOT_THERE),
+        Call(0, get("/a/..", None), No(Refusal::NoNode)),
+        Call(0, list("/b/.", None), No(Refusal::NoNode)),
+        Call(0, set("/a/..", b"", None), No(Refusal::BadArguments)),
+        Call(0, set("/b/..", b"", None), No(Refusal::BadArguments)),
+        Call(0, delete("/a/..", None), No(Refusal::NoNode)),
+        Call(0, delete("/b/..", None), No(Refusal::NoNode)),
     ]
 }
 

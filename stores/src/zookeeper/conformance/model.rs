@@ -10,12 +10,18 @@ use std::collections::BTreeMap;
 use std::future::ready;
 use std::time::Duration;
 
-struct Model {
+pub(super) struct Model {
     network: Network,
     sessions: BTreeMap<usize, (u32, Ending)>,
 }
 
 impl Model {
+    /// An ensemble of this size.
+    pub(super) fn new(servers: u32, seed: u64) -> Self {
+        let timing = Timing { tick: Duration::from_millis(400), init_limit: 10, sync_limit: 5 };
+        Self { network: Network::new(servers, timing, seed), sessions: BTreeMap::new() }
+    }
+
     fn client(&self, session: usize) -> u32 {
         self.sessions[&session].0
     }
@@ -78,10 +84,8 @@ impl Subject for Model {
 
 #[test]
 fn the_model_conforms() {
-    let timing = Timing { tick: Duration::from_millis(400), init_limit: 10, sync_limit: 5 };
     for (size, seed) in [(1, 1), (3, 1), (3, 2), (3, 3), (5, 1)] {
-        let network = Network::new(size, timing, seed);
-        let mut model = Model { network, sessions: BTreeMap::new() };
+        let mut model = Model::new(size, seed);
         let run = super::run(&mut model, "conformance", Duration::from_secs(10));
         let report = run.now_or_never().expect("the model's answers are there when it is asked");
         assert!(report.passed(), "size {size}, seed {seed}:\n{report}");

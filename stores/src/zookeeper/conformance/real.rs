@@ -1,10 +1,12 @@
 //! The real arm: an ensemble that stands somewhere.
 
-use super::{Ending, Report, Subject};
+use super::{Ending, Report, Subject, random};
 use crate::zookeeper::real::Ending as RealEnding;
 use crate::zookeeper::{RealSession, Refusal, Reply, Request, Session, WatchEvent, WatchId};
 use base::{CallError, Link, LocalFuture};
+use futures_util::future::join_all;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 struct Real {
@@ -67,9 +69,34 @@ impl Subject for Real {
     }
 }
 
-/// Runs the suite against real servers, below nodes whose names begin with `root`, which must not
-/// be there yet. Needs a tokio `LocalSet` around it.
-pub async fn real_arm(servers: Vec<String>, session_timeout: Duration, root: &str) -> Report {
-    let mut real = Real { servers, session_timeout, sessions: BTreeMap::new() };
-    super::run(&mut real, root, session_timeout * 3 + Duration::from_secs(5)).await
+/// How many random sequences run at a time: most of each is waiting for the servers' disks.
+const AT_A_TIME: u64 = 16;
+
+/// Runs the suite against real servers, and then the random sequences of these seeds, below nodes
+/// whose names begin with `root`, which must not be there yet. Needs a tokio `LocalSet` around it.
+pub async fn real_arm(
+    servers: Vec<String>,
+    session_timeout: Duration,
+    root: &str,
+    seeds: Range<u64>,
+) -> Report {
+    let real = || Real { servers: servers.clone(), session_timeout, sessions: BTreeMap::new() };
+    let patience = session_timeout * 3 + Duration::from_secs(5);
+    let mut report = super::run(&mut real(), root, patience).await;
+    let lanes = (0..AT_A_TIME).map(|lane| {
+        let (mut real, mine) = (real(), seeds.clone().filter(move |n| n % AT_A_TIME == lane));
+        async move {
+            let mut failed = Vec::new();
+            for seed in mine {
+                let base = format!("/{root}-random-{seed}");
+                if let Err(why) = random::compare(&mut real, &base, seed, patience).await {
+                    failed.push((format!("random sequence {seed}"), Err(why)));
+                }
+            }
+            failed
+        }
+    });
+    report.cases.extend(join_all(lanes).await.into_iter().flatten());
+    report.sequences = seeds.end - seeds.start;
+    report
 }

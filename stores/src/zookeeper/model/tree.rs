@@ -1,6 +1,7 @@
 //! The tree of nodes. Every server applies the same requests in the same order and so comes to the
 //! same results; nothing here depends on the server.
 
+use crate::zookeeper::path::dots;
 use crate::zookeeper::{CreateMode, Refusal, Reply, Request, WatchEvent};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,6 +110,9 @@ impl Tree {
             CreateMode::Persistent | CreateMode::Ephemeral => path.to_owned(),
         };
         let (_, name) = split(&path);
+        if dots(name) {
+            return Err(Refusal::BadArguments);
+        }
         if parent.children.contains(name) {
             return Err(Refusal::NodeExists);
         }
@@ -160,6 +164,9 @@ impl Tree {
         version: Option<i32>,
         changes: &mut Vec<Change>,
     ) -> Result<Reply, Refusal> {
+        if dots(split(path).1) {
+            return Err(Refusal::BadArguments);
+        }
         let node = self.0.get_mut(path).ok_or(Refusal::NoNode)?;
         if version.is_some_and(|v| v != node.version) {
             return Err(Refusal::BadVersion);

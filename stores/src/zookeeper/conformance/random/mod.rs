@@ -1,0 +1,289 @@
+//! Random sequences of requests from several sessions, with watches, and with sessions that are
+//! closed or fall silent, held reply by reply and event by event against a tree and a list of
+//! watches: what nobody thought of writing down as a case.
+//!
+//! Nothing here is left to chance but the sequence itself. A read that could be stale follows a
+//! `sync`; an event must have come before the next reply to its session; a session's end has come
+//! when its ephemeral nodes are gone.
+
+mod draw;
+mod reference;
+#[cfg(test)]
+mod tests;
+
+use super::{Ending, Subject};
+use crate::zookeeper::{CreateMode, Refusal, Reply, Request, WatchEvent, WatchId};
+use base::CallError;
+use reference::Reference;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// The session of this number falls silent at its end; the others are closed.
+const SILENT: usize = 3;
+
+/// What a sequence does next. A session is opened when it is first used, and anew after its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Call(usize, Request),
+    End(usize),
+}
+
+/// Runs the sequence of this seed below `base`, and shrinks it if it shows a difference.
+///
+/// # Errors
+/// The difference, and the least sequence that shows one.
+pub async fn compare(
+    subject: &mut dyn Subject,
+    base: &str,
+    seed: u64,
+    patience: Duration,
+) -> Result<(), String> {
+    let mut steps = draw::sequence(seed);
+    let mut tries = 0;
+    let Err((end, mut why)) = run(subject, base, &steps, patience).await else { return Ok(()) };
+    steps.truncate(end);
+    let mut next = 0;
+    // From the front, one by one: what is last shows the difference.
+    while next < steps.len() {
+        let mut fewer = steps.clone();
+        fewer.remove(next);
+        tries += 1;
+        match run(subject, &format!("{base}-{tries}"), &fewer, patience).await {
+            Err((end, smaller)) => {
+                fewer.truncate(end);
+                (steps, why) = (fewer, smaller);
+            }
+            Ok(()) => next += 1,
+        }
+    }
+    let told: Vec<String> = steps.iter().map(|step| format!("  {step:?}")).collect();
+    Err(format!("{why}; shrunk:\n{}", told.join("\n")))
+}
+
+/// Runs the steps. A difference comes with the number of steps that it took.
+async fn run(
+    subject: &mut dyn Subject,
+    base: &str,
+    steps: &[Step],
+    patience: Duration,
+) -> Result<(), (usize, String)> {
+    let mut run = Run {
+        subject,
+        base,
+        patience,
+        reference: Reference::new(base),
+        sessions: BTreeMap::new(),
+        opened: 0,
+        current: BTreeSet::new(),
+        czxids: BTreeMap::new(),
+    };
+    let mut result = run.begin().await.map_err(|why| (0, why));
+    for (number, step) in steps.iter().enumerate() {
+        if result.is_err() {
+            break;
+        }
+        let done = run.step(step).await;
+        result = done.map_err(|why| (number + 1, format!("step {}: {why}", number + 1)));
+    }
+    if result.is_ok() {
+        result = run.nothing_else_fired().await.map_err(|why| (steps.len(), why));
+    }
+    run.subject.reset().await;
+    result
+}
+
+struct Run<'a> {
+    subject: &'a mut dyn Subject,
+    base: &'a str,
+    patience: Duration,
+    reference: Reference,
+    /// The open sessions, and the reference's number for each.
+    sessions: BTreeMap<usize, i64>,
+    opened: i64,
+    /// The sessions whose servers have everything that was written so far.
+    current: BTreeSet<usize>,
+    /// What the subject calls the reference's transactions.
+    czxids: BTreeMap<i64, i64>,
+}
+
+impl Run<'_> {
+    /// Makes the roots, which the reference has already.
+    async fn begin(&mut self) -> Result<(), String> {
+        self.open(0).await?;
+        for (path, zxid) in [(self.base.to_owned(), 1), (rooted(self.base, ""), 2)] {
+            let (data, mode) = (Vec::new(), CreateMode::Persistent);
+            let root = Request::Create { path, data, mode };
+            match self.subject.call(0, root).await {
+                Ok(Reply::Created { czxid, .. }) => self.czxids.insert(zxid, czxid),
+                other => return Err(format!("a root was answered {other:?}")),
+            };
+        }
+        self.current.insert(0);
+        Ok(())
+    }
+
+    async fn open(&mut self, session: usize) -> Result<i64, String> {
+        if let Some(number) = self.sessions.get(&session) {
+            return Ok(*number);
+        }
+        let ending = if session == SILENT { Ending::Silent } else { Ending::Closed };
+        self.subject.open(session, ending).await?;
+        self.opened += 1;
+        self.sessions.insert(session, self.opened);
+        Ok(self.opened)
+    }
+
+    async fn step(&mut self, step: &Step) -> Result<(), String> {
+        match step {
+            Step::Call(session, request) => {
+                let number = self.open(*session).await?;
+                let request = below(self.base, request.clone());
+                self.call(*session, number, request).await
+            }
+            Step::End(session) => self.end(*session).await,
+        }
+    }
+
+    async fn call(&mut self, session: usize, number: i64, request: Request) -> Result<(), String> {
+        let writes = matches!(
+            request,
+            Request::Create { .. } | Request::Delete { .. } | Request::SetData { .. }
+        );
+        // A write goes by the leader's state, a read by that of the session's server.
+        if !writes {
+            self.catch_up(session).await?;
+        }
+        let (expected, fired) = self.reference.apply(session, number, &request);
+        let answer = match self.subject.call(session, request.clone()).await {
+            Ok(reply) => Ok(reply),
+            Err(CallError::Refused(refusal)) => Err(refusal),
+            Err(CallError::Unknown(why)) => return Err(format!("{request:?}: {why}")),
+        };
+        if let (Ok(Reply::Created { czxid: told, .. }), Ok(Reply::Created { czxid, .. })) =
+            (&answer, &expected)
+        {
+            if self.czxids.values().any(|before| before >= told) {
+                return Err(format!("{request:?}: transaction {told} is not a later one"));
+            }
+            self.czxids.insert(*czxid, *told);
+        }
+        if sorted(answer.clone()) != self.told(sorted(expected.clone())) {
+            return Err(format!("{request:?}: answered {answer:?}, not {expected:?}"));
+        }
+        if writes && answer.is_ok() {
+            self.current = BTreeSet::from([session]);
+        }
+        self.expect(fired).await
+    }
+
+    /// What the reference says, in the subject's numbers of transactions.
+    fn told(&self, answer: Result<Reply, Refusal>) -> Result<Reply, Refusal> {
+        let told = |czxid: i64| self.czxids.get(&czxid).copied().unwrap_or(-1);
+        answer.map(|reply| match reply {
+            Reply::Created { path, czxid } => Reply::Created { path, czxid: told(czxid) },
+            Reply::Exists(found) => Reply::Exists(found.map(told)),
+            other => other,
+        })
+    }
+
+    /// These watches have fired, each before the next reply to its session.
+    async fn expect(&mut self, fired: Vec<(usize, WatchId, WatchEvent)>) -> Result<(), String> {
+        for (session, watch, event) in fired {
+            self.catch_up(session).await?;
+            match self.subject.fired(session, watch, Duration::ZERO).await {
+                Some(came) if came == event => {}
+                came => {
+                    return Err(format!(
+                        "watch {watch} of session {session}: {came:?}, not {event:?}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn catch_up(&mut self, session: usize) -> Result<(), String> {
+        if self.current.contains(&session) { Ok(()) } else { self.sync(session).await }
+    }
+
+    async fn sync(&mut self, session: usize) -> Result<(), String> {
+        let sync = Request::Sync { path: self.base.to_owned() };
+        match self.subject.call(session, sync).await {
+            Ok(Reply::Synced) => {
+                self.current.insert(session);
+                Ok(())
+            }
+            other => Err(format!("sync of session {session} was answered {other:?}")),
+        }
+    }
+
+    async fn end(&mut self, session: usize) -> Result<(), String> {
+        let Some(number) = self.sessions.remove(&session) else { return Ok(()) };
+        let (gone, fired) = self.reference.end(session, number);
+        self.subject.end(session).await;
+        self.current.remove(&session);
+        // Who has nothing leaves no trace.
+        let Some(path) = gone.first() else { return Ok(()) };
+        let witness = (0..SILENT).find(|other| *other != session).unwrap_or_default();
+        self.open(witness).await?;
+        self.gone(witness, path).await?;
+        self.current = BTreeSet::from([witness]);
+        self.expect(fired).await
+    }
+
+    async fn gone(&mut self, witness: usize, path: &str) -> Result<(), String> {
+        let pause = Duration::from_millis(20);
+        for _ in 0..self.patience.as_millis() / pause.as_millis() {
+            self.sync(witness).await?;
+            let exists = Request::Exists { path: path.to_owned(), watch: None };
+            match self.subject.call(witness, exists).await {
+                Ok(Reply::Exists(None)) => return Ok(()),
+                Ok(Reply::Exists(Some(_))) => self.subject.wait(pause).await,
+                other => return Err(format!("exists {path}: answered {other:?}")),
+            }
+        }
+        Err(format!("{path} has outlived its session"))
+    }
+
+    /// The watches that wait for something wait still.
+    async fn nothing_else_fired(&mut self) -> Result<(), String> {
+        for session in self.sessions.keys().copied().collect::<Vec<_>>() {
+            self.sync(session).await?;
+        }
+        for (session, watch) in self.reference.waiting() {
+            if let Some(event) = self.subject.fired(session, watch, Duration::ZERO).await {
+                return Err(format!("watch {watch} of session {session} fired: {event:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Children come in no order.
+fn sorted(answer: Result<Reply, Refusal>) -> Result<Reply, Refusal> {
+    answer.map(|reply| match reply {
+        Reply::Children(mut names) => {
+            names.sort();
+            Reply::Children(names)
+        }
+        other => other,
+    })
+}
+
+/// A path of the sequence. Its root lies in a node of its own, so that sequence numbers beside it
+/// are its own, too.
+fn rooted(base: &str, path: &str) -> String {
+    format!("{base}/r{path}")
+}
+
+fn below(base: &str, mut request: Request) -> Request {
+    let (Request::Create { path, .. }
+    | Request::Delete { path, .. }
+    | Request::Exists { path, .. }
+    | Request::GetData { path, .. }
+    | Request::GetChildren { path, .. }
+    | Request::SetData { path, .. }
+    | Request::Sync { path }) = &mut request;
+    *path = rooted(base, path);
+    request
+}

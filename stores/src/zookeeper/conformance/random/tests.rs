@@ -1,0 +1,130 @@
+//! The comparison compares: the model's servers agree, and who answers wrongly is found.
+
+use super::*;
+use crate::zookeeper::conformance::model::Model;
+use base::LocalFuture;
+use futures_util::FutureExt;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is wrong with a subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Nothing,
+    /// A node is deleted whatever its version.
+    BlindDelete,
+    /// A node's data is set whatever its version.
+    BlindSet,
+    /// An ephemeral node stays when its session ends.
+    Undead,
+    /// A session that ends leaves its nodes.
+    Endless,
+    /// Children are told without the last.
+    OneChildShort,
+    /// Whether a node exists is told by another transaction than the one that made it.
+    WrongStamp,
+    /// The first watch of a sequence never fires.
+    Deaf,
+    /// Every watch on data has fired.
+    Hasty,
+}
+
+const FAULTS: &[Fault] = &[
+    Fault::BlindDelete,
+    Fault::BlindSet,
+    Fault::Undead,
+    Fault::Endless,
+    Fault::OneChildShort,
+    Fault::WrongStamp,
+    Fault::Deaf,
+    Fault::Hasty,
+];
+
+struct Broken(Model, Fault);
+
+impl Subject for Broken {
+    fn open(&mut self, session: usize, ending: Ending) -> LocalFuture<'_, Result<(), String>> {
+        let ending = if self.1 == Fault::Endless { Ending::Silent } else { ending };
+        self.0.open(session, ending)
+    }
+
+    fn end(&mut self, session: usize) -> LocalFuture<'_, ()> {
+        self.0.end(session)
+    }
+
+    fn call(
+        &mut self,
+        session: usize,
+        mut request: Request,
+    ) -> LocalFuture<'_, Result<Reply, CallError<Refusal>>> {
+        match (self.1, &mut request) {
+            (Fault::BlindDelete, Request::Delete { version, .. })
+            | (Fault::BlindSet, Request::SetData { version, .. }) => *version = None,
+            (Fault::Undead, Request::Create { mode, .. }) if *mode == CreateMode::Ephemeral => {
+                *mode = CreateMode::Persistent;
+            }
+            _ => {}
+        }
+        let fault = self.1;
+        Box::pin(self.0.call(session, request).map(move |answer| {
+            Ok(match answer? {
+                Reply::Children(mut names) if fault == Fault::OneChildShort => {
+                    names.pop();
+                    Reply::Children(names)
+                }
+                Reply::Exists(Some(czxid)) if fault == Fault::WrongStamp => {
+                    Reply::Exists(Some(czxid + 1))
+                }
+                other => other,
+            })
+        }))
+    }
+
+    fn fired(
+        &mut self,
+        session: usize,
+        watch: WatchId,
+        within: Duration,
+    ) -> LocalFuture<'_, Option<WatchEvent>> {
+        match self.1 {
+            Fault::Deaf => Box::pin(std::future::ready(None)),
+            Fault::Hasty => Box::pin(std::future::ready(Some(WatchEvent::DataChanged))),
+            _ => self.0.fired(session, watch, within),
+        }
+    }
+
+    fn wait(&mut self, time: Duration) -> LocalFuture<'_, ()> {
+        self.0.wait(time)
+    }
+
+    fn reset(&mut self) -> LocalFuture<'_, ()> {
+        self.0.reset()
+    }
+}
+
+fn compared(servers: u32, fault: Fault, seed: u64) -> Result<(), String> {
+    let mut subject = Broken(Model::new(servers, seed), fault);
+    // What is endless is not waited for.
+    let patience = if fault == Fault::Endless { Duration::from_secs(1) } else { PATIENCE };
+    let base = format!("/random-{seed}");
+    let run = compare(&mut subject, &base, seed, patience);
+    run.now_or_never().expect("the model's answers are there when it is asked")
+}
+
+#[test]
+fn the_model_agrees_with_its_tree() {
+    for seed in 0..100 {
+        let servers = [1, 3, 3, 5][seed as usize % 4];
+        let result = compared(servers, Fault::Nothing, seed);
+        assert_eq!(result, Ok(()), "{servers} servers, seed {seed}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_found_and_shrunk() {
+    for fault in FAULTS {
+        let found = (0..100).find_map(|seed| compared(3, *fault, seed).err());
+        let found = found.unwrap_or_else(|| panic!("{fault:?} is not found"));
+        assert!(found.lines().count() <= 6, "{fault:?}: {found}");
+    }
+}
