@@ -281,3 +281,6 @@ impl<S: SimStore> Backend for Simulation<S> {
         self.clients.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;
