@@ -4,7 +4,7 @@
 
 mod rows;
 
-use picklock::schedule::{Schedule, is_small, shrink, story_of};
+use picklock::schedule::{CutShort, Schedule, is_small, shrink, story_of};
 use picklock::setup::{Options, Setup};
 use picklock::simulate;
 use rows::{Must, SIMULATED, TABLE};
@@ -64,4 +64,15 @@ fn a_schedule_that_does_not_show_it_is_not_shrunk() {
         picklock::schedule::Shows { property: "exclusion".into(), anomaly: "double hold".into() };
     let refused = shrink(&schedule, &shows, &mut |_| true).expect_err("there is nothing to shrink");
     assert!(refused.contains("does not show double hold"), "{refused}");
+}
+
+#[test]
+fn a_shrink_that_was_cut_short_says_so() {
+    let path = folder().join("zk-rw-as-printed+none+reader-writer-overlap.json");
+    let schedule = Schedule::read(&path).unwrap_or_else(|error| panic!("{error}"));
+    let shows = schedule.shows.clone().expect("it says what it shows");
+    let least = shrink(&schedule, &shows, &mut |_| true).expect("it shows it");
+    assert_eq!(least.cut_short, None);
+    let cut = shrink(&schedule, &shows, &mut |tried| tried < 3).expect("it shows it");
+    assert_eq!((cut.cut_short, cut.tried), (Some(CutShort::Told), 3));
 }

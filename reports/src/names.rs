@@ -180,7 +180,7 @@ fn heal(event: &Event) -> String {
 pub fn effect_name(effect: &base::Effect) -> String {
     match effect.amount {
         0 => format!("no effect ({})", effect.what),
-        n => format!("{} {}", crate::units::count(n), effect.what),
+        n => crate::units::measured(n, &effect.what),
     }
 }
 

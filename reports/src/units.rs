@@ -69,6 +69,26 @@ pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
+/// An amount and what it is an amount of, told of many: "2 replies lost", "1 reply lost".
+pub fn measured(n: u64, many: &str) -> String {
+    match many.split_once(' ') {
+        // "bytes and connections held" is a sum: nobody knows of which there was one.
+        Some((noun, rest)) if n == 1 && !rest.starts_with("and ") => {
+            format!("1 {} {rest}", singular(noun))
+        }
+        _ => format!("{} {many}", count(n)),
+    }
+}
+
+fn singular(noun: &str) -> String {
+    match (noun.strip_suffix("ies"), noun.strip_suffix('s')) {
+        (Some(stem), _) => format!("{stem}y"),
+        // "process" is one already, and "ms" is a unit.
+        (_, Some(stem)) if !stem.ends_with('s') && stem.len() > 1 => stem.to_owned(),
+        _ => noun.to_owned(),
+    }
+}
+
 /// How often: "once", "twice", "12 times".
 pub fn times(n: u64) -> String {
     match n {
@@ -118,6 +138,21 @@ fn minutes(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_told_as_one() {
+        for (n, many, told) in [
+            (1, "replies lost", "1 reply lost"),
+            (2, "replies lost", "2 replies lost"),
+            (1, "packets held", "1 packet held"),
+            (1, "process gone", "1 process gone"),
+            (1, "ms paused, says the engine", "1 ms paused, says the engine"),
+            (1, "bytes and connections held", "1 bytes and connections held"),
+            (5_120, "bytes held", "5,120 bytes held"),
+        ] {
+            assert_eq!(measured(n, many), told);
+        }
+    }
 
     #[test]
     fn spans_take_the_unit_that_fits() {

@@ -13,7 +13,7 @@ use super::{Failure, interruptible, judge::say, replay};
 use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
 use crate::explore::{Search, Searched, Tally, search};
-use crate::schedule::{Shows, Shrunk, is_small, shrink, size};
+use crate::schedule::{CutShort, Shows, Shrunk, is_small, shrink, size};
 use crate::setup::{Options, Setup};
 use crate::simulate;
 
@@ -62,10 +62,16 @@ fn shrink_all(
 ) -> Result<(), Failure> {
     for (anomaly, sighting) in &tally.anomalies {
         let shows = Shows { property: sighting.property.clone(), anomaly: anomaly.clone() };
-        let Shrunk { schedule, tried } = shrink_best(&shows, &sighting.seeds, options, stop)?;
-        // What was cut short must not take the place of a smaller one that stands there.
+        let Shrunk { schedule, tried, cut_short } =
+            shrink_best(&shows, &sighting.seeds, options, stop)?;
+        // What was interrupted must not take the place of a smaller one that stands there.
         if stop.load(Ordering::Relaxed) {
+            note(args, &format!("shrinking {anomaly} was interrupted; nothing was stored"));
             break;
+        }
+        if cut_short == Some(CutShort::Bound) {
+            let tried = count(tried);
+            note(args, &format!("shrinking {anomaly} ended after {tried} runs, its bound"));
         }
         let folder = &args.counterexamples;
         let Searched { algo, nemesis, .. } = &tally.searched;
@@ -81,6 +87,14 @@ fn shrink_all(
         }
     }
     Ok(())
+}
+
+/// Says something beside the result, and in it where people read that.
+fn note(args: &ExploreArgs, what: &str) {
+    eprintln!("picklock: {what}");
+    if args.format == Format::Human {
+        say(&format!("\n{what}\n"));
+    }
 }
 
 /// Once a small schedule was found, no more than about so many runs go into finding a smaller one.
@@ -108,15 +122,16 @@ fn shrink_best(
         });
         let shrunk = shrunk.map_err(Failure::could_not)?;
         tried += shrunk.tried;
-        all.push(shrunk.schedule);
-        let enough = tried >= ENOUGH_RUNS && all.iter().any(is_small);
+        all.push(shrunk);
+        let enough = tried >= ENOUGH_RUNS && all.iter().any(|shrunk| is_small(&shrunk.schedule));
         if enough || stop.load(Ordering::Relaxed) {
             break;
         }
     }
     bar.finish_and_clear();
-    let least = all.into_iter().min_by_key(size).expect("an anomaly was seen by some seed");
-    Ok(Shrunk { schedule: least, tried })
+    let least = all.into_iter().min_by_key(|shrunk| size(&shrunk.schedule));
+    let least = least.expect("an anomaly was seen by some seed");
+    Ok(Shrunk { tried, ..least })
 }
 
 fn spinner(what: String) -> ProgressBar {

@@ -18,7 +18,7 @@ use crate::drive::{Played, Script};
 use crate::setup::{Options, Setup};
 
 pub use scripted::{Aim, Scripted};
-pub use shrink::{Shrunk, shrink, size};
+pub use shrink::{CutShort, Shrunk, shrink, size};
 pub use story::{Line, is_small, story_of};
 
 /// The version of the stored form that this build writes, and the newest that it reads.

@@ -20,6 +20,17 @@ pub struct Shrunk {
     pub schedule: Schedule,
     /// How many schedules were run to find it.
     pub tried: u64,
+    /// Why there may be a smaller one.
+    pub cut_short: Option<CutShort>,
+}
+
+/// Why a shrink ended before there was nothing left to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutShort {
+    /// It was told to.
+    Told,
+    /// It had run as many schedules as may be spent on one.
+    Bound,
 }
 
 /// More runs than this are not spent on one schedule.
@@ -50,7 +61,8 @@ pub fn shrink(
         best: Schedule { shows: Some(shows.clone()), ..schedule.clone() },
         shows,
         tried: 0,
-        done: false,
+        done: None,
+        cut_short: None,
         go_on,
     };
     if !shrinker.still(&shrinker.best.clone()) {
@@ -67,14 +79,18 @@ pub fn shrink(
     shrinker.best = least;
     shrinker.rounder();
     shrinker.refresh_moments();
-    Ok(Shrunk { schedule: shrinker.best, tried: shrinker.tried })
+    let Shrinker { best, tried, cut_short, .. } = shrinker;
+    Ok(Shrunk { schedule: best, tried, cut_short })
 }
 
 struct Shrinker<'a> {
     best: Schedule,
     shows: &'a Shows,
     tried: u64,
-    done: bool,
+    /// Why nothing more is to be tried.
+    done: Option<CutShort>,
+    /// The same, once there would have been something.
+    cut_short: Option<CutShort>,
     go_on: &'a mut dyn FnMut(u64) -> bool,
 }
 
@@ -107,7 +123,11 @@ impl Shrinker<'_> {
     /// Whether a schedule shows the anomaly.
     fn still(&mut self, schedule: &Schedule) -> bool {
         self.tried += 1;
-        self.done |= !(self.go_on)(self.tried) || self.tried >= MOST_RUNS;
+        if !(self.go_on)(self.tried) {
+            self.done = Some(CutShort::Told);
+        } else if self.tried >= MOST_RUNS {
+            self.done = Some(CutShort::Bound);
+        }
         // One that cannot be run shows nothing.
         let Ok(run) = simulate::replay(schedule) else { return false };
         let checker = checkers::CHECKERS.iter().find(|c| c.name() == self.shows.property);
@@ -116,7 +136,8 @@ impl Shrinker<'_> {
 
     /// Keeps a changed schedule if it still shows the anomaly.
     fn attempt(&mut self, change: impl FnOnce(&mut Schedule)) -> bool {
-        if self.done {
+        if self.done.is_some() {
+            self.cut_short = self.done;
             return false;
         }
         let mut candidate = self.best.clone();
