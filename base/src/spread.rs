@@ -21,6 +21,17 @@ pub enum Spread {
         /// The mean of what is added to it.
         mean: Duration,
     },
+    /// At least `least`, and a heavy tail: half of them less than `scale` more, one in a hundred
+    /// twenty times `scale` more, and none longer than `most`. (Lomax's distribution with a shape of
+    /// 1.5, cut off.)
+    Heavy {
+        /// The shortest.
+        least: Duration,
+        /// What is added to it goes by this.
+        scale: Duration,
+        /// The longest.
+        most: Duration,
+    },
     /// Three in four are exponential around `mean`; the others reach from a third of `most` up to
     /// it. None is longer.
     Tailed {
@@ -37,6 +48,10 @@ impl Spread {
         match self {
             Self::Uniform { least, most } => rng.between(least, most),
             Self::Exponential { least, mean } => least + rng.exponential(mean),
+            Self::Heavy { least, scale, most } => {
+                let tail = (1.0 - rng.unit()).powf(-1.0 / 1.5) - 1.0;
+                (least + scale.mul_f64(tail.min(1e6))).min(most)
+            }
             Self::Tailed { mean, most } => {
                 if rng.chance(0.25) {
                     rng.between(most / 3, most)
@@ -68,6 +83,12 @@ mod tests {
         assert!(exponential.iter().all(|d| (ms(5)..=ms(15)).contains(d)));
         let mean = exponential.iter().sum::<Duration>() / 1_000;
         assert!((ms(5)..ms(7)).contains(&mean), "{mean:?}");
+
+        let heavy = draws(Spread::Heavy { least: ms(5), scale: ms(1), most: ms(80) });
+        assert!(heavy.iter().all(|d| (ms(5)..=ms(80)).contains(d)));
+        assert!(heavy.iter().filter(|d| **d < ms(6)).count() > 500);
+        assert!((5..30).contains(&heavy.iter().filter(|d| **d > ms(25)).count()));
+        assert!(heavy.iter().any(|d| *d > ms(60)));
 
         let tailed = draws(Spread::Tailed { mean: ms(20), most: ms(600) });
         assert!(tailed.iter().all(|d| *d <= ms(600)));

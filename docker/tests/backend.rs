@@ -8,7 +8,7 @@ use picklock_docker::{
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
-use stores::{Store, WorldSpec};
+use stores::{Links, Store, WorldSpec};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -27,6 +27,7 @@ fn backend(store: Store, servers: u32) -> DockerBackend {
         ttl: Duration::from_secs(2),
         call_timeout: Duration::from_secs(1),
         link_delay: Duration::ZERO,
+        links: Links::default(),
         seed: 1,
         logs: None,
     };

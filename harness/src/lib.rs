@@ -10,6 +10,7 @@ mod exit;
 pub mod explore;
 mod folder;
 mod input;
+mod links;
 mod nearest;
 pub mod scenario;
 pub mod schedule;

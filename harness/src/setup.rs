@@ -2,7 +2,7 @@
 
 use base::{Ability, Nemesis, RunInfo, Spread};
 use std::time::Duration;
-use stores::{Store, WorldSpec};
+use stores::{Links, Store, WorldSpec};
 use workloads::LockSpec;
 use workloads::task::Contend;
 
@@ -30,6 +30,8 @@ pub struct Options {
     pub think: Duration,
     /// How long each client-server link delays, each way.
     pub link_delay: Duration,
+    /// How these delays are spread, which only a swarm chooses.
+    pub links: Links,
     /// How many keys.
     pub keys: u32,
     /// The seed.
@@ -50,6 +52,7 @@ impl Options {
             hold: Duration::from_millis(50),
             think: Duration::from_millis(25),
             link_delay: Duration::ZERO,
+            links: Links::default(),
             keys: 1,
             seed,
             swarm: false,
@@ -214,6 +217,7 @@ impl Setup {
                 None => Duration::from_millis(500) + options.link_delay * 4,
             },
             link_delay: options.link_delay,
+            links: options.links,
             seed: options.seed,
             logs: None,
         }

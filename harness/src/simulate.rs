@@ -1,6 +1,6 @@
 //! A run in the simulator.
 
-use base::{BackendError, Command, Run, Spread};
+use base::{BackendError, Command, Run};
 use sim::{Handle, RedisWorld, SimConfig, Simulated, Tape};
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use workloads::LockSpec;
 use workloads::client::{AnyLink, serve};
 
 use crate::drive::{Played, Recorder, Unwatched, drive};
+use crate::links;
 use crate::schedule::{Aim, Schedule};
 use crate::setup::Setup;
 
@@ -25,16 +26,13 @@ pub fn world(
 
 /// What the simulator makes of a world that was asked for.
 pub fn config(spec: &WorldSpec) -> SimConfig {
-    let (least, mean) = (Duration::from_micros(100), Duration::from_micros(200));
     SimConfig {
         clients: spec.clients,
         servers: spec.servers,
         ttl: spec.ttl,
         call_timeout: spec.call_timeout,
-        latency: Spread::Exponential {
-            least: least + spec.link_delay,
-            mean: mean + spec.link_delay / 20,
-        },
+        latency: links::usual(spec),
+        links: links::own(spec),
         scripts: Runner::default(),
         seed: spec.seed,
         init: init(spec),

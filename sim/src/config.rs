@@ -1,6 +1,7 @@
 //! What a simulated world is made of.
 
-use base::Spread;
+use base::{Node, Spread};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use stores::redis::script::Runner;
 
@@ -17,6 +18,8 @@ pub struct SimConfig {
     pub call_timeout: Duration,
     /// How long a packet is on its way between a client and a server, each way.
     pub latency: Spread,
+    /// The links, from one node to another, of which that is not true, and what is.
+    pub links: BTreeMap<(Node, Node), Spread>,
     /// Who runs the scripts of Redis.
     pub scripts: Runner,
     /// Seeds everything.

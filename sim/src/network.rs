@@ -29,18 +29,25 @@ pub struct Network<T> {
     tape: Option<Rc<Tape>>,
     /// Between a client and a server.
     outer: Spread,
+    /// Where it is another one.
+    links: BTreeMap<(Node, Node), Spread>,
     /// Between two servers.
     inner: Spread,
 }
 
 impl<T> Network<T> {
-    /// With this delay of each link between a client and a server, each way. Servers stand close
-    /// to each other.
-    pub fn new(rng: Rng, tape: Option<Rc<Tape>>, outer: Spread) -> Self {
+    /// With this delay of each link between a client and a server, each way, but for those that have
+    /// another. Servers stand close to each other.
+    pub fn new(
+        rng: Rng,
+        tape: Option<Rc<Tape>>,
+        outer: Spread,
+        links: BTreeMap<(Node, Node), Spread>,
+    ) -> Self {
         let (least, mean) = (Duration::from_micros(100), Duration::from_micros(200));
         let inner = Spread::Exponential { least, mean };
         let troubles = Troubles::default();
-        Self { gates: BTreeMap::new(), troubles, rng, tape, outer, inner }
+        Self { gates: BTreeMap::new(), troubles, rng, tape, outer, links, inner }
     }
 
     /// Sends something: hands it back with its delay, or keeps it behind a closed gate.
@@ -58,7 +65,10 @@ impl<T> Network<T> {
     /// How long the next packet is on its way.
     pub fn delay(&mut self, from: Node, to: Node) -> Duration {
         let between_servers = matches!((from, to), (Node::Server(_), Node::Server(_)));
-        let latency = if between_servers { self.inner } else { self.outer };
+        let usual = if between_servers { self.inner } else { self.outer };
+        // Most worlds have no link of its own kind.
+        let own = if self.links.is_empty() { None } else { self.links.get(&(from, to)) };
+        let latency = own.copied().unwrap_or(usual);
         let mut draw = || latency.draw(&mut self.rng);
         let delay = match &self.tape {
             Some(tape) => tape.delay(from, to, draw),
@@ -132,7 +142,8 @@ mod tests {
 
     fn network() -> Network<char> {
         let second = Duration::from_secs(1);
-        Network::new(Rng::new(1), None, Spread::Uniform { least: second, most: second })
+        let steady = Spread::Uniform { least: second, most: second };
+        Network::new(Rng::new(1), None, steady, BTreeMap::new())
     }
 
     #[test]

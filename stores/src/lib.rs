@@ -9,7 +9,7 @@ pub mod vault;
 mod world_spec;
 pub mod zookeeper;
 
-pub use world_spec::WorldSpec;
+pub use world_spec::{Links, WorldSpec};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -4,6 +4,18 @@ use crate::Store;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How the delays of the links between clients and servers are spread, in the simulator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Links {
+    /// Alike, and steady.
+    #[default]
+    Alike,
+    /// Alike, and now and then a message takes long.
+    HeavyTailed,
+    /// Each link, each way, has manners of its own: steady, far away, or with a heavy tail.
+    Uneven,
+}
+
 /// The world of one run.
 #[derive(Clone, Debug)]
 pub struct WorldSpec {
@@ -21,6 +33,8 @@ pub struct WorldSpec {
     pub call_timeout: Duration,
     /// How long each client-server link delays, each way.
     pub link_delay: Duration,
+    /// How these delays are spread.
+    pub links: Links,
     /// Seeds everything that is drawn.
     pub seed: u64,
     /// Where logs go (`log/` of the run folder). `None`: nowhere.

@@ -1,6 +1,7 @@
 //! Swarm testing: each seed draws a configuration of its own, so that the search does not spend
 //! all its schedules in the middle of one distribution. Some kinds of faults are off, the others
-//! are weighted wildly; clients are few or many, holds short or long, links fast or slow.
+//! are weighted wildly; clients are few or many, holds short or long, links fast or slow,
+//! alike or not.
 //!
 //! Source: Groce, Zhang, Eide, Chen, Regehr, "Swarm testing", ISSTA 2012.
 
@@ -10,6 +11,7 @@ use base::{
 use std::time::Duration;
 
 use crate::setup::Options;
+use stores::Links;
 
 /// The streams of randomness that belong to the swarm; turns and faults have others.
 const CONFIGURATION: u64 = 30;
@@ -33,11 +35,18 @@ pub fn vary(options: &Options) -> Options {
         true => options.ttl.mul_f64(rng.unit() / 40.0),
         false => Duration::ZERO,
     };
+    // Drawn last, so that what was drawn before stays as it was.
+    let links = match rng.below(8) {
+        0 => Links::HeavyTailed,
+        1 | 2 => Links::Uneven,
+        _ => Links::Alike,
+    };
     Options {
         clients,
         hold: hold.min(options.ttl / 4),
         think,
         link_delay: options.link_delay + slow,
+        links,
         ..options.clone()
     }
 }
@@ -140,6 +149,10 @@ mod tests {
         assert!(longest > shortest * 16, "{shortest:?} to {longest:?}");
         let slow = drawn.iter().filter(|o| o.link_delay > Duration::from_millis(1)).count();
         assert!((60..140).contains(&slow), "{slow} of 200 have slow links");
+        for links in [Links::HeavyTailed, Links::Uneven] {
+            let such = drawn.iter().filter(|o| o.links == links).count();
+            assert!((10..80).contains(&such), "{such} of 200 have {links:?} links");
+        }
     }
 
     /// Proposes a pause of each client in turn.

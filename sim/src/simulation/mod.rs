@@ -89,7 +89,12 @@ impl<S: SimStore> Simulation<S> {
             .map(|n| Server::new(n, store.server(n, config.servers, config.ttl), skew(&mut rng)))
             .collect();
         let mut simulation = Self {
-            network: Network::new(Rng::fork(config.seed, 2), tape.clone(), config.latency),
+            network: Network::new(
+                Rng::fork(config.seed, 2),
+                tape.clone(),
+                config.latency,
+                config.links.clone(),
+            ),
             clients: (0..config.clients).map(|_| None).collect(),
             clocks: (0..config.clients)
                 .map(|seat| Rc::new(Cell::new(Clock::of(Node::Client(seat)))))

@@ -23,6 +23,7 @@ fn world() -> Box<dyn Simulated> {
         ttl: 1000 * MS,
         call_timeout: 500 * MS,
         latency: Spread::Uniform { least: 50 * MS, most: 51 * MS },
+        links: BTreeMap::new(),
         scripts: stores::redis::script::Runner::default(),
         seed: 1,
         init,

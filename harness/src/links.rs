@@ -1,0 +1,88 @@
+//! How long messages are on their way between the clients and the servers of a simulated world.
+
+use base::{Node, Rng, Spread};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use stores::{Links, WorldSpec};
+
+/// The stream of randomness that the manners of links are drawn from.
+const MANNERS: u64 = 32;
+
+/// What is usual in this world.
+pub fn usual(spec: &WorldSpec) -> Spread {
+    match spec.links {
+        Links::HeavyTailed => heavy(spec),
+        Links::Alike | Links::Uneven => steady(spec),
+    }
+}
+
+/// The links with manners of their own, each way for itself.
+pub fn own(spec: &WorldSpec) -> BTreeMap<(Node, Node), Spread> {
+    let mut links = BTreeMap::new();
+    if spec.links != Links::Uneven {
+        return links;
+    }
+    let mut rng = Rng::fork(spec.seed, MANNERS);
+    for client in (0..spec.clients).map(Node::Client) {
+        for server in (0..spec.servers).map(Node::Server) {
+            for ends in [(client, server), (server, client)] {
+                links.insert(ends, manners(spec, &mut rng));
+            }
+        }
+    }
+    links
+}
+
+fn manners(spec: &WorldSpec, rng: &mut Rng) -> Spread {
+    match rng.below(4) {
+        0 => heavy(spec),
+        1 => {
+            let far = far(spec).mul_f64(rng.unit() / 2.0);
+            Spread::Uniform { least: spec.link_delay + far, most: spec.link_delay + far * 2 }
+        }
+        _ => steady(spec),
+    }
+}
+
+fn steady(spec: &WorldSpec) -> Spread {
+    let (least, mean) = (Duration::from_micros(100), Duration::from_micros(200));
+    Spread::Exponential { least: least + spec.link_delay, mean: mean + spec.link_delay / 20 }
+}
+
+/// How much longer than usual a message may take: no lock breaks by that alone, and no call times out.
+fn far(spec: &WorldSpec) -> Duration {
+    (spec.ttl / 30).min(Duration::from_millis(100))
+}
+
+fn heavy(spec: &WorldSpec) -> Spread {
+    let (least, scale) = (Duration::from_micros(100), Duration::from_micros(200));
+    Spread::Heavy {
+        least: least + spec.link_delay,
+        scale: scale + spec.link_delay / 20,
+        most: least + spec.link_delay + far(spec),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::{Options, Setup};
+
+    fn spec(links: Links, seed: u64) -> WorldSpec {
+        let setup = Setup::new(Options { links, ..Options::new("redlock", "none", seed) });
+        setup.unwrap_or_else(|why| panic!("{why}")).world()
+    }
+
+    #[test]
+    fn only_uneven_links_have_manners_of_their_own_and_these_differ() {
+        assert!(own(&spec(Links::Alike, 1)).is_empty());
+        assert!(own(&spec(Links::HeavyTailed, 1)).is_empty());
+        let links = own(&spec(Links::Uneven, 1));
+        assert_eq!(links.len(), 5 * 5 * 2);
+        assert_ne!(links, own(&spec(Links::Uneven, 2)));
+        let of = |is: fn(&Spread) -> bool| links.values().filter(|spread| is(spread)).count();
+        assert!(of(|s| matches!(s, Spread::Heavy { .. })) > 2);
+        assert!(of(|s| matches!(s, Spread::Uniform { .. })) > 2);
+        assert!(of(|s| matches!(s, Spread::Exponential { .. })) > 10);
+    }
+}
