@@ -3,7 +3,7 @@
 use super::daemon::runtime;
 use super::servers::Servers;
 use base::BackendError;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use stores::Store;
 use tokio::runtime::Runtime;
@@ -33,6 +33,15 @@ impl RealServers {
         let mut it = Self { runtime, servers: Some(servers), addresses: Vec::new() };
         it.addresses = addresses?;
         Ok(it)
+    }
+
+    /// Where one of them is for the others.
+    ///
+    /// # Panics
+    /// When there is no such server.
+    pub fn peer_address(&self, number: usize) -> Ipv4Addr {
+        let servers = self.servers.as_ref().expect("they run as long as this lives");
+        servers.all()[number].peer_address()
     }
 
     /// Where they are, by number.

@@ -30,6 +30,16 @@ fn redis() {
 }
 
 #[test]
+fn redis_replicas() {
+    let servers = start(Store::Redis, 2, Duration::from_secs(2));
+    let (addresses, master) = (addresses(&servers), format!("{} 6379", servers.peer_address(0)));
+    let report = stores::redis::conformance::replicas_arm(&addresses[0], &addresses[1], &master);
+    let report = report.expect("the servers answer");
+    print!("redis, a master and its replica: {report}");
+    assert!(report.replies > 50 && report.differences.is_empty(), "{report}");
+}
+
+#[test]
 fn zookeeper() {
     let session = Duration::from_secs(4);
     let servers = start(Store::ZooKeeper, 3, session);

@@ -55,6 +55,8 @@ impl Examine for RedisWorld {
                 };
                 command.args_iter().map(word).collect::<Vec<_>>().join(" ")
             }
+            Packet::Follow => "follow".into(),
+            Packet::Copied(_) => "copied".into(),
             Packet::Reply { value, .. } => match value {
                 Value::Nil => "nil".into(),
                 Value::Okay => "OK".into(),

@@ -32,7 +32,7 @@ impl Protocol for Redis {
     type Refusal = Refusal;
 }
 
-/// What travels between a simulated client and a simulated server. Replies come in the order of
+/// What travels between a simulated client and a simulated server, and between servers. Replies come in the order of
 /// their requests, as on a real connection.
 #[derive(Clone, Debug)]
 pub enum Packet {
@@ -50,4 +50,8 @@ pub enum Packet {
         /// The answer; an error reply is `Value::ServerError`.
         value: redis::Value,
     },
+    /// To another server: this one follows it, and is to have its data.
+    Follow,
+    /// To a server that follows this one: its data.
+    Copied(Box<model::Copied>),
 }

@@ -1,6 +1,7 @@
 //! The conformance suite: one list of cases (`cases.txt`), run against the model and against a
 //! real server. Where the two differ, the model is wrong.
 
+mod replicas;
 mod transcript;
 
 use crate::model::{Clocks, ServerModel};
@@ -22,7 +23,7 @@ mod random;
 mod real;
 
 #[cfg(feature = "real")]
-pub use real::real_arm;
+pub use real::{real_arm, replicas_arm};
 
 /// The first and the last moment at which something may have happened, in milliseconds since the
 /// Unix epoch.
@@ -85,7 +86,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { replies, sequences, lost, differences } = self;
         writeln!(f, "{} of {replies} replies differ", differences.len())?;
-        writeln!(f, "{sequences} random sequences agree to their end, {lost} were given up")?;
+        if sequences + lost > 0 {
+            writeln!(f, "{sequences} random sequences agree to their end, {lost} were given up")?;
+        }
         for Difference { case, command, expected, got } in &self.differences {
             writeln!(f, "\n{case}\n> {command}\nexpected {expected}\ngot      {got}")?;
         }

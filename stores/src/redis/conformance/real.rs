@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a real server's keys run out in real time")]
 
-use super::{Moments, Report, Subject, random, run};
+use super::{Moments, Report, Subject, random, replicas, run};
 use crate::redis::script::Engine;
 use redis::{Cmd, Parser, Value};
 use std::collections::BTreeMap;
@@ -21,20 +21,42 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// # Errors
 /// When the server cannot be reached or stops answering.
 pub fn real_arm(address: &str, seeds: Range<u64>) -> io::Result<Report> {
-    let mut real = Real { address: address.to_owned(), connections: BTreeMap::new() };
+    let mut real = Real::new(&[address]);
+    // Replies do not depend on the disk, and need not wait for it.
+    real.call(0, redis::cmd("CONFIG").arg("SET").arg("appendfsync").arg("no"))?;
     let mut report = run(&mut real)?;
     random::compare(&Engine::new(), &mut real, seeds, &mut report)?;
     Ok(report)
 }
 
+/// Runs the cases of a pair against the servers at these addresses, which it empties; the second finds
+/// the first at `master` ("10.0.0.1 6379").
+///
+/// # Errors
+/// When a server cannot be reached or stops answering.
+pub fn replicas_arm(first: &str, second: &str, master: &str) -> io::Result<Report> {
+    let mut real = Real::new(&[first, second]);
+    // Else it waits five seconds for more replicas before it sends them its data.
+    let mut set = redis::cmd("CONFIG");
+    real.call(0, set.arg("SET").arg("repl-diskless-sync-delay").arg("0"))?;
+    replicas::run(&mut real, master)
+}
+
 struct Real {
-    address: String,
+    /// Connection n leads to address n; those beyond the last lead there, too.
+    addresses: Vec<String>,
     connections: BTreeMap<usize, (TcpStream, Parser)>,
 }
 
 impl Real {
-    fn open(&self) -> io::Result<(TcpStream, Parser)> {
-        let stream = TcpStream::connect(&self.address)?;
+    fn new(addresses: &[&str]) -> Self {
+        let addresses = addresses.iter().map(|&address| address.to_owned()).collect();
+        Self { addresses, connections: BTreeMap::new() }
+    }
+
+    fn open(&self, connection: usize) -> io::Result<(TcpStream, Parser)> {
+        let last = self.addresses.len() - 1;
+        let stream = TcpStream::connect(&self.addresses[connection.min(last)])?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok((stream, Parser::new()))
@@ -43,7 +65,7 @@ impl Real {
     /// Sends the commands at once, and reads a reply to each.
     fn exchange(&mut self, connection: usize, commands: &[&Cmd]) -> io::Result<Vec<Value>> {
         if !self.connections.contains_key(&connection) {
-            let opened = self.open()?;
+            let opened = self.open(connection)?;
             self.connections.insert(connection, opened);
         }
         let Some((stream, parser)) = self.connections.get_mut(&connection) else {

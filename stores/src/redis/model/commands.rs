@@ -2,7 +2,7 @@
 //! runs one.
 
 use super::keyspace::{Keyspace, Millis};
-use super::{Server, admin, expiry, strings};
+use super::{Server, admin, expiry, replica, strings};
 use crate::redis::reply::{error, wrong_arity};
 use redis::Value;
 
@@ -104,6 +104,7 @@ const COMMANDS: &[Command] = &[
     server("script|load", 3, admin::script_load),
     server("script|exists", -3, admin::script_exists),
     server("script|flush", -2, admin::script_flush),
+    server("replicaof", 3, replica::replicaof),
     server("client", -2, admin::no_subcommand),
     server("client|id", 2, admin::client_id),
 ];

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub type Millis = i64;
 
 /// A value and when it runs out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The value. This model knows no other type than the string.
     pub value: Vec<u8>,
@@ -24,7 +24,7 @@ impl Entry {
 }
 
 /// All keys of a server, in the order of their names.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keyspace {
     entries: BTreeMap<Vec<u8>, Entry>,
 }

@@ -8,19 +8,24 @@ mod commands;
 mod expiry;
 mod keyspace;
 mod number;
+mod replica;
 mod strings;
 
+use commands::Command;
 #[cfg(test)]
 pub(crate) use commands::names as command_names;
 pub(crate) use commands::{Call, Clock, Run, find};
 pub(crate) use keyspace::{Keyspace, Millis};
 pub(crate) use number::lua_number;
+pub use replica::Copied;
+pub(crate) use replica::{READ_ONLY, writes};
 
 use crate::model::{Clocks, Out, Peer, ServerModel};
 use crate::redis::Packet;
 use crate::redis::script::{Engine, Scripts};
 use base::{Data, Mono, Wall};
 use redis::{Arg, Cmd, Value};
+use replica::Replication;
 use smallvec::SmallVec;
 use std::time::Duration;
 
@@ -38,6 +43,7 @@ pub struct Server {
     synced: Keyspace,
     synced_at: Mono,
     pub(crate) scripts: Scripts,
+    replication: Replication,
     /// The connection whose command is being executed.
     connection: u64,
 }
@@ -50,6 +56,7 @@ impl Server {
             synced: Keyspace::default(),
             synced_at: Mono::ZERO,
             scripts: Scripts::new(engine),
+            replication: Replication::default(),
             connection: 1,
         }
     }
@@ -76,13 +83,18 @@ impl Server {
             micros: i64::try_from(now.nanos() / 1000).unwrap_or(i64::MAX),
         };
         match commands::checked(&args) {
-            Ok(command) => match command.run {
-                Run::Keys(run) => {
-                    run(Call { keys: &mut self.keys, clock, args: &args, name: command.name })
-                }
-                Run::Server(run) => run(self, clock, &args),
-            },
+            Ok(command) if self.replication.follows() => {
+                self.execute_unchanged(command, |server| server.run(command, clock, &args))
+            }
+            Ok(command) => self.run(command, clock, &args),
             Err(refusal) => refusal,
+        }
+    }
+
+    fn run(&mut self, command: &Command, clock: Clock, args: &[&[u8]]) -> Value {
+        match command.run {
+            Run::Keys(run) => run(Call { keys: &mut self.keys, clock, args, name: command.name }),
+            Run::Server(run) => run(self, clock, args),
         }
     }
 }
@@ -90,24 +102,36 @@ impl Server {
 impl ServerModel for Server {
     type Packet = Packet;
 
-    fn is_call(_: &Packet) -> bool {
-        true
+    fn is_call(packet: &Packet) -> bool {
+        matches!(packet, Packet::Request { .. } | Packet::Reply { .. })
     }
 
     fn receive(&mut self, at: Clocks, from: Peer, packet: Packet, out: &mut Vec<Out<Packet>>) {
-        let Packet::Request { id, command } = packet else { return };
+        let (id, command) = match (packet, from) {
+            (Packet::Request { id, command }, _) => (id, command),
+            (packet, Peer::Server(server)) => return self.hear_server(at, server, packet, out),
+            _ => return,
+        };
         if let Peer::Connection(number) = from {
             self.connection = number;
         }
         let value = self.execute(at.wall, &command);
         out.push(Out::Send(from, Packet::Reply { id, value }));
+        if self.replication.is_used() {
+            self.replicate(at.mono, out);
+        }
     }
 
     /// A connection owns nothing here: no transaction, no subscription, no blocked command.
     fn disconnected(&mut self, _: Clocks, _: u64) {}
 
-    fn tick(&mut self, at: Clocks, _: &mut Vec<Out<Packet>>) -> Option<Mono> {
-        self.keys.expire_cycle(i64::try_from(at.wall.millis()).unwrap_or(i64::MAX));
+    fn tick(&mut self, at: Clocks, out: &mut Vec<Out<Packet>>) -> Option<Mono> {
+        if !self.replication.follows() {
+            self.keys.expire_cycle(i64::try_from(at.wall.millis()).unwrap_or(i64::MAX));
+        }
+        if self.replication.is_used() {
+            self.replicate(at.mono, out);
+        }
         if at.mono.since(self.synced_at) >= SYNC {
             self.synced.clone_from(&self.keys);
             self.synced_at = at.mono;
@@ -118,9 +142,11 @@ impl ServerModel for Server {
     /// `Kept` is a server with `appendfsync always`, or one whose machine lives on: it comes back with
     /// everything that it had acknowledged, and with the same absolute times of expiry. `Unsynced` is
     /// one with `everysec` on a machine that lost its power, `Lost` one without persistence. The
-    /// script cache is never stored.
+    /// script cache is never stored, nor is whom the server followed.
     fn restart(&mut self, at: Clocks, data: Data) {
         self.scripts.clear();
+        self.scripts.refuse_writes(false);
+        self.replication = Replication::default();
         match data {
             Data::Kept => {}
             Data::Unsynced => self.keys.clone_from(&self.synced),

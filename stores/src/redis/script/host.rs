@@ -3,7 +3,7 @@
 use super::convert::{arguments, error_table, status_table, to_lua};
 use super::random::Drand48;
 use super::{Raised, SANDBOX, raw};
-use crate::redis::model::{Call, Clock, Keyspace, Run, find};
+use crate::redis::model::{Call, Clock, Keyspace, READ_ONLY, Run, find, writes};
 use crate::redis::reply::error;
 use mlua::{Lua, LuaString, Result, Table, Value as LuaValue, Variadic};
 use redis::Value;
@@ -20,13 +20,15 @@ pub struct Host {
 struct Running {
     keys: Keyspace,
     clock: Clock,
+    readonly: bool,
 }
 
 impl Host {
     /// Lends the keys to a script.
-    pub fn begin(&self, keys: &mut Keyspace, clock: Clock) {
+    pub fn begin(&self, keys: &mut Keyspace, clock: Clock, readonly: bool) {
         self.random.reset();
-        *self.running.borrow_mut() = Some(Running { keys: std::mem::take(keys), clock });
+        let keys = std::mem::take(keys);
+        *self.running.borrow_mut() = Some(Running { keys, clock, readonly });
     }
 
     /// Gives them back.
@@ -48,7 +50,8 @@ impl Host {
             return error("ERR This Redis command is not allowed from script");
         };
         match self.running.borrow_mut().as_mut() {
-            Some(Running { keys, clock }) => {
+            Some(Running { readonly: true, .. }) if writes(command.name) => error(READ_ONLY),
+            Some(Running { keys, clock, .. }) => {
                 run(Call { keys, clock: *clock, args, name: command.name })
             }
             None => error("ERR redis.call/pcall can only be called inside a script invocation"),

@@ -205,12 +205,14 @@ fn runtime_error(sha: &str, raised: &LuaValue) -> Value {
 pub(crate) struct Scripts {
     engine: Engine,
     loaded: BTreeMap<String, Rc<Script>>,
+    /// Scripts may only read.
+    readonly: bool,
 }
 
 impl Scripts {
     /// An empty cache.
     pub fn new(engine: Engine) -> Self {
-        Self { engine, loaded: BTreeMap::new() }
+        Self { engine, loaded: BTreeMap::new(), readonly: false }
     }
 
     /// Compiles a script and keeps it, for EVAL and for SCRIPT LOAD.
@@ -231,6 +233,11 @@ impl Scripts {
         self.loaded.get(&sha).cloned()
     }
 
+    /// Whether a write that a script calls is refused, as a replica does.
+    pub const fn refuse_writes(&mut self, refuse: bool) {
+        self.readonly = refuse;
+    }
+
     /// Forgets them all.
     pub fn clear(&mut self) {
         self.loaded.clear();
@@ -245,13 +252,14 @@ impl Scripts {
         keys: &[&[u8]],
         argv: &[&[u8]],
     ) -> Value {
-        if let Some(twin) = script.twin.filter(|_| self.engine.runner == Runner::Native)
+        let native = self.engine.runner == Runner::Native && !self.readonly;
+        if let Some(twin) = script.twin.filter(|_| native)
             && let Some(reply) = twin(keyspace, clock.millis, keys, argv)
         {
             return reply;
         }
         let host = &self.engine.machine.host;
-        host.begin(keyspace, clock);
+        host.begin(keyspace, clock, self.readonly);
         let result = self.engine.call(script, keys, argv);
         host.end(keyspace);
         result.unwrap_or_else(|reason| error(&format!("ERR {reason}")))

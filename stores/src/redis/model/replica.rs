@@ -1,0 +1,330 @@
+//! Asynchronous replication: a server that follows another holds what that one held a moment ago,
+//! and may be promoted, which loses what had not come yet.
+//!
+//! Between servers goes the whole of the data whenever it has changed, where Redis sends the writes:
+//! locks have a few keys, and what a replica holds is the same, the master's data of a past moment.
+//! How far it lags is the wire's affair, which keeps the order and can be slow or cut.
+//!
+//! As in Redis: a replica answers reads, refuses writes, and takes an expired key for no key without
+//! removing it, which is for its master to do; it does not know its master's scripts; and it forgets
+//! whom it followed when it is restarted, since nobody has written that to its configuration.
+
+use super::Server;
+use super::commands::Command;
+use super::keyspace::Keyspace;
+use super::number::integer;
+use crate::model::{Clocks, Out, Peer};
+use crate::redis::Packet;
+use crate::redis::reply::{error, status};
+use base::Mono;
+use redis::Value;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How often a replica tells its master that it is there, and so finds it again after a restart.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// What a replica says to a command that would write.
+pub const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
+
+/// The commands that Redis takes for writes, whatever they come to.
+const WRITES: &[&str] = &[
+    "set",
+    "del",
+    "incr",
+    "setnx",
+    "expire",
+    "pexpire",
+    "getset",
+    "getdel",
+    "getex",
+    "unlink",
+    "setex",
+    "psetex",
+    "incrby",
+    "decr",
+    "decrby",
+    "expireat",
+    "pexpireat",
+    "persist",
+    "flushall",
+    "flushdb",
+];
+
+/// Whether a command of this name is a write.
+pub fn writes(name: &str) -> bool {
+    WRITES.contains(&name)
+}
+
+/// A master's data at one moment, on their way to a replica.
+#[derive(Clone, Debug)]
+pub struct Copied(Keyspace);
+
+/// Whom a server follows, and who follows it.
+#[derive(Clone, Debug, Default)]
+pub struct Replication {
+    master: Option<u32>,
+    /// When the master was last told; `None`: not yet.
+    told: Option<Mono>,
+    replicas: BTreeSet<u32>,
+    /// What the replicas have been sent.
+    sent: Option<Keyspace>,
+}
+
+impl Replication {
+    /// Whether this server follows another.
+    pub const fn follows(&self) -> bool {
+        self.master.is_some()
+    }
+
+    /// Whether it has anything to do with other servers.
+    pub fn is_used(&self) -> bool {
+        self.follows() || !self.replicas.is_empty()
+    }
+}
+
+/// REPLICAOF host port and REPLICAOF NO ONE. The port is the number of a server in the model.
+pub fn replicaof(server: &mut Server, _: super::Clock, args: &[&[u8]]) -> Value {
+    if args[1].eq_ignore_ascii_case(b"no") && args[2].eq_ignore_ascii_case(b"one") {
+        server.follow(None);
+        return Value::Okay;
+    }
+    let Some(port) = integer(args[2]).filter(|port| (0..=65_535).contains(port)) else {
+        return error("ERR Invalid master port");
+    };
+    if server.replication.master == Some(port as u32) {
+        return status("OK Already connected to specified master".into());
+    }
+    server.follow(Some(port as u32));
+    Value::Okay
+}
+
+impl Server {
+    fn follow(&mut self, master: Option<u32>) {
+        self.replication.master = master;
+        self.replication.told = None;
+        self.scripts.refuse_writes(master.is_some());
+    }
+
+    /// A command to a replica. What it finds expired stays where it is.
+    pub(super) fn execute_unchanged(
+        &mut self,
+        command: &Command,
+        run: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        if writes(command.name) {
+            return error(READ_ONLY);
+        }
+        let before = self.keys.clone();
+        let reply = run(self);
+        // It may have been promoted by this very command, and has removed nothing all the same.
+        self.keys = before;
+        reply
+    }
+
+    /// Tells the master and the replicas what they are to know by now.
+    pub(super) fn replicate(&mut self, at: Mono, out: &mut Vec<Out<Packet>>) {
+        let Replication { master, told, replicas, sent } = &mut self.replication;
+        if let Some(master) = *master
+            && told.is_none_or(|told| at.since(told) >= HEARTBEAT)
+        {
+            *told = Some(at);
+            out.push(Out::Send(Peer::Server(master), Packet::Follow));
+        }
+        if replicas.is_empty() || sent.as_ref() == Some(&self.keys) {
+            return;
+        }
+        *sent = Some(self.keys.clone());
+        for replica in replicas.iter() {
+            let copied = Packet::Copied(Box::new(Copied(self.keys.clone())));
+            out.push(Out::Send(Peer::Server(*replica), copied));
+        }
+    }
+
+    /// A word from another server.
+    pub(super) fn hear_server(
+        &mut self,
+        at: Clocks,
+        from: u32,
+        packet: Packet,
+        out: &mut Vec<Out<Packet>>,
+    ) {
+        match packet {
+            Packet::Follow => {
+                self.replication.replicas.insert(from);
+                // It may come from a restart, and hold nothing of what was sent.
+                self.replication.sent = None;
+            }
+            // From whom it followed before it was promoted, it takes nothing more.
+            Packet::Copied(copied) if self.replication.master == Some(from) => {
+                self.keys = copied.0;
+            }
+            _ => {}
+        }
+        self.replicate(at.mono, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redis::script::Engine;
+    use base::{Data, Wall};
+    use redis::{Cmd, cmd};
+    use std::collections::VecDeque;
+
+    use crate::model::ServerModel;
+
+    fn at(millis: u64) -> Clocks {
+        let passed = Duration::from_millis(millis);
+        Clocks {
+            wall: Wall::ZERO + Duration::from_secs(1_000_000) + passed,
+            mono: Mono::ZERO + passed,
+        }
+    }
+
+    /// Two servers; what they send each other waits until it is delivered.
+    struct Pair {
+        servers: [Server; 2],
+        wire: VecDeque<(u32, u32, Packet)>,
+        now: u64,
+    }
+
+    impl Pair {
+        /// Server 1 follows server 0, and knows what that holds.
+        fn new() -> Self {
+            let engine = Engine::new();
+            let servers = [Server::new(engine.clone()), Server::new(engine)];
+            let mut pair = Self { servers, wire: VecDeque::new(), now: 0 };
+            let follow = cmd("REPLICAOF").arg("master").arg(0).clone();
+            assert_eq!(pair.ask(1, &follow), Value::Okay);
+            pair.deliver();
+            pair
+        }
+
+        fn carry(&mut self, from: u32, out: Vec<Out<Packet>>) -> Vec<Value> {
+            let mut replies = Vec::new();
+            for out in out {
+                match out {
+                    Out::Send(Peer::Server(to), packet) => self.wire.push_back((from, to, packet)),
+                    Out::Send(_, Packet::Reply { value, .. }) => replies.push(value),
+                    other => panic!("{other:?}"),
+                }
+            }
+            replies
+        }
+
+        fn ask(&mut self, server: u32, command: &Cmd) -> Value {
+            let mut out = Vec::new();
+            let packet = Packet::Request { id: 1, command: command.clone() };
+            let (model, client) = (&mut self.servers[server as usize], Peer::Connection(1));
+            model.receive(at(self.now), client, packet, &mut out);
+            self.carry(server, out).pop().expect("a reply")
+        }
+
+        fn get(&mut self, server: u32) -> Value {
+            self.ask(server, cmd("GET").arg("k"))
+        }
+
+        fn deliver(&mut self) {
+            while let Some((from, to, packet)) = self.wire.pop_front() {
+                let mut out = Vec::new();
+                let server = &mut self.servers[to as usize];
+                server.receive(at(self.now), Peer::Server(from), packet, &mut out);
+                self.carry(to, out);
+            }
+        }
+
+        fn tick(&mut self, server: u32) {
+            let mut out = Vec::new();
+            self.servers[server as usize].tick(at(self.now), &mut out);
+            self.carry(server, out);
+        }
+    }
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    #[test]
+    fn a_replica_holds_what_has_come_and_no_more() {
+        let mut pair = Pair::new();
+        pair.ask(0, cmd("SET").arg("k").arg("one"));
+        assert_eq!(pair.get(1), Value::Nil);
+        pair.deliver();
+        assert_eq!(pair.get(1), text("one"));
+    }
+
+    #[test]
+    fn a_promotion_loses_what_has_not_come() {
+        let mut pair = Pair::new();
+        pair.ask(0, cmd("SET").arg("k").arg("one"));
+        pair.deliver();
+        pair.ask(0, cmd("SET").arg("k").arg("two"));
+        assert_eq!(pair.ask(1, cmd("REPLICAOF").arg("no").arg("one")), Value::Okay);
+        pair.deliver();
+        assert_eq!((pair.get(0), pair.get(1)), (text("two"), text("one")));
+        assert_eq!(pair.ask(1, cmd("SET").arg("k").arg("three")), Value::Okay);
+    }
+
+    #[test]
+    fn an_expired_key_is_no_key_of_a_replica_but_goes_by_its_masters_word() {
+        let mut pair = Pair::new();
+        pair.ask(0, cmd("SET").arg("k").arg("v").arg("PX").arg(100));
+        pair.deliver();
+        pair.now = 150;
+        pair.tick(1);
+        assert_eq!(pair.get(1), Value::Nil);
+        assert_eq!(pair.ask(1, &cmd("DBSIZE")), Value::Int(1));
+        pair.tick(0);
+        pair.deliver();
+        assert_eq!(pair.ask(1, &cmd("DBSIZE")), Value::Int(0));
+    }
+
+    #[test]
+    fn a_master_that_has_lost_its_data_empties_its_replica_too() {
+        let mut pair = Pair::new();
+        pair.ask(0, cmd("SET").arg("k").arg("v"));
+        pair.deliver();
+        pair.servers[0].restart(at(pair.now), Data::Lost);
+        assert_eq!(pair.get(1), text("v"));
+        // The replica makes itself known again.
+        pair.now = 1_000;
+        pair.tick(1);
+        pair.deliver();
+        assert_eq!(pair.get(1), Value::Nil);
+    }
+
+    #[test]
+    fn every_write_of_the_model_is_known_as_one() {
+        let kept = |name: &str| {
+            let mut pair = Pair::new();
+            // Enough arguments for each of them, which are numbers where numbers must be.
+            let reply = (0..5).find_map(|count| {
+                let mut command = cmd(name);
+                for _ in 0..count {
+                    command.arg("10");
+                }
+                let reply = pair.ask(0, &command);
+                let wrong = crate::redis::reply::wrong_arity(name);
+                (reply != wrong).then_some(command)
+            });
+            let Some(command) = reply else { return true };
+            pair.ask(0, cmd("FLUSHALL").arg("SYNC"));
+            pair.ask(0, cmd("SET").arg("10").arg("10").arg("PX").arg(5_000));
+            let held = |pair: &Pair| -> Vec<_> {
+                let own = |(k, v, e): (&[u8], &[u8], Option<i64>)| (k.to_vec(), v.to_vec(), e);
+                pair.servers[0].entries().map(own).collect()
+            };
+            let before = held(&pair);
+            pair.ask(0, &command);
+            before == held(&pair)
+        };
+        for name in crate::redis::model::command_names().filter(|name| !name.contains('|')) {
+            assert!(kept(name) || writes(name), "{name} writes");
+        }
+        for name in WRITES {
+            assert!(crate::redis::model::command_names().any(|known| known == *name), "{name}");
+        }
+    }
+}
