@@ -71,7 +71,7 @@ fn shrink_all(
         }
         if cut_short == Some(CutShort::Bound) {
             let tried = count(tried);
-            note(args, &format!("shrinking {anomaly} ended after {tried} runs, its bound"));
+            note(args, &format!("shrinking {anomaly} ended at its bound, {tried} runs in all"));
         }
         let folder = &args.counterexamples;
         let Searched { algo, nemesis, .. } = &tally.searched;
