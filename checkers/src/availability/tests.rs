@@ -49,12 +49,32 @@ fn each_time_counts() {
 }
 
 #[test]
+fn who_held_it_before_it_was_due_or_is_served_at_the_heal_is_no_reason() {
+    THREE.rejects(
+        "
+        p0       | A============R
+        p1       |     a-------------------------A=R
+        crash s0 |    [                          ]",
+        "unavailable",
+        1,
+    );
+    THREE.rejects(
+        "
+        p1       | A=R a-------------------------A=R
+        crash s0 |    [                          ]",
+        "unavailable",
+        1,
+    );
+}
+
+#[test]
 fn somebody_is_served() {
-    THREE.accepts(
+    let said = THREE.accepts(
         "
         p0       | A=R                 A=R
         crash s0 |    [                               ]",
     );
+    assert_eq!(said, "granted 1 of 1 time that a minority was down long enough");
 }
 
 #[test]
@@ -79,6 +99,24 @@ fn one_of_two_times_was_long_enough_to_tell() {
 #[test]
 fn with_a_majority_down_nothing_is_promised() {
     THREE.unclear(
+        "
+        p0       | A=R a----------------------------------A=R
+        crash s0 |    [                               ]
+        crash s1 |    [                               ]",
+        "no minority",
+    );
+}
+
+#[test]
+fn half_of_them_are_no_minority() {
+    let four = Gallery {
+        checker: &Availability,
+        info: |info| {
+            info.promises.available = true;
+            info.servers = 4;
+        },
+    };
+    four.unclear(
         "
         p0       | A=R a----------------------------------A=R
         crash s0 |    [                               ]

@@ -76,7 +76,22 @@ fn readers_contend_with_writers() {
     run = picture(BUSY);
     misses(&run, "no reader contended with a writer");
     // Readers among themselves do not contend at all.
-    misses(&picture(&BUSY.replace('A', "S").replace('a', "s")), "nobody had to wait");
+    let readers = picture(&BUSY.replace('A', "S").replace('a', "s"));
+    misses(&readers, "nobody had to wait");
+    misses(&readers, "no reader contended with a writer");
+}
+
+#[test]
+fn it_is_the_same_who_of_a_reader_and_a_writer_was_first() {
+    let writer_waits = "
+        p0 | S===R         A=RA=RA=RA=RA=R
+        p1 |  a----A=RA=R                 A=RA=RA=R";
+    let reader_waits = "
+        p0 | A===R         A=RA=RA=RA=RA=R
+        p1 |  s----S=RS=R                 S=RS=RS=R";
+    for text in [writer_waits, reader_waits] {
+        assert_eq!(covered(&picture(text)), "11 grants by 2 processes, 1 contended");
+    }
 }
 
 #[test]
