@@ -130,3 +130,59 @@ fn a_release_that_was_under_way_when_the_lock_was_asked_for_is_a_reason() {
         p1  |    ak--A==r!",
     );
 }
+
+#[test]
+fn a_release_of_ones_own_that_is_under_way_is_no_reason() {
+    ANY.rejects(
+        "
+        p0 | A=r---O
+        p1 |     A===r!",
+        "failed release",
+        1,
+    );
+}
+
+#[test]
+fn what_ended_before_the_hold_began_or_began_after_its_end_is_no_reason() {
+    ANY.rejects(
+        "
+        p0 | A=r-D
+        p1 |    ak-A==r!",
+        "failed release",
+        1,
+    );
+    ANY.rejects(
+        "
+        p0 | S====r-D
+        p1 |  S==r!",
+        "failed release",
+        1,
+    );
+}
+
+#[test]
+fn a_hold_has_run_out_at_the_moment_at_which_it_does() {
+    ANY.unclear(
+        "
+        ttl | *
+        p0  | ak-A======r!",
+        "1 failed with a reason",
+    );
+    ANY.rejects(
+        "
+        ttl | *
+        p0  | ak-A=====r!",
+        "failed release",
+        1,
+    );
+}
+
+#[test]
+fn those_that_succeeded_are_counted_beside_those_that_did_not() {
+    let said = ANY.judge(
+        "
+        p0 | A==r!   A==N
+        p1 |      A=O     A=O  A=O",
+    );
+    assert_eq!(said.summary, "2 of 5 releases failed without a reason");
+}
