@@ -80,3 +80,58 @@ fn two_chances_show_little() {
 fn one_key_depends_on_none() {
     TWO.does_not_apply("p0 | A==R");
 }
+
+#[test]
+fn as_many_chances_are_taken_as_missed() {
+    let said = TWO.accepts(
+        "
+        p0    | A====R    A====R    A====R    A====R    A====R    A====R
+        p1/k1 |  a-----A=R a-----A=R a-----A=R a-A=R     a-A=R     a-A=R",
+    );
+    assert_eq!(said, "6 chances to be granted a free lock while another was held, 3 taken");
+}
+
+#[test]
+fn a_tenth_of_the_ttl_is_a_chance_and_less_is_none() {
+    TWO.rejects(
+        "
+        p0    | A==R      A==R      A==R
+        p1/k1 |   a-A=R     a-A=R     a-A=R",
+        "waits for another key",
+        3,
+    );
+    TWO.unclear(
+        "
+        p1/k1 |    aA=R      aA=R      aA=R
+        p0    | A==R      A==R      A==R",
+        "0 chances",
+    );
+}
+
+#[test]
+fn who_holds_the_other_lock_itself_has_no_chance() {
+    TWO.unclear(
+        "
+        p0    | A====R    A====R    A====R
+        p0/k1 |  a-----A=R a-----A=R a-----A=R",
+        "0 chances",
+    );
+}
+
+#[test]
+fn who_is_overtaken_or_comes_while_it_is_released_had_a_rival() {
+    TWO.unclear(
+        "
+        p0    | A====R    A====R    A====R
+        p1/k1 |  a-----A=R a-----A=R a-----A=R
+        p2/k1 |   A=R       A=R       A=R",
+        "0 chances",
+    );
+    TWO.unclear(
+        "
+        p0    |   A====R      A====R      A====R
+        p2/k1 | A=r---R     A=r---R     A=r---R
+        p1/k1 |    a-----A=R   a-----A=R   a-----A=R",
+        "0 chances",
+    );
+}
