@@ -19,7 +19,9 @@ fn times_are_those_between_question_and_answer() {
 
 #[test]
 fn each_time_is_measured() {
-    let measures = ANY.judge("p0 | a-A=r---R").measures;
+    let verdict = ANY.judge("p0 | a-A=r---R");
+    assert!(verdict.summary.starts_with("1 grant, 1.250 a second; to acquire"), "{verdict:?}");
+    let measures = verdict.measures;
     let value = |name: &str| measures.iter().find(|m| m.name == name).map(|m| m.value);
     assert_eq!(value("grants"), Some(1));
     assert_eq!(value("grants a thousand seconds"), Some(1_250));

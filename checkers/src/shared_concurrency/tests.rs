@@ -44,10 +44,12 @@ fn most_of_them_enter_one_by_one() {
 
 #[test]
 fn as_many_enter_together_as_one_by_one() {
-    let said = SHARED.accepts("
+    let said = SHARED.accepts(
+        "
         p0 | A===R          A===R          A===R          A===R          A===R          A===R
         p1 |  s----S==R      s----S==R      s----S==R      s----S==R      s----S==R      s----S==R
-        p2 |  s--------S=R   s--------S=R   s--------S=R   s-----S=R      s-----S=R      s-----S=R");
+        p2 |  s--------S=R   s--------S=R   s--------S=R   s-----S=R      s-----S=R      s-----S=R",
+    );
     assert!(said.starts_with("6 pairs"), "{said}");
 }
 
@@ -78,6 +80,37 @@ fn a_writer_between_them_is_a_reason() {
         p1 |  s----S=R        s----S=R        s----S=R        s----S==R      s----S==R      s----S==R
         p2 |  s----------S=R  s----------S=R  s----------S=R  s-----S=R      s-----S=R      s-----S=R
         p3 |   a------AR       a------AR       a------AR");
+}
+
+#[test]
+fn who_came_later_or_had_a_writer_before_it_makes_no_pair() {
+    SHARED.unclear(
+        "
+        p0 | A===R          A===R          A===R
+        p1 |  s----S==R      s----S==R      s----S==R
+        p2 |      s---S=R        s---S=R        s---S=R",
+        "0 pairs",
+    );
+    SHARED.unclear(
+        "
+        p0 | A===R           A===R           A===R
+        p1 |  s----S=R        s----S=R        s----S=R
+        p2 |  s----------S=R  s----------S=R  s----------S=R
+        p3 |   a------AR       a------AR       a------AR",
+        "0 pairs",
+    );
+}
+
+#[test]
+fn a_reader_that_was_gone_at_once_could_not_be_joined() {
+    let five_seconds =
+        Gallery { checker: &SharedConcurrency, info: |info| info.ttl = 5_000_000_000 };
+    let text = "
+        p0 | A===R          A===R          A===R
+        p1 |  s----S==R      s----S==R      s----S==R
+        p2 |  s--------S=R   s--------S=R   s--------S=R";
+    five_seconds.rejects(text, "readers one by one", 3);
+    five_seconds.unclear(&text.replace("S==R", "S=R "), "0 pairs");
 }
 
 #[test]
