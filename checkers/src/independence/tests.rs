@@ -119,6 +119,16 @@ fn who_holds_the_other_lock_itself_has_no_chance() {
 }
 
 #[test]
+fn who_is_told_no_while_the_other_is_held_took_no_chance_and_missed_none() {
+    TWO.unclear(
+        "
+        p0    | A====R    A====R    A====R
+        p1/k1 |  a-!       a-!       a-!",
+        "0 chances",
+    );
+}
+
+#[test]
 fn who_is_overtaken_or_comes_while_it_is_released_had_a_rival() {
     TWO.unclear(
         "
