@@ -60,6 +60,16 @@ fn a_waiter_starves() {
 }
 
 #[test]
+fn overtakers_are_counted_up_to_sixteen_a_client() {
+    let alone = Gallery { checker: &Fairness, info: |info| info.clients = 1 };
+    for (overtakers, told) in [(12, "at most 12 overtook"), (20, "at most 16 overtook")] {
+        let grants = "AR".repeat(overtakers);
+        let said = alone.does_not_apply(&format!("p0 | a\np1 |  {grants}"));
+        assert!(said.contains(told), "{said}");
+    }
+}
+
+#[test]
 fn few_that_come_later_starve_nobody() {
     let alone = Gallery {
         checker: &Fairness,
