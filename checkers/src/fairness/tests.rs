@@ -70,6 +70,14 @@ fn overtakers_are_counted_up_to_sixteen_a_client() {
 }
 
 #[test]
+fn those_on_another_key_or_who_may_share_overtake_nobody() {
+    let any = Gallery { checker: &Fairness, info: |_| {} };
+    for text in ["p0 | a\np1/k1 |  ARARAR", "p0 | s\np1 |  SRSRSR"] {
+        assert!(any.does_not_apply(text).contains("at most 0 overtook"), "{text}");
+    }
+}
+
+#[test]
 fn few_that_come_later_starve_nobody() {
     let alone = Gallery {
         checker: &Fairness,
