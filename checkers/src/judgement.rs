@@ -141,4 +141,24 @@ mod tests {
             assert_eq!(believers, [0, 1], "{anomaly:?}");
         }
     }
+
+    #[test]
+    fn explanations_share_their_steps_evenly() {
+        let run = crate::picture::picture(BROKEN);
+        let case = Case::of(&run);
+        let whole = |verdicts: &[Verdict]| {
+            verdicts.iter().flat_map(|v| &v.anomalies).all(|anomaly| !anomaly.cut_short)
+        };
+        let alone = |steps: &u64| {
+            let mut verdicts = check_case(&case);
+            let explained = CHECKERS.iter().zip(&mut verdicts);
+            explained.for_each(|(checker, verdict)| explain(*checker, &case, verdict, *steps));
+            whole(&verdicts)
+        };
+        let together = |steps: &u64| whole(&Judgement::explained(&run, *steps).verdicts);
+        let broken = check_case(&case).iter().map(|v| v.anomalies.len() as u64).sum::<u64>();
+        assert!(broken > 1);
+        let each = (0..1_000).find(alone).expect("enough for the longest");
+        assert_eq!((0..10_000).find(together), Some(each * broken));
+    }
 }

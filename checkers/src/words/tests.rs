@@ -21,6 +21,14 @@ fn numbers_are_told_as_people_read_them() {
 }
 
 #[test]
+fn a_story_goes_on_as_long_as_its_steps_last_and_no_longer() {
+    let run = picture("p0 | A=R");
+    let case = Case::of(&run);
+    let mut story = Story::new(&case, 10);
+    assert_eq!([4, 6, 0, 1, 0].map(|steps| story.pay(steps)), [true, true, true, false, false]);
+}
+
+#[test]
 fn a_cut_is_told_from_the_side_of_the_client() {
     for (cut, words) in [
         ("cut c0-s1", "was cut off from server 1 at"),
