@@ -47,3 +47,6 @@ impl<'a> Calm<'a> {
         self.troubled.get(next).is_none_or(|(begin, _)| *begin > to)
     }
 }
+
+#[cfg(test)]
+mod tests;
