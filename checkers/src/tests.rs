@@ -34,7 +34,9 @@ fn a_run_says_nothing_without_these_properties_and_may_do_without_the_others() {
     let decisive = CHECKERS.iter().filter(|checker| checker.decisive());
     let names: Vec<&str> = decisive.map(|checker| checker.name()).collect();
     assert_eq!(names, ["exclusion", "vault", "progress", "coverage"]);
-    for verdict in check_all(&picture("p0 | A=R")) {
+    let verdicts = check_all(&picture("p0 | A=R"));
+    assert_eq!(verdicts.len(), CHECKERS.len());
+    for verdict in verdicts {
         let decisive = names.contains(&verdict.property.as_str());
         assert_eq!(verdict.decisive, decisive, "{verdict:?}");
     }
