@@ -1,14 +1,30 @@
 //! What is told of an anomaly, and in which words.
 
 use super::*;
-use crate::Exclusion;
 use crate::picture::{Gallery, judge, picture};
+use crate::{Availability, Exclusion, ForeignRelease, Reentrancy, ReleaseErrors};
 use base::ClockChange;
 
 const ANY: Gallery = Gallery { checker: &Exclusion, info: |_| {} };
 
 fn told(text: &str) -> String {
-    ANY.judge(text).anomalies[0].explanation.clone()
+    told_by(&ANY, text)
+}
+
+fn told_by(gallery: &Gallery, text: &str) -> String {
+    gallery.judge(text).anomalies[0].explanation.clone()
+}
+
+/// Of a lock whose inner release frees the outer hold, with what else was drawn.
+fn retold(rows: &str) -> String {
+    let again = Gallery { checker: &Reentrancy, info: |info| info.promises.reentrant = true };
+    let text = format!(
+        "
+        p0 | A==A==R=====R
+        p1 | a-------A=R
+        {rows}"
+    );
+    told_by(&again, &text)
 }
 
 #[test]
@@ -67,6 +83,55 @@ fn a_grant_that_ran_out_while_its_client_believed_in_it_says_when() {
         p1  |    A=R
         ";
     assert!(!told(in_time).contains("ran out"));
+    let just_in_time = "
+        ttl | *
+        p0  | ak-A=======R
+        p1  |     A=R
+        ";
+    assert!(!told(just_in_time).contains("ran out"));
+}
+
+#[test]
+fn events_are_retold_with_the_faults_of_their_processes_or_else_with_those_of_servers() {
+    let plain = "process 0 acquired at 0.000 s, acquired at 0.300 s and began to release at 0.600 s; \
+                 process 1 acquired at 0.800 s; the outer hold had not been released";
+    assert_eq!(retold(""), plain);
+    let pause = "pause c0 |     [ ]";
+    let paused = "was paused at 0.400 s while it held";
+    assert!(retold(pause).contains(paused), "{}", retold(pause));
+    let both = format!("{pause}\n crash s0 |     [ ]");
+    assert_eq!(retold(&both), retold(pause));
+    let crashed = retold("crash s0 |     [ ]");
+    assert!(crashed.contains("server 0 crashed at 0.400 s"), "{crashed}");
+    // Nobody else's.
+    assert_eq!(retold("pause c3 |     [ ]\n p3 |     a---!"), plain);
+}
+
+#[test]
+fn what_a_release_removed_and_what_a_fault_did_to_a_server_is_retold() {
+    let any = |checker| Gallery { checker, info: |_| {} };
+    let nothing = told_by(&any(&ReleaseErrors), "p0 | A==N");
+    assert!(nothing.contains("released at 0.300 s, which removed nothing;"), "{nothing}");
+    let foreign = "
+        p0       | A=====D
+        p1       |    A==R
+        ";
+    let loose = told_by(&any(&ForeignRelease), foreign);
+    assert!(loose.contains(", which removed whatever stood there"), "{loose}");
+    let three = Gallery {
+        checker: &Availability,
+        info: |info| {
+            info.promises.available = true;
+            info.servers = 3;
+        },
+    };
+    let down = "
+        p0       | A=R                                  A=R
+        p1       |     a----------------------------------A=R
+        crash s0 |    [                               ]";
+    let down = told_by(&three, down);
+    assert!(down.contains("server 0 crashed at 0.300 s"), "{down}");
+    assert!(down.contains("server 0 was started again at 3.500 s"), "{down}");
 }
 
 #[test]
