@@ -158,6 +158,38 @@ fn each_lock_walks_its_own_lines() {
     }
 }
 
+/// Of two that may take the lock before it is freed, the one that is answered first must.
+#[test]
+fn who_is_answered_first_takes_the_lock_first() {
+    let operations = [
+        op(0, 1, 100, TAKE),
+        op(1, 2, 20, TAKE),
+        op(2, 3, 4, Action::Release),
+        op(3, 6, 8, TAKE),
+        op(4, 50, 51, Action::Release),
+    ];
+    for model in ["mutex", "semaphore:1"] {
+        assert_eq!(searched(model, &operations).unwrap().0, Decision::Legal, "{model}");
+    }
+}
+
+/// A process that does several things at once may have taken and freed the lock before another got
+/// it, or after: who has done both is not better off.
+#[test]
+fn what_could_have_been_done_already_may_be_needed_later() {
+    let operations = [
+        op(2, 1, 100, TAKE),
+        op(2, 2, 101, Action::Release),
+        op(1, 3, 4, TAKE),
+        op(1, 5, 6, Action::Release),
+        op(2, 50, 51, Action::Release),
+        op(2, 60, 70, TAKE),
+    ];
+    for model in ["mutex", "owner-mutex", "semaphore:1", "reentrant:1", "rw", "fenced"] {
+        assert_eq!(searched(model, &operations).unwrap().0, Decision::Legal, "{model}");
+    }
+}
+
 /// Nobody knows how it ended.
 fn doubt(process: u32, invoke: u64, action: Action) -> Operation {
     Operation { process, key: 0, invoke, answer: None, ended: Ended::Info, action }
