@@ -2,7 +2,7 @@
 
 use super::daemon::runtime;
 use super::servers::Servers;
-use base::BackendError;
+use base::{BackendError, Data};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use stores::Store;
@@ -33,6 +33,28 @@ impl RealServers {
         let mut it = Self { runtime, servers: Some(servers), addresses: Vec::new() };
         it.addresses = addresses?;
         Ok(it)
+    }
+
+    /// Crashes one of them and starts it again, with its data or without; says where it is then.
+    ///
+    /// # Errors
+    /// When it cannot be done, or the server does not serve again.
+    ///
+    /// # Panics
+    /// When there is no such server.
+    pub fn restart(&mut self, number: usize, data: Data) -> Result<SocketAddr, BackendError> {
+        let server = &self.servers.as_ref().expect("they run as long as this lives").all()[number];
+        let address = self.runtime.block_on(async {
+            if data == Data::Kept {
+                server.keep_data().await?;
+            }
+            server.kill().await?;
+            server.restart().await?;
+            let address = server.address().await?;
+            server.until_serving(address).await.map(|()| address)
+        })?;
+        self.addresses[number] = address;
+        Ok(address)
     }
 
     /// Where one of them is for the others.

@@ -30,6 +30,19 @@ fn redis() {
 }
 
 #[test]
+fn redis_restarts() {
+    let mut servers = start(Store::Redis, 1, Duration::from_secs(2));
+    let first = addresses(&servers).remove(0);
+    let report = stores::redis::conformance::restarts_arm(&first, &mut |data| {
+        let address = servers.restart(0, data).map_err(std::io::Error::other)?;
+        Ok(address.to_string())
+    });
+    let report = report.expect("the server answers and comes back");
+    print!("redis, restarted: {report}");
+    assert!(report.replies > 15 && report.differences.is_empty(), "{report}");
+}
+
+#[test]
 fn redis_replicas() {
     let servers = start(Store::Redis, 2, Duration::from_secs(2));
     let (addresses, master) = (addresses(&servers), format!("{} 6379", servers.peer_address(0)));

@@ -7,7 +7,7 @@ mod transcript;
 use crate::model::{Clocks, ServerModel};
 use crate::redis::Server;
 use crate::redis::script::Engine;
-use base::{Mono, Wall};
+use base::{Data, Mono, Wall};
 use redis::{Cmd, Value};
 use std::fmt;
 use std::io;
@@ -23,7 +23,7 @@ mod random;
 mod real;
 
 #[cfg(feature = "real")]
-pub use real::{real_arm, replicas_arm};
+pub use real::{real_arm, replicas_arm, restarts_arm};
 
 /// The first and the last moment at which something may have happened, in milliseconds since the
 /// Unix epoch.
@@ -43,6 +43,14 @@ pub trait Subject {
     /// # Errors
     /// When no reply came.
     fn timed(&mut self, connection: usize, command: &Cmd) -> io::Result<(Moments, Value)>;
+
+    /// Crashes the server and starts it again, with its data or without.
+    ///
+    /// # Errors
+    /// When it cannot be done, or it does not come back.
+    fn restart(&mut self, _data: Data) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Lets this much time pass.
     fn wait(&mut self, duration: Duration);
@@ -101,8 +109,20 @@ impl fmt::Display for Report {
 /// # Errors
 /// When the subject does not answer at all.
 pub fn run(subject: &mut dyn Subject) -> io::Result<Report> {
+    run_cases(subject, include_str!("cases.txt"))
+}
+
+/// Runs the cases of a server that crashes: what it keeps, and what it does not.
+///
+/// # Errors
+/// When the subject does not answer at all, or cannot be restarted.
+pub fn run_restarts(subject: &mut dyn Subject) -> io::Result<Report> {
+    run_cases(subject, include_str!("restarts.txt"))
+}
+
+fn run_cases(subject: &mut dyn Subject, cases: &str) -> io::Result<Report> {
     let mut report = Report::default();
-    for case in transcript::parse(include_str!("cases.txt")) {
+    for case in transcript::parse(cases) {
         run_case(subject, &case, &mut report)?;
     }
     Ok(report)
@@ -119,6 +139,7 @@ fn run_case(subject: &mut dyn Subject, case: &Case, report: &mut Report) -> io::
     for step in &case.steps {
         match step {
             Step::Wait(duration) => subject.wait(*duration),
+            Step::Restart(data) => subject.restart(*data)?,
             Step::Call { connection, text, expected } => {
                 let value = subject.call(*connection, &transcript::command(text))?;
                 let got = transcript::render(&value);
@@ -167,6 +188,11 @@ impl Subject for Modelled {
         Ok(((now, now), self.call(connection, command)?))
     }
 
+    fn restart(&mut self, data: Data) -> io::Result<()> {
+        self.server.restart(self.clocks, data);
+        Ok(())
+    }
+
     fn wait(&mut self, duration: Duration) {
         self.clocks.wall = self.clocks.wall + duration;
         self.clocks.mono = self.clocks.mono + duration;
@@ -182,5 +208,11 @@ mod tests {
     fn the_model_answers_as_redis_does() {
         let report = model_arm().expect("the model always answers");
         assert!(report.passed(), "{report}");
+    }
+
+    #[test]
+    fn the_model_crashes_as_redis_does() {
+        let report = run_restarts(&mut Modelled::new()).expect("the model always answers");
+        assert!(report.differences.is_empty() && report.replies > 15, "{report}");
     }
 }

@@ -3,8 +3,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "a real server's keys run out in real time")]
 
-use super::{Moments, Report, Subject, random, replicas, run};
+use super::{Moments, Report, Subject, random, replicas, run, run_restarts};
 use crate::redis::script::Engine;
+use base::Data;
 use redis::{Cmd, Parser, Value};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -40,6 +41,41 @@ pub fn replicas_arm(first: &str, second: &str, master: &str) -> io::Result<Repor
     let mut set = redis::cmd("CONFIG");
     real.call(0, set.arg("SET").arg("repl-diskless-sync-delay").arg("0"))?;
     replicas::run(&mut real, master)
+}
+
+/// Crashes the server, starts it again, with its data or without, and says where it is then.
+pub type Restart<'a> = &'a mut dyn FnMut(Data) -> io::Result<String>;
+
+/// Runs the cases of a server that crashes against the one at this address, which it empties.
+///
+/// # Errors
+/// When the server cannot be reached or restarted, or stops answering.
+pub fn restarts_arm(address: &str, restart: Restart<'_>) -> io::Result<Report> {
+    run_restarts(&mut Restarted { real: Real::new(&[address]), restart })
+}
+
+struct Restarted<'a> {
+    real: Real,
+    restart: Restart<'a>,
+}
+
+impl Subject for Restarted<'_> {
+    fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value> {
+        self.real.call(connection, command)
+    }
+
+    fn timed(&mut self, connection: usize, command: &Cmd) -> io::Result<(Moments, Value)> {
+        self.real.timed(connection, command)
+    }
+
+    fn restart(&mut self, data: Data) -> io::Result<()> {
+        self.real = Real::new(&[&(self.restart)(data)?]);
+        Ok(())
+    }
+
+    fn wait(&mut self, duration: Duration) {
+        self.real.wait(duration);
+    }
 }
 
 struct Real {

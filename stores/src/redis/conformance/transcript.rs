@@ -1,6 +1,7 @@
 //! The cases as text: a session as `redis-cli` would show it.
 
 use crate::redis::reply::error_text;
+use base::Data;
 use redis::{Cmd, Value};
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub enum Step {
     },
     /// Time passes.
     Wait(Duration),
+    /// The server crashes and starts again.
+    Restart(Data),
 }
 
 /// Reads the cases. What is no step of a case is skipped: the preamble.
@@ -42,7 +45,7 @@ pub fn parse(text: &str) -> Vec<Case> {
 
 impl Case {
     fn read(&mut self, line: &str) {
-        if let Some(step) = call(line).or_else(|| wait(line)) {
+        if let Some(step) = call(line).or_else(|| wait(line)).or_else(|| restart(line)) {
             self.steps.push(step);
         } else if let Some(Step::Call { expected, .. }) = self.steps.last_mut() {
             expected.push(line.to_owned());
@@ -62,6 +65,14 @@ fn call(line: &str) -> Option<Step> {
 fn wait(line: &str) -> Option<Step> {
     let millis = line.strip_prefix("wait ")?.strip_suffix("ms")?.parse().ok()?;
     Some(Step::Wait(Duration::from_millis(millis)))
+}
+
+fn restart(line: &str) -> Option<Step> {
+    match line.strip_prefix("restart ")? {
+        "kept" => Some(Step::Restart(Data::Kept)),
+        "lost" => Some(Step::Restart(Data::Lost)),
+        _ => None,
+    }
 }
 
 /// The command that a line writes.
