@@ -22,8 +22,8 @@ pub enum Spread {
         mean: Duration,
     },
     /// At least `least`, and a heavy tail: half of them less than `scale` more, one in a hundred
-    /// twenty times `scale` more, and none longer than `most`. (Lomax's distribution with a shape of
-    /// 1.5, cut off.)
+    /// twenty times `scale` more, and none longer than `most`. (Lomax's distribution with a shape
+    /// of 1.5, cut off.)
     Heavy {
         /// The shortest.
         least: Duration,

@@ -49,7 +49,8 @@ fn steady(spec: &WorldSpec) -> Spread {
     Spread::Exponential { least: least + spec.link_delay, mean: mean + spec.link_delay / 20 }
 }
 
-/// How much longer than usual a message may take: no lock breaks by that alone, and no call times out.
+/// How much longer than usual a message may take: no lock breaks by that alone, and no call times
+/// out.
 fn far(spec: &WorldSpec) -> Duration {
     (spec.ttl / 30).min(Duration::from_millis(100))
 }

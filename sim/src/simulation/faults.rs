@@ -24,13 +24,14 @@ impl<S: SimStore> Simulation<S> {
         }
     }
 
-    /// Lets a paused node go on; what waited for it happens now, in order, but for a client's timers:
-    /// they ring before it reads what has arrived. (A process that is continued looks at its clock in
-    /// the very call that tells it what can be read, and its task is the first to run, so that a call
-    /// whose time-out and whose reply both came during the pause has timed out: it did in 40 of 40
-    /// with `redis`, in 20 of 20 with `zookeeper-client`.) What the libraries themselves wait for
-    /// stays where it is in the order: `zookeeper-client`, whose connection has fallen silent while a
-    /// packet came, may find out the one or the other first, and does in life.
+    /// Lets a paused node go on; what waited for it happens now, in order, but for a client's
+    /// timers: they ring before it reads what has arrived. (A process that is continued looks at
+    /// its clock in the very call that tells it what can be read, and its task is the first to run,
+    /// so that a call whose time-out and whose reply both came during the pause has timed out: it
+    /// did in 40 of 40 with `redis`, in 20 of 20 with `zookeeper-client`.) What the libraries
+    /// themselves wait for stays where it is in the order: `zookeeper-client`, whose connection has
+    /// fallen silent while a packet came, may find out the one or the other first, and does in
+    /// life.
     pub(super) fn resume(&mut self, node: Node) -> Effect {
         let paused = match node {
             Node::Client(seat) => {

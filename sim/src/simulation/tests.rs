@@ -6,8 +6,8 @@ use std::future::poll_fn;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A world with one server, 50 ms away, and one client, which makes a call whenever it is spoken to and
-/// says how that ended.
+/// A world with one server, 50 ms away, and one client, which makes a call whenever it is spoken to
+/// and says how that ended.
 fn world() -> Box<dyn Simulated> {
     let init = Command::Init {
         algo: "none".into(),

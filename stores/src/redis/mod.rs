@@ -32,8 +32,8 @@ impl Protocol for Redis {
     type Refusal = Refusal;
 }
 
-/// What travels between a simulated client and a simulated server, and between servers. Replies come in the order of
-/// their requests, as on a real connection.
+/// What travels between a simulated client and a simulated server, and between servers. Replies
+/// come in the order of their requests, as on a real connection.
 #[derive(Clone, Debug)]
 pub enum Packet {
     /// A command for the server.

@@ -5,7 +5,8 @@ use redis::Value;
 /// An error reply. `text` starts with its code: "ERR syntax error".
 pub fn error(text: &str) -> Value {
     // The library alone can make a `ServerError`, so the line goes through its own parser. A line
-    // break would end the reply early; Redis replaces it by a blank too, and trims those at the end.
+    // break would end the reply early; Redis replaces it by a blank too, and trims those at the
+    // end.
     let text = text.trim_end_matches(['\r', '\n']);
     let line = format!("-{}\r\n", text.replace(['\r', '\n'], " "));
     redis::parse_redis_value(line.as_bytes()).unwrap_or(Value::Nil)

@@ -116,8 +116,8 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs all named cases below nodes whose names begin with `root`. `patience` is how long something that
-/// must happen may take: longer than the longest session time-out in use.
+/// Runs all named cases below nodes whose names begin with `root`. `patience` is how long something
+/// that must happen may take: longer than the longest session time-out in use.
 pub async fn run(subject: &mut dyn Subject, root: &str, patience: Duration) -> Report {
     let mut report = Report::default();
     for (name, steps) in cases::all() {

@@ -30,8 +30,8 @@ pub fn real_arm(address: &str, seeds: Range<u64>) -> io::Result<Report> {
     Ok(report)
 }
 
-/// Runs the cases of a pair against the servers at these addresses, which it empties; the second finds
-/// the first at `master` ("10.0.0.1 6379").
+/// Runs the cases of a pair against the servers at these addresses, which it empties; the second
+/// finds the first at `master` ("10.0.0.1 6379").
 ///
 /// # Errors
 /// When a server cannot be reached or stops answering.

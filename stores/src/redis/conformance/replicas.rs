@@ -1,5 +1,5 @@
-//! Two servers, one of which follows the other: the cases of `replicas.txt`, for the model and for a
-//! pair of real servers.
+//! Two servers, one of which follows the other: the cases of `replicas.txt`, for the model and for
+//! a pair of real servers.
 
 use super::transcript::{self, Step};
 use super::{Difference, Report, Subject};
@@ -10,8 +10,8 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Runs the cases. The subject's connection 0 leads to the first server, 1 to the second; `master` is
-/// where the second finds the first, as REPLICAOF takes it.
+/// Runs the cases. The subject's connection 0 leads to the first server, 1 to the second; `master`
+/// is where the second finds the first, as REPLICAOF takes it.
 ///
 /// # Errors
 /// When the subject does not answer at all.

@@ -1,13 +1,14 @@
 //! Asynchronous replication: a server that follows another holds what that one held a moment ago,
 //! and may be promoted, which loses what had not come yet.
 //!
-//! Between servers goes the whole of the data whenever it has changed, where Redis sends the writes:
-//! locks have a few keys, and what a replica holds is the same, the master's data of a past moment.
-//! How far it lags is the wire's affair, which keeps the order and can be slow or cut.
+//! Between servers goes the whole of the data whenever it has changed, where Redis sends the
+//! writes: locks have a few keys, and what a replica holds is the same, the master's data of a past
+//! moment. How far it lags is the wire's affair, which keeps the order and can be slow or cut.
 //!
-//! As in Redis: a replica answers reads, refuses writes, and takes an expired key for no key without
-//! removing it, which is for its master to do; it does not know its master's scripts; and it forgets
-//! whom it followed when it is restarted, since nobody has written that to its configuration.
+//! As in Redis: a replica answers reads, refuses writes, and takes an expired key for no key
+//! without removing it, which is for its master to do; it does not know its master's scripts; and
+//! it forgets whom it followed when it is restarted, since nobody has written that to its
+//! configuration.
 
 use super::Server;
 use super::commands::Command;

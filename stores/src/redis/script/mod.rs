@@ -6,9 +6,9 @@
 //! protected tables are no tables to `rawset`, `setmetatable`, `next` and `table.insert`: what
 //! Redis answers with "Attempt to modify a readonly table" fails there in Lua's own words. One
 //! thing cannot be kept from a script: `pairs` over a table whose keys are tables or functions goes
-//! by their addresses. A script that raises a table without the text `err` crashes Redis 7.0.15; here
-//! it ends with an error reply. A script that never ends, which makes a server answer BUSY, hangs
-//! the run.
+//! by their addresses. A script that raises a table without the text `err` crashes Redis 7.0.15;
+//! here it ends with an error reply. A script that never ends, which makes a server answer BUSY,
+//! hangs the run.
 
 mod convert;
 mod host;
