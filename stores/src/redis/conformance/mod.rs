@@ -1,6 +1,7 @@
 //! The conformance suite: one list of cases (`cases.txt`), run against the model and against a
 //! real server. Where the two differ, the model is wrong.
 
+#[cfg(any(test, feature = "real"))]
 mod replicas;
 mod transcript;
 
