@@ -91,13 +91,13 @@ pub fn run(setup: &Setup) -> Result<Run, BackendError> {
 pub fn record(setup: &Setup) -> Result<(Run, Schedule), BackendError> {
     let tape = Rc::new(Tape::record());
     let (run, played) = play(setup, Some(tape.clone()))?;
-    let link = usual_delay(&setup.world());
+    let link = usual_delay(setup.world().link_delay);
     Ok((run, Schedule::of(setup, played, tape.taken(link))))
 }
 
-/// How long a message is usually on its way, beyond those that were recorded.
-pub fn usual_delay(world: &WorldSpec) -> Duration {
-    Duration::from_micros(300) + world.link_delay
+/// How long a message is usually on its way over a link with such a delay.
+pub fn usual_delay(link_delay: Duration) -> Duration {
+    Duration::from_micros(300) + link_delay
 }
 
 /// Runs a recorded schedule.

@@ -13,7 +13,7 @@ use super::{Failure, interruptible, judge::say, replay};
 use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
 use crate::explore::{Search, Searched, Tally, search};
-use crate::schedule::{CutShort, Shows, Shrunk, is_small, shrink, size};
+use crate::schedule::{CutShort, Schedule, Shows, Shrunk, is_small, shrink, size};
 use crate::setup::{Options, Setup};
 use crate::simulate;
 
@@ -97,11 +97,11 @@ fn note(args: &ExploreArgs, what: &str) {
     }
 }
 
-/// Once a small schedule was found, no more than about so many runs go into finding a smaller one.
+/// Once a small and robust schedule was found, no more than about so many runs look for a smaller one.
 const ENOUGH_RUNS: u64 = 5_000;
 
-/// Shrinks the schedule of each of these seeds and takes the least: some are stuck earlier than
-/// others.
+/// Shrinks the schedule of each of these seeds and takes the best: some are stuck earlier than others,
+/// and some hang on a hair.
 fn shrink_best(
     shows: &Shows,
     seeds: &[u64],
@@ -123,15 +123,17 @@ fn shrink_best(
         let shrunk = shrunk.map_err(Failure::could_not)?;
         tried += shrunk.tried;
         all.push(shrunk);
-        let enough = tried >= ENOUGH_RUNS && all.iter().any(|shrunk| is_small(&shrunk.schedule));
+        let is_good = |schedule: &Schedule| is_small(schedule) && schedule.is_robust();
+        let enough = tried >= ENOUGH_RUNS && all.iter().any(|shrunk| is_good(&shrunk.schedule));
         if enough || stop.load(Ordering::Relaxed) {
             break;
         }
     }
     bar.finish_and_clear();
-    let least = all.into_iter().min_by_key(|shrunk| size(&shrunk.schedule));
-    let least = least.expect("an anomaly was seen by some seed");
-    Ok(Shrunk { tried, ..least })
+    let rank = |s: &Schedule| (!is_small(s), !s.is_robust(), size(s));
+    let best = all.into_iter().min_by_key(|shrunk| rank(&shrunk.schedule));
+    let best = best.expect("an anomaly was seen by some seed");
+    Ok(Shrunk { tried, ..best })
 }
 
 fn spinner(what: String) -> ProgressBar {

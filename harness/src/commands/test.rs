@@ -67,7 +67,7 @@ pub fn perform(
             return Err(Failure::could_not(format!("{error} (the run is kept in {place})")));
         }
     }
-    let link = crate::simulate::usual_delay(&setup.world());
+    let link = crate::simulate::usual_delay(setup.world().link_delay);
     let schedule = Schedule::of(setup, recorder.take_played(), tape.taken(link));
     folder.write("schedule.json", &schedule.to_json())?;
     let run = Run { info, history: recorder.into_history() };

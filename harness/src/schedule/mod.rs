@@ -8,7 +8,8 @@ mod scripted;
 mod shrink;
 mod story;
 
-use base::{Ability, ClockChange, Fault, Mode};
+use base::{Ability, ClockChange, Fault, Mode, Run};
+use checkers::{CHECKERS, Case};
 use serde::{Deserialize, Serialize};
 use sim::Chances;
 use std::path::Path;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use crate::drive::{Played, Script};
 use crate::setup::{Options, Setup};
+use crate::simulate;
 
 pub use scripted::{Aim, Scripted};
 pub use shrink::{CutShort, Shrunk, shrink, size};
@@ -66,6 +68,14 @@ pub struct Shows {
     pub property: String,
     /// How.
     pub anomaly: String,
+}
+
+impl Shows {
+    /// Whether a run shows it.
+    pub fn is_in(&self, run: &Run) -> bool {
+        let checker = CHECKERS.iter().find(|checker| checker.name() == self.property);
+        checker.is_some_and(|checker| checker.check(&Case::of(run)).shows(&self.anomaly))
+    }
 }
 
 /// One turn of one client.
@@ -128,6 +138,10 @@ pub enum Victim {
 /// How much later than in the simulator the last moment may come on real servers.
 const LATE: Duration = Duration::from_secs(5);
 
+/// Real servers keep no time to the millisecond, and a schedule that was shrunk has not one to spare:
+/// there this part of a ttl is added to what has to last.
+const SLACK: f64 = 0.25;
+
 impl Schedule {
     /// The schedule of a run that was made.
     pub fn of(setup: &Setup, played: Played, chance: Chances) -> Self {
@@ -158,19 +172,55 @@ impl Schedule {
     /// One line that names what is wrong with the schedule.
     pub fn setup(&self, aim: Aim) -> Result<Setup, String> {
         self.check()?;
+        match aim {
+            Aim::Time => self.as_it_is(aim, 0),
+            Aim::Moment => self.with_slack().as_it_is(aim, 0),
+        }
+    }
+
+    /// Whether it shows its anomaly where nothing is exact, too: with the faults at their moments, over
+    /// links with delays of their own. Then it most likely does so on real servers.
+    pub fn is_robust(&self) -> bool {
+        let slow = self.with_slack();
+        let shows = |seed: u64| {
+            let setup = slow.as_it_is(Aim::Moment, seed).ok()?;
+            let run = simulate::run(&setup).ok()?;
+            Some(self.shows.as_ref()?.is_in(&run))
+        };
+        (0..3).all(|seed| shows(seed) == Some(true))
+    }
+
+    /// The same with longer faults and holds, as far as the lock allows, over links as slow as its own: a
+    /// hold of no length and a crash stay what they are.
+    fn with_slack(&self) -> Self {
+        let slack = (self.ttl as f64 * SLACK) as u64;
+        let longest = workloads::find(&self.algo).map_or(0.0, |lock| lock.longest_hold);
+        let longest = (self.ttl as f64 * longest) as u64;
+        let mut slow = self.clone();
+        for turn in slow.clients.iter_mut().flatten().filter(|turn| turn.hold > 0) {
+            turn.hold = turn.hold.max((turn.hold + slack).min(longest));
+        }
+        for planned in &mut slow.faults {
+            if let Fault::Pause { .. } | Fault::Cut { .. } = planned.fault {
+                planned.lasts += slack;
+            }
+        }
+        let usual = simulate::usual_delay(Duration::ZERO).as_nanos() as u64;
+        slow.link_delay = self.link_delay.max(self.chance.link.saturating_sub(usual));
+        slow.time_limit += LATE.as_nanos() as u64 + slack * slow.faults.len() as u64;
+        slow
+    }
+
+    fn as_it_is(&self, aim: Aim, seed: u64) -> Result<Setup, String> {
         let nanos = Duration::from_nanos;
         let turns = self.clients.iter().flatten();
-        let time_limit = match aim {
-            Aim::Time => nanos(self.time_limit),
-            Aim::Moment => nanos(self.time_limit) + LATE,
-        };
         let options = Options {
             clients: self.clients.len() as u32,
-            time_limit,
+            time_limit: nanos(self.time_limit),
             ttl: nanos(self.ttl),
             link_delay: nanos(self.link_delay),
             keys: turns.map(|turn| turn.key + 1).max().unwrap_or(1),
-            ..Options::new(&self.algo, &self.nemesis, 0)
+            ..Options::new(&self.algo, &self.nemesis, seed)
         };
         let script = Script {
             turns: self.clients.clone(),
@@ -267,7 +317,6 @@ fn jump(fault: &Fault) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate;
 
     fn recorded(algo: &str, nemesis: &str, seed: u64) -> (base::Run, Schedule) {
         let mut options = Options::new(algo, nemesis, seed);

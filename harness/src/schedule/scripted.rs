@@ -58,7 +58,8 @@ impl Nemesis for Scripted {
 #[derive(Debug, Default)]
 struct Grants {
     count: u64,
-    last: Mono,
+    /// When the last one was; before the first, when the clients were up.
+    last: Option<Mono>,
     /// Since when each seat holds.
     holds: Vec<Option<Mono>>,
 }
@@ -66,6 +67,7 @@ struct Grants {
 impl Grants {
     fn look(&mut self, view: &View<'_>) {
         self.holds.resize(view.clients.len(), None);
+        self.last.get_or_insert(view.now);
         for (hold, client) in self.holds.iter_mut().zip(view.clients) {
             let now = match client.state {
                 ClientState::Holding { since } => Some(since),
@@ -73,7 +75,7 @@ impl Grants {
             };
             if let Some(since) = now.filter(|_| now != *hold) {
                 self.count += 1;
-                self.last = self.last.max(since);
+                self.last = self.last.max(Some(since));
             }
             *hold = now;
         }
@@ -87,7 +89,7 @@ impl Grants {
         }
         let later = Duration::from_nanos(later);
         if victim == Victim::Any {
-            return Some((self.last + later, None));
+            return Some((self.last? + later, None));
         }
         let fits = |seat: u32| {
             let client = view.clients.get(seat as usize).filter(|client| !client.faulted)?;
