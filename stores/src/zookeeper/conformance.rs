@@ -239,13 +239,7 @@ impl Run<'_> {
 
     /// The request, below this case's root. Malformed paths stay malformed.
     fn rooted(&self, mut request: Request) -> Request {
-        let (Request::Create { path, .. }
-        | Request::Delete { path, .. }
-        | Request::Exists { path, .. }
-        | Request::GetData { path, .. }
-        | Request::GetChildren { path, .. }
-        | Request::SetData { path, .. }
-        | Request::Sync { path }) = &mut request;
+        let path = request.path_mut();
         *path = format!("{}{path}", self.base);
         request
     }

@@ -85,6 +85,21 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// The path that it is about.
+    pub fn path_mut(&mut self) -> &mut String {
+        match self {
+            Self::Create { path, .. }
+            | Self::Delete { path, .. }
+            | Self::Exists { path, .. }
+            | Self::GetData { path, .. }
+            | Self::GetChildren { path, .. }
+            | Self::SetData { path, .. }
+            | Self::Sync { path } => path,
+        }
+    }
+}
+
 /// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {

@@ -84,6 +84,19 @@ pub struct Report {
 }
 
 impl Report {
+    /// Counts a reply of a case, and keeps it if it is not the expected one.
+    fn compare(&mut self, case: &Case, command: &str, expected: &[String], got: &[String]) {
+        self.replies += 1;
+        if !transcript::agree(expected, got) {
+            self.differences.push(Difference {
+                case: case.name.clone(),
+                command: command.to_owned(),
+                expected: expected.join("\n         "),
+                got: got.join("\n         "),
+            });
+        }
+    }
+
     /// Whether everything agreed, and hardly a random sequence was given up.
     pub fn passed(&self) -> bool {
         self.replies > 350 && self.differences.is_empty() && self.lost * 20 <= self.sequences
@@ -144,15 +157,7 @@ fn run_case(subject: &mut dyn Subject, case: &Case, report: &mut Report) -> io::
             Step::Call { connection, text, expected } => {
                 let value = subject.call(*connection, &transcript::command(text))?;
                 let got = transcript::render(&value);
-                report.replies += 1;
-                if !transcript::agree(expected, &got) {
-                    report.differences.push(Difference {
-                        case: case.name.clone(),
-                        command: text.clone(),
-                        expected: expected.join("\n         "),
-                        got: got.join("\n         "),
-                    });
-                }
+                report.compare(case, text, expected, &got);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! a pair of real servers.
 
 use super::transcript::{self, Step};
-use super::{Difference, Report, Subject};
+use super::{Report, Subject};
 use std::io;
 use std::time::Duration;
 
@@ -27,15 +27,7 @@ pub fn run(subject: &mut dyn Subject, master: &str) -> io::Result<Report> {
                 continue;
             };
             let got = answer(subject, *connection, &text.replace("MASTER", master), expected)?;
-            report.replies += 1;
-            if !transcript::agree(expected, &got) {
-                report.differences.push(Difference {
-                    case: case.name.clone(),
-                    command: text.clone(),
-                    expected: expected.join("\n         "),
-                    got: got.join("\n         "),
-                });
-            }
+            report.compare(&case, text, expected, &got);
         }
     }
     Ok(report)

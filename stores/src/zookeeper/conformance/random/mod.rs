@@ -277,13 +277,7 @@ fn rooted(base: &str, path: &str) -> String {
 }
 
 fn below(base: &str, mut request: Request) -> Request {
-    let (Request::Create { path, .. }
-    | Request::Delete { path, .. }
-    | Request::Exists { path, .. }
-    | Request::GetData { path, .. }
-    | Request::GetChildren { path, .. }
-    | Request::SetData { path, .. }
-    | Request::Sync { path }) = &mut request;
+    let path = request.path_mut();
     *path = rooted(base, path);
     request
 }
