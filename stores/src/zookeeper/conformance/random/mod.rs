@@ -3,7 +3,7 @@
 //! watches: what nobody thought of writing down as a case.
 //!
 //! Nothing here is left to chance but the sequence itself. A read that could be stale follows a
-//! `sync`; an event must have come before the next reply to its session; a session's end has come
+//! write of its session; an event must have come before the next reply to its session; a session's end has come
 //! when its ephemeral nodes are gone.
 
 mod draw;
@@ -203,17 +203,21 @@ impl Run<'_> {
     }
 
     async fn catch_up(&mut self, session: usize) -> Result<(), String> {
-        if self.current.contains(&session) { Ok(()) } else { self.sync(session).await }
+        if self.current.contains(&session) { Ok(()) } else { self.write_a_mark(session).await }
     }
 
-    async fn sync(&mut self, session: usize) -> Result<(), String> {
-        let sync = Request::Sync { path: self.base.to_owned() };
-        match self.subject.call(session, sync).await {
-            Ok(Reply::Synced) => {
+    /// Its server has all that was written once it has answered a write of its own. A `sync` is not
+    /// enough: a leader answers that of its own client at once, and a follower may have told of a write
+    /// that the leader has yet to apply.
+    async fn write_a_mark(&mut self, session: usize) -> Result<(), String> {
+        let path = self.base.to_owned();
+        let mark = Request::SetData { path, data: Vec::new(), version: None };
+        match self.subject.call(session, mark).await {
+            Ok(Reply::DataSet { .. }) => {
                 self.current.insert(session);
                 Ok(())
             }
-            other => Err(format!("sync of session {session} was answered {other:?}")),
+            other => Err(format!("a mark of session {session} was answered {other:?}")),
         }
     }
 
@@ -234,7 +238,7 @@ impl Run<'_> {
     async fn gone(&mut self, witness: usize, path: &str) -> Result<(), String> {
         let pause = Duration::from_millis(20);
         for _ in 0..self.patience.as_millis() / pause.as_millis() {
-            self.sync(witness).await?;
+            self.write_a_mark(witness).await?;
             let exists = Request::Exists { path: path.to_owned(), watch: None };
             match self.subject.call(witness, exists).await {
                 Ok(Reply::Exists(None)) => return Ok(()),
@@ -248,7 +252,7 @@ impl Run<'_> {
     /// The watches that wait for something wait still.
     async fn nothing_else_fired(&mut self) -> Result<(), String> {
         for session in self.sessions.keys().copied().collect::<Vec<_>>() {
-            self.sync(session).await?;
+            self.write_a_mark(session).await?;
         }
         for (session, watch) in self.reference.waiting() {
             if let Some(event) = self.subject.fired(session, watch, Duration::ZERO).await {
