@@ -41,10 +41,11 @@ struct Client {
 
 impl Tracker {
     /// With room for what a history of so many events mostly has. Room that is not used costs
-    /// nothing, and lists that grow are copied each time.
+    /// nothing, and lists that grow are copied each time: a claim has four events, but for those that
+    /// are still open at the end.
     pub(super) fn with_room(events: usize) -> Self {
         let read = Read {
-            claims: Vec::with_capacity(events / 4),
+            claims: Vec::with_capacity(events / 3),
             changes: Vec::with_capacity(events / 2),
             accesses: Vec::with_capacity(events / 2),
             answered: Vec::with_capacity(events / 4),
