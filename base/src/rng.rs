@@ -42,7 +42,7 @@ impl Rng {
 
     /// A duration in `[low, high)`, uniformly; `low` when the range is empty.
     pub fn between(&mut self, low: Duration, high: Duration) -> Duration {
-        // In nanoseconds, which is a third of the work: each packet's delay is drawn here.
+        // In whole nanoseconds, not in `Duration`s: each packet's delay is drawn here.
         let nanos = |d: Duration| d.as_secs() * 1_000_000_000 + u64::from(d.subsec_nanos());
         let (low, high) = (nanos(low), nanos(high));
         Duration::from_nanos(low + self.below(high.saturating_sub(low)))

@@ -1,10 +1,9 @@
 //! The timers of a client's machine. Its task sets and drops them, by its own monotonic clock; the
 //! simulator sees that the agenda has an alarm for the first of them.
 //!
-//! Only the first: a call has a time-out, most calls are answered long before it, and to put every
-//! timer on the agenda and take it off again would be a fifth of a run's work. A timer books its
-//! place in the agenda's order when it is set, so that it rings exactly when it would ring if it
-//! stood there.
+//! Only the first: a call has a time-out, and most calls are answered long before it, so that most
+//! timers would be put on the agenda only to be taken off again. A timer books its place in the
+//! agenda's order when it is set, so that it rings exactly when it would ring if it stood there.
 
 use base::Mono;
 use std::task::Waker;

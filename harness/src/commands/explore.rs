@@ -89,11 +89,11 @@ fn shrink_all(
     Ok(())
 }
 
-/// Says something beside the result, and in it where people read that.
+/// Says something in the result where people read that, else beside it.
 fn note(args: &ExploreArgs, what: &str) {
-    eprintln!("picklock: {what}");
-    if args.format == Format::Human {
-        say(&format!("\n{what}\n"));
+    match args.format {
+        Format::Human => say(&format!("\n{what}\n")),
+        Format::Json => eprintln!("picklock: {what}"),
     }
 }
 

@@ -2,7 +2,8 @@
 //! closed or fall silent, held reply by reply and event by event against a tree and a list of
 //! watches: what nobody thought of writing down as a case.
 //!
-//! Nothing here is left to chance but the sequence itself. A read that could be stale follows a
+//! Nothing of the model is left to chance but the sequence itself; of real servers it is how far each
+//! has got, so that only a difference that comes again is told. A read that could be stale follows a
 //! write of its session; an event must have come before the next reply to its session; a session's end has come
 //! when its ephemeral nodes are gone.
 
