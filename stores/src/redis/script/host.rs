@@ -13,12 +13,19 @@ use std::rc::Rc;
 /// What a running script works on.
 #[derive(Default)]
 pub struct Host {
-    running: RefCell<Option<Running>>,
+    running: RefCell<Running>,
     random: Drand48,
 }
 
+#[derive(Default)]
 struct Running {
     keys: Keyspace,
+    /// `None` while no script runs.
+    terms: Option<Terms>,
+}
+
+#[derive(Clone, Copy)]
+struct Terms {
     clock: Clock,
     readonly: bool,
 }
@@ -27,15 +34,18 @@ impl Host {
     /// Lends the keys to a script.
     pub fn begin(&self, keys: &mut Keyspace, clock: Clock, readonly: bool) {
         self.random.reset();
-        let keys = std::mem::take(keys);
-        *self.running.borrow_mut() = Some(Running { keys, clock, readonly });
+        self.swap(keys, Some(Terms { clock, readonly }));
     }
 
     /// Gives them back.
     pub fn end(&self, keys: &mut Keyspace) {
-        if let Some(running) = self.running.borrow_mut().take() {
-            *keys = running.keys;
-        }
+        self.swap(keys, None);
+    }
+
+    fn swap(&self, keys: &mut Keyspace, terms: Option<Terms>) {
+        let mut running = self.running.borrow_mut();
+        running.terms = terms;
+        std::mem::swap(&mut running.keys, keys);
     }
 
     /// A command that a script calls.
@@ -49,10 +59,11 @@ impl Host {
         let Run::Keys(run) = command.run else {
             return error("ERR This Redis command is not allowed from script");
         };
-        match self.running.borrow_mut().as_mut() {
-            Some(Running { readonly: true, .. }) if writes(command.name) => error(READ_ONLY),
-            Some(Running { keys, clock, .. }) => {
-                run(Call { keys, clock: *clock, args, name: command.name })
+        let mut running = self.running.borrow_mut();
+        match running.terms {
+            Some(Terms { readonly: true, .. }) if writes(command.name) => error(READ_ONLY),
+            Some(Terms { clock, .. }) => {
+                run(Call { keys: &mut running.keys, clock, args, name: command.name })
             }
             None => error("ERR redis.call/pcall can only be called inside a script invocation"),
         }

@@ -23,9 +23,9 @@ use host::Host;
 #[cfg(any(test, feature = "real"))]
 pub(crate) use host::sha1hex;
 use mlua::chunk::ChunkMode;
-use mlua::{Function, Lua, LuaOptions, StdLib, Value as LuaValue};
+use mlua::{Function, Lua, LuaOptions, RegistryKey, StdLib, Table, Value as LuaValue};
 pub use native::Runner;
-use raw::Ran;
+use raw::{Ran, Stage};
 use redis::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -65,8 +65,9 @@ pub struct Engine {
 
 struct Machine {
     lua: Lua,
-    /// The sandbox's own function: it sets KEYS and ARGV and calls a script.
-    run: Function,
+    /// The globals that a script sees.
+    members: Table,
+    stage: Stage,
     host: Rc<Host>,
     compiled: RefCell<BTreeMap<Vec<u8>, Rc<Script>>>,
 }
@@ -74,7 +75,9 @@ struct Machine {
 /// A compiled script.
 pub struct Script {
     sha: String,
-    function: Function,
+    function: RegistryKey,
+    /// It may change KEYS or ARGV.
+    changes_lists: bool,
     twin: Option<native::Twin>,
 }
 
@@ -125,37 +128,75 @@ impl Engine {
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
         let host = Rc::new(Host::default());
         let functions = host::functions(&lua, &host)?;
-        let run = lua.load(include_str!("sandbox.lua")).set_name(SANDBOX).call(functions)?;
-        let machine = Machine { lua, run, host, compiled: RefCell::default() };
+        let (members, explain): (Table, Function) =
+            lua.load(include_str!("sandbox.lua")).set_name(SANDBOX).call(functions)?;
+        let stage = Stage::new(&lua, &members, explain)?;
+        let machine = Machine { lua, members, stage, host, compiled: RefCell::default() };
         Ok(Self { machine: Rc::new(machine), runner: Runner::default() })
     }
 
     fn compile(&self, body: &[u8]) -> Result<Rc<Script>, Value> {
-        let mut compiled = self.machine.compiled.borrow_mut();
+        let machine = &*self.machine;
+        let mut compiled = machine.compiled.borrow_mut();
         if let Some(script) = compiled.get(body) {
             return Ok(script.clone());
         }
         if compiled.len() == MOST_SCRIPTS {
             compiled.clear();
+            machine.lua.expire_registry_values();
         }
         let source = without_shebang(body)?;
-        let chunk =
-            self.machine.lua.load(source).set_name("@user_script").set_mode(ChunkMode::Text);
-        let function = chunk.into_function().map_err(|reason| compile_error(&reason))?;
-        let script =
-            Rc::new(Script { sha: host::sha1hex(body), function, twin: native::twin(body) });
+        let function = machine.function(source).map_err(|reason| compile_error(&reason))?;
+        let script = Rc::new(Script {
+            sha: host::sha1hex(body),
+            function,
+            changes_lists: may_change_lists(source),
+            twin: native::twin(body),
+        });
         compiled.insert(body.to_vec(), script.clone());
         Ok(script)
     }
 
     fn call(&self, script: &Script, keys: &[&[u8]], argv: &[&[u8]]) -> mlua::Result<Value> {
-        let Machine { lua, run, .. } = &*self.machine;
-        Ok(match raw::run(lua, run, &script.function, keys, argv)? {
+        let stage = &self.machine.stage;
+        Ok(match stage.run(&script.function, script.changes_lists, keys, argv)? {
             Ran::Plain(value) => value,
             Ran::Returned(value) => to_reply(&value),
             Ran::Raised(raised) => runtime_error(&script.sha, &raised),
         })
     }
+}
+
+impl Machine {
+    fn function(&self, source: &[u8]) -> mlua::Result<RegistryKey> {
+        let chunk = self.lua.load(source).set_name("@user_script").set_mode(ChunkMode::Text);
+        let function = chunk.into_function()?;
+        if !may_set_globals(source) {
+            function.set_environment(self.members.clone())?;
+        }
+        self.lua.create_registry_value(function)
+    }
+}
+
+/// Whether a script may set a global: only an assignment can, or a definition of a function. One
+/// that cannot is given the very table behind the guarded globals, for which a look-up takes half as
+/// long; what it loads as text is guarded all the same. A sign of equality in a text or a comment
+/// counts too.
+fn may_set_globals(source: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(source);
+    // An assignment's sign never stands next to another, nor right behind one of `~<>`.
+    let comparisons = ["==", "~=", "<=", ">="];
+    let rest = comparisons.iter().fold(text.clone().into_owned(), |rest, c| rest.replace(c, " "));
+    text.contains("function") || rest.contains('=')
+}
+
+/// Whether a script may change KEYS or ARGV. One that assigns nothing and names them only to look an
+/// element up cannot, unless it makes up their names.
+fn may_change_lists(source: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(source);
+    let looks_up = |list| text.split(list).skip(1).all(|rest| rest.starts_with('['));
+    let makes_up_names = text.contains("_G") || text.contains("load");
+    may_set_globals(source) || makes_up_names || !looks_up("KEYS") || !looks_up("ARGV")
 }
 
 /// The first line may name the engine. Its line break stays, so that lines keep their numbers.

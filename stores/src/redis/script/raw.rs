@@ -1,11 +1,12 @@
 //! Calling a script, and being called by it, on Lua's own stack.
 //!
 //! The binding's safe way wraps every value that passes into a reference that it has to count and
-//! free; with it a script of two commands costs three times as much as with this, and scripts are
-//! half of what a simulated Redis costs. Two rules keep this sound: Lua raises an error by jumping
-//! over the frames of its callers, so no frame that can be jumped over owns anything; and a string on
-//! the stack is looked at only as long as it stands there. The first has a hole: if memory runs out
-//! while a reply is pushed, the frame that owns the reply is jumped over.
+//! free, and makes a new function for every call; a script of two commands costs several times as
+//! much with it as with this. Three rules keep this sound. Lua raises an error by jumping over the
+//! frames of its callers, so no frame that can be jumped over owns anything. Outside a protected call
+//! nothing is done that can raise an error; memory that cannot be had raises none, since the binding's
+//! allocator ends the process then, as Rust does everywhere. And a string on the stack is looked at
+//! only as long as it stands there.
 
 #![expect(unsafe_code, reason = "works on Lua's stack")]
 
@@ -14,10 +15,10 @@ use super::convert::truncated;
 use super::host::Host;
 use crate::redis::model::lua_number;
 use crate::redis::reply::error_text;
-use mlua::{Function, Lua, Result, Value as LuaValue, ffi};
+use mlua::{Function, Lua, RegistryKey, Result, Table, Value as LuaValue, ffi};
 use redis::Value;
 use smallvec::SmallVec;
-use std::borrow::Cow;
+use std::cell::RefCell;
 use std::ffi::{CStr, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -34,45 +35,117 @@ pub enum Ran {
     Raised(LuaValue),
 }
 
-/// Runs a script by way of the sandbox's own function.
-pub fn run(
-    lua: &Lua,
-    sandbox: &Function,
-    script: &Function,
-    keys: &[&[u8]],
-    argv: &[&[u8]],
-) -> Result<Ran> {
-    let mut plain = None;
-    // SAFETY: what is pushed is popped or handed over, and the closure owns nothing.
-    let (ok, value): (Option<bool>, LuaValue) = unsafe {
-        lua.exec_raw((sandbox, script), |state| {
-            list(state, keys);
-            list(state, argv);
-            ffi::lua_call(state, 3, 2);
-            if ffi::lua_toboolean(state, -2) != 0 {
-                plain = plain_value(state);
-                if plain.is_some() {
-                    ffi::lua_settop(state, -3);
-                }
-            }
-        })?
-    };
-    Ok(match plain {
-        Some(value) => Ran::Plain(value),
-        None if ok == Some(true) => Ran::Returned(value),
-        None => Ran::Raised(value),
-    })
+/// Where scripts are run: a machine's main stack, and in its registry what has to be at hand there.
+pub struct Stage {
+    lua: Lua,
+    state: State,
+    explain: RegistryKey,
+    keys: List,
+    argv: List,
+    /// What a script left that is no plain value.
+    left: RegistryKey,
 }
 
-/// Pushes a table of strings.
-unsafe fn list(state: State, items: &[&[u8]]) {
-    unsafe {
-        ffi::luaL_checkstack(state, 2, std::ptr::null());
-        ffi::lua_createtable(state, items.len() as c_int, 0);
-        for (index, item) in items.iter().enumerate() {
-            ffi::lua_pushlstring(state, item.as_ptr().cast(), item.len());
-            ffi::lua_rawseti(state, -2, index as ffi::lua_Integer + 1);
+impl Stage {
+    /// `members` are the globals that a script sees, `explain` is the handler of its errors.
+    pub fn new(lua: &Lua, members: &Table, explain: Function) -> Result<Self> {
+        let mut state = std::ptr::null_mut();
+        // SAFETY: nothing is done with the stack.
+        unsafe { lua.exec_raw::<()>((), |main| state = main)? };
+        Ok(Self {
+            lua: lua.clone(),
+            state,
+            explain: lua.create_registry_value(explain)?,
+            keys: List::new(lua, members, "KEYS")?,
+            argv: List::new(lua, members, "ARGV")?,
+            left: lua.create_registry_value(true)?,
+        })
+    }
+
+    /// Runs a script, which may change KEYS and ARGV or only reads their elements.
+    pub fn run(
+        &self,
+        script: &RegistryKey,
+        may_change: bool,
+        keys: &[&[u8]],
+        argv: &[&[u8]],
+    ) -> Result<Ran> {
+        self.keys.fill(&self.lua, self.state, keys, may_change)?;
+        self.argv.fill(&self.lua, self.state, argv, may_change)?;
+        let state = self.state;
+        // SAFETY: the state lives as long as `lua`, its stack has room for these and is left as it
+        // was found, and only the script, which is called in protected mode, can raise an error.
+        let (ok, plain) = unsafe {
+            push_registered(state, &self.explain);
+            push_registered(state, script);
+            let ok = ffi::lua_pcall(state, 0, 1, -2) == ffi::LUA_OK;
+            let plain = if ok { plain_value(state) } else { None };
+            if plain.is_none() {
+                ffi::lua_pushvalue(state, -1);
+                ffi::lua_rawseti(state, ffi::LUA_REGISTRYINDEX, self.left.id().into());
+            }
+            ffi::lua_settop(state, -3);
+            (ok, plain)
+        };
+        Ok(match plain {
+            Some(value) => Ran::Plain(value),
+            None if ok => Ran::Returned(self.lua.registry_value(&self.left)?),
+            None => Ran::Raised(self.lua.registry_value(&self.left)?),
+        })
+    }
+}
+
+/// Pushes a value of the registry.
+unsafe fn push_registered(state: State, key: &RegistryKey) {
+    unsafe { ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, key.id()) };
+}
+
+/// KEYS or ARGV. To make a table costs more than to fill it, so it serves one script after the
+/// other, as long as they only read it.
+struct List {
+    name: &'static str,
+    members: Table,
+    made: RefCell<Made>,
+}
+
+struct Made {
+    table: RegistryKey,
+    length: usize,
+    /// A script may have changed it.
+    spent: bool,
+}
+
+impl List {
+    fn new(lua: &Lua, members: &Table, name: &'static str) -> Result<Self> {
+        let made = RefCell::new(Made::new(lua, members, name, 0)?);
+        Ok(Self { name, members: members.clone(), made })
+    }
+
+    /// Fills it for a script, which may change it or only reads it.
+    fn fill(&self, lua: &Lua, state: State, items: &[&[u8]], may_change: bool) -> Result<()> {
+        let mut made = self.made.borrow_mut();
+        if made.spent || made.length != items.len() {
+            *made = Made::new(lua, &self.members, self.name, items.len())?;
         }
+        made.spent = may_change;
+        // SAFETY: what is pushed is popped; setting an element that has its place raises no error.
+        unsafe {
+            push_registered(state, &made.table);
+            for (index, item) in items.iter().enumerate() {
+                ffi::lua_pushlstring(state, item.as_ptr().cast(), item.len());
+                ffi::lua_rawseti(state, -2, index as ffi::lua_Integer + 1);
+            }
+            ffi::lua_settop(state, -2);
+        }
+        Ok(())
+    }
+}
+
+impl Made {
+    fn new(lua: &Lua, members: &Table, name: &str, length: usize) -> Result<Self> {
+        let table = lua.create_table_with_capacity(length, 0)?;
+        members.raw_set(name, &table)?;
+        Ok(Self { table: lua.create_registry_value(table)?, length, spent: false })
     }
 }
 
@@ -126,6 +199,8 @@ unsafe fn answer(state: State) -> bool {
         let host = &*ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Host>();
         // A panic must not cross Lua's frames.
         let value = catch_unwind(AssertUnwindSafe(|| execute(state, host)));
+        // With the arguments gone there is always room for the reply.
+        ffi::lua_settop(state, 0);
         match value.unwrap_or_else(|_| std::process::abort()) {
             Ok(value) => push(state, &value),
             Err(raised) => {
@@ -142,26 +217,32 @@ unsafe fn execute(state: State, host: &Host) -> std::result::Result<Value, Raise
     if count == 0 {
         return refuse("ERR Please specify at least one argument for this redis lib call");
     }
-    let mut args: SmallVec<[Cow<'_, [u8]>; 8]> = SmallVec::new();
+    let mut args: SmallVec<[&[u8]; 8]> = SmallVec::new();
     for index in 1..=count {
-        args.push(match unsafe { ffi::lua_type(state, index) } {
-            ffi::LUA_TSTRING => Cow::Borrowed(unsafe { string(state, index) }),
-            ffi::LUA_TNUMBER => {
-                Cow::Owned(lua_number(unsafe { ffi::lua_tonumber(state, index) }).into())
-            }
+        match unsafe { ffi::lua_type(state, index) } {
+            ffi::LUA_TSTRING => {}
+            ffi::LUA_TNUMBER => unsafe { number_to_string(state, index) },
             _ => {
                 return refuse("ERR Lua redis lib command arguments must be strings or integers");
             }
-        });
+        }
+        args.push(unsafe { string(state, index) });
     }
-    let args: SmallVec<[&[u8]; 8]> = args.iter().map(|arg| &**arg).collect();
     Ok(host.execute(&args))
+}
+
+/// Puts the text of a number in its place, which Redis writes otherwise than Lua.
+unsafe fn number_to_string(state: State, index: c_int) {
+    unsafe {
+        let text = lua_number(ffi::lua_tonumber(state, index));
+        ffi::lua_pushlstring(state, text.as_ptr().cast(), text.len());
+        ffi::lua_replace(state, index);
+    }
 }
 
 /// Pushes a reply as a script sees it; false when it is an error.
 unsafe fn push(state: State, value: &Value) -> bool {
     unsafe {
-        ffi::luaL_checkstack(state, 4, std::ptr::null());
         match value {
             Value::Int(n) => ffi::lua_pushnumber(state, *n as f64),
             Value::BulkString(bytes) => {
@@ -174,6 +255,7 @@ unsafe fn push(state: State, value: &Value) -> bool {
                 return false;
             }
             Value::Array(values) => {
+                ffi::luaL_checkstack(state, 4, std::ptr::null());
                 ffi::lua_createtable(state, values.len() as c_int, 0);
                 for (index, value) in values.iter().enumerate() {
                     push(state, value);

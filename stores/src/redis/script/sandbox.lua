@@ -5,7 +5,8 @@
 -- Lua 5.1 has no read-only tables. Every protected table hides behind a face, a userdata that
 -- looks its fields up; nothing in Lua can write into one, `rawset` and `table.insert` included.
 --
--- `host` are the functions that Rust lends. Returned is the function that runs a script.
+-- `host` are the functions that Rust lends. Returned are the globals that a script sees, for Rust to
+-- put KEYS and ARGV among them, and the handler of its errors.
 
 local host = ...
 local globals = _G
@@ -176,7 +177,4 @@ local function explain(raised)
     return raised
 end
 
-return function(script, keys, argv)
-    members.KEYS, members.ARGV = keys, argv
-    return xpcall(script, explain)
-end
+return members, explain

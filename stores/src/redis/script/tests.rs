@@ -4,7 +4,7 @@ use super::Engine;
 use crate::redis::Server;
 use crate::redis::conformance::render;
 use base::Wall;
-use redis::cmd;
+use redis::{Value, cmd};
 
 fn eval(server: &mut Server, script: &str) -> String {
     let now = Wall::from_nanos(1_700_000_000_123_456_789);
@@ -27,11 +27,29 @@ fn leaves_nothing(first: &str, second: &str) {
     assert_eq!(eval(&mut Server::new(engine), second), expected, "after {first}");
 }
 
+/// Fields that are gone again leave room behind, and `pairs` goes by the room.
+const MAKES_ROOM: &str =
+    "for n = 1, 99 do KEYS['x' .. n] = 1 end for n = 1, 99 do KEYS['x' .. n] = nil end";
+const ORDER_OF_FIELDS: &str = "for c in ('alpha beta gamma delta'):gmatch('%a+') do KEYS[c] = c end \
+    local order = '' for _, c in pairs(KEYS) do order = order .. c end return order";
+
 #[test]
 fn nothing_stays_behind() {
     for (first, second) in [
         ("KEYS.x = 1 ARGV[2] = 2", "return {KEYS.x or 0, #ARGV}"),
         ("setmetatable(KEYS, {__index = function() return 1 end})", "return KEYS[2]"),
+        ("KEYS[1] = nil ARGV[1] = {}", "return {#KEYS, KEYS[1], ARGV[1]}"),
+        (
+            "rawset(KEYS, 2, 'x') rawset(ARGV, -1, 'x')",
+            "return {#KEYS, KEYS[2] or 0, ARGV[-1] or 0}",
+        ),
+        ("table.insert(KEYS, 'x') table.remove(ARGV)", "return {#KEYS, #ARGV, ARGV[1]}"),
+        ("KEYS[1] = ARGV return KEYS", "return {KEYS, ARGV}"),
+        ("error(KEYS)", "return {KEYS.err or 0, KEYS.source or 0, KEYS.line or 0}"),
+        ("pcall(error, setmetatable(ARGV, {}))", "return type(getmetatable(ARGV))"),
+        ("coroutine.wrap(function() KEYS.x = 1 coroutine.yield() end)()", "return KEYS.x or 0"),
+        (MAKES_ROOM, ORDER_OF_FIELDS),
+        ("loadstring('KEYS' .. string.char(61) .. '1')()", "return KEYS"),
         ("rawset(_G, 'x', 1)", "return rawget(_G, 'x')"),
         ("pcall(rawset, redis, 'x', 1)", "return redis.x"),
         ("pcall(table.insert, redis, 1)", "return redis[1]"),
@@ -45,6 +63,61 @@ fn nothing_stays_behind() {
         ("redis.call('set', KEYS[1], 1)", "return redis.call('get', KEYS[1])"),
     ] {
         leaves_nothing(first, second);
+    }
+}
+
+#[test]
+fn each_script_has_its_own_keys_and_arguments() {
+    let mut server = Server::new(Engine::new());
+    for (keys, count) in [(1, 3), (1, 3), (0, 3), (3, 3), (0, 0), (1, 1), (2, 40), (1, 3)] {
+        let args: Vec<String> = (0..count).map(|n| format!("{keys} {count} {n}")).collect();
+        let mut command = cmd("EVAL");
+        command.arg("return {#KEYS, KEYS, #ARGV, ARGV}").arg(keys).arg(&args);
+        let strings = |args: &[String]| {
+            Value::Array(args.iter().map(|arg| Value::BulkString(arg.clone().into())).collect())
+        };
+        let (first, rest) = args.split_at(keys);
+        let (many, others) = (first.len() as i64, rest.len() as i64);
+        let expected = [Value::Int(many), strings(first), Value::Int(others), strings(rest)];
+        assert_eq!(server.execute(Wall::ZERO, &command), Value::Array(expected.into()));
+        let mut reader = cmd("EVAL");
+        reader.arg("return (KEYS[1] or '-') .. (ARGV[2] or '-')").arg(keys).arg(&args);
+        let element = |args: &[String], n| args.get(n).map_or("-".into(), String::clone);
+        let expected = element(first, 0) + &element(rest, 1);
+        assert_eq!(server.execute(Wall::ZERO, &reader), Value::BulkString(expected.into()));
+    }
+}
+
+#[test]
+fn who_only_looks_elements_up_changes_no_list() {
+    for script in [
+        "KEYS[1] = 1",
+        "rawset(KEYS, 1, 2)",
+        "return KEYS",
+        "rawset(_G['KE' .. 'YS'], 1, 2)",
+        "rawset(loadstring('return KE' .. 'YS')(), 1, 2)",
+        "table.insert(ARGV , 1)",
+    ] {
+        assert!(super::may_change_lists(script.as_bytes()), "{script}");
+    }
+    for script in ["return KEYS[1] == ARGV[2]", "return redis.call('get', KEYS[1])", "return 1"] {
+        assert!(!super::may_change_lists(script.as_bytes()), "{script}");
+    }
+}
+
+#[test]
+fn globals_are_guarded_however_they_are_set() {
+    let refusal =
+        |place: &str| format!("(error) ERR {place}:1: Attempt to modify a readonly table");
+    for script in ["KEYS = 1", "x=1", "function redis() end", "x, KEYS = 1"] {
+        check(script, &refusal("user_script"));
+    }
+    check("redis--==\n=1", &refusal("user_script").replace(":1:", ":2:"));
+    check("loadstring('x' .. string.char(61) .. '1')()", &refusal("[string \"x=1\"]"));
+    for script in
+        ["return 1 == 1 or 1 ~= 1 or 1 <= 1 or 1 >= 1", "return redis.call('get', KEYS[1])"]
+    {
+        assert!(!super::may_set_globals(script.as_bytes()), "{script}");
     }
 }
 
