@@ -6,14 +6,14 @@
 //! could still write first, and the other's update would be lost.
 
 use base::{Key, Mode};
-use std::collections::BTreeMap;
 
 /// The vault.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Vault {
     /// It checks tokens.
     fenced: bool,
-    registers: BTreeMap<Key, Register>,
+    /// In the order of their keys, which are few.
+    registers: Vec<(Key, Register)>,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
@@ -38,7 +38,7 @@ pub struct Fenced {
 impl Vault {
     /// An empty vault, all registers 0. One that is not `fenced` serves everybody.
     pub fn new(fenced: bool) -> Self {
-        Self { fenced, registers: BTreeMap::new() }
+        Self { fenced, registers: Vec::new() }
     }
 
     /// Reads a register.
@@ -59,14 +59,24 @@ impl Vault {
         Ok(())
     }
 
+    fn register(&mut self, key: &Key) -> &mut Register {
+        let place = self.registers.binary_search_by(|(known, _)| known.cmp(key));
+        let place = place.unwrap_or_else(|place| {
+            self.registers.insert(place, (key.clone(), Register::default()));
+            place
+        });
+        &mut self.registers[place].1
+    }
+
     fn admit(
         &mut self,
         key: &Key,
         mode: Mode,
         token: Option<u64>,
     ) -> Result<&mut Register, Fenced> {
-        let register = self.registers.entry(key.clone()).or_default();
-        let (true, Some(token)) = (self.fenced, token) else { return Ok(register) };
+        let fenced = self.fenced;
+        let register = self.register(key);
+        let (true, Some(token)) = (fenced, token) else { return Ok(register) };
         let mark = match mode {
             Mode::Exclusive => register.mark,
             Mode::Shared => register.exclusive_mark,

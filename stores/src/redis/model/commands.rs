@@ -43,6 +43,8 @@ pub struct Command {
     arity: i32,
     /// What it does.
     pub run: Run,
+    /// It only comes with a subcommand.
+    contains: bool,
 }
 
 impl Command {
@@ -54,7 +56,7 @@ impl Command {
 }
 
 const fn keys(name: &'static str, arity: i32, run: fn(Call<'_>) -> Value) -> Command {
-    Command { name, arity, run: Run::Keys(run) }
+    Command { name, arity, run: Run::Keys(run), contains: false }
 }
 
 const fn server(
@@ -62,7 +64,11 @@ const fn server(
     arity: i32,
     run: fn(&mut Server, Clock, &[&[u8]]) -> Value,
 ) -> Command {
-    Command { name, arity, run: Run::Server(run) }
+    Command { name, arity, run: Run::Server(run), contains: false }
+}
+
+const fn container(name: &'static str) -> Command {
+    Command { name, arity: -2, run: Run::Server(admin::no_subcommand), contains: true }
 }
 
 /// All of them. Those that locks use most stand first, since the search goes from the top.
@@ -100,17 +106,14 @@ const COMMANDS: &[Command] = &[
     keys("dbsize", 1, admin::dbsize),
     keys("flushall", -1, admin::flush),
     keys("flushdb", -1, admin::flush),
-    server("script", -2, admin::no_subcommand),
+    container("script"),
     server("script|load", 3, admin::script_load),
     server("script|exists", -3, admin::script_exists),
     server("script|flush", -2, admin::script_flush),
     server("replicaof", 3, replica::replicaof),
-    server("client", -2, admin::no_subcommand),
+    container("client"),
     server("client|id", 2, admin::client_id),
 ];
-
-/// The names that only come with a subcommand.
-const CONTAINERS: &[&str] = &["script", "client"];
 
 /// The names of all.
 #[cfg(test)]
@@ -120,22 +123,19 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The command that these arguments call.
 pub fn find(args: &[&[u8]]) -> Option<&'static Command> {
-    let name = args.first()?;
-    let found = COMMANDS.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name));
-    match (found?.name, args.get(1)) {
-        (container, Some(sub)) if CONTAINERS.contains(&container) => {
-            COMMANDS.iter().find(|command| {
-                command.name.split_once('|').is_some_and(|(first, second)| {
-                    first == container && second.as_bytes().eq_ignore_ascii_case(sub)
-                })
+    let found = named(args.first()?)?;
+    match args.get(1) {
+        Some(sub) if found.contains => COMMANDS.iter().find(|command| {
+            command.name.split_once('|').is_some_and(|(first, second)| {
+                first == found.name && second.as_bytes().eq_ignore_ascii_case(sub)
             })
-        }
-        _ => found,
+        }),
+        _ => Some(found),
     }
 }
 
-fn container(name: &[u8]) -> Option<&'static str> {
-    CONTAINERS.iter().copied().find(|known| known.as_bytes().eq_ignore_ascii_case(name))
+fn named(name: &[u8]) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// The command, if it may be called with these arguments; else the refusal.
@@ -149,8 +149,8 @@ pub fn checked(args: &[&[u8]]) -> Result<&'static Command, Value> {
 
 fn unknown(args: &[&[u8]]) -> Value {
     let name = args.first().copied().unwrap_or_default();
-    if let (Some(container), Some(sub)) = (container(name), args.get(1)) {
-        let (sub, container) = (clipped(sub, 128), container.to_uppercase());
+    if let (Some(container), Some(sub)) = (named(name).filter(|c| c.contains), args.get(1)) {
+        let (sub, container) = (clipped(sub, 128), container.name.to_uppercase());
         return error(&format!("ERR unknown subcommand '{sub}'. Try {container} HELP."));
     }
     let mut shown = String::new();

@@ -1,7 +1,5 @@
 //! The keys of a server: strings, each with or without the time at which it runs out.
 
-use std::collections::BTreeMap;
-
 /// A time by the server's wall clock, in milliseconds since the Unix epoch. Signed, since a
 /// command may name a time before the epoch.
 pub type Millis = i64;
@@ -23,38 +21,50 @@ impl Entry {
     }
 }
 
-/// All keys of a server, in the order of their names.
+/// All keys of a server, in the order of their names. A sorted list, because the server of a lock has
+/// a handful of them and every command looks one up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keyspace {
-    entries: BTreeMap<Vec<u8>, Entry>,
+    entries: Vec<(Vec<u8>, Entry)>,
 }
 
 impl Keyspace {
+    /// Where a key stands, or would.
+    fn place(&self, key: &[u8]) -> Result<usize, usize> {
+        self.entries.binary_search_by(|(name, _)| name.as_slice().cmp(key))
+    }
+
     /// What is stored under a key. Removes the key if it has run out, as every access does in
     /// Redis.
     pub fn get(&mut self, key: &[u8], now: Millis) -> Option<&mut Entry> {
-        if self.entries.get(key)?.is_expired(now) {
-            self.entries.remove(key);
+        let place = self.place(key).ok()?;
+        if self.entries[place].1.is_expired(now) {
+            self.entries.remove(place);
             return None;
         }
-        self.entries.get_mut(key)
+        Some(&mut self.entries[place].1)
     }
 
     /// Stores a value, whatever was there.
     pub fn put(&mut self, key: &[u8], value: Vec<u8>, expires: Option<Millis>) {
-        self.entries.insert(key.to_vec(), Entry { value, expires });
+        let entry = Entry { value, expires };
+        match self.place(key) {
+            Ok(place) => self.entries[place].1 = entry,
+            Err(place) => self.entries.insert(place, (key.to_vec(), entry)),
+        }
     }
 
     /// Removes a key; says whether it was there.
     pub fn delete(&mut self, key: &[u8], now: Millis) -> bool {
-        self.entries.remove(key).is_some_and(|entry| !entry.is_expired(now))
+        let place = self.place(key);
+        place.is_ok_and(|place| !self.entries.remove(place).1.is_expired(now))
     }
 
     /// The active expiry cycle: removes what has run out though nobody asks for it. Redis looks at
     /// samples and repeats while many of them have run out; for the few keys of a lock test that
     /// is all of them.
     pub fn expire_cycle(&mut self, now: Millis) {
-        self.entries.retain(|_, entry| !entry.is_expired(now));
+        self.entries.retain(|(_, entry)| !entry.is_expired(now));
     }
 
     /// Everything that is stored, by name.

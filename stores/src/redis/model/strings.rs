@@ -83,8 +83,9 @@ impl<'a> SetOptions<'a> {
 /// An option's name in capitals; nothing for one that is longer than all names.
 fn in_capitals<'b>(option: &[u8], buffer: &'b mut [u8; 8]) -> &'b [u8] {
     let Some(name) = buffer.get_mut(..option.len()) else { return &[] };
-    name.copy_from_slice(option);
-    name.make_ascii_uppercase();
+    for (to, from) in name.iter_mut().zip(option) {
+        *to = from.to_ascii_uppercase();
+    }
     name
 }
 
