@@ -224,7 +224,13 @@ pub struct History {
 }
 
 impl History {
+    /// An empty history with room for so many events.
+    pub fn with_room(events: usize) -> Self {
+        Self { events: Vec::with_capacity(events) }
+    }
+
     /// Appends an event and gives it its index.
+    #[inline]
     pub fn push(&mut self, mut event: Event) -> &Event {
         event.index = self.events.len() as u64;
         self.events.push(event);

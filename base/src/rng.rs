@@ -41,6 +41,7 @@ impl Rng {
     }
 
     /// A duration in `[low, high)`, uniformly; `low` when the range is empty.
+    #[inline]
     pub fn between(&mut self, low: Duration, high: Duration) -> Duration {
         // In whole nanoseconds, not in `Duration`s: each packet's delay is drawn here.
         let nanos = |d: Duration| d.as_secs() * 1_000_000_000 + u64::from(d.subsec_nanos());

@@ -44,6 +44,7 @@ pub enum Spread {
 
 impl Spread {
     /// Draws one.
+    #[inline]
     pub fn draw(self, rng: &mut Rng) -> Duration {
         match self {
             Self::Uniform { least, most } => rng.between(least, most),

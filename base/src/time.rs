@@ -48,7 +48,8 @@ macro_rules! clock {
 
             /// Saturates: a deadline beyond the end of time is "never".
             fn add(self, d: Duration) -> Self {
-                Self(self.0.saturating_add(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)))
+                let seconds = d.as_secs().saturating_mul(1_000_000_000);
+                Self(self.0.saturating_add(seconds).saturating_add(u64::from(d.subsec_nanos())))
             }
         }
     };

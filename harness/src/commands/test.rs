@@ -194,12 +194,9 @@ impl Progress {
 }
 
 impl Watcher for Progress {
-    fn interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
-    }
-
-    fn progress(&mut self, now: Mono, events: usize) {
+    fn goes_on(&mut self, now: Mono, events: usize) -> bool {
         self.bar.set_position(now.millis());
         self.bar.set_message(format!("{events} events"));
+        !self.interrupted.load(Ordering::Relaxed)
     }
 }

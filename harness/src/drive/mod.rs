@@ -61,18 +61,18 @@ pub enum DriveError {
 
 /// What the drive loop looks at while it runs.
 pub trait Watcher {
-    /// Whether to stop now.
-    fn interrupted(&self) -> bool {
-        false
-    }
-    /// The run has got this far.
-    fn progress(&mut self, _now: Mono, _events: usize) {}
+    /// The run has got this far. Says whether it may go on.
+    fn goes_on(&mut self, now: Mono, events: usize) -> bool;
 }
 
 /// Watches nothing.
 pub struct Unwatched;
 
-impl Watcher for Unwatched {}
+impl Watcher for Unwatched {
+    fn goes_on(&mut self, _now: Mono, _events: usize) -> bool {
+        true
+    }
+}
 
 /// Drives a backend through a run. The recorder has the history, also of a run that failed.
 ///
@@ -98,6 +98,7 @@ pub fn drive(
     };
     let outcome = driver.run();
     if outcome.is_err() {
+        driver.inbox.clear();
         // The first error is the one to tell; what is left of the world is torn down anyway.
         let _ = driver.heal_all(Duration::from_secs(20));
     }
@@ -144,6 +145,7 @@ impl Driver<'_> {
 
     /// Lets time pass until `until` or until no client has a turn left, with or without new faults.
     fn pass(&mut self, until: Mono, with_faults: bool) -> Result<(), DriveError> {
+        let with_faults = with_faults && self.faults.may_come();
         while self.backend.now() < until && !self.seats.all_done() {
             let mut next = until;
             if with_faults {
@@ -187,21 +189,20 @@ impl Driver<'_> {
 
     /// Does what clients have to do now, then waits for the next thing to happen.
     fn step(&mut self, until: Mono) -> Result<(), DriveError> {
-        if self.watcher.interrupted() {
+        let now = self.backend.now();
+        if !self.watcher.goes_on(now, self.recorder.history().events().len()) {
             return Err(DriveError::Interrupted);
         }
-        self.watcher.progress(self.backend.now(), self.recorder.history().events().len());
-        let due = self.seats.act(self.plan, self.backend, self.recorder)?;
+        let due = self.seats.act(now, self.plan, self.backend, self.recorder)?;
         self.listen(until.min(due.unwrap_or(until)))
     }
 
     fn listen(&mut self, until: Mono) -> Result<(), DriveError> {
-        let mut inbox = std::mem::take(&mut self.inbox);
-        self.backend.advance(until, self.faults.watches(), &mut inbox)?;
-        for message in inbox.drain(..) {
+        self.backend.advance(until, self.faults.watches(), &mut self.inbox)?;
+        self.inbox.reverse();
+        while let Some(message) = self.inbox.pop() {
             self.hear(message)?;
         }
-        self.inbox = inbox;
         Ok(())
     }
 

@@ -2,11 +2,18 @@
 //! they happen: a run that is killed at any moment leaves a readable prefix.
 
 use base::{Effect, Event, F, Fault, FaultEvent, FaultId, History, Kind, Mono, Process};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
 use super::script::Played;
+
+thread_local! {
+    /// How long the last history of this thread was: the next one is most likely as long, and one
+    /// that has room from the start is not moved while it grows.
+    static ROOM: Cell<usize> = const { Cell::new(0) };
+}
 
 /// The history in the making.
 #[derive(Default)]
@@ -20,7 +27,7 @@ pub struct Recorder {
 impl Recorder {
     /// In memory only.
     pub fn in_memory() -> Self {
-        Self::default()
+        Self { history: History::with_room(ROOM.get()), ..Self::default() }
     }
 
     /// In memory and in a file, which begins with the header.
@@ -73,6 +80,7 @@ impl Recorder {
 
     /// What was recorded.
     pub fn into_history(self) -> History {
+        ROOM.set(self.history.events().len());
         self.history
     }
 

@@ -256,11 +256,11 @@ impl Seats {
     /// Does what clients have to do now; says when the next of them has something to do.
     pub fn act(
         &mut self,
+        now: Mono,
         plan: &Plan,
         backend: &mut dyn Backend,
         recorder: &mut Recorder,
     ) -> Result<Option<Mono>, DriveError> {
-        let now = backend.now();
         while let Some(&Reverse((due, number))) = self.agenda.peek() {
             let meant = self.seats[number as usize].due() == Some(due);
             if meant && due > now {
@@ -268,7 +268,7 @@ impl Seats {
             }
             self.agenda.pop();
             if meant {
-                self.act_one(number as usize, plan, backend, recorder)?;
+                self.act_one(number as usize, now, plan, backend, recorder)?;
                 self.note(number);
             }
         }
@@ -278,11 +278,11 @@ impl Seats {
     fn act_one(
         &mut self,
         number: usize,
+        now: Mono,
         plan: &Plan,
         backend: &mut dyn Backend,
         recorder: &mut Recorder,
     ) -> Result<(), DriveError> {
-        let now = backend.now();
         let seat = &mut self.seats[number];
         let key = seat.key.clone();
         let (event, command) = match seat.stage {

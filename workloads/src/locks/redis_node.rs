@@ -3,7 +3,6 @@
 
 use base::{AcquireError, CallError, Grant, Link, ReleaseError, Removed};
 use redis::{Cmd, FromRedisValue, Value};
-use std::fmt::Write;
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
@@ -57,10 +56,13 @@ impl RedisNode {
 
     /// A value that no other acquire uses.
     pub fn unique(&self) -> String {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut value = String::with_capacity(32);
         for _ in 0..2 {
-            // Writing to a string does not fail.
-            let _ = write!(value, "{:016x}", self.link.random());
+            for byte in self.link.random().to_be_bytes() {
+                value.push(DIGITS[usize::from(byte >> 4)].into());
+                value.push(DIGITS[usize::from(byte & 15)].into());
+            }
         }
         value
     }
@@ -100,11 +102,11 @@ impl RedisNode {
 
     /// Takes the lock with one command, `SET key value NX PX ttl`.
     pub async fn set_nx_px(&self, value: &str, patience: Duration) -> Result<Grant, AcquireError> {
+        let mut set = command("SET");
+        set.arg(&self.key).arg(value).arg("NX").arg("PX").arg(self.ttl_millis());
         self.retry(patience, BACK_OFF, async || {
             let asked = self.link.monotonic();
-            let mut set = command("SET");
-            set.arg(&self.key).arg(value).arg("NX").arg("PX").arg(self.ttl_millis());
-            let granted: Option<String> = self.call(set).await?;
+            let granted: Option<String> = self.call(set.clone()).await?;
             Ok(granted.map(|_| Grant { expires: Some(asked + self.ttl), ..Grant::default() }))
         })
         .await
