@@ -25,20 +25,7 @@ pub struct Request {
 pub enum Command {
     /// The first line: who the client is and where its servers are. Answered with `ok` once the
     /// client is connected.
-    Init {
-        /// The lock to use, by its name in the catalogue.
-        algo: String,
-        /// The client's process number, unique in the run.
-        process: u32,
-        /// The addresses of this client's own links, `host:port`, one a server.
-        servers: Vec<String>,
-        /// The lock's time to live, or its session time-out, in nanoseconds.
-        ttl: u64,
-        /// How long a call to a server may take, in nanoseconds.
-        call_timeout: u64,
-        /// Seeds the client's randomness.
-        seed: u64,
-    },
+    Init(Box<Init>),
     /// Acquire. Answered with `ok`, `fail` or `info`.
     Acquire {
         /// Which lock.
@@ -61,6 +48,23 @@ pub enum Command {
     },
     /// End.
     Exit,
+}
+
+/// Who a client is and where its servers are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Init {
+    /// The lock to use, by its name in the catalogue.
+    pub algo: String,
+    /// The client's process number, unique in the run.
+    pub process: u32,
+    /// The addresses of this client's own links, `host:port`, one a server.
+    pub servers: Vec<String>,
+    /// The lock's time to live, or its session time-out, in nanoseconds.
+    pub ttl: u64,
+    /// How long a call to a server may take, in nanoseconds.
+    pub call_timeout: u64,
+    /// Seeds the client's randomness.
+    pub seed: u64,
 }
 
 /// A line from the client.

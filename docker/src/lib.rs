@@ -31,7 +31,9 @@ pub use faults::can;
 pub use image::{Readiness, ensure_image, ready};
 pub use real_servers::RealServers;
 
-use base::{Backend, BackendError, Command, Fault, FaultId, Message, Mono, Notice, Request, Rng};
+use base::{
+    Backend, BackendError, Command, Fault, FaultId, Init, Message, Mono, Notice, Request, Rng,
+};
 use clients::Client;
 use clock::Clock;
 use daemon::{broken, runtime};
@@ -125,7 +127,7 @@ impl DockerBackend {
 
     fn init(&self, world: &World, seat: u32, process: u32) -> Request {
         let nanos = |it: Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
-        let command = Command::Init {
+        let init = Init {
             algo: self.spec.algo.clone(),
             process,
             servers: world.addresses(seat),
@@ -133,7 +135,7 @@ impl DockerBackend {
             call_timeout: nanos(self.spec.call_timeout),
             seed: Rng::fork(self.spec.seed, u64::from(process)).next(),
         };
-        Request { id: 0, command }
+        Request { id: 0, command: Command::Init(Box::new(init)) }
     }
 }
 

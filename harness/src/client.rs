@@ -3,7 +3,7 @@
 //! say besides goes to stderr, which the harness keeps.
 
 use anyhow::{Context, Result, bail};
-use base::{Command, Mailbox, Reply, Request, Response};
+use base::{Command, Init, Mailbox, Reply, Request, Response};
 use std::future::poll_fn;
 use std::io::Write;
 use std::pin::Pin;
@@ -34,9 +34,10 @@ pub fn run() -> Result<Exit> {
 async fn conversation() -> Result<()> {
     let mut pipe = Pipe { lines: BufReader::new(tokio::io::stdin()).lines(), first: None };
     let Some(request) = poll_fn(|cx| pipe.poll_next(cx)).await else { return Ok(()) };
-    let Command::Init { algo, servers, ttl, call_timeout, seed, process } = &request.command else {
+    let Command::Init(init) = &request.command else {
         bail!("the first line must be an `init`; see the protocol in base/src/client.rs");
     };
+    let Init { algo, servers, ttl, call_timeout, seed, process } = &**init;
     let lock = workloads::find(algo).with_context(|| format!("there is no lock `{algo}`"))?;
     let seed = base::Rng::fork(*seed, 1_000 + u64::from(*process)).next();
     let (ttl, call_timeout) = (Duration::from_nanos(*ttl), Duration::from_nanos(*call_timeout));

@@ -1,6 +1,6 @@
 //! A run in the simulator.
 
-use base::{BackendError, Command, Run};
+use base::{BackendError, Command, Init, Run};
 use sim::{Handle, RedisWorld, SimConfig, Simulated, Tape};
 use std::rc::Rc;
 use std::time::Duration;
@@ -66,14 +66,14 @@ pub fn world_of(
 
 /// What a simulated client is told first. It has its links already, so there are no addresses.
 fn init(spec: &WorldSpec) -> Command {
-    Command::Init {
+    Command::Init(Box::new(Init {
         algo: spec.algo.clone(),
         process: 0,
         servers: Vec::new(),
         ttl: spec.ttl.as_nanos() as u64,
         call_timeout: spec.call_timeout.as_nanos() as u64,
         seed: spec.seed,
-    }
+    }))
 }
 
 /// Runs a setup in the simulator, in memory.

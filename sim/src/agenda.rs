@@ -1,123 +1,93 @@
 //! What happens when: a priority queue of things to come, first come first served at equal times.
 //!
 //! It is a sorted list. A simulation has a few dozen things to come, a few hundred with hundreds of
-//! clients, and most new ones come soon: inserting one moves a few small keys, taking the next one
+//! clients, and most new ones come soon: inserting one moves a few small items, taking the next one
 //! moves nothing, and a heap costs three times as much.
 
 use base::Mono;
 
-/// The things to come, in order of time. The items stand apart from the list, so that ordering
-/// moves small keys and not packets.
+/// The things to come, in order of time; the next one is the last.
 pub struct Agenda<T> {
-    /// The next one is the last.
-    keys: Vec<Ticket>,
-    slots: Vec<Option<T>>,
-    free: Vec<u32>,
+    items: Vec<(Ticket, T)>,
     sequence: u64,
 }
 
-/// A thing on the agenda, to take it off again: when, a count of what was put on the agenda, which
-/// decides between equal times, and the slot of its item. These are 64, 40 and 24 bits of one number,
-/// because comparing is most of the work.
+/// A place on the agenda, to take something off again: when, and a count of what was put on the
+/// agenda, which decides between equal times. These are halves of one number, because comparing is
+/// most of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u128);
 
-const SLOT_BITS: u32 = 24;
-
 impl Ticket {
-    fn new(at: Mono, sequence: u64, slot: u32) -> Self {
-        debug_assert!(slot < 1 << SLOT_BITS && sequence < 1 << 40);
-        Self(u128::from(at.nanos()) << 64 | u128::from(sequence << SLOT_BITS | u64::from(slot)))
-    }
-
-    fn with_slot(self, slot: u32) -> Self {
-        debug_assert!(slot < 1 << SLOT_BITS && self.slot() == 0);
-        Self(self.0 | u128::from(slot))
-    }
-
-    /// Whether it comes before another, booked or filled.
-    pub fn is_before(self, other: Self) -> bool {
-        self.0 >> SLOT_BITS < other.0 >> SLOT_BITS
+    fn new(at: Mono, sequence: u64) -> Self {
+        Self(u128::from(at.nanos()) << 64 | u128::from(sequence))
     }
 
     fn at(self) -> Mono {
         Mono::from_nanos((self.0 >> 64) as u64)
     }
-
-    fn slot(self) -> u32 {
-        self.0 as u32 & ((1 << SLOT_BITS) - 1)
-    }
 }
 
-impl<T> Agenda<T> {
+impl<T: Copy> Agenda<T> {
     pub fn new() -> Self {
-        Self { keys: Vec::new(), slots: Vec::new(), free: Vec::new(), sequence: 0 }
+        Self { items: Vec::new(), sequence: 0 }
     }
 
     pub fn push(&mut self, at: Mono, item: T) -> Ticket {
         let booked = self.book(at);
-        self.fill(booked, item)
+        self.fill(booked, item);
+        booked
     }
 
     /// Keeps a place in the order for an item that may never need it: whatever is put on the agenda
     /// for the same time later comes after it.
     pub fn book(&mut self, at: Mono) -> Ticket {
         self.sequence += 1;
-        Ticket::new(at, self.sequence, 0)
+        Ticket::new(at, self.sequence)
     }
 
-    /// Puts an item in its booked place, whose time has not come yet.
-    pub fn fill(&mut self, booked: Ticket, item: T) -> Ticket {
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = Some(item);
-                slot
+    /// Puts an item in its booked place, whose time has not come yet. Most things come soon: the last
+    /// few items make room one by one, which is cheaper than to search first; the others are searched
+    /// and move together.
+    pub fn fill(&mut self, booked: Ticket, item: T) {
+        let mut place = self.items.len();
+        let near = place.saturating_sub(16);
+        self.items.push((booked, item));
+        while place > near {
+            if self.items[place - 1].0 > booked {
+                self.items[place] = (booked, item);
+                return;
             }
-            None => {
-                self.slots.push(Some(item));
-                self.slots.len() as u32 - 1
-            }
-        };
-        let ticket = booked.with_slot(slot);
-        let place = self.place(ticket);
-        self.keys.insert(place, ticket);
-        ticket
+            self.items[place] = self.items[place - 1];
+            place -= 1;
+        }
+        let far = self.items[..near].partition_point(|(later, _)| *later > booked);
+        self.items.copy_within(far..near, far + 1);
+        self.items[far] = (booked, item);
     }
 
     /// Takes the first item, if it is due by `until`.
     pub fn pop(&mut self, until: Mono) -> Option<(Mono, T)> {
-        let next = *self.keys.last()?;
+        let (next, item) = *self.items.last()?;
         if next.at() > until {
             return None;
         }
-        self.keys.pop();
-        Some((next.at(), self.take(next)))
+        self.items.pop();
+        Some((next.at(), item))
     }
 
     /// Takes something off the agenda. What has happened already, or was taken off, is passed over.
     pub fn cancel(&mut self, ticket: Ticket) {
-        let place = self.place(ticket);
-        if self.keys.get(place) == Some(&ticket) {
-            self.keys.remove(place);
-            self.take(ticket);
+        let place = self.items.partition_point(|(later, _)| *later > ticket);
+        if self.items.get(place).is_some_and(|(found, _)| *found == ticket) {
+            self.items.remove(place);
         }
     }
 
     /// How much there is to come.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    /// Where a ticket stands, or would.
-    fn place(&self, ticket: Ticket) -> usize {
-        self.keys.partition_point(|later| *later > ticket)
-    }
-
-    fn take(&mut self, ticket: Ticket) -> T {
-        self.free.push(ticket.slot());
-        let item = self.slots[ticket.slot() as usize].take();
-        item.expect("every ticket on the list has its item")
+        self.items.len()
     }
 }
 
@@ -142,7 +112,6 @@ mod tests {
         let mut agenda = Agenda::new();
         let first = agenda.push(Mono::from_nanos(1), 'a');
         agenda.cancel(first);
-        // The next thing takes the same slot.
         agenda.push(Mono::from_nanos(2), 'b');
         agenda.cancel(first);
         assert_eq!(agenda.len(), 1);

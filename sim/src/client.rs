@@ -35,7 +35,7 @@ impl Wake for Flag {
     }
 }
 
-pub struct Client<S: SimStore, I> {
+pub struct Client<S: SimStore> {
     pub process: u32,
     pub machine: Rc<Machine>,
     pub library: S::Library,
@@ -43,7 +43,7 @@ pub struct Client<S: SimStore, I> {
     flag: Arc<Flag>,
     waker: Waker,
     /// `None`: it runs.
-    pub paused: Option<Paused<I>>,
+    pub paused: Option<Paused>,
     /// When the library's next tick is due, by the machine's monotonic clock, and where it stands on
     /// the agenda.
     pub tick: Option<(Mono, Ticket)>,
@@ -51,7 +51,7 @@ pub struct Client<S: SimStore, I> {
     pub wires: Vec<(u64, u64)>,
 }
 
-impl<S: SimStore, I> Client<S, I> {
+impl<S: SimStore> Client<S> {
     pub fn new(
         process: u32,
         machine: Rc<Machine>,

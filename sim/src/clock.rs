@@ -14,9 +14,6 @@ const EPOCH: u64 = 1_735_689_600 * SECOND;
 const SECOND: u64 = 1_000_000_000;
 const MILLION: u64 = 1_000_000;
 
-/// The end of time.
-const NEVER: Mono = Mono::from_nanos(u64::MAX);
-
 /// The clocks of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
@@ -56,11 +53,14 @@ impl Clock {
     /// What the monotonic clock says at this time of the world.
     pub fn mono(&self, now: Mono) -> Mono {
         let passed = now.nanos() - self.since.nanos();
-        let counted = match self.rate() {
-            MILLION => passed,
-            rate => (u128::from(passed) * u128::from(rate) / u128::from(MILLION)) as u64,
-        };
+        let counted = if self.is_true() { passed } else { self.counted(passed) };
         Mono::from_nanos(self.read.nanos() + counted)
+    }
+
+    /// What the oscillator makes of so much time.
+    #[cold]
+    fn counted(&self, passed: u64) -> u64 {
+        (u128::from(passed) * u128::from(self.rate()) / u128::from(MILLION)) as u64
     }
 
     /// What the wall clock says at this time of the world.
@@ -71,18 +71,23 @@ impl Clock {
     /// The first time of the world, from `now` on, at which the monotonic clock says `reading` or
     /// more. Never, if it stands still.
     pub fn due(&self, reading: Mono, now: Mono) -> Mono {
-        let left = reading.since(self.read);
-        let lasts = match self.rate() {
-            MILLION => left,
-            0 if left > Duration::ZERO => return NEVER,
-            0 => Duration::ZERO,
+        let left = reading.nanos().saturating_sub(self.read.nanos());
+        let lasts = if self.is_true() { left } else { self.lasts(left) };
+        Mono::from_nanos(self.since.nanos().saturating_add(lasts)).max(now)
+    }
+
+    /// How long it takes the oscillator to count so much.
+    #[cold]
+    fn lasts(&self, left: u64) -> u64 {
+        match self.rate() {
+            0 if left > 0 => u64::MAX,
+            0 => 0,
             rate => {
                 // Rounded up: a timer must not ring before its time by the clock that it goes by.
-                let nanos = (left.as_nanos() * u128::from(MILLION)).div_ceil(u128::from(rate));
-                Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+                let nanos = (u128::from(left) * u128::from(MILLION)).div_ceil(u128::from(rate));
+                u64::try_from(nanos).unwrap_or(u64::MAX)
             }
-        };
-        (self.since + lasts).max(now)
+        }
     }
 
     /// A reading of the monotonic clock in the time of the world, by how far they are apart now.
@@ -126,6 +131,11 @@ impl Clock {
     fn off(&self, now: Mono) -> i64 {
         let right = EPOCH as i64 + now.nanos() as i64;
         self.wall(now).nanos() as i64 - right
+    }
+
+    /// It goes at the rate of the world, as most clocks do.
+    fn is_true(&self) -> bool {
+        self.drift == 0 && self.frozen == 0
     }
 
     /// Parts per million of the world's time.
@@ -190,7 +200,7 @@ mod tests {
         let mut clock = Clock::up_for(Duration::ZERO);
         clock.change(ClockChange::Freeze, seconds(2));
         assert_eq!((clock.mono(seconds(9)), clock.wall(seconds(9))), (seconds(2), wall(2)));
-        assert_eq!(clock.due(seconds(3), seconds(5)), NEVER);
+        assert_eq!(clock.due(seconds(3), seconds(5)), Mono::from_nanos(u64::MAX));
         assert_eq!(clock.due(seconds(2), seconds(5)), seconds(5));
         clock.undo(ClockChange::Freeze, seconds(9));
         assert_eq!((clock.mono(seconds(9)), clock.wall(seconds(9))), (seconds(2), wall(9)));

@@ -2,12 +2,14 @@
 
 use base::{Effect, Mono};
 
-pub struct Paused<I> {
+use crate::simulation::Item;
+
+pub struct Paused {
     since: Mono,
-    pub waiting: Vec<I>,
+    pub waiting: Vec<Item>,
 }
 
-impl<I> Paused<I> {
+impl Paused {
     pub fn new(since: Mono) -> Self {
         Self { since, waiting: Vec::new() }
     }

@@ -43,12 +43,8 @@ impl SimStore for RedisWorld {
     }
 
     fn client(&self, settings: Settings) -> (RedisLibrary, Rc<dyn Link<Redis>>) {
-        let calls = Rc::new(RefCell::new(Calls::default()));
-        let library = RedisLibrary {
-            calls: calls.clone(),
-            connections: vec![None; settings.servers],
-            next: 0,
-        };
+        let calls = Rc::new(RefCell::new(Calls::to(settings.servers)));
+        let library = RedisLibrary { calls: calls.clone() };
         let link = RedisLink {
             machine: settings.machine,
             calls,
@@ -62,74 +58,101 @@ impl SimStore for RedisWorld {
 type Answer = Result<redis::Value, CallError<Refusal>>;
 
 /// Calls on their way, shared by the futures that wait for them and the library that answers.
-#[derive(Default)]
 struct Calls {
     next: u64,
-    /// Made by the client, not yet seen by the library.
-    fresh: Vec<(u64, usize, redis::Cmd)>,
     /// A client has few of them at a time, so they are looked through one by one.
     open: Vec<Call>,
+    /// The open connection to each server.
+    connections: Vec<Option<u64>>,
+    next_connection: u64,
+    /// What is to be done for the calls that were made since the library looked.
+    fresh: Vec<Do<Packet>>,
+    /// Who waited last, and most likely waits next.
+    waker: Option<Waker>,
 }
 
 struct Call {
     id: u64,
+    connection: u64,
     asked: Asked,
-    /// Once the library has chosen one.
-    connection: Option<u64>,
     answer: Option<Answer>,
     waker: Option<Waker>,
 }
 
 impl Calls {
+    fn to(servers: usize) -> Self {
+        Self {
+            next: 0,
+            open: Vec::new(),
+            connections: vec![None; servers],
+            next_connection: 0,
+            fresh: Vec::new(),
+            waker: None,
+        }
+    }
+
+    fn call(&mut self, server: usize, command: redis::Cmd) -> u64 {
+        let connection = self.connection(server);
+        self.next += 1;
+        let (id, asked) = (self.next, Asked::of(&command));
+        self.open.push(Call { id, connection, asked, answer: None, waker: None });
+        self.fresh.push(Do::Send { connection, packet: Packet::Request { id, command } });
+        id
+    }
+
+    fn connection(&mut self, server: usize) -> u64 {
+        *self.connections[server].get_or_insert_with(|| {
+            self.next_connection += 1;
+            self.fresh.push(Do::Open { connection: self.next_connection, server });
+            self.next_connection
+        })
+    }
+
     fn answer(&mut self, id: u64, answer: impl FnOnce(Asked) -> Answer) {
         // A call that was given up is not here any more: its late reply is dropped.
-        if let Some(call) = self.get(id) {
+        if let Some(call) = self.open.iter_mut().find(|call| call.id == id) {
             call.answer = Some(answer(call.asked));
-            if let Some(waker) = call.waker.take() {
-                waker.wake();
+            if let Some(waker) = &call.waker {
+                waker.wake_by_ref();
             }
         }
     }
 
-    fn get(&mut self, id: u64) -> Option<&mut Call> {
-        self.open.iter_mut().find(|call| call.id == id)
+    /// The answer to a call, if it is here; else this waker waits for it.
+    fn poll(&mut self, id: u64, waker: &Waker) -> Option<Answer> {
+        let call = self.open.iter_mut().find(|call| call.id == id);
+        let call = call.expect("open until its future is dropped");
+        if call.answer.is_none() && !call.waker.as_ref().is_some_and(|w| w.will_wake(waker)) {
+            let known = self.waker.take().filter(|known| known.will_wake(waker));
+            call.waker = Some(known.unwrap_or_else(|| waker.clone()));
+        }
+        call.answer.take()
     }
 
     fn forget(&mut self, id: u64) {
         if let Some(place) = self.open.iter().position(|call| call.id == id) {
-            self.open.swap_remove(place);
+            self.waker = self.open.swap_remove(place).waker;
         }
     }
 }
 
 pub struct RedisLibrary {
     calls: Rc<RefCell<Calls>>,
-    /// The open connection to each server.
-    connections: Vec<Option<u64>>,
-    next: u64,
 }
 
 impl RedisLibrary {
-    fn connection(&mut self, server: usize, out: &mut Vec<Do<Packet>>) -> u64 {
-        *self.connections[server].get_or_insert_with(|| {
-            self.next += 1;
-            out.push(Do::Open { connection: self.next, server });
-            self.next
-        })
-    }
-
     /// A connection is no more: the calls on it end so, and the next call opens another.
     fn end(&mut self, connection: u64, error: &CallError<Refusal>) {
-        for open in &mut self.connections {
+        let mut calls = self.calls.borrow_mut();
+        for open in &mut calls.connections {
             if *open == Some(connection) {
                 *open = None;
             }
         }
-        let mut calls = self.calls.borrow_mut();
         let lost: Vec<u64> = calls
             .open
             .iter()
-            .filter(|call| call.connection == Some(connection) && call.answer.is_none())
+            .filter(|call| call.connection == connection && call.answer.is_none())
             .map(|call| call.id)
             .collect();
         for id in lost {
@@ -144,14 +167,11 @@ impl Library for RedisLibrary {
     fn start(&mut self, _at: Mono, _out: &mut Vec<Do<Packet>>) {}
 
     fn calls(&mut self, _at: Mono, out: &mut Vec<Do<Packet>>) {
-        let calls = self.calls.clone();
-        let Calls { fresh, open, .. } = &mut *calls.borrow_mut();
-        for (id, server, command) in fresh.drain(..) {
-            let connection = self.connection(server, out);
-            if let Some(call) = open.iter_mut().find(|call| call.id == id) {
-                call.connection = Some(connection);
-            }
-            out.push(Do::Send { connection, packet: Packet::Request { id, command } });
+        let fresh = &mut self.calls.borrow_mut().fresh;
+        if out.is_empty() {
+            std::mem::swap(out, fresh);
+        } else {
+            out.append(fresh);
         }
     }
 
@@ -203,12 +223,7 @@ impl World for RedisLink {
 
 impl Link<Redis> for RedisLink {
     fn call(&self, server: usize, request: redis::Cmd) -> LocalFuture<'_, Answer> {
-        let mut calls = self.calls.borrow_mut();
-        calls.next += 1;
-        let id = calls.next;
-        let asked = Asked::of(&request);
-        calls.open.push(Call { id, asked, connection: None, answer: None, waker: None });
-        calls.fresh.push((id, server, request));
+        let id = self.calls.borrow_mut().call(server, request);
         Box::pin(Waiting { id, calls: &self.calls, timeout: self.machine.timer(self.timeout) })
     }
 
@@ -227,15 +242,8 @@ impl Future for Waiting<'_> {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
-        {
-            let mut calls = self.calls.borrow_mut();
-            let call = calls.get(self.id).expect("open until this future is dropped");
-            if let Some(answer) = call.answer.take() {
-                return Poll::Ready(answer);
-            }
-            if !call.waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-                call.waker = Some(cx.waker().clone());
-            }
+        if let Some(answer) = self.calls.borrow_mut().poll(self.id, cx.waker()) {
+            return Poll::Ready(answer);
         }
         match Pin::new(&mut self.timeout).poll(cx) {
             Poll::Ready(()) => Poll::Ready(Err(CallError::Unknown("no reply in time".into()))),

@@ -1,7 +1,6 @@
 //! A simulated server: a model, its clocks, and whether it runs.
 
 use base::{Mono, Node};
-use std::collections::BTreeSet;
 use std::time::Duration;
 use stores::model::Clocks;
 
@@ -9,7 +8,7 @@ use crate::agenda::Ticket;
 use crate::clock::Clock;
 use crate::pause::Paused;
 
-pub struct Server<M, I> {
+pub struct Server<M> {
     pub model: M,
     pub clock: Clock,
     /// How far its wall clock is ahead without any fault.
@@ -17,14 +16,14 @@ pub struct Server<M, I> {
     /// It is not crashed.
     pub up: bool,
     /// What waits for a paused server. `None`: it runs.
-    pub paused: Option<Paused<I>>,
-    /// The connections that it knows.
-    pub connections: BTreeSet<u64>,
+    pub paused: Option<Paused>,
+    /// The connections that it knows, in order.
+    connections: Vec<u64>,
     /// When its next tick is due, by its monotonic clock, and where it stands on the agenda.
     pub tick: Option<(Mono, Ticket)>,
 }
 
-impl<M, I> Server<M, I> {
+impl<M> Server<M> {
     pub fn new(number: u32, model: M, skew: Duration) -> Self {
         Self {
             model,
@@ -32,9 +31,27 @@ impl<M, I> Server<M, I> {
             skew,
             up: true,
             paused: None,
-            connections: BTreeSet::new(),
+            connections: Vec::new(),
             tick: None,
         }
+    }
+
+    /// Something has come over a connection.
+    pub fn know(&mut self, connection: u64) {
+        if let Err(place) = self.connections.binary_search(&connection) {
+            self.connections.insert(place, connection);
+        }
+    }
+
+    /// A connection is no more. Says whether the server knew it.
+    pub fn forget(&mut self, connection: u64) -> bool {
+        let place = self.connections.binary_search(&connection);
+        place.map(|place| self.connections.remove(place)).is_ok()
+    }
+
+    /// Forgets all connections.
+    pub fn forget_all(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.connections)
     }
 
     pub fn clocks(&self, now: Mono) -> Clocks {

@@ -94,7 +94,7 @@ impl Timers {
 
     /// Books a place for the timers that were set since the last call. `due` says when, by the time
     /// of the world, the machine's clock says so.
-    pub fn sync<T>(
+    pub fn sync<T: Copy>(
         &mut self,
         agenda: &mut Agenda<T>,
         due: impl Fn(Mono) -> Mono,
@@ -103,17 +103,27 @@ impl Timers {
         if self.fresh.is_empty() {
             return;
         }
+        let mut first = self.alarms.last().copied();
+        let mut found = None;
         for id in self.fresh.drain(..) {
             let timer = &mut self.timers[id.place as usize];
             if timer.generation == id.generation {
-                timer.booked = Some(agenda.book(due(timer.at)));
+                let booked = agenda.book(due(timer.at));
+                timer.booked = Some(booked);
+                if first.is_none_or(|first| booked < first) {
+                    (first, found) = (Some(booked), Some((booked, id)));
+                }
             }
         }
-        self.set_alarm(agenda, item);
+        // Those that were booked before have their alarm, or one before it.
+        if let Some((booked, id)) = found {
+            agenda.fill(booked, item(id));
+            self.alarms.push(booked);
+        }
     }
 
     /// The first alarm has gone off, for this timer. Says whether somebody waits for that.
-    pub fn alarm<T>(
+    pub fn alarm<T: Copy>(
         &mut self,
         id: TimerId,
         agenda: &mut Agenda<T>,
@@ -126,23 +136,24 @@ impl Timers {
     }
 
     /// Sees that the first timer has its alarm, or one before it.
-    fn set_alarm<T>(&mut self, agenda: &mut Agenda<T>, item: impl Fn(TimerId) -> T) {
+    fn set_alarm<T: Copy>(&mut self, agenda: &mut Agenda<T>, item: impl Fn(TimerId) -> T) {
         let mut first = self.alarms.last().copied();
         let mut found = None;
         for (place, timer) in (0..).zip(&self.timers) {
             let Some(booked) = timer.booked else { continue };
-            if first.is_none_or(|first| booked.is_before(first)) {
+            if first.is_none_or(|first| booked < first) {
                 first = Some(booked);
                 found = Some((booked, TimerId { place, generation: timer.generation }));
             }
         }
         if let Some((booked, id)) = found {
-            self.alarms.push(agenda.fill(booked, item(id)));
+            agenda.fill(booked, item(id));
+            self.alarms.push(booked);
         }
     }
 
     /// The clock goes at another rate from now on: the next `sync` books every timer anew.
-    pub fn unplan<T>(&mut self, agenda: &mut Agenda<T>) {
+    pub fn unplan<T: Copy>(&mut self, agenda: &mut Agenda<T>) {
         for alarm in self.alarms.drain(..) {
             agenda.cancel(alarm);
         }

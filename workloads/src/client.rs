@@ -6,7 +6,6 @@ use base::{
     Response, World,
 };
 use futures_util::future::{Either, select};
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -62,14 +61,8 @@ impl AnyLink {
 
 /// Serves the harness until it says `exit` or hangs up.
 pub async fn serve(spec: &LockSpec, link: AnyLink, mut mailbox: Box<dyn Mailbox>) {
-    let mut session = Conversation {
-        spec,
-        link: &link,
-        locks: BTreeMap::new(),
-        held: None,
-        ttl: 0,
-        call_timeout: 0,
-    };
+    let mut session =
+        Conversation { spec, link: &link, locks: Vec::new(), held: None, ttl: 0, call_timeout: 0 };
     while let Some(request) = session.next(mailbox.as_mut()).await {
         if request.command == Command::Exit {
             return;
@@ -82,6 +75,8 @@ pub async fn serve(spec: &LockSpec, link: AnyLink, mut mailbox: Box<dyn Mailbox>
 /// A grant that the client has not released yet.
 struct Held {
     key: Key,
+    /// The place of its lock.
+    lock: usize,
     grant: Grant,
     /// The lock has said that the grant may be gone.
     lost: bool,
@@ -90,7 +85,8 @@ struct Held {
 struct Conversation<'a> {
     spec: &'a LockSpec,
     link: &'a AnyLink,
-    locks: BTreeMap<Key, Box<dyn Lock>>,
+    /// Those that were asked for, which are few: most clients have one key.
+    locks: Vec<(Key, Box<dyn Lock>)>,
     held: Option<Held>,
     ttl: u64,
     call_timeout: u64,
@@ -101,7 +97,7 @@ impl Conversation<'_> {
     /// when the lock is lost.
     async fn next(&mut self, mailbox: &mut dyn Mailbox) -> Option<base::Request> {
         if let Some(held) = self.held.as_mut().filter(|held| !held.lost) {
-            let lock = self.locks.get(&held.key).expect("a held lock was opened");
+            let lock = &self.locks[held.lock].1;
             let error = match select(poll_fn(|cx| mailbox.poll_next(cx)), lock.lost()).await {
                 Either::Left((request, _)) => return request,
                 Either::Right((error, _)) => error,
@@ -116,9 +112,9 @@ impl Conversation<'_> {
 
     async fn answer(&mut self, command: Command, mailbox: &mut dyn Mailbox) -> Reply {
         match command {
-            Command::Init { ttl, call_timeout, .. } => {
-                self.ttl = ttl;
-                self.call_timeout = call_timeout;
+            Command::Init(init) => {
+                self.ttl = init.ttl;
+                self.call_timeout = init.call_timeout;
                 self.link.ready().await;
                 Reply::ok()
             }
@@ -138,10 +134,8 @@ impl Conversation<'_> {
         patience: Duration,
         mailbox: &mut dyn Mailbox,
     ) -> Reply {
-        let lock = self.locks.entry(key.clone()).or_insert_with(|| {
-            let settings = Settings { key: key.clone(), ttl: Duration::from_nanos(self.ttl) };
-            self.link.open(self.spec, settings)
-        });
+        let place = self.lock(&key);
+        let lock = &mut self.locks[place].1;
         // Some recipes know no patience and some forget it while they clean up: after twice the
         // time nobody waits any longer, and nobody knows what the store will make of it.
         let deadline = self.link.world().sleep(patience * 2);
@@ -157,20 +151,30 @@ impl Conversation<'_> {
         match outcome.await {
             Ok(grant) => {
                 let (token, facts) = (grant.token, facts_of(&grant));
-                self.held = Some(Held { key, grant, lost: false });
+                self.held = Some(Held { key, lock: place, grant, lost: false });
                 Reply::Ok { token, facts }
             }
             Err(AcquireError::Failed(error)) => {
-                Reply::Fail { error, facts: self.phantom(&key).await }
+                Reply::Fail { error, facts: self.phantom(place).await }
             }
             Err(AcquireError::Unknown(error)) => Reply::Info { error },
         }
     }
 
+    /// The place of a key's lock, which is opened when it is asked for the first time.
+    fn lock(&mut self, key: &Key) -> usize {
+        let known = self.locks.iter().position(|(known, _)| known == key);
+        known.unwrap_or_else(|| {
+            let settings = Settings { key: key.clone(), ttl: Duration::from_nanos(self.ttl) };
+            self.locks.push((key.clone(), self.link.open(self.spec, settings)));
+            self.locks.len() - 1
+        })
+    }
+
     /// After an acquire that failed: whom the store counts as the holder. Asks no longer than one
     /// call may take.
-    async fn phantom(&self, key: &Key) -> Option<Box<Facts>> {
-        let lock = self.locks.get(key).expect("it was asked for");
+    async fn phantom(&self, lock: usize) -> Option<Box<Facts>> {
+        let lock = &self.locks[lock].1;
         let deadline = self.link.world().sleep(Duration::from_nanos(self.call_timeout));
         match select(lock.held(), deadline).await {
             Either::Left((held, _)) => boxed(Facts { held, ..Facts::default() }),
@@ -189,8 +193,7 @@ impl Conversation<'_> {
         let Some(held) = self.held.take_if(|held| held.key == *key) else {
             return Reply::fail("not held");
         };
-        let lock = self.locks.get_mut(key).expect("a held lock was opened");
-        match lock.release(held.grant).await {
+        match self.locks[held.lock].1.release(held.grant).await {
             Ok(removed) => {
                 let facts = boxed(Facts { removed: Some(removed), ..Facts::default() });
                 Reply::Ok { token: None, facts }

@@ -5,7 +5,7 @@
 //! the list of what has happened to it *is* its state. What it does when one more thing happens is
 //! found once, by running its real code on the whole list, and looked up ever after.
 
-use base::{Command, LocalFuture, Mono, Request, Response, Rng};
+use base::{Command, Init, LocalFuture, Mono, Request, Response, Rng};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -137,7 +137,7 @@ where
     /// What a client tells the harness first.
     pub fn init(&self, algo: &str, client: u32) -> Request {
         let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
-        let command = Command::Init {
+        let init = Init {
             algo: algo.into(),
             process: client,
             servers: Vec::new(),
@@ -145,7 +145,7 @@ where
             call_timeout: nanos(NEVER),
             seed: 0,
         };
-        Request { id: 0, command }
+        Request { id: 0, command: Command::Init(Box::new(init)) }
     }
 
     /// What a client does at the last thing that has happened to it.
@@ -186,7 +186,7 @@ where
 /// A client that is being run.
 struct Running<S: SimStore> {
     now: Rc<Cell<Mono>>,
-    client: Client<S, ()>,
+    client: Client<S>,
     /// In the order in which they were set: the client's own numbers for them.
     timers: BTreeMap<u64, (Mono, TimerId)>,
     set: u64,

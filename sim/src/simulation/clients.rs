@@ -3,20 +3,20 @@
 use base::{Node, Rng, World};
 use std::time::Duration;
 
+use super::Simulation;
 use super::item::{Item, Payload};
-use super::{PacketOf, Simulation};
 use crate::chance::Tape;
 use crate::library::{Do, Library, SimStore};
 
 impl<S: SimStore> Simulation<S> {
-    pub(super) fn at_client(&mut self, process: u32, mut item: Item<PacketOf<S>>) {
+    pub(super) fn at_client(&mut self, process: u32, mut item: Item) {
         let local = match &item {
             Item::ToClient { connection, .. } => self.connections.get(*connection).map(|w| w.local),
             _ => None,
         };
         let seat = self.seat(process);
         let Some(client) = self.clients[seat].as_mut().filter(|c| c.process == process) else {
-            return;
+            return self.freight.discard(item);
         };
         if let Item::Alarm { timer, .. } = item {
             let timers = &mut client.machine.timers.borrow_mut();
@@ -32,26 +32,32 @@ impl<S: SimStore> Simulation<S> {
             return;
         }
         let out = &mut self.wishes;
-        let now = client.machine.monotonic();
         match item {
             Item::Timer { timer, .. } => client.machine.timers.borrow_mut().ring(timer),
-            Item::Request { request, .. } => client.machine.put(request),
+            Item::Request { request, .. } => {
+                client.machine.put(self.freight.requests.take(request));
+            }
             Item::LibraryTick { .. } => {
                 client.tick = None;
-                client.library.tick(now, out);
+                client.library.tick(client.machine.monotonic(), out);
             }
             Item::Broken { local, .. } => {
                 client.hang_up(local);
-                client.library.closed(now, local, out);
+                client.library.closed(client.machine.monotonic(), local, out);
             }
-            Item::Refused { local, .. } => client.library.refused(now, local, out),
+            Item::Refused { local, .. } => {
+                client.library.refused(client.machine.monotonic(), local, out)
+            }
             Item::ToClient { connection, payload } => {
-                let Some(local) = local else { return };
+                let Some(local) = local else { return self.freight.discard(item) };
                 match payload {
-                    Payload::Data(packet) => client.library.receive(now, local, packet, out),
+                    Payload::Data(packet) => {
+                        let packet = self.freight.packets.take(packet);
+                        client.library.receive(client.machine.monotonic(), local, packet, out);
+                    }
                     Payload::Closed => {
                         client.hang_up(local);
-                        client.library.closed(now, local, out);
+                        client.library.closed(client.machine.monotonic(), local, out);
                         self.connections.remove(connection);
                     }
                 }
@@ -63,8 +69,8 @@ impl<S: SimStore> Simulation<S> {
 
     /// Lets a client's task and its library run until neither has anything to do.
     pub(super) fn run_client(&mut self, process: u32) {
+        let seat = self.seat(process);
         loop {
-            let seat = self.seat(process);
             let Some(client) = self.clients[seat].as_mut().filter(|c| c.process == process) else {
                 return;
             };
@@ -80,22 +86,22 @@ impl<S: SimStore> Simulation<S> {
             }
             self.library_wants(process);
         }
-        self.plan_ahead(process);
+        self.plan_ahead(seat);
     }
 
     /// Puts on the agenda what a client that has run waits for and what it has said.
-    fn plan_ahead(&mut self, process: u32) {
+    fn plan_ahead(&mut self, seat: usize) {
         let now = self.now.get();
-        let seat = self.seat(process);
         let Some(client) = &mut self.clients[seat] else { return };
-        let clock = client.machine.clock();
-        let due = |reading| clock.due(reading, now);
-        let timers = &mut client.machine.timers.borrow_mut();
-        timers.sync(&mut self.agenda, due, |timer| Item::Alarm { process, timer });
-        while let Some(mut response) = client.machine.said() {
+        let (process, machine) = (client.process, &client.machine);
+        let due = |reading| machine.clock().due(reading, now);
+        let alarm = |timer| Item::Alarm { process, timer };
+        machine.timers.borrow_mut().sync(&mut self.agenda, due, alarm);
+        while let Some(mut response) = machine.said() {
             // The harness knows the time of the world alone.
-            response.reply.on_clock(|reading| clock.translate(reading, now));
+            response.reply.on_clock(|reading| machine.clock().translate(reading, now));
             let at = now + pipe(&mut self.rng, self.tape.as_deref(), seat);
+            let response = self.freight.responses.put(response);
             self.agenda.push(at, Item::Response { process, response });
         }
         let Some(deadline) = client.library.deadline() else { return };
@@ -118,14 +124,14 @@ impl<S: SimStore> Simulation<S> {
         if let Some((_, ticket)) = client.tick.take() {
             self.agenda.cancel(ticket);
         }
-        let process = client.process;
-        self.plan_ahead(process);
+        self.plan_ahead(seat as usize);
     }
 
     /// Carries out what a client's library wants.
     fn library_wants(&mut self, process: u32) {
-        let mut wishes = std::mem::take(&mut self.wishes);
-        for wish in wishes.drain(..) {
+        // The first one last; most of the time there is one.
+        self.wishes.reverse();
+        while let Some(wish) = self.wishes.pop() {
             match wish {
                 Do::Open { connection: local, server } => self.connect(process, local, server),
                 Do::Send { connection: local, packet } => {
@@ -140,8 +146,6 @@ impl<S: SimStore> Simulation<S> {
                 }
             }
         }
-        // Kept for its memory.
-        self.wishes = wishes;
     }
 }
 

@@ -43,7 +43,7 @@ impl<S: SimStore> Simulation<S> {
             return Effect::new("the node was gone before the pause ended", 0);
         };
         let effect = paused.effect(self.now.get());
-        let is_timer = |item: &Item<_>| matches!(item, Item::Timer { .. });
+        let is_timer = |item: &Item| matches!(item, Item::Timer { .. });
         let (timers, others): (Vec<_>, Vec<_>) = paused.waiting.into_iter().partition(is_timer);
         for item in timers.into_iter().chain(others) {
             self.agenda.push(self.now.get(), item);
@@ -55,19 +55,27 @@ impl<S: SimStore> Simulation<S> {
         match node {
             Node::Client(seat) => {
                 if let Some(client) = self.clients[seat as usize].take() {
+                    self.forget(client.paused);
                     self.hang_up(client.process);
                 }
             }
             Node::Server(n) => {
                 let server = &mut self.servers[n as usize];
                 server.up = false;
-                server.paused = None;
-                for connection in std::mem::take(&mut server.connections) {
+                let (paused, connections) = (server.paused.take(), server.forget_all());
+                self.forget(paused);
+                for connection in connections {
                     self.close(connection);
                 }
                 self.cancel_server_tick(n);
             }
         }
+    }
+
+    /// What waits for a node that is gone never happens.
+    fn forget(&mut self, paused: Option<Paused>) {
+        let waiting = paused.map_or(Vec::new(), |paused| paused.waiting);
+        waiting.into_iter().for_each(|item| self.freight.discard(item));
     }
 
     /// A client is gone: its machine closes its connections.

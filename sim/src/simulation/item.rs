@@ -1,26 +1,31 @@
-//! What stands on the agenda, and the connections that packets travel over.
+//! What stands on the agenda, the freight that it brings, and the connections that packets travel
+//! over.
 
 use base::{Request, Response};
+use slab::Slab;
+use std::num::NonZeroU32;
 
 use crate::network::Order;
 use crate::timers::TimerId;
 
-/// What travels over a connection.
+/// What travels over a connection: the packet, or where it is kept on its way.
+#[derive(Clone, Copy)]
 pub enum Payload<P> {
     Data(P),
     Closed,
 }
 
-/// A thing to come.
-pub enum Item<P> {
+/// A thing to come. It goes from hand to hand and moves when something is put before it, so it fits
+/// into two registers: what it brings is kept in the [`Freight`] and moved once.
+#[derive(Clone, Copy)]
+pub enum Item {
     ToServer {
-        server: u32,
         connection: u64,
-        payload: Payload<P>,
+        payload: Payload<Place>,
     },
     ToClient {
         connection: u64,
-        payload: Payload<P>,
+        payload: Payload<Place>,
     },
     /// A connection broke under the server.
     Gone {
@@ -39,7 +44,7 @@ pub enum Item<P> {
     Between {
         from: u32,
         to: u32,
-        packet: P,
+        packet: Place,
     },
     ServerTick {
         server: u32,
@@ -58,12 +63,70 @@ pub enum Item<P> {
     },
     Request {
         process: u32,
-        request: Request,
+        request: Place,
     },
     Response {
         process: u32,
-        response: Response,
+        response: Place,
     },
+}
+
+const _: () = assert!(size_of::<Item>() == 16);
+
+/// Where a piece of freight is kept.
+#[derive(Clone, Copy)]
+pub struct Place(NonZeroU32);
+
+/// Pieces of freight of one kind.
+pub struct Pieces<T>(Slab<T>);
+
+impl<T> Pieces<T> {
+    pub fn put(&mut self, piece: T) -> Place {
+        let place = self.0.insert(piece) as u32 + 1;
+        Place(NonZeroU32::new(place).expect("no more than four billion pieces"))
+    }
+
+    /// Each place is good for one piece.
+    pub fn take(&mut self, place: Place) -> T {
+        self.0.remove(place.0.get() as usize - 1)
+    }
+}
+
+/// What is on its way.
+pub struct Freight<P> {
+    pub packets: Pieces<P>,
+    pub requests: Pieces<Request>,
+    pub responses: Pieces<Response>,
+}
+
+impl<P> Freight<P> {
+    pub fn new() -> Self {
+        Self {
+            packets: Pieces(Slab::new()),
+            requests: Pieces(Slab::new()),
+            responses: Pieces(Slab::new()),
+        }
+    }
+
+    /// Keeps a packet for the time that it is on its way.
+    pub fn load(&mut self, payload: Payload<P>) -> Payload<Place> {
+        match payload {
+            Payload::Data(packet) => Payload::Data(self.packets.put(packet)),
+            Payload::Closed => Payload::Closed,
+        }
+    }
+
+    /// Drops what an item brings, which has nobody to go to.
+    pub fn discard(&mut self, item: Item) {
+        match item {
+            Item::ToServer { payload: Payload::Data(packet), .. }
+            | Item::ToClient { payload: Payload::Data(packet), .. }
+            | Item::Between { packet, .. } => drop(self.packets.take(packet)),
+            Item::Request { request, .. } => drop(self.requests.take(request)),
+            Item::Response { response, .. } => drop(self.responses.take(response)),
+            _ => {}
+        }
+    }
 }
 
 /// A connection between a client process and a server.
@@ -94,6 +157,11 @@ impl Connections {
 
     pub fn get_mut(&mut self, number: u64) -> Option<&mut Connection> {
         self.0.get_mut(number as usize - 1)?.as_mut()
+    }
+
+    /// Whether the server's end is not closed.
+    pub fn is_open(&self, number: u64) -> bool {
+        self.get(number).is_some_and(|wire| wire.open)
     }
 
     pub fn remove(&mut self, number: u64) -> Option<Connection> {

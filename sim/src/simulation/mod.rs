@@ -28,7 +28,8 @@ use crate::machine::{Machine, Numbers};
 use crate::network::{Network, Order};
 use crate::server::Server;
 use crate::{RedisWorld, SimConfig, ZooKeeperWorld};
-use item::{Connections, Item};
+pub use item::Item;
+use item::{Connections, Freight};
 
 /// Opens the task of a client.
 pub type Open<L> = Box<dyn Fn(Handle<L>) -> LocalFuture<'static, ()>>;
@@ -51,13 +52,14 @@ struct Simulation<S: SimStore> {
     tape: Option<Rc<Tape>>,
     open: Open<S::Link>,
     now: Rc<Cell<Mono>>,
-    agenda: Agenda<Item<PacketOf<S>>>,
-    network: Network<Item<PacketOf<S>>>,
+    agenda: Agenda<Item>,
+    network: Network<Item>,
     rng: Rng,
-    clients: Vec<Option<Client<S, Item<PacketOf<S>>>>>,
+    clients: Vec<Option<Client<S>>>,
     /// The clocks of the clients' machines, by seat.
     clocks: Vec<Rc<Cell<Clock>>>,
-    servers: Vec<Server<S::Server, Item<PacketOf<S>>>>,
+    servers: Vec<Server<S::Server>>,
+    freight: Freight<PacketOf<S>>,
     connections: Connections,
     between: BTreeMap<(u32, u32), Order>,
     happened: u64,
@@ -107,6 +109,7 @@ impl<S: SimStore> Simulation<S> {
             now: Rc::new(Cell::new(Mono::ZERO)),
             agenda: Agenda::new(),
             rng,
+            freight: Freight::new(),
             connections: Connections::default(),
             wishes: Vec::new(),
             outs: Vec::new(),
@@ -123,11 +126,13 @@ impl<S: SimStore> Simulation<S> {
     }
 
     fn seat(&self, process: u32) -> usize {
-        (process % self.config.clients) as usize
+        // Most seats still have their first process, and a division takes its time.
+        let clients = self.config.clients;
+        (if process < clients { process } else { process % clients }) as usize
     }
 
     /// The client of a process, if that process still lives.
-    fn client(&mut self, process: u32) -> Option<&mut Client<S, Item<PacketOf<S>>>> {
+    fn client(&mut self, process: u32) -> Option<&mut Client<S>> {
         let seat = self.seat(process);
         self.clients[seat].as_mut().filter(|client| client.process == process)
     }
@@ -136,17 +141,20 @@ impl<S: SimStore> Simulation<S> {
         self.stirred |= self.closely || !matches!(notice, Notice::Passed { .. });
         self.inbox.push(Message { at: self.now.get(), notice });
     }
-    fn happen(&mut self, item: Item<PacketOf<S>>) {
+    fn happen(&mut self, item: Item) {
         match item {
-            Item::ToServer { server, .. }
-            | Item::Gone { server, .. }
-            | Item::ServerTick { server, .. } => self.at_server(server, item),
-            Item::Between { to, .. } => self.at_server(to, item),
-            Item::ToClient { connection, .. } => {
-                if let Some(c) = self.connections.get(connection) {
-                    self.at_client(c.process, item);
-                }
+            Item::Gone { server, .. } | Item::ServerTick { server, .. } => {
+                self.at_server(server, item);
             }
+            Item::Between { to, .. } => self.at_server(to, item),
+            Item::ToServer { connection, .. } => match self.connections.get(connection) {
+                Some(wire) => self.at_server(wire.server, item),
+                None => self.freight.discard(item),
+            },
+            Item::ToClient { connection, .. } => match self.connections.get(connection) {
+                Some(wire) => self.at_client(wire.process, item),
+                None => self.freight.discard(item),
+            },
             Item::LibraryTick { process }
             | Item::Broken { process, .. }
             | Item::Refused { process, .. }
@@ -154,6 +162,7 @@ impl<S: SimStore> Simulation<S> {
             | Item::Timer { process, .. }
             | Item::Request { process, .. } => self.at_client(process, item),
             Item::Response { process, response } => {
+                let response = self.freight.responses.take(response);
                 self.notify(Notice::Client { process, response });
             }
         }
@@ -215,7 +224,7 @@ impl<S: SimStore> Backend for Simulation<S> {
             call_timeout: self.config.call_timeout,
             rng: Rng::new(library),
         });
-        let mut client = Client::<S, _>::new(process, machine, library, link, &self.open);
+        let mut client = Client::<S>::new(process, machine, library, link, &self.open);
         client.library.start(client.machine.monotonic(), &mut self.wishes);
         self.clients[seat as usize] = Some(client);
         self.run_client(process);
@@ -226,6 +235,7 @@ impl<S: SimStore> Backend for Simulation<S> {
     fn send(&mut self, process: u32, request: Request) {
         let seat = self.seat(process);
         let at = self.now.get() + clients::pipe(&mut self.rng, self.tape.as_deref(), seat);
+        let request = self.freight.requests.put(request);
         self.agenda.push(at, Item::Request { process, request });
     }
 
@@ -278,7 +288,11 @@ impl<S: SimStore> Backend for Simulation<S> {
             }
         }
         self.stirred = false;
-        inbox.append(&mut self.inbox);
+        if inbox.is_empty() {
+            std::mem::swap(inbox, &mut self.inbox);
+        } else {
+            inbox.append(&mut self.inbox);
+        }
         Ok(())
     }
 

@@ -3,12 +3,12 @@
 use base::{Mono, Node};
 use stores::model::{Out, Peer, ServerModel};
 
-use super::item::{Item, Payload};
-use super::{PacketOf, Simulation};
+use super::Simulation;
+use super::item::{Item, Payload, Place};
 use crate::library::SimStore;
 
 impl<S: SimStore> Simulation<S> {
-    pub(super) fn at_server(&mut self, number: u32, item: Item<PacketOf<S>>) {
+    pub(super) fn at_server(&mut self, number: u32, item: Item) {
         let node = &mut self.servers[number as usize];
         if let Item::ServerTick { .. } = item {
             node.tick = None;
@@ -19,43 +19,46 @@ impl<S: SimStore> Simulation<S> {
         }
         match item {
             Item::ServerTick { .. } if node.up => self.tick_server(number),
-            Item::ToServer { connection, payload, .. } => {
+            Item::ToServer { connection, .. } if !self.connections.is_open(connection) => {
+                self.freight.discard(item);
+            }
+            Item::ToServer { connection, .. } if !node.up => {
+                self.freight.discard(item);
+                self.close(connection);
+            }
+            Item::ToServer { connection, payload } => {
                 self.packet_at_server(number, connection, payload);
             }
             Item::Gone { connection, .. } => {
-                let known = node.connections.remove(&connection);
+                let known = node.forget(connection);
                 if known && node.up {
                     let clocks = node.clocks(self.now.get());
                     node.model.disconnected(clocks, connection);
                 }
             }
             Item::Between { from, packet, .. } if node.up => {
+                let packet = self.freight.packets.take(packet);
                 let clocks = node.clocks(self.now.get());
                 node.model.receive(clocks, Peer::Server(from), packet, &mut self.outs);
                 self.server_wants(number);
             }
-            _ => {}
+            _ => self.freight.discard(item),
         }
     }
 
-    fn packet_at_server(&mut self, number: u32, connection: u64, payload: Payload<PacketOf<S>>) {
-        let Some(wire) = self.connections.get(connection).filter(|wire| wire.open) else { return };
-        debug_assert_eq!(wire.server, number);
+    fn packet_at_server(&mut self, number: u32, connection: u64, payload: Payload<Place>) {
         let node = &mut self.servers[number as usize];
-        if !node.up {
-            self.close(connection);
-            return;
-        }
         let clocks = node.clocks(self.now.get());
         match payload {
             Payload::Data(packet) => {
-                node.connections.insert(connection);
+                node.know(connection);
+                let packet = self.freight.packets.take(packet);
                 let outs = &mut self.outs;
                 node.model.receive(clocks, Peer::Connection(connection), packet, outs);
                 self.server_wants(number);
             }
             Payload::Closed => {
-                node.connections.remove(&connection);
+                node.forget(connection);
                 node.model.disconnected(clocks, connection);
                 self.connections.remove(connection);
             }
@@ -87,26 +90,29 @@ impl<S: SimStore> Simulation<S> {
 
     /// Carries out what a server's model wants.
     fn server_wants(&mut self, number: u32) {
-        let mut outs = std::mem::take(&mut self.outs);
-        for out in outs.drain(..) {
+        // The first one last; most of the time there is one.
+        self.outs.reverse();
+        while let Some(out) = self.outs.pop() {
             match out {
                 Out::Send(Peer::Connection(connection), packet) => {
                     self.send_to_client(connection, Payload::Data(packet));
                 }
                 Out::Send(Peer::Server(to), packet) => {
+                    let packet = self.freight.packets.put(packet);
                     let item = Item::Between { from: number, to, packet };
                     let ends = (Node::Server(number), Node::Server(to));
-                    if let Some((delay, item)) = self.network.send(ends.0, ends.1, item) {
+                    if let Some(held) = self.network.closed_gate(ends.0, ends.1) {
+                        held.push(item);
+                    } else {
+                        let delay = self.network.delay(ends.0, ends.1);
                         self.schedule_between(number, to, delay, item);
                     }
                 }
                 Out::Close(connection) => {
-                    self.servers[number as usize].connections.remove(&connection);
+                    self.servers[number as usize].forget(connection);
                     self.close(connection);
                 }
             }
         }
-        // Kept for its memory.
-        self.outs = outs;
     }
 }

@@ -1,7 +1,7 @@
 //! What a client finds when it goes on after a pause.
 
 use super::*;
-use base::{Command, Reply, Response, Spread};
+use base::{Command, Init, Reply, Response, Spread};
 use std::future::poll_fn;
 
 const MS: Duration = Duration::from_millis(1);
@@ -9,14 +9,14 @@ const MS: Duration = Duration::from_millis(1);
 /// A world with one server, 50 ms away, and one client, which makes a call whenever it is spoken to
 /// and says how that ended.
 fn world() -> Box<dyn Simulated> {
-    let init = Command::Init {
+    let init = Command::Init(Box::new(Init {
         algo: "none".into(),
         process: 0,
         servers: Vec::new(),
         ttl: 0,
         call_timeout: 0,
         seed: 1,
-    };
+    }));
     let config = SimConfig {
         clients: 1,
         servers: 1,

@@ -38,13 +38,7 @@ impl<S: SimStore> Simulation<S> {
         wires.iter().find(|(known, _)| *known == local).map(|(_, number)| *number)
     }
 
-    pub(super) fn schedule_between(
-        &mut self,
-        from: u32,
-        to: u32,
-        delay: Duration,
-        item: Item<PacketOf<S>>,
-    ) {
+    pub(super) fn schedule_between(&mut self, from: u32, to: u32, delay: Duration, item: Item) {
         let order = self.between.entry((from, to)).or_default();
         let at = order.arrival(self.now.get(), delay);
         self.agenda.push(at, item);
@@ -91,13 +85,15 @@ impl<S: SimStore> Simulation<S> {
         if self.is_lost(connection, ends, &payload) {
             return;
         }
-        let is_data = matches!(payload, Payload::Data(_));
+        let payload = self.freight.load(payload);
         let item = Item::ToClient { connection, payload };
-        if let Some((delay, item)) = self.network.send(ends.0, ends.1, item) {
-            self.schedule_on_wire(connection, delay, item);
-            if is_data {
-                self.notify(Notice::Passed { process });
-            }
+        if let Some(held) = self.network.closed_gate(ends.0, ends.1) {
+            return held.push(item);
+        }
+        let delay = self.network.delay(ends.0, ends.1);
+        self.schedule_on_wire(connection, delay, item);
+        if let Payload::Data(_) = payload {
+            self.notify(Notice::Passed { process });
         }
     }
 
@@ -108,18 +104,16 @@ impl<S: SimStore> Simulation<S> {
         if self.is_lost(connection, ends, &payload) {
             return;
         }
-        let item = Item::ToServer { server, connection, payload };
-        if let Some((delay, item)) = self.network.send(ends.0, ends.1, item) {
-            self.schedule_on_wire(connection, delay, item);
+        let payload = self.freight.load(payload);
+        let item = Item::ToServer { connection, payload };
+        if let Some(held) = self.network.closed_gate(ends.0, ends.1) {
+            return held.push(item);
         }
+        let delay = self.network.delay(ends.0, ends.1);
+        self.schedule_on_wire(connection, delay, item);
     }
 
-    pub(super) fn schedule_on_wire(
-        &mut self,
-        connection: u64,
-        delay: Duration,
-        item: Item<PacketOf<S>>,
-    ) {
+    pub(super) fn schedule_on_wire(&mut self, connection: u64, delay: Duration, item: Item) {
         let Some(wire) = self.connections.get_mut(connection) else { return };
         let order = match item {
             Item::ToServer { .. } => &mut wire.to_server,
