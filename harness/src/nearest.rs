@@ -10,7 +10,9 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let hint = if best.is_empty() { known.join(", ") } else { best.join(", ") };
     let lead = if best.is_empty() { "there are" } else { "did you mean" };
     let mark = if best.is_empty() { "" } else { "?" };
-    format!("there is no {what} `{name}`; {lead} {hint}{mark} (`picklock list` shows all)")
+    let listed = ["lock", "nemesis", "model"].contains(&what);
+    let all = if listed { " (`picklock list` shows all)" } else { "" };
+    format!("there is no {what} `{name}`; {lead} {hint}{mark}{all}")
 }
 
 #[cfg(test)]

@@ -284,7 +284,7 @@ fn slowest_link(lock: &LockSpec, options: &Options) -> Duration {
 /// The command that runs this again: what differs from the defaults, and the seed.
 fn command(options: &Options, backend: &str) -> String {
     let Options { algo, nemesis, seed, .. } = options;
-    let mut command = match options.swarm {
+    let command = match options.swarm {
         true => format!(
             "picklock explore --algo {algo} --nemesis {nemesis} --first-seed {seed} --seeds 1"
         ),
@@ -292,10 +292,16 @@ fn command(options: &Options, backend: &str) -> String {
             "picklock test --algo {algo} --nemesis {nemesis} --backend {backend} --seed {seed}"
         ),
     };
-    let defaults = Options::new(algo, nemesis, *seed);
+    command + &flags(options)
+}
+
+/// The flags for what differs from the defaults, each behind a blank.
+pub fn flags(options: &Options) -> String {
+    let defaults = Options::new(&options.algo, &options.nemesis, options.seed);
+    let mut flags = String::new();
     let mut add = |flag: &str, value: String, default: String| {
         if value != default {
-            command.push_str(&format!(" {flag} {value}"));
+            flags.push_str(&format!(" {flag} {value}"));
         }
     };
     let duration = |d: Duration| humantime::format_duration(d).to_string().replace(' ', "");
@@ -305,7 +311,7 @@ fn command(options: &Options, backend: &str) -> String {
     add("--hold", duration(options.hold), duration(defaults.hold));
     add("--link-delay", duration(options.link_delay), duration(defaults.link_delay));
     add("--keys", options.keys.to_string(), defaults.keys.to_string());
-    command
+    flags
 }
 
 #[cfg(test)]

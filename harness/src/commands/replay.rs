@@ -10,7 +10,7 @@ use super::{Failure, judge::say};
 use crate::Exit;
 use crate::cli::{Format, ReplayArgs};
 use crate::schedule::{Aim, Line, Schedule, Shows, story_of};
-use crate::setup::{Options, Setup};
+use crate::setup::{Options, Setup, flags};
 use crate::simulate;
 
 pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
@@ -25,8 +25,27 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     if args.format == Format::Human && schedule.shows.is_some() {
         say(&(told(&schedule).map_err(Failure::could_not)? + "\n"));
     }
+    let mut info = setup.info_for(choice.name());
+    info.command = again(args, choice.name());
+    info.seed = seed(args).unwrap_or(info.seed);
     let tape = Tape::replay(schedule.chance.clone());
-    perform(&setup, choice, tape, &args.store, args.format)
+    perform(&setup, info, choice, tape, &args.store, args.format)
+}
+
+/// The command that replays it once more. (`picklock test` with the same options would draw another
+/// schedule.)
+fn again(args: &ReplayArgs, backend: &str) -> String {
+    let what = shlex::try_quote(&args.what).unwrap_or_else(|_| args.what.as_str().into());
+    let command = format!("picklock replay {what} --backend {backend}");
+    let Some((algo, seed)) = args.algo.as_ref().zip(seed(args)) else { return command };
+    let fixed = if args.fixed { " --fixed" } else { "" };
+    let flags = flags(&args.load.options(algo, &args.nemesis, seed));
+    format!("{command} --algo {algo} --nemesis {}{fixed}{flags}", args.nemesis)
+}
+
+/// The seed that was asked for, if it was one.
+fn seed(args: &ReplayArgs) -> Option<u64> {
+    args.what.parse().ok().filter(|_| !Path::new(&args.what).exists())
 }
 
 /// The schedule that was asked for.
@@ -41,10 +60,10 @@ fn find(args: &ReplayArgs) -> Result<Schedule, Failure> {
         }
         return Schedule::read(&file).map_err(Failure::could_not);
     }
-    match args.what.parse() {
-        Ok(seed) if !path.exists() => of_seed(seed, args),
-        _ if path.exists() => Schedule::read(path).map_err(Failure::could_not),
-        _ => Err(Failure::could_not(format!(
+    match seed(args) {
+        Some(seed) => of_seed(seed, args),
+        None if path.exists() => Schedule::read(path).map_err(Failure::could_not),
+        None => Err(Failure::could_not(format!(
             "there is no `{}`; give a schedule file, a run folder or a seed",
             args.what
         ))),

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "draws a seed and measures how long a run took")]
 
-use base::{Ability, Backend, Mono, Run};
+use base::{Ability, Backend, Mono, Run, RunInfo};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim::Tape;
 use std::io::IsTerminal;
@@ -24,19 +24,20 @@ use crate::{Exit, simulate};
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
     let choice = choose(args.backend, &setup.needs())?;
-    perform(&setup, choice, Tape::record(), &args.store, args.format)
+    let info = setup.info_for(choice.name());
+    perform(&setup, info, choice, Tape::record(), &args.store, args.format)
 }
 
-/// Makes a run, judges it and stores it with its schedule.
+/// Makes a run, judges it and stores it with its schedule, under this header.
 pub fn perform(
     setup: &Setup,
+    info: RunInfo,
     choice: Choice,
     tape: Tape,
     store: &Path,
     format: Format,
 ) -> Result<Exit, Failure> {
     let interrupted = interruptible()?;
-    let info = setup.info_for(choice.name());
     let folder = Folder::create(store, &info)?;
     let tape = Rc::new(tape);
     let begun = Instant::now();
@@ -101,7 +102,8 @@ pub enum Choice {
 }
 
 impl Choice {
-    fn name(self) -> &'static str {
+    /// What `--backend` takes for it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
             #[cfg(feature = "docker")]
