@@ -47,23 +47,20 @@ impl<T: Copy> Agenda<T> {
     }
 
     /// Puts an item in its booked place, whose time has not come yet. Most things come soon: the last
-    /// few items make room one by one, which is cheaper than to search first; the others are searched
-    /// and move together.
+    /// few items make room one by one, which is cheaper than to search first.
     pub fn fill(&mut self, booked: Ticket, item: T) {
+        let near = self.items.len().saturating_sub(16);
+        if near > 0 && self.items[near - 1].0 < booked {
+            let place = self.items[..near].partition_point(|(later, _)| *later > booked);
+            return self.items.insert(place, (booked, item));
+        }
         let mut place = self.items.len();
-        let near = place.saturating_sub(16);
         self.items.push((booked, item));
-        while place > near {
-            if self.items[place - 1].0 > booked {
-                self.items[place] = (booked, item);
-                return;
-            }
+        while place > near && self.items[place - 1].0 < booked {
             self.items[place] = self.items[place - 1];
             place -= 1;
         }
-        let far = self.items[..near].partition_point(|(later, _)| *later > booked);
-        self.items.copy_within(far..near, far + 1);
-        self.items[far] = (booked, item);
+        self.items[place] = (booked, item);
     }
 
     /// Takes the first item, if it is due by `until`.
