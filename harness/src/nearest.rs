@@ -10,9 +10,12 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let hint = if best.is_empty() { known.join(", ") } else { best.join(", ") };
     let lead = if best.is_empty() { "there are" } else { "did you mean" };
     let mark = if best.is_empty() { "" } else { "?" };
-    let listed = ["lock", "nemesis", "model"].contains(&what);
-    let all = if listed { " (`picklock list` shows all)" } else { "" };
-    format!("there is no {what} `{name}`; {lead} {hint}{mark}{all}")
+    format!("there is no {what} `{name}`; {lead} {hint}{mark}")
+}
+
+/// The same of what `picklock list` lists.
+pub fn unlisted(what: &str, name: &str, known: &[&str]) -> String {
+    unknown(what, name, known) + " (`picklock list` shows all)"
 }
 
 #[cfg(test)]

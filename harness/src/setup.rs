@@ -82,7 +82,7 @@ impl Setup {
     pub fn new(options: Options) -> Result<Self, String> {
         let lock = workloads::find(&options.algo).ok_or_else(|| {
             let names: Vec<&str> = workloads::LOCKS.iter().map(|lock| lock.name).collect();
-            nearest::unknown("lock", &options.algo, &names)
+            nearest::unlisted("lock", &options.algo, &names)
         })?;
         Self::of(lock, options)
     }
@@ -239,7 +239,7 @@ fn check_nemeses(names: &str) -> Result<(), String> {
     for name in names.split(',') {
         if nemesis::find(name).is_none() {
             let known: Vec<&str> = nemesis::NEMESES.iter().map(|nemesis| nemesis.name).collect();
-            return Err(nearest::unknown("nemesis", name, &known));
+            return Err(nearest::unlisted("nemesis", name, &known));
         }
     }
     Ok(())

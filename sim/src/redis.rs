@@ -67,8 +67,6 @@ struct Calls {
     next_connection: u64,
     /// What is to be done for the calls that were made since the library looked.
     fresh: Vec<Do<Packet>>,
-    /// Who waited last, and most likely waits next.
-    waker: Option<Waker>,
 }
 
 struct Call {
@@ -87,7 +85,6 @@ impl Calls {
             connections: vec![None; servers],
             next_connection: 0,
             fresh: Vec::new(),
-            waker: None,
         }
     }
 
@@ -123,15 +120,14 @@ impl Calls {
         let call = self.open.iter_mut().find(|call| call.id == id);
         let call = call.expect("open until its future is dropped");
         if call.answer.is_none() && !call.waker.as_ref().is_some_and(|w| w.will_wake(waker)) {
-            let known = self.waker.take().filter(|known| known.will_wake(waker));
-            call.waker = Some(known.unwrap_or_else(|| waker.clone()));
+            call.waker = Some(waker.clone());
         }
         call.answer.take()
     }
 
     fn forget(&mut self, id: u64) {
         if let Some(place) = self.open.iter().position(|call| call.id == id) {
-            self.waker = self.open.swap_remove(place).waker;
+            self.open.swap_remove(place);
         }
     }
 }
@@ -167,12 +163,7 @@ impl Library for RedisLibrary {
     fn start(&mut self, _at: Mono, _out: &mut Vec<Do<Packet>>) {}
 
     fn calls(&mut self, _at: Mono, out: &mut Vec<Do<Packet>>) {
-        let fresh = &mut self.calls.borrow_mut().fresh;
-        if out.is_empty() {
-            std::mem::swap(out, fresh);
-        } else {
-            out.append(fresh);
-        }
+        out.append(&mut self.calls.borrow_mut().fresh);
     }
 
     fn receive(&mut self, _at: Mono, _connection: u64, packet: Packet, _out: &mut Vec<Do<Packet>>) {

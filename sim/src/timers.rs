@@ -103,23 +103,19 @@ impl Timers {
         if self.fresh.is_empty() {
             return;
         }
-        let mut first = self.alarms.last().copied();
-        let mut found = None;
+        // Those that were booked before have their alarm, or one before it.
+        let mut earliest: Option<(Ticket, TimerId)> = None;
         for id in self.fresh.drain(..) {
             let timer = &mut self.timers[id.place as usize];
             if timer.generation == id.generation {
                 let booked = agenda.book(due(timer.at));
                 timer.booked = Some(booked);
-                if first.is_none_or(|first| booked < first) {
-                    (first, found) = (Some(booked), Some((booked, id)));
+                if earliest.is_none_or(|(first, _)| booked < first) {
+                    earliest = Some((booked, id));
                 }
             }
         }
-        // Those that were booked before have their alarm, or one before it.
-        if let Some((booked, id)) = found {
-            agenda.fill(booked, item(id));
-            self.alarms.push(booked);
-        }
+        self.set_alarm(earliest, agenda, item);
     }
 
     /// The first alarm has gone off, for this timer. Says whether somebody waits for that.
@@ -131,22 +127,28 @@ impl Timers {
     ) -> bool {
         self.alarms.pop();
         let awaited = self.get(id).is_some_and(|timer| timer.booked.take().is_some());
-        self.set_alarm(agenda, item);
+        self.set_alarm(self.earliest(), agenda, item);
         awaited
     }
 
-    /// Sees that the first timer has its alarm, or one before it.
-    fn set_alarm<T: Copy>(&mut self, agenda: &mut Agenda<T>, item: impl Fn(TimerId) -> T) {
-        let mut first = self.alarms.last().copied();
-        let mut found = None;
-        for (place, timer) in (0..).zip(&self.timers) {
-            let Some(booked) = timer.booked else { continue };
-            if first.is_none_or(|first| booked < first) {
-                first = Some(booked);
-                found = Some((booked, TimerId { place, generation: timer.generation }));
-            }
-        }
-        if let Some((booked, id)) = found {
+    /// The first of all timers that are booked.
+    fn earliest(&self) -> Option<(Ticket, TimerId)> {
+        let booked = (0..).zip(&self.timers).filter_map(|(place, timer)| {
+            Some((timer.booked?, TimerId { place, generation: timer.generation }))
+        });
+        booked.min_by_key(|(booked, _)| *booked)
+    }
+
+    /// Sees that this timer has its alarm, or one before it.
+    fn set_alarm<T: Copy>(
+        &mut self,
+        timer: Option<(Ticket, TimerId)>,
+        agenda: &mut Agenda<T>,
+        item: impl Fn(TimerId) -> T,
+    ) {
+        if let Some((booked, id)) = timer
+            && self.alarms.last().is_none_or(|first| booked < *first)
+        {
             agenda.fill(booked, item(id));
             self.alarms.push(booked);
         }

@@ -43,7 +43,7 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
 fn enumeration(args: &ExploreArgs) -> Result<Enumeration, String> {
     let lock = workloads::find(&args.algo).ok_or_else(|| {
         let known: Vec<&str> = workloads::LOCKS.iter().map(|lock| lock.name).collect();
-        nearest::unknown("lock", &args.algo, &known)
+        nearest::unlisted("lock", &args.algo, &known)
     })?;
     if lock.store() == stores::Store::Redis && lock.servers() != 1 {
         return Err(format!(

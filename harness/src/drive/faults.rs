@@ -41,11 +41,6 @@ impl Faults {
         self.active.iter().any(|active| active.fault.nodes().contains(&node))
     }
 
-    /// Whether there can be any.
-    pub fn may_come(&self) -> bool {
-        !self.sources.is_empty()
-    }
-
     pub fn none_active(&self) -> bool {
         self.active.is_empty()
     }

@@ -98,6 +98,7 @@ pub fn drive(
     };
     let outcome = driver.run();
     if outcome.is_err() {
+        // What was heard after the error is no part of the history.
         driver.inbox.clear();
         // The first error is the one to tell; what is left of the world is torn down anyway.
         let _ = driver.heal_all(Duration::from_secs(20));
@@ -145,7 +146,6 @@ impl Driver<'_> {
 
     /// Lets time pass until `until` or until no client has a turn left, with or without new faults.
     fn pass(&mut self, until: Mono, with_faults: bool) -> Result<(), DriveError> {
-        let with_faults = with_faults && self.faults.may_come();
         while self.backend.now() < until && !self.seats.all_done() {
             let mut next = until;
             if with_faults {
@@ -199,6 +199,7 @@ impl Driver<'_> {
 
     fn listen(&mut self, until: Mono) -> Result<(), DriveError> {
         self.backend.advance(until, self.faults.watches(), &mut self.inbox)?;
+        // The first one last.
         self.inbox.reverse();
         while let Some(message) = self.inbox.pop() {
             self.hear(message)?;

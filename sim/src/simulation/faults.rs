@@ -163,21 +163,16 @@ impl<S: SimStore> Simulation<S> {
 
     pub(super) fn uncut(&mut self, fault: &Fault) -> Effect {
         let effect = Effect::new("packets held", self.network.held(fault));
-        for ((from, to), item) in self.network.heal(fault) {
-            let delay = self.network.delay(from, to);
-            match &item {
-                Item::ToServer { connection, .. } => {
-                    self.schedule_on_wire(*connection, delay, item)
-                }
+        for (ends, item) in self.network.heal(fault) {
+            let process = match item {
                 Item::ToClient { connection, .. } => {
-                    let connection = *connection;
-                    self.schedule_on_wire(connection, delay, item);
-                    if let Some(wire) = self.connections.get(connection) {
-                        self.notify(Notice::Passed { process: wire.process });
-                    }
+                    self.connections.get(connection).map(|wire| wire.process)
                 }
-                Item::Between { from, to, .. } => self.schedule_between(*from, *to, delay, item),
-                _ => {}
+                _ => None,
+            };
+            self.set_off(ends, item);
+            if let Some(process) = process {
+                self.notify(Notice::Passed { process });
             }
         }
         effect

@@ -288,11 +288,7 @@ impl<S: SimStore> Backend for Simulation<S> {
             }
         }
         self.stirred = false;
-        if inbox.is_empty() {
-            std::mem::swap(inbox, &mut self.inbox);
-        } else {
-            inbox.append(&mut self.inbox);
-        }
+        inbox.append(&mut self.inbox);
         Ok(())
     }
 

@@ -100,13 +100,7 @@ impl<S: SimStore> Simulation<S> {
                 Out::Send(Peer::Server(to), packet) => {
                     let packet = self.freight.packets.put(packet);
                     let item = Item::Between { from: number, to, packet };
-                    let ends = (Node::Server(number), Node::Server(to));
-                    if let Some(held) = self.network.closed_gate(ends.0, ends.1) {
-                        held.push(item);
-                    } else {
-                        let delay = self.network.delay(ends.0, ends.1);
-                        self.schedule_between(number, to, delay, item);
-                    }
+                    self.send_item((Node::Server(number), Node::Server(to)), item);
                 }
                 Out::Close(connection) => {
                     self.servers[number as usize].forget(connection);

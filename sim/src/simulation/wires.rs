@@ -2,7 +2,6 @@
 //! servers. Each packet passes the network, which delays or holds it, and keeps its place in order.
 
 use base::{Node, Notice};
-use std::time::Duration;
 use stores::model::ServerModel;
 
 use super::item::{Connection, Item, Payload};
@@ -38,10 +37,35 @@ impl<S: SimStore> Simulation<S> {
         wires.iter().find(|(known, _)| *known == local).map(|(_, number)| *number)
     }
 
-    pub(super) fn schedule_between(&mut self, from: u32, to: u32, delay: Duration, item: Item) {
-        let order = self.between.entry((from, to)).or_default();
+    /// Sends an item on its way, or has it wait behind a closed gate. Says which: true, on its way.
+    pub(super) fn send_item(&mut self, ends: (Node, Node), item: Item) -> bool {
+        if let Some(held) = self.network.closed_gate(ends.0, ends.1) {
+            held.push(item);
+            return false;
+        }
+        self.set_off(ends, item)
+    }
+
+    /// Sends an item on its way, behind what was sent before it. False when its connection is no more.
+    pub(super) fn set_off(&mut self, ends: (Node, Node), item: Item) -> bool {
+        let delay = self.network.delay(ends.0, ends.1);
+        let order = match item {
+            Item::ToServer { connection, .. } => {
+                self.connections.get_mut(connection).map(|wire| &mut wire.to_server)
+            }
+            Item::ToClient { connection, .. } => {
+                self.connections.get_mut(connection).map(|wire| &mut wire.to_client)
+            }
+            Item::Between { from, to, .. } => Some(self.between.entry((from, to)).or_default()),
+            _ => None,
+        };
+        let Some(order) = order else {
+            self.freight.discard(item);
+            return false;
+        };
         let at = order.arrival(self.now.get(), delay);
         self.agenda.push(at, item);
+        true
     }
 
     /// The server's end closes a connection: what is still on its way to it is dropped.
@@ -86,13 +110,8 @@ impl<S: SimStore> Simulation<S> {
             return;
         }
         let payload = self.freight.load(payload);
-        let item = Item::ToClient { connection, payload };
-        if let Some(held) = self.network.closed_gate(ends.0, ends.1) {
-            return held.push(item);
-        }
-        let delay = self.network.delay(ends.0, ends.1);
-        self.schedule_on_wire(connection, delay, item);
-        if let Payload::Data(_) = payload {
+        let passed = self.send_item(ends, Item::ToClient { connection, payload });
+        if let (true, Payload::Data(_)) = (passed, payload) {
             self.notify(Notice::Passed { process });
         }
     }
@@ -105,21 +124,6 @@ impl<S: SimStore> Simulation<S> {
             return;
         }
         let payload = self.freight.load(payload);
-        let item = Item::ToServer { connection, payload };
-        if let Some(held) = self.network.closed_gate(ends.0, ends.1) {
-            return held.push(item);
-        }
-        let delay = self.network.delay(ends.0, ends.1);
-        self.schedule_on_wire(connection, delay, item);
-    }
-
-    pub(super) fn schedule_on_wire(&mut self, connection: u64, delay: Duration, item: Item) {
-        let Some(wire) = self.connections.get_mut(connection) else { return };
-        let order = match item {
-            Item::ToServer { .. } => &mut wire.to_server,
-            _ => &mut wire.to_client,
-        };
-        let at = order.arrival(self.now.get(), delay);
-        self.agenda.push(at, item);
+        self.send_item(ends, Item::ToServer { connection, payload });
     }
 }

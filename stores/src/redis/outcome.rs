@@ -23,9 +23,7 @@ impl Asked {
     /// What this request asks for.
     pub fn of(request: &Cmd) -> Self {
         let Some(Arg::Simple(name)) = request.args_iter().next() else { return Self::Command };
-        // Every call is asked, and most have another first letter.
-        let script = matches!(name.first(), Some(b'e' | b'E' | b'f' | b'F'))
-            && SCRIPT_COMMANDS.iter().any(|s| s.as_bytes().eq_ignore_ascii_case(name));
+        let script = SCRIPT_COMMANDS.iter().any(|s| s.as_bytes().eq_ignore_ascii_case(name));
         if script { Self::Script } else { Self::Command }
     }
 }

@@ -56,14 +56,9 @@ impl RedisNode {
 
     /// A value that no other acquire uses.
     pub fn unique(&self) -> String {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut value = String::with_capacity(32);
-        for _ in 0..2 {
-            for byte in self.link.random().to_be_bytes() {
-                value.push(DIGITS[usize::from(byte >> 4)].into());
-                value.push(DIGITS[usize::from(byte & 15)].into());
-            }
-        }
+        push_hex(&mut value, self.link.random());
+        push_hex(&mut value, self.link.random());
         value
     }
 
@@ -133,6 +128,16 @@ impl RedisNode {
     }
 }
 
+/// All sixteen digits, without the formatter: a client makes such a number for every acquire.
+fn push_hex(text: &mut String, number: u64) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for byte in number.to_be_bytes() {
+        for half in [byte >> 4, byte & 15] {
+            text.push(char::from(DIGITS[usize::from(half)]));
+        }
+    }
+}
+
 /// What a release says whose command answers how many keys it removed; `whose` they are if any.
 pub fn released(removed: CallResult<u64>, whose: Removed) -> Result<Removed, ReleaseError> {
     match removed {
@@ -145,6 +150,15 @@ pub fn released(removed: CallResult<u64>, whose: Removed) -> Result<Removed, Rel
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_number_has_all_its_hexadecimal_digits() {
+        for number in [0, 10, 0x0123_4567_89ab_cdef, u64::MAX] {
+            let mut digits = String::new();
+            super::push_hex(&mut digits, number);
+            assert_eq!(digits, format!("{number:016x}"));
+        }
+    }
+
     #[test]
     fn the_release_script_can_be_run_without_lua() {
         assert!(stores::redis::script::has_twin(super::COMPARE_AND_DELETE));

@@ -88,7 +88,7 @@ fn named(name: &str) -> Result<NamedModel, Failure> {
     name.parse().map_err(|why| match why {
         NoModel::Unknown(name) => {
             let known: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
-            Failure::arguments(nearest::unknown("model", &name, &known))
+            Failure::arguments(nearest::unlisted("model", &name, &known))
         }
         NoModel::Bound(line) => Failure::arguments(line),
     })

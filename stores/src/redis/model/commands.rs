@@ -44,7 +44,7 @@ pub struct Command {
     /// What it does.
     pub run: Run,
     /// It only comes with a subcommand.
-    contains: bool,
+    is_container: bool,
 }
 
 impl Command {
@@ -56,7 +56,7 @@ impl Command {
 }
 
 const fn keys(name: &'static str, arity: i32, run: fn(Call<'_>) -> Value) -> Command {
-    Command { name, arity, run: Run::Keys(run), contains: false }
+    Command { name, arity, run: Run::Keys(run), is_container: false }
 }
 
 const fn server(
@@ -64,11 +64,11 @@ const fn server(
     arity: i32,
     run: fn(&mut Server, Clock, &[&[u8]]) -> Value,
 ) -> Command {
-    Command { name, arity, run: Run::Server(run), contains: false }
+    Command { name, arity, run: Run::Server(run), is_container: false }
 }
 
 const fn container(name: &'static str) -> Command {
-    Command { name, arity: -2, run: Run::Server(admin::no_subcommand), contains: true }
+    Command { name, arity: -2, run: Run::Server(admin::no_subcommand), is_container: true }
 }
 
 /// All of them. Those that locks use most stand first, since the search goes from the top.
@@ -125,7 +125,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn find(args: &[&[u8]]) -> Option<&'static Command> {
     let found = named(args.first()?)?;
     match args.get(1) {
-        Some(sub) if found.contains => COMMANDS.iter().find(|command| {
+        Some(sub) if found.is_container => COMMANDS.iter().find(|command| {
             command.name.split_once('|').is_some_and(|(first, second)| {
                 first == found.name && second.as_bytes().eq_ignore_ascii_case(sub)
             })
@@ -149,7 +149,7 @@ pub fn checked(args: &[&[u8]]) -> Result<&'static Command, Value> {
 
 fn unknown(args: &[&[u8]]) -> Value {
     let name = args.first().copied().unwrap_or_default();
-    if let (Some(container), Some(sub)) = (named(name).filter(|c| c.contains), args.get(1)) {
+    if let (Some(container), Some(sub)) = (named(name).filter(|c| c.is_container), args.get(1)) {
         let (sub, container) = (clipped(sub, 128), container.name.to_uppercase());
         return error(&format!("ERR unknown subcommand '{sub}'. Try {container} HELP."));
     }

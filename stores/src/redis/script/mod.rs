@@ -179,8 +179,8 @@ impl Machine {
 }
 
 /// Whether a script may set a global: only an assignment can, or a definition of a function. One
-/// that cannot is given the very table behind the guarded globals, for which a look-up takes half as
-/// long; what it loads as text is guarded all the same. A sign of equality in a text or a comment
+/// that cannot is given the very table behind the guarded globals, which spares each look-up a
+/// detour; what it loads as text is guarded all the same. A sign of equality in a text or a comment
 /// counts too.
 fn may_set_globals(source: &[u8]) -> bool {
     let text = String::from_utf8_lossy(source);
