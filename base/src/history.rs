@@ -5,7 +5,7 @@ use crate::reading::Lines;
 use crate::{Effect, Facts, Fault, FaultId, HistoryError, Key, Mode};
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::BufRead;
 
@@ -270,11 +270,10 @@ impl History {
         let mut lines = Lines::new(reader);
         read_header(lines.read()?.ok_or(HistoryError::Empty)?.text)?;
         let (mut history, mut cut_off) = (Self::default(), false);
-        let mut keys = Keys::default();
         let mut pairs = Pairs::default();
         while let Some(line) = lines.read()? {
             let number = line.number;
-            let mut event = match serde_json::from_str::<Event>(line.text) {
+            let event = match serde_json::from_str::<Event>(line.text) {
                 Ok(event) => event,
                 Err(_) if !line.whole => {
                     cut_off = true;
@@ -287,7 +286,6 @@ impl History {
                 return Err(HistoryError::Index { line: number, found: event.index, expected });
             }
             pairs.follow(number, &event)?;
-            event.key = event.key.map(|key| keys.shared(key));
             history.events.push(event);
         }
         Ok(Parsed { history, cut_off })
@@ -342,27 +340,6 @@ impl Pairs {
             Some((_, open)) if open == event.f => Ok(()),
             _ => Err(HistoryError::not_begun(line, number, f)),
         }
-    }
-}
-
-/// One copy of each key, however many events name it.
-#[derive(Debug, Default)]
-struct Keys {
-    known: BTreeSet<Key>,
-    /// Most histories name one key most of the time.
-    last: Option<Key>,
-}
-
-impl Keys {
-    fn shared(&mut self, key: Key) -> Key {
-        if let Some(last) = self.last.as_ref().filter(|last| **last == key) {
-            return last.clone();
-        }
-        if !self.known.contains(&key) {
-            self.known.insert(key.clone());
-        }
-        let known = self.known.get(&key).expect("just inserted").clone();
-        self.last.insert(known).clone()
     }
 }
 
@@ -446,21 +423,9 @@ mod tests {
     }
 
     #[test]
-    fn events_are_small_and_share_their_keys() {
+    fn events_are_small() {
         // Ten million operations are twenty million events, which must fit in 8 GB with the rest.
         assert!(size_of::<Event>() <= 120, "{}", size_of::<Event>());
-        let mut history = sample();
-        history.push(history.events()[0].clone());
-        let read =
-            History::from_jsonl(&history.to_jsonl().replace("\"invoke\"", "\"info\"").replacen(
-                "\"info\"",
-                "\"invoke\"",
-                1,
-            ))
-            .unwrap()
-            .history;
-        let key = |index| read.get(index).unwrap().key.clone().unwrap();
-        assert!(std::sync::Arc::ptr_eq(&key(0), &key(2)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod export;
 mod facts;
 mod fault;
 mod history;
+mod key;
 mod lock;
 mod nemesis;
 pub mod reading;
@@ -30,7 +31,8 @@ pub use history::{
     Event, F, FaultEvent, HEADER_VERSION, Header, History, Kind, Parsed, Process, event_line,
     header_line,
 };
-pub use lock::{AcquireError, Grant, Key, Lock, Mode, ReleaseError};
+pub use key::Key;
+pub use lock::{AcquireError, Grant, Lock, Mode, ReleaseError};
 pub use nemesis::{ClientState, ClientView, Nemesis, NemesisSpec, Next, View};
 pub use rng::Rng;
 pub use run::{Known, Promises, Run, RunInfo, Wakes};

@@ -2,11 +2,7 @@
 
 use crate::{LocalFuture, Mono, Removed};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use std::time::Duration;
-
-/// The name of the thing that a lock guards.
-pub type Key = Arc<str>;
 
 /// How a lock is held.
 #[derive(

@@ -157,7 +157,7 @@ impl Claims {
     /// The lock that an event names.
     pub fn key(&self, event: &Event) -> Option<usize> {
         let name = event.key.as_deref().unwrap_or("");
-        self.keys.iter().position(|key| key.as_ref() == name)
+        self.keys.iter().position(|key| **key == *name)
     }
 
     /// The claim that was granted at this event.

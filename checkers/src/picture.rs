@@ -255,12 +255,12 @@ impl Painter {
             ('f', _) => self.put(pen, Kind::Fail, F::Write, Some(pen.read + 1)),
             ('F', _) => self.put(pen, Kind::Fail, F::Read, None),
             ('g', _) => {
-                pen.read = *self.vault.entry(pen.key.clone()).or_default();
+                pen.read = *self.vault.entry(pen.key).or_default();
                 self.put(pen, Kind::Ok, F::Read, Some(pen.read));
             }
             ('w', _) => {
                 pen.read += 1;
-                self.vault.insert(pen.key.clone(), pen.read);
+                self.vault.insert(pen.key, pen.read);
                 self.put(pen, Kind::Ok, F::Write, Some(pen.read));
             }
             _ => {}
@@ -280,7 +280,7 @@ impl Painter {
 
     fn put_fact(&mut self, pen: &Pen, kind: Kind, f: F, value: Option<u64>, facts: Facts) {
         let mut event = Event::new(self.time, pen.process, kind, f);
-        event.key = Some(pen.key.clone());
+        event.key = Some(pen.key);
         event.mode = Some(pen.mode);
         event.token = pen.token;
         event.value = value;

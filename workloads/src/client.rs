@@ -104,7 +104,7 @@ impl Conversation<'_> {
             };
             held.lost = true;
             let at = self.link.world().monotonic().nanos();
-            let reply = Reply::Lost { key: held.key.clone(), at, error };
+            let reply = Reply::Lost { key: held.key, at, error };
             mailbox.say(Response { id: None, reply });
         }
         poll_fn(|cx| mailbox.poll_next(cx)).await
@@ -121,8 +121,8 @@ impl Conversation<'_> {
             Command::Acquire { key, mode, patience } => {
                 self.acquire(key, mode, Duration::from_nanos(patience), mailbox).await
             }
-            Command::Touch { key } => self.touch(&key),
-            Command::Release { key } => self.release(&key).await,
+            Command::Touch { key } => self.touch(key),
+            Command::Release { key } => self.release(key).await,
             Command::Exit => unreachable!("exit is answered by leaving"),
         }
     }
@@ -134,7 +134,7 @@ impl Conversation<'_> {
         patience: Duration,
         mailbox: &mut dyn Mailbox,
     ) -> Reply {
-        let place = self.lock(&key);
+        let place = self.lock(key);
         let lock = &mut self.locks[place].1;
         // Some recipes know no patience and some forget it while they clean up: after twice the
         // time nobody waits any longer, and nobody knows what the store will make of it.
@@ -146,7 +146,7 @@ impl Conversation<'_> {
             }
         };
         let outcome = listening(acquire, self.link.bell(), || {
-            mailbox.say(Response { id: None, reply: Reply::Notified { key: key.clone() } });
+            mailbox.say(Response { id: None, reply: Reply::Notified { key } });
         });
         match outcome.await {
             Ok(grant) => {
@@ -162,11 +162,11 @@ impl Conversation<'_> {
     }
 
     /// The place of a key's lock, which is opened when it is asked for the first time.
-    fn lock(&mut self, key: &Key) -> usize {
-        let known = self.locks.iter().position(|(known, _)| known == key);
+    fn lock(&mut self, key: Key) -> usize {
+        let known = self.locks.iter().position(|(known, _)| *known == key);
         known.unwrap_or_else(|| {
-            let settings = Settings { key: key.clone(), ttl: Duration::from_nanos(self.ttl) };
-            self.locks.push((key.clone(), self.link.open(self.spec, settings)));
+            let settings = Settings { key, ttl: Duration::from_nanos(self.ttl) };
+            self.locks.push((key, self.link.open(self.spec, settings)));
             self.locks.len() - 1
         })
     }
@@ -182,15 +182,15 @@ impl Conversation<'_> {
         }
     }
 
-    fn touch(&self, key: &Key) -> Reply {
+    fn touch(&self, key: Key) -> Reply {
         match &self.held {
-            Some(held) if held.key == *key && !held.lost => Reply::ok(),
+            Some(held) if held.key == key && !held.lost => Reply::ok(),
             _ => Reply::fail("lost"),
         }
     }
 
-    async fn release(&mut self, key: &Key) -> Reply {
-        let Some(held) = self.held.take_if(|held| held.key == *key) else {
+    async fn release(&mut self, key: Key) -> Reply {
+        let Some(held) = self.held.take_if(|held| held.key == key) else {
             return Reply::fail("not held");
         };
         match self.locks[held.lock].1.release(held.grant).await {

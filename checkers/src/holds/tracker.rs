@@ -6,7 +6,6 @@ use base::{Event, F, Key, Kind, Mode};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// What was read so far, and what is remembered of each process.
 #[derive(Debug, Default)]
@@ -109,7 +108,7 @@ impl Client {
 impl Read {
     /// The small number of the lock that an event names.
     fn key(&mut self, event: &Event) -> usize {
-        self.keys.id(event.key.as_ref())
+        self.keys.id(event.key)
     }
 
     fn access(&mut self, client: &Client, event: &Event) {
@@ -122,7 +121,7 @@ impl Read {
         let id = self.claims.len();
         self.claims.push(Claim {
             process,
-            key: self.keys.id(event.key.as_ref()),
+            key: self.keys.id(event.key),
             mode: event.mode.unwrap_or_default(),
             token: None,
             invoke: event.index,
@@ -255,28 +254,21 @@ struct Keys {
     names: Vec<Key>,
     ids: BTreeMap<Key, usize>,
     /// Most histories name one key most of the time: the last answer is mostly the next one.
-    last: usize,
+    last: Option<(Option<Key>, usize)>,
 }
 
 impl Keys {
     /// An event without a key is about a lock without a name.
-    fn id(&mut self, key: Option<&Key>) -> usize {
-        let name = key.map_or("", |key| key.as_ref());
-        let same = |last: &Key| key.is_some_and(|key| Arc::ptr_eq(last, key)) || **last == *name;
-        if self.names.get(self.last).is_some_and(same) {
-            return self.last;
+    fn id(&mut self, key: Option<Key>) -> usize {
+        if let Some((_, id)) = self.last.filter(|(last, _)| *last == key) {
+            return id;
         }
-        self.last = match self.ids.get(name) {
-            Some(id) => *id,
-            None => self.add(key.map_or_else(|| name.into(), Key::clone)),
-        };
-        self.last
-    }
-
-    fn add(&mut self, key: Key) -> usize {
-        let id = self.names.len();
-        self.ids.insert(key.clone(), id);
-        self.names.push(key);
+        let name = key.unwrap_or_else(|| "".into());
+        let id = *self.ids.entry(name).or_insert_with(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        });
+        self.last = Some((key, id));
         id
     }
 }

@@ -105,7 +105,7 @@ impl Seat {
             number,
             process: number,
             stage: Stage::Empty { until: Some(Mono::ZERO) },
-            key: keys[turn.key as usize].clone(),
+            key: keys[turn.key as usize],
             turn,
             hold: Hold::default(),
             open: 0,
@@ -116,7 +116,7 @@ impl Seat {
     /// A bare event of this client, about the key of its turn.
     fn event(&self, at: Mono, kind: Kind, f: F) -> Event {
         let mut event = Event::new(at.nanos(), Process::Client(self.process), kind, f);
-        event.key = Some(self.key.clone());
+        event.key = Some(self.key);
         event.mode = Some(self.turn.mode);
         event.token = self.hold.token;
         event
@@ -131,7 +131,7 @@ impl Seat {
             return;
         };
         self.turn = turn;
-        self.key = round.keys[self.turn.key as usize].clone();
+        self.key = round.keys[self.turn.key as usize];
         let until = match (&self.turns, round.origin) {
             (Turns::Drawn(..), _) => now + self.turn.think,
             (Turns::Listed(_), Some(origin)) => now.max(origin + self.turn.think),
@@ -222,9 +222,15 @@ impl Seats {
 
     /// The seat of a process, if that process still sits there.
     fn seat(&mut self, process: u32) -> Option<&mut Seat> {
-        // A new process has the number of the one before it plus the number of seats.
-        let number = process as usize % self.seats.len();
+        let number = self.number(process);
         Some(&mut self.seats[number]).filter(|seat| seat.process == process)
+    }
+
+    /// Where a process sits: a new one has the number of the one before it plus the number of seats.
+    fn number(&self, process: u32) -> usize {
+        // Most seats still have their first process, and a division takes its time.
+        let process = process as usize;
+        if process < self.seats.len() { process } else { process % self.seats.len() }
     }
 
     /// A seat has come to another stage: remembers when it has something to do.
@@ -284,7 +290,7 @@ impl Seats {
         recorder: &mut Recorder,
     ) -> Result<(), DriveError> {
         let seat = &mut self.seats[number];
-        let key = seat.key.clone();
+        let key = seat.key;
         let (event, command) = match seat.stage {
             Stage::Empty { until: Some(until) } if until <= now => {
                 seat.stage = Stage::Starting;
@@ -364,14 +370,14 @@ impl Seats {
                 return self.hear_acquire(process, response.reply, at, recorder);
             }
             Stage::Reading { since } => {
-                let served = hear_touch(seat, F::Read, &response.reply, at, vault, recorder)?;
+                let served = hear_touch(seat, F::Read, response.reply, at, vault, recorder)?;
                 seat.stage = match served {
                     true => Stage::Working { since, until: at + seat.turn.hold },
                     false => Stage::Leaving,
                 };
             }
             Stage::Finishing { .. } => {
-                hear_touch(seat, seat.last_touch(), &response.reply, at, vault, recorder)?;
+                hear_touch(seat, seat.last_touch(), response.reply, at, vault, recorder)?;
                 seat.stage = Stage::Leaving;
             }
             Stage::Releasing { .. } => {
@@ -389,14 +395,13 @@ impl Seats {
         at: Mono,
         recorder: &mut Recorder,
     ) -> Result<(), DriveError> {
-        let number = process as usize % self.seats.len();
+        let number = self.number(process);
         let seat = &mut self.seats[number];
-        let (kind, error) = outcome(&reply);
-        let facts = said(&reply);
         if let Reply::Ok { token, .. } = reply {
             seat.hold = Hold { token, ..Hold::default() };
             seat.stage = Stage::Granted { since: at };
         }
+        let Outcome { kind, facts, error } = reply.into();
         let mut event = seat.event(at, kind, F::Acquire);
         event.facts = facts;
         event.error = error;
@@ -416,11 +421,11 @@ impl Seats {
         at: Mono,
         recorder: &mut Recorder,
     ) -> Result<(), DriveError> {
-        let number = process as usize % self.seats.len();
+        let number = self.number(process);
         let seat = &mut self.seats[number];
-        let (kind, error) = outcome(&reply);
+        let Outcome { kind, facts, error } = reply.into();
         let mut event = seat.event(at, kind, F::Release);
-        event.facts = said(&reply);
+        event.facts = facts;
         event.error = error;
         recorder.push(event)?;
         match kind {
@@ -498,21 +503,23 @@ impl Seats {
     }
 }
 
-/// How a reply ends an operation.
-fn outcome(reply: &Reply) -> (Kind, Option<String>) {
-    match reply {
-        Reply::Ok { .. } => (Kind::Ok, None),
-        Reply::Fail { error, .. } => (Kind::Fail, Some(error.clone())),
-        Reply::Info { error } | Reply::Lost { error, .. } => (Kind::Info, Some(error.clone())),
-        Reply::Notified { .. } => (Kind::Info, None),
-    }
+/// How a reply ends an operation, and what it says beside that.
+struct Outcome {
+    kind: Kind,
+    /// What the store said, as the reply passes it on.
+    facts: Option<Box<Facts>>,
+    error: Option<String>,
 }
 
-/// What the store said, as a reply passes it on.
-fn said(reply: &Reply) -> Option<Box<Facts>> {
-    match reply {
-        Reply::Ok { facts, .. } | Reply::Fail { facts, .. } => facts.clone(),
-        _ => None,
+impl From<Reply> for Outcome {
+    fn from(reply: Reply) -> Self {
+        let (kind, facts, error) = match reply {
+            Reply::Ok { facts, .. } => (Kind::Ok, facts, None),
+            Reply::Fail { error, facts } => (Kind::Fail, facts, Some(error)),
+            Reply::Info { error } | Reply::Lost { error, .. } => (Kind::Info, None, Some(error)),
+            Reply::Notified { .. } => (Kind::Info, None, None),
+        };
+        Self { kind, facts, error }
     }
 }
 
@@ -550,17 +557,17 @@ fn hear_lost(
 fn hear_touch(
     seat: &mut Seat,
     f: F,
-    reply: &Reply,
+    reply: Reply,
     at: Mono,
     vault: &mut Vault,
     recorder: &mut Recorder,
 ) -> Result<bool, DriveError> {
-    let (mut kind, mut error) = outcome(reply);
+    let Outcome { mut kind, mut error, .. } = reply.into();
     let mut value = (f == F::Write).then_some(seat.hold.value + 1);
     if kind == Kind::Ok {
         let served = match value {
-            Some(value) => vault.write(&seat.key, seat.hold.token, value).map(|()| value),
-            None => vault.read(&seat.key, seat.turn.mode, seat.hold.token),
+            Some(value) => vault.write(seat.key, seat.hold.token, value).map(|()| value),
+            None => vault.read(seat.key, seat.turn.mode, seat.hold.token),
         };
         match served {
             Ok(served) => value = Some(served),

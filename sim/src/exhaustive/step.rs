@@ -67,7 +67,7 @@ where
     fn about(&self, client: u32, mode: Mode) -> impl Fn(&mut Event) + use<S> {
         let key = self.key(client);
         move |event: &mut Event| {
-            event.key = Some(key.clone());
+            event.key = Some(key);
             event.mode = Some(mode);
         }
     }
@@ -235,7 +235,7 @@ where
             seen.event(client, Kind::Info, F::Lost, told);
         } else {
             self.overlap(state, client, &mut hold, seen);
-            let read = state.vault.read(&key, mode, token);
+            let read = state.vault.read(key, mode, token);
             seen.event(client, Kind::Invoke, F::Read, told);
             let kind = if read.is_ok() { Kind::Ok } else { Kind::Fail };
             seen.event(client, kind, F::Read, |event| {
@@ -295,7 +295,7 @@ where
             event.value = Some(value);
         };
         seen.event(client, Kind::Invoke, F::Write, told);
-        let written = state.vault.write(&key, hold.token, value);
+        let written = state.vault.write(key, hold.token, value);
         let kind = if written.is_ok() { Kind::Ok } else { Kind::Fail };
         seen.event(client, kind, F::Write, |event| {
             told(event);
