@@ -67,6 +67,8 @@ struct Calls {
     next_connection: u64,
     /// What is to be done for the calls that were made since the library looked.
     fresh: Vec<Do<Packet>>,
+    /// Of the last call that is over: the next one is most likely the same task's.
+    waker: Option<Waker>,
 }
 
 struct Call {
@@ -85,6 +87,7 @@ impl Calls {
             connections: vec![None; servers],
             next_connection: 0,
             fresh: Vec::new(),
+            waker: None,
         }
     }
 
@@ -92,7 +95,7 @@ impl Calls {
         let connection = self.connection(server);
         self.next += 1;
         let (id, asked) = (self.next, Asked::of(&command));
-        self.open.push(Call { id, connection, asked, answer: None, waker: None });
+        self.open.push(Call { id, connection, asked, answer: None, waker: self.waker.take() });
         self.fresh.push(Do::Send { connection, packet: Packet::Request { id, command } });
         id
     }
@@ -127,7 +130,7 @@ impl Calls {
 
     fn forget(&mut self, id: u64) {
         if let Some(place) = self.open.iter().position(|call| call.id == id) {
-            self.open.swap_remove(place);
+            self.waker = self.open.swap_remove(place).waker;
         }
     }
 }
@@ -163,7 +166,12 @@ impl Library for RedisLibrary {
     fn start(&mut self, _at: Mono, _out: &mut Vec<Do<Packet>>) {}
 
     fn calls(&mut self, _at: Mono, out: &mut Vec<Do<Packet>>) {
-        out.append(&mut self.calls.borrow_mut().fresh);
+        let fresh = &mut self.calls.borrow_mut().fresh;
+        if out.is_empty() {
+            // No copy: both keep their memory.
+            std::mem::swap(out, fresh);
+        }
+        out.append(fresh);
     }
 
     fn receive(&mut self, _at: Mono, _connection: u64, packet: Packet, _out: &mut Vec<Do<Packet>>) {

@@ -98,8 +98,6 @@ pub fn drive(
     };
     let outcome = driver.run();
     if outcome.is_err() {
-        // What was heard after the error is no part of the history.
-        driver.inbox.clear();
         // The first error is the one to tell; what is left of the world is torn down anyway.
         let _ = driver.heal_all(Duration::from_secs(20));
     }
@@ -146,20 +144,22 @@ impl Driver<'_> {
 
     /// Lets time pass until `until` or until no client has a turn left, with or without new faults.
     fn pass(&mut self, until: Mono, with_faults: bool) -> Result<(), DriveError> {
-        while self.backend.now() < until && !self.seats.all_done() {
+        loop {
+            let now = self.backend.now();
+            if now >= until || self.seats.all_done() {
+                return Ok(());
+            }
             let mut next = until;
             if with_faults {
-                next = next.min(self.inject_and_heal()?.unwrap_or(until));
+                next = next.min(self.inject_and_heal(now)?.unwrap_or(until));
             }
             self.step(next)?;
         }
-        Ok(())
     }
 
     /// Lets the nemeses have their turn and heals what has lasted long enough. Says when to look
     /// again.
-    fn inject_and_heal(&mut self) -> Result<Option<Mono>, DriveError> {
-        let now = self.backend.now();
+    fn inject_and_heal(&mut self, now: Mono) -> Result<Option<Mono>, DriveError> {
         self.faults.heal_due(now, self.backend, self.recorder)?;
         if !self.faults.wants_to_be_asked(now) {
             return Ok(self.faults.next_look());
@@ -198,12 +198,12 @@ impl Driver<'_> {
     }
 
     fn listen(&mut self, until: Mono) -> Result<(), DriveError> {
-        self.backend.advance(until, self.faults.watches(), &mut self.inbox)?;
-        // The first one last.
-        self.inbox.reverse();
-        while let Some(message) = self.inbox.pop() {
+        let mut inbox = std::mem::take(&mut self.inbox);
+        self.backend.advance(until, self.faults.watches(), &mut inbox)?;
+        for message in inbox.drain(..) {
             self.hear(message)?;
         }
+        self.inbox = inbox;
         Ok(())
     }
 

@@ -64,16 +64,12 @@ impl<S: SimStore> Simulation<S> {
             }
             _ => {}
         }
-        self.run_client(process);
+        self.run_client(seat);
     }
 
     /// Lets a client's task and its library run until neither has anything to do.
-    pub(super) fn run_client(&mut self, process: u32) {
-        let seat = self.seat(process);
-        loop {
-            let Some(client) = self.clients[seat].as_mut().filter(|c| c.process == process) else {
-                return;
-            };
+    pub(super) fn run_client(&mut self, seat: usize) {
+        while let Some(client) = &mut self.clients[seat] {
             if client.run() {
                 client.library.calls(client.machine.monotonic(), &mut self.wishes);
             }
@@ -84,7 +80,7 @@ impl<S: SimStore> Simulation<S> {
                 }
                 break;
             }
-            self.library_wants(process);
+            self.library_wants(seat);
         }
         self.plan_ahead(seat);
     }
@@ -128,19 +124,19 @@ impl<S: SimStore> Simulation<S> {
     }
 
     /// Carries out what a client's library wants.
-    fn library_wants(&mut self, process: u32) {
+    fn library_wants(&mut self, seat: usize) {
         // The first one last; most of the time there is one.
         self.wishes.reverse();
         while let Some(wish) = self.wishes.pop() {
             match wish {
-                Do::Open { connection: local, server } => self.connect(process, local, server),
+                Do::Open { connection: local, server } => self.connect(seat, local, server),
                 Do::Send { connection: local, packet } => {
-                    if let Some(connection) = self.wire(process, local) {
+                    if let Some(connection) = self.wire(seat, local) {
                         self.send_to_server(connection, Payload::Data(packet));
                     }
                 }
                 Do::Close { connection: local } => {
-                    if let Some(connection) = self.wire(process, local) {
+                    if let Some(connection) = self.wire(seat, local) {
                         self.send_to_server(connection, Payload::Closed);
                     }
                 }

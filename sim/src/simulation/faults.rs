@@ -119,8 +119,7 @@ impl<S: SimStore> Simulation<S> {
     /// Breaks the connections over these links; says how many there were.
     fn reset(&mut self, links: &[(Node, Node)]) -> u64 {
         let hit = |wire: &Connection| {
-            let ends =
-                (Node::Client(wire.process % self.config.clients), Node::Server(wire.server));
+            let ends = wire.ends();
             wire.open && (links.contains(&ends) || links.contains(&(ends.1, ends.0)))
         };
         let connections: Vec<u64> =

@@ -1,7 +1,7 @@
 //! What stands on the agenda, the freight that it brings, and the connections that packets travel
 //! over.
 
-use base::{Request, Response};
+use base::{Node, Request, Response};
 use slab::Slab;
 use std::num::NonZeroU32;
 
@@ -132,12 +132,21 @@ impl<P> Freight<P> {
 /// A connection between a client process and a server.
 pub struct Connection {
     pub process: u32,
+    /// Where that process sits.
+    pub seat: u32,
     pub server: u32,
     /// The library's own number for it.
     pub local: u64,
     pub to_server: Order,
     pub to_client: Order,
     pub open: bool,
+}
+
+impl Connection {
+    /// The client's end and the server's.
+    pub fn ends(&self) -> (Node, Node) {
+        (Node::Client(self.seat), Node::Server(self.server))
+    }
 }
 
 /// All connections, by their numbers, which count up from 1 and are never used twice.

@@ -131,12 +131,6 @@ impl<S: SimStore> Simulation<S> {
         (if process < clients { process } else { process % clients }) as usize
     }
 
-    /// The client of a process, if that process still lives.
-    fn client(&mut self, process: u32) -> Option<&mut Client<S>> {
-        let seat = self.seat(process);
-        self.clients[seat].as_mut().filter(|client| client.process == process)
-    }
-
     fn notify(&mut self, notice: Notice) {
         self.stirred |= self.closely || !matches!(notice, Notice::Passed { .. });
         self.inbox.push(Message { at: self.now.get(), notice });
@@ -227,7 +221,7 @@ impl<S: SimStore> Backend for Simulation<S> {
         let mut client = Client::<S>::new(process, machine, library, link, &self.open);
         client.library.start(client.machine.monotonic(), &mut self.wishes);
         self.clients[seat as usize] = Some(client);
-        self.run_client(process);
+        self.run_client(seat as usize);
         self.send(process, Request { id: 0, command: self.config.init.clone() });
         Ok(())
     }
@@ -288,6 +282,10 @@ impl<S: SimStore> Backend for Simulation<S> {
             }
         }
         self.stirred = false;
+        if inbox.is_empty() {
+            // No copy: both keep their memory.
+            std::mem::swap(inbox, &mut self.inbox);
+        }
         inbox.append(&mut self.inbox);
         Ok(())
     }

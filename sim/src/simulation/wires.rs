@@ -10,8 +10,10 @@ use crate::library::SimStore;
 use crate::network::Order;
 
 impl<S: SimStore> Simulation<S> {
-    pub(super) fn connect(&mut self, process: u32, local: u64, server: usize) {
-        let ends = (Node::Client(self.seat(process) as u32), Node::Server(server as u32));
+    pub(super) fn connect(&mut self, seat: usize, local: u64, server: usize) {
+        let Some(client) = &mut self.clients[seat] else { return };
+        let process = client.process;
+        let ends = (Node::Client(seat as u32), Node::Server(server as u32));
         if self.network.troubles.refuses(ends.0, ends.1) {
             let round_trip =
                 self.network.delay(ends.0, ends.1) + self.network.delay(ends.1, ends.0);
@@ -20,20 +22,18 @@ impl<S: SimStore> Simulation<S> {
         }
         let wire = Connection {
             process,
+            seat: seat as u32,
             server: server as u32,
             local,
             to_server: Order::default(),
             to_client: Order::default(),
             open: true,
         };
-        let number = self.connections.insert(wire);
-        if let Some(client) = self.client(process) {
-            client.wires.push((local, number));
-        }
+        client.wires.push((local, self.connections.insert(wire)));
     }
 
-    pub(super) fn wire(&mut self, process: u32, local: u64) -> Option<u64> {
-        let wires = &self.client(process)?.wires;
+    pub(super) fn wire(&self, seat: usize, local: u64) -> Option<u64> {
+        let wires = &self.clients[seat].as_ref()?.wires;
         wires.iter().find(|(known, _)| *known == local).map(|(_, number)| *number)
     }
 
@@ -104,8 +104,8 @@ impl<S: SimStore> Simulation<S> {
 
     pub(super) fn send_to_client(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
         let Some(wire) = self.connections.get(connection) else { return };
-        let (process, server) = (wire.process, wire.server);
-        let ends = (Node::Server(server), Node::Client(self.seat(process) as u32));
+        let (process, (client, server)) = (wire.process, wire.ends());
+        let ends = (server, client);
         if self.is_lost(connection, ends, &payload) {
             return;
         }
@@ -118,8 +118,7 @@ impl<S: SimStore> Simulation<S> {
 
     pub(super) fn send_to_server(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
         let Some(wire) = self.connections.get(connection) else { return };
-        let server = wire.server;
-        let ends = (Node::Client(self.seat(wire.process) as u32), Node::Server(server));
+        let ends = wire.ends();
         if self.is_lost(connection, ends, &payload) {
             return;
         }

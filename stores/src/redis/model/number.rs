@@ -5,14 +5,17 @@
 pub fn integer(bytes: &[u8]) -> Option<i64> {
     let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
     let canonical = bytes == b"0" || matches!(digits.first(), Some(b'1'..=b'9'));
-    if !canonical || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    if digits.len() > 19 {
-        return None;
-    }
     // Nineteen digits always fit.
-    let number = digits.iter().fold(0, |sum: u64, digit| sum * 10 + u64::from(digit - b'0'));
+    if !canonical || digits.len() > 19 {
+        return None;
+    }
+    let mut number: u64 = 0;
+    for digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        number = number * 10 + u64::from(digit - b'0');
+    }
     match digits.len() == bytes.len() {
         true => i64::try_from(number).ok(),
         false => 0i64.checked_sub_unsigned(number),
