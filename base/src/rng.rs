@@ -41,12 +41,17 @@ impl Rng {
     }
 
     /// A duration in `[low, high)`, uniformly; `low` when the range is empty.
-    #[inline]
     pub fn between(&mut self, low: Duration, high: Duration) -> Duration {
-        // In whole nanoseconds, not in `Duration`s: each packet's delay is drawn here.
+        Duration::from_nanos(self.nanos_between(low, high))
+    }
+
+    /// The same in nanoseconds: each packet's delay is drawn here, and a `Duration` would be put
+    /// together to be taken apart.
+    #[inline]
+    pub fn nanos_between(&mut self, low: Duration, high: Duration) -> u64 {
         let nanos = |d: Duration| d.as_secs() * 1_000_000_000 + u64::from(d.subsec_nanos());
         let (low, high) = (nanos(low), nanos(high));
-        Duration::from_nanos(low + self.below(high.saturating_sub(low)))
+        low + self.below(high.saturating_sub(low))
     }
 
     /// An exponentially distributed duration with this mean, cut off at ten times the mean.

@@ -43,8 +43,17 @@ pub enum Spread {
 }
 
 impl Spread {
-    /// Draws one.
+    /// Draws one, in nanoseconds.
     #[inline]
+    pub fn nanos(self, rng: &mut Rng) -> u64 {
+        match self {
+            // What most links have, without a `Duration` on the way.
+            Self::Uniform { least, most } => rng.nanos_between(least, most),
+            other => other.draw(rng).as_nanos() as u64,
+        }
+    }
+
+    /// Draws one.
     pub fn draw(self, rng: &mut Rng) -> Duration {
         match self {
             Self::Uniform { least, most } => rng.between(least, most),
@@ -70,7 +79,13 @@ mod tests {
 
     fn draws(spread: Spread) -> Vec<Duration> {
         let mut rng = Rng::new(1);
-        (0..1_000).map(|_| spread.draw(&mut rng)).collect()
+        let mut same = rng.clone();
+        let draw = |_| {
+            let drawn = spread.draw(&mut rng);
+            assert_eq!(spread.nanos(&mut same), drawn.as_nanos() as u64);
+            drawn
+        };
+        (0..1_000).map(draw).collect()
     }
 
     #[test]

@@ -37,6 +37,11 @@ macro_rules! clock {
                 self.0 / 1_000_000
             }
 
+            /// The reading so many nanoseconds later, or the last one.
+            pub const fn after(self, nanos: u64) -> Self {
+                Self(self.0.saturating_add(nanos))
+            }
+
             /// The time from `earlier` to `self`; zero when `earlier` is later.
             pub const fn since(self, earlier: Self) -> Duration {
                 Duration::from_nanos(self.0.saturating_sub(earlier.0))

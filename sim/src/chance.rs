@@ -121,16 +121,16 @@ impl Tape {
         }
     }
 
-    /// How long the next message on this link is on its way.
-    pub fn delay(&self, from: Node, to: Node, draw: impl FnOnce() -> Duration) -> Duration {
+    /// How long the next message on this link is on its way, in nanoseconds.
+    pub fn delay(&self, from: Node, to: Node, draw: impl FnOnce() -> u64) -> u64 {
         let mut taken = self.taken.borrow_mut();
         let delays = taken.delays.entry((from, to)).or_default();
         let nanos = match &self.given {
             Some(given) => given.delay(from, to, delays.len() as u64),
-            None => draw().as_nanos() as u64,
+            None => draw(),
         };
         delays.push(nanos);
-        Duration::from_nanos(nanos)
+        nanos
     }
 
     /// How far the wall clock of the next server is ahead.
@@ -194,7 +194,7 @@ mod tests {
         let nanos = |d: Duration| d.as_nanos() as u64;
         let mut seen = Vec::new();
         for (from, to) in [(CLIENT, SERVER), (CLIENT, SERVER), (SERVER, CLIENT)] {
-            seen.push(nanos(tape.delay(from, to, || Duration::from_nanos(draw()))));
+            seen.push(tape.delay(from, to, &mut draw));
         }
         seen.push(tape.random(7, &mut draw));
         seen.push(nanos(tape.server_skew(|| Duration::from_nanos(draw()))));

@@ -60,21 +60,21 @@ impl<T> Network<T> {
         gate.map(|gate| &mut gate.held)
     }
 
-    /// How long the next packet is on its way.
-    pub fn delay(&mut self, from: Node, to: Node) -> Duration {
+    /// How long the next packet is on its way, in nanoseconds.
+    pub fn delay(&mut self, from: Node, to: Node) -> u64 {
         let between_servers = matches!((from, to), (Node::Server(_), Node::Server(_)));
         let usual = if between_servers { self.inner } else { self.outer };
         // Most worlds have no link of its own kind.
         let own = if self.links.is_empty() { None } else { self.links.get(&(from, to)) };
         let latency = own.copied().unwrap_or(usual);
-        let mut draw = || latency.draw(&mut self.rng);
+        let mut draw = || latency.nanos(&mut self.rng);
         let delay = match &self.tape {
             Some(tape) => tape.delay(from, to, draw),
             None => draw(),
         };
         match self.troubles.slowness(from, to) {
             1 => delay,
-            times => delay * times,
+            times => delay.saturating_mul(u64::from(times)),
         }
     }
 
@@ -123,8 +123,9 @@ fn directed(fault: &Fault) -> impl Iterator<Item = (Node, Node)> {
 pub struct Order(Mono);
 
 impl Order {
-    pub fn arrival(&mut self, sent: Mono, delay: Duration) -> Mono {
-        let arrival = (sent + delay).max(self.0 + Duration::from_nanos(1));
+    /// When what is sent then, and takes so many nanoseconds, arrives.
+    pub fn arrival(&mut self, sent: Mono, delay: u64) -> Mono {
+        let arrival = sent.after(delay).max(self.0.after(1));
         self.0 = arrival;
         arrival
     }
@@ -178,8 +179,8 @@ mod tests {
     #[test]
     fn order_is_kept() {
         let mut order = Order::default();
-        let first = order.arrival(Mono::ZERO, Duration::from_millis(9));
-        let second = order.arrival(Mono::ZERO, Duration::from_millis(1));
+        let first = order.arrival(Mono::ZERO, 9_000_000);
+        let second = order.arrival(Mono::ZERO, 1_000_000);
         assert!(second > first);
     }
 }

@@ -96,7 +96,7 @@ impl<S: SimStore> Simulation<S> {
         while let Some(mut response) = machine.said() {
             // The harness knows the time of the world alone.
             response.reply.on_clock(|reading| machine.clock().translate(reading, now));
-            let at = now + pipe(&mut self.rng, self.tape.as_deref(), seat);
+            let at = now.after(pipe(&mut self.rng, self.tape.as_deref(), seat));
             let response = self.freight.responses.put(response);
             self.agenda.push(at, Item::Response { process, response });
         }
@@ -145,9 +145,9 @@ impl<S: SimStore> Simulation<S> {
     }
 }
 
-/// How long a line takes between the harness and a client.
-pub fn pipe(rng: &mut Rng, tape: Option<&Tape>, seat: usize) -> Duration {
-    let mut draw = || rng.between(Duration::from_micros(10), Duration::from_micros(50));
+/// How long a line takes between the harness and a client, in nanoseconds.
+pub fn pipe(rng: &mut Rng, tape: Option<&Tape>, seat: usize) -> u64 {
+    let mut draw = || rng.nanos_between(Duration::from_micros(10), Duration::from_micros(50));
     let client = Node::Client(seat as u32);
     match tape {
         Some(tape) => tape.delay(client, client, draw),

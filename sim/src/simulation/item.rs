@@ -135,6 +135,8 @@ pub struct Connection {
     /// Where that process sits.
     pub seat: u32,
     pub server: u32,
+    /// Something has come over it to the server.
+    pub used: bool,
     /// The library's own number for it.
     pub local: u64,
     pub to_server: Order,
@@ -166,11 +168,6 @@ impl Connections {
 
     pub fn get_mut(&mut self, number: u64) -> Option<&mut Connection> {
         self.0.get_mut(number as usize - 1)?.as_mut()
-    }
-
-    /// Whether the server's end is not closed.
-    pub fn is_open(&self, number: u64) -> bool {
-        self.get(number).is_some_and(|wire| wire.open)
     }
 
     pub fn remove(&mut self, number: u64) -> Option<Connection> {

@@ -228,7 +228,7 @@ impl<S: SimStore> Backend for Simulation<S> {
 
     fn send(&mut self, process: u32, request: Request) {
         let seat = self.seat(process);
-        let at = self.now.get() + clients::pipe(&mut self.rng, self.tape.as_deref(), seat);
+        let at = self.now.get().after(clients::pipe(&mut self.rng, self.tape.as_deref(), seat));
         let request = self.freight.requests.put(request);
         self.agenda.push(at, Item::Request { process, request });
     }

@@ -19,16 +19,19 @@ impl<S: SimStore> Simulation<S> {
         }
         match item {
             Item::ServerTick { .. } if node.up => self.tick_server(number),
-            Item::ToServer { connection, .. } if !self.connections.is_open(connection) => {
-                self.freight.discard(item);
-            }
-            Item::ToServer { connection, .. } if !node.up => {
-                self.freight.discard(item);
-                self.close(connection);
-            }
-            Item::ToServer { connection, payload } => {
-                self.packet_at_server(number, connection, payload);
-            }
+            Item::ToServer { connection, payload } => match self.connections.get_mut(connection) {
+                Some(wire) if wire.open && node.up => {
+                    if !std::mem::replace(&mut wire.used, true) {
+                        node.know(connection);
+                    }
+                    self.packet_at_server(number, connection, payload);
+                }
+                _ => {
+                    self.freight.discard(item);
+                    // Of one that is closed already, nothing more is said.
+                    self.close(connection);
+                }
+            },
             Item::Gone { connection, .. } => {
                 let known = node.forget(connection);
                 if known && node.up {
@@ -51,7 +54,6 @@ impl<S: SimStore> Simulation<S> {
         let clocks = node.clocks(self.now.get());
         match payload {
             Payload::Data(packet) => {
-                node.know(connection);
                 let packet = self.freight.packets.take(packet);
                 let outs = &mut self.outs;
                 node.model.receive(clocks, Peer::Connection(connection), packet, outs);

@@ -17,13 +17,14 @@ impl<S: SimStore> Simulation<S> {
         if self.network.troubles.refuses(ends.0, ends.1) {
             let round_trip =
                 self.network.delay(ends.0, ends.1) + self.network.delay(ends.1, ends.0);
-            self.agenda.push(self.now.get() + round_trip, Item::Refused { process, local });
+            self.agenda.push(self.now.get().after(round_trip), Item::Refused { process, local });
             return;
         }
         let wire = Connection {
             process,
             seat: seat as u32,
             server: server as u32,
+            used: false,
             local,
             to_server: Order::default(),
             to_client: Order::default(),

@@ -101,8 +101,13 @@ impl RedisNode {
         set.arg(&self.key).arg(value).arg("NX").arg("PX").arg(self.ttl_millis());
         self.retry(patience, BACK_OFF, async || {
             let asked = self.link.monotonic();
-            let granted: Option<String> = self.call(set.clone()).await?;
-            Ok(granted.map(|_| Grant { expires: Some(asked + self.ttl), ..Grant::default() }))
+            match self.call(set.clone()).await? {
+                Value::Okay => {
+                    Ok(Some(Grant { expires: Some(asked + self.ttl), ..Grant::default() }))
+                }
+                Value::Nil => Ok(None),
+                other => Err(CallError::Unknown(format!("SET was answered by {other:?}"))),
+            }
         })
         .await
     }
@@ -131,11 +136,9 @@ impl RedisNode {
 /// All sixteen digits, without the formatter: a client makes such a number for every acquire.
 fn push_hex(text: &mut String, number: u64) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in number.to_be_bytes() {
-        for half in [byte >> 4, byte & 15] {
-            text.push(char::from(DIGITS[usize::from(half)]));
-        }
-    }
+    let digit = |place| DIGITS[(number >> (60 - 4 * place)) as usize & 15];
+    let digits: [u8; 16] = std::array::from_fn(digit);
+    text.push_str(str::from_utf8(&digits).expect("digits are ASCII"));
 }
 
 /// What a release says whose command answers how many keys it removed; `whose` they are if any.
