@@ -2,8 +2,8 @@
 //! system process on real servers and as a task in the simulator.
 
 use base::{
-    AcquireError, Command, Facts, Grant, Key, Lock, Mailbox, Mode, Mono, ReleaseError, Reply,
-    Response, World,
+    AcquireError, Command, Facts, Grant, Init, Key, Lock, Mailbox, Mode, Mono, ReleaseError, Reply,
+    Request, Response, World,
 };
 use futures_util::future::{Either, select};
 use std::future::poll_fn;
@@ -63,12 +63,18 @@ impl AnyLink {
 pub async fn serve(spec: &LockSpec, link: AnyLink, mut mailbox: Box<dyn Mailbox>) {
     let mut session =
         Conversation { spec, link: &link, locks: Vec::new(), held: None, ttl: 0, call_timeout: 0 };
-    while let Some(request) = session.next(mailbox.as_mut()).await {
-        if request.command == Command::Exit {
-            return;
-        }
-        let reply = session.answer(request.command, mailbox.as_mut()).await;
-        mailbox.say(Response { id: Some(request.id), reply });
+    while let Some(Request { id, command }) = session.next(mailbox.as_mut()).await {
+        let reply = match command {
+            Command::Init(init) => session.begin(&init).await,
+            Command::Acquire { key, mode, patience } => {
+                let patience = Duration::from_nanos(patience);
+                session.acquire(key, mode, patience, mailbox.as_mut()).await
+            }
+            Command::Touch { key } => session.touch(key),
+            Command::Release { key } => session.release(key).await,
+            Command::Exit => return,
+        };
+        mailbox.say(Response { id: Some(id), reply });
     }
 }
 
@@ -95,7 +101,7 @@ struct Conversation<'a> {
 impl Conversation<'_> {
     /// The next request. While the client holds a lock it listens to the lock as well, and says so
     /// when the lock is lost.
-    async fn next(&mut self, mailbox: &mut dyn Mailbox) -> Option<base::Request> {
+    async fn next(&mut self, mailbox: &mut dyn Mailbox) -> Option<Request> {
         if let Some(held) = self.held.as_mut().filter(|held| !held.lost) {
             let lock = &self.locks[held.lock].1;
             let error = match select(poll_fn(|cx| mailbox.poll_next(cx)), lock.lost()).await {
@@ -110,21 +116,11 @@ impl Conversation<'_> {
         poll_fn(|cx| mailbox.poll_next(cx)).await
     }
 
-    async fn answer(&mut self, command: Command, mailbox: &mut dyn Mailbox) -> Reply {
-        match command {
-            Command::Init(init) => {
-                self.ttl = init.ttl;
-                self.call_timeout = init.call_timeout;
-                self.link.ready().await;
-                Reply::ok()
-            }
-            Command::Acquire { key, mode, patience } => {
-                self.acquire(key, mode, Duration::from_nanos(patience), mailbox).await
-            }
-            Command::Touch { key } => self.touch(key),
-            Command::Release { key } => self.release(key).await,
-            Command::Exit => unreachable!("exit is answered by leaving"),
-        }
+    async fn begin(&mut self, init: &Init) -> Reply {
+        self.ttl = init.ttl;
+        self.call_timeout = init.call_timeout;
+        self.link.ready().await;
+        Reply::ok()
     }
 
     async fn acquire(

@@ -187,6 +187,8 @@ pub struct Seats {
     seats: Vec<Seat>,
     /// When which seat has something to do. What a seat had to do and has no more is passed over.
     agenda: BinaryHeap<Reverse<(Mono, u32)>>,
+    /// Those that have something to do at once, which would only pass through the agenda.
+    ready: Vec<u32>,
     round: Round,
     next_request: u64,
 }
@@ -202,7 +204,7 @@ impl Seats {
         let by_moment = plan.script.as_ref().is_some_and(|script| script.aim == Aim::Moment);
         let origin = (!by_moment).then_some(Mono::ZERO);
         let round = Round { task: plan.task.clone(), keys, origin };
-        Self { agenda: agenda.collect(), seats, round, next_request: 0 }
+        Self { agenda: agenda.collect(), ready: Vec::new(), seats, round, next_request: 0 }
     }
 
     /// All clients are up.
@@ -235,8 +237,10 @@ impl Seats {
 
     /// A seat has come to another stage: remembers when it has something to do.
     fn note(&mut self, number: u32) {
-        if let Some(due) = self.seats[number as usize].due() {
-            self.agenda.push(Reverse((due, number)));
+        match self.seats[number as usize].due() {
+            Some(Mono::ZERO) => self.ready.push(number),
+            Some(due) => self.agenda.push(Reverse((due, number))),
+            None => {}
         }
     }
 
@@ -267,6 +271,14 @@ impl Seats {
         backend: &mut dyn Backend,
         recorder: &mut Recorder,
     ) -> Result<Option<Mono>, DriveError> {
+        // In the order of the seats, the first one last.
+        self.ready.sort_unstable_by_key(|number| Reverse(*number));
+        while let Some(number) = self.ready.pop() {
+            if self.seats[number as usize].due() == Some(Mono::ZERO) {
+                self.act_one(number as usize, now, plan, backend, recorder)?;
+                self.note(number);
+            }
+        }
         while let Some(&Reverse((due, number))) = self.agenda.peek() {
             let meant = self.seats[number as usize].due() == Some(due);
             if meant && due > now {
@@ -367,7 +379,7 @@ impl Seats {
                 _ => self.give_up(process, at),
             },
             Stage::Acquiring { .. } => {
-                return self.hear_acquire(process, response.reply, at, recorder);
+                return self.hear_acquire(number, response.reply, at, recorder);
             }
             Stage::Reading { since } => {
                 let served = hear_touch(seat, F::Read, response.reply, at, vault, recorder)?;
@@ -381,7 +393,7 @@ impl Seats {
                 seat.stage = Stage::Leaving;
             }
             Stage::Releasing { .. } => {
-                return self.hear_release(process, response.reply, at, recorder);
+                return self.hear_release(number, response.reply, at, recorder);
             }
             _ => {}
         }
@@ -390,13 +402,13 @@ impl Seats {
 
     fn hear_acquire(
         &mut self,
-        process: u32,
+        number: u32,
         reply: Reply,
         at: Mono,
         recorder: &mut Recorder,
     ) -> Result<(), DriveError> {
-        let number = self.number(process);
-        let seat = &mut self.seats[number];
+        let seat = &mut self.seats[number as usize];
+        let process = seat.process;
         if let Reply::Ok { token, .. } = reply {
             seat.hold = Hold { token, ..Hold::default() };
             seat.stage = Stage::Granted { since: at };
@@ -416,13 +428,13 @@ impl Seats {
 
     fn hear_release(
         &mut self,
-        process: u32,
+        number: u32,
         reply: Reply,
         at: Mono,
         recorder: &mut Recorder,
     ) -> Result<(), DriveError> {
-        let number = self.number(process);
-        let seat = &mut self.seats[number];
+        let seat = &mut self.seats[number as usize];
+        let process = seat.process;
         let Outcome { kind, facts, error } = reply.into();
         let mut event = seat.event(at, kind, F::Release);
         event.facts = facts;

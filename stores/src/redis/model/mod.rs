@@ -70,14 +70,12 @@ impl Server {
     /// Executes a command at this time of the server's wall clock. What goes wrong is a
     /// `Value::ServerError`.
     pub fn execute(&mut self, now: Wall, command: &Cmd) -> Value {
-        let args: SmallVec<[&[u8]; 8]> = command
-            .args_iter()
-            .map(|arg| match arg {
-                Arg::Simple(bytes) => bytes,
-                // A SCAN that starts has the cursor 0; no command of this model has one.
-                _ => b"0",
-            })
-            .collect();
+        let mut args: SmallVec<[&[u8]; 8]> = SmallVec::new();
+        args.extend(command.args_iter().map(|arg| match arg {
+            Arg::Simple(bytes) => bytes,
+            // A SCAN that starts has the cursor 0; no command of this model has one.
+            _ => b"0",
+        }));
         let clock = Clock {
             millis: i64::try_from(now.millis()).unwrap_or(i64::MAX),
             micros: i64::try_from(now.nanos() / 1000).unwrap_or(i64::MAX),
