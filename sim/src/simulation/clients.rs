@@ -10,10 +10,6 @@ use crate::library::{Do, Library, SimStore};
 
 impl<S: SimStore> Simulation<S> {
     pub(super) fn at_client(&mut self, process: u32, mut item: Item) {
-        let local = match &item {
-            Item::ToClient { connection, .. } => self.connections.get(*connection).map(|w| w.local),
-            _ => None,
-        };
         let seat = self.seat(process);
         let Some(client) = self.clients[seat].as_mut().filter(|c| c.process == process) else {
             return self.freight.discard(item);
@@ -49,7 +45,9 @@ impl<S: SimStore> Simulation<S> {
                 client.library.refused(client.machine.monotonic(), local, out)
             }
             Item::ToClient { connection, payload } => {
-                let Some(local) = local else { return self.freight.discard(item) };
+                let Some(local) = self.connections.get(connection).map(|wire| wire.local) else {
+                    return self.freight.discard(item);
+                };
                 match payload {
                     Payload::Data(packet) => {
                         let packet = self.freight.packets.take(packet);
