@@ -91,7 +91,7 @@ impl Calls {
         }
     }
 
-    fn call(&mut self, server: usize, command: redis::Cmd) -> u64 {
+    fn call(&mut self, server: usize, command: Rc<redis::Cmd>) -> u64 {
         let connection = self.connection(server);
         self.next += 1;
         let (id, asked) = (self.next, Asked::of(&command));
@@ -221,7 +221,7 @@ impl World for RedisLink {
 }
 
 impl Link<Redis> for RedisLink {
-    fn call(&self, server: usize, request: redis::Cmd) -> LocalFuture<'_, Answer> {
+    fn call(&self, server: usize, request: Rc<redis::Cmd>) -> LocalFuture<'_, Answer> {
         let id = self.calls.borrow_mut().call(server, request);
         Box::pin(Waiting { id, calls: &self.calls, timeout: self.machine.timer(self.timeout) })
     }

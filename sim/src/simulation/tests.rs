@@ -31,7 +31,7 @@ fn world() -> Box<dyn Simulated> {
     let open = |mut handle: Handle<dyn Link<Redis>>| -> LocalFuture<'static, ()> {
         Box::pin(async move {
             while let Some(request) = poll_fn(|cx| handle.mailbox.poll_next(cx)).await {
-                let reply = match handle.link.call(0, ::redis::cmd("PING")).await {
+                let reply = match handle.link.call(0, ::redis::cmd("PING").into()).await {
                     Ok(_) => Reply::ok(),
                     Err(error) => Reply::fail(error.to_string()),
                 };

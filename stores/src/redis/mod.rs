@@ -1,5 +1,6 @@
 //! Redis. Requests are `redis::Cmd` and replies `redis::Value`, the crate's own types, so that a
-//! recipe reads as it would in anybody's code.
+//! recipe reads as it would in anybody's code. A command is shared, because most recipes send the
+//! same one until they have the lock, and some send it to several servers.
 
 pub mod conformance;
 pub mod model;
@@ -17,6 +18,7 @@ pub use outcome::{Progress, judge_error};
 pub use real::RealLink;
 
 use base::Protocol;
+use std::rc::Rc;
 
 /// The protocol.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +29,7 @@ pub struct Redis;
 pub struct Refusal(pub String);
 
 impl Protocol for Redis {
-    type Request = redis::Cmd;
+    type Request = Rc<redis::Cmd>;
     type Reply = redis::Value;
     type Refusal = Refusal;
 }
@@ -41,7 +43,7 @@ pub enum Packet {
         /// The client's number for it, unique on its connection.
         id: u64,
         /// The command.
-        command: redis::Cmd,
+        command: Rc<redis::Cmd>,
     },
     /// The server's answer.
     Reply {

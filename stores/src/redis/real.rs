@@ -12,6 +12,7 @@ use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, IntoConnectionInfo,
     RedisConnectionInfo, RedisError, Value,
 };
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
@@ -133,7 +134,7 @@ impl World for RealLink {
 }
 
 impl Link<Redis> for RealLink {
-    fn call(&self, server: usize, request: Cmd) -> LocalFuture<'_, Answer> {
+    fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer> {
         Box::pin(async move { self.ask(server, &request).await })
     }
 
@@ -190,7 +191,7 @@ mod tests {
     #[test]
     fn a_reply_is_a_reply() {
         with_server(&[Manner::Answer("+OK\r\n")], async |link| {
-            assert_eq!(link.call(0, cmd("PING")).await, Ok(Value::Okay));
+            assert_eq!(link.call(0, cmd("PING").into()).await, Ok(Value::Okay));
         });
     }
 
@@ -198,7 +199,7 @@ mod tests {
     fn an_error_reply_is_judged_by_the_table() {
         with_server(&[Manner::Answer("-ERR syntax error\r\n")], async |link| {
             let refusal = Refusal("ERR syntax error".into());
-            assert_eq!(link.call(0, cmd("SET")).await, Err(CallError::Refused(refusal)));
+            assert_eq!(link.call(0, cmd("SET").into()).await, Err(CallError::Refused(refusal)));
         });
     }
 
@@ -208,7 +209,7 @@ mod tests {
         let address = gone.expect("a port that was free").to_string();
         with_server(&[], async move |_| {
             let link = RealLink::new(vec![address], Duration::from_secs(5), 1);
-            let answer = link.call(0, cmd("PING")).await;
+            let answer = link.call(0, cmd("PING").into()).await;
             assert!(matches!(answer, Err(CallError::Refused(_))), "{answer:?}");
         });
     }
@@ -216,9 +217,9 @@ mod tests {
     #[test]
     fn a_hang_up_after_the_request_leaves_it_unknown_and_the_next_call_reconnects() {
         with_server(&[Manner::HangUp, Manner::Answer(":1\r\n")], async |link| {
-            let answer = link.call(0, cmd("INCR")).await;
+            let answer = link.call(0, cmd("INCR").into()).await;
             assert!(matches!(answer, Err(CallError::Unknown(_))), "{answer:?}");
-            assert_eq!(link.call(0, cmd("INCR")).await, Ok(Value::Int(1)));
+            assert_eq!(link.call(0, cmd("INCR").into()).await, Ok(Value::Int(1)));
         });
     }
 
@@ -226,7 +227,7 @@ mod tests {
     fn silence_leaves_it_unknown_and_keeps_the_connection() {
         with_server(&[Manner::Silence, Manner::Answer(":1\r\n")], async |link| {
             for _ in 0..2 {
-                let answer = link.call(0, cmd("INCR")).await;
+                let answer = link.call(0, cmd("INCR").into()).await;
                 assert_eq!(answer, Err(CallError::Unknown("no reply in time".into())));
             }
         });
@@ -235,16 +236,16 @@ mod tests {
     #[test]
     fn a_reply_that_is_no_reply_ends_the_connection() {
         with_server(&[Manner::Answer("nonsense\r\n"), Manner::Answer(":1\r\n")], async |link| {
-            let answer = link.call(0, cmd("INCR")).await;
+            let answer = link.call(0, cmd("INCR").into()).await;
             assert!(matches!(answer, Err(CallError::Unknown(_))), "{answer:?}");
-            assert_eq!(link.call(0, cmd("INCR")).await, Ok(Value::Int(1)));
+            assert_eq!(link.call(0, cmd("INCR").into()).await, Ok(Value::Int(1)));
         });
     }
 
     #[test]
     fn a_server_that_does_not_exist_is_refused_by_number() {
         with_server(&[], async |link| {
-            let answer = link.call(7, cmd("PING")).await;
+            let answer = link.call(7, cmd("PING").into()).await;
             assert!(matches!(answer, Err(CallError::Refused(_))), "{answer:?}");
         });
     }

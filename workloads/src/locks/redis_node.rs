@@ -38,12 +38,16 @@ impl RedisNode {
     }
 
     /// Sends a command to the only server and reads its reply as `T`.
-    pub async fn call<T: FromRedisValue>(&self, command: Cmd) -> CallResult<T> {
-        self.call_at(0, command).await
+    pub async fn call<T: FromRedisValue>(&self, command: impl Into<Rc<Cmd>>) -> CallResult<T> {
+        self.call_at(0, command.into()).await
     }
 
     /// Sends a command to a server and reads its reply as `T`.
-    pub async fn call_at<T: FromRedisValue>(&self, server: usize, command: Cmd) -> CallResult<T> {
+    pub async fn call_at<T: FromRedisValue>(
+        &self,
+        server: usize,
+        command: Rc<Cmd>,
+    ) -> CallResult<T> {
         let value: Value = self.link.call(server, command).await?;
         // A reply of another shape than the command has says nothing about what was done.
         redis::from_redis_value(value).map_err(|e| CallError::Unknown(e.to_string()))
@@ -99,6 +103,7 @@ impl RedisNode {
     pub async fn set_nx_px(&self, value: &str, patience: Duration) -> Result<Grant, AcquireError> {
         let mut set = command("SET");
         set.arg(&self.key).arg(value).arg("NX").arg("PX").arg(self.ttl_millis());
+        let set = Rc::new(set);
         self.retry(patience, BACK_OFF, async || {
             let asked = self.link.monotonic();
             match self.call(set.clone()).await? {

@@ -88,9 +88,10 @@ impl Redlock {
     /// down does not eat up the validity.
     async fn ask_all<T: FromRedisValue>(
         &self,
-        command: &redis::Cmd,
+        command: redis::Cmd,
         yes: impl Fn(T) -> bool,
     ) -> Votes {
+        let command = &Rc::new(command);
         let calls = (0..self.servers()).map(|server| async move {
             let call = self.node.call_at::<T>(server, command.clone());
             let time_out = self.node.link.sleep(self.node.ttl / 10);
@@ -112,7 +113,7 @@ impl Redlock {
         let asked = self.node.link.monotonic();
         let mut set = command("SET");
         set.arg(&self.node.key).arg(&self.value).arg("NX").arg("PX").arg(self.node.ttl_millis());
-        let votes = self.ask_all(&set, |granted: Option<String>| granted.is_some()).await;
+        let votes = self.ask_all(set, |granted: Option<String>| granted.is_some()).await;
 
         let expires = asked + self.node.ttl.saturating_sub(self.drift());
         if votes.yes >= self.majority() && self.node.link.monotonic() < expires {
@@ -133,7 +134,7 @@ impl Redlock {
 
     async fn free(&self) -> Votes {
         let eval = self.node.compare_and_delete_command(&self.value);
-        self.ask_all(&eval, |removed: u64| removed > 0).await
+        self.ask_all(eval, |removed: u64| removed > 0).await
     }
 }
 

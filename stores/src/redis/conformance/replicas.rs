@@ -114,7 +114,7 @@ mod tests {
     impl Subject for Pair {
         fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value> {
             let (clocks, mut out) = (self.clocks(), Vec::new());
-            let packet = Packet::Request { id: 1, command: command.clone() };
+            let packet = Packet::Request { id: 1, command: command.clone().into() };
             self.servers[connection].receive(clocks, Peer::Connection(1), packet, &mut out);
             Ok(self.carry(connection as u32, out).expect("every request has a reply"))
         }

@@ -217,7 +217,7 @@ mod tests {
 
         fn ask(&mut self, server: u32, command: &Cmd) -> Value {
             let mut out = Vec::new();
-            let packet = Packet::Request { id: 1, command: command.clone() };
+            let packet = Packet::Request { id: 1, command: command.clone().into() };
             let (model, client) = (&mut self.servers[server as usize], Peer::Connection(1));
             model.receive(at(self.now), client, packet, &mut out);
             self.carry(server, out).pop().expect("a reply")

@@ -30,7 +30,7 @@ fn set(server: &mut Server, ttl: u64) -> Value {
 #[test]
 fn a_request_is_answered_on_its_connection_with_its_number() {
     let mut out = Vec::new();
-    let packet = Packet::Request { id: 7, command: cmd("PING") };
+    let packet = Packet::Request { id: 7, command: cmd("PING").into() };
     server().receive(at(SECOND), Peer::Connection(3), packet, &mut out);
     match out.as_slice() {
         [Out::Send(Peer::Connection(3), Packet::Reply { id: 7, value })] => {
@@ -44,7 +44,7 @@ fn a_request_is_answered_on_its_connection_with_its_number() {
 fn a_client_learns_the_number_of_its_connection() {
     let (mut server, mut out) = (server(), Vec::new());
     for number in [3, 9] {
-        let packet = Packet::Request { id: 1, command: cmd("CLIENT").arg("ID").clone() };
+        let packet = Packet::Request { id: 1, command: cmd("CLIENT").arg("ID").clone().into() };
         server.receive(at(SECOND), Peer::Connection(number), packet, &mut out);
     }
     let ids: Vec<_> = out
