@@ -17,8 +17,8 @@ find_profdata() {
     [ -n "$profdata" ]
 }
 if ! find_profdata && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "llvm-$llvm" || true
+    export DEBIAN_FRONTEND=noninteractive
+    { apt-get update -qq && apt-get install -y -qq --no-install-recommends "llvm-$llvm"; } || true
 fi
 if ! find_profdata; then
     echo "dist.sh: no llvm-profdata for LLVM $llvm; fix: rustup component add llvm-tools," >&2
