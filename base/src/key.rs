@@ -4,7 +4,6 @@
 //! runs, and what is handed on is a reference: it needs no counter that a copy has to raise, and two
 //! names are equal when they stand in the same place.
 
-use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +13,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// The name of the thing that a lock guards.
 #[derive(Clone, Copy, Eq, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
 pub struct Key(&'static str);
 
 static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -72,21 +70,7 @@ impl fmt::Display for Key {
 
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-
-        impl Visitor<'_> for Name {
-            type Value = Key;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Key, E> {
-                Ok(name.into())
-            }
-        }
-
-        deserializer.deserialize_str(Name)
+        String::deserialize(deserializer).map(Self::from)
     }
 }
 

@@ -44,7 +44,6 @@ impl Recorder {
     ///
     /// # Errors
     /// When it cannot be written.
-    #[inline]
     pub fn push(&mut self, event: Event) -> io::Result<()> {
         if (event.f, event.kind) == (F::Acquire, Kind::Ok) {
             self.played.granted(Mono::from_nanos(event.time));

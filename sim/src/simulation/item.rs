@@ -135,8 +135,6 @@ pub struct Connection {
     /// Where that process sits.
     pub seat: u32,
     pub server: u32,
-    /// Something has come over it to the server.
-    pub used: bool,
     /// The library's own number for it.
     pub local: u64,
     pub to_server: Order,

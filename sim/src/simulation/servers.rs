@@ -19,11 +19,8 @@ impl<S: SimStore> Simulation<S> {
         }
         match item {
             Item::ServerTick { .. } if node.up => self.tick_server(number),
-            Item::ToServer { connection, payload } => match self.connections.get_mut(connection) {
+            Item::ToServer { connection, payload } => match self.connections.get(connection) {
                 Some(wire) if wire.open && node.up => {
-                    if !std::mem::replace(&mut wire.used, true) {
-                        node.know(connection);
-                    }
                     self.packet_at_server(number, connection, payload);
                 }
                 _ => {
@@ -54,6 +51,7 @@ impl<S: SimStore> Simulation<S> {
         let clocks = node.clocks(self.now.get());
         match payload {
             Payload::Data(packet) => {
+                node.know(connection);
                 let packet = self.freight.packets.take(packet);
                 let outs = &mut self.outs;
                 node.model.receive(clocks, Peer::Connection(connection), packet, outs);

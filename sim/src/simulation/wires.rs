@@ -24,7 +24,6 @@ impl<S: SimStore> Simulation<S> {
             process,
             seat: seat as u32,
             server: server as u32,
-            used: false,
             local,
             to_server: Order::default(),
             to_client: Order::default(),
