@@ -48,6 +48,17 @@ pub enum Notice {
     },
 }
 
+/// How much the drive loop minds replies that pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passing {
+    /// No nemesis looks at the clients: it need not be told.
+    Ignored,
+    /// It is told with what happens next.
+    Noted,
+    /// It is told at once.
+    Awaited,
+}
+
 /// Why a backend cannot go on. The text names the fix where there is one.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -88,15 +99,15 @@ pub trait Backend {
     fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError>;
 
     /// Lets time pass until `until` or until something happened, whichever is first, and moves
-    /// what happened to `inbox`, in order. That a reply has passed is something only when somebody
-    /// looks `closely`; otherwise it may come with what happens next.
+    /// what happened to `inbox`, in order. Whether it counts that a reply has passed, `passing`
+    /// says.
     ///
     /// # Errors
     /// When the world broke in a way that no fault asked for.
     fn advance(
         &mut self,
         until: Mono,
-        closely: bool,
+        passing: Passing,
         inbox: &mut Vec<Message>,
     ) -> Result<(), BackendError>;
 

@@ -27,14 +27,7 @@ pub enum Command {
     /// client is connected.
     Init(Box<Init>),
     /// Acquire. Answered with `ok`, `fail` or `info`.
-    Acquire {
-        /// Which lock.
-        key: Key,
-        /// How.
-        mode: Mode,
-        /// How long the client may wait for it, in nanoseconds.
-        patience: u64,
-    },
+    Acquire(Box<Acquire>),
     /// Answered with `ok` when the client runs. That answer is the moment at which its read or
     /// write leaves for the vault: a paused client's write arrives late, as in life.
     Touch {
@@ -48,6 +41,17 @@ pub enum Command {
     },
     /// End.
     Exit,
+}
+
+/// What lock a client is to acquire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acquire {
+    /// Which.
+    pub key: Key,
+    /// How.
+    pub mode: Mode,
+    /// How long the client may wait for it, in nanoseconds.
+    pub patience: u64,
 }
 
 /// Who a client is and where its servers are.
@@ -135,7 +139,7 @@ impl Reply {
     pub fn on_clock(&mut self, read: impl Fn(u64) -> u64) {
         match self {
             Self::Ok { facts: Some(facts), .. } | Self::Fail { facts: Some(facts), .. } => {
-                **facts = std::mem::take(&mut **facts).on_clock(read);
+                facts.on_clock(read);
             }
             Self::Lost { at, .. } => *at = read(*at),
             _ => {}

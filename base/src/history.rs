@@ -231,10 +231,10 @@ impl History {
 
     /// Appends an event and gives it its index.
     #[inline]
-    pub fn push(&mut self, mut event: Event) -> &Event {
+    pub fn push(&mut self, mut event: Event) -> &mut Event {
         event.index = self.events.len() as u64;
         self.events.push(event);
-        self.events.last().expect("just pushed")
+        self.events.last_mut().expect("just pushed")
     }
 
     /// The events, by index.

@@ -22,8 +22,8 @@ mod time;
 mod verdict;
 mod world;
 
-pub use backend::{Backend, BackendError, Message, Notice};
-pub use client::{Command, Init, Mailbox, Reply, Request, Response};
+pub use backend::{Backend, BackendError, Message, Notice, Passing};
+pub use client::{Acquire, Command, Init, Mailbox, Reply, Request, Response};
 pub use error::HistoryError;
 pub use facts::{Facts, Removed};
 pub use fault::{Ability, ClockChange, Data, Direction, Effect, Fault, FaultId, LinkTrouble, Node};

@@ -32,7 +32,8 @@ pub use image::{Readiness, ensure_image, ready};
 pub use real_servers::RealServers;
 
 use base::{
-    Backend, BackendError, Command, Fault, FaultId, Init, Message, Mono, Notice, Request, Rng,
+    Backend, BackendError, Command, Fault, FaultId, Init, Message, Mono, Notice, Passing, Request,
+    Rng,
 };
 use clients::Client;
 use clock::Clock;
@@ -211,7 +212,7 @@ impl Backend for DockerBackend {
     fn advance(
         &mut self,
         until: Mono,
-        _closely: bool,
+        _passing: Passing,
         inbox: &mut Vec<Message>,
     ) -> Result<(), BackendError> {
         self.inbox.take(until.since(self.now()).min(STEP), inbox)

@@ -1,7 +1,7 @@
 //! The Docker backend against real servers, with a shell script as the client. Nothing is skipped:
 //! where there is no Docker, this fails.
 
-use base::{Backend, Data, Direction, Effect, Fault, Message, Mono, Node, Notice, Reply};
+use base::{Backend, Data, Direction, Effect, Fault, Message, Mono, Node, Notice, Passing, Reply};
 use picklock_docker::{
     ClientCommand, DockerBackend, Readiness, RealServers, clean, ensure_image, ready,
 };
@@ -41,7 +41,7 @@ fn until<T>(backend: &mut DockerBackend, look: impl Fn(&Notice) -> Option<T>) ->
     let limit = backend.now() + LIMIT;
     while backend.now() < limit {
         let mut inbox: Vec<Message> = Vec::new();
-        backend.advance(limit, true, &mut inbox).unwrap();
+        backend.advance(limit, Passing::Awaited, &mut inbox).unwrap();
         if let Some(found) = inbox.iter().find_map(|message| look(&message.notice)) {
             return found;
         }
@@ -53,7 +53,7 @@ fn until<T>(backend: &mut DockerBackend, look: impl Fn(&Notice) -> Option<T>) ->
 fn pass(backend: &mut DockerBackend, time: Duration) {
     let end = backend.now() + time;
     while backend.now() < end {
-        backend.advance(end, true, &mut Vec::new()).unwrap();
+        backend.advance(end, Passing::Awaited, &mut Vec::new()).unwrap();
     }
 }
 
@@ -142,7 +142,7 @@ fn a_fault_that_cannot_be_is_refused_by_name() {
     assert_eq!(error.to_string(), "there is no link between client 0 and client 1 to cut");
     assert!(backend.heal(1, &stranger).is_err());
     let mut inbox = Vec::new();
-    backend.advance(Mono::ZERO, true, &mut inbox).unwrap();
+    backend.advance(Mono::ZERO, Passing::Awaited, &mut inbox).unwrap();
     assert_eq!(inbox, []);
 }
 

@@ -35,7 +35,8 @@ impl<T: Copy> Agenda<T> {
 
     pub fn push(&mut self, at: Mono, item: T) -> Ticket {
         let booked = self.book(at);
-        self.fill(booked, item);
+        // What is booked last comes after all that is due by then, so that times alone are compared.
+        self.insert(booked, item, |other| other.at() <= at);
         booked
     }
 
@@ -46,21 +47,26 @@ impl<T: Copy> Agenda<T> {
         Ticket::new(at, self.sequence)
     }
 
-    /// Puts an item in its booked place, whose time has not come yet. Most things come soon: the last
-    /// few items make room one by one, which is cheaper than to search first.
+    /// Puts an item in its booked place, whose time has not come yet.
     pub fn fill(&mut self, booked: Ticket, item: T) {
+        self.insert(booked, item, |other| other < booked);
+    }
+
+    /// Most things come soon: the last few items make room one by one, which is cheaper than to
+    /// search first.
+    fn insert(&mut self, ticket: Ticket, item: T, is_before: impl Fn(Ticket) -> bool) {
         let near = self.items.len().saturating_sub(16);
-        if near > 0 && self.items[near - 1].0 < booked {
-            let place = self.items[..near].partition_point(|(later, _)| *later > booked);
-            return self.items.insert(place, (booked, item));
+        if near > 0 && is_before(self.items[near - 1].0) {
+            let place = self.items[..near].partition_point(|(other, _)| !is_before(*other));
+            return self.items.insert(place, (ticket, item));
         }
         let mut place = self.items.len();
-        self.items.push((booked, item));
-        while place > near && self.items[place - 1].0 < booked {
+        self.items.push((ticket, item));
+        while place > near && is_before(self.items[place - 1].0) {
             self.items[place] = self.items[place - 1];
             place -= 1;
         }
-        self.items[place] = (booked, item);
+        self.items[place] = (ticket, item);
     }
 
     /// Takes the first item, if it is due by `until`.

@@ -39,7 +39,9 @@ pub struct Machine {
     skew: Duration,
     numbers: RefCell<Numbers>,
     pub timers: RefCell<Timers>,
+    /// What the harness has said, in order, and how much of it has arrived.
     inbox: RefCell<VecDeque<Request>>,
+    arrived: Cell<usize>,
     inbox_waker: RefCell<Option<Waker>>,
     outbox: RefCell<VecDeque<Response>>,
     told_time: Cell<bool>,
@@ -59,6 +61,7 @@ impl Machine {
             numbers: RefCell::new(numbers),
             timers: RefCell::default(),
             inbox: RefCell::default(),
+            arrived: Cell::new(0),
             inbox_waker: RefCell::default(),
             outbox: RefCell::default(),
             told_time: Cell::new(false),
@@ -80,8 +83,14 @@ impl Machine {
         Sleep { machine: self, until: self.monotonic() + duration, timer: None }
     }
 
+    /// A request is on its way.
     pub fn put(&self, request: Request) {
         self.inbox.borrow_mut().push_back(request);
+    }
+
+    /// The next request has arrived.
+    pub fn deliver(&self) {
+        self.arrived.set(self.arrived.get() + 1);
         if let Some(waker) = &*self.inbox_waker.borrow() {
             waker.wake_by_ref();
         }
@@ -128,9 +137,10 @@ impl Future for Sleep<'_> {
             return Poll::Ready(());
         }
         let mut timers = machine.timers.borrow_mut();
-        let until = self.until;
-        let timer = *self.timer.get_or_insert_with(|| timers.set(until));
-        timers.wait(timer, cx.waker());
+        match self.timer {
+            Some(timer) => timers.wait(timer, cx.waker()),
+            None => self.timer = Some(timers.set(self.until, cx.waker())),
+        }
         Poll::Pending
     }
 }
@@ -148,8 +158,9 @@ pub struct SimMailbox(pub Rc<Machine>);
 
 impl Mailbox for SimMailbox {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Request>> {
-        if let Some(request) = self.0.inbox.borrow_mut().pop_front() {
-            return Poll::Ready(Some(request));
+        if let Some(left) = self.0.arrived.get().checked_sub(1) {
+            self.0.arrived.set(left);
+            return Poll::Ready(self.0.inbox.borrow_mut().pop_front());
         }
         let mut waiting = self.0.inbox_waker.borrow_mut();
         if !waiting.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {

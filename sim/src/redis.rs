@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use stores::redis::script::{Engine, Runner};
-use stores::redis::{Asked, Packet, Redis, Refusal, Server, judge_reply};
+use stores::redis::{Packet, Redis, Refusal, Server, judge_reply};
 
 use crate::library::{Do, Library, Settings, SimStore};
 use crate::machine::{Machine, Sleep};
@@ -55,29 +55,31 @@ impl SimStore for RedisWorld {
     }
 }
 
-type Answer = Result<redis::Value, CallError<Refusal>>;
+type Answer = Result<Box<redis::Value>, CallError<Refusal>>;
 
 /// Calls on their way, shared by the futures that wait for them and the library that answers.
 struct Calls {
     next: u64,
-    /// A client has few of them at a time, so they are looked through one by one.
+    /// A client has few of them at a time, so they are looked through one by one. The place of one
+    /// that is over stays for the next, which is most likely the same task's.
     open: Vec<Call>,
     /// The open connection to each server.
     connections: Vec<Option<u64>>,
     next_connection: u64,
     /// What is to be done for the calls that were made since the library looked.
     fresh: Vec<Do<Packet>>,
-    /// Of the last call that is over: the next one is most likely the same task's.
-    waker: Option<Waker>,
 }
 
 struct Call {
+    /// [`OVER`] for one that is.
     id: u64,
     connection: u64,
-    asked: Asked,
+    command: Rc<redis::Cmd>,
     answer: Option<Answer>,
     waker: Option<Waker>,
 }
+
+const OVER: u64 = 0;
 
 impl Calls {
     fn to(servers: usize) -> Self {
@@ -87,16 +89,19 @@ impl Calls {
             connections: vec![None; servers],
             next_connection: 0,
             fresh: Vec::new(),
-            waker: None,
         }
     }
 
     fn call(&mut self, server: usize, command: Rc<redis::Cmd>) -> u64 {
         let connection = self.connection(server);
         self.next += 1;
-        let (id, asked) = (self.next, Asked::of(&command));
-        self.open.push(Call { id, connection, asked, answer: None, waker: self.waker.take() });
-        self.fresh.push(Do::Send { connection, packet: Packet::Request { id, command } });
+        let id = self.next;
+        let packet = Packet::Request { id, command: command.clone() };
+        self.fresh.push(Do::Send { connection, packet });
+        match self.open.iter_mut().find(|call| call.id == OVER) {
+            Some(call) => (call.id, call.connection, call.command) = (id, connection, command),
+            None => self.open.push(Call { id, connection, command, answer: None, waker: None }),
+        }
         id
     }
 
@@ -108,10 +113,10 @@ impl Calls {
         })
     }
 
-    fn answer(&mut self, id: u64, answer: impl FnOnce(Asked) -> Answer) {
+    fn answer(&mut self, id: u64, answer: impl FnOnce(&redis::Cmd) -> Answer) {
         // A call that was given up is not here any more: its late reply is dropped.
         if let Some(call) = self.open.iter_mut().find(|call| call.id == id) {
-            call.answer = Some(answer(call.asked));
+            call.answer = Some(answer(&call.command));
             if let Some(waker) = &call.waker {
                 waker.wake_by_ref();
             }
@@ -129,8 +134,8 @@ impl Calls {
     }
 
     fn forget(&mut self, id: u64) {
-        if let Some(place) = self.open.iter().position(|call| call.id == id) {
-            self.waker = self.open.swap_remove(place).waker;
+        if let Some(call) = self.open.iter_mut().find(|call| call.id == id) {
+            (call.id, call.answer) = (OVER, None);
         }
     }
 }
@@ -153,6 +158,7 @@ impl RedisLibrary {
             .iter()
             .filter(|call| call.connection == connection && call.answer.is_none())
             .map(|call| call.id)
+            .filter(|id| *id != OVER)
             .collect();
         for id in lost {
             calls.answer(id, |_| Err(error.clone()));
@@ -167,6 +173,9 @@ impl Library for RedisLibrary {
 
     fn calls(&mut self, _at: Mono, out: &mut Vec<Do<Packet>>) {
         let fresh = &mut self.calls.borrow_mut().fresh;
+        if fresh.is_empty() {
+            return;
+        }
         if out.is_empty() {
             // No copy: both keep their memory.
             std::mem::swap(out, fresh);
@@ -176,7 +185,7 @@ impl Library for RedisLibrary {
 
     fn receive(&mut self, _at: Mono, _connection: u64, packet: Packet, _out: &mut Vec<Do<Packet>>) {
         if let Packet::Reply { id, value } = packet {
-            self.calls.borrow_mut().answer(id, |asked| judge_reply(asked, value));
+            self.calls.borrow_mut().answer(id, |command| judge_reply(command, value));
         }
     }
 

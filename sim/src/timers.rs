@@ -28,6 +28,14 @@ struct Timer {
     booked: Option<Ticket>,
 }
 
+impl Timer {
+    fn awaken(&mut self, waker: &Waker) {
+        if !self.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            self.waker = Some(waker.clone());
+        }
+    }
+}
+
 #[derive(Default)]
 pub struct Timers {
     timers: Vec<Timer>,
@@ -40,13 +48,15 @@ pub struct Timers {
 }
 
 impl Timers {
-    pub fn set(&mut self, at: Mono) -> TimerId {
+    /// Sets a timer, which this waker waits for.
+    pub fn set(&mut self, at: Mono, waker: &Waker) -> TimerId {
         let place = self.free.pop().unwrap_or_else(|| {
             self.timers.push(Timer::default());
             self.timers.len() as u32 - 1
         });
         let timer = &mut self.timers[place as usize];
         timer.at = at;
+        timer.awaken(waker);
         let id = TimerId { place, generation: timer.generation };
         self.fresh.push(id);
         id
@@ -59,10 +69,8 @@ impl Timers {
 
     /// From now on this waker waits for it.
     pub fn wait(&mut self, id: TimerId, waker: &Waker) {
-        if let Some(timer) = self.get(id)
-            && !timer.waker.as_ref().is_some_and(|known| known.will_wake(waker))
-        {
-            timer.waker = Some(waker.clone());
+        if let Some(timer) = self.get(id) {
+            timer.awaken(waker);
         }
     }
 
@@ -105,7 +113,7 @@ impl Timers {
         }
         // Those that were booked before have their alarm, or one before it.
         let mut earliest: Option<(Ticket, TimerId)> = None;
-        for id in self.fresh.drain(..) {
+        for &id in &self.fresh {
             let timer = &mut self.timers[id.place as usize];
             if timer.generation == id.generation {
                 let booked = agenda.book(due(timer.at));
@@ -115,6 +123,7 @@ impl Timers {
                 }
             }
         }
+        self.fresh.clear();
         self.set_alarm(earliest, agenda, item);
     }
 
@@ -195,7 +204,7 @@ mod tests {
     #[test]
     fn when_the_clock_changes_every_timer_that_is_waited_for_moves() {
         let (mut timers, mut agenda) = (Timers::default(), Agenda::new());
-        let [gone, late] = [10, 20].map(|at| timers.set(nanos(at)));
+        let [gone, late] = [10, 20].map(|at| timers.set(nanos(at), Waker::noop()));
         timers.sync(&mut agenda, |at| at, |id| id);
         timers.unset(gone);
         timers.unplan(&mut agenda);
@@ -216,7 +225,7 @@ mod tests {
             match rng.below(4) {
                 0 | 1 => {
                     let at = now + rng.below(30);
-                    all.insert((at, number), timers.set(nanos(at)));
+                    all.insert((at, number), timers.set(nanos(at), Waker::noop()));
                     timers.sync(&mut agenda, |at| at, |id| id);
                 }
                 2 if !all.is_empty() => {

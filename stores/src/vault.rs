@@ -60,8 +60,9 @@ impl Vault {
     }
 
     fn register(&mut self, key: Key) -> &mut Register {
-        let place = self.registers.binary_search_by(|(known, _)| known.cmp(&key));
-        let place = place.unwrap_or_else(|place| {
+        let known = self.registers.iter().position(|(known, _)| *known == key);
+        let place = known.unwrap_or_else(|| {
+            let place = self.registers.partition_point(|(known, _)| *known < key);
             self.registers.insert(place, (key, Register::default()));
             place
         });

@@ -2,8 +2,8 @@
 //! system process on real servers and as a task in the simulator.
 
 use base::{
-    AcquireError, Command, Facts, Grant, Init, Key, Lock, Mailbox, Mode, Mono, ReleaseError, Reply,
-    Request, Response, World,
+    Acquire, AcquireError, Command, Facts, Grant, Init, Key, Lock, Mailbox, Mono, ReleaseError,
+    Reply, Request, Response, World,
 };
 use futures_util::future::{Either, select};
 use std::future::poll_fn;
@@ -66,10 +66,7 @@ pub async fn serve(spec: &LockSpec, link: AnyLink, mut mailbox: Box<dyn Mailbox>
     while let Some(Request { id, command }) = session.next(mailbox.as_mut()).await {
         let reply = match command {
             Command::Init(init) => session.begin(&init).await,
-            Command::Acquire { key, mode, patience } => {
-                let patience = Duration::from_nanos(patience);
-                session.acquire(key, mode, patience, mailbox.as_mut()).await
-            }
+            Command::Acquire(wanted) => session.acquire(*wanted, mailbox.as_mut()).await,
             Command::Touch { key } => session.touch(key),
             Command::Release { key } => session.release(key).await,
             Command::Exit => return,
@@ -123,13 +120,9 @@ impl Conversation<'_> {
         Reply::ok()
     }
 
-    async fn acquire(
-        &mut self,
-        key: Key,
-        mode: Mode,
-        patience: Duration,
-        mailbox: &mut dyn Mailbox,
-    ) -> Reply {
+    async fn acquire(&mut self, wanted: Acquire, mailbox: &mut dyn Mailbox) -> Reply {
+        let Acquire { key, mode, patience } = wanted;
+        let patience = Duration::from_nanos(patience);
         let place = self.lock(key);
         let lock = &mut self.locks[place].1;
         // Some recipes know no patience and some forget it while they clean up: after twice the

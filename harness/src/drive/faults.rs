@@ -1,7 +1,8 @@
 //! The faults of a run: asks the nemeses, remembers what is in force, heals what has lasted.
 
 use base::{
-    Backend, ClientView, Effect, F, Fault, FaultId, Kind, Mono, Nemesis, Next, Node, Rng, View,
+    Backend, ClientView, Effect, F, Fault, FaultId, Kind, Mono, Nemesis, Next, Node, Passing, Rng,
+    View,
 };
 
 use super::{DriveError, Plan, Recorder};
@@ -57,9 +58,15 @@ impl Faults {
         self.sources.iter().any(|source| !source.done && source.ask_at <= now)
     }
 
-    /// Whether a nemesis wants to be asked whatever happens.
-    pub fn watches(&self) -> bool {
-        self.sources.iter().any(|source| !source.done && source.ask_at == Mono::ZERO)
+    /// How much the nemeses mind replies that pass. One may want to be asked whatever happens.
+    pub fn passing(&self) -> Passing {
+        let mut asks =
+            self.sources.iter().filter(|source| !source.done).map(|source| source.ask_at);
+        match asks.clone().next() {
+            None => Passing::Ignored,
+            Some(_) if asks.any(|at| at == Mono::ZERO) => Passing::Awaited,
+            Some(_) => Passing::Noted,
+        }
     }
 
     /// The faults that the nemeses want now.

@@ -7,7 +7,7 @@ mod script;
 mod seat;
 
 use base::{
-    Backend, BackendError, Event, F, Kind, Message, Mono, Nemesis, Notice, Process, Promises, Rng,
+    Backend, BackendError, F, Kind, Message, Mono, Nemesis, Notice, Process, Promises, Rng,
 };
 use std::time::Duration;
 use stores::vault::Vault;
@@ -199,7 +199,7 @@ impl Driver<'_> {
 
     fn listen(&mut self, until: Mono) -> Result<(), DriveError> {
         let mut inbox = std::mem::take(&mut self.inbox);
-        self.backend.advance(until, self.faults.watches(), &mut inbox)?;
+        self.backend.advance(until, self.faults.passing(), &mut inbox)?;
         for message in inbox.drain(..) {
             self.hear(message)?;
         }
@@ -229,7 +229,7 @@ impl Driver<'_> {
 
     fn mark(&mut self, f: F) -> Result<(), DriveError> {
         let now = self.backend.now();
-        self.recorder.push(Event::new(now.nanos(), Process::Nemesis, Kind::Info, f))?;
+        self.recorder.push((now, Process::Nemesis, Kind::Info, f), |_| {})?;
         Ok(())
     }
 }

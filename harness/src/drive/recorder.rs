@@ -40,15 +40,18 @@ impl Recorder {
         Ok(Self { file: Some(file), ..Self::default() })
     }
 
-    /// Appends an event.
+    /// Appends a bare event, which `fill` completes where it stands: an event is large, and one that
+    /// is put together elsewhere has to be read again right after it was written.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn push(&mut self, event: Event) -> io::Result<()> {
-        if (event.f, event.kind) == (F::Acquire, Kind::Ok) {
-            self.played.granted(Mono::from_nanos(event.time));
-        }
-        let event = self.history.push(event);
+    pub fn push(
+        &mut self,
+        (at, process, kind, f): (Mono, Process, Kind, F),
+        fill: impl FnOnce(&mut Event),
+    ) -> io::Result<()> {
+        let event = self.history.push(Event::new(at.nanos(), process, kind, f));
+        fill(event);
         match &mut self.file {
             Some(file) => file.write_all(base::event_line(event).as_bytes()),
             None => Ok(()),
@@ -68,9 +71,9 @@ impl Recorder {
         fault: &Fault,
         effect: Option<Effect>,
     ) -> io::Result<()> {
-        let mut event = Event::new(at.nanos(), Process::Nemesis, kind, f);
-        event.fault = Some(Box::new(FaultEvent { id, fault: fault.clone(), effect }));
-        self.push(event)
+        self.push((at, Process::Nemesis, kind, f), |event| {
+            event.fault = Some(Box::new(FaultEvent { id, fault: fault.clone(), effect }));
+        })
     }
 
     /// What was recorded so far.

@@ -3,11 +3,12 @@
 //! new one under a new number, as in Jepsen.
 
 use base::{
-    Backend, ClientState, ClientView, Command, Event, F, Facts, Fault, Key, Kind, Mode, Mono, Node,
-    Process, Reply, Request, Response, Rng,
+    Acquire, Backend, ClientState, ClientView, Command, Event, F, Facts, Fault, Key, Kind, Mode,
+    Mono, Node, Process, Reply, Request, Response, Rng,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io;
 use std::time::Duration;
 use stores::vault::Vault;
 use workloads::task::{Contend, Turn};
@@ -113,13 +114,19 @@ impl Seat {
         }
     }
 
-    /// A bare event of this client, about the key of its turn.
-    fn event(&self, at: Mono, kind: Kind, f: F) -> Event {
-        let mut event = Event::new(at.nanos(), Process::Client(self.process), kind, f);
-        event.key = Some(self.key);
-        event.mode = Some(self.turn.mode);
-        event.token = self.hold.token;
-        event
+    /// Records an event of this client, about the key of its turn.
+    fn record(
+        &self,
+        recorder: &mut Recorder,
+        (at, kind, f): (Mono, Kind, F),
+        fill: impl FnOnce(&mut Event),
+    ) -> io::Result<()> {
+        recorder.push((at, Process::Client(self.process), kind, f), |event| {
+            event.key = Some(self.key);
+            event.mode = Some(self.turn.mode);
+            event.token = self.hold.token;
+            fill(event);
+        })
     }
 
     /// Takes the next turn. A drawn one begins after its time to think; a listed one at its time
@@ -303,7 +310,7 @@ impl Seats {
     ) -> Result<(), DriveError> {
         let seat = &mut self.seats[number];
         let key = seat.key;
-        let (event, command) = match seat.stage {
+        let (f, command) = match seat.stage {
             Stage::Empty { until: Some(until) } if until <= now => {
                 seat.stage = Stage::Starting;
                 seat.open = 0;
@@ -312,28 +319,27 @@ impl Seats {
             Stage::Thinking { until } if until <= now => {
                 seat.stage = Stage::Acquiring { since: now, last_reply: None };
                 let patience = plan.patience.as_nanos() as u64;
-                let command = Command::Acquire { key, mode: seat.turn.mode, patience };
-                (seat.event(now, Kind::Invoke, F::Acquire), command)
+                let wanted = Acquire { key, mode: seat.turn.mode, patience };
+                (F::Acquire, Command::Acquire(Box::new(wanted)))
             }
             Stage::Granted { since } => {
                 seat.stage = Stage::Reading { since };
-                (seat.event(now, Kind::Invoke, F::Read), Command::Touch { key })
+                (F::Read, Command::Touch { key })
             }
             Stage::Working { since, until } if until <= now => {
                 seat.stage = Stage::Finishing { since };
-                let mut event = seat.event(now, Kind::Invoke, seat.last_touch());
-                event.value = (event.f == F::Write).then_some(seat.hold.value + 1);
-                (event, Command::Touch { key })
+                (seat.last_touch(), Command::Touch { key })
             }
             Stage::Leaving => {
                 seat.stage = Stage::Releasing { last_reply: None };
-                (seat.event(now, Kind::Invoke, F::Release), Command::Release { key })
+                (F::Release, Command::Release { key })
             }
             _ => return Ok(()),
         };
         self.next_request += 1;
         seat.open = self.next_request;
-        recorder.push(event)?;
+        let value = (f == F::Write).then_some(seat.hold.value + 1);
+        seat.record(recorder, (now, Kind::Invoke, f), |event| event.value = value)?;
         backend.send(seat.process, Request { id: self.next_request, command });
         Ok(())
     }
@@ -414,10 +420,12 @@ impl Seats {
             seat.stage = Stage::Granted { since: at };
         }
         let Outcome { kind, facts, error } = reply.into();
-        let mut event = seat.event(at, kind, F::Acquire);
-        event.facts = facts;
-        event.error = error;
-        recorder.push(event)?;
+        if kind == Kind::Ok {
+            recorder.played.granted(at);
+        }
+        seat.record(recorder, (at, kind, F::Acquire), |event| {
+            (event.facts, event.error) = (facts, error);
+        })?;
         match kind {
             Kind::Fail => seat.think(at, &self.round, recorder),
             Kind::Info => self.give_up(process, at),
@@ -436,10 +444,9 @@ impl Seats {
         let seat = &mut self.seats[number as usize];
         let process = seat.process;
         let Outcome { kind, facts, error } = reply.into();
-        let mut event = seat.event(at, kind, F::Release);
-        event.facts = facts;
-        event.error = error;
-        recorder.push(event)?;
+        seat.record(recorder, (at, kind, F::Release), |event| {
+            (event.facts, event.error) = (facts, error);
+        })?;
         match kind {
             Kind::Info => self.give_up(process, at),
             _ => seat.think(at, &self.round, recorder),
@@ -483,9 +490,9 @@ impl Seats {
         recorder: &mut Recorder,
     ) -> Result<(), DriveError> {
         let Some(seat) = self.seat(process) else { return Ok(()) };
-        let mut death = seat.event(at, Kind::Info, F::Death);
-        death.error = Some(error.into());
-        recorder.push(death)?;
+        seat.record(recorder, (at, Kind::Info, F::Death), |event| {
+            event.error = Some(error.into());
+        })?;
         self.give_up(process, at);
         Ok(())
     }
@@ -500,7 +507,7 @@ impl Seats {
         let Fault::Crash { node: Node::Client(number), .. } = fault else { return Ok(()) };
         let seat = &self.seats[*number as usize];
         if !matches!(seat.stage, Stage::Empty { .. }) {
-            recorder.push(seat.event(now, Kind::Info, F::Death))?;
+            seat.record(recorder, (now, Kind::Info, F::Death), |_| {})?;
         }
         self.empty(seat.process, None);
         Ok(())
@@ -538,7 +545,7 @@ impl From<Reply> for Outcome {
 /// The store has woken a client. One that has its answer already does not wait any more.
 fn hear_notified(seat: &Seat, at: Mono, recorder: &mut Recorder) -> Result<(), DriveError> {
     if let Stage::Acquiring { .. } = seat.stage {
-        recorder.push(seat.event(at, Kind::Info, F::Notified))?;
+        seat.record(recorder, (at, Kind::Info, F::Notified), |_| {})?;
     }
     Ok(())
 }
@@ -553,9 +560,7 @@ fn hear_lost(
     if !matches!(seat.state(), ClientState::Holding { .. }) || seat.hold.lost {
         return Ok(());
     }
-    let mut event = seat.event(at, Kind::Info, F::Lost);
-    event.error = Some(error);
-    recorder.push(event)?;
+    seat.record(recorder, (at, Kind::Info, F::Lost), |event| event.error = Some(error))?;
     seat.hold.lost = true;
     // A touch that is on its way is answered first, and then the lock is released.
     if matches!(seat.stage, Stage::Granted { .. } | Stage::Working { .. }) {
@@ -589,9 +594,6 @@ fn hear_touch(
     if let (F::Read, Kind::Ok, Some(value)) = (f, kind, value) {
         seat.hold.value = value;
     }
-    let mut event = seat.event(at, kind, f);
-    event.value = value;
-    event.error = error;
-    recorder.push(event)?;
+    seat.record(recorder, (at, kind, f), |event| (event.value, event.error) = (value, error))?;
     Ok(kind == Kind::Ok && !seat.hold.lost)
 }

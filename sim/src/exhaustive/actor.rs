@@ -200,7 +200,10 @@ impl<S: SimStore> Running<S> {
         let Client { library, machine, .. } = &mut self.client;
         match input {
             Input::Start => library.start(now, &mut reaction.wants),
-            Input::Request(request) => machine.put(request),
+            Input::Request(request) => {
+                machine.put(request);
+                machine.deliver();
+            }
             Input::Packet(from, packet) => {
                 library.receive(now, from, packet, &mut reaction.wants);
             }

@@ -57,7 +57,7 @@ impl Examine for RedisWorld {
             }
             Packet::Follow => "follow".into(),
             Packet::Copied(_) => "copied".into(),
-            Packet::Reply { value, .. } => match value {
+            Packet::Reply { value, .. } => match &**value {
                 Value::Nil => "nil".into(),
                 Value::Okay => "OK".into(),
                 Value::Int(number) => number.to_string(),

@@ -1,6 +1,8 @@
 //! One step: what an action does to a state, and what can be seen of it.
 
-use base::{Command, Event, F, Facts, Key, Kind, Mode, Mono, Process, Reply, Request, Response};
+use base::{
+    Acquire, Command, Event, F, Facts, Key, Kind, Mode, Mono, Process, Reply, Request, Response,
+};
 use std::fmt::Debug;
 use std::rc::Rc;
 use std::time::Duration;
@@ -101,7 +103,8 @@ where
         let patience = u64::try_from(NEVER.as_nanos()).unwrap_or(u64::MAX);
         seen.event(client, Kind::Invoke, F::Acquire, self.about(client, mode));
         seen.line(|| format!("client {client} asks for the lock{}", shared(mode)));
-        self.ask(state, client, Command::Acquire { key: self.key(client), mode, patience }, seen);
+        let wanted = Acquire { key: self.key(client), mode, patience };
+        self.ask(state, client, Command::Acquire(Box::new(wanted)), seen);
     }
 
     fn ask(&mut self, state: &mut State<S>, client: u32, command: Command, seen: &mut Seen) {

@@ -30,9 +30,7 @@ impl<S: SimStore> Simulation<S> {
         let out = &mut self.wishes;
         match item {
             Item::Timer { timer, .. } => client.machine.timers.borrow_mut().ring(timer),
-            Item::Request { request, .. } => {
-                client.machine.put(self.freight.requests.take(request));
-            }
+            Item::Request { .. } => client.machine.deliver(),
             Item::LibraryTick { .. } => {
                 client.tick = None;
                 client.library.tick(client.machine.monotonic(), out);

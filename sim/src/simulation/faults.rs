@@ -1,6 +1,6 @@
 //! What a fault does to the world, and how it is undone.
 
-use base::{ClockChange, Data, Effect, Fault, FaultId, LinkTrouble, Node, Notice};
+use base::{ClockChange, Data, Effect, Fault, FaultId, LinkTrouble, Node};
 use stores::model::ServerModel;
 
 use super::Simulation;
@@ -171,7 +171,7 @@ impl<S: SimStore> Simulation<S> {
             };
             self.set_off(ends, item);
             if let Some(process) = process {
-                self.notify(Notice::Passed { process });
+                self.notify_passed(process);
             }
         }
         effect

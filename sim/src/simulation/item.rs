@@ -1,7 +1,7 @@
 //! What stands on the agenda, the freight that it brings, and the connections that packets travel
 //! over.
 
-use base::{Node, Request, Response};
+use base::{Node, Response};
 use slab::Slab;
 use std::num::NonZeroU32;
 
@@ -61,9 +61,9 @@ pub enum Item {
         process: u32,
         timer: TimerId,
     },
+    /// The next request to a client, which waits at its machine.
     Request {
         process: u32,
-        request: Place,
     },
     Response {
         process: u32,
@@ -95,17 +95,12 @@ impl<T> Pieces<T> {
 /// What is on its way.
 pub struct Freight<P> {
     pub packets: Pieces<P>,
-    pub requests: Pieces<Request>,
     pub responses: Pieces<Response>,
 }
 
 impl<P> Freight<P> {
     pub fn new() -> Self {
-        Self {
-            packets: Pieces(Slab::new()),
-            requests: Pieces(Slab::new()),
-            responses: Pieces(Slab::new()),
-        }
+        Self { packets: Pieces(Slab::new()), responses: Pieces(Slab::new()) }
     }
 
     /// Keeps a packet for the time that it is on its way.
@@ -122,7 +117,6 @@ impl<P> Freight<P> {
             Item::ToServer { payload: Payload::Data(packet), .. }
             | Item::ToClient { payload: Payload::Data(packet), .. }
             | Item::Between { packet, .. } => drop(self.packets.take(packet)),
-            Item::Request { request, .. } => drop(self.requests.take(request)),
             Item::Response { response, .. } => drop(self.responses.take(response)),
             _ => {}
         }

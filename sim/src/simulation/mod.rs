@@ -9,7 +9,7 @@ mod wires;
 
 use base::{
     Backend, BackendError, Effect, Fault, FaultId, Link, LocalFuture, Message, Mono, Node, Notice,
-    Request, Rng, World,
+    Passing, Request, Rng, World,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -71,8 +71,8 @@ struct Simulation<S: SimStore> {
     inbox: Vec<Message>,
     /// There is something that it has to be told at once.
     stirred: bool,
-    /// It wants to know at once of replies that pass.
-    closely: bool,
+    /// Whether it wants to know of replies that pass.
+    passing: Passing,
 }
 
 impl<S: SimStore> Simulation<S> {
@@ -117,7 +117,7 @@ impl<S: SimStore> Simulation<S> {
             happened: 0,
             inbox: Vec::new(),
             stirred: false,
-            closely: false,
+            passing: Passing::Noted,
         };
         for server in 0..simulation.config.servers {
             simulation.tick_server(server);
@@ -131,10 +131,25 @@ impl<S: SimStore> Simulation<S> {
         (if process < clients { process } else { process % clients }) as usize
     }
 
+    /// The client of this process, if it is not gone.
+    fn client(&mut self, process: u32) -> Option<&mut Client<S>> {
+        let seat = self.seat(process);
+        self.clients[seat].as_mut().filter(|client| client.process == process)
+    }
+
     fn notify(&mut self, notice: Notice) {
-        self.stirred |= self.closely || !matches!(notice, Notice::Passed { .. });
+        self.stirred = true;
         self.inbox.push(Message { at: self.now.get(), notice });
     }
+
+    /// A server's reply has passed the link to a client.
+    fn notify_passed(&mut self, process: u32) {
+        if self.passing != Passing::Ignored {
+            self.stirred |= self.passing == Passing::Awaited;
+            self.inbox.push(Message { at: self.now.get(), notice: Notice::Passed { process } });
+        }
+    }
+
     fn happen(&mut self, item: Item) {
         match item {
             Item::Gone { server, .. } | Item::ServerTick { server, .. } => {
@@ -229,8 +244,10 @@ impl<S: SimStore> Backend for Simulation<S> {
     fn send(&mut self, process: u32, request: Request) {
         let seat = self.seat(process);
         let at = self.now.get().after(clients::pipe(&mut self.rng, self.tape.as_deref(), seat));
-        let request = self.freight.requests.put(request);
-        self.agenda.push(at, Item::Request { process, request });
+        if let Some(client) = self.client(process) {
+            client.machine.put(request);
+            self.agenda.push(at, Item::Request { process });
+        }
     }
 
     fn inject(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
@@ -264,10 +281,10 @@ impl<S: SimStore> Backend for Simulation<S> {
     fn advance(
         &mut self,
         until: Mono,
-        closely: bool,
+        passing: Passing,
         inbox: &mut Vec<Message>,
     ) -> Result<(), BackendError> {
-        self.closely = closely;
+        self.passing = passing;
         while !self.stirred {
             match self.agenda.pop(until) {
                 Some((at, item)) => {

@@ -48,7 +48,7 @@ fn said_after(pause: Duration) -> Reply {
     let mut run = |world: &mut dyn Simulated, until| {
         inbox.clear();
         while world.now() < until {
-            world.advance(until, true, &mut inbox).expect("the world goes on");
+            world.advance(until, Passing::Awaited, &mut inbox).expect("the world goes on");
         }
         inbox.iter().find_map(|message| match &message.notice {
             Notice::Client { response, .. } => Some(response.reply.clone()),

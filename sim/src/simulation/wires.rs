@@ -1,7 +1,7 @@
 //! The wires: connections between clients and servers, and what is sent over them and between
 //! servers. Each packet passes the network, which delays or holds it, and keeps its place in order.
 
-use base::{Node, Notice};
+use base::Node;
 use stores::model::ServerModel;
 
 use super::item::{Connection, Item, Payload};
@@ -112,7 +112,7 @@ impl<S: SimStore> Simulation<S> {
         let payload = self.freight.load(payload);
         let passed = self.send_item(ends, Item::ToClient { connection, payload });
         if let (true, Payload::Data(_)) = (passed, payload) {
-            self.notify(Notice::Passed { process });
+            self.notify_passed(process);
         }
     }
 

@@ -11,7 +11,7 @@ mod reply;
 pub mod script;
 
 pub use model::Server;
-pub use outcome::{Asked, judge_reply};
+pub use outcome::judge_reply;
 #[cfg(feature = "real")]
 pub use outcome::{Progress, judge_error};
 #[cfg(feature = "real")]
@@ -30,7 +30,7 @@ pub struct Refusal(pub String);
 
 impl Protocol for Redis {
     type Request = Rc<redis::Cmd>;
-    type Reply = redis::Value;
+    type Reply = Box<redis::Value>;
     type Refusal = Refusal;
 }
 
@@ -50,7 +50,7 @@ pub enum Packet {
         /// The number of the request that it answers.
         id: u64,
         /// The answer; an error reply is `Value::ServerError`.
-        value: redis::Value,
+        value: Box<redis::Value>,
     },
     /// To another server: this one follows it, and is to have its data.
     Follow,

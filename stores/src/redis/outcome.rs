@@ -97,14 +97,14 @@ fn judge_text(asked: Asked, text: String) -> CallError<Refusal> {
     if refused { CallError::Refused(Refusal(text)) } else { CallError::Unknown(text) }
 }
 
-/// What a reply says about its command.
+/// What a reply says about this command.
 ///
 /// # Errors
 /// For an error reply: `Refused` or `Unknown`.
-pub fn judge_reply(asked: Asked, reply: Value) -> Result<Value, CallError<Refusal>> {
-    match reply {
-        Value::ServerError(error) => Err(judge_text(asked, error_text(&error))),
-        value => Ok(value),
+pub fn judge_reply(request: &Cmd, reply: Box<Value>) -> Result<Box<Value>, CallError<Refusal>> {
+    match &*reply {
+        Value::ServerError(error) => Err(judge_text(Asked::of(request), error_text(error))),
+        _ => Ok(reply),
     }
 }
 
@@ -188,13 +188,13 @@ mod tests {
     #[test]
     fn each_row_decides_as_it_says() {
         for (text, command, script) in EXAMPLES {
-            for (asked, refused) in [(Asked::Command, command), (Asked::Script, script)] {
+            for (asked, refused) in [("GET", command), ("EVAL", script)] {
                 let expected = if *refused {
                     CallError::Refused(Refusal((*text).into()))
                 } else {
                     CallError::Unknown((*text).into())
                 };
-                assert_eq!(judge_reply(asked, error(text)), Err(expected), "{asked:?}");
+                assert_eq!(judge_reply(&cmd(asked), error(text).into()), Err(expected), "{asked}");
             }
         }
     }
@@ -210,8 +210,8 @@ mod tests {
 
     #[test]
     fn a_reply_that_is_no_error_is_ok() {
-        for value in [Value::Nil, Value::Okay, Value::Int(0)] {
-            assert_eq!(judge_reply(Asked::Script, value.clone()), Ok(value));
+        for value in [Value::Nil, Value::Okay, Value::Int(0)].map(Box::new) {
+            assert_eq!(judge_reply(&cmd("EVAL"), value.clone()), Ok(value));
         }
     }
 

@@ -3,7 +3,8 @@
 //! It opens a connection when a call first needs it and again when a call finds it broken. It never
 //! sends a command twice: that is for the lock to decide.
 
-use super::{Asked, Progress, Redis, Refusal, judge_error, judge_reply};
+use super::outcome::{Asked, Progress, judge_error, judge_reply};
+use super::{Redis, Refusal};
 use crate::real::RealWorld;
 use base::{CallError, Link, LocalFuture, Mono, Wall, World};
 use redis::aio::MultiplexedConnection;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
-type Answer = Result<Value, CallError<Refusal>>;
+type Answer = Result<Box<Value>, CallError<Refusal>>;
 
 /// Links to real servers, for one client.
 pub struct RealLink {
@@ -61,7 +62,7 @@ impl RealLink {
             Err(_) => return Err(CallError::Refused(Refusal("no connection in time".into()))),
         };
         match timeout_at(deadline, connection.send_packed_command(request)).await {
-            Ok(Ok(reply)) => judge_reply(asked, reply),
+            Ok(Ok(reply)) => judge_reply(request, reply.into()),
             Ok(Err(error)) => {
                 server.forget(&error, number).await;
                 Err(judge_error(asked, &error, Progress::Sent))
@@ -191,7 +192,7 @@ mod tests {
     #[test]
     fn a_reply_is_a_reply() {
         with_server(&[Manner::Answer("+OK\r\n")], async |link| {
-            assert_eq!(link.call(0, cmd("PING").into()).await, Ok(Value::Okay));
+            assert_eq!(link.call(0, cmd("PING").into()).await, Ok(Value::Okay.into()));
         });
     }
 
@@ -219,7 +220,7 @@ mod tests {
         with_server(&[Manner::HangUp, Manner::Answer(":1\r\n")], async |link| {
             let answer = link.call(0, cmd("INCR").into()).await;
             assert!(matches!(answer, Err(CallError::Unknown(_))), "{answer:?}");
-            assert_eq!(link.call(0, cmd("INCR").into()).await, Ok(Value::Int(1)));
+            assert_eq!(link.call(0, cmd("INCR").into()).await, Ok(Value::Int(1).into()));
         });
     }
 
@@ -238,7 +239,7 @@ mod tests {
         with_server(&[Manner::Answer("nonsense\r\n"), Manner::Answer(":1\r\n")], async |link| {
             let answer = link.call(0, cmd("INCR").into()).await;
             assert!(matches!(answer, Err(CallError::Unknown(_))), "{answer:?}");
-            assert_eq!(link.call(0, cmd("INCR").into()).await, Ok(Value::Int(1)));
+            assert_eq!(link.call(0, cmd("INCR").into()).await, Ok(Value::Int(1).into()));
         });
     }
 

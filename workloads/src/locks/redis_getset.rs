@@ -4,7 +4,9 @@
 //! All clocks are the clients' own, in whole seconds as printed, so that a lock lives for its ttl
 //! and one to two seconds more.
 
-use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
+use base::{
+    AcquireError, Grant, Link, LocalFuture, Lock, Mode, Mono, Promises, ReleaseError, Removed,
+};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -68,9 +70,8 @@ impl GetSet {
     }
 
     /// `SETNX`; or, when the time that stands there has passed, `GETSET` and look what stood there.
-    async fn attempt(&self) -> CallResult<Option<Grant>> {
+    async fn attempt(&self, asked: Mono) -> CallResult<Option<Grant>> {
         let node = &self.0;
-        let asked = node.link.monotonic();
         let expiry = self.now() + self.timeout() + 1;
         let mut setnx = command("SETNX");
         setnx.arg(&node.key).arg(expiry);
@@ -110,7 +111,7 @@ impl Lock for GetSet {
         patience: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         let pause = Duration::from_millis(5)..Duration::from_millis(15);
-        Box::pin(self.0.retry(patience, pause, || self.attempt()))
+        Box::pin(self.0.retry(patience, pause, |asked| self.attempt(asked)))
     }
 
     fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {

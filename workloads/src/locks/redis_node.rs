@@ -1,7 +1,7 @@
 //! What the recipes on one Redis server share: calling it, and trying again until the patience
 //! is over.
 
-use base::{AcquireError, CallError, Grant, Link, ReleaseError, Removed};
+use base::{AcquireError, CallError, Grant, Link, Mono, ReleaseError, Removed};
 use redis::{Cmd, FromRedisValue, Value};
 use std::ops::Range;
 use std::rc::Rc;
@@ -38,8 +38,11 @@ impl RedisNode {
     }
 
     /// Sends a command to the only server and reads its reply as `T`.
-    pub async fn call<T: FromRedisValue>(&self, command: impl Into<Rc<Cmd>>) -> CallResult<T> {
-        self.call_at(0, command.into()).await
+    pub fn call<T: FromRedisValue>(
+        &self,
+        command: impl Into<Rc<Cmd>>,
+    ) -> impl Future<Output = CallResult<T>> {
+        self.call_at(0, command.into())
     }
 
     /// Sends a command to a server and reads its reply as `T`.
@@ -48,9 +51,9 @@ impl RedisNode {
         server: usize,
         command: Rc<Cmd>,
     ) -> CallResult<T> {
-        let value: Value = self.link.call(server, command).await?;
+        let value = self.link.call(server, command).await?;
         // A reply of another shape than the command has says nothing about what was done.
-        redis::from_redis_value(value).map_err(|e| CallError::Unknown(e.to_string()))
+        redis::from_redis_value_ref(&value).map_err(|e| CallError::Unknown(e.to_string()))
     }
 
     /// The lock's time to live as Redis takes it.
@@ -60,10 +63,8 @@ impl RedisNode {
 
     /// A value that no other acquire uses.
     pub fn unique(&self) -> String {
-        let mut value = String::with_capacity(32);
-        push_hex(&mut value, self.link.random());
-        push_hex(&mut value, self.link.random());
-        value
+        let high = u128::from(self.link.random());
+        hex(high << 64 | u128::from(self.link.random()))
     }
 
     /// A pause between two tries: clients that retry in step would collide for ever.
@@ -74,18 +75,18 @@ impl RedisNode {
     }
 
     /// Tries again and again until an attempt gives a grant, is in doubt, or the patience is over.
-    /// `attempt` says `None` when somebody else holds the lock.
+    /// `attempt` is told when it begins and says `None` when somebody else holds the lock.
     pub async fn retry(
         &self,
         patience: Duration,
         pause: Range<Duration>,
-        mut attempt: impl AsyncFnMut() -> CallResult<Option<Grant>>,
+        mut attempt: impl AsyncFnMut(Mono) -> CallResult<Option<Grant>>,
     ) -> Result<Grant, AcquireError> {
         let until = self.link.monotonic() + patience;
         loop {
-            let asked = Some(self.link.monotonic());
-            match attempt().await {
-                Ok(Some(grant)) => return Ok(Grant { asked, ..grant }),
+            let asked = self.link.monotonic();
+            match attempt(asked).await {
+                Ok(Some(grant)) => return Ok(Grant { asked: Some(asked), ..grant }),
                 Ok(None) => {}
                 Err(CallError::Unknown(error)) => return Err(AcquireError::Unknown(error)),
                 Err(CallError::Refused(Refusal(error))) => {
@@ -104,9 +105,8 @@ impl RedisNode {
         let mut set = command("SET");
         set.arg(&self.key).arg(value).arg("NX").arg("PX").arg(self.ttl_millis());
         let set = Rc::new(set);
-        self.retry(patience, BACK_OFF, async || {
-            let asked = self.link.monotonic();
-            match self.call(set.clone()).await? {
+        self.retry(patience, BACK_OFF, async |asked| {
+            match &*self.link.call(0, set.clone()).await? {
                 Value::Okay => {
                     Ok(Some(Grant { expires: Some(asked + self.ttl), ..Grant::default() }))
                 }
@@ -138,12 +138,15 @@ impl RedisNode {
     }
 }
 
-/// All sixteen digits, without the formatter: a client makes such a number for every acquire.
-fn push_hex(text: &mut String, number: u64) {
+/// All its digits, without the formatter: a client makes such a number for every acquire.
+fn hex(number: u128) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |place| DIGITS[(number >> (60 - 4 * place)) as usize & 15];
-    let digits: [u8; 16] = std::array::from_fn(digit);
-    text.push_str(str::from_utf8(&digits).expect("digits are ASCII"));
+    let mut digits = vec![0; 32];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
+    String::from_utf8(digits).expect("digits are ASCII")
 }
 
 /// What a release says whose command answers how many keys it removed; `whose` they are if any.
@@ -160,10 +163,8 @@ pub fn released(removed: CallResult<u64>, whose: Removed) -> Result<Removed, Rel
 mod tests {
     #[test]
     fn a_number_has_all_its_hexadecimal_digits() {
-        for number in [0, 10, 0x0123_4567_89ab_cdef, u64::MAX] {
-            let mut digits = String::new();
-            super::push_hex(&mut digits, number);
-            assert_eq!(digits, format!("{number:016x}"));
+        for number in [0, 10, 0x0123_4567_89ab_cdef << 32, u128::MAX] {
+            assert_eq!(super::hex(number), format!("{number:032x}"));
         }
     }
 

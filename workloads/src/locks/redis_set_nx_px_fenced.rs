@@ -58,8 +58,7 @@ impl Lock for Fenced {
         Box::pin(async move {
             self.value = self.node.unique();
             let (node, value) = (&self.node, &self.value);
-            node.retry(patience, BACK_OFF, async || {
-                let asked = node.link.monotonic();
+            node.retry(patience, BACK_OFF, async |asked| {
                 let mut take = command("EVAL");
                 take.arg(TAKE).arg(2).arg(&node.key).arg(format!("{}:token", node.key));
                 take.arg(value).arg(node.ttl_millis());

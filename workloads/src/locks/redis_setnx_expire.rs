@@ -77,8 +77,7 @@ impl Lock for SetnxExpire {
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         let node = &self.0;
         let seconds = node.ttl.as_millis().div_ceil(1_000) as u64;
-        Box::pin(node.retry(patience, BACK_OFF, async move || {
-            let asked = node.link.monotonic();
+        Box::pin(node.retry(patience, BACK_OFF, async move |asked| {
             let mut setnx = command("SETNX");
             setnx.arg(&node.key).arg(1);
             if !node.call::<bool>(setnx).await? {

@@ -5,7 +5,9 @@
 //! has just taken (H17). All clocks are the clients' own, in whole seconds, as in its sibling
 //! `redis-getset`. The bare `DEL` of a release frees whoever holds the lock by then.
 
-use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
+use base::{
+    AcquireError, Grant, Link, LocalFuture, Lock, Mode, Mono, Promises, ReleaseError, Removed,
+};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -72,8 +74,7 @@ impl TimestampDel {
     }
 
     /// `SETNX`; or, when the time that stands there has passed, `DEL` and `SETNX` again.
-    async fn attempt(&self) -> CallResult<Option<Grant>> {
-        let asked = self.0.link.monotonic();
+    async fn attempt(&self, asked: Mono) -> CallResult<Option<Grant>> {
         let granted =
             self.setnx().await? || (self.expired().await? && self.delete_and_setnx().await?);
         let expires = Some(asked + self.0.ttl);
@@ -114,7 +115,7 @@ impl Lock for TimestampDel {
         patience: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         let pause = Duration::from_millis(5)..Duration::from_millis(15);
-        Box::pin(self.0.retry(patience, pause, || self.attempt()))
+        Box::pin(self.0.retry(patience, pause, |asked| self.attempt(asked)))
     }
 
     fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {

@@ -103,7 +103,7 @@ mod tests {
                     Out::Send(Peer::Server(to), packet) => {
                         self.wire.push_back((self.now + LAG, from, to, packet));
                     }
-                    Out::Send(_, Packet::Reply { value, .. }) => reply = Some(value),
+                    Out::Send(_, Packet::Reply { value, .. }) => reply = Some(*value),
                     other => panic!("{other:?}"),
                 }
             }

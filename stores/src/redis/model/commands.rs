@@ -135,7 +135,14 @@ pub fn find(args: &[&[u8]]) -> Option<&'static Command> {
 }
 
 fn named(name: &[u8]) -> Option<&'static Command> {
-    COMMANDS.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
+    COMMANDS.iter().find(|command| is_called(command.name, name))
+}
+
+/// Whether a name is spelled so, in whatever case. Most names differ in their length or their first
+/// letter, and the library's comparison prepares for long ones.
+fn is_called(name: &str, spelled: &[u8]) -> bool {
+    let mut letters = name.bytes().zip(spelled);
+    name.len() == spelled.len() && letters.all(|(a, b)| a == b.to_ascii_lowercase())
 }
 
 /// The command, if it may be called with these arguments; else the refusal.

@@ -1,14 +1,19 @@
 //! The keys of a server: strings, each with or without the time at which it runs out.
 
+use smallvec::SmallVec;
+
 /// A time by the server's wall clock, in milliseconds since the Unix epoch. Signed, since a
 /// command may name a time before the epoch.
 pub type Millis = i64;
+
+/// The bytes of a key or a value, in place where they are few: those of a lock come and go with it.
+pub type Bytes = SmallVec<[u8; 32]>;
 
 /// A value and when it runs out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The value. This model knows no other type than the string.
-    pub value: Vec<u8>,
+    pub value: Bytes,
     /// The last millisecond in which the key is there; `None`: for ever.
     pub expires: Option<Millis>,
 }
@@ -25,7 +30,7 @@ impl Entry {
 /// a handful of them and every command looks one up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keyspace {
-    entries: Vec<(Vec<u8>, Entry)>,
+    entries: Vec<(Bytes, Entry)>,
 }
 
 impl Keyspace {
@@ -46,11 +51,11 @@ impl Keyspace {
     }
 
     /// Stores a value, whatever was there.
-    pub fn put(&mut self, key: &[u8], value: Vec<u8>, expires: Option<Millis>) {
-        let entry = Entry { value, expires };
+    pub fn put(&mut self, key: &[u8], value: &[u8], expires: Option<Millis>) {
+        let entry = Entry { value: Bytes::from_slice(value), expires };
         match self.place(key) {
             Ok(place) => self.entries[place].1 = entry,
-            Err(place) => self.entries.insert(place, (key.to_vec(), entry)),
+            Err(place) => self.entries.insert(place, (Bytes::from_slice(key), entry)),
         }
     }
 
@@ -90,7 +95,7 @@ mod tests {
     #[test]
     fn a_key_lives_through_the_millisecond_of_its_expiry() {
         let mut keys = Keyspace::default();
-        keys.put(b"a", b"1".to_vec(), Some(100));
+        keys.put(b"a", b"1", Some(100));
         assert!(keys.get(b"a", 100).is_some());
         assert_eq!(keys.len(), 1);
         assert!(keys.get(b"a", 101).is_none());
@@ -100,8 +105,8 @@ mod tests {
     #[test]
     fn the_cycle_removes_what_nobody_asks_for() {
         let mut keys = Keyspace::default();
-        keys.put(b"a", vec![], Some(100));
-        keys.put(b"b", vec![], None);
+        keys.put(b"a", b"", Some(100));
+        keys.put(b"b", b"", None);
         keys.expire_cycle(100);
         assert_eq!(keys.len(), 2);
         keys.expire_cycle(101);
@@ -111,7 +116,7 @@ mod tests {
     #[test]
     fn an_expired_key_is_no_key_to_delete() {
         let mut keys = Keyspace::default();
-        keys.put(b"a", vec![], Some(100));
+        keys.put(b"a", b"", Some(100));
         assert!(!keys.delete(b"a", 101));
         assert_eq!(keys.len(), 0);
     }

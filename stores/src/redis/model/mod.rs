@@ -71,11 +71,13 @@ impl Server {
     /// `Value::ServerError`.
     pub fn execute(&mut self, now: Wall, command: &Cmd) -> Value {
         let mut args: SmallVec<[&[u8]; 8]> = SmallVec::new();
-        args.extend(command.args_iter().map(|arg| match arg {
-            Arg::Simple(bytes) => bytes,
-            // A SCAN that starts has the cursor 0; no command of this model has one.
-            _ => b"0",
-        }));
+        for arg in command.args_iter() {
+            args.push(match arg {
+                Arg::Simple(bytes) => bytes,
+                // A SCAN that starts has the cursor 0; no command of this model has one.
+                _ => b"0",
+            });
+        }
         let clock = Clock {
             millis: i64::try_from(now.millis()).unwrap_or(i64::MAX),
             micros: i64::try_from(now.nanos() / 1000).unwrap_or(i64::MAX),
@@ -113,7 +115,7 @@ impl ServerModel for Server {
         if let Peer::Connection(number) = from {
             self.connection = number;
         }
-        let value = self.execute(at.wall, &command);
+        let value = Box::new(self.execute(at.wall, &command));
         out.push(Out::Send(from, Packet::Reply { id, value }));
         if self.replication.is_used() {
             self.replicate(at.mono, out);

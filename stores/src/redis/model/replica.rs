@@ -208,7 +208,7 @@ mod tests {
             for out in out {
                 match out {
                     Out::Send(Peer::Server(to), packet) => self.wire.push_back((from, to, packet)),
-                    Out::Send(_, Packet::Reply { value, .. }) => replies.push(value),
+                    Out::Send(_, Packet::Reply { value, .. }) => replies.push(*value),
                     other => panic!("{other:?}"),
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::commands::Call;
 use super::expiry::{invalid_expire_time, relative};
-use super::keyspace::Millis;
+use super::keyspace::{Bytes, Millis};
 use super::number::integer;
 use crate::redis::reply::{error, flag, not_an_integer, syntax_error};
 use redis::Value;
@@ -12,8 +12,8 @@ pub fn get(call: Call<'_>) -> Value {
     stored(call.keys.get(call.args[1], call.clock.millis).map(|entry| &entry.value))
 }
 
-fn stored(value: Option<&Vec<u8>>) -> Value {
-    value.map_or(Value::Nil, |value| Value::BulkString(value.clone()))
+fn stored(value: Option<&Bytes>) -> Value {
+    value.map_or(Value::Nil, |value| Value::BulkString(value.to_vec()))
 }
 
 /// What stands behind SET's key and value.
@@ -49,15 +49,15 @@ impl<'a> SetOptions<'a> {
         let mut options = Self::default();
         let mut rest = args.iter();
         while let Some(option) = rest.next() {
-            match in_capitals(option, &mut [0; 8]) {
-                b"NX" if options.only != Some(Only::IfPresent) => {
+            match word(option) {
+                NX if options.only != Some(Only::IfPresent) => {
                     options.only = Some(Only::IfAbsent);
                 }
-                b"XX" if options.only != Some(Only::IfAbsent) => {
+                XX if options.only != Some(Only::IfAbsent) => {
                     options.only = Some(Only::IfPresent);
                 }
-                b"GET" => options.get = true,
-                b"KEEPTTL" if options.expiry.is_none() => options.keep_ttl = true,
+                GET => options.get = true,
+                KEEPTTL if options.expiry.is_none() => options.keep_ttl = true,
                 other => {
                     let unit = unit(other)?;
                     let same = options.expiry.is_none_or(|(before, _)| before == unit);
@@ -80,21 +80,36 @@ impl<'a> SetOptions<'a> {
     }
 }
 
-/// An option's name in capitals; nothing for one that is longer than all names.
-fn in_capitals<'b>(option: &[u8], buffer: &'b mut [u8; 8]) -> &'b [u8] {
-    let Some(name) = buffer.get_mut(..option.len()) else { return &[] };
-    for (to, from) in name.iter_mut().zip(option) {
-        *to = from.to_ascii_uppercase();
+const NX: u64 = word(b"NX");
+const XX: u64 = word(b"XX");
+const GET: u64 = word(b"GET");
+const EX: u64 = word(b"EX");
+const PX: u64 = word(b"PX");
+const EXAT: u64 = word(b"EXAT");
+const PXAT: u64 = word(b"PXAT");
+const KEEPTTL: u64 = word(b"KEEPTTL");
+const PERSIST: u64 = word(b"PERSIST");
+
+/// An option's name as a number, its length and its letters in capitals: a client's every try has
+/// options, and numbers are compared at once. Zero for one that is longer than all names.
+const fn word(option: &[u8]) -> u64 {
+    if option.len() > 7 {
+        return 0;
     }
-    name
+    let (mut word, mut place) = (option.len() as u64, 0);
+    while place < option.len() {
+        word = word << 8 | option[place].to_ascii_uppercase() as u64;
+        place += 1;
+    }
+    word
 }
 
-fn unit(option: &[u8]) -> Option<Unit> {
+fn unit(option: u64) -> Option<Unit> {
     match option {
-        b"EX" => Some(Unit::Seconds),
-        b"PX" => Some(Unit::Millis),
-        b"EXAT" => Some(Unit::SecondsAt),
-        b"PXAT" => Some(Unit::MillisAt),
+        EX => Some(Unit::Seconds),
+        PX => Some(Unit::Millis),
+        EXAT => Some(Unit::SecondsAt),
+        PXAT => Some(Unit::MillisAt),
         _ => None,
     }
 }
@@ -123,7 +138,7 @@ fn set_with(call: Call<'_>, options: &SetOptions<'_>) -> Value {
         return reply.unwrap_or(Value::Nil);
     }
     let kept = old.filter(|_| options.keep_ttl).and_then(|entry| entry.expires);
-    call.keys.put(key, value.to_vec(), expires.or(kept));
+    call.keys.put(key, value, expires.or(kept));
     reply.unwrap_or(Value::Okay)
 }
 
@@ -144,7 +159,7 @@ fn expiry_time(unit: Unit, text: &[u8], now: Millis, name: &str) -> Result<Milli
 pub fn setnx(call: Call<'_>) -> Value {
     let absent = call.keys.get(call.args[1], call.clock.millis).is_none();
     if absent {
-        call.keys.put(call.args[1], call.args[2].to_vec(), None);
+        call.keys.put(call.args[1], call.args[2], None);
     }
     flag(absent)
 }
@@ -162,7 +177,7 @@ pub fn psetex(call: Call<'_>) -> Value {
 fn set_for(call: Call<'_>, unit: Unit) -> Value {
     match expiry_time(unit, call.args[2], call.clock.millis, call.name) {
         Ok(when) => {
-            call.keys.put(call.args[1], call.args[3].to_vec(), Some(when));
+            call.keys.put(call.args[1], call.args[3], Some(when));
             Value::Okay
         }
         Err(refusal) => refusal,
@@ -172,7 +187,7 @@ fn set_for(call: Call<'_>, unit: Unit) -> Value {
 /// GETSET key value. The new value has no expiry, whatever the old one had.
 pub fn getset(call: Call<'_>) -> Value {
     let old = stored(call.keys.get(call.args[1], call.clock.millis).map(|entry| &entry.value));
-    call.keys.put(call.args[1], call.args[2].to_vec(), None);
+    call.keys.put(call.args[1], call.args[2], None);
     old
 }
 
@@ -181,7 +196,7 @@ pub fn getex(call: Call<'_>) -> Value {
     let now = call.clock.millis;
     let Some((persist, expiry)) = getex_options(&call.args[2..]) else { return syntax_error() };
     let Some(entry) = call.keys.get(call.args[1], now) else { return Value::Nil };
-    let value = Value::BulkString(entry.value.clone());
+    let value = Value::BulkString(entry.value.to_vec());
     if persist {
         entry.expires = None;
     }
@@ -200,8 +215,8 @@ fn getex_options<'a>(args: &[&'a [u8]]) -> Option<(bool, Option<Expiry<'a>>)> {
     let (mut persist, mut expiry) = (false, None);
     let mut rest = args.iter();
     while let Some(option) = rest.next() {
-        match in_capitals(option, &mut [0; 8]) {
-            b"PERSIST" if expiry.is_none() => persist = true,
+        match word(option) {
+            PERSIST if expiry.is_none() => persist = true,
             other => {
                 let unit = unit(other)?;
                 let same = expiry.is_none_or(|(before, _)| before == unit);
@@ -267,7 +282,7 @@ pub fn decrby(call: Call<'_>) -> Value {
 fn add(call: Call<'_>, by: i64) -> Value {
     let key = call.args[1];
     let Some(entry) = call.keys.get(key, call.clock.millis) else {
-        call.keys.put(key, by.to_string().into_bytes(), None);
+        call.keys.put(key, by.to_string().as_bytes(), None);
         return Value::Int(by);
     };
     let Some(old) = integer(&entry.value) else { return not_an_integer() };
@@ -275,6 +290,6 @@ fn add(call: Call<'_>, by: i64) -> Value {
         return error("ERR increment or decrement would overflow");
     };
     // In place: the expiry stays.
-    entry.value = sum.to_string().into_bytes();
+    entry.value = Bytes::from_slice(sum.to_string().as_bytes());
     Value::Int(sum)
 }
