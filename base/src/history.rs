@@ -2,7 +2,7 @@
 //! nemesis did, in Jepsen's vocabulary, stored as JSON Lines behind a versioned header.
 
 use crate::reading::Lines;
-use crate::{Effect, Facts, Fault, FaultId, HistoryError, Key, Mode};
+use crate::{Effect, Facts, Fault, FaultId, HistoryError, Key, Mode, emplace};
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -230,11 +230,18 @@ impl History {
     }
 
     /// Appends an event and gives it its index.
+    pub fn push(&mut self, event: Event) -> &Event {
+        self.emplace(|| event)
+    }
+
+    /// Appends an event that is made where it is to stand, and gives it its index.
     #[inline]
-    pub fn push(&mut self, mut event: Event) -> &mut Event {
-        event.index = self.events.len() as u64;
-        self.events.push(event);
-        self.events.last_mut().expect("just pushed")
+    pub fn emplace(&mut self, make: impl FnOnce() -> Event) -> &mut Event {
+        let index = self.events.len() as u64;
+        emplace(&mut self.events, make);
+        let event = self.events.last_mut().expect("just made");
+        event.index = index;
+        event
     }
 
     /// The events, by index.

@@ -6,6 +6,7 @@
 
 mod backend;
 mod client;
+mod emplace;
 mod error;
 mod export;
 mod facts;
@@ -24,6 +25,7 @@ mod world;
 
 pub use backend::{Backend, BackendError, Message, Notice, Passing};
 pub use client::{Acquire, Command, Init, Mailbox, Reply, Request, Response};
+pub use emplace::emplace;
 pub use error::HistoryError;
 pub use facts::{Facts, Removed};
 pub use fault::{Ability, ClockChange, Data, Direction, Effect, Fault, FaultId, LinkTrouble, Node};

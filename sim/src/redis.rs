@@ -2,7 +2,7 @@
 //! server, opened by the first call and again by the call after it was closed; a call that takes
 //! too long is given up, and its late reply dropped, as `redis` does.
 
-use base::{CallError, Link, LocalFuture, Mono, Wall, World};
+use base::{CallError, Link, LocalFuture, Mono, Wall, World, emplace};
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
@@ -96,8 +96,9 @@ impl Calls {
         let connection = self.connection(server);
         self.next += 1;
         let id = self.next;
-        let packet = Packet::Request { id, command: command.clone() };
-        self.fresh.push(Do::Send { connection, packet });
+        let sent = command.clone();
+        let packet = || Packet::Request { id, command: sent };
+        emplace(&mut self.fresh, || Do::Send { connection, packet: packet() });
         match self.open.iter_mut().find(|call| call.id == OVER) {
             Some(call) => (call.id, call.connection, call.command) = (id, connection, command),
             None => self.open.push(Call { id, connection, command, answer: None, waker: None }),

@@ -63,15 +63,15 @@ impl AnyLink {
 pub async fn serve(spec: &LockSpec, link: AnyLink, mut mailbox: Box<dyn Mailbox>) {
     let mut session =
         Conversation { spec, link: &link, locks: Vec::new(), held: None, ttl: 0, call_timeout: 0 };
-    while let Some(Request { id, command }) = session.next(mailbox.as_mut()).await {
-        let reply = match command {
+    while let Some(request) = session.next(mailbox.as_mut()).await {
+        let reply = match request.command {
             Command::Init(init) => session.begin(&init).await,
             Command::Acquire(wanted) => session.acquire(*wanted, mailbox.as_mut()).await,
             Command::Touch { key } => session.touch(key),
             Command::Release { key } => session.release(key).await,
             Command::Exit => return,
         };
-        mailbox.say(Response { id: Some(id), reply });
+        mailbox.say(Response { id: Some(request.id), reply });
     }
 }
 

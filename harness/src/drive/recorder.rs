@@ -40,8 +40,7 @@ impl Recorder {
         Ok(Self { file: Some(file), ..Self::default() })
     }
 
-    /// Appends a bare event, which `fill` completes where it stands: an event is large, and one that
-    /// is put together elsewhere has to be read again right after it was written.
+    /// Appends an event, which `fill` completes where it stands (see [`base::emplace`]).
     ///
     /// # Errors
     /// When it cannot be written.
@@ -50,7 +49,7 @@ impl Recorder {
         (at, process, kind, f): (Mono, Process, Kind, F),
         fill: impl FnOnce(&mut Event),
     ) -> io::Result<()> {
-        let event = self.history.push(Event::new(at.nanos(), process, kind, f));
+        let event = self.history.emplace(|| Event::new(at.nanos(), process, kind, f));
         fill(event);
         match &mut self.file {
             Some(file) => file.write_all(base::event_line(event).as_bytes()),

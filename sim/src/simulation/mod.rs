@@ -9,7 +9,7 @@ mod wires;
 
 use base::{
     Backend, BackendError, Effect, Fault, FaultId, Link, LocalFuture, Message, Mono, Node, Notice,
-    Passing, Request, Rng, World,
+    Passing, Request, Rng, World, emplace,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ use crate::network::{Network, Order};
 use crate::server::Server;
 use crate::{RedisWorld, SimConfig, ZooKeeperWorld};
 pub use item::Item;
-use item::{Connections, Freight};
+use item::{Connections, Freight, Place};
 
 /// Opens the task of a client.
 pub type Open<L> = Box<dyn Fn(Handle<L>) -> LocalFuture<'static, ()>>;
@@ -142,6 +142,16 @@ impl<S: SimStore> Simulation<S> {
         self.inbox.push(Message { at: self.now.get(), notice });
     }
 
+    /// What a client has said has come to the harness.
+    fn hand_over(&mut self, process: u32, response: Place) {
+        self.stirred = true;
+        let (at, responses) = (self.now.get(), &mut self.freight.responses);
+        emplace(&mut self.inbox, || {
+            let response = responses.take(response);
+            Message { at, notice: Notice::Client { process, response } }
+        });
+    }
+
     /// A server's reply has passed the link to a client.
     fn notify_passed(&mut self, process: u32) {
         if self.passing != Passing::Ignored {
@@ -170,10 +180,7 @@ impl<S: SimStore> Simulation<S> {
             | Item::Alarm { process, .. }
             | Item::Timer { process, .. }
             | Item::Request { process, .. } => self.at_client(process, item),
-            Item::Response { process, response } => {
-                let response = self.freight.responses.take(response);
-                self.notify(Notice::Client { process, response });
-            }
+            Item::Response { process, response } => self.hand_over(process, response),
         }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use replica::{READ_ONLY, writes};
 use crate::model::{Clocks, Out, Peer, ServerModel};
 use crate::redis::Packet;
 use crate::redis::script::{Engine, Scripts};
-use base::{Data, Mono, Wall};
+use base::{Data, Mono, Wall, emplace};
 use redis::{Arg, Cmd, Value};
 use replica::Replication;
 use smallvec::SmallVec;
@@ -116,7 +116,7 @@ impl ServerModel for Server {
             self.connection = number;
         }
         let value = Box::new(self.execute(at.wall, &command));
-        out.push(Out::Send(from, Packet::Reply { id, value }));
+        emplace(out, || Out::Send(from, Packet::Reply { id, value }));
         if self.replication.is_used() {
             self.replicate(at.mono, out);
         }
