@@ -3,6 +3,7 @@
 use super::Server;
 use super::commands::{Call, Clock};
 use super::number::integer;
+use super::option;
 use crate::redis::reply::{bulk, error, flag, not_an_integer, status, syntax_error, wrong_arity};
 use redis::Value;
 
@@ -58,7 +59,7 @@ pub fn flush(call: Call<'_>) -> Value {
 fn is_flush_mode(options: &[&[u8]]) -> bool {
     match options {
         [] => true,
-        [mode] => mode.eq_ignore_ascii_case(b"sync") || mode.eq_ignore_ascii_case(b"async"),
+        [mode] => matches!(option::name(mode), option::SYNC | option::ASYNC),
         _ => false,
     }
 }

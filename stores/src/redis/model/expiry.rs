@@ -3,6 +3,7 @@
 use super::commands::{Call, clipped};
 use super::keyspace::Millis;
 use super::number::integer;
+use super::option;
 use crate::redis::reply::{error, flag, not_an_integer};
 use redis::Value;
 
@@ -29,11 +30,11 @@ impl Conditions {
     fn parse(options: &[&[u8]]) -> Result<Self, Value> {
         let mut conditions = Self::default();
         for option in options {
-            match option.to_ascii_uppercase().as_slice() {
-                b"NX" => conditions.absent = true,
-                b"XX" => conditions.present = true,
-                b"GT" => conditions.greater = true,
-                b"LT" => conditions.less = true,
+            match option::name(option) {
+                option::NX => conditions.absent = true,
+                option::XX => conditions.present = true,
+                option::GT => conditions.greater = true,
+                option::LT => conditions.less = true,
                 _ => {
                     let option = clipped(option, usize::MAX);
                     return Err(error(&format!("ERR Unsupported option {option}")));

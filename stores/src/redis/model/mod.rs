@@ -8,6 +8,7 @@ mod commands;
 mod expiry;
 mod keyspace;
 mod number;
+mod option;
 mod replica;
 mod strings;
 

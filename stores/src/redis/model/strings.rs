@@ -4,6 +4,7 @@ use super::commands::Call;
 use super::expiry::{invalid_expire_time, relative};
 use super::keyspace::{Bytes, Millis};
 use super::number::integer;
+use super::option;
 use crate::redis::reply::{error, flag, not_an_integer, syntax_error};
 use redis::Value;
 
@@ -49,15 +50,15 @@ impl<'a> SetOptions<'a> {
         let mut options = Self::default();
         let mut rest = args.iter();
         while let Some(option) = rest.next() {
-            match word(option) {
-                NX if options.only != Some(Only::IfPresent) => {
+            match option::name(option) {
+                option::NX if options.only != Some(Only::IfPresent) => {
                     options.only = Some(Only::IfAbsent);
                 }
-                XX if options.only != Some(Only::IfAbsent) => {
+                option::XX if options.only != Some(Only::IfAbsent) => {
                     options.only = Some(Only::IfPresent);
                 }
-                GET => options.get = true,
-                KEEPTTL if options.expiry.is_none() => options.keep_ttl = true,
+                option::GET => options.get = true,
+                option::KEEPTTL if options.expiry.is_none() => options.keep_ttl = true,
                 other => {
                     let unit = unit(other)?;
                     let same = options.expiry.is_none_or(|(before, _)| before == unit);
@@ -80,36 +81,12 @@ impl<'a> SetOptions<'a> {
     }
 }
 
-const NX: u64 = word(b"NX");
-const XX: u64 = word(b"XX");
-const GET: u64 = word(b"GET");
-const EX: u64 = word(b"EX");
-const PX: u64 = word(b"PX");
-const EXAT: u64 = word(b"EXAT");
-const PXAT: u64 = word(b"PXAT");
-const KEEPTTL: u64 = word(b"KEEPTTL");
-const PERSIST: u64 = word(b"PERSIST");
-
-/// An option's name as a number, its length and its letters in capitals: a client's every try has
-/// options, and numbers are compared at once. Zero for one that is longer than all names.
-const fn word(option: &[u8]) -> u64 {
-    if option.len() > 7 {
-        return 0;
-    }
-    let (mut word, mut place) = (option.len() as u64, 0);
-    while place < option.len() {
-        word = word << 8 | option[place].to_ascii_uppercase() as u64;
-        place += 1;
-    }
-    word
-}
-
 fn unit(option: u64) -> Option<Unit> {
     match option {
-        EX => Some(Unit::Seconds),
-        PX => Some(Unit::Millis),
-        EXAT => Some(Unit::SecondsAt),
-        PXAT => Some(Unit::MillisAt),
+        option::EX => Some(Unit::Seconds),
+        option::PX => Some(Unit::Millis),
+        option::EXAT => Some(Unit::SecondsAt),
+        option::PXAT => Some(Unit::MillisAt),
         _ => None,
     }
 }
@@ -215,8 +192,8 @@ fn getex_options<'a>(args: &[&'a [u8]]) -> Option<(bool, Option<Expiry<'a>>)> {
     let (mut persist, mut expiry) = (false, None);
     let mut rest = args.iter();
     while let Some(option) = rest.next() {
-        match word(option) {
-            PERSIST if expiry.is_none() => persist = true,
+        match option::name(option) {
+            option::PERSIST if expiry.is_none() => persist = true,
             other => {
                 let unit = unit(other)?;
                 let same = expiry.is_none_or(|(before, _)| before == unit);
