@@ -24,8 +24,6 @@ pub struct Clock {
     drift: i64,
     /// How many faults keep it still.
     frozen: u32,
-    /// What these two come to, in parts per million of the world's time.
-    rate: u64,
     /// How far the wall clock is ahead of the monotonic one, in nanoseconds.
     ahead: i64,
     /// How far a right wall clock would be ahead of a right monotonic one.
@@ -39,16 +37,7 @@ impl Clock {
     pub fn up_for(time: Duration) -> Self {
         let read = Mono::ZERO + time;
         let right = EPOCH as i64 - read.nanos() as i64;
-        Self {
-            since: Mono::ZERO,
-            read,
-            drift: 0,
-            frozen: 0,
-            rate: MILLION,
-            ahead: right,
-            right,
-            jumps: 0,
-        }
+        Self { since: Mono::ZERO, read, drift: 0, frozen: 0, ahead: right, right, jumps: 0 }
     }
 
     /// Those of a node. Each machine has been up for another number of hours, so that a recipe that
@@ -71,7 +60,7 @@ impl Clock {
     /// What the oscillator makes of so much time.
     #[cold]
     fn counted(&self, passed: u64) -> u64 {
-        (u128::from(passed) * u128::from(self.rate) / u128::from(MILLION)) as u64
+        (u128::from(passed) * u128::from(self.rate()) / u128::from(MILLION)) as u64
     }
 
     /// What the wall clock says at this time of the world.
@@ -90,7 +79,7 @@ impl Clock {
     /// How long it takes the oscillator to count so much.
     #[cold]
     fn lasts(&self, left: u64) -> u64 {
-        match self.rate {
+        match self.rate() {
             0 if left > 0 => u64::MAX,
             0 => 0,
             rate => {
@@ -115,7 +104,6 @@ impl Clock {
             ClockChange::Drift(ppm) => self.drift += i64::from(ppm),
             ClockChange::Freeze => self.frozen += 1,
         }
-        self.set_rate();
     }
 
     /// One thing that was wrong with it is right again. Once its rate is right, the wall clock is
@@ -128,8 +116,7 @@ impl Clock {
             ClockChange::Drift(ppm) => self.drift -= i64::from(ppm),
             ClockChange::Freeze => self.frozen -= 1,
         }
-        self.set_rate();
-        if self.is_true() {
+        if self.rate() == MILLION {
             self.ahead += self.jumps - self.off(now);
         }
         Duration::from_nanos(off.unsigned_abs())
@@ -148,12 +135,12 @@ impl Clock {
 
     /// It goes at the rate of the world, as most clocks do.
     fn is_true(&self) -> bool {
-        self.rate == MILLION
+        self.drift == 0 && self.frozen == 0
     }
 
-    fn set_rate(&mut self) {
-        let rate = MILLION.saturating_add_signed(self.drift);
-        self.rate = if self.frozen > 0 { 0 } else { rate };
+    /// Parts per million of the world's time.
+    fn rate(&self) -> u64 {
+        if self.frozen > 0 { 0 } else { MILLION.saturating_add_signed(self.drift) }
     }
 
     /// Counts from now on.

@@ -79,6 +79,7 @@ struct Call {
     waker: Option<Waker>,
 }
 
+/// The id of no call.
 const OVER: u64 = 0;
 
 impl Calls {
@@ -97,8 +98,10 @@ impl Calls {
         self.next += 1;
         let id = self.next;
         let sent = command.clone();
-        let packet = || Packet::Request { id, command: sent };
-        emplace(&mut self.fresh, || Do::Send { connection, packet: packet() });
+        emplace(&mut self.fresh, || Do::Send {
+            connection,
+            packet: Packet::Request { id, command: sent },
+        });
         match self.open.iter_mut().find(|call| call.id == OVER) {
             Some(call) => (call.id, call.connection, call.command) = (id, connection, command),
             None => self.open.push(Call { id, connection, command, answer: None, waker: None }),
@@ -157,9 +160,9 @@ impl RedisLibrary {
         let lost: Vec<u64> = calls
             .open
             .iter()
-            .filter(|call| call.connection == connection && call.answer.is_none())
+            .filter(|call| call.id != OVER && call.connection == connection)
+            .filter(|call| call.answer.is_none())
             .map(|call| call.id)
-            .filter(|id| *id != OVER)
             .collect();
         for id in lost {
             calls.answer(id, |_| Err(error.clone()));

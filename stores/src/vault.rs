@@ -60,9 +60,8 @@ impl Vault {
     }
 
     fn register(&mut self, key: Key) -> &mut Register {
-        let known = self.registers.iter().position(|(known, _)| *known == key);
-        let place = known.unwrap_or_else(|| {
-            let place = self.registers.partition_point(|(known, _)| *known < key);
+        let place = self.registers.binary_search_by(|(known, _)| known.cmp(&key));
+        let place = place.unwrap_or_else(|place| {
             self.registers.insert(place, (key, Register::default()));
             place
         });

@@ -131,12 +131,6 @@ impl<S: SimStore> Simulation<S> {
         (if process < clients { process } else { process % clients }) as usize
     }
 
-    /// The client of this process, if it is not gone.
-    fn client(&mut self, process: u32) -> Option<&mut Client<S>> {
-        let seat = self.seat(process);
-        self.clients[seat].as_mut().filter(|client| client.process == process)
-    }
-
     fn notify(&mut self, notice: Notice) {
         self.stirred = true;
         self.inbox.push(Message { at: self.now.get(), notice });
@@ -251,7 +245,7 @@ impl<S: SimStore> Backend for Simulation<S> {
     fn send(&mut self, process: u32, request: Request) {
         let seat = self.seat(process);
         let at = self.now.get().after(clients::pipe(&mut self.rng, self.tape.as_deref(), seat));
-        if let Some(client) = self.client(process) {
+        if let Some(client) = self.clients[seat].as_ref().filter(|c| c.process == process) {
             client.machine.put(request);
             self.agenda.push(at, Item::Request { process });
         }

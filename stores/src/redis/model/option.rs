@@ -1,7 +1,7 @@
 //! The names of options, in whatever case. Redis reads them as C does: up to the first zero.
 
 /// A name as a number, its letters in capitals: options come with a client's every try, and numbers
-/// are compared at once. Zero for one that is longer than all names.
+/// are compared at once. Zero for one of more than eight letters, which no option has.
 pub const fn name(option: &[u8]) -> u64 {
     let (mut name, mut place) = (0, 0);
     while place < option.len() && option[place] != 0 {
