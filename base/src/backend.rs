@@ -1,7 +1,7 @@
 //! A backend runs clients and servers and does faults to them. The simulator is one, real servers
 //! in containers are another; one drive loop drives both.
 
-use crate::{Effect, Fault, FaultId, Mono, Request, Response};
+use crate::{Effect, Fault, FaultId, Ledger, Mono, Request, Response};
 
 /// Something that happened in the world, as the drive loop learns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,11 @@ pub enum Notice {
         process: u32,
         /// What is known of it.
         error: String,
+    },
+    /// Somebody else has done something to a server or a client: the run says nothing any more.
+    Interference {
+        /// What, in words.
+        what: String,
     },
     /// A fault is in force.
     Injected {
@@ -111,6 +116,21 @@ pub trait Backend {
         inbox: &mut Vec<Message>,
     ) -> Result<(), BackendError>;
 
+    /// Hands over what is known of everything that was put into the store. `None`: the backend
+    /// cannot look into its servers.
+    fn ledger(&mut self) -> Option<Ledger> {
+        None
+    }
+
+    /// What somebody else has done to a server or a client, as far as it can be seen now and was
+    /// not told yet. Asked once more when a run is over.
+    fn interference(&mut self) -> Option<String> {
+        None
+    }
+
     /// Ends everything and removes it.
-    fn stop(&mut self);
+    ///
+    /// # Errors
+    /// When a log could not be kept; everything is ended and removed all the same.
+    fn stop(&mut self) -> Result<(), BackendError>;
 }

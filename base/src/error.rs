@@ -30,7 +30,7 @@ pub enum HistoryError {
         said: io::Error,
     },
     /// A line is longer than any event.
-    #[error("line {line}: longer than {LONGEST_LINE} bytes: this is no history")]
+    #[error("line {line}: longer than {LONGEST_LINE} bytes: this is not a history")]
     TooLong {
         /// The line, from 1.
         line: u64,
@@ -76,14 +76,20 @@ impl HistoryError {
     }
 
     /// A process begins an operation while another of its own is under way.
-    pub fn busy(line: u64, process: i64, f: &dyn Display, open: &dyn Display, since: u64) -> Self {
+    pub fn busy(
+        line: u64,
+        process: &dyn Display,
+        f: &dyn Display,
+        open: &dyn Display,
+        since: u64,
+    ) -> Self {
         let why =
             format!("process {process} begins its {f} while its {open} of line {since} is open");
         Self::Wrong { line, why }
     }
 
     /// A process ends an operation that it has not begun.
-    pub fn not_begun(line: u64, process: i64, f: &dyn Display) -> Self {
+    pub fn not_begun(line: u64, process: &dyn Display, f: &dyn Display) -> Self {
         Self::wrong(line, format!("process {process} ends its {f}, which it did not begin"))
     }
 }

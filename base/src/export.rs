@@ -73,7 +73,7 @@ mod tests {
         let mut history = History::default();
         let mut event = Event::new(5, Process::Client(1), Kind::Ok, F::Acquire);
         event.mode = Some(Mode::Shared);
-        event.key = Some("a \"b\"\n".into());
+        event.key = Some("a \"b\"\n\u{202e}\x1b\u{e0041}".into());
         event.token = Some(7);
         history.push(event.clone());
         event.value = Some(u64::MAX);
@@ -88,6 +88,7 @@ mod tests {
         }));
         history.push(heal);
         let lines: Vec<String> = history.events().iter().map(|event| event.edn() + "\n").collect();
+        assert!(lines[0].trim_end().chars().all(|c| !crate::is_hidden(c)), "{}", lines[0]);
         assert!(lines[2].contains(":process :nemesis, :type :info, :f :heal"), "{}", lines[2]);
         assert!(lines[2].contains("\"process state T\""), "{}", lines[2]);
         let mut ours = entries(&history.to_jsonl());

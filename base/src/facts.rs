@@ -1,4 +1,5 @@
-//! Store facts: what the store said about a grant or a release, as far as the recipe knows it.
+//! Store facts: what the store said about a grant or a release, as far as the recipe knows it, and
+//! the vault about a write that comes late.
 //!
 //! They stand beside what a client believes, and each is optional: a recipe says what it knows, and
 //! a checker that misses a fact says so.
@@ -22,6 +23,9 @@ pub struct Facts {
     /// What the release removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
+    /// Of a write that arrives late: the index of its `invoke`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begun: Option<u64>,
     /// After an acquire that failed: whether the store counts the client as the holder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<bool>,

@@ -23,6 +23,8 @@ pub enum Node {
     Client(u32),
     /// A server, from 0.
     Server(u32),
+    /// What the lock guards. Only its links can be hit.
+    Vault,
 }
 
 impl fmt::Display for Node {
@@ -30,6 +32,7 @@ impl fmt::Display for Node {
         match self {
             Self::Client(n) => write!(f, "client {n}"),
             Self::Server(n) => write!(f, "server {n}"),
+            Self::Vault => f.write_str("the vault"),
         }
     }
 }
@@ -69,12 +72,19 @@ pub enum Fault {
         /// Who.
         node: Node,
     },
-    /// The node dies without a word (SIGKILL, `docker kill`).
+    /// The node's process dies (SIGKILL, `docker kill`): its machine closes its connections, and
+    /// refuses new ones to a server that is down.
     Crash {
         /// Who.
         node: Node,
         /// What a server finds when it starts again. A client always loses its memory.
         data: Data,
+    },
+    /// The machine of a server is gone, as when its power fails or its network card dies: nobody
+    /// hears a word of it, and what is sent to it is lost until it is started again, with its data.
+    Vanish {
+        /// Whose.
+        server: u32,
     },
     /// Links hold what is sent over them, as TCP does, and deliver it late, after the heal.
     Cut {
@@ -101,11 +111,12 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The name of its kind, as the history and the reports say it.
+    /// The name of its kind, as the reports say it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Pause { .. } => "pause",
-            Self::Crash { .. } => "crash",
+            // A machine that is gone is drawn as what it is to its clients: a server that is.
+            Self::Crash { .. } | Self::Vanish { .. } => "crash",
             Self::Cut { .. } => "cut",
             Self::Clock { .. } => "clock",
             Self::Link { .. } => "link",
@@ -118,6 +129,7 @@ impl Fault {
         match self {
             Self::Pause { node } => Self::Pause { node: at(*node) },
             Self::Crash { node, data } => Self::Crash { node: at(*node), data: *data },
+            Self::Vanish { server } => Self::Vanish { server: *server },
             Self::Cut { links, direction } => {
                 Self::Cut { links: moved(links, at), direction: *direction }
             }
@@ -134,6 +146,7 @@ impl Fault {
             Self::Pause { node } | Self::Crash { node, .. } | Self::Clock { node, .. } => {
                 vec![*node]
             }
+            Self::Vanish { server } => vec![Node::Server(*server)],
             Self::Cut { links, .. } | Self::Link { links, .. } => {
                 links.iter().flat_map(|(a, b)| [*a, *b]).collect()
             }
@@ -141,6 +154,25 @@ impl Fault {
         nodes.sort_unstable();
         nodes.dedup();
         nodes
+    }
+
+    /// Whether it hits the vault's links. These are the same in every world: the drive loop does
+    /// it, and the backend hears nothing of it.
+    pub fn is_at_vault(&self) -> bool {
+        self.nodes().contains(&Node::Vault)
+    }
+
+    /// Whether it hits nothing of the vault but links of clients to it, or nothing of it at all.
+    pub fn is_sound(&self) -> bool {
+        let to_vault = |link: &(Node, Node)| {
+            matches!(link, (Node::Client(_), Node::Vault) | (Node::Vault, Node::Client(_)))
+        };
+        match self {
+            Self::Cut { links, .. } | Self::Link { links, .. } => {
+                links.iter().all(to_vault) || !self.is_at_vault()
+            }
+            _ => !self.is_at_vault(),
+        }
     }
 
     /// The links that it hits; `None` for a fault that does not name links.
@@ -168,6 +200,7 @@ impl fmt::Display for Fault {
             Self::Crash { node, data: Data::Unsynced } => {
                 write!(f, "{node} crashed, its last second lost")
             }
+            Self::Vanish { server } => write!(f, "machine of server {server} gone"),
             Self::Cut { links, direction } => {
                 let arrow = match direction {
                     Direction::Both => "and",

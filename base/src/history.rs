@@ -109,11 +109,18 @@ pub enum F {
     Read,
     /// A write to the vault. `ok` stands where the vault applied it; `fail` where it fenced it off.
     Write,
+    /// A write arrives at the vault that ended in doubt long ago, because its client had waited for
+    /// the answer in vain: `ok` where the vault applied it, `fail` where it fenced it off. It is no
+    /// operation of its own: its store facts name the `invoke` of the write.
+    Arrive,
     /// The nemesis injects a fault: `invoke` when it begins to, `info` when it is in force.
     Fault,
     /// The nemesis heals a fault: `invoke` when it begins to, `info` when it is undone, with the
     /// measured effect.
     Heal,
+    /// Somebody else than the harness did something to a server or a client (`info`, with what it
+    /// was): what comes from here on, or from shortly before it was seen, proves nothing.
+    Interference,
     /// All faults are healed and stay so (`info`): from here on the lock must make progress.
     Quiet,
     /// The run is over (`info`): clients are asked for nothing more.
@@ -131,8 +138,10 @@ impl fmt::Display for F {
             Self::Death => "death",
             Self::Read => "read",
             Self::Write => "write",
+            Self::Arrive => "arrive",
             Self::Fault => "fault",
             Self::Heal => "heal",
+            Self::Interference => "interference",
             Self::Quiet => "quiet",
             Self::Stop => "stop",
         };
@@ -215,6 +224,17 @@ impl Event {
             Process::Nemesis => None,
         }
     }
+
+    /// No fewer bytes than it takes outside of itself, if its line has this length: whatever is
+    /// there is shorter than it is written.
+    fn heap(&self, line: usize) -> usize {
+        let boxes = match (&self.fault, &self.facts) {
+            (None, None) if self.error.is_none() => return self.key.as_deref().map_or(0, str::len),
+            (None, None) => 0,
+            _ => size_of::<FaultEvent>() + size_of::<Facts>(),
+        };
+        boxes + line
+    }
 }
 
 /// A whole history, in order.
@@ -274,11 +294,24 @@ impl History {
     /// # Errors
     /// With the number of the first line that is not what it should be.
     pub fn read(reader: impl BufRead) -> Result<Parsed, HistoryError> {
+        Self::read_within(reader, usize::MAX)
+    }
+
+    /// The same, of events that take at most so many bytes; [`Parsed::full`] says whether there
+    /// are more.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_within(reader: impl BufRead, room: usize) -> Result<Parsed, HistoryError> {
         let mut lines = Lines::new(reader);
         read_header(lines.read()?.ok_or(HistoryError::Empty)?.text)?;
-        let (mut history, mut cut_off) = (Self::default(), false);
-        let mut pairs = Pairs::default();
+        let (mut history, mut cut_off, mut full) = (Self::default(), false, false);
+        let (mut pairs, mut heap) = (Pairs::default(), 0);
         while let Some(line) = lines.read()? {
+            full = history.events.capacity() * size_of::<Event>() + heap > room;
+            if full {
+                break;
+            }
             let number = line.number;
             let event = match serde_json::from_str::<Event>(line.text) {
                 Ok(event) => event,
@@ -293,9 +326,10 @@ impl History {
                 return Err(HistoryError::Index { line: number, found: event.index, expected });
             }
             pairs.follow(number, &event)?;
+            heap += event.heap(line.text.len());
             history.events.push(event);
         }
-        Ok(Parsed { history, cut_off })
+        Ok(Parsed { history, cut_off, full })
     }
 
     /// Reads the stored form from memory.
@@ -336,7 +370,7 @@ impl Pairs {
         if !matches!(event.f, F::Acquire | F::Release | F::Read | F::Write) {
             return Ok(());
         }
-        let (number, f) = (i64::from(process), &event.f);
+        let (number, f) = (&process, &event.f);
         if event.kind == Kind::Invoke {
             return match self.put(process, Some((line, event.f))) {
                 Some((since, open)) => Err(HistoryError::busy(line, number, f, &open, since)),
@@ -351,12 +385,14 @@ impl Pairs {
 }
 
 /// What was read from a stored history.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Parsed {
     /// The events.
     pub history: History,
     /// The file ends in the middle of a line, which was left out.
     pub cut_off: bool,
+    /// There are more events than were wanted.
+    pub full: bool,
 }
 
 /// The first line of a stored history.

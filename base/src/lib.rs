@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 mod backend;
+mod cause;
 mod client;
 mod emplace;
 mod error;
@@ -13,6 +14,8 @@ mod facts;
 mod fault;
 mod history;
 mod key;
+mod lease;
+mod ledger;
 mod lock;
 mod nemesis;
 pub mod reading;
@@ -20,10 +23,13 @@ mod rng;
 mod run;
 mod spread;
 mod time;
+pub mod units;
 mod verdict;
+mod visible;
 mod world;
 
 pub use backend::{Backend, BackendError, Message, Notice, Passing};
+pub use cause::Cause;
 pub use client::{Acquire, Command, Init, Mailbox, Reply, Request, Response};
 pub use emplace::emplace;
 pub use error::HistoryError;
@@ -34,11 +40,14 @@ pub use history::{
     header_line,
 };
 pub use key::Key;
+pub use lease::{LeaseEnd, Leases};
+pub use ledger::{Change, Entry, LEDGER_VERSION, Ledger};
 pub use lock::{AcquireError, Grant, Lock, Mode, ReleaseError};
 pub use nemesis::{ClientState, ClientView, Nemesis, NemesisSpec, Next, View};
 pub use rng::Rng;
-pub use run::{Known, Promises, Run, RunInfo, Wakes};
+pub use run::{Ensemble, Known, Pace, Promises, Run, RunInfo, Wakes};
 pub use spread::Spread;
 pub use time::{Mono, Wall};
 pub use verdict::{Anomaly, Belief, Measure, Outcome, Verdict};
+pub use visible::{is_hidden, show_strings, visible, visible_json};
 pub use world::{CallError, Link, LocalFuture, Protocol, World};

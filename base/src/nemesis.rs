@@ -15,6 +15,8 @@ pub struct View<'a> {
     pub clients: &'a [ClientView],
     /// How many servers there are.
     pub servers: u32,
+    /// Whether they talk to each other, so that they can be cut off from each other.
+    pub peers: bool,
     /// Faults of this nemesis that are in force now.
     pub active: usize,
 }
@@ -66,6 +68,13 @@ pub enum Next {
         /// How long.
         lasts: Duration,
     },
+    /// Inject this as well, at once: it is a part of the fault before it, and comes only with that.
+    Also {
+        /// The fault.
+        fault: Fault,
+        /// How long.
+        lasts: Duration,
+    },
     /// Ask again at this time, not before.
     At(Mono),
     /// Ask again when something has happened to a client.
@@ -76,7 +85,7 @@ pub enum Next {
 
 /// A schedule of faults.
 pub trait Nemesis {
-    /// What comes next. Asked again right after each `Inject`.
+    /// What comes next. Asked again right after each `Inject` or `Also`.
     fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next;
 }
 

@@ -1,6 +1,6 @@
 //! What was run: everything that a checker may know besides the history.
 
-use crate::History;
+use crate::{Cause, History, Ledger};
 use serde::{Deserialize, Serialize};
 
 /// What a lock promises. A property that it does not promise is `not applicable`.
@@ -10,8 +10,8 @@ pub struct Promises {
     pub shared: bool,
     /// Its grants carry fencing tokens, and the vault checks them.
     pub fenced: bool,
-    /// It is free again, after a holder's death, within this many of its ttls (or session
-    /// time-outs). `None`: never promised.
+    /// It is free again, after a holder's death, within this many of its lives (see
+    /// [`Pace::life_ns`]). `None`: never promised.
     pub recovers: Option<u32>,
     /// It is granted in the order in which clients joined its queue.
     #[serde(default)]
@@ -25,6 +25,67 @@ pub struct Promises {
     /// It goes on being granted while a minority of its servers is down.
     #[serde(default)]
     pub available: bool,
+    /// Its own measure of time: what it adds to a ttl, and how fast its clients ask.
+    #[serde(default)]
+    pub pace: Pace,
+}
+
+/// A lock's own measure of time: how long it lives beyond its ttl, and how long its clients take to
+/// notice that it is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    /// The unit in which the lock counts its ttl, which is rounded up to it. Zero: none.
+    pub grain_ns: u64,
+    /// How many of these units it may live on after the rounded ttl.
+    pub grains_more: u32,
+    /// The longest time between two tries of an acquire. Zero: the store wakes whoever waits.
+    pub back_off_ns: u64,
+    /// The round trips of one try, at most.
+    pub round_trips: u32,
+    /// The part of its ttl within which a server must have answered a call, in thousandths.
+    pub answer_permille: u32,
+    /// The tries that it may take to be granted a lock that is free: the one that was under way when
+    /// it became free, and the next; more where clients can get in each other's way.
+    pub tries: u32,
+}
+
+impl Pace {
+    /// The pace of a lock that counts its ttl exactly and takes one round trip a try.
+    pub const EXACT: Self = Self {
+        grain_ns: 0,
+        grains_more: 0,
+        back_off_ns: 0,
+        round_trips: 1,
+        answer_permille: 400,
+        tries: 2,
+    };
+
+    /// The ttl as the lock counts it: the shortest time for which it lives.
+    pub fn rounded_ns(&self, ttl: u64) -> u64 {
+        match self.grain_ns {
+            0 => ttl,
+            grain => ttl.div_ceil(grain).saturating_mul(grain),
+        }
+    }
+
+    /// The longest time for which the lock lives, with this ttl.
+    pub fn life_ns(&self, ttl: u64) -> u64 {
+        let more = self.grain_ns.saturating_mul(u64::from(self.grains_more));
+        self.rounded_ns(ttl).saturating_add(more)
+    }
+
+    /// The longest time from when the lock is free until somebody who asks has it, over links on
+    /// which a message takes so long at most.
+    pub fn pick_up_ns(&self, slowest_message: u64) -> u64 {
+        let trips = slowest_message.saturating_mul(2).saturating_mul(u64::from(self.round_trips));
+        trips.saturating_add(self.back_off_ns).saturating_mul(u64::from(self.tries))
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self::EXACT
+    }
 }
 
 /// Whom a store wakes when a lock changes hands.
@@ -47,18 +108,37 @@ impl Promises {
         wakes: None,
         reentrant: false,
         available: false,
+        pace: Pace::EXACT,
     };
 }
 
 /// What is known to break a lock, and why that is no surprise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// The nemesis that breaks it, or its family (`pause` covers `pause-client`).
-    pub nemesis: String,
+    /// The cause that breaks it.
+    pub cause: Cause,
     /// The anomaly that is seen.
     pub anomaly: String,
     /// Why, in a sentence, with the hazard's number in the catalogue.
     pub why: String,
+}
+
+/// The settings of a ZooKeeper ensemble, by the names that its configuration file uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ensemble {
+    /// `tickTime`: the unit of the others.
+    pub tick_ns: u64,
+    /// `syncLimit`: how many ticks of silence end a connection between servers.
+    pub sync_limit: u32,
+}
+
+impl Ensemble {
+    /// Whether a member that is cut off may serve its clients for longer than such a session lives:
+    /// for a sync limit until its leader hangs up, and for another if it cannot hear that.
+    pub const fn outlasts(&self, session_ns: u64) -> bool {
+        2 * self.sync_limit as u128 * self.tick_ns as u128 > session_ns as u128
+    }
 }
 
 /// The settings of a run, stored as `run.json` beside its history. Durations are in nanoseconds.
@@ -82,12 +162,22 @@ pub struct RunInfo {
     pub keys: u32,
     /// The lock's time to live, or its session time-out.
     pub ttl: u64,
+    /// The settings of the servers, where they have some that matter to sessions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ensemble: Option<Ensemble>,
     /// How long faults were injected.
     pub time_limit: u64,
     /// How long the run went on after the last heal.
     pub quiet: u64,
     /// How long each client-server link delays, each way.
     pub link_delay: u64,
+    /// The longest time that a message takes between a client and a server while no fault is in
+    /// force.
+    #[serde(default)]
+    pub slowest_message_ns: u64,
+    /// The store's own clock tick: what has run out may live on until the next one.
+    #[serde(default)]
+    pub tick_ns: u64,
     /// How long an acquire may wait before it gives up.
     pub patience: u64,
     /// What the lock promises.
@@ -98,6 +188,26 @@ pub struct RunInfo {
     pub command: String,
 }
 
+impl RunInfo {
+    /// The longest time for which the lock may stay taken by somebody who is gone: what it promises,
+    /// in its own measure, and at least one life; and a tick of its store.
+    pub fn recovery_ns(&self) -> u64 {
+        let lives = u64::from(self.promises.recovers.unwrap_or(1).max(1));
+        self.promises.pace.life_ns(self.ttl).saturating_mul(lives).saturating_add(self.tick_ns)
+    }
+
+    /// The longest time from when the lock was left taken until somebody who asks must have been
+    /// granted it: its recovery, and the time that clients take to pick it up.
+    pub fn due_ns(&self) -> u64 {
+        self.recovery_ns().saturating_add(self.pick_up_ns())
+    }
+
+    /// The longest time from when the lock is free until somebody who asks has it.
+    pub fn pick_up_ns(&self) -> u64 {
+        self.promises.pace.pick_up_ns(self.slowest_message_ns.max(self.link_delay))
+    }
+}
+
 /// A run as a checker sees it.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -105,4 +215,6 @@ pub struct Run {
     pub info: RunInfo,
     /// What happened.
     pub history: History,
+    /// What became of everything that was put into the store. `None`: nobody knows.
+    pub ledger: Option<Ledger>,
 }

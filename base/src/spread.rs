@@ -43,6 +43,16 @@ pub enum Spread {
 }
 
 impl Spread {
+    /// A bound that no drawn duration exceeds.
+    pub fn bound(self) -> Duration {
+        match self {
+            Self::Uniform { most, .. } | Self::Heavy { most, .. } | Self::Tailed { most, .. } => {
+                most
+            }
+            Self::Exponential { least, mean } => least + mean * 10,
+        }
+    }
+
     /// Draws one, in nanoseconds.
     #[inline]
     pub fn nanos(self, rng: &mut Rng) -> u64 {

@@ -1,14 +1,16 @@
 //! What a checker says.
 
-use crate::{FaultId, Mode};
+use crate::{Cause, FaultId, Mode};
 use serde::{Deserialize, Serialize};
 
-/// The four answers. They are ordered as they merge: the greatest wins.
+/// The answers. They are ordered as they merge: the greatest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The lock makes no such promise.
     NotApplicable,
+    /// Facts that no lock promises: there is nothing to keep, and nothing to break.
+    Measured,
     /// The promise was kept, in a run that could have broken it.
     Held,
     /// This run cannot tell.
@@ -25,6 +27,9 @@ pub enum Outcome {
 pub struct Anomaly {
     /// Its name: "double hold", "stale write accepted".
     pub name: String,
+    /// Its cause; anomalies of one name and several causes are told apart. `None`: not known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<Cause>,
     /// How often it was seen in this run.
     pub count: u64,
     /// The events that show its first occurrence, by index, in order.
@@ -63,7 +68,7 @@ pub struct Belief {
 pub struct Measure {
     /// What was measured.
     pub name: String,
-    /// In what: "ns", "‰", or nothing for a count.
+    /// In what: "ns", "‰", "mHz" (so many in a thousand seconds), or nothing for a count.
     pub unit: String,
     /// How much.
     pub value: u64,
@@ -95,6 +100,9 @@ pub struct Verdict {
     /// Numbers worth knowing, also where nothing is promised.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub measures: Vec<Measure>,
+    /// What a run would need in order to tell, as the flags of `test` name it; mostly empty.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub advice: Vec<String>,
 }
 
 const fn yes() -> bool {
@@ -111,6 +119,7 @@ impl Verdict {
             summary: summary.into(),
             anomalies: Vec::new(),
             measures: Vec::new(),
+            advice: Vec::new(),
         }
     }
 

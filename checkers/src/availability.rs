@@ -2,10 +2,10 @@
 //!
 //! **Decides** for a lock that promises `available`, over the outages that hit servers only, fewer
 //! than half of them at a time: crashes, pauses, and servers cut off from each other. After the
-//! time within which the lock promises to recover (an election, sessions that run out), from there
-//! to the heal, somebody who asks must be granted it. If clients were asking for at least as long
-//! again, nobody definitely held it meanwhile and nobody was granted it, the anomaly is
-//! `unavailable`. A grant at any time of the outage shows that the lock goes on.
+//! bound within which the lock is granted again (an election, sessions that run out; counted from the
+//! last client that went meanwhile and may have taken it along), from there to the heal, somebody
+//! who asks must be granted it. If clients were asking for at least as long again, nobody definitely
+//! held it meanwhile and nobody was granted it, the anomaly is `unavailable`. A grant at any time of the outage shows that the lock goes on.
 //!
 //! **Limits.** Most faults are shorter than that: without one that was long enough it is
 //! inconclusive. Servers that are cut off one way only are no minority that is down: those that
@@ -21,7 +21,7 @@ use crate::holds::Claim;
 use crate::words::{count, decided, seconds};
 use crate::{Case, Checker};
 use base::{Direction, Fault, Node, Outcome, Verdict};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[cfg(test)]
 mod tests;
@@ -70,7 +70,7 @@ impl Checker for Availability {
             return Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) };
         }
         if served == 0 {
-            let due = seconds(due(case) * 2);
+            let due = seconds(case.run.info.due_ns() * 2);
             let why = format!("a minority was down {times}, never for the {due} that would tell");
             return Verdict::new(self.name(), Outcome::Inconclusive, why);
         }
@@ -88,12 +88,6 @@ enum Finding {
     TooShort,
 }
 
-/// How long the lock may take to be free again, and to find its majority.
-fn due(case: &Case<'_>) -> u64 {
-    let promised = case.run.info.promises.recovers.unwrap_or(1).max(1);
-    u64::from(promised).saturating_mul(case.run.info.ttl)
-}
-
 /// Whether a fault hits servers only, and with all that overlap it fewer than half of them.
 fn hits_minority(case: &Case<'_>, outage: &Outage) -> bool {
     let until = outage.healed.unwrap_or(u64::MAX);
@@ -109,7 +103,7 @@ fn hits_minority(case: &Case<'_>, outage: &Outage) -> bool {
 /// Whether a fault takes servers from the others, and nothing else.
 fn takes_down(fault: &Fault) -> bool {
     match fault {
-        Fault::Pause { .. } | Fault::Crash { .. } => true,
+        Fault::Pause { .. } | Fault::Crash { .. } | Fault::Vanish { .. } => true,
         Fault::Cut { direction, .. } => *direction == Direction::Both,
         Fault::Clock { .. } | Fault::Link { .. } => false,
     }
@@ -119,35 +113,40 @@ fn takes_down(fault: &Fault) -> bool {
 /// more is not with the majority.
 fn lost<'a>(servers: u32, outages: impl Iterator<Item = &'a Outage>) -> BTreeSet<u32> {
     let mut down = BTreeSet::new();
-    let mut cut: Vec<BTreeSet<Node>> = vec![BTreeSet::new(); servers as usize];
+    let mut cut: BTreeMap<u32, BTreeSet<Node>> = BTreeMap::new();
     for outage in outages {
         let Fault::Cut { links, .. } = &outage.fault else {
             down.extend(outage.fault.nodes().into_iter().filter_map(server));
             continue;
         };
         for (a, b) in links.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]) {
-            if let Some(others) = server(a).and_then(|a| cut.get_mut(a as usize)) {
-                others.insert(b);
+            if let Some(server) = server(a).filter(|server| *server < servers) {
+                cut.entry(server).or_default().insert(b);
             }
         }
     }
     let alone = |others: &BTreeSet<Node>| others.len() * 2 >= servers as usize;
-    down.extend((0..servers).filter(|server| alone(&cut[*server as usize])));
+    down.extend(cut.iter().filter(|(_, others)| alone(others)).map(|(server, _)| *server));
     down
 }
 
 fn server(node: Node) -> Option<u32> {
     match node {
         Node::Server(server) => Some(server),
-        Node::Client(_) => None,
+        Node::Client(_) | Node::Vault => None,
     }
 }
 
 fn examine(case: &Case<'_>, outage: &Outage) -> Finding {
     let history = &case.run.history;
+    let due = case.run.info.due_ns();
     let time = |at: u64| history.get(at).map_or(history.end(), |event| event.time);
     let begin = outage.shown_at();
-    let (from, to) = (time(begin).saturating_add(due(case)), outage.healed.map_or(0, time));
+    let to = outage.healed.map_or(0, time);
+    // Whoever went meanwhile may have taken the lock with him.
+    let gone = case.claims.claims.iter().filter_map(Claim::gone_at);
+    let gone = gone.filter(|at| *at > begin && time(*at) < to).max().unwrap_or(begin);
+    let from = time(gone).saturating_add(due);
     let overlaps = |a: u64, b: u64| time(a) < to && time(b) > from;
     let granted = |claim: &&Claim| claim.granted().is_some_and(|ok| ok > begin && time(ok) < to);
     if case.claims.grants().any(|claim| granted(&claim)) {
@@ -160,7 +159,7 @@ fn examine(case: &Case<'_>, outage: &Outage) -> Finding {
         .map(|c| time(c.asking().end).min(to).saturating_sub(time(c.asking().start).max(from)))
         .max();
     match (first, outage.healed) {
-        (Some(first), Some(healed)) if !held && lasted >= Some(due(case)) => {
+        (Some(first), Some(healed)) if !held && lasted >= Some(due) => {
             let mut witness = [begin, first.invoke, healed];
             witness.sort_unstable();
             Finding::Silent(witness)

@@ -12,9 +12,11 @@ pub(crate) struct Calm<'a> {
 }
 
 impl<'a> Calm<'a> {
-    /// Trouble lasts from the begin of a fault until `grace` after its heal (sessions run out, a
-    /// server comes back), and for `grace` after a death or an acquire of unknown outcome.
-    pub(crate) fn of(case: &Case<'a>, grace: u64) -> Self {
+    /// Trouble lasts from the begin of a fault until its heal, and on for as long as a lock that was
+    /// left taken meanwhile may stay so and then be picked up (a session runs out, a server comes
+    /// back). It lasts as long after a death or an acquire of unknown outcome.
+    pub(crate) fn of(case: &Case<'a>) -> Self {
+        let grace = case.run.info.due_ns();
         let history = &case.run.history;
         let time = |at: u64| history.get(at).map_or(u64::MAX, |event| event.time);
         let outages = case.outages.iter().map(|outage| {
@@ -42,7 +44,11 @@ impl<'a> Calm<'a> {
     /// Whether nothing disturbed the stretch from one event to another, both included.
     pub(crate) fn spans(&self, from: u64, to: u64) -> bool {
         let time = |at: u64| self.history.get(at).map_or(self.history.end(), |event| event.time);
-        let (from, to) = (time(from), time(to));
+        self.spans_times(time(from), time(to))
+    }
+
+    /// The same for a stretch between two times, in nanoseconds.
+    pub(crate) fn spans_times(&self, from: u64, to: u64) -> bool {
         let next = self.troubled.partition_point(|(_, end)| *end < from);
         self.troubled.get(next).is_none_or(|(begin, _)| *begin > to)
     }

@@ -1,11 +1,13 @@
 //! What is judged: a run, and what several checkers want to know of it, read once for all.
 
+use crate::causes::Books;
 use crate::faults::Outage;
 use crate::holds::Claims;
 use crate::phase::Phase;
 use crate::sweep::{Conflict, sweep};
 use crate::words::Story;
-use base::{Anomaly, Facts, Run, Verdict};
+use base::{Anomaly, Event, F, Facts, Leases, Run, Verdict};
+use std::cell::OnceCell;
 
 /// A run with its readings.
 #[derive(Debug)]
@@ -20,6 +22,10 @@ pub struct Case<'a> {
     pub outages: Vec<Outage>,
     /// The phase in which progress is due, or why there is none.
     pub(crate) phase: Result<Phase, &'static str>,
+    /// The ledger by thing, made when it is first asked for: most runs break nothing.
+    books: OnceCell<Option<Books>>,
+    /// When leases ended, the same.
+    leases: OnceCell<Leases>,
 }
 
 impl<'a> Case<'a> {
@@ -29,7 +35,38 @@ impl<'a> Case<'a> {
         let conflicts = sweep(&claims);
         let events = || claims.run_events.iter().filter_map(|at| run.history.get(*at));
         let (outages, phase) = (Outage::of(events()), Phase::of(events()));
-        Self { run, claims, conflicts, outages, phase }
+        Self {
+            run,
+            claims,
+            conflicts,
+            outages,
+            phase,
+            books: OnceCell::new(),
+            leases: OnceCell::new(),
+        }
+    }
+
+    /// Who wrote and who removed each thing in the store, if that is known of this run.
+    pub(crate) fn ownership(&self) -> Option<&Books> {
+        let read = || self.run.ledger.as_ref().map(|ledger| Books::of(self, ledger));
+        self.books.get_or_init(read).as_ref()
+    }
+
+    /// When the leases and sessions behind grants ended.
+    pub(crate) fn leases(&self) -> &Leases {
+        self.leases.get_or_init(|| Leases::of(self.run))
+    }
+
+    /// The time of an event, in nanoseconds; of one that is not in the history, its end.
+    pub(crate) fn time(&self, at: u64) -> u64 {
+        let history = &self.run.history;
+        history.get(at).map_or(history.end(), |event| event.time)
+    }
+
+    /// Where somebody else did something to a server or a client.
+    pub fn interference(&self) -> Option<&'a Event> {
+        let events = self.claims.run_events.iter().filter_map(|at| self.run.history.get(*at));
+        events.into_iter().find(|event| event.f == F::Interference)
     }
 
     /// What the store said with an answer.

@@ -14,6 +14,8 @@
 //!   hits held the lock or asked for it (any client, for a fault that hits only servers);
 //! * a grant in the quiet phase after the last heal.
 //!
+//! Whatever the nemesis, nobody else may have done something to a server or a client.
+//!
 //! What is missing makes the run inconclusive, by name; it is never violated. **Limits.** A fault can have had its
 //! effect and still be too short or too early to break anything; that is for the sizes of holds
 //! and ttls to provide.
@@ -22,9 +24,9 @@
 
 use crate::faults::{Outage, seat};
 use crate::holds::{Claim, Claims};
-use crate::words::count;
+use crate::words::{count, seconds};
 use crate::{Case, Checker};
-use base::{Mode, Outcome, Run, Verdict};
+use base::{Event, Mode, Outcome, Run, Verdict};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -33,6 +35,10 @@ mod tests;
 
 /// Fewer grants than this show little.
 const MIN_GRANTS: u64 = 10;
+
+const LONGER: &str = "a longer --time-limit";
+const MORE_CLIENTS: &str = "more --clients";
+const RIVALS: &str = "more --clients, a longer --hold or fewer --keys";
 
 /// The checker.
 pub struct Coverage;
@@ -54,6 +60,10 @@ impl Checker for Coverage {
             faults(case, &mut facts);
             recovery(case, &mut facts);
         }
+        // Beside this, it does not matter what else is missing.
+        if let Some(interference) = case.interference() {
+            facts.missed = vec![told(interference)];
+        }
         facts.verdict(self.name())
     }
 }
@@ -63,6 +73,8 @@ impl Checker for Coverage {
 struct Facts {
     seen: Vec<String>,
     missed: Vec<String>,
+    /// What a run needs so that nothing is missed.
+    advice: Vec<&'static str>,
 }
 
 impl Facts {
@@ -72,8 +84,26 @@ impl Facts {
             return Verdict::new(name, Outcome::Held, seen);
         }
         let why = format!("{} ({seen})", self.missed.join("; "));
-        Verdict::new(name, Outcome::Inconclusive, why)
+        let advice = self.advice.into_iter().map(str::to_owned).collect();
+        Verdict { advice, ..Verdict::new(name, Outcome::Inconclusive, why) }
     }
+
+    /// Says what is missing, and what a run needs so that it is not.
+    fn miss(&mut self, what: impl Into<String>, advice: &'static str) {
+        self.missed.push(what.into());
+        if !self.advice.contains(&advice) {
+            self.advice.push(advice);
+        }
+    }
+}
+
+/// What somebody else did, in words.
+fn told(interference: &Event) -> String {
+    let what = interference.error.as_deref().unwrap_or("a server or a client was disturbed");
+    let at = seconds(interference.time);
+    format!(
+        "{what}, as was seen at {at}, and no fault of this run did that: run it again undisturbed"
+    )
 }
 
 fn contention(run: &Run, claims: &Claims, facts: &mut Facts) {
@@ -90,22 +120,21 @@ fn contention(run: &Run, claims: &Claims, facts: &mut Facts) {
         holders,
         granted.count()
     ));
-    if grants < MIN_GRANTS || holders < 2 {
-        facts.missed.push(format!(
-            "fewer than {MIN_GRANTS} grants, or fewer than 2 processes that got one: run it longer"
-        ));
+    if grants < MIN_GRANTS {
+        facts.miss(format!("fewer than {MIN_GRANTS} grants"), LONGER);
     }
-    if contended == 0 {
-        facts
-            .missed
-            .push("nobody had to wait for anybody: take more clients or less think time".into());
+    match (run.info.clients, holders) {
+        (0 | 1, _) if contended == 0 => facts.miss("one client alone has no rival", MORE_CLIENTS),
+        (_, 0 | 1) => facts.miss("fewer than 2 processes got the lock", LONGER),
+        (_, _) if contended == 0 => facts.miss("nobody had to wait for anybody", RIVALS),
+        (_, _) => {}
     }
     let mixed = claims.claims.iter().zip(&rivals).any(|(claim, rivals)| match claim.mode {
         Mode::Exclusive => rivals.shared > 0,
         Mode::Shared => rivals.exclusive > 0,
     });
     if run.info.promises.shared && !mixed {
-        facts.missed.push("no reader contended with a writer: run it longer".into());
+        facts.miss("no reader contended with a writer", LONGER);
     }
 }
 
@@ -164,9 +193,9 @@ fn faults(Case { run, claims, outages, .. }: &Case<'_>, facts: &mut Facts) {
         count(outages.len() as u64, "fault")
     ));
     if outages.is_empty() {
-        facts.missed.push("no fault was injected: run it longer".into());
+        facts.miss("no fault was injected", LONGER);
     } else if bit == 0 {
-        facts.missed.push("no fault had an effect while the lock was held or wanted".into());
+        facts.miss("no fault had an effect while the lock was held or wanted", LONGER);
     }
 }
 

@@ -8,6 +8,7 @@
 use crate::models::NamedModel;
 use crate::operation::Operation;
 use crate::search::{Answer, Budget, Meter, Stop};
+use crate::state::State;
 use crate::sweep::strict;
 
 /// What is decided.
@@ -31,8 +32,8 @@ pub struct Illegal {
     /// The operations that it is in conflict with or that were under way beside it: those that
     /// hold the lock, those not yet answered, those of unknown outcome.
     pub concurrent: Vec<usize>,
-    /// What the model may have looked like just before, in words; at most a few of many.
-    pub states: Vec<String>,
+    /// What the model may have looked like just before; at most a few of many.
+    pub states: Vec<State>,
 }
 
 /// An operation that a model does not know: its index.

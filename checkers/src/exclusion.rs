@@ -12,9 +12,10 @@
 //! **Source.** Jepsen's mutex model, decided by intervals instead of by search; the reason why
 //! that is the same stands in [`sweep`](crate::sweep).
 
+use crate::causes::{self, Occurrence, by_cause};
 use crate::holds::{Claim, Claims};
 use crate::sweep::{Conflict, Overlap};
-use crate::words::{Story, count, decided, process};
+use crate::words::{Story, count, process};
 use crate::{Case, Checker};
 use base::{Anomaly, Event, Outcome, Verdict};
 use std::collections::BTreeSet;
@@ -31,13 +32,14 @@ impl Checker for Exclusion {
         "no two clients believe at once that they hold the lock, but for readers together"
     }
 
-    fn check(&self, Case { claims, conflicts, .. }: &Case<'_>) -> Verdict {
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        let Case { claims, conflicts, .. } = case;
         if conflicts.is_empty() {
             return without_conflict(self.name(), claims);
         }
         let anomalies = [Overlap::DoubleHold, Overlap::ReaderWriter]
             .into_iter()
-            .filter_map(|overlap| anomaly(claims, conflicts, overlap))
+            .flat_map(|overlap| anomalies(case, overlap))
             .collect();
         let offending: BTreeSet<usize> = conflicts.iter().map(|c| c.second).collect();
         let all = count(claims.grants().count() as u64, "grant");
@@ -76,17 +78,25 @@ fn without_conflict(name: &str, claims: &Claims) -> Verdict {
     Verdict::new(name, Outcome::Held, format!("{grants} to {by}, and no hold forbade another"))
 }
 
-/// The two grants of the first overlap of a kind, and the upgrade that led to it, if one did.
-fn anomaly(claims: &Claims, conflicts: &[Conflict], overlap: Overlap) -> Option<Anomaly> {
-    let seen = conflicts.iter().filter(|conflict| conflict.overlap == overlap);
-    let conflict = seen.clone().next()?;
-    let (first, second) = (&claims.claims[conflict.first], &claims.claims[conflict.second]);
+/// The overlaps of a kind, by cause. The clearest of a cause is told: the one that lasted longest.
+fn anomalies(case: &Case<'_>, overlap: Overlap) -> Vec<Anomaly> {
     let name = match overlap {
         Overlap::DoubleHold => "double hold",
         Overlap::ReaderWriter => "reader-writer overlap",
     };
-    let witness = [first.granted()?, second.granted()?, conflict.at];
-    Some(decided(name, seen.count() as u64, witness, ""))
+    let claims = &case.claims.claims;
+    let occurrence = |conflict: &Conflict| {
+        let (first, second) = (&claims[conflict.first], &claims[conflict.second]);
+        let end = |claim: &Claim| claim.end.map_or(u64::MAX, |end| end.at);
+        let until = case.time(end(first).min(end(second)));
+        Some(Occurrence {
+            cause: causes::of_overlap(case, first, second, conflict.at),
+            clarity: until.saturating_sub(case.time(conflict.at)),
+            witness: vec![first.granted()?, second.granted()?, conflict.at],
+        })
+    };
+    let seen = case.conflicts.iter().filter(|conflict| conflict.overlap == overlap);
+    by_cause(name, "", seen.filter_map(occurrence))
 }
 
 /// Both grants, the faults that brought them together, and what ended the first hold.

@@ -7,8 +7,7 @@
 //! * `starvation`: while one acquire waited, so many that began later were granted the lock in a
 //!   mode that excludes it (four a client) that no place in a queue can explain it.
 //!
-//! Both are judged in calm, two ttls from any fault: a client that was paused in front of its grant
-//! learns of it late. **Measures** for every lock: how often the most overtaken acquire was
+//! Both are judged in calm: a client that was paused in front of its grant learns of it late. **Measures** for every lock: how often the most overtaken acquire was
 //! overtaken, and Jain's index over the grants of the clients (1,000 ‰: all got the same).
 //!
 //! **Limits.** Without places it sees no inversion; without them and without a bypass it is
@@ -19,9 +18,10 @@
 
 use crate::bypass::{Bypass, bearable, bypasses, woken};
 use crate::calm::Calm;
+use crate::causes::by_recipe;
 use crate::faults::seat;
 use crate::holds::Claim;
-use crate::words::{count, decided};
+use crate::words::count;
 use crate::{Case, Checker};
 use base::{Anomaly, Measure, Mode, Outcome, Verdict};
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ impl Checker for Fairness {
 
 /// Whoever is overtaken because nothing woke him is for `progress` to name.
 fn starvation(case: &Case<'_>, bypasses: &[Bypass]) -> Option<Anomaly> {
-    let calm = Calm::of(case, case.run.info.ttl.saturating_mul(2));
+    let calm = Calm::of(case);
     let overtaken = |bypass: &&Bypass| {
         let claim = &case.claims.claims[bypass.claim];
         bypass.count > bearable(case) && calm.spans(claim.invoke, claim.asking().end)
@@ -100,12 +100,12 @@ fn starvation(case: &Case<'_>, bypasses: &[Bypass]) -> Option<Anomaly> {
         claim.process, first.count
     );
     let witness = [claim.invoke, first.first].into_iter().chain(last);
-    Some(decided("starvation", starved.count() as u64, witness, reason))
+    Some(by_recipe("starvation", starved.count() as u64, witness, reason))
 }
 
 /// How many grants could be compared with one before them, and those that were given too late.
 fn inversions(case: &Case<'_>) -> (u64, Option<Anomaly>) {
-    let calm = Calm::of(case, case.run.info.ttl.saturating_mul(2));
+    let calm = Calm::of(case);
     let (mut compared, mut seen) = (0, Vec::new());
     for key in 0..case.claims.keys.len() {
         let place = |claim: &Claim| Some((claim.granted()?, case.facts(claim.granted()?)?.place?));
@@ -132,19 +132,20 @@ fn inversions(case: &Case<'_>) -> (u64, Option<Anomaly>) {
     seen.sort_unstable_by_key(|[_, late]| *late);
     let reason = "the second had the earlier place in the queue";
     let anomaly =
-        seen.first().map(|first| decided("fifo inversion", seen.len() as u64, *first, reason));
+        seen.first().map(|first| by_recipe("fifo inversion", seen.len() as u64, *first, reason));
     (compared, anomaly)
 }
 
 /// Jain's index over the grants of each seat, in thousandths: (Σx)² / (n Σx²).
 fn jain(case: &Case<'_>) -> u64 {
     let clients = case.run.info.clients;
-    let mut grants: BTreeMap<u32, u64> = (0..clients).map(|seat| (seat, 0)).collect();
+    let mut grants: BTreeMap<u32, u64> = BTreeMap::new();
     for claim in case.claims.grants() {
         *grants.entry(seat(claim.process, clients)).or_default() += 1;
     }
     let sum: u128 = grants.values().map(|n| u128::from(*n)).sum();
     let squares: u128 = grants.values().map(|n| u128::from(*n) * u128::from(*n)).sum();
-    let n = grants.len() as u128;
+    // Whoever got nothing counts as well.
+    let n = u128::from(clients).max(grants.len() as u128);
     (sum * sum * 1_000).checked_div(n * squares).unwrap_or(1_000) as u64
 }

@@ -70,7 +70,7 @@ impl Outage {
     pub fn seats(&self) -> impl Iterator<Item = u32> {
         self.fault.nodes().into_iter().filter_map(|node| match node {
             Node::Client(seat) => Some(seat),
-            Node::Server(_) => None,
+            Node::Server(_) | Node::Vault => None,
         })
     }
 

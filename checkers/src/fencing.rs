@@ -12,10 +12,11 @@
 //! **Source.** Kleppmann, "How to do distributed locking", 2016: "a number that increases every
 //! time a client acquires the lock"; Burrows' sequencer (Chubby, 2006).
 
+use crate::causes::{self, by_recipe};
 use crate::holds::Claim;
 use crate::words::{count, decided};
 use crate::{Case, Checker};
-use base::{Outcome, Verdict};
+use base::{Anomaly, Outcome, Verdict};
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +46,7 @@ impl Checker for Fencing {
         for key in 0..case.claims.keys.len() {
             seen.read(case.claims.grants().filter(|claim| claim.key == key));
         }
-        seen.verdict(self.name())
+        seen.verdict(self.name(), case)
     }
 }
 
@@ -94,12 +95,15 @@ impl Seen {
         }
     }
 
-    fn verdict(&self, name: &str) -> Verdict {
+    fn verdict(&self, name: &str, case: &Case<'_>) -> Verdict {
         let reason = "a later grant must have a greater token";
-        let back = self.first_back.map(|at| decided("token went back", self.back, at, reason));
+        let back = self.first_back.map(|at| Anomaly {
+            cause: causes::of_token(case, at[1]),
+            ..decided("token went back", self.back, at, reason)
+        });
         let reason = "the lock promises a token with each grant";
         let bare =
-            self.first_bare.map(|at| decided("grant without token", self.bare, [at], reason));
+            self.first_bare.map(|at| by_recipe("grant without token", self.bare, [at], reason));
         let anomalies: Vec<_> = back.into_iter().chain(bare).collect();
         let ordered = count(self.pairs, "grant") + " that came after another";
         if !anomalies.is_empty() {

@@ -4,14 +4,15 @@
 //! else. Where the store removed whatever stood there (`any`: a bare `DEL`, a mark that others
 //! have too), the release was foreign if another process had been given the lock *later*, in a
 //! mode that excludes the first grant, and had its answer before the release began. The anomaly
-//! is `foreign release`.
+//! is `foreign release`. Where there is a [ledger](base::Ledger) of the store, it says the same exactly:
+//! a release deleted what another had been granted the lock with.
 //!
 //! **Which grant is later.** The news of a grant may come late (its client was paused or cut off),
 //! so the order of two `ok` does not tell. A grant is certainly later when the request that took
 //! it was sent after the other's `ok`: when its acquire began after it, or the recipe says so
 //! (`asked`). Whatever is not certain is no anomaly.
 //!
-//! **Limits.** A release of unknown outcome is passed over, so that a deletion which arrives long
+//! **Limits.** Without a ledger a release of unknown outcome is passed over, so that a deletion which arrives long
 //! after its client gave up is seen by what it leads to (`exclusion`), not here. Inconclusive when
 //! no release says what it removed.
 //!
@@ -19,8 +20,9 @@
 //! reason for a unique value and a compare-and-delete.
 
 use crate::bypass::excludes;
+use crate::causes::{self, Occurrence, by_cause};
 use crate::holds::Claim;
-use crate::words::{count, decided};
+use crate::words::count;
 use crate::{Case, Checker};
 use base::{Kind, Outcome, Removed, Verdict};
 
@@ -44,6 +46,13 @@ impl Checker for ForeignRelease {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
+        if let Some(books) = case.ownership() {
+            return verdict(
+                self.name(),
+                count_released(case),
+                causes::foreign_releases(case, books),
+            );
+        }
         let removed = |claim: &Claim| {
             let (at, kind) = claim.freed?;
             case.facts(at).filter(|_| kind == Kind::Ok)?.removed
@@ -53,7 +62,6 @@ impl Checker for ForeignRelease {
             let why = "no release says what it removed";
             return Verdict::new(self.name(), Outcome::Inconclusive, why);
         }
-        let releases = count(told, "release");
         let mut foreign = Vec::new();
         for key in 0..case.claims.keys.len() {
             let mut grants: Vec<&Claim> =
@@ -65,23 +73,32 @@ impl Checker for ForeignRelease {
                 }
             }
         }
-        foreign.sort_unstable();
-        let Some(first) = foreign.first() else {
-            let summary = format!("{releases}, and none freed what was another's");
-            return Verdict::new(self.name(), Outcome::Held, summary);
-        };
-        let reason = "nobody looked whose it was, and it was another's";
-        let anomaly = decided("foreign release", foreign.len() as u64, *first, reason);
-        let summary = format!("{} of {releases} freed what was another's", foreign.len());
-        Verdict {
-            anomalies: vec![anomaly],
-            ..Verdict::new(self.name(), Outcome::Violated, summary)
-        }
+        foreign.sort_unstable_by(|a, b| a.witness.cmp(&b.witness));
+        verdict(self.name(), told, foreign)
     }
 }
 
+fn count_released(case: &Case<'_>) -> u64 {
+    let released = |claim: &&Claim| claim.freed.is_some_and(|(_, kind)| kind == Kind::Ok);
+    case.claims.grants().filter(released).count() as u64
+}
+
+fn verdict(name: &str, released: u64, foreign: Vec<Occurrence>) -> Verdict {
+    let releases = count(released, "release");
+    if !foreign.is_empty() {
+        let reason = "nobody looked whose it was, and it was another's";
+        let summary = format!("{} of {releases} freed what was another's", foreign.len());
+        let anomalies = by_cause("foreign release", reason, foreign);
+        return Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) };
+    }
+    if released == 0 {
+        return Verdict::new(name, Outcome::Inconclusive, "nothing was released");
+    }
+    Verdict::new(name, Outcome::Held, format!("{releases}, and none freed what was another's"))
+}
+
 /// The grant, the later one to another and the release, if there was a later one.
-fn overtaken(case: &Case<'_>, claim: &Claim, after: &[&Claim]) -> Option<[u64; 3]> {
+fn overtaken(case: &Case<'_>, claim: &Claim, after: &[&Claim]) -> Option<Occurrence> {
     let (ok, end, (freed, _)) = (claim.granted()?, claim.end?, claim.freed?);
     let given = case.run.history.get(ok)?.time;
     let later = after.iter().take_while(|other| other.granted() < Some(end.at)).find(|other| {
@@ -90,5 +107,6 @@ fn overtaken(case: &Case<'_>, claim: &Claim, after: &[&Claim]) -> Option<[u64; 3
         let certain = other.invoke > ok || asked.is_some_and(|asked| asked > given);
         other.process != claim.process && excluded && certain
     })?;
-    Some([ok, later.granted()?, freed])
+    let cause = causes::of_loss(case, claim, freed);
+    Some(Occurrence::new(cause, [ok, later.granted()?, freed]))
 }

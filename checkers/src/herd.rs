@@ -4,11 +4,11 @@
 //! next`). A `notified` belongs to what came last before it on its key: a release, an arrival
 //! (another acquire), or an acquire that was given up. It was *in vain* if the next grant that
 //! excludes the woken client's went to somebody else. The anomaly is `herd`: one such event woke
-//! two clients or more in vain. One is within the promise, for whoever waits behind a client that
+//! two clients or more in vain, while nothing disturbed the run from there to that grant. One is within the promise, for whoever waits behind a client that
 //! gives up must look again.
 //!
-//! **Limits.** Sessions that run out wake clients without an event in the history, so that only
-//! what lies two ttls from any fault is judged. A lock that declares that it wakes everybody is
+//! **Limits.** Sessions that run out wake clients without an event in the history, so that it is
+//! judged in calm only. A lock that declares that it wakes everybody is
 //! not judged, only measured; one whose clients ask again and again wakes nobody. Inconclusive
 //! when nobody was woken.
 //!
@@ -17,8 +17,9 @@
 
 use crate::bypass::excludes;
 use crate::calm::Calm;
+use crate::causes::by_recipe;
 use crate::holds::{Answer, Claim, Claims};
-use crate::words::{count, decided};
+use crate::words::count;
 use crate::{Case, Checker};
 use base::{F, Measure, Outcome, Verdict, Wakes};
 
@@ -70,7 +71,7 @@ impl Checker for Herd {
         let Some(first) = herds.first() else { return verdict(Outcome::Held, facts) };
         let witness = std::iter::once(first.at).chain(first.vain.iter().copied());
         let reason = "all of them looked in vain, for the lock went to another";
-        let anomaly = decided("herd", herds.len() as u64, witness, reason);
+        let anomaly = by_recipe("herd", herds.len() as u64, witness, reason);
         let times = count(herds.len() as u64, "time");
         let summary = format!("{times} two clients or more were woken in vain; {facts}");
         Verdict { anomalies: vec![anomaly], ..verdict(Outcome::Violated, summary) }
@@ -99,7 +100,7 @@ fn causes(case: &Case<'_>) -> Vec<Cause> {
     let Claims { claims, keys, .. } = &case.claims;
     let mut causes: Vec<Cause> = claims.iter().flat_map(begins).collect();
     causes.sort_by_key(|cause| cause.at);
-    let calm = Calm::of(case, case.run.info.ttl.saturating_mul(2));
+    let calm = Calm::of(case);
     let turns: Vec<Turns> = (0..keys.len()).map(|key| Turns::of(claims, key)).collect();
     for event in case.run.history.events().iter().filter(|event| event.f == F::Notified) {
         let (Some(process), Some(key)) = (event.client(), case.claims.key(event)) else { continue };
@@ -109,7 +110,9 @@ fn causes(case: &Case<'_>) -> Vec<Cause> {
         cause.woken.push(event.index);
         let again =
             |at: &u64| case.run.history.get(*at).is_some_and(|e| e.process == event.process);
-        if turns[key].in_vain(claims, process, event.index) && !cause.vain.iter().any(again) {
+        let passed_over = turns[key].in_vain(claims, process, event.index);
+        let undisturbed = passed_over.is_some_and(|other| calm.spans(cause.at, other));
+        if undisturbed && !cause.vain.iter().any(again) {
             cause.vain.push(event.index);
         }
     }
@@ -145,18 +148,19 @@ impl Turns {
         Self { grants, asked }
     }
 
-    /// Whether the next grant that excludes the claim with which a process waits is another's.
-    fn in_vain(&self, claims: &[Claim], process: u32, at: u64) -> bool {
+    /// The next grant that excludes the claim with which a process waits, if it is another's and
+    /// finds the process still waiting.
+    fn in_vain(&self, claims: &[Claim], process: u32, at: u64) -> Option<u64> {
         let before = self.asked.partition_point(|(who, invoke, _)| (*who, *invoke) < (process, at));
-        let Some((who, _, mine)) = before.checked_sub(1).map(|place| self.asked[place]) else {
-            return false;
-        };
-        if who != process || !claims[mine].asking().contains(&at) {
-            return false;
+        let (who, _, mine) = self.asked[before.checked_sub(1)?];
+        let asking = claims[mine].asking();
+        if who != process || !asking.contains(&at) {
+            return None;
         }
         let excludes = |id: usize| id == mine || excludes(claims[id].mode, claims[mine].mode);
         let next = self.grants.partition_point(|(ok, _)| *ok < at);
-        self.grants[next..].iter().find(|(_, id)| excludes(*id)).is_some_and(|(_, id)| *id != mine)
+        let (ok, id) = *self.grants[next..].iter().find(|(_, id)| excludes(*id))?;
+        (id != mine && asking.contains(&ok)).then_some(ok)
     }
 }
 

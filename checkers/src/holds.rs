@@ -107,6 +107,29 @@ impl Claim {
         self.invoke..end
     }
 
+    /// The last event before `until` at which its client may have left the lock taken: the end of its
+    /// hold and of its release, and an answer that leaves the outcome open.
+    pub fn left_at(&self, until: u64) -> Option<u64> {
+        let held = self.end.map(|end| end.at);
+        let unknown = match self.answer {
+            Answer::Unknown(at) => Some(at),
+            _ => None,
+        };
+        let freed = self.freed.map(|(at, _)| at);
+        [held, unknown, freed].into_iter().flatten().filter(|at| *at < until).max()
+    }
+
+    /// Where its client went without having freed it for certain: it died, believed the lock lost, or
+    /// its acquire or release ended in doubt. The lock may still count it as the holder.
+    pub fn gone_at(&self) -> Option<u64> {
+        let unfreed = self.freed.filter(|(_, kind)| *kind == Kind::Info).map(|(at, _)| at);
+        let silent = self.end.filter(|end| end.how != Ending::Released).map(|end| end.at);
+        match self.answer {
+            Answer::Unknown(at) => Some(at),
+            _ => silent.or(unfreed),
+        }
+    }
+
     /// From the request to its answer.
     pub fn asking(&self) -> Range<u64> {
         let end = match self.answer {
@@ -135,14 +158,16 @@ pub struct Claims {
     pub run_events: Vec<u64>,
 }
 
-/// A read or a write of the vault (its begin or its answer), and the grant it belongs to.
+/// A read or a write of the vault (its begin or its answer, or its late arrival), and the grant it
+/// belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The index of the event.
     pub at: u64,
     /// Which lock guards what is touched, as an index into [`Claims::keys`].
     pub key: usize,
-    /// The latest grant of its process at this place, held or not.
+    /// The latest grant of its process at this place, held or not; of a late arrival, the one under
+    /// which it was sent, if the history says that.
     pub grant: Option<usize>,
 }
 

@@ -4,7 +4,7 @@
 //! that has no rival (no other claim of this key is being asked for or held at its `invoke`, and no
 //! other is granted before its answer) and that begins while an exclusive hold of *another* key has
 //! some time to go must be granted during that hold. It is a *chance* if the foreign hold lasts a
-//! tenth of the ttl or more from there on. When of one pair at least three chances were missed, and
+//! tenth of the ttl or more from there on, and long enough to take a free lock over these links. When of one pair at least three chances were missed, and
 //! more than were taken, the anomaly is `waits for another key`.
 //!
 //! **Limits.** Single misses are put down to a slow machine. Judged in calm only, and over exclusive
@@ -14,8 +14,9 @@
 //! with each other queues up behind each other.
 
 use crate::calm::Calm;
+use crate::causes::by_recipe;
 use crate::holds::Claim;
-use crate::words::{count, decided};
+use crate::words::count;
 use crate::{Case, Checker};
 use base::{Mode, Outcome, Verdict};
 use std::collections::BTreeMap;
@@ -63,7 +64,7 @@ impl Checker for Independence {
             pairs.values().filter(waits).flat_map(|pair| pair.missed.iter().copied()).collect();
         if let Some(first) = broken.first() {
             let reason = "nobody else asked for or held the lock that it waited for";
-            let anomaly = decided("waits for another key", broken.len() as u64, *first, reason);
+            let anomaly = by_recipe("waits for another key", broken.len() as u64, *first, reason);
             let anomalies = vec![anomaly];
             return Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, seen) };
         }
@@ -83,9 +84,10 @@ struct Pair {
 /// The chances of each pair: first the key that was held, then the one that was asked for.
 fn chances(case: &Case<'_>) -> BTreeMap<(usize, usize), Pair> {
     let claims = &case.claims.claims;
-    let calm = Calm::of(case, case.run.info.ttl);
+    let calm = Calm::of(case);
     let time = |at: u64| case.run.history.get(at).map_or(case.run.history.end(), |e| e.time);
-    let enough = case.run.info.ttl / 10;
+    let info = &case.run.info;
+    let enough = (info.ttl / 10).max(info.pick_up_ns());
     let alone = alone(case);
     let mut holds: Vec<&Claim> =
         case.claims.grants().filter(|claim| claim.mode == Mode::Exclusive).collect();

@@ -2,11 +2,11 @@
 
 use crate::words::Story;
 use crate::{CHECKERS, Case, Checker};
-use base::{Outcome, Run, Verdict};
+use base::{Event, History, Outcome, Run, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The version of the stored form that this build writes.
-pub const JUDGEMENT_VERSION: u32 = 2;
+pub const JUDGEMENT_VERSION: u32 = 3;
 
 /// How many things all explanations of a run together may look at. A step costs some nanoseconds.
 pub const EXPLANATION_STEPS: u64 = 20_000_000;
@@ -28,19 +28,57 @@ impl Judgement {
         Self::explained(run, EXPLANATION_STEPS)
     }
 
-    /// The same, with so many steps for the explanations. The verdicts stand before the first of
+    /// Judges the beginning of a run. What broke in it is broken; what did not may break yet.
+    pub fn of_beginning(run: &Run) -> Self {
+        let judgement = Self::of(run);
+        let outcome = match judgement.outcome {
+            Outcome::Violated => Outcome::Violated,
+            _ => Outcome::Inconclusive,
+        };
+        Self { outcome, ..judgement }
+    }
+
+    /// Judges a run, with so many steps for the explanations. The verdicts stand before the first of
     /// them is begun: no number of steps changes an outcome, an anomaly or its count.
     pub fn explained(run: &Run, steps: u64) -> Self {
         let case = Case::of(run);
-        let mut verdicts = check_case(&case);
+        match case.interference() {
+            None => Self::of_case(&case, steps),
+            Some(seen) => {
+                let mut judgement = Self::of_case(&Case::of(&undisturbed(run, seen)), steps);
+                // Of what cannot be told, this is the one reason.
+                for verdict in judgement.verdicts.iter_mut().filter(|v| v.property != "coverage") {
+                    verdict.decisive &= verdict.outcome != Outcome::Inconclusive;
+                }
+                judgement
+            }
+        }
+    }
+
+    fn of_case(case: &Case<'_>, steps: u64) -> Self {
+        let mut verdicts = check_case(case);
         let outcome = overall(&verdicts);
         let broken: usize = verdicts.iter().map(|verdict| verdict.anomalies.len()).sum();
         let each = steps / broken.max(1) as u64;
         for (checker, verdict) in CHECKERS.iter().zip(&mut verdicts) {
-            explain(*checker, &case, verdict, each);
+            explain(*checker, case, verdict, each);
         }
         Self { version: JUDGEMENT_VERSION, outcome, verdicts }
     }
+}
+
+/// How long before it was seen somebody else's doing may have begun, in nanoseconds.
+const HINDSIGHT_NS: u64 = 2_000_000_000;
+
+/// The part of a run that nobody else can have disturbed, with the word of what was seen. What was
+/// broken before stays broken, and nothing else is held against the lock.
+fn undisturbed(run: &Run, seen: &Event) -> Run {
+    let before = |event: &&Event| event.time.saturating_add(HINDSIGHT_NS) <= seen.time;
+    let mut history = History::default();
+    for event in run.history.events().iter().take_while(before).chain([seen]) {
+        history.push(event.clone());
+    }
+    Run { history, ..run.clone() }
 }
 
 /// What each checker says about a case, without explanations.
@@ -65,7 +103,7 @@ pub(crate) fn explain(checker: &dyn Checker, case: &Case<'_>, verdict: &mut Verd
 pub fn overall(verdicts: &[Verdict]) -> Outcome {
     let counts = |v: &&Verdict| v.decisive || v.outcome != Outcome::Inconclusive;
     match verdicts.iter().filter(counts).map(|v| v.outcome).max() {
-        None | Some(Outcome::NotApplicable) => Outcome::Inconclusive,
+        None | Some(Outcome::NotApplicable | Outcome::Measured) => Outcome::Inconclusive,
         Some(outcome) => outcome,
     }
 }
@@ -80,11 +118,13 @@ mod tests {
 
     #[test]
     fn the_worst_verdict_wins() {
-        use Outcome::{Held, Inconclusive, NotApplicable, Violated};
+        use Outcome::{Held, Inconclusive, Measured, NotApplicable, Violated};
         assert_eq!(merged(&[Held, Violated, Inconclusive]), Violated);
         assert_eq!(merged(&[Held, Inconclusive, NotApplicable]), Inconclusive);
         assert_eq!(merged(&[NotApplicable, Held]), Held);
         assert_eq!(merged(&[NotApplicable]), Inconclusive);
+        assert_eq!(merged(&[Measured, Held]), Held);
+        assert_eq!(merged(&[Measured, NotApplicable]), Inconclusive, "facts keep no promise");
         assert_eq!(merged(&[]), Inconclusive);
     }
 
@@ -108,6 +148,12 @@ mod tests {
         p1       | a----------Ag===w=======R
         pause c0 |    [              ]
         run      |                               Q          E";
+
+    /// Each waits for the other, and all goes well.
+    const KEPT: &str = "
+        p0  | AgwRAgwRAgwRAgwRAgwRAgwR
+        p1  | a-----------------------AgwRAgwRAgwRAgwRAgwRAgwR
+        run |                             Q                   E";
 
     #[test]
     fn without_steps_the_verdict_stands_and_says_that_it_is_not_explained() {
@@ -143,6 +189,16 @@ mod tests {
     }
 
     #[test]
+    fn the_beginning_of_a_run_is_never_held() {
+        let broken = crate::picture::picture(BROKEN);
+        assert_eq!(Judgement::of_beginning(&broken).outcome, Outcome::Violated);
+        let mut kept = crate::picture::picture(KEPT);
+        kept.info.promises.shared = false;
+        assert_eq!(Judgement::of(&kept).outcome, Outcome::Held, "{:#?}", Judgement::of(&kept));
+        assert_eq!(Judgement::of_beginning(&kept).outcome, Outcome::Inconclusive);
+    }
+
+    #[test]
     fn explanations_share_their_steps_evenly() {
         let run = crate::picture::picture(BROKEN);
         let case = Case::of(&run);
@@ -160,5 +216,35 @@ mod tests {
         assert!(broken > 1);
         let each = (0..1_000).find(alone).expect("enough for the longest");
         assert_eq!((0..10_000).find(together), Some(each * broken));
+    }
+
+    #[test]
+    fn what_comes_after_somebody_else_interfered_is_not_held_against_the_lock() {
+        let violated = |text: &str| {
+            let run = crate::picture::picture(text);
+            let Judgement { outcome, verdicts, .. } = Judgement::of(&run);
+            let coverage = verdicts.iter().find(|v| v.property == "coverage").expect("it is there");
+            assert_eq!(coverage.outcome, Outcome::Inconclusive, "{text}");
+            assert!(coverage.summary.contains("no fault of this run"), "{coverage:?}");
+            let open = |v: &&Verdict| v.decisive && v.outcome == Outcome::Inconclusive;
+            assert_eq!(verdicts.iter().filter(open).count(), 1, "{verdicts:?}");
+            outcome == Outcome::Violated
+        };
+        let before = "
+            p0  | A===R
+            p1  | -A==R
+            run |                        X  Q  E";
+        let after = "
+            p0  | A===R
+            p1  | -A==R
+            run | X                      Q  E";
+        // It is seen a second later, and may have begun before.
+        let shortly_before_it_was_seen = "
+            p0  | A===R
+            p1  | -A==R
+            run |           X            Q  E";
+        assert!(violated(before));
+        assert!(!violated(after));
+        assert!(!violated(shortly_before_it_was_seen));
     }
 }

@@ -5,11 +5,44 @@
 //! of ours has (a register's `cas`, the `add` of a set).
 
 use base::Mode;
+use std::fmt;
 use std::sync::Arc;
 
 /// What a register holds: `None` is *nothing yet* (nil). Models compare values and do nothing else
 /// with them, so a reader may number values that are no integers as it likes.
 pub type Value = Option<i64>;
+
+/// A fencing token: a whole number of up to 128 bits. In two halves, because one number of this size
+/// would make every operation larger by how it must lie in memory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token {
+    high: i64,
+    low: u64,
+}
+
+impl From<i128> for Token {
+    fn from(number: i128) -> Self {
+        Self { high: (number >> 64) as i64, low: number as u64 }
+    }
+}
+
+impl From<u64> for Token {
+    fn from(number: u64) -> Self {
+        i128::from(number).into()
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", i128::from(self.high) << 64 | i128::from(self.low))
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
 
 /// What is known of how an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +64,7 @@ pub enum Action {
         /// How. Locks that know one mode only do not look at it.
         mode: Mode,
         /// The fencing token that came with the grant.
-        token: Option<u64>,
+        token: Option<Token>,
     },
     /// The process changes how it holds the lock, at one moment and without letting go of it: to
     /// [`Mode::Exclusive`] is an upgrade, to [`Mode::Shared`] a downgrade.
@@ -106,5 +139,19 @@ impl Operation {
     /// Whether it certainly happened.
     pub fn certain(&self) -> bool {
         self.deadline() != u64::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_in_the_order_of_their_numbers() {
+        let numbers = [i128::MIN, -(1 << 64), -9, -3, 0, 3, 1 << 63, (1 << 64) + 1, i128::MAX];
+        let tokens = numbers.map(Token::from);
+        assert!(tokens.is_sorted());
+        assert_eq!(tokens.map(|token| token.to_string()), numbers.map(|number| number.to_string()));
+        assert_eq!(Token::from(u64::MAX), Token::from(i128::from(u64::MAX)));
     }
 }

@@ -4,13 +4,14 @@
 //! `invoke` and the `ok` of the history, which under a fault hold the fault's time as well, and the
 //! grants a second from the first request to the last event.
 //!
-//! **Limits.** It is held when there was a grant to measure, else inconclusive; never violated. Times of a run in
-//! the simulator are virtual.
+//! **Limits.** It says `measured`, whatever was measured: a fact is neither held nor violated. Times of
+//! a run in the simulator are virtual.
 //!
 //! **Source.** Jepsen's `checker/perf`, which is never invalid either.
 
-use crate::words::{count, seconds};
+use crate::words::count;
 use crate::{Case, Checker};
+use base::units::{rate, span};
 use base::{Kind, Measure, Outcome, Verdict};
 
 #[cfg(test)]
@@ -25,7 +26,7 @@ impl Checker for Perf {
     }
 
     fn summary(&self) -> &'static str {
-        "how long acquires and releases took (facts; never violated)"
+        "how long acquires and releases took (facts, which no lock promises)"
     }
 
     fn decisive(&self) -> bool {
@@ -45,28 +46,27 @@ impl Checker for Perf {
             .map(|(from, to)| took(from, to))
             .collect();
         if acquires.is_empty() {
-            return Verdict::new(self.name(), Outcome::Inconclusive, "nothing was granted");
+            return Verdict::new(self.name(), Outcome::Measured, "nothing was granted");
         }
         let began = claims.claims.first().map_or(0, |claim| time(claim.invoke));
         let lasted = history.end().saturating_sub(began).max(1);
         let grants = acquires.len() as u64;
-        let a_second = u128::from(grants) * 1_000_000_000_000 / u128::from(lasted);
+        let a_thousand_seconds = u128::from(grants) * 1_000_000_000_000 / u128::from(lasted);
         let (acquire, release) = (Spread::of(&mut acquires), Spread::of(&mut releases));
         let summary = format!(
-            "{}, {}.{:03} a second; to acquire took {}, to release {}",
+            "{}, {}; to acquire took {}, to release {}",
             count(grants, "grant"),
-            a_second / 1_000,
-            a_second % 1_000,
+            rate(grants, lasted),
             acquire.words(),
             release.words()
         );
         let mut measures = vec![
             Measure::new("grants", "", grants),
-            Measure::new("grants a thousand seconds", "", a_second as u64),
+            Measure::new("grant rate", "mHz", a_thousand_seconds as u64),
         ];
         measures.extend(acquire.measures("acquire"));
         measures.extend(release.measures("release"));
-        Verdict { measures, ..Verdict::new(self.name(), Outcome::Held, summary) }
+        Verdict { measures, ..Verdict::new(self.name(), Outcome::Measured, summary) }
     }
 }
 
@@ -87,7 +87,7 @@ impl Spread {
     }
 
     fn words(&self) -> String {
-        let [median, p99, _] = self.0.map(seconds);
+        let [median, p99, _] = self.0.map(span);
         format!("{median} (99 %: {p99})")
     }
 

@@ -1,7 +1,7 @@
 //! Histories drawn as pictures, for tests.
 //!
 //! A row is a process (`p0`; `p0/k1` for another lock than `k0`), a fault (`pause c0`, `crash s0`,
-//! `wipe s0`, `cut c0-s1`, `cut s0>s1` one way) or the run; a column is a tenth of a second, and within a
+//! `wipe s0`, `jump s0`, `cut c0-s1`, `cut s0>s1` one way) or the run; a column is a tenth of a second, and within a
 //! column the rows happen from top to bottom. Column 0 stands a space after the bar.
 //!
 //! ```text
@@ -21,15 +21,22 @@
 //! | `O` `N` | released: its own; nothing | | `k` | sends the request that is granted |
 //! | `~` | fails, and the store counts it as the holder | | | |
 //! | `U` `V` | upgrades, downgrades; begins first if it has not | | `u` `v` | begins to |
+//! | `t` | gives up a write that was sent | | `z` `Z` | it arrives late and is applied, is fenced off |
 //! | `!` `?` | the open acquire or release fails, ends unknown | | `G` `W` | sends a read, a write |
+//!
+//! A row `store` (`store b` for another thing) is the ledger of a thing: a digit, written by that
+//! process; `a` to `e`, deleted by process 0 to 4; `x`, its time was over; `z`, its writer's session
+//! ended; `l`, lost with the server's data; `s`, stands again as before.
+//!
+//! In the row of the run `X` is where somebody else interferes.
 //!
 //! Everything else is time that passes. `g`, `w`, `f` and `F` send the access first if it was not sent.
 //! A write stores one more than its process read last. The granted request is sent half a column
 //! before its answer, if `k` says nothing else; with a row `ttl` grants say when they run out.
 
 use base::{
-    Data, Direction, Effect, Event, F, Facts, Fault, FaultEvent, History, Key, Kind, Mode, Node,
-    Outcome, Process, Promises, Removed, Run, RunInfo, Verdict,
+    Change, ClockChange, Data, Direction, Effect, Event, F, Facts, Fault, FaultEvent, History, Key,
+    Kind, Ledger, Mode, Node, Outcome, Process, Promises, Removed, Run, RunInfo, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -54,12 +61,17 @@ pub(crate) fn picture(text: &str) -> Run {
             let next = picture.as_bytes().get(column + 1).map(|sign| char::from(*sign));
             match name.strip_prefix('p').filter(|name| name.starts_with(|c: char| c.is_numeric())) {
                 Some(process) => painter.client(process, sign, next),
+                None if name.starts_with("store") => painter.store(name, sign),
                 None => painter.nemesis(row as u32, name, sign),
             }
         }
     }
     let faults = painter.history.events().iter().any(|event| event.fault.is_some());
-    Run { info: info(if faults { "pause" } else { "none" }), history: painter.history }
+    Run {
+        info: info(if faults { "pause" } else { "none" }),
+        history: painter.history,
+        ledger: painter.ledger,
+    }
 }
 
 fn info(nemesis: &str) -> RunInfo {
@@ -73,9 +85,12 @@ fn info(nemesis: &str) -> RunInfo {
         servers: 1,
         keys: 1,
         ttl: 10 * COLUMN,
+        ensemble: None,
         time_limit: 0,
         quiet: 0,
         link_delay: 0,
+        slowest_message_ns: 0,
+        tick_ns: 0,
         patience: 0,
         promises: Promises { shared: true, recovers: Some(1), ..Promises::MUTEX },
         known: Vec::new(),
@@ -126,6 +141,11 @@ impl Gallery {
     }
 
     #[track_caller]
+    pub(crate) fn measures(&self, text: &str) -> String {
+        self.says(Outcome::Measured, text)
+    }
+
+    #[track_caller]
     fn says(&self, outcome: Outcome, text: &str) -> String {
         let verdict = self.judge(text);
         assert_eq!(verdict.outcome, outcome, "{verdict:?}{text}");
@@ -149,6 +169,9 @@ struct Painter {
     /// Grants say when they run out.
     ttl: bool,
     pens: BTreeMap<String, Pen>,
+    ledger: Option<Ledger>,
+    /// The process that wrote a thing last.
+    writers: BTreeMap<String, u32>,
     vault: BTreeMap<Key, u64>,
 }
 
@@ -165,6 +188,10 @@ struct Pen {
     /// When the request that is granted was sent.
     asked: Option<u64>,
     read: u64,
+    /// The index of the last `invoke` of a write.
+    begun: u64,
+    /// The write that was given up, as it would be answered.
+    late: Option<Event>,
 }
 
 impl Pen {
@@ -179,11 +206,32 @@ impl Pen {
             token: None,
             asked: None,
             read: 0,
+            begun: 0,
+            late: None,
         }
     }
 }
 
 impl Painter {
+    fn store(&mut self, name: &str, sign: char) {
+        let ledger = self.ledger.get_or_insert_default();
+        let writer = self.writers.get(name).copied().unwrap_or(0);
+        let change = match sign {
+            '0'..='9' => {
+                let process = u32::from(sign) - u32::from('0');
+                self.writers.insert(name.to_owned(), process);
+                Change::Written(process)
+            }
+            'a'..='e' => Change::Deleted(u32::from(sign) - u32::from('a')),
+            'x' => Change::Expired,
+            'z' => Change::SessionEnded(writer),
+            'l' => Change::Wiped,
+            's' => Change::Restored,
+            _ => return,
+        };
+        ledger.note(self.time, 0, name, change);
+    }
+
     fn client(&mut self, name: &str, sign: char, next: Option<char>) {
         let mut pen = self.pens.remove(name).unwrap_or_else(|| Pen::new(name));
         self.begin(&mut pen, sign);
@@ -191,7 +239,7 @@ impl Painter {
         if "ASRUVDON!?~X".contains(sign) {
             pen.open = None;
         }
-        if "gwfF".contains(sign) {
+        if "gwfFt".contains(sign) {
             pen.sent = None;
         }
         self.pens.insert(name.into(), pen);
@@ -220,6 +268,7 @@ impl Painter {
         if f == F::Convert {
             pen.mode = if matches!(sign, 'u' | 'U') { Mode::Exclusive } else { Mode::Shared };
         }
+        pen.begun = self.history.events().len() as u64;
         self.put(pen, Kind::Invoke, f, (f == F::Write).then_some(pen.read + 1));
     }
 
@@ -257,6 +306,23 @@ impl Painter {
             ('g', _) => {
                 pen.read = *self.vault.entry(pen.key).or_default();
                 self.put(pen, Kind::Ok, F::Read, Some(pen.read));
+            }
+            ('t', _) => {
+                self.put(pen, Kind::Info, F::Write, Some(pen.read + 1));
+                let mut late = self.history.events().last().cloned().expect("just put");
+                late.f = F::Arrive;
+                late.facts = Some(Box::new(Facts { begun: Some(pen.begun), ..Facts::default() }));
+                pen.late = Some(late);
+            }
+            ('z' | 'Z', _) => {
+                let mut late = pen.late.take().expect("a write was given up");
+                late.time = self.time;
+                late.kind = if sign == 'z' { Kind::Ok } else { Kind::Fail };
+                late.error = (sign == 'Z').then(|| "fenced: drawn".into());
+                if let (Some(value), 'z') = (late.value, sign) {
+                    self.vault.insert(pen.key, value);
+                }
+                self.history.push(late);
             }
             ('w', _) => {
                 pen.read += 1;
@@ -304,6 +370,7 @@ impl Painter {
             }
             'Q' => vec![(F::Quiet, Kind::Info, None)],
             'E' => vec![(F::Stop, Kind::Info, None)],
+            'X' => vec![(F::Interference, Kind::Info, None)],
             _ => vec![],
         };
         for (f, kind, fault) in events {
@@ -326,6 +393,10 @@ fn fault(name: &str) -> Fault {
         "crash" => Fault::Crash { node: node(whom), data: Data::Kept },
         "freeze" => Fault::Clock { node: node(whom), change: base::ClockChange::Freeze },
         "wipe" => Fault::Crash { node: node(whom), data: Data::Lost },
+        "jump" => {
+            let change = ClockChange::Jump(5 * COLUMN as i64);
+            Fault::Clock { node: node(whom), change }
+        }
         "cut" => {
             let way = |sign| if sign == '-' { Direction::Both } else { Direction::Forward };
             let sign = whom.chars().find(|c| "->".contains(*c)).expect("a link has two ends");

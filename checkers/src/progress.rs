@@ -3,24 +3,33 @@
 //! **Decides** between `quiet` (all faults are healed and stay so) and `stop`, a lock at a time.
 //! A grant in this phase is progress. Without one, the lock is *excused* until the last moment at
 //! which a client may have left it taken: the end of a definite hold and of its release, a death,
-//! an acquire of unknown outcome. From there on it must be free within the time that it promises
-//! (`recovers` times its ttl, at least once the ttl). If clients were asking for it over that
-//! time, from one unanswered acquire to the last, and nobody was granted it until `stop`, the
-//! anomaly is `deadlock`.
+//! an acquire of unknown outcome. From there on its bound counts (`RunInfo::due_ns`): as long as it
+//! may stay taken by somebody who is gone (so many of its lives as it promises, in its own grain, and
+//! a tick of its store), and as long as clients take to pick it up (the tries of an acquire, each with
+//! its round trips over the slowest link and its back-off). If clients were asking for it over that
+//! time, from one unanswered acquire to the last, and nobody was granted it until `stop`, it is stuck.
 //!
 //! A lock that never promises to recover is excused by definite holds alone: a dead client that
-//! keeps it for ever is the very deadlock that is sought. It must be free within one ttl of them.
+//! keeps it for ever is the very deadlock that is sought.
 //!
-//! It is an `orphan` as well if a process that is gone (it died, or its acquire or release ended in
-//! doubt) may have left the lock taken after the last grant.
+//! A stuck lock is one story, and has one name, the most exact one that the history proves:
 //!
-//! Over the whole run it decides on those who wait:
-//!
-//! * `lost wake-up`: under a lock whose waiters sleep until the store wakes them (`wakes`), an
-//!   acquire was overtaken again and again for as long as the lock may take to be free, and nothing
-//!   woke it meanwhile. Judged in calm.
-//! * `phantom holder`: an acquire was answered `fail`, and the store counts its client as the
+//! * `phantom holder`: a client was told that it did not get the lock, and holds it. This is judged
+//!   over the whole run: the acquire was answered `fail`, and the store counts its client as the
 //!   holder all the same (`held`).
+//! * `lost wake-up`: its waiters sleep until the store wakes them (`wakes`), the lock was freed while
+//!   one of them slept, and nothing woke it: the ledger knows of nothing in the store that a client
+//!   left there. Without a ledger nothing may have disturbed the run there (a reply that is lost leaves
+//!   something in the store that nobody knows to be his, and then nothing has to wake anybody).
+//!   Over the whole run, it is the name of an acquire, too, that was overtaken again and again for as
+//!   long as the bound and was not woken meanwhile, in calm.
+//! * `deadlock`: everything else. Its story tells who may have left the lock taken: whoever died, or
+//!   whose acquire or release ended in doubt. There is no name apart for that, because a client that
+//!   dies with the lock is the deadlock that everybody knows, and what became of a client in doubt the
+//!   history cannot tell.
+//!
+//! **Measures** how long after the death of a holder the lock was granted again, at most, to somebody
+//! who was asking for it; and the bound beside it.
 //!
 //! **Limits.** Inconclusive, with the reason: no `quiet` or no `stop` event; nobody asked;
 //! somebody definitely held the lock until `stop`; the phase or the asking was too short to tell.
@@ -28,15 +37,21 @@
 //!
 //! **Source.** TigerBeetle's VOPR: a phase of faults, then one without, in which progress is due.
 
-use crate::holds::{Answer, Claim, Claims, Ending};
+use crate::causes::{self, Occurrence, by_cause, by_recipe};
+use crate::holds::{Claim, Claims};
 use crate::phase::Phase;
-use crate::words::{Story, count, decided, process, seconds};
+use crate::words::{Story, count, process, seconds};
 use crate::{Case, Checker};
-use base::{Anomaly, Kind, Measure, Outcome, Run, Verdict};
+use base::{Anomaly, Measure, Outcome, Run, Verdict};
 
+mod culprit;
+mod deaths;
 #[cfg(test)]
 mod tests;
 mod waiting;
+
+use culprit::{Culprit, culprit, tell};
+use waiting::{Slept, phantom_holders, slept};
 
 /// The checker.
 pub struct Progress;
@@ -51,12 +66,14 @@ impl Checker for Progress {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        judge(self.name(), case)
+        let mut verdict = judge(self.name(), case);
+        verdict.measures.extend(deaths::measures(case));
+        verdict
     }
 
     fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
-        let stuck = ["deadlock", "orphan"].contains(&anomaly.name.as_str());
-        let Some(phase) = case.phase.ok().filter(|_| stuck) else {
+        let stuck = |phase: &Phase| anomaly.witness.contains(&phase.stop.index);
+        let Some(phase) = case.phase.ok().filter(stuck) else {
             return story.retell(case, &anomaly.witness);
         };
         if !story.pay(case.claims.claims.len() as u64 * 3) {
@@ -64,7 +81,7 @@ impl Checker for Progress {
         }
         let asked = |claim: &&Claim| anomaly.witness.contains(&claim.invoke);
         if let Some(first) = case.claims.claims.iter().find(asked) {
-            tell_deadlock(story, case, &phase, first);
+            tell(story, case, &phase, first);
         }
     }
 }
@@ -81,31 +98,37 @@ enum Finding {
     /// It was asked for over this time, in nanoseconds: too short to tell.
     TooShort(u64),
     /// Nobody got it; this claim asked first.
-    Deadlock(usize),
+    Stuck(usize),
 }
 
 fn judge(name: &str, case: &Case<'_>) -> Verdict {
-    let asleep = waiting::lost_wake_ups(case);
-    let phantoms = waiting::phantom_holders(case);
-    let phase = match case.phase {
-        Ok(phase) => phase,
-        Err(why) => {
-            return verdict(name, asleep.into_iter().chain(phantoms), || unclear(name, why));
+    let findings: Vec<Finding> = match case.phase {
+        Ok(phase) => {
+            let keys = 0..case.claims.keys.len();
+            keys.map(|key| examine(case.run, &case.claims, &phase, key)).collect()
+        }
+        Err(_) => Vec::new(),
+    };
+    let (asleep, deadlocks) = stuck(case, &findings);
+    let asleep = lost_wake_ups(case, asleep).into_iter();
+    let anomalies: Vec<Anomaly> = asleep.chain(deadlocks).chain(phantom_holders(case)).collect();
+    if anomalies.is_empty() {
+        return match case.phase {
+            Ok(phase) => without_anomaly(name, case, &phase, &findings),
+            Err(why) => unclear(name, why),
+        };
+    }
+    let nobody = findings.iter().any(|finding| matches!(finding, Finding::Stuck(_)));
+    let summary = match case.phase.ok().filter(|_| nobody) {
+        Some(phase) => format!(
+            "nobody was granted the lock in the {} after all faults were healed",
+            seconds(phase.lasts())
+        ),
+        None => {
+            let named: Vec<String> = anomalies.iter().map(|a| count(a.count, &a.name)).collect();
+            named.join(", ")
         }
     };
-    let findings: Vec<Finding> = (0..case.claims.keys.len())
-        .map(|key| examine(case.run, &case.claims, &phase, key))
-        .collect();
-    let stuck = stuck(case, &phase, &findings);
-    let others = asleep.into_iter().chain(phantoms);
-    if stuck.is_empty() {
-        return verdict(name, others, || without_deadlock(name, case, &phase, &findings));
-    }
-    let summary = format!(
-        "nobody was granted the lock in the {} after all faults were healed",
-        seconds(phase.lasts())
-    );
-    let anomalies = stuck.into_iter().chain(others).collect();
     Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) }
 }
 
@@ -113,53 +136,42 @@ fn unclear(name: &str, why: impl Into<String>) -> Verdict {
     Verdict::new(name, Outcome::Inconclusive, why)
 }
 
-fn verdict(
-    name: &str,
-    anomalies: impl Iterator<Item = Anomaly>,
-    otherwise: impl Fn() -> Verdict,
-) -> Verdict {
-    let anomalies: Vec<Anomaly> = anomalies.collect();
-    if anomalies.is_empty() {
-        return otherwise();
+/// The locks that nobody got, by what is known of them: those with a waiter that was not woken, and
+/// the anomalies of the others. What a phantom holds is told with the phantoms.
+fn stuck(case: &Case<'_>, findings: &[Finding]) -> (Vec<Slept>, Vec<Anomaly>) {
+    let (mut asleep, mut left) = (Vec::new(), Vec::new());
+    let Ok(phase) = case.phase else { return (asleep, Vec::new()) };
+    for finding in findings {
+        let Finding::Stuck(first) = *finding else { continue };
+        let Claim { key, invoke, .. } = case.claims.claims[first];
+        let stop = phase.stop.index;
+        let (at, culprit) = match culprit(case, key, stop) {
+            Culprit::Phantom => continue,
+            Culprit::Sleeper { claim, freed } => {
+                let witness = [Some(claim.invoke), freed, Some(stop)];
+                let witness = witness.into_iter().flatten().collect();
+                asleep.push(Slept { key, witness, reason: String::new() });
+                continue;
+            }
+            Culprit::Gone(at, claim) => (Some(at), Some(claim)),
+            Culprit::Unknown => (None, None),
+        };
+        let cause = causes::of_stuck(case, key, stop, culprit);
+        let witness: Vec<u64> = at.into_iter().chain([invoke, stop]).collect();
+        left.push(Occurrence::new(cause, witness));
     }
-    let named: Vec<String> = anomalies.iter().map(|a| count(a.count, &a.name)).collect();
-    Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, named.join(", ")) }
+    (asleep, by_cause("deadlock", "", left))
 }
 
-/// The locks that nobody got, and those of them that were left taken by somebody who is gone.
-fn stuck(case: &Case<'_>, phase: &Phase, findings: &[Finding]) -> Vec<Anomaly> {
-    let stuck = findings.iter().filter_map(|finding| match finding {
-        Finding::Deadlock(first) => Some(&case.claims.claims[*first]),
-        _ => None,
-    });
-    let stop = phase.stop.index;
-    let first = stuck.clone().next().map(|claim| [claim.invoke, stop]);
-    let deadlock = first.map(|at| decided("deadlock", stuck.clone().count() as u64, at, ""));
-    let orphans: Vec<[u64; 3]> = stuck
-        .filter_map(|first| {
-            let ours = of_key(case, first.key);
-            let (at, culprit) = culprit(&ours, last_grant(&ours, stop))?;
-            let gone = culprit.end.is_none_or(|end| end.how != Ending::Lost);
-            gone.then_some([at, first.invoke, stop])
-        })
-        .collect();
-    let orphan = orphans.first().map(|at| decided("orphan", orphans.len() as u64, *at, ""));
-    deadlock.into_iter().chain(orphan).collect()
-}
-
-fn of_key<'a>(case: &'a Case<'_>, key: usize) -> Vec<&'a Claim> {
-    case.claims.claims.iter().filter(|claim| claim.key == key).collect()
-}
-
-/// The latest grant before the run ended.
-fn last_grant<'a>(ours: &[&'a Claim], stop: u64) -> Option<&'a Claim> {
-    let granted = ours.iter().filter(|claim| claim.granted().is_some_and(|ok| ok < stop));
-    granted.max_by_key(|claim| claim.granted()).copied()
-}
-
-/// How long after its last excuse a lock may stay taken.
-fn due(run: &Run) -> u64 {
-    u64::from(run.info.promises.recovers.unwrap_or(1).max(1)).saturating_mul(run.info.ttl)
+/// The acquires that slept on: those that keep a lock from everybody, and on other locks those that
+/// others overtook.
+fn lost_wake_ups(case: &Case<'_>, stuck: Vec<Slept>) -> Option<Anomaly> {
+    let known: Vec<usize> = stuck.iter().map(|slept| slept.key).collect();
+    let others = slept(case).into_iter().filter(|slept| !known.contains(&slept.key));
+    let all: Vec<Slept> = stuck.into_iter().chain(others).collect();
+    let first = all.first()?;
+    let witness = first.witness.iter().copied();
+    Some(by_recipe("lost wake-up", all.len() as u64, witness, first.reason.clone()))
 }
 
 fn examine(run: &Run, claims: &Claims, phase: &Phase, key: usize) -> Finding {
@@ -196,26 +208,21 @@ fn persistent<'a>(
     let to = asked.iter().map(|(_, claim)| time(claim.asking().end).min(phase.stop.time)).max();
     let lasted = to.unwrap_or(0).saturating_sub(from.unwrap_or(0));
     match asked.first() {
-        Some((first, _)) if lasted >= due(run) => Finding::Deadlock(*first),
+        Some((first, _)) if lasted >= run.info.due_ns() => Finding::Stuck(*first),
         _ => Finding::TooShort(lasted),
     }
 }
 
-/// The last event before `stop` at which a client may have left the lock taken.
+/// Up to when a claim excuses its lock. One that never promises to recover is excused by definite
+/// holds alone.
 fn excused_until(claim: &Claim, recovers: bool, stop: u64) -> Option<u64> {
-    let held = claim.end.map(|end| end.at);
-    if !recovers {
-        return held.filter(|at| *at < stop);
+    match recovers {
+        true => claim.left_at(stop),
+        false => claim.end.map(|end| end.at).filter(|at| *at < stop),
     }
-    let unknown = match claim.answer {
-        Answer::Unknown(at) => Some(at),
-        _ => None,
-    };
-    let freed = claim.freed.map(|(at, _)| at);
-    [held, unknown, freed].into_iter().flatten().filter(|at| *at < stop).max()
 }
 
-fn without_deadlock(name: &str, case: &Case<'_>, phase: &Phase, findings: &[Finding]) -> Verdict {
+fn without_anomaly(name: &str, case: &Case<'_>, phase: &Phase, findings: &[Finding]) -> Verdict {
     let Case { run, claims, .. } = case;
     let mut slowest = None;
     let mut total = 0;
@@ -232,14 +239,19 @@ fn without_deadlock(name: &str, case: &Case<'_>, phase: &Phase, findings: &[Find
                 return unclear(name, format!("{who} held the lock until the end"));
             }
             Finding::TooShort(lasted) => return unclear(name, too_short(run, *lasted)),
-            Finding::Idle | Finding::Deadlock(_) => {}
+            Finding::Idle | Finding::Stuck(_) => {}
         }
     }
     let Some((after, first)) = slowest else {
         let why = format!("nobody asked for the lock in the {} of quiet", seconds(phase.lasts()));
         return unclear(name, why);
     };
-    let summary = format!("{first}, {} in the quiet phase", count(total, "grant"));
+    let mut summary = format!("{first}, {} in the quiet phase", count(total, "grant"));
+    if let Some(slowest) = deaths::slowest(case) {
+        let bound = seconds(run.info.due_ns());
+        let after = seconds(slowest);
+        summary += &format!("; granted again within {after} of a holder's death (bound {bound})");
+    }
     let measures = vec![Measure::new("first grant in the quiet phase, after", "ns", after)];
     Verdict { measures, ..Verdict::new(name, Outcome::Held, summary) }
 }
@@ -247,68 +259,8 @@ fn without_deadlock(name: &str, case: &Case<'_>, phase: &Phase, findings: &[Find
 fn too_short(run: &Run, lasted: u64) -> String {
     format!(
         "nobody was granted the lock, but it was asked for over {} only and may take {} to be \
-         free again: a longer quiet phase would tell",
+         granted again: a longer quiet phase would tell",
         seconds(lasted),
-        seconds(due(run))
+        seconds(run.info.due_ns())
     )
-}
-
-/// The last hold, what came after it, the first acquire that nobody answered, and the end.
-fn tell_deadlock(story: &mut Story<'_>, case: &Case<'_>, phase: &Phase, first: &Claim) {
-    let run = case.run;
-    let ours = of_key(case, first.key);
-    let last = last_grant(&ours, phase.stop.index);
-    if let Some((claim, end)) = last.and_then(|claim| Some((claim, claim.end?))) {
-        story.end(claim, end);
-    }
-    if !tell_culprit(story, &ours, last) {
-        let after = last.and_then(Claim::granted).unwrap_or(0);
-        story.server_faults(after..phase.quiet.index, phase.quiet.index);
-    }
-    story.tell(first.invoke, process(first), "asked", "");
-    let promise = match run.info.promises.recovers {
-        Some(_) => format!("the lock promises to be free again within {}", seconds(due(run))),
-        None => "the lock never promised to recover".into(),
-    };
-    let silence = format!(
-        "was over at {} and nobody had been granted the lock",
-        story.time(phase.stop.index)
-    );
-    story.say(phase.stop.index, "the run", silence);
-    let quiet = seconds(phase.lasts());
-    story.remark(format!("all faults had been healed for {quiet}, and {promise}"));
-}
-
-/// The first claim after the last grant that may have left the lock taken, and where it ended.
-fn culprit<'a>(ours: &[&'a Claim], last: Option<&Claim>) -> Option<(u64, &'a Claim)> {
-    let after = last.and_then(Claim::granted).unwrap_or(0);
-    let suspects = ours.iter().filter_map(|claim| Some((suspect(claim)?, *claim)));
-    suspects.filter(|(at, _)| *at > after).min_by_key(|(at, _)| *at)
-}
-
-fn tell_culprit(story: &mut Story<'_>, ours: &[&Claim], last: Option<&Claim>) -> bool {
-    let Some((at, claim)) = culprit(ours, last) else { return false };
-    match claim.answer {
-        Answer::Unknown(_) if story.is_death(at) => {
-            story.tell(at, process(claim), story.death(claim, at), " while it asked");
-        }
-        Answer::Unknown(_) => {
-            story.tell(at, format!("{}'s acquire", process(claim)), "ended unknown", "");
-        }
-        _ => match claim.end.filter(|end| end.at == at) {
-            Some(end) => story.end(claim, end),
-            None => story.tell(at, format!("{}'s release", process(claim)), "ended unknown", ""),
-        },
-    }
-    true
-}
-
-/// Where a claim ended such that the lock may still count its client as the holder.
-fn suspect(claim: &Claim) -> Option<u64> {
-    let unfreed = claim.freed.filter(|(_, kind)| *kind == Kind::Info).map(|(at, _)| at);
-    let silent = claim.end.filter(|end| end.how != Ending::Released).map(|end| end.at);
-    match claim.answer {
-        Answer::Unknown(at) => Some(at),
-        _ => silent.or(unfreed),
-    }
 }

@@ -15,8 +15,9 @@
 
 use crate::bypass::excludes;
 use crate::calm::Calm;
+use crate::causes::by_recipe;
 use crate::holds::{Claim, Ending};
-use crate::words::{count, decided};
+use crate::words::count;
 use crate::{Case, Checker};
 use base::{Anomaly, Outcome, Verdict};
 use std::collections::BTreeMap;
@@ -85,7 +86,7 @@ fn nested<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim, &'a Claim)> {
 }
 
 fn refused(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
-    let calm = Calm::of(case, case.run.info.ttl);
+    let calm = Calm::of(case);
     let stuck = |(outer, inner): &&(&Claim, &Claim)| {
         let answer = inner.asking().end;
         let while_held =
@@ -96,7 +97,7 @@ fn refused(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
     let seen = nested.iter().filter(stuck).count() as u64;
     let answer = Some(inner.asking().end).filter(|at| case.run.history.get(*at).is_some());
     let witness = [outer.granted()?, inner.invoke].into_iter().chain(answer);
-    Some(decided("self-deadlock", seen, witness, "it waited for its own hold"))
+    Some(by_recipe("self-deadlock", seen, witness, "it waited for its own hold"))
 }
 
 /// The inner release, and another's grant before the outer one was released.
@@ -118,5 +119,5 @@ fn freed(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
     };
     let found: Vec<[u64; 4]> = nested.iter().filter_map(stolen).collect();
     let reason = "the outer hold had not been released";
-    Some(decided("inner release freed the lock", found.len() as u64, *found.first()?, reason))
+    Some(by_recipe("inner release freed the lock", found.len() as u64, *found.first()?, reason))
 }

@@ -14,8 +14,9 @@
 //! that was set: the lock is then freed by its ttl alone, and nothing else shows it.
 
 use crate::calm::Calm;
+use crate::causes::{self, Occurrence, by_cause};
 use crate::holds::{Claim, Ending};
-use crate::words::{count, decided};
+use crate::words::count;
 use crate::{Case, Checker};
 use base::{Kind, Outcome, Removed, Verdict};
 use std::cell::LazyCell;
@@ -40,7 +41,7 @@ impl Checker for ReleaseErrors {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        let calm = Calm::of(case, case.run.info.ttl);
+        let calm = Calm::of(case);
         let loose = LazyCell::new(|| Loose::of(case));
         let (mut sound, mut failed, mut idle, mut excused) = (0, Vec::new(), Vec::new(), 0);
         for (claim, overtaken) in with_overtaken(case) {
@@ -57,19 +58,14 @@ impl Checker for ReleaseErrors {
                 Kind::Info | Kind::Invoke => {}
                 Kind::Ok if !nothing => sound += 1,
                 _ if !held() => excused += 1,
-                Kind::Fail => failed.push([ok, at]),
-                Kind::Ok => idle.push([ok, at]),
+                Kind::Fail => failed.push(occurrence(case, claim, [ok, at])),
+                Kind::Ok => idle.push(occurrence(case, claim, [ok, at])),
             }
         }
         let reason = "its hold had not run out, no fault was near and nobody else had the lock";
-        let named = [("failed release", &failed), ("release freed nothing", &idle)];
-        let anomalies: Vec<_> = named
-            .iter()
-            .filter_map(|(name, found)| {
-                Some(decided(name, found.len() as u64, *found.first()?, reason))
-            })
-            .collect();
         let wrong = (failed.len() + idle.len()) as u64;
+        let mut anomalies = by_cause("failed release", reason, failed);
+        anomalies.extend(by_cause("release freed nothing", reason, idle));
         let excuse = match excused {
             0 => String::new(),
             n => format!("; {n} failed with a reason"),
@@ -86,6 +82,10 @@ impl Checker for ReleaseErrors {
         let summary = format!("{} succeeded{excuse}", count(sound, "release"));
         Verdict::new(self.name(), Outcome::Held, summary)
     }
+}
+
+fn occurrence(case: &Case<'_>, claim: &Claim, witness: [u64; 2]) -> Occurrence {
+    Occurrence::new(causes::of_loss(case, claim, witness[1]), witness)
 }
 
 /// The releases of each key that may remove what is not their client's: nobody looks whose it is,

@@ -1,8 +1,10 @@
 //! `shared-concurrency`: do readers that wait together enter together?
 //!
 //! **Decides** for a lock that promises `shared`. Two readers are a *pair* if both were asking when
-//! a writer released the lock, no writer was asking until both had it, and the first of them then
-//! held it for a twentieth of the ttl or more. They entered together if the second was granted it
+//! a writer released the lock, no writer was asking until both had it (but behind both of them in the
+//! store's queue: such a one is no reason to wait), and the first of them then held it for a twentieth
+//! of the ttl or more, and long enough to take a free lock over these links. They entered together if
+//! the second was granted it
 //! before the first had released it. When at least three pairs entered one after the other, and
 //! more than together, the anomaly is `readers one by one`.
 //!
@@ -12,8 +14,9 @@
 //! **Source.** Courtois, Heymans, Parnas, "Concurrent control with readers and writers", 1971.
 
 use crate::calm::Calm;
+use crate::causes::by_recipe;
 use crate::holds::{Claim, Ending};
-use crate::words::{count, decided};
+use crate::words::count;
 use crate::{Case, Checker};
 use base::{Mode, Outcome, Verdict};
 
@@ -52,7 +55,7 @@ impl Checker for SharedConcurrency {
         );
         if apart.len() as u64 >= MIN_PAIRS && apart.len() as u64 > together {
             let reason = "both had waited for the same writer, and no other was asking";
-            let anomaly = decided("readers one by one", apart.len() as u64, apart[0], reason);
+            let anomaly = by_recipe("readers one by one", apart.len() as u64, apart[0], reason);
             let anomalies = vec![anomaly];
             return Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, seen) };
         }
@@ -64,7 +67,7 @@ impl Checker for SharedConcurrency {
 /// How many pairs entered together; of each of the others the writer's release, the first reader's
 /// grant, its end and the second reader's grant.
 fn pairs(case: &Case<'_>) -> (u64, Vec<[u64; 4]>) {
-    let calm = Calm::of(case, case.run.info.ttl);
+    let calm = Calm::of(case);
     let (mut together, mut apart) = (0, Vec::new());
     for key in 0..case.claims.keys.len() {
         let ours = || case.claims.claims.iter().filter(move |claim| claim.key == key);
@@ -100,9 +103,15 @@ fn pair_behind(case: &Case<'_>, writers: &[&Claim], pair: &[&Claim]) -> Option<[
     };
     let release = near.iter().filter_map(|writer| released(&writer)).max()?;
     let waited = pair[0].invoke < release && pair[1].invoke < release;
-    let others = near.iter().any(|writer| writer.wanted().end > release);
+    let place = |claim: &Claim| case.facts(claim.granted()?)?.place;
+    let behind = |writer: &Claim| match (place(writer), place(pair[0]), place(pair[1])) {
+        (Some(writer), Some(first), Some(second)) => writer > first.max(second),
+        _ => false,
+    };
+    let others = near.iter().any(|writer| writer.wanted().end > release && !behind(writer));
     let lasted = case.run.history.get(end)?.time.saturating_sub(case.run.history.get(first)?.time);
-    let fit = waited && !others && lasted >= case.run.info.ttl / 20;
+    let info = &case.run.info;
+    let fit = waited && !others && lasted >= (info.ttl / 20).max(info.pick_up_ns());
     fit.then_some([release, first, end, second])
 }
 

@@ -16,12 +16,18 @@
 //!   downgrade which failed counts as done. Whatever ends a hold (release, `lost`, death) may take
 //!   its place at any point after its `invoke`, or nowhere, whatever its answer was.
 //!
-//! In both, **(owned)** every release or conversion belongs to a grant of the same process that
-//! was answered `ok` before it and is not released yet, each release to another one; a process
-//! does one thing at a time; and it does nothing after an operation of unknown outcome. [`strict`]
-//! checks that of operations from anywhere, and what is not so goes to the
+//! In both, a process does one thing at a time, and
+//!
+//! * **(owned)** every release or conversion belongs to a grant of the same process that was
+//!   answered `ok` before it and is not released yet, each release to another one; but for an
+//!   upgrade of unknown outcome, and for one that is *homeless*: of unknown outcome, of a lock that
+//!   knows its owners, while its process has no such grant.
+//! * **(tight)** after a homeless operation, or a downgrade of unknown outcome, its process neither
+//!   takes the lock nor upgrades, but for operations of unknown outcome.
+//!
+//! [`strict`] checks that of operations from anywhere, and what is not so goes to the
 //! [search](crate::search). The claims of [`holds`](crate::holds) are so by construction, if each
-//! is taken for a process of its own.
+//! is taken for a process of its own, which does nothing after an operation of unknown outcome.
 //!
 //! The **definite hold** of a granted acquire runs from its `ok` to the `invoke` of its release,
 //! if there is one. It is exclusive from the `ok` of what made it so (the acquire, an upgrade) to
@@ -31,26 +37,32 @@
 //! # The claim
 //! The history is right **if and only if** at no place the set of definite holds is illegal.
 //!
-//! *Only if.* Take a line that is right, and a place between two events of the history. A definite
-//! hold that covers the place has its `ok` before it and the `invoke` of its release, if there is
-//! one, after it. So its acquire stands before the place on the line and its release does not: the
-//! lock is held by it there. If it is definitely exclusive at the place, the `ok` of what made it
-//! so is before the place and the `invoke` of what ends that is after it, so it is exclusive on
-//! the line as well. All definite holds of the place are thus part, perhaps weakened, of the set
-//! of holds on the line, which is legal; so by (closed) they are legal.
+//! *Only if.* Take a line that is right, and a place between two events of the history at which a
+//! process has definite holds. It has done nothing homeless before the place: by (tight) it would
+//! have none. Let *a* of its grants be answered before the place and *r* of its releases begun, so
+//! that it has *a* - *r* definite holds there. On the line it has taken the lock at least *a* times
+//! before the place and freed it at most *r* times: it holds it at least *a* - *r* times. A lock
+//! that knows no owners (`mutex`, `semaphore`) has nothing homeless, and the same holds of all
+//! processes together, since the lock counts no more than that.
 //!
-//! That argument knows whose hold each release ends. A lock that does not (`mutex`, `semaphore`)
-//! counts: what is held on the line at a place is the acquires less the releases before it. Each
-//! release on the line has, by (owned), its own granted acquire, answered before the release began
-//! and so before it on the line. So the count is at least the number of acquires whose release is
-//! not yet on the line, which is at least the number of definite holds.
+//! If one of these holds is definitely exclusive at the place, take the step on the line that made
+//! it so, a granted acquire or an upgrade. All that the process had begun before was certain, or a
+//! release, or takes more; for by (tight) no downgrade is in doubt. Right behind the step, the
+//! process holds the lock once. With *t* acquires in doubt and *f* releases before it on the line,
+//! *a* + *t* - *f* = 1, where *a* counts the grants so far, *f* ≤ *r* for the *r* releases begun by
+//! then, and *a* - *r* ≥ 1, for that is how many definite holds there are. So *f* = *r* and *t* = 0:
+//! no release is left that could come later, and nothing else makes the hold less than exclusive
+//! before the `invoke` of what ends it. So on the line as well the process holds it exclusively.
+//!
+//! All definite holds of the place are thus part, perhaps weakened, of the set of holds on the
+//! line, which is legal; so by (closed) they are legal.
 //!
 //! *If.* Put every granted acquire and every upgrade at its `ok`, every release and downgrade at
-//! its `invoke`, and leave out the acquires and upgrades of unknown outcome. Each point lies
-//! within its operation, two points never coincide because two events never do, and by (owned)
-//! each release and conversion finds its hold. The set of holds on the line is then at each place
-//! exactly the set of definite holds, which is legal by assumption, so every step is one that the
-//! lock may take.
+//! its `invoke`, and leave out the acquires and upgrades of unknown outcome and whatever is
+//! homeless. Each point lies within its operation, two points never coincide because two events
+//! never do, and by (owned) each release and conversion finds its hold. The set of holds on the
+//! line is then at each place exactly the set of definite holds, which is legal by assumption, so
+//! every step is one that the lock may take.
 //!
 //! # Tokens
 //! A lock that is `fenced` also steps from each token to a greater one. Then tokens are distinct,

@@ -15,15 +15,17 @@
 //! and also any grant that was asked for after the other was given, whatever its token.
 //!
 //! Writes that the vault fenced off broke nothing; the summary counts them. **Limits.** A write of
-//! unknown outcome is left out. Without an accepted write the answer is inconclusive.
+//! unknown outcome is left out, unless it is seen to arrive late: then it belongs to the grant under
+//! which it was sent. Without an accepted write the answer is inconclusive.
 //!
 //! **Source.** Kleppmann, "How to do distributed locking", 2016: the write of a client that was
-//! paused past its lease.
+//! paused past its lease, and the one that was delayed on its way.
 
-use crate::words::{Story, count, decided, process};
+use crate::causes::{self, Occurrence, by_cause};
+use crate::words::{Story, count, process};
 use crate::{Case, Checker};
-use base::{Anomaly, F, Outcome, Verdict};
-use scan::{Because, Breach, Breaches, Scan};
+use base::{Anomaly, Cause, F, Outcome, Verdict};
+use scan::{Because, Breach, Scan};
 
 mod scan;
 #[cfg(test)]
@@ -43,7 +45,7 @@ impl Checker for Vault {
 
     fn check(&self, case: &Case<'_>) -> Verdict {
         let scan = Scan::of(&case.run.history, &case.claims, case.run.info.promises.fenced);
-        verdict(self.name(), &scan)
+        verdict(self.name(), case, &scan)
     }
 
     fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
@@ -53,28 +55,29 @@ impl Checker for Vault {
         }
         let scan = Scan::of(&case.run.history, &case.claims, case.run.info.promises.fenced);
         let found = named(&scan).into_iter().find(|(name, _)| *name == anomaly.name);
-        if let Some(breach) = found.and_then(|(_, breaches)| breaches.first) {
-            tell(story, case, breach);
+        let told = |breach: &&Breach| witness(breach)[..] == anomaly.witness[..];
+        if let Some(breach) = found.and_then(|(_, breaches)| breaches.iter().find(told)) {
+            tell(story, case, *breach);
         }
     }
 }
 
-fn verdict(name: &str, scan: &Scan<'_>) -> Verdict {
+fn verdict(name: &str, case: &Case<'_>, scan: &Scan<'_>) -> Verdict {
     let accepted = count(scan.accepted, "write") + " accepted";
     let fenced = fenced_off(scan);
     if scan.accepted == 0 {
         let why = format!("{accepted}: nothing could be lost{fenced}");
         return Verdict::new(name, Outcome::Inconclusive, why);
     }
-    let breaches = [("lost update", scan.lost), ("stale write", scan.stale)];
-    let broken = breaches.iter().filter(|(_, breaches)| breaches.seen > 0);
-    let broken: Vec<String> = broken.map(|(what, b)| count(b.seen, what)).collect();
+    let breaches = [("lost update", &scan.lost), ("stale write", &scan.stale)];
+    let broken = breaches.iter().filter(|(_, breaches)| !breaches.is_empty());
+    let broken: Vec<String> = broken.map(|(what, b)| count(b.len() as u64, what)).collect();
     if broken.is_empty() {
         let summary = format!("{accepted}, none of them stale{fenced}");
         return Verdict::new(name, Outcome::Held, summary);
     }
     let summary = format!("{accepted}, among them {}{fenced}", broken.join(" and "));
-    let anomalies = anomalies(scan);
+    let anomalies = anomalies(case, scan);
     Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) }
 }
 
@@ -89,16 +92,40 @@ fn fenced_off(scan: &Scan<'_>) -> String {
     format!("; {} fenced off", refused.join(" and "))
 }
 
-fn anomalies(scan: &Scan<'_>) -> Vec<Anomaly> {
-    let decide = |(name, breaches): (&str, Breaches)| {
-        let Breach { write, over, .. } = breaches.first?;
-        Some(decided(name, breaches.seen, [over, write], ""))
-    };
-    named(scan).into_iter().filter_map(decide).collect()
+fn anomalies(case: &Case<'_>, scan: &Scan<'_>) -> Vec<Anomaly> {
+    let occurrence = |breach: &Breach| Occurrence::new(cause(case, breach), witness(breach));
+    let decide =
+        |(name, breaches): (&str, &[Breach])| by_cause(name, "", breaches.iter().map(occurrence));
+    named(scan).into_iter().flat_map(decide).collect()
 }
 
-fn named(scan: &Scan<'_>) -> [(&'static str, Breaches); 2] {
-    [("lost update", scan.lost), ("stale write accepted", scan.stale)]
+fn witness(breach: &Breach) -> [u64; 2] {
+    [breach.over, breach.write]
+}
+
+/// Why the write came too late.
+fn cause(case: &Case<'_>, breach: &Breach) -> Option<Cause> {
+    let claims = &case.claims.claims;
+    let later = match breach.because {
+        Because::Later(grant) => Some(grant),
+        // The grant of the access that the write ran over.
+        Because::BuiltOn(_) => {
+            let place = case.claims.accesses.binary_search_by_key(&breach.over, |a| a.at).ok()?;
+            let other = case.claims.accesses[place].grant?;
+            // Of the two writes, the one under the earlier grant came too late.
+            let (granted, theirs) = (claims[breach.claim].granted(), claims[other].granted());
+            if theirs < granted {
+                let (writer, later) = (&claims[other], &claims[breach.claim]);
+                return causes::of_late_write(case, writer, later, breach.over);
+            }
+            Some(other)
+        }
+    };
+    causes::of_late_write(case, &claims[breach.claim], &claims[later?], breach.write)
+}
+
+fn named<'a>(scan: &'a Scan<'_>) -> [(&'static str, &'a [Breach]); 2] {
+    [("lost update", &scan.lost), ("stale write accepted", &scan.stale)]
 }
 
 /// What the two processes did, in order, and the faults of the one that was overtaken.
@@ -111,6 +138,7 @@ fn tell(story: &mut Story<'_>, Case { run, claims, .. }: &Case<'_>, breach: Brea
     };
     let did = |at: u64| match run.history.get(at).map(|event| event.f) {
         Some(F::Read) => format!("read{}", value(at)),
+        Some(F::Arrive) => format!("wrote{}, late,", value(at)),
         _ => format!("wrote{}", value(at)),
     };
     let other = run.history.get(breach.over).map_or(String::new(), |e| e.process.to_string());
@@ -132,5 +160,14 @@ fn tell(story: &mut Story<'_>, Case { run, claims, .. }: &Case<'_>, breach: Brea
     if !story.client_faults(claim, from..breach.write, breach.write) {
         story.server_faults(from..breach.write, breach.write);
     }
-    story.tell(breach.write, process(claim), &did(breach.write), &accepted);
+    let write = run.history.get(breach.write);
+    let begun = write.and_then(|event| event.facts.as_ref()?.begun);
+    let Some(begun) = begun else {
+        return story.tell(breach.write, process(claim), &did(breach.write), &accepted);
+    };
+    story.tell(begun, process(claim), &format!("sent its write of{}", value(breach.write)), "");
+    if let Some(end) = claim.end.filter(|end| end.at < breach.write) {
+        story.end(claim, end);
+    }
+    story.tell(breach.write, format!("the write of {}", process(claim)), "arrived", &accepted);
 }

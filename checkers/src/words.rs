@@ -4,19 +4,17 @@ use crate::Case;
 use crate::faults::{Outage, seat};
 use crate::holds::{Claim, End, Ending};
 use base::{
-    Anomaly, Belief, Data, Direction, Event, F, Fault, FaultId, Kind, LinkTrouble, Mode, Node,
-    Removed, Run,
+    Anomaly, Belief, Data, Direction, Event, F, Fault, FaultId, Kind, LeaseEnd, Leases,
+    LinkTrouble, Mode, Node, Removed, Run, units,
 };
 use std::ops::Range;
 
-/// A time of the history as people read it: seconds, to the millisecond.
-pub(crate) fn seconds(nanos: u64) -> String {
-    format!("{}.{:03} s", nanos / 1_000_000_000, nanos / 1_000_000 % 1_000)
-}
+/// A duration: "1.4 s".
+pub(crate) use base::units::span as seconds;
 
 /// A number and its noun: "1 grant", "2 grants".
 pub(crate) fn count(n: u64, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+    units::counted(n, noun, &format!("{noun}s"))
 }
 
 /// An anomaly as a checker decides it: the events that prove it, and a reason where one is needed.
@@ -32,6 +30,11 @@ pub(crate) fn decided(
     Anomaly { name: name.into(), count, witness, explanation: reason.into(), ..Anomaly::default() }
 }
 
+/// A time of the history: seconds, to the millisecond.
+fn moment(nanos: u64) -> String {
+    units::moment(nanos, units::Precision::Millis)
+}
+
 struct Clause {
     at: u64,
     subject: String,
@@ -43,6 +46,8 @@ struct Clause {
 pub struct Story<'a> {
     run: &'a Run,
     outages: &'a [Outage],
+    leases: &'a Leases,
+    outlived: Vec<(u64, LeaseEnd)>,
     clauses: Vec<Clause>,
     faults: Vec<FaultId>,
     remark: String,
@@ -55,6 +60,8 @@ impl<'a> Story<'a> {
         Self {
             run: case.run,
             outages: &case.outages,
+            leases: case.leases(),
+            outlived: Vec::new(),
             clauses: Vec::new(),
             faults: Vec::new(),
             remark: String::new(),
@@ -72,7 +79,7 @@ impl<'a> Story<'a> {
 
     /// The time of an event, in words.
     pub(crate) fn time(&self, at: u64) -> String {
-        seconds(self.run.history.get(at).map_or(self.run.history.end(), |event| event.time))
+        moment(self.run.history.get(at).map_or(self.run.history.end(), |event| event.time))
     }
 
     /// "`subject` `what` at 4.100 s`tail`".
@@ -101,18 +108,28 @@ impl<'a> Story<'a> {
             (true, Mode::Shared) => "acquired shared",
         };
         if let Some(ok) = claim.granted() {
-            let tail = self.outlived(claim, ok);
-            self.tell(ok, process(claim), how, &tail);
+            self.tell(ok, process(claim), how, "");
+            self.outlived.extend(self.outlived(claim, ok).map(|end| (ok, end)));
         }
     }
 
-    /// When a grant ran out, if its client believed in it for longer.
-    fn outlived(&self, claim: &Claim, ok: u64) -> String {
-        let grant = self.run.history.get(ok).and_then(|event| event.facts.as_deref());
+    /// The end of a grant's lease, if its client believed in it for longer.
+    fn outlived(&self, claim: &Claim, ok: u64) -> Option<LeaseEnd> {
         let end = claim.end.map_or(u64::MAX, |end| end.at);
         let until = self.run.history.get(end).map_or(u64::MAX, |event| event.time);
-        let expires = grant.and_then(|facts| facts.expires).filter(|expires| *expires < until);
-        expires.map_or(String::new(), |at| format!(" (it ran out at {})", seconds(at)))
+        let grant = self.run.history.get(ok)?;
+        self.leases.end(grant).filter(|end| end.at < until)
+    }
+
+    /// Adds the ends of leases to what is told of their grants, as far as the story goes.
+    fn end_leases(&mut self) {
+        let last = self.clauses.last().and_then(|clause| self.run.history.get(clause.at));
+        let last = last.map_or(0, |event| event.time);
+        for (grant, end) in self.outlived.iter().filter(|(_, end)| end.at <= last) {
+            if let Some(clause) = self.clauses.iter_mut().find(|clause| clause.at == *grant) {
+                clause.said.push_str(&format!(" ({} at {})", end.words(), moment(end.at)));
+            }
+        }
     }
 
     /// Events in plain words, with the faults of their processes: what there is to say about an
@@ -246,6 +263,7 @@ impl<'a> Story<'a> {
         let lock = lock.filter(|_| case.claims.keys.len() > 1);
         self.clauses.sort_by_key(|clause| clause.at);
         self.clauses.dedup_by_key(|clause| clause.at);
+        self.end_leases();
         let by_subject = self.clauses.chunk_by(|a, b| a.subject == b.subject);
         let mut told: Vec<String> = by_subject.map(sentence).collect();
         let reason = std::mem::take(&mut anomaly.explanation);
@@ -313,9 +331,12 @@ fn bare(event: &Event) -> &'static str {
         (F::Read, _) => "read",
         (F::Write, Kind::Fail) => "was fenced off",
         (F::Write, _) => "wrote",
+        (F::Arrive, Kind::Fail) => "was fenced off with a write that came late",
+        (F::Arrive, _) => "wrote, with a write that came late,",
         (F::Lost, _) => "noticed that it may have lost the lock",
         (F::Notified, _) => "was woken",
         (F::Death, _) => "died",
+        (F::Interference, _) => "was interfered with",
         (F::Quiet, _) => "had healed all faults",
         (F::Stop, _) => "ended the run",
         (F::Fault, _) => "began a fault",
@@ -343,6 +364,7 @@ fn hit(fault: &Fault, seat: u32) -> String {
     match fault {
         Fault::Pause { .. } => "was paused".into(),
         Fault::Crash { .. } => "was killed".into(),
+        Fault::Vanish { .. } => "was gone with its machine".into(),
         Fault::Cut { links, direction } => cut_off(links, *direction, seat),
         Fault::Clock { change, .. } => format!("had a clock that {change}"),
         Fault::Link { trouble, .. } => troubled(*trouble),
@@ -379,7 +401,7 @@ fn cut_off(links: &[(Node, Node)], direction: Direction, seat: u32) -> String {
 fn undone(fault: &Fault) -> &'static str {
     match fault {
         Fault::Pause { .. } => "ran on",
-        Fault::Crash { .. } => "was started again",
+        Fault::Crash { .. } | Fault::Vanish { .. } => "was started again",
         Fault::Cut { .. } => "was connected again",
         Fault::Clock { .. } => "had its clock set right",
         Fault::Link { .. } => "had sound links again",
@@ -397,6 +419,9 @@ fn on_servers(fault: &Fault) -> (String, String, &'static str) {
             (node.to_string(), "crashed and lost its last second".into(), undone(fault))
         }
         Fault::Crash { node, .. } => (node.to_string(), "crashed".into(), undone(fault)),
+        Fault::Vanish { server } => {
+            (format!("server {server}"), "was gone with its machine".into(), undone(fault))
+        }
         Fault::Cut { .. } | Fault::Link { .. } => (format!("{fault},"), "began".into(), "ended"),
         Fault::Clock { node, change } => {
             (node.to_string(), format!("had a clock that {change}"), undone(fault))

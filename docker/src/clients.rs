@@ -5,7 +5,7 @@ mod tests;
 
 use super::daemon::broken;
 use super::news::Outbox;
-use super::process::Group;
+use super::process::{Change, Group};
 use base::{BackendError, Mono, Notice, Reply, Request, Response};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
@@ -15,8 +15,8 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -49,6 +49,8 @@ pub struct Client {
     requests: UnboundedSender<Request>,
     /// Its end was asked for, so it is no news.
     expected: AtomicBool,
+    /// A fault has stopped it, and nobody else has let it go on so far.
+    paused: Mutex<bool>,
     ended: watch::Sender<Option<ExitStatus>>,
 }
 
@@ -60,7 +62,7 @@ impl Client {
         logs: Option<&Path>,
         outbox: Arc<Outbox>,
     ) -> Result<Arc<Self>, BackendError> {
-        let mut child = start(command, log_file(process, logs)?).map_err(|e| {
+        let mut child = start(command, log_file(process, logs)).map_err(|e| {
             broken(format!("cannot start the client {}", command.program.display()), e)
         })?;
         let (requests, lines) = unbounded_channel();
@@ -69,6 +71,7 @@ impl Client {
             group: Group::new(child.id().expect("it was not waited for")),
             requests,
             expected: AtomicBool::new(false),
+            paused: Mutex::new(false),
             ended: watch::Sender::new(None),
         });
         tokio::spawn(write(child.stdin.take().expect("it is piped"), lines));
@@ -86,15 +89,47 @@ impl Client {
         let _ = self.requests.send(request);
     }
 
+    /// Its process number.
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
     /// Stops it and waits until the kernel says so. False when it is gone.
     pub async fn pause(&self) -> bool {
+        *self.paused() = true;
         !self.is_gone() && self.group.stop().await.is_ok() && self.group.is_stopped()
     }
 
     /// Lets it go on. False when it was not stopped any more.
     pub fn resume(&self) -> bool {
+        let mut paused = self.paused();
         let stopped = !self.is_gone() && self.group.is_stopped();
-        stopped && self.group.signal(Signal::SIGCONT).is_ok()
+        if !stopped || self.group.signal(Signal::SIGCONT).is_err() {
+            return false;
+        }
+        // The kernel remembers for us what it was told just now.
+        while self.group.change().is_some() {}
+        *paused = false;
+        true
+    }
+
+    /// What somebody else has done to it since this was last asked: its end is told as it comes.
+    pub fn interference(&self) -> Option<String> {
+        let paused = self.paused();
+        if self.is_gone() {
+            return None;
+        }
+        let what = match (self.group.change()?, *paused) {
+            (Change::Stopped, true) => return None,
+            (Change::Stopped, false) => "was stopped",
+            (Change::Continued, true) => "was continued while a fault paused it",
+            (Change::Continued, false) => "was stopped and continued",
+        };
+        Some(format!("process {} {what}", self.process))
+    }
+
+    fn paused(&self) -> MutexGuard<'_, bool> {
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Kills it and waits until it is gone and all that it said is in the outbox. Whether it was
@@ -113,19 +148,26 @@ impl Client {
         ended.wait_for(Option::is_some).await.is_ok_and(|status| killed(&status))
     }
 
+    /// Kills it and does not wait. What it has sent is on its way and arrives; it does nothing more.
+    pub fn end(&self) {
+        self.expected.store(true, SeqCst);
+        if !self.is_gone() {
+            // It fails when the client has just ended.
+            let _ = self.group.signal(Signal::SIGKILL);
+        }
+    }
+
     /// Whether it was waited for: its number may be another's by now, who must get no signal.
     fn is_gone(&self) -> bool {
         self.ended.borrow().is_some()
     }
 }
 
-fn log_file(process: u32, logs: Option<&Path>) -> Result<Stdio, BackendError> {
-    let Some(folder) = logs else {
-        return Ok(Stdio::null());
-    };
-    let path = folder.join(format!("client-{process}.log"));
-    let file = File::create(&path);
-    file.map(Stdio::from).map_err(|e| broken(format!("cannot write {}", path.display()), e))
+/// Where its stderr goes. A client without a log is better than none.
+fn log_file(process: u32, logs: Option<&Path>) -> Stdio {
+    let path = logs.map(|folder| folder.join(format!("client-{process}.log")));
+    let file = path.and_then(|path| File::create(path).ok());
+    file.map_or_else(Stdio::null, Stdio::from)
 }
 
 #[expect(unsafe_code, reason = "what runs between fork and exec is unsafe by its nature")]
@@ -178,6 +220,7 @@ async fn live(client: Arc<Client>, mut child: Child, answers: ChildStdout, outbo
     let status = child.wait().await;
     if !client.expected.load(SeqCst) {
         let error = complaint.unwrap_or_else(|| match &status {
+            Ok(status) if status.signal().is_some() => format!("a signal ended it ({status})"),
             Ok(status) => format!("it ended by itself ({status})"),
             Err(error) => format!("it cannot be waited for ({error})"),
         });

@@ -18,6 +18,7 @@ pub enum Active {
     ClientKilled,
     ServerPaused(Arc<Server>, Mono),
     ServerKilled(Arc<Server>, Data, Mono),
+    ServerGone(Arc<Server>, Vec<Hold>, Mono),
     Cut(Vec<Hold>, Vec<Wall>),
     Reset(u64),
     Refusing(Vec<Refusing>),
@@ -26,7 +27,10 @@ pub enum Active {
 /// Whether this backend can do such faults.
 pub const fn can(ability: Ability) -> bool {
     match ability {
-        Ability::Pause | Ability::Crash | Ability::Cut | Ability::Reset | Ability::Refuse => true,
+        Ability::Pause | Ability::Crash | Ability::Vanish => true,
+        Ability::Cut | Ability::Reset | Ability::Refuse => true,
+        // The vault is the drive loop's, and so are its links.
+        Ability::Vault => true,
         // What a killed process has written is safe with the kernel.
         Ability::CutPower => false,
         Ability::Clock | Ability::LoseRequest | Ability::LoseReply | Ability::Slow => false,
@@ -46,6 +50,7 @@ pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
     let unknown = fault.nodes().into_iter().find(|node| match node {
         Node::Client(seat) => *seat >= clients,
         Node::Server(number) => *number >= servers,
+        Node::Vault => true,
     });
     if let Some(node) = unknown {
         return Err(BackendError(format!("there is no {node} in this run")));
@@ -72,15 +77,22 @@ pub async fn inject(world: &World, fault: &Fault) -> Result<Active, BackendError
         Fault::Pause { node: Node::Client(seat) } => Ok(pause_client(world, *seat).await),
         Fault::Pause { node: Node::Server(number) } => {
             let server = world.servers[*number as usize].clone();
+            if !server.is_running() {
+                return Ok(Active::Missed("the server was down or paused"));
+            }
             server.pause().await?;
             Ok(Active::ServerPaused(server, world.now()))
         }
         Fault::Crash { node: Node::Client(seat), .. } => Ok(kill_client(world, *seat).await),
         Fault::Crash { node: Node::Server(number), data } => {
             let server = world.servers[*number as usize].clone();
+            if !server.is_up() {
+                return Ok(Active::Missed("the server was down"));
+            }
             kill_server(world, &server, *data).await?;
             Ok(Active::ServerKilled(server, *data, world.now()))
         }
+        Fault::Vanish { server } => vanish(world, world.servers[*server as usize].clone()).await,
         Fault::Cut { links, direction } => cut(world, links, *direction).await,
         Fault::Link { links, trouble: LinkTrouble::Reset } => {
             Ok(Active::Reset(client_links(world, links).map(Link::reset).sum()))
@@ -88,7 +100,9 @@ pub async fn inject(world: &World, fault: &Fault) -> Result<Active, BackendError
         Fault::Link { links, trouble: LinkTrouble::Refuse } => {
             Ok(Active::Refusing(client_links(world, links).map(Link::refuse).collect()))
         }
-        Fault::Link { .. } | Fault::Clock { .. } => Err(unable(fault.ability())),
+        Fault::Pause { .. } | Fault::Crash { .. } | Fault::Link { .. } | Fault::Clock { .. } => {
+            Err(unable(fault.ability()))
+        }
     }
 }
 
@@ -113,11 +127,16 @@ pub async fn heal(world: &World, active: Active) -> Result<Effect, BackendError>
         Active::ClientKilled => Ok(Effect::new("process ended by SIGKILL", 1)),
         Active::ServerPaused(server, since) => {
             let lasted = world.now().since(since);
-            let paused = server.is_paused().await?;
-            server.unpause().await?;
-            Ok(lasting("ms paused, says the engine", lasted, paused))
+            Ok(lasting("ms paused, says the engine", lasted, server.unpause().await?))
         }
         Active::ServerKilled(server, data, since) => revive(world, &server, data, since).await,
+        Active::ServerGone(server, holds, since) => {
+            let effect = revive(world, &server, Data::Kept, since).await;
+            // The machine that is back knows nothing of the connections that it had.
+            world.links_of(server.number()).for_each(|link| _ = link.reset());
+            drop(holds);
+            effect
+        }
         Active::Cut(holds, walls) => mend(holds, walls).await,
         Active::Reset(connections) => Ok(Effect::new("connections reset", connections)),
         Active::Refusing(links) => {
@@ -153,8 +172,18 @@ async fn kill_server(world: &World, server: &Server, data: Data) -> Result<(), B
         server.keep_data().await?;
     }
     server.kill().await?;
-    world.loosen_links(server);
-    Ok(())
+    world.loosen_links(server)
+}
+
+/// Nobody hears that it dies: neither its peers, for its last words do not leave it, nor clients,
+/// whose links hold what the engine says in its name.
+async fn vanish(world: &World, server: Arc<Server>) -> Result<Active, BackendError> {
+    server.keep_data().await?;
+    let links = world.links_of(server.number());
+    let holds = links.map(|link| link.hold(Direction::Both)).collect();
+    server.silence().await?;
+    server.kill().await?;
+    Ok(Active::ServerGone(server, holds, world.now()))
 }
 
 /// The effect is measured by what made it: the engine says when it is dead, and the server's start
@@ -167,8 +196,10 @@ async fn revive(
 ) -> Result<Effect, BackendError> {
     let dead = server.is_dead().await?;
     server.restart().await?;
-    world.aim_links(server).await?;
+    // Until then its links refuse, as its machine would: the engine takes connections before the
+    // server does.
     server.until_serving(server.address().await?).await?;
+    world.aim_links(server).await?;
     let lasted = world.now().since(since);
     if data == Data::Kept {
         return Ok(lasting("ms until it served again", lasted, dead));
@@ -196,7 +227,7 @@ async fn cut(
                 let pair = (&world.servers[a as usize], &world.servers[b as usize]);
                 walls.extend(Wall::between(pair, direction));
             }
-            (Node::Client(_), Node::Client(_)) => {}
+            (Node::Client(_), Node::Client(_)) | (Node::Vault, _) | (_, Node::Vault) => {}
         }
     }
     try_join_all(walls.iter().map(Wall::raise)).await?;

@@ -13,6 +13,7 @@ mod daemon;
 mod exec;
 mod faults;
 mod image;
+mod interference;
 mod network;
 mod news;
 mod node;
@@ -66,7 +67,6 @@ pub struct DockerBackend {
     tasks: Vec<JoinHandle<()>>,
     inbox: Inbox,
     clock: Clock,
-    clients: BTreeMap<u32, Arc<Client>>,
     /// Each fault's injection, which its heal waits for.
     faults: BTreeMap<FaultId, JoinHandle<Option<Active>>>,
 }
@@ -91,11 +91,11 @@ impl DockerBackend {
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
         if let Some(folder) = &spec.logs {
-            let made = std::fs::create_dir_all(folder);
-            made.map_err(|e| broken(format!("cannot make {}", folder.display()), e))?;
+            // A run goes on without its logs; `stop` says so.
+            let _ = std::fs::create_dir_all(folder);
         }
         let runtime = runtime()?;
-        let servers = Servers::start(spec.store, spec.servers, spec.ttl, progress);
+        let servers = Servers::start(spec.store, spec.servers, spec.timing, progress);
         let servers = runtime.block_on(servers)?;
         let clock = Clock::start();
         let (outbox, inbox) = news(clock);
@@ -107,7 +107,8 @@ impl DockerBackend {
                 return Err(error);
             }
         };
-        let watch = runtime.spawn(world.clone().watch());
+        let watch =
+            runtime.spawn(interference::watch(servers.docker(), servers.run(), world.clone()));
         Ok(Self {
             spec: spec.clone(),
             client_command,
@@ -117,9 +118,14 @@ impl DockerBackend {
             tasks: vec![watch],
             inbox,
             clock,
-            clients: BTreeMap::new(),
             faults: BTreeMap::new(),
         })
+    }
+
+    /// The servers' containers, by number.
+    pub fn containers(&self) -> Vec<String> {
+        let servers = self.servers.iter().flat_map(Servers::all);
+        servers.map(|server| server.id().to_owned()).collect()
     }
 
     fn world(&self) -> Result<Arc<World>, BackendError> {
@@ -154,17 +160,19 @@ impl Backend for DockerBackend {
         if seat >= world.seat_count() {
             return Err(BackendError(format!("there is no seat {seat} in this run")));
         }
+        // Whoever sat here is given up.
+        world.vacate(seat);
         let _within = self.runtime.enter();
         let logs = self.spec.logs.as_deref();
-        let client = Client::start(&self.client_command, process, logs, world.outbox.clone())?;
-        world.seat(seat, process, client.clone());
+        let outbox = world.outbox.clone();
+        let client = Client::start(&self.client_command, process, logs, outbox)?;
         client.send(self.init(&world, seat, process));
-        self.clients.insert(process, client);
+        world.seat(seat, client);
         Ok(())
     }
 
     fn send(&mut self, process: u32, request: Request) {
-        if let Some(client) = self.clients.get(&process) {
+        if let Some(client) = self.world.as_ref().and_then(|world| world.process(process)) {
             client.send(request);
         }
     }
@@ -180,7 +188,7 @@ impl Backend for DockerBackend {
                     Some(active)
                 }
                 Err(error) => {
-                    world.outbox.fail(broken(format!("cannot inject \"{fault}\""), error));
+                    world.fail(broken(format!("cannot inject \"{fault}\""), error)).await;
                     None
                 }
             }
@@ -201,7 +209,7 @@ impl Backend for DockerBackend {
             match faults::heal(&world, active).await {
                 Ok(effect) => drop(world.outbox.tell(Notice::Healed { id, effect })),
                 Err(error) => {
-                    world.outbox.fail(broken(format!("cannot heal \"{fault}\""), error));
+                    world.fail(broken(format!("cannot heal \"{fault}\""), error)).await;
                 }
             }
         });
@@ -218,25 +226,31 @@ impl Backend for DockerBackend {
         self.inbox.take(until.since(self.now()).min(STEP), inbox)
     }
 
-    fn stop(&mut self) {
-        self.world = None;
-        let clients = std::mem::take(&mut self.clients);
+    fn interference(&mut self) -> Option<String> {
+        let world = self.world.clone()?;
+        self.runtime.block_on(async { world.interference().await })
+    }
+
+    fn stop(&mut self) -> Result<(), BackendError> {
+        let clients = self.world.take().map_or(Vec::new(), |world| world.clients());
         let tasks = std::mem::take(&mut self.tasks);
         let faults = std::mem::take(&mut self.faults);
         let servers = self.servers.take();
         self.runtime.block_on(async {
-            let kills = join_all(clients.values().map(|client| client.kill()));
+            let kills = join_all(clients.iter().map(|client| client.kill()));
             // One that handed its stdout on to a stranger would never be seen to end.
             let _ = timeout(Duration::from_secs(5), kills).await;
             end_all(tasks).await;
             end_all(faults.into_values()).await;
-            let Some(servers) = servers else { return };
-            if let Some(folder) = &self.spec.logs {
-                servers.save_logs(folder).await;
-            }
+            let Some(servers) = servers else { return Ok(()) };
+            let saved = match &self.spec.logs {
+                Some(folder) => servers.save_logs(folder).await,
+                None => Ok(()),
+            };
             // What stays is removed by the next start.
             let _ = servers.remove().await;
-        });
+            saved
+        })
     }
 }
 
@@ -250,6 +264,7 @@ async fn end_all<T>(tasks: impl IntoIterator<Item = JoinHandle<T>>) {
 
 impl Drop for DockerBackend {
     fn drop(&mut self) {
-        self.stop();
+        // Whoever wants to know about the logs has stopped it before.
+        let _ = self.stop();
     }
 }

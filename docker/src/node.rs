@@ -6,20 +6,13 @@ use super::owner;
 use std::net::SocketAddr;
 use std::time::Duration;
 use stores::Store;
+use stores::zookeeper::Timing;
 use testcontainers::bollard::models::{HostConfig, PortBinding};
 use testcontainers::core::{Host, IntoContainerPort};
 use testcontainers::{ContainerRequest, GenericImage, ImageExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-
-/// How many ticks a follower may lag behind its leader before it stops serving.
-const SYNC_LIMIT: u32 = 2;
-/// Ticks in a session. A follower that is cut off serves for up to SYNC_LIMIT ticks more, and
-/// sessions that outlive twice that are safe with a client that obeys it: 4 of these 5.
-const TICKS_PER_SESSION: u32 = 5;
-/// Ticks that a member may take to catch up with its leader when it joins.
-const INIT_LIMIT: u32 = 20;
 
 /// The servers of one run.
 #[derive(Clone, Debug)]
@@ -30,8 +23,8 @@ pub struct Ensemble {
     pub store: Store,
     /// How many.
     pub servers: u32,
-    /// The session time-out that they must be good for.
-    pub ttl: Duration,
+    /// The settings of a ZooKeeper ensemble.
+    pub timing: Timing,
     /// How they find each other.
     pub network: Network,
 }
@@ -74,9 +67,9 @@ impl Ensemble {
             .with_env_var("ZOO_ID", (server + 1).to_string())
             .with_env_var("ZOO_ADDRESS", self.network.address(server).to_string())
             .with_env_var("ZOO_PEERS", peers.join(" "))
-            .with_env_var("ZOO_TICK", (self.ttl / TICKS_PER_SESSION).as_millis().to_string())
-            .with_env_var("ZOO_INIT_LIMIT", INIT_LIMIT.to_string())
-            .with_env_var("ZOO_SYNC_LIMIT", SYNC_LIMIT.to_string());
+            .with_env_var("ZOO_TICK", self.timing.tick.as_millis().to_string())
+            .with_env_var("ZOO_INIT_LIMIT", self.timing.init_limit.to_string())
+            .with_env_var("ZOO_SYNC_LIMIT", self.timing.sync_limit.to_string());
         (0..self.servers).fold(request, |request, number| {
             request.with_host(host(number), Host::Addr(self.network.address(number).into()))
         })
@@ -111,16 +104,4 @@ fn on_loopback(config: &mut HostConfig, port: u16) {
     config.publish_all_ports = Some(false);
     let binding = PortBinding { host_ip: Some("127.0.0.1".into()), host_port: Some("".into()) };
     config.port_bindings = Some([(format!("{port}/tcp"), Some(vec![binding]))].into());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The rule that a lock's safety hangs on: catalogue and README promise it.
-    #[test]
-    fn a_session_outlives_twice_the_time_that_a_cut_off_follower_serves() {
-        let session = Duration::from_secs(2);
-        assert!(session >= 2 * SYNC_LIMIT * (session / TICKS_PER_SESSION));
-    }
 }

@@ -3,6 +3,7 @@
 use super::owner::stat_field;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -35,10 +36,33 @@ impl Group {
 
     /// Whether the kernel says that the leader is stopped.
     pub fn is_stopped(self) -> bool {
-        self.state().as_deref() == Some("T")
+        is_stopped(self.0.into())
+    }
+
+    /// How the leader was stopped or continued since this was last asked, by whomever. The kernel
+    /// remembers it, so that nothing is too short to be seen.
+    pub fn change(self) -> Option<Change> {
+        let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WCONTINUED | WaitPidFlag::WNOHANG;
+        match waitid(Id::Pid(Pid::from_raw(self.0 as i32)), flags) {
+            Ok(WaitStatus::Stopped(..)) => Some(Change::Stopped),
+            Ok(WaitStatus::Continued(_)) => Some(Change::Continued),
+            _ => None,
+        }
     }
 
     fn state(self) -> Option<String> {
         stat_field(self.0, 3)
     }
+}
+
+/// Whether the kernel says that a process is stopped.
+pub fn is_stopped(pid: i64) -> bool {
+    u32::try_from(pid).is_ok_and(|pid| stat_field(pid, 3).as_deref() == Some("T"))
+}
+
+/// What a signal can do to a process beside ending it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Stopped,
+    Continued,
 }

@@ -6,6 +6,7 @@ use base::{BackendError, Data};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use stores::Store;
+use stores::zookeeper::Timing;
 use tokio::runtime::Runtime;
 
 /// Servers that live as long as this does. Must not be made or dropped within a runtime: it has its
@@ -28,7 +29,8 @@ impl RealServers {
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
         let runtime = runtime()?;
-        let servers = runtime.block_on(Servers::start(store, servers, ttl, progress))?;
+        let servers =
+            runtime.block_on(Servers::start(store, servers, Timing::of(ttl), progress))?;
         let addresses = runtime.block_on(servers.addresses());
         let mut it = Self { runtime, servers: Some(servers), addresses: Vec::new() };
         it.addresses = addresses?;

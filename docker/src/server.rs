@@ -3,9 +3,10 @@
 use super::daemon::broken;
 use super::exec;
 use super::node::Ensemble;
+use super::process::is_stopped;
 use base::BackendError;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::models::{ContainerState, ContainerStateStatusEnum};
@@ -27,8 +28,28 @@ pub struct Server {
     ensemble: Ensemble,
     number: u32,
     container: ContainerAsync<GenericImage>,
-    /// False from before it is killed until it has been started again.
-    up: AtomicBool,
+    expected: Mutex<Expected>,
+}
+
+/// What a server is to look like, by what was done to it here.
+#[derive(Debug, Default)]
+struct Expected {
+    condition: Condition,
+    /// When the engine started it.
+    started: Option<String>,
+    /// What the engine has yet to tell of what was done here.
+    events: Vec<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Condition {
+    #[default]
+    Running,
+    Paused,
+    /// It is being paused, or let go on.
+    Changing,
+    /// From before it is killed until it has been started again.
+    Down,
 }
 
 impl Server {
@@ -42,7 +63,9 @@ impl Server {
         let container =
             container.map_err(|e| broken(format!("cannot start server {number}"), e))?;
         ensemble.network.join(&docker, container.id(), number).await?;
-        Ok(Self { docker, ensemble, number, container, up: AtomicBool::new(true) })
+        let server = Self { docker, ensemble, number, container, expected: Mutex::default() };
+        server.expected().started = server.state().await?.started_at;
+        Ok(server)
     }
 
     /// Where it can be reached. Starting it again moves it.
@@ -70,22 +93,27 @@ impl Server {
 
     /// Stops it running, with everything that it has in its head.
     pub async fn pause(&self) -> Result<(), BackendError> {
-        self.container.pause().await.map_err(|e| self.broken("cannot be paused", e))
+        self.expect(Condition::Changing, &["pause"]);
+        let paused = self.container.pause().await;
+        self.settle(Condition::Paused);
+        paused.map_err(|e| self.broken("cannot be paused", e))
     }
 
-    /// Lets it go on.
-    pub async fn unpause(&self) -> Result<(), BackendError> {
-        self.container.unpause().await.map_err(|e| self.broken("cannot be unpaused", e))
-    }
-
-    /// Whether the engine says that it is paused.
-    pub async fn is_paused(&self) -> Result<bool, BackendError> {
-        Ok(self.status().await? == Some(ContainerStateStatusEnum::PAUSED))
+    /// Lets it go on. False when it was not paused any more: it was killed meanwhile.
+    pub async fn unpause(&self) -> Result<bool, BackendError> {
+        if self.status().await? != Some(ContainerStateStatusEnum::PAUSED) {
+            return Ok(false);
+        }
+        self.expect(Condition::Changing, &["unpause"]);
+        let unpaused = self.container.unpause().await;
+        self.settle(Condition::Running);
+        unpaused.map(|()| true).map_err(|e| self.broken("cannot be unpaused", e))
     }
 
     /// Kills it and waits until it is gone.
     pub async fn kill(&self) -> Result<(), BackendError> {
-        self.up.store(false, SeqCst);
+        // The engine lets one that is paused go on, so that it can die.
+        self.expect(Condition::Down, &["kill", "die", "unpause"]);
         let killed = self.docker.kill_container(self.id(), None::<KillContainerOptions>).await;
         killed.map_err(|e| self.broken("cannot be killed", e))?;
         while !self.is_dead().await? {
@@ -101,22 +129,94 @@ impl Server {
 
     /// Starts it again after a kill.
     pub async fn restart(&self) -> Result<(), BackendError> {
+        self.expect(Condition::Down, &["start"]);
         self.container.start().await.map_err(|e| self.broken("cannot be started again", e))?;
-        self.up.store(true, SeqCst);
+        let started = self.state().await?.started_at;
+        let mut expected = self.expected();
+        (expected.condition, expected.started) = (Condition::Running, started);
         Ok(())
     }
 
-    /// Whether it should be running: it was not killed, or was started again.
-    pub fn is_up(&self) -> bool {
-        self.up.load(SeqCst)
+    /// Whether it should be running and nothing is done to it.
+    pub fn is_running(&self) -> bool {
+        self.expected().condition == Condition::Running
     }
 
-    /// Whether it ended though nobody killed it.
-    pub async fn has_died(&self) -> bool {
-        let expected = self.is_up();
-        let running = self.container.is_running().await;
-        // Asked again: it may have been killed in between.
-        expected && matches!(running, Ok(false)) && self.is_up()
+    /// Whether it should be there: it was not killed, or was started again.
+    pub fn is_up(&self) -> bool {
+        self.expected().condition != Condition::Down
+    }
+
+    /// What the engine tells of it, in words, unless it was done here or does nothing to it.
+    pub fn told(&self, event: &str) -> Option<String> {
+        let mut expected = self.expected();
+        if let Some(place) = expected.events.iter().position(|awaited| *awaited == event) {
+            expected.events.remove(place);
+            return None;
+        }
+        let what = match event {
+            "die" => "ended",
+            "kill" => "was sent a signal",
+            "stop" | "restart" => "was stopped",
+            "start" => "was started",
+            "pause" => "was paused",
+            "unpause" => "was unpaused",
+            "oom" => "ran out of memory",
+            "update" => "was given other limits",
+            "destroy" => "was removed",
+            _ => return None,
+        };
+        Some(format!("server {} {what}", self.number))
+    }
+
+    /// How it differs from what was made of it here, in words.
+    pub async fn interference(&self) -> Option<String> {
+        let before = self.expected().condition;
+        let seen = self.state().await;
+        let expected = self.expected();
+        // What is done to it here takes its time, and is seen half done.
+        if before != expected.condition {
+            return None;
+        }
+        let state = match seen {
+            Ok(state) => state,
+            Err(error) => return Some(error.to_string()),
+        };
+        let what = match (state.status, expected.condition) {
+            (Some(ContainerStateStatusEnum::RUNNING), Condition::Running) => {
+                let stopped = state.pid.is_some_and(is_stopped);
+                let same = state.started_at == expected.started;
+                match (same, stopped) {
+                    (true, false) => return None,
+                    (true, true) => "was stopped".to_owned(),
+                    (false, _) => "was started anew".to_owned(),
+                }
+            }
+            (Some(ContainerStateStatusEnum::PAUSED), Condition::Paused) => return None,
+            // By what is done here.
+            (_, Condition::Down | Condition::Changing) => return None,
+            (Some(status), _) => format!("is {status}"),
+            (None, _) => "is in no state that the engine knows".to_owned(),
+        };
+        Some(format!("server {} {what}", self.number))
+    }
+
+    fn expect(&self, condition: Condition, events: &[&'static str]) {
+        let mut expected = self.expected();
+        expected.condition = condition;
+        expected.events.extend(events);
+    }
+
+    /// What was begun with a server is done, unless it was killed meanwhile.
+    fn settle(&self, condition: Condition) {
+        let mut expected = self.expected();
+        if expected.condition == Condition::Changing {
+            expected.condition = condition;
+        }
+    }
+
+    fn expected(&self) -> MutexGuard<'_, Expected> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has it come back with its data when it starts the next time.
@@ -128,6 +228,13 @@ impl Server {
     pub async fn came_back_empty(&self) -> Result<bool, BackendError> {
         let answer = self.shell(&format!("test ! -e {EMPTY_MARKER} || echo empty")).await?;
         Ok(answer.contains("empty"))
+    }
+
+    /// Has it hear nothing and say nothing any more, until it is killed and started again: then its
+    /// network is another.
+    pub async fn silence(&self) -> Result<(), BackendError> {
+        let rules = ["OUTPUT", "INPUT"].map(|chain| format!("iptables -w -I {chain} -j DROP"));
+        self.shell(&rules.join(" && ")).await.map(drop)
     }
 
     /// What a command in the container prints. It has to succeed.
@@ -164,14 +271,19 @@ impl Server {
         self.number
     }
 
-    fn id(&self) -> &str {
+    /// The container's, as the engine names it.
+    pub fn id(&self) -> &str {
         self.container.id()
     }
 
     async fn status(&self) -> Result<Option<ContainerStateStatusEnum>, BackendError> {
+        Ok(self.state().await?.status)
+    }
+
+    async fn state(&self) -> Result<ContainerState, BackendError> {
         let seen = self.docker.inspect_container(self.id(), None).await;
         let state = seen.map_err(|e| self.broken("cannot be inspected", e))?.state;
-        Ok(state.and_then(|ContainerState { status, .. }| status))
+        Ok(state.unwrap_or_default())
     }
 
     fn broken(&self, what: impl std::fmt::Display, why: impl std::fmt::Display) -> BackendError {

@@ -1,7 +1,7 @@
 //! All servers of one run, on a network of their own.
 
 use super::clean;
-use super::daemon::daemon;
+use super::daemon::{broken, daemon};
 use super::image;
 use super::network::Network;
 use super::node::Ensemble;
@@ -11,12 +11,9 @@ use futures_util::future::{join_all, try_join_all};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 use stores::Store;
+use stores::zookeeper::Timing;
 use testcontainers::bollard::Docker;
-
-/// A session of ZooKeeper's cannot be shorter: its tick would be too short for a machine at work.
-const SHORTEST_SESSION: Duration = Duration::from_millis(500);
 
 /// The servers. They have to be removed with `remove`.
 pub struct Servers {
@@ -31,15 +28,9 @@ impl Servers {
     pub async fn start(
         store: Store,
         servers: u32,
-        ttl: Duration,
+        timing: Timing,
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
-        if store == Store::ZooKeeper && ttl < SHORTEST_SESSION {
-            return Err(BackendError(format!(
-                "a session time-out of {ttl:?} is too short for real ZooKeeper servers; fix: \
-                 choose {SHORTEST_SESSION:?} or more"
-            )));
-        }
         let docker = daemon().await?;
         clean::remove_abandoned(&docker).await?;
         image::ensure(&docker, progress).await?;
@@ -47,7 +38,7 @@ impl Servers {
         progress(&format!("starting {servers} server{}", if servers == 1 { "" } else { "s" }));
         let network = Network::make(&docker, &run).await;
         let started = async {
-            let ensemble = Ensemble { run: run.clone(), store, servers, ttl, network: network? };
+            let ensemble = Ensemble { run: run.clone(), store, servers, timing, network: network? };
             start_all(&docker, &ensemble).await
         };
         match started.await {
@@ -58,6 +49,16 @@ impl Servers {
                 Err(error)
             }
         }
+    }
+
+    /// The engine that they run on.
+    pub fn docker(&self) -> Docker {
+        self.docker.clone()
+    }
+
+    /// The run that they belong to.
+    pub fn run(&self) -> String {
+        self.run.clone()
     }
 
     /// The servers, by number.
@@ -71,12 +72,13 @@ impl Servers {
     }
 
     /// Writes what each has logged to a file of its own.
-    pub async fn save_logs(&self, folder: &Path) {
+    pub async fn save_logs(&self, folder: &Path) -> Result<(), BackendError> {
         for server in &self.all {
             let path = folder.join(format!("server-{}.log", server.number()));
-            // A log that cannot be written must not keep a container from being removed.
-            let _ = tokio::fs::write(path, server.log().await).await;
+            let written = tokio::fs::write(&path, server.log().await).await;
+            written.map_err(|e| broken(format!("cannot write `{}`", path.display()), e))?;
         }
+        Ok(())
     }
 
     /// Removes them and their network. Nobody else may hold one of them any more.

@@ -9,10 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stores::WorldSpec;
-use tokio::time::sleep;
 
-/// How often the servers are looked at.
-const WATCH: Duration = Duration::from_secs(1);
 /// Keeps the randomness of the links apart from that of the clients.
 const LINKS: u64 = 1 << 40;
 
@@ -37,7 +34,7 @@ impl World {
         let mut links = BTreeMap::new();
         for seat in 0..spec.clients {
             for server in 0..spec.servers {
-                let link = open_link(spec, seat, server, outbox.clone()).await?;
+                let link = open_link(spec, seat, server, outbox.clone())?;
                 links.insert((seat, server), link);
             }
         }
@@ -51,13 +48,13 @@ impl World {
     /// Has the links of a server lead to where it is now.
     pub async fn aim_links(&self, server: &Server) -> Result<(), BackendError> {
         let address = server.address().await?;
-        self.links_of(server.number()).for_each(|link| link.set_target(Some(address)));
-        Ok(())
+        let aim = |link: &Link| link.set_target(Some(address));
+        self.links_of(server.number()).try_for_each(aim).map_err(no_link)
     }
 
-    /// Has the links of a server lead nowhere: its port may soon be another's.
-    pub fn loosen_links(&self, server: &Server) {
-        self.links_of(server.number()).for_each(|link| link.set_target(None));
+    /// Has the links of a server refuse connections: its port may soon be another's.
+    pub fn loosen_links(&self, server: &Server) -> Result<(), BackendError> {
+        self.links_of(server.number()).try_for_each(|link| link.set_target(None)).map_err(no_link)
     }
 
     /// The addresses that the client in a seat connects to, by server.
@@ -71,16 +68,34 @@ impl World {
         self.links.get(&(seat, server))
     }
 
-    /// Puts a client in a seat, whose links are its own from now on.
-    pub fn seat(&self, seat: u32, process: u32, client: Arc<Client>) {
+    /// Ends the client in a seat and leaves it empty. What it has sent may still arrive, as over any
+    /// network.
+    pub fn vacate(&self, seat: u32) {
+        if let Some(client) = self.seats().remove(&seat) {
+            client.end();
+        }
+    }
+
+    /// Puts a client in an empty seat, whose links are its own from now on.
+    pub fn seat(&self, seat: u32, client: Arc<Client>) {
         let links = self.links.range((seat, 0)..=(seat, u32::MAX));
-        links.for_each(|(_, link)| link.serve(process));
+        links.for_each(|(_, link)| link.serve(client.process()));
         self.seats().insert(seat, client);
     }
 
     /// The client in a seat, which may have ended.
     pub fn client(&self, seat: u32) -> Option<Arc<Client>> {
         self.seats().get(&seat).cloned()
+    }
+
+    /// The client with this process number, unless another has taken its seat.
+    pub fn process(&self, process: u32) -> Option<Arc<Client>> {
+        self.seats().values().find(|client| client.process() == process).cloned()
+    }
+
+    /// The clients in all seats, of which some may have ended.
+    pub fn clients(&self) -> Vec<Arc<Client>> {
+        self.seats().values().cloned().collect()
     }
 
     /// How many seats there are.
@@ -93,23 +108,8 @@ impl World {
         self.outbox.clock().now()
     }
 
-    /// Tells, for ever, when a server ends though no fault asked for it.
-    pub async fn watch(self: Arc<Self>) {
-        loop {
-            sleep(WATCH).await;
-            for server in &self.servers {
-                if server.has_died().await {
-                    let log = server.log().await;
-                    let last = log.lines().last().unwrap_or("nothing").to_string();
-                    let number = server.number();
-                    let text = format!("server {number} ended by itself; it last said: {last}");
-                    return self.outbox.fail(BackendError(text));
-                }
-            }
-        }
-    }
-
-    fn links_of(&self, server: u32) -> impl Iterator<Item = &Link> {
+    /// The links of all clients to a server.
+    pub fn links_of(&self, server: u32) -> impl Iterator<Item = &Link> {
         self.links.iter().filter(move |((_, to), _)| *to == server).map(|(_, link)| link)
     }
 
@@ -118,7 +118,7 @@ impl World {
     }
 }
 
-async fn open_link(
+fn open_link(
     spec: &WorldSpec,
     seat: u32,
     server: u32,
@@ -129,6 +129,9 @@ async fn open_link(
     let on_passed = Box::new(move |process| {
         outbox.tell(Notice::Passed { process });
     });
-    let link = Link::open(delay, rng, on_passed).await;
-    link.map_err(|e| super::daemon::broken("cannot open a link on the loopback", e))
+    Link::open(delay, rng, on_passed).map_err(no_link)
+}
+
+fn no_link(error: std::io::Error) -> BackendError {
+    super::daemon::broken("cannot open a link on the loopback", error)
 }

@@ -8,6 +8,7 @@ use picklock_docker::{
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
+use stores::zookeeper::Timing;
 use stores::{Links, Store, WorldSpec};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -19,12 +20,17 @@ const SCRIPT: &str = r#"while read line; do
 done"#;
 
 fn backend(store: Store, servers: u32) -> DockerBackend {
+    backend_with(store, servers, SCRIPT)
+}
+
+fn backend_with(store: Store, servers: u32, script: &str) -> DockerBackend {
     let spec = WorldSpec {
         store,
         servers,
         clients: 2,
         algo: "any".into(),
         ttl: Duration::from_secs(2),
+        timing: Timing::of(Duration::from_secs(2)),
         call_timeout: Duration::from_secs(1),
         link_delay: Duration::ZERO,
         links: Links::default(),
@@ -32,7 +38,7 @@ fn backend(store: Store, servers: u32) -> DockerBackend {
         logs: None,
     };
     let client =
-        ClientCommand { program: "/bin/sh".into(), args: vec!["-c".into(), SCRIPT.into()] };
+        ClientCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()] };
     DockerBackend::start_with(&spec, client, &|_| {}).unwrap()
 }
 
@@ -114,6 +120,8 @@ fn faults_on_a_server_are_measured() {
         assert!(effect.amount > 0, "{data:?}");
         assert_eq!(effect.what.contains("empty"), data == Data::Lost, "{}", effect.what);
     }
+    let gone = suffer(&mut backend, &Fault::Vanish { server: 0 }, |_| {});
+    assert!(gone.amount > 0, "{gone:?}");
 }
 
 #[test]
@@ -122,7 +130,7 @@ fn members_cut_off_from_each_other_drop_packets_and_a_killed_one_serves_again() 
     let server = Node::Server;
     let links = vec![(server(0), server(1)), (server(0), server(2)), (server(1), server(2))];
     let cut = Fault::Cut { links, direction: Direction::Both };
-    // The leader says something to each member every half tick, of 400 ms here.
+    // The leader says something to each member every half tick, of 333 ms here.
     let effect = suffer(&mut backend, &cut, |backend| pass(backend, Duration::from_secs(2)));
     assert!(effect.amount > 0, "{effect:?}");
     for number in 0..3 {
@@ -157,4 +165,77 @@ fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
     assert_eq!(redis(address, "SET k v"), "+OK\r\n+OK\r\n");
     drop(servers);
     assert!(TcpStream::connect(address).is_err(), "nobody serves there any more");
+}
+
+/// How many processes have this in their command line.
+fn processes(mark: &str) -> usize {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| String::from_utf8_lossy(line).contains(mark)).count()
+}
+
+#[test]
+fn a_client_that_is_replaced_is_ended() {
+    let mark = format!("replaced-by-{}", std::process::id());
+    let mut backend = backend_with(Store::Redis, 1, &format!("# {mark}\n{SCRIPT}"));
+    for process in 0..60 {
+        let process = process * 2;
+        backend.spawn(0, process).unwrap();
+        until(&mut backend, |notice| match notice {
+            Notice::Client { process: said, .. } => (*said == process).then_some(()),
+            other => panic!("{other:?}"),
+        });
+    }
+    let limit = backend.now() + LIMIT;
+    while processes(&mark) > 1 && backend.now() < limit {
+        pass(&mut backend, Duration::from_millis(1));
+    }
+    assert_eq!(processes(&mark), 1, "the last one, and none of those that it replaced");
+    drop(backend);
+    assert_eq!(processes(&mark), 0);
+}
+
+/// Does something to a container that no fault asked for.
+fn docker(args: &[&str]) {
+    let status = std::process::Command::new("docker").args(args).output().unwrap().status;
+    assert!(status.success(), "docker {args:?}");
+}
+
+fn interference(backend: &mut DockerBackend) -> String {
+    until(backend, |notice| match notice {
+        Notice::Interference { what } => Some(what.clone()),
+        _ => None,
+    })
+}
+
+#[test]
+fn what_somebody_else_does_to_a_server_is_told() {
+    for (acts, said) in [
+        (&["pause", "unpause"][..], "server 0 was paused; server 0 was unpaused"),
+        (&["kill"], "server 0 was sent a signal (signal 9); server 0 ended (exit code 137)"),
+        (&["stop"], "server 0 was sent a signal (signal 15)"),
+    ] {
+        let mut backend = backend(Store::Redis, 1);
+        let id = backend.containers().remove(0);
+        assert_eq!(backend.interference(), None);
+        acts.iter().for_each(|act| docker(&[act, &id]));
+        let told = interference(&mut backend);
+        assert!(told.starts_with(said), "{acts:?}: {told}");
+    }
+    let mut backend = backend(Store::ZooKeeper, 3);
+    docker(&["rm", "-f", &backend.containers()[1]]);
+    assert!(backend.interference().is_some_and(|what| what.starts_with("server 1")));
+    let told = interference(&mut backend);
+    assert!(told.starts_with("server 1 was sent a signal (signal 9)"), "{told}");
+}
+
+#[test]
+fn a_fault_that_somebody_else_spoils_is_no_error() {
+    let mut backend = backend(Store::Redis, 1);
+    let fault = Fault::Pause { node: Node::Server(0) };
+    backend.inject(1, &fault).unwrap();
+    until(&mut backend, |notice| matches!(notice, Notice::Injected { id: 1 }).then_some(()));
+    docker(&["rm", "-f", &backend.containers()[0]]);
+    backend.heal(1, &fault).unwrap();
+    assert!(interference(&mut backend).starts_with("server 0"));
 }

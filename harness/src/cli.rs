@@ -1,15 +1,22 @@
 //! The command line: what can be typed, and what it means.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use base::visible;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use std::borrow::Cow;
 use std::ffi::OsString;
+use std::io::{self, Write, stdout};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Exit;
 use crate::commands;
+use crate::manner::{self, Manner};
+use crate::output;
 
+mod budget;
 mod check;
 use crate::setup::Options;
+pub use budget::BudgetArgs;
 pub use check::{CheckArgs, ExportFormat, InputFormat};
 
 mod exhaustive;
@@ -25,6 +32,8 @@ pub use explore::{ExploreArgs, MergeArgs, ReplayArgs, Shard};
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    manner: Manner,
 }
 
 const LONG_ABOUT: &str = "Runs a distributed lock under contention while links are cut, processes \
@@ -50,6 +59,8 @@ enum Command {
     /// Adds up the results of `explore --shard`.
     Merge(MergeArgs),
     /// Judges a stored run again, or holds any history against a model.
+    // Here, since the line above hides whatever `CheckArgs` says of itself at length.
+    #[command(long_about = check::LONG_ABOUT)]
     Check(CheckArgs),
     /// Lists locks, nemeses, checkers, models and backends.
     List(ListArgs),
@@ -128,6 +139,12 @@ pub struct LoadArgs {
     /// The lock's time to live, or its session time-out [default: 4s on Redis, 2s on ZooKeeper].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = ttl)]
     pub ttl: Option<Duration>,
+    /// The tick of the ZooKeeper servers; sessions live 2 to 20 of them [default: a sixth of --ttl].
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration)]
+    pub tick: Option<Duration>,
+    /// How many ticks of silence end a connection between ZooKeeper servers [default: 2].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub sync_limit: Option<u32>,
     /// The mean of a short hold; one hold in four is long, as the lock allows.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "50ms")]
     pub hold: Duration,
@@ -186,6 +203,8 @@ impl LoadArgs {
             clients: self.clients.unwrap_or(defaults.clients),
             time_limit: self.time_limit,
             ttl: self.ttl.unwrap_or(defaults.ttl),
+            tick: self.tick,
+            sync_limit: self.sync_limit,
             hold: self.hold,
             think: self.hold / 2,
             link_delay: self.link_delay,
@@ -195,16 +214,37 @@ impl LoadArgs {
     }
 }
 
+/// Says what is wrong with the arguments, or prints the help that they ask for.
+fn refuse(error: &clap::Error) -> io::Result<()> {
+    let text = error.render().to_string();
+    let shown: Vec<_> = text.split('\n').map(visible).collect();
+    match shown.iter().all(|line| matches!(line, Cow::Borrowed(_))) {
+        true => error.print(),
+        // An argument would move the cursor: it may come from the name of a file.
+        false => io::stderr().write_all(shown.join("\n").as_bytes()),
+    }
+}
+
 /// Runs the command line.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
-    let cli = match Cli::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let command = Cli::command().color(manner::asked(&args));
+    let parsed = command.try_get_matches_from(args);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            // A closed pipe is no reason to fail here.
-            let _ = error.print();
-            return if error.use_stderr() { Exit::BadArguments } else { Exit::Held };
+            let told = output::unless_closed(refuse(&error).and_then(|()| stdout().flush()));
+            return match (error.use_stderr(), told) {
+                (true, _) => Exit::BadArguments,
+                (false, Ok(())) => Exit::Held,
+                (false, Err(error)) => {
+                    output::note(&format!("picklock: cannot write to stdout: {error}"));
+                    Exit::CouldNotRun
+                }
+            };
         }
     };
+    cli.manner.take();
     let outcome = match cli.command {
         Command::Test(args) => commands::test::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
@@ -217,7 +257,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Client => commands::client(),
     };
     outcome.unwrap_or_else(|failure| {
-        eprintln!("picklock: {failure}");
+        output::note(&format!("picklock: {failure}"));
         failure.exit
     })
 }

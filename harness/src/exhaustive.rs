@@ -1,6 +1,6 @@
 //! A lock, enumerated: every interleaving of a few clients in a world without time.
 
-use base::Link;
+use base::{Link, Outcome};
 use serde::{Deserialize, Serialize};
 use sim::exhaustive::{AloneWorld, Anomaly, Case, Explorer, FaultKind, Found, Progress, Story};
 use sim::{Handle, RedisWorld};
@@ -9,8 +9,6 @@ use stores::redis::Redis;
 use stores::zookeeper::{Client, Session};
 use workloads::LockSpec;
 use workloads::client::{AnyLink, serve};
-
-use crate::Exit;
 
 /// A lock and what is enumerated of it.
 #[derive(Clone)]
@@ -124,11 +122,11 @@ impl Enumerated {
     }
 
     /// Its answer.
-    pub fn exit(&self) -> Exit {
+    pub fn outcome(&self) -> Outcome {
         match (self.found.findings.is_empty(), self.found.exhausted) {
-            (false, _) => Exit::Violated,
-            (true, true) => Exit::Held,
-            (true, false) => Exit::Inconclusive,
+            (false, _) => Outcome::Violated,
+            (true, true) => Outcome::Held,
+            (true, false) => Outcome::Inconclusive,
         }
     }
 }

@@ -42,7 +42,9 @@ impl From<Outcome> for Exit {
         match outcome {
             Outcome::Held => Self::Held,
             Outcome::Violated => Self::Violated,
-            Outcome::Inconclusive | Outcome::NotApplicable => Self::Inconclusive,
+            Outcome::Inconclusive | Outcome::NotApplicable | Outcome::Measured => {
+                Self::Inconclusive
+            }
         }
     }
 }

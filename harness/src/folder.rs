@@ -1,13 +1,19 @@
 //! The run folder: `store/<algo>+<nemesis>/<time>/` with everything about one run, so that it can
 //! be judged and drawn again at any time.
 
-use crate::input;
+use crate::input::{self, Budget};
+use crate::output::{Losses, write_whole};
+use crate::place;
 use anyhow::{Context, Result, bail};
-use base::{History, Parsed, Run, RunInfo};
+use base::{History, HistoryError, Ledger, Parsed, Run, RunInfo};
 use std::fs;
-use std::io::Write;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+/// Says what to do with a history that is no run's.
+const WITH_MODEL: &str = "any other history is held against a model, which --model names: \
+                          --model mutex (`picklock list models`)";
 
 /// A run folder.
 #[derive(Clone, Debug)]
@@ -18,11 +24,27 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// Makes a new one below `store`. Where the store takes nothing at present, there is none, and
+    /// that is a loss: the run is worth its verdict all the same.
+    ///
+    /// # Errors
+    /// When the store cannot be a folder.
+    pub fn create(store: &Path, info: &RunInfo, losses: &mut Losses) -> Result<Option<Self>> {
+        match Self::make(store, info) {
+            Ok(folder) => Ok(Some(folder)),
+            Err(error) if error.downcast_ref().is_some_and(takes_nothing) => {
+                losses.note(Err(error));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Makes a new one below `store`.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn create(store: &Path, info: &RunInfo) -> Result<Self> {
+    pub fn make(store: &Path, info: &RunInfo) -> Result<Self> {
         let time = humantime::format_rfc3339_millis(now()).to_string();
         let stamp = time.replace([':', '-'], "");
         let kind = format!("{}+{}", info.algo, info.nemesis);
@@ -36,23 +58,24 @@ impl Folder {
         fs::create_dir_all(&parent).with_context(help)?;
         let name = unused(&parent, &stamp).with_context(help)?;
         let folder = Self { path: parent.join(&name), store: store.to_owned() };
-        folder.write("run.json", &pretty(info)?)?;
+        let header = folder.write_json("run.json", info);
+        header.inspect_err(|_| folder.discard())?;
         Ok(folder)
     }
 
     /// Points `store/latest` to it. A convenience: where links are not to be had, there is none.
     pub fn publish(&self) {
-        let latest = self.store.join("latest");
-        let part = self.store.join(format!(".latest-{}", std::process::id()));
         let Ok(target) = self.path.strip_prefix(&self.store) else { return };
-        let linked = std::os::unix::fs::symlink(target, &part);
-        if linked.is_ok() && fs::rename(&part, &latest).is_err() {
-            let _ = fs::remove_file(&part);
+        let part = tempfile::Builder::new()
+            .prefix(".latest-")
+            .make_in(&self.store, |part| std::os::unix::fs::symlink(target, part));
+        if let Ok(part) = part {
+            let _ = part.into_temp_path().persist(self.store.join("latest"));
         }
     }
 
     /// Removes it: the run never began, and there is nothing in it to judge.
-    pub fn discard(self) {
+    pub fn discard(&self) {
         let _ = fs::remove_dir_all(&self.path);
         // The folder of its lock and nemesis goes with it, unless other runs stand there.
         let _ = self.path.parent().map(fs::remove_dir);
@@ -60,16 +83,17 @@ impl Folder {
 
     /// The folder of a stored run: the folder itself, or a file in it.
     pub fn find(path: &Path) -> Result<Self> {
-        if !path.exists() {
-            bail!("there is no `{}`; give a run folder, such as store/latest", path.display());
+        if path == Path::new("-") {
+            bail!("what stands on standard input is no run; {WITH_MODEL}");
         }
-        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+        let real = place::real(path);
+        let folder = if real.is_dir() { &real } else { real.parent().unwrap_or(Path::new(".")) };
         if !folder.join("run.json").is_file() {
-            bail!(
-                "`{}` is no run folder: it has no run.json beside its history; any other history \
-                 is judged with --model",
-                folder.display()
-            );
+            let name = path.display();
+            if path.is_dir() {
+                bail!("`{name}` is not a run folder: it has no run.json");
+            }
+            bail!("`{name}` is not in a run folder: there is no run.json beside it; {WITH_MODEL}");
         }
         let store = folder.join("../..");
         Ok(Self { path: folder.to_owned(), store })
@@ -87,38 +111,70 @@ impl Folder {
 
     /// Writes a file whole or not at all.
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
-        let target = self.file(name);
-        let part = self.file(&format!("{name}.part"));
-        let write = || -> std::io::Result<()> {
-            let mut file = fs::File::create(&part)?;
-            file.write_all(text.as_bytes())?;
-            fs::rename(&part, &target)
-        };
-        write().with_context(|| format!("cannot write `{}`", target.display()))
+        write_whole(&self.file(name), text)
     }
 
     /// Writes a value as JSON.
     pub fn write_json(&self, name: &str, value: &impl serde::Serialize) -> Result<()> {
-        self.write(name, &pretty(value)?)
+        self.write(name, &(serde_json::to_string_pretty(value)? + "\n"))
     }
 
-    /// Reads the run. Says as well whether its history was cut off.
-    pub fn read(&self) -> Result<(Run, bool)> {
+    /// Reads the run, as far as the budget goes.
+    pub fn read(&self, budget: Budget) -> Result<Stored> {
         let run_json = self.file("run.json");
-        let text = fs::read_to_string(&run_json)
-            .with_context(|| format!("cannot read `{}`", run_json.display()))?;
+        let text = input::text(&run_json, budget)?;
         let info: RunInfo = serde_json::from_str(&text)
-            .with_context(|| format!("`{}` is no run.json of picklock", run_json.display()))?;
+            .with_context(|| format!("`{}` is not a run.json of picklock", run_json.display()))?;
         if info.version != 1 {
             bail!("`{}` has version {}; this picklock reads 1", run_json.display(), info.version);
         }
         let path = self.file("history.jsonl");
-        let (reader, bar) = input::open(&path)?;
-        let read = History::read(reader);
+        let (reader, bar) = input::open(&path, budget.to_read())?;
+        let read = History::read_within(reader, budget.memory / SHARE);
         bar.finish_and_clear();
-        let Parsed { history, cut_off } = read.with_context(|| format!("`{}`", path.display()))?;
-        Ok((Run { info, history }, cut_off))
+        let budget = budget.to_read();
+        let read = match read {
+            // Nobody wrote anything in time.
+            Err(HistoryError::Empty) if budget.is_over() => Ok(Parsed::default()),
+            read => read.with_context(|| format!("`{}`", path.display())),
+        };
+        let Parsed { history, cut_off, full } = read?;
+        let unread = match (full, budget.is_over()) {
+            (true, _) => Some("it is larger than the memory budget"),
+            (_, true) => Some("the time budget was spent in reading it"),
+            _ => None,
+        };
+        let ledger = self.ledger(budget.memory / SHARE)?;
+        let run = Run { info, history, ledger };
+        Ok(Stored { run, cut_off: cut_off && unread.is_none(), unread })
     }
+
+    /// The ledger of the run, if its backend kept one, the run came to its end, and it is no larger
+    /// than this many bytes.
+    fn ledger(&self, most: usize) -> Result<Option<Ledger>> {
+        let path = self.file("ledger.jsonl");
+        let Ok(about) = fs::metadata(&path) else { return Ok(None) };
+        if !about.is_file() || about.len() > most as u64 {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(&path)
+            .with_context(|| format!("cannot read `{}`", path.display()))?;
+        let ledger = Ledger::from_lines(&text);
+        ledger.map(Some).map_err(|why| anyhow::anyhow!("`{}`: {why}", path.display()))
+    }
+}
+
+/// What is read may take this part of the memory, because what judges it takes more.
+const SHARE: usize = 3;
+
+/// A run, as it was read.
+pub struct Stored {
+    /// The run.
+    pub run: Run,
+    /// Its history ends in the middle of a line.
+    pub cut_off: bool,
+    /// Why its history was read in part only, if it was.
+    pub unread: Option<&'static str>,
 }
 
 #[expect(clippy::disallowed_methods, reason = "a run folder is named after the time of day")]
@@ -138,6 +194,8 @@ fn unused(parent: &Path, stamp: &str) -> std::io::Result<String> {
     unreachable!("there is always a next number")
 }
 
-fn pretty(value: &impl serde::Serialize) -> Result<String> {
-    Ok(serde_json::to_string_pretty(value)? + "\n")
+/// Whether a place is one where files can stand, but none can be written now.
+fn takes_nothing(error: &std::io::Error) -> bool {
+    use ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
 }

@@ -1,11 +1,19 @@
-//! A history file as a stream, with a progress bar on a terminal.
+//! Files of any origin as streams, within a budget of time and memory, with a progress bar on a
+//! terminal.
+#![expect(clippy::disallowed_methods, reason = "a budget of time is one of the wall clock")]
 
-use anyhow::{Context, Result};
+use crate::manner;
+use anyhow::{Context, Result, bail};
 use base::reading::Until;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+mod piped;
+
+use piped::Piped;
 
 /// Buffered outside of the box: most bytes are asked for one by one.
 pub type Input = BufReader<Box<dyn Read>>;
@@ -13,39 +21,95 @@ pub type Input = BufReader<Box<dyn Read>>;
 /// How much is read at once.
 const BUFFER: usize = 1 << 18;
 
-/// Opens a file, or standard input where the path is `-`.
-///
-/// # Errors
-/// When it cannot be opened.
-pub fn open(path: &Path) -> Result<(Input, ProgressBar)> {
-    open_until(path, || false)
+/// A document that is read whole may be this part of the memory: what its smallest pieces become is
+/// up to so many times as large.
+const DOCUMENT: usize = 32;
+
+/// What reading a file and judging it may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    begun: Instant,
+    time: Duration,
+    /// Bytes.
+    pub memory: usize,
 }
 
-/// As [`open`]; it ends when the time is `expired`.
+/// What a command has that is not told otherwise.
+impl Default for Budget {
+    fn default() -> Self {
+        Self::new(Duration::from_secs(60), 4 << 30)
+    }
+}
+
+impl Budget {
+    /// A budget from now on.
+    pub fn new(time: Duration, memory: usize) -> Self {
+        Self { begun: Instant::now(), time, memory }
+    }
+
+    /// Whether the time is over.
+    pub fn is_over(&self) -> bool {
+        self.begun.elapsed() >= self.time
+    }
+
+    /// What of it may be spent in reading: to judge what was read takes no longer than that.
+    pub fn to_read(self) -> Self {
+        Self { time: self.time / 2, ..self }
+    }
+
+    /// The time that is left.
+    pub fn left(&self) -> Duration {
+        self.time.saturating_sub(self.begun.elapsed())
+    }
+}
+
+/// Opens a file, or standard input where the path is `-`. It ends when the time of the budget is
+/// over.
 ///
 /// # Errors
 /// When it cannot be opened.
-pub fn open_until(
-    path: &Path,
-    expired: impl FnMut() -> bool + 'static,
-) -> Result<(Input, ProgressBar)> {
+pub fn open(path: &Path, budget: Budget) -> Result<(Input, ProgressBar)> {
     if path == Path::new("-") {
         let bar = reading_bar(None);
-        return Ok((stream(io::stdin(), &bar, expired), bar));
+        return Ok((
+            stream(Piped::new(|| Ok(io::stdin()), move || budget.left()), &bar, budget),
+            bar,
+        ));
     }
     let help = || format!("cannot read `{}`", path.display());
-    let file = File::open(path).with_context(help)?;
-    let length = file.metadata().with_context(help)?;
-    let bar = reading_bar(length.is_file().then_some(length.len()));
-    Ok((stream(file, &bar, expired), bar))
+    let about = fs::metadata(path).with_context(help)?;
+    if about.is_file() {
+        let bar = reading_bar(Some(about.len()));
+        let file = File::open(path).with_context(help)?;
+        return Ok((stream(file, &bar, budget), bar));
+    }
+    let (bar, path) = (reading_bar(None), path.to_owned());
+    Ok((stream(Piped::new(|| File::open(path), move || budget.left()), &bar, budget), bar))
 }
 
-fn stream(
-    from: impl Read + 'static,
-    bar: &ProgressBar,
-    expired: impl FnMut() -> bool + 'static,
-) -> Input {
-    BufReader::with_capacity(BUFFER, Box::new(Until::new(bar.wrap_read(from), expired)))
+/// Reads a whole document, such as a schedule.
+///
+/// # Errors
+/// When it cannot be read, is no text, or does not keep to the budget.
+pub fn text(path: &Path, budget: Budget) -> Result<String> {
+    let help = || format!("cannot read `{}`", path.display());
+    let (input, bar) = open(path, budget)?;
+    let (mut text, most) = (String::new(), budget.memory / DOCUMENT);
+    let read = input.take(most as u64 + 1).read_to_string(&mut text);
+    bar.finish_and_clear();
+    read.with_context(help)?;
+    if text.len() > most {
+        bail!("`{}` is too large for the memory budget; give --memory-budget", path.display());
+    }
+    if budget.is_over() {
+        bail!("the time budget was spent in reading `{}`; give --time-budget", path.display());
+    }
+    Ok(text)
+}
+
+fn stream(from: impl Read + 'static, bar: &ProgressBar, budget: Budget) -> Input {
+    let until = Until::new(bar.wrap_read(from), move || budget.is_over());
+    BufReader::with_capacity(BUFFER, Box::new(until))
 }
 
 /// How much of a file is read, and how long the rest will take.
@@ -58,9 +122,7 @@ fn reading_bar(length: Option<u64>) -> ProgressBar {
         }
         None => (ProgressBar::new_spinner(), "reading {bytes}, {bytes_per_sec}"),
     };
-    if !io::stderr().is_terminal() {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
+    bar.set_draw_target(manner::progress());
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar
 }

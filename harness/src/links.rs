@@ -8,6 +8,19 @@ use stores::{Links, WorldSpec};
 /// The stream of randomness that the manners of links are drawn from.
 const MANNERS: u64 = 32;
 
+/// The longest time that a message takes over any link of such a world.
+pub fn slowest(spec: &WorldSpec) -> Duration {
+    steady(spec).bound().max(heavy(spec).bound())
+}
+
+/// The largest delay with which no message over a steady link takes longer than this.
+pub fn largest_delay(slowest: Duration) -> Duration {
+    let jitter = Spread::Exponential { least: LEAST, mean: MEAN }.bound();
+    // A delay makes its share of the jitter, too: half as long again at most, see `steady`.
+    let delay = slowest.saturating_sub(jitter) * 2 / 3;
+    Duration::from_millis(delay.as_millis() as u64)
+}
+
 /// What is usual in this world.
 pub fn usual(spec: &WorldSpec) -> Spread {
     match spec.links {
@@ -44,9 +57,12 @@ fn manners(spec: &WorldSpec, rng: &mut Rng) -> Spread {
     }
 }
 
+/// What a message takes over a link without a delay of its own.
+const LEAST: Duration = Duration::from_micros(100);
+const MEAN: Duration = Duration::from_micros(200);
+
 fn steady(spec: &WorldSpec) -> Spread {
-    let (least, mean) = (Duration::from_micros(100), Duration::from_micros(200));
-    Spread::Exponential { least: least + spec.link_delay, mean: mean + spec.link_delay / 20 }
+    Spread::Exponential { least: LEAST + spec.link_delay, mean: MEAN + spec.link_delay / 20 }
 }
 
 /// How much longer than usual a message may take: no lock breaks by that alone, and no call times
@@ -56,11 +72,10 @@ fn far(spec: &WorldSpec) -> Duration {
 }
 
 fn heavy(spec: &WorldSpec) -> Spread {
-    let (least, scale) = (Duration::from_micros(100), Duration::from_micros(200));
     Spread::Heavy {
-        least: least + spec.link_delay,
-        scale: scale + spec.link_delay / 20,
-        most: least + spec.link_delay + far(spec),
+        least: LEAST + spec.link_delay,
+        scale: MEAN + spec.link_delay / 20,
+        most: LEAST + spec.link_delay + far(spec),
     }
 }
 
@@ -72,6 +87,18 @@ mod tests {
     fn spec(links: Links, seed: u64) -> WorldSpec {
         let setup = Setup::new(Options { links, ..Options::new("redlock", "none", seed) });
         setup.unwrap_or_else(|why| panic!("{why}")).world()
+    }
+
+    #[test]
+    fn the_largest_delay_keeps_all_messages_within_the_bound() {
+        for ms in [3, 20, 400] {
+            let bound = Duration::from_millis(ms);
+            let with = |link_delay| WorldSpec { link_delay, ..spec(Links::Alike, 1) };
+            let largest = largest_delay(bound);
+            assert!(steady(&with(largest)).bound() <= bound, "{ms}");
+            let more = largest + Duration::from_millis(1);
+            assert!(steady(&with(more)).bound() > bound, "{ms}");
+        }
     }
 
     #[test]

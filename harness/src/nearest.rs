@@ -1,12 +1,16 @@
 //! "Did you mean": the names that are nearest to one that does not exist.
 
-/// An error line for a name that does not exist.
-pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+/// The names that are nearest to one, the nearest first.
+pub fn near<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     let mut near: Vec<(f64, &str)> =
         known.iter().map(|k| (strsim::jaro_winkler(name, k), *k)).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let best: Vec<&str> =
-        near.iter().take_while(|(score, _)| *score > 0.7).take(3).map(|(_, k)| *k).collect();
+    near.iter().take_while(|(score, _)| *score > 0.7).take(3).map(|(_, k)| *k).collect()
+}
+
+/// An error line for a name that does not exist.
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    let best = near(name, known);
     let hint = if best.is_empty() { known.join(", ") } else { best.join(", ") };
     let lead = if best.is_empty() { "there are" } else { "did you mean" };
     let mark = if best.is_empty() { "" } else { "?" };

@@ -1,15 +1,18 @@
 //! From what was asked for to what is run: one lock, its nemeses, a plan, and the run's header.
 
-use base::{Ability, Nemesis, RunInfo, Spread};
+use base::{Ability, Ensemble, Nemesis, RunInfo, Spread};
 use std::time::Duration;
+use stores::zookeeper::Timing;
 use stores::{Links, Store, WorldSpec};
 use workloads::LockSpec;
 use workloads::task::Contend;
 
 use crate::drive::{Plan, Script};
 use crate::explore::swarm;
+use crate::links;
 use crate::nearest;
 use crate::schedule::{Aim, Scripted};
+use crate::simulate;
 
 /// What a user can set.
 #[derive(Clone, Debug)]
@@ -24,6 +27,10 @@ pub struct Options {
     pub time_limit: Duration,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
+    /// The tick of a ZooKeeper ensemble. `None`: as is safe for such a session.
+    pub tick: Option<Duration>,
+    /// How many ticks of silence end a connection between its servers. `None`: as is safe.
+    pub sync_limit: Option<u32>,
     /// The mean of a short hold.
     pub hold: Duration,
     /// The mean time between two turns of a client.
@@ -49,6 +56,8 @@ impl Options {
             clients: 5,
             time_limit: Duration::from_secs(30),
             ttl: workloads::find(algo).map_or(Duration::from_secs(2), |lock| lock.store().ttl()),
+            tick: None,
+            sync_limit: None,
             hold: Duration::from_millis(50),
             think: Duration::from_millis(25),
             link_delay: Duration::ZERO,
@@ -57,6 +66,16 @@ impl Options {
             seed,
             swarm: false,
         }
+    }
+
+    /// The settings of a ZooKeeper ensemble.
+    pub fn timing(&self) -> Timing {
+        Timing::of(self.ttl).with(self.tick, self.sync_limit)
+    }
+
+    /// What is stored of the settings of such servers.
+    pub fn ensemble(&self, store: Store) -> Option<Ensemble> {
+        (store == Store::ZooKeeper).then(|| self.timing().ensemble())
     }
 }
 
@@ -114,6 +133,9 @@ impl Setup {
             Aim::Time => nanos(script.quiet),
             Aim::Moment => setup.info.quiet.max(nanos(script.quiet)),
         };
+        // So slow were its messages, whatever made them so.
+        let slowest = &mut setup.info.slowest_message_ns;
+        *slowest = (*slowest).max(nanos(script.slowest_message));
         setup.script = Some(script);
         Ok(setup)
     }
@@ -121,7 +143,8 @@ impl Setup {
     fn sound(lock: &'static LockSpec, asked: Options) -> Self {
         let options = if asked.swarm { swarm::vary(&asked) } else { asked.clone() };
         let nanos = |d: Duration| d.as_nanos() as u64;
-        let info = RunInfo {
+        let slowest_message = links::slowest(&world(lock, &options));
+        let mut info = RunInfo {
             version: 1,
             algo: options.algo.clone(),
             nemesis: options.nemesis.clone(),
@@ -131,14 +154,18 @@ impl Setup {
             servers: lock.servers(),
             keys: options.keys,
             ttl: nanos(options.ttl),
+            ensemble: options.ensemble(lock.store()),
             time_limit: nanos(options.time_limit),
-            quiet: nanos(quiet(lock, &options)),
+            quiet: 0,
             link_delay: nanos(options.link_delay),
+            slowest_message_ns: nanos(slowest_message),
+            tick_ns: nanos(lock.store().tick(&options.timing())),
             patience: nanos(patience(lock, &options)),
             promises: lock.promises,
             known: lock.known(),
             command: String::new(),
         };
+        info.quiet = nanos(quiet(lock, &options, &info));
         Self { lock, info, asked, options, script: None }
     }
 
@@ -182,6 +209,7 @@ impl Setup {
         Plan {
             clients: options.clients,
             servers: self.info.servers,
+            peers: self.lock.has_peers(),
             ttl: options.ttl,
             time_limit: options.time_limit,
             quiet: Duration::from_nanos(self.info.quiet),
@@ -197,6 +225,7 @@ impl Setup {
                 turns: None,
             },
             promises: self.lock.promises,
+            link_delay: simulate::usual_delay(options.link_delay),
             seed: options.seed,
             script: self.script.clone(),
         }
@@ -204,24 +233,36 @@ impl Setup {
 
     /// What a backend is to set up.
     pub fn world(&self) -> WorldSpec {
-        let options = &self.options;
-        WorldSpec {
-            store: self.lock.store(),
-            servers: self.info.servers,
-            clients: options.clients,
-            algo: options.algo.clone(),
-            ttl: options.ttl,
-            // A round trip over a slow link takes two delays, and a recipe must not time out on it.
-            call_timeout: match &self.script {
-                Some(script) => script.call_timeout,
-                None => Duration::from_millis(500) + options.link_delay * 4,
-            },
-            link_delay: options.link_delay,
-            links: options.links,
-            seed: options.seed,
-            logs: None,
+        let world = world(self.lock, &self.options);
+        match &self.script {
+            Some(script) => WorldSpec { call_timeout: script.call_timeout, ..world },
+            None => world,
         }
     }
+}
+
+fn world(lock: &LockSpec, options: &Options) -> WorldSpec {
+    WorldSpec {
+        store: lock.store(),
+        servers: lock.servers(),
+        clients: options.clients,
+        algo: options.algo.clone(),
+        ttl: options.ttl,
+        timing: options.timing(),
+        call_timeout: call_timeout(options),
+        link_delay: options.link_delay,
+        links: options.links,
+        seed: options.seed,
+        logs: None,
+    }
+}
+
+/// How long a call may take. A round trip over a slow link takes two delays, and a recipe must not
+/// time out on it. A grant that comes as late as that must leave time for the longest hold of a lock
+/// that runs out: with holds of 0.6 ttls, its reply may take 0.4 ttls from the server.
+fn call_timeout(options: &Options) -> Duration {
+    let usual = (options.ttl / 8).min(Duration::from_millis(500)) + options.link_delay * 4;
+    usual.min(options.ttl * 3 / 8 + options.link_delay)
 }
 
 /// A client waits long enough for every other to have a long hold before it.
@@ -229,10 +270,10 @@ fn patience(lock: &LockSpec, options: &Options) -> Duration {
     options.ttl.mul_f64(lock.longest_hold.max(1.0)) * options.clients.max(5)
 }
 
-/// Long enough for the lock to be free again as it promises, and for somebody to take it.
-fn quiet(lock: &LockSpec, options: &Options) -> Duration {
-    let recovery = options.ttl * lock.promises.recovers.unwrap_or(1);
-    recovery + options.ttl.mul_f64(lock.longest_hold) * 2 + options.link_delay * 20
+/// Long enough for the lock to be granted again as it promises, after two long holds.
+fn quiet(lock: &LockSpec, options: &Options, info: &RunInfo) -> Duration {
+    let holds = options.ttl.mul_f64(lock.longest_hold) * 2;
+    Duration::from_nanos(info.due_ns()) + holds + options.link_delay * 20
 }
 
 fn check_nemeses(names: &str) -> Result<(), String> {
@@ -260,8 +301,9 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
         return Err("--ttl unlimited needs --exhaustive: give 100ms to 10m".into());
     }
     between("--ttl", options.ttl, ms(100), s(600))?;
+    check_ensemble(lock, options)?;
     between("--hold", options.hold, ms(1), options.ttl.mul_f64(0.6))?;
-    between("--link-delay", options.link_delay, Duration::ZERO, slowest_link(lock, options))?;
+    between("--link-delay", options.link_delay, Duration::ZERO, slowest_link(lock, options.ttl))?;
     if !(1..=200).contains(&options.clients) {
         return Err(format!("--clients {} is out of range: give 1 to 200", options.clients));
     }
@@ -271,14 +313,21 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// With slower links than these nobody would ever be granted the lock. A ZooKeeper client gives a
-/// connection up after 2/5 of its session without a word, and a round trip is two delays and more.
-fn slowest_link(lock: &LockSpec, options: &Options) -> Duration {
-    let share = match lock.store() {
-        Store::Redis => options.ttl / 4,
-        Store::ZooKeeper => options.ttl / 6,
-    };
-    Duration::from_millis(share.as_millis() as u64)
+/// With slower links than these the lock would never be granted, or break by that alone.
+pub fn slowest_link(lock: &LockSpec, ttl: Duration) -> Duration {
+    links::largest_delay(lock.slowest_message(ttl))
+}
+
+/// Only ZooKeeper's servers have settings, and they must fit the session.
+pub fn check_ensemble(lock: &LockSpec, options: &Options) -> Result<(), String> {
+    match (lock.store(), options.tick, options.sync_limit) {
+        (Store::ZooKeeper, _, _) => options.timing().check(options.ttl),
+        (Store::Redis, None, None) => Ok(()),
+        (Store::Redis, _, _) => Err(format!(
+            "--tick and --sync-limit are settings of ZooKeeper, and {} is on Redis: leave them out",
+            lock.name
+        )),
+    }
 }
 
 /// The command that runs this again: what differs from the defaults, and the seed.
@@ -295,6 +344,14 @@ fn command(options: &Options, backend: &str) -> String {
     command + &flags(options)
 }
 
+/// The command that replays the schedule of a seed of `explore`.
+pub fn replay_command(options: &Options) -> String {
+    let Options { algo, nemesis, seed, .. } = options;
+    let fixed = if options.swarm { "" } else { " --fixed" };
+    let flags = flags(options);
+    format!("picklock replay {seed} --algo {algo} --nemesis {nemesis}{fixed}{flags}")
+}
+
 /// The flags for what differs from the defaults, each behind a blank.
 pub fn flags(options: &Options) -> String {
     let defaults = Options::new(&options.algo, &options.nemesis, options.seed);
@@ -308,6 +365,9 @@ pub fn flags(options: &Options) -> String {
     add("--clients", options.clients.to_string(), defaults.clients.to_string());
     add("--time-limit", duration(options.time_limit), duration(defaults.time_limit));
     add("--ttl", duration(options.ttl), duration(defaults.ttl));
+    let (timing, safe) = (options.timing(), Timing::of(options.ttl));
+    add("--tick", duration(timing.tick), duration(safe.tick));
+    add("--sync-limit", timing.sync_limit.to_string(), safe.sync_limit.to_string());
     add("--hold", duration(options.hold), duration(defaults.hold));
     add("--link-delay", duration(options.link_delay), duration(defaults.link_delay));
     add("--keys", options.keys.to_string(), defaults.keys.to_string());
@@ -331,10 +391,49 @@ mod tests {
             refusal(|o| o.ttl = Duration::ZERO).contains("--ttl 0s is out of range: give 100ms")
         );
         assert!(refusal(|o| o.hold = Duration::from_secs(9)).contains("--hold"));
-        assert!(refusal(|o| o.link_delay = o.ttl / 5).contains("give 0s to 333ms"));
+        assert!(refusal(|o| o.link_delay = o.ttl / 5).contains("give 0s to 265ms"));
         assert!(refusal(|o| o.algo = "zk-wr".into()).contains("did you mean zk-rw"));
         assert!(refusal(|o| o.nemesis = "pause,partitoin".into()).contains("partition"));
+        assert!(refusal(|o| o.ttl = Duration::from_millis(400)).contains("give 500ms or more"));
+        assert!(refusal(|o| o.tick = Some(o.ttl)).contains("2 to 20 ticks"));
+        assert!(refusal(|o| o.sync_limit = Some(0)).contains("--sync-limit 0"));
+        let on_redis = refusal(|o| (o.algo, o.sync_limit) = ("redlock".into(), Some(5)));
+        assert!(on_redis.contains("redlock is on Redis"), "{on_redis}");
     }
+
+    #[test]
+    fn a_link_is_no_slower_than_the_calls_of_its_lock_can_bear() {
+        let largest = |algo: &str| {
+            let link_delay = Duration::from_secs(1);
+            let options = Options { link_delay, ..Options::new(algo, "none", 1) };
+            Setup::new(options).err().expect("refused")
+        };
+        // Five servers with a tenth of the ttl each; one or two round trips of one server.
+        assert!(largest("redlock").ends_with("give 0s to 131ms"), "{}", largest("redlock"));
+        let one = largest("redis-set-nx-px");
+        assert!(one.ends_with("give 0s to 531ms"), "{one}");
+        let two = largest("redis-setnx-expire");
+        assert!(two.ends_with("give 0s to 265ms"), "{two}");
+    }
+
+    #[test]
+    fn a_late_grant_leaves_time_for_the_longest_hold() {
+        for lock in workloads::LOCKS.iter().filter(|lock| lock.longest_hold < 1.0) {
+            for ttl in [100, 500, 1_000, 4_000, 60_000].map(Duration::from_millis) {
+                let slowest = slowest_link(lock, ttl);
+                for link_delay in [Duration::ZERO, slowest / 2, slowest] {
+                    let options = Options { ttl, link_delay, ..Options::new(lock.name, "none", 1) };
+                    let world = world(lock, &options);
+                    let hold = ttl.mul_f64(lock.longest_hold);
+                    assert!(world.call_timeout - link_delay + hold < ttl, "{} {ttl:?}", lock.name);
+                    assert!(world.call_timeout >= link_delay * 2 + LEAST_SPARE, "{}", lock.name);
+                }
+            }
+        }
+    }
+
+    /// What a call is left beside the delays of its link.
+    const LEAST_SPARE: Duration = Duration::from_millis(10);
 
     #[test]
     fn the_command_names_what_is_not_the_default() {
@@ -344,5 +443,11 @@ mod tests {
         let expected = "picklock test --algo zk-rw --nemesis pause --backend sim --seed 7 \
                         --ttl 1s500ms";
         assert_eq!(info.command, expected);
+        let mut options = Options::new("zk-rw", "pause", 7);
+        (options.tick, options.sync_limit) = (Some(Duration::from_secs(1)), Some(5));
+        let flags = flags(&options);
+        assert_eq!(flags, " --tick 1s --sync-limit 5");
+        (options.tick, options.sync_limit) = (Some(Timing::of(options.ttl).tick), Some(2));
+        assert_eq!(super::flags(&options), "", "that is the default");
     }
 }

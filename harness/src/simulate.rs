@@ -30,6 +30,7 @@ pub fn config(spec: &WorldSpec) -> SimConfig {
         clients: spec.clients,
         servers: spec.servers,
         ttl: spec.ttl,
+        timing: spec.timing,
         call_timeout: spec.call_timeout,
         latency: links::usual(spec),
         links: links::own(spec),
@@ -124,7 +125,8 @@ fn play(setup: &Setup, tape: Option<Rc<Tape>>) -> Result<(Run, Played), BackendE
     drive(backend.as_mut(), &plan, setup.nemeses(), &mut recorder, &mut Unwatched)
         .map_err(|error| BackendError(error.to_string()))?;
     let played = recorder.take_played();
-    Ok((Run { info: setup.info_for("sim"), history: recorder.into_history() }, played))
+    let (info, ledger) = (setup.info_for("sim"), backend.ledger());
+    Ok((Run { info, history: recorder.into_history(), ledger }, played))
 }
 
 /// Runs a setup twice, which must give the same history both times: the check that nothing of the real

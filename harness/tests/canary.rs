@@ -37,7 +37,7 @@ static DEAF: LockSpec = LockSpec {
     name: "zk-sequential-deaf",
     summary: "a canary",
     promises: base::Promises { recovers: Some(2), ..base::Promises::MUTEX },
-    known: &[],
+    breaks: &[],
     longest_hold: workloads::BEYOND_SESSION,
     open: Open::ZooKeeper(open_deaf),
 };
@@ -88,7 +88,7 @@ static DECEIVED: LockSpec = LockSpec {
     name: "redis-deceived",
     summary: "a canary",
     promises: base::Promises { recovers: Some(1), ..base::Promises::MUTEX },
-    known: &[],
+    breaks: &[],
     longest_hold: workloads::BELOW_TTL,
     open: Open::Redis(open_deceived),
 };

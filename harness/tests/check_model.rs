@@ -14,6 +14,36 @@ fn check(bench: &Bench, text: impl AsRef<[u8]>, model: &str, more: &[&str]) -> S
     bench.run(&[&["check", "file", "--model", model], more].concat())
 }
 
+/// What was said, on one line.
+fn flat(said: &Said) -> String {
+    said.out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A history in EDN of these operations: process, verb, the value with which it began and the one
+/// with which it ended well.
+fn edn(operations: &[(&str, &str, &str, &str)]) -> String {
+    let event = |process: &str, kind: &str, f: &str, value: &str| {
+        format!("{{:process {process}, :type :{kind}, :f :{f}, :value {value}}}\n")
+    };
+    let both = |(process, f, asked, answer): &(&str, &str, &str, &str)| {
+        event(process, "invoke", f, asked) + &event(process, "ok", f, answer)
+    };
+    operations.iter().map(both).collect()
+}
+
+/// The same as JSON Lines: what is a number, a string or `nil` in both.
+fn json(operations: &[(&str, &str, &str, &str)]) -> String {
+    let text = edn(operations).replace("nil", "null").replace(":type :", ":type ");
+    let text = text.replace(":invoke", "invoke").replace("invoke, ", "\"invoke\", ");
+    let text = text.replace(":type ok", ":type \"ok\"");
+    let text = operations
+        .iter()
+        .fold(text, |text, (_, f, ..)| text.replace(&format!(":f :{f}"), &format!(":f \"{f}\"")));
+    [":process", ":type", ":f", ":value"]
+        .iter()
+        .fold(text, |text, key| text.replace(&format!("{key} "), &format!("\"{}\":", &key[1..])))
+}
+
 /// A write and a read of it, of 4; what is read is given.
 fn register(read: &str) -> [String; 3] {
     let edn = format!(
@@ -117,6 +147,261 @@ fn keys_are_judged_by_themselves() {
 }
 
 #[test]
+fn locks_in_tuples_are_judged_each_by_itself() {
+    let bench = Bench::new();
+    let locks = |last| {
+        [
+            ("0", "acquire", "[\"a\", nil]", "[\"a\", nil]"),
+            ("1", "acquire", "[\"b\", nil]", "[\"b\", nil]"),
+            ("2", "acquire", last, last),
+        ]
+    };
+    for text in [edn(&locks("[\"c\", nil]")), json(&locks("[\"c\", nil]"))] {
+        let said = check(&bench, &text, "mutex", &[]);
+        assert_eq!(said.code, 0, "{said:?}\n{text}");
+        assert!(flat(&said).contains("on 3 keys"), "{said:?}");
+        assert!(flat(&said).contains("Note: values are read as [key value]"), "{said:?}");
+        assert_eq!(check(&bench, &text, "mutex", &["--independent"]).code, 0);
+    }
+    let said = check(&bench, edn(&locks("[\"a\", nil]")), "mutex", &[]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(flat(&said).contains("On key a, process 2's acquire (lines 5 to 6)"), "{said:?}");
+    // Some say a key and some do not.
+    let said = check(&bench, edn(&locks("nil")), "mutex", &[]);
+    said.refuses(255, &["line 5: values are [key value] here, and this one is nil"]);
+    let mixed = [("0", "acquire", "nil", "nil"), ("1", "acquire", "[\"b\" nil]", "nil")];
+    let said = check(&bench, edn(&mixed), "mutex", &[]);
+    said.refuses(255, &["line 3", "[\"b\" nil]", "--independent"]);
+}
+
+#[test]
+fn clients_may_have_names() {
+    let bench = Bench::new();
+    for (first, second) in [("\"p1\"", "\"p2\""), ("\"7\"", "7"), ("\"Jürgen 1\"", "\"\"")] {
+        let twice = [(first, "acquire", "nil", "nil"), (second, "acquire", "nil", "nil")];
+        for text in [edn(&twice), json(&twice)] {
+            let said = check(&bench, &text, "mutex", &[]);
+            assert_eq!(said.code, 1, "{said:?}\n{text}");
+            assert!(flat(&said).contains(&format!("process {second}'s acquire")), "{said:?}");
+            let held = format!("Just before, it was held by process {first}.");
+            assert!(flat(&said).contains(&held), "{said:?}");
+        }
+    }
+    let keywords = [(":p1", "acquire", "nil", "nil"), (":p2", "acquire", "nil", "nil")];
+    let log =
+        "INFO jepsen.util - :p1 :invoke :acquire nil\nINFO jepsen.util - :p1 :ok :acquire nil\n";
+    for text in [edn(&keywords), log.to_owned() + &log.replace("p1", "p2")] {
+        let said = check(&bench, &text, "owner-mutex", &[]);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(flat(&said).contains("it was held by process :p1."), "{said:?}");
+    }
+    // The nemesis is nobody.
+    for nemesis in [":nemesis", "\"nemesis\""] {
+        let text = edn(&[("0", "acquire", "nil", "nil"), (nemesis, "acquire", "nil", "nil")]);
+        assert_eq!(check(&bench, &text, "mutex", &[]).code, 0);
+    }
+    let said = check(&bench, edn(&[("nil", "acquire", "nil", "nil")]), "mutex", &[]);
+    said.refuses(255, &["line 1: no process is nil"]);
+}
+
+/// A lock that is granted with one token, freed, and granted with another.
+fn tokens(first: &str, second: &str) -> [(&'static str, &'static str, &'static str, String); 3] {
+    [
+        ("7", "acquire", "nil", first.into()),
+        ("7", "release", "nil", "nil".into()),
+        ("9", "acquire", "nil", second.into()),
+    ]
+}
+
+#[test]
+fn tokens_are_compared_or_refused_never_passed_over() {
+    let bench = Bench::new();
+    let judge = |first: &str, second: &str| {
+        let tokens = tokens(first, second);
+        let each = tokens
+            .each_ref()
+            .map(|(process, f, asked, answer)| (*process, *f, *asked, &answer[..]));
+        check(&bench, edn(&each), "fenced", &[])
+    };
+    for (low, high) in [
+        ("3", "9"),
+        ("3.0", "9.0"),
+        ("3", "1e2"),
+        ("-9", "-3"),
+        ("88888888888888888888", "99999999999999999999"),
+        ("{:fence 3}", "{:token 9N}"),
+    ] {
+        assert_eq!(judge(low, high).code, 0, "{low} {high}");
+        assert_eq!(judge(high, low).code, 1, "{high} {low}");
+        assert_eq!(judge(high, high).code, 1, "{high} {high}");
+    }
+    for strange in ["\"3\"", "3.5", "[3 4 5]", "{:token \"3\"}", "1/3"] {
+        judge("9", strange).refuses(255, &["line 6: ", "token"]);
+    }
+    let said = judge("9", "3");
+    let why = "process 9's acquire with token 3 (lines 5 to 6) can be put nowhere, whatever is done \
+               with the rest. Beside it stands process 7's acquire with token 9 (lines 1 to 2). Just \
+               before, it was free, and its last token was 9.";
+    assert!(flat(&said).contains(why), "{said:?}");
+    let json = "{\"process\":0,\"type\":\"invoke\",\"f\":\"acquire\"}\n\
+                {\"process\":0,\"type\":\"ok\",\"f\":\"acquire\",\"token\":99999999999999999999}\n";
+    check(&bench, json, "fenced", &[]).refuses(255, &["line 2: "]);
+}
+
+#[test]
+fn what_goes_wrong_first_is_named() {
+    let bench = Bench::new();
+    let text = edn(&[
+        ("0", "acquire", "nil", "nil"),
+        ("1", "acquire", "nil", "9"),
+        ("1", "release", "nil", "nil"),
+        ("2", "acquire", "nil", "3"),
+    ]);
+    let said = check(&bench, text, "fenced", &[]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(
+        flat(&said).contains("process 1's acquire with token 9 (lines 3 to 4) can be"),
+        "{said:?}"
+    );
+    assert!(flat(&said).contains("Just before, it was held by process 0."), "{said:?}");
+}
+
+#[test]
+fn two_readers_are_two_readers_however_their_grant_is_told() {
+    let bench = Bench::new();
+    for (first, second) in
+        [("true", "true"), ("1", "2"), ("{:fence 1}", "{:fence 2}"), ("nil", "nil")]
+    {
+        let text = edn(&[("0", "acquire", ":read", first), ("1", "acquire", ":read", second)]);
+        assert_eq!(check(&bench, &text, "rw", &[]).code, 0, "{text}");
+        let fenced = check(&bench, &text, "fenced", &[]);
+        let tokens = first != "true" && first != "nil";
+        assert_eq!(fenced.code, if tokens { 0 } else { 2 }, "{fenced:?}\n{text}");
+    }
+    let mistyped = edn(&[("0", "acquire", ":raed", "true")]);
+    check(&bench, &mistyped, "rw", &[]).refuses(255, &["line 1: no mode is :raed"]);
+}
+
+#[test]
+fn equal_numbers_are_one_value_in_every_format() {
+    let bench = Bench::new();
+    for (written, read, code) in [
+        ("5", "5.0", 0),
+        ("1e2", "100", 0),
+        ("0", "-0", 0),
+        ("0", "-0.0", 0),
+        ("0.5", "5e-1", 0),
+        ("5", "5.5", 1),
+        ("5", "\"5\"", 1),
+    ] {
+        let operations = [("0", "write", written, written), ("0", "read", "nil", read)];
+        for text in [edn(&operations), json(&operations)] {
+            let said = check(&bench, &text, "register", &[]);
+            assert_eq!(said.code, code, "{said:?}\n{text}");
+        }
+    }
+    let remark = "{:process 0, :type :invoke, :f :write, :value 5}{:process 0, :type :ok, :f :write, :value 5}
+                  {:process 0, :type :invoke, :f :read}
+                  {:process 0, :type :ok, :f :read, :value 5, :zk/value 6}";
+    assert_eq!(check(&bench, remark, "register", &[]).code, 0);
+}
+
+#[test]
+fn a_cas_that_failed_with_an_error_found_nothing_out() {
+    let bench = Bench::new();
+    let log = |error: &str| {
+        format!(
+            "0\t:invoke\t:write\t1\n0\t:ok\t:write\t1\n0\t:invoke\t:cas\t[1 2]\n\
+             0\t:fail\t:cas\t[1 2]{error}\n"
+        )
+    };
+    for error in ["\t:connection-refused", "\tjava.net.SocketTimeoutException: (", "\t[:a \"b\"]"] {
+        assert_eq!(check(&bench, log(error), "cas-register", &[]).code, 0, "{error}");
+    }
+    for none in ["", "\tnil"] {
+        assert_eq!(check(&bench, log(none), "cas-register", &[]).code, 1, "{none}");
+    }
+}
+
+#[test]
+fn what_can_prove_nothing_is_inconclusive() {
+    let bench = Bench::new();
+    let inconclusive = |text: &str, model: &str, why: &str| {
+        let said = check(&bench, text, model, &[]);
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(flat(&said).contains(why), "{said:?}");
+    };
+    let failed = "- 0 :invoke :acquire nil\n- 0 :fail :acquire nil\n- 1 :invoke :acquire nil\n";
+    inconclusive(
+        failed,
+        "mutex",
+        "2 operations by 2 processes: every operation failed or has no known",
+    );
+    inconclusive(failed, "fenced", "every operation failed");
+    let granted = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n";
+    inconclusive(granted, "fenced", "1 operation by 1 process: no grant says its fencing token");
+    assert_eq!(check(&bench, granted, "rw", &[]).code, 0);
+}
+
+#[test]
+fn witnesses_are_told_in_the_words_of_the_file() {
+    let bench = Bench::new();
+    let violated =
+        |operations: &[(&str, &str, &str, &str)], model: &str, more: &[&str], why: &str| {
+            let said = check(&bench, edn(operations), model, more);
+            assert_eq!(said.code, 1, "{said:?}");
+            assert!(flat(&said).contains(why), "{said:?}");
+        };
+    let take = |process| (process, "acquire", "nil", "nil");
+    let share = |process| (process, "acquire", ":read", ":read");
+    violated(&[take("7"), take("9")], "mutex", &[], "Just before, it was held by process 7.");
+    let three = [take("7"), take("8"), take("9")];
+    violated(&three, "semaphore:2", &[], "Just before, all its permits were taken.");
+    violated(
+        &[take("7"), take("7"), take("7")],
+        "reentrant:2",
+        &[],
+        "process 7, which had entered it 2 times",
+    );
+    violated(
+        &[share("7"), share("8"), take("9")],
+        "rw",
+        &[],
+        "it was held shared by processes 7 and 8.",
+    );
+    let cell = [("7", "write", "\"a\"", "\"a\""), ("9", "read", "nil", "\"b\"")];
+    violated(&cell, "register", &[], "process 9's read of \"b\" (lines 3 to 4) can be put nowhere");
+    violated(&cell, "register", &[], "Just before, it held \"a\".");
+    violated(&cell[1..], "register", &[], "Just before, there was nothing in it.");
+    violated(&cell[1..], "register", &["--initial", ":c"], "Just before, it held :c.");
+    let set = [("7", "add", "1", "1"), ("7", "read", "nil", "[]")];
+    violated(&set, "set", &[], "process 7's read of no members (lines 3 to 4)");
+    violated(&set, "set", &[], "Just before, it had 1 member.");
+}
+
+#[test]
+fn the_help_says_how_a_history_is_read() {
+    let help = flat(&Bench::new().run(&["check", "--help"]));
+    for said in [
+        "by Jepsen's rule",
+        "A read of `nil` found nothing in the register.",
+        "no error behind them (`:fail :cas [1 2]`) did find another value",
+        "only the process `nemesis` is no client",
+        "Inconclusive is a history",
+    ] {
+        assert!(help.contains(said), "{said}\n{help}");
+    }
+}
+
+#[test]
+fn what_is_there_at_first_is_no_operation() {
+    let bench = Bench::new();
+    let text = edn(&[("0", "read", "nil", "0")]);
+    let said = check(&bench, text, "register", &["--initial", "0"]);
+    assert!(flat(&said).contains("held 1 operation by 1 process"), "{said:?}");
+}
+
+#[test]
 fn what_is_there_at_first_can_be_told() {
     let bench = Bench::new();
     let text = "- 0 :invoke :read nil\n- 0 :ok :read 0\n";
@@ -172,10 +457,17 @@ fn what_was_cut_off_is_judged_up_to_there_and_says_so() {
     for (text, line) in register("5").iter().zip([5, 5, 4]) {
         let cut = &text[..text.trim_end().len() - 3];
         let said = check(&bench, cut, "register", &[]);
-        assert_eq!(said.code, 0, "{said:?}\n{cut}");
-        let note = format!("ends in the middle of line {line};");
-        assert!(said.out.contains(&note), "{said:?}\n{cut}");
+        assert_eq!(said.code, 2, "{said:?}\n{cut}");
+        let why = format!("ends in the middle of line {line}, and what is missing");
+        assert!(flat(&said).contains(&why), "{said:?}\n{cut}");
     }
+    // What is violated stays so, whatever comes.
+    let twice = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".repeat(2).replace("- 0", "- 1");
+    let cut =
+        "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".to_owned() + &twice[..50] + "- 2 :inv";
+    let said = check(&bench, cut, "mutex", &[]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(flat(&said).contains("ends in the middle of line 5; this is about what"), "{said:?}");
 }
 
 #[test]
@@ -185,24 +477,24 @@ fn a_budget_that_is_spent_is_inconclusive() {
         (0..2000).map(|n| format!("- {n} :invoke :write {n}\n- {n} :ok :write {n}\n")).collect();
     let said = check(&bench, &text, "register", &["--memory-budget", "64KiB"]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.out.contains("is larger than the"), "{said:?}");
+    assert!(flat(&said).contains("the history is larger"), "{said:?}");
     // Values that are no numbers are kept, however few they are.
     let long = "x".repeat(100_000);
     let text: String = (0..20).map(|n| format!("- {n} :invoke :write \"{n}{long}\"\n")).collect();
     let said = check(&bench, &text, "register", &["--memory-budget", "1MiB"]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.out.contains("is larger than the"), "{said:?}");
+    assert!(flat(&said).contains("the history is larger"), "{said:?}");
     let said = check(&bench, &register("4")[1], "register", &["--time-budget", "0s"]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.out.contains("was spent in reading"), "{said:?}");
-    assert!(said.out.contains("up to line 5 nothing was found"), "{said:?}");
+    assert!(flat(&said).contains("was spent in reading"), "{said:?}");
+    assert!(flat(&said).contains("up to line 5 nothing was found"), "{said:?}");
     // What is found without a search is found.
     let twice = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".repeat(2);
     let said = check(&bench, &twice, "mutex", &["--time-budget", "0s"]);
     assert_eq!(said.code, 1, "{said:?}");
     let said = check(&bench, "INFO nothing here\n", "mutex", &[]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.out.contains("there is no operation of a client"), "{said:?}");
+    assert!(flat(&said).contains("there is no operation of a client"), "{said:?}");
 }
 
 #[test]
@@ -215,7 +507,7 @@ fn what_cannot_be_judged_gets_one_line() {
     refuse(b"x", "mutx", 254, &["there is no model `mutx`", "did you mean mutex"]);
     refuse(b"x", "semaphore", 254, &["write `semaphore:2`"]);
     refuse(b"- 0 :ok :read 1\n", "register", 255, &["line 1: process 0 ends its read"]);
-    refuse(b"- 0 :invoke :swim\x1b\x07 1\n", "mutex", 255, &["line 1", "no `swim  `"]);
+    refuse(b"- 0 :invoke :swim\x1b\x07 1\n", "mutex", 255, &["line 1", "no `swim\\u{1b}\\u{7}`"]);
     refuse(b"{:process 0}", "mutex", 255, &["line 1: an operation without :type"]);
     refuse("[".repeat(100_000).as_bytes(), "mutex", 255, &["line 1: EDN nested deeper than 64"]);
     refuse(&vec![b'x'; 3 << 20], "mutex", 255, &["line 1: longer than"]);
@@ -225,11 +517,13 @@ fn what_cannot_be_judged_gets_one_line() {
     refuse(json, "mutex", 255, &["line 1: not an event: unknown variant `begin`"]);
     let said = check(&bench, json, "mutex", &[]);
     assert_eq!(said.err.matches("unknown variant").count(), 1, "said once: {said:?}");
-    bench.run(&["check", "nowhere", "--model", "mutex"]).refuses(255, &["cannot read `nowhere`"]);
+    bench.run(&["check", "nowhere", "--model", "mutex"]).refuses(254, &["there is no `nowhere`"]);
     let wrong = bench.run(&["check", "file", "--model", "mutex", "--memory-budget", "lots"]);
     assert_eq!(wrong.code, 254, "{wrong:?}");
     let alone = bench.run(&["check", "file", "--independent"]);
     assert_eq!(alone.code, 254, "{alone:?}");
     let no_run = bench.run(&["check", "file"]);
-    no_run.refuses(255, &["no run folder", "--model"]);
+    no_run.refuses(255, &["`file` is not in a run folder", "--model mutex", "list models"]);
+    bench.run(&["check", "-"]).refuses(255, &["standard input", "--model mutex"]);
+    bench.run(&["check", "."]).refuses(255, &["`.` is not a run folder: it has no run.json"]);
 }

@@ -83,9 +83,13 @@ fn bad_arguments_get_one_line_and_nothing_is_written() {
 #[test]
 fn what_cannot_be_judged_gets_one_line() {
     let cli = Bench::new();
-    cli.run(&["check", "nowhere"]).refuses(255, &["there is no `nowhere`"]);
+    cli.run(&["check", "nowhere"]).refuses(254, &["there is no `nowhere`"]);
+    cli.run(&["check", "nowhere", "--model", "mutex"]).refuses(254, &["there is no `nowhere`"]);
+    cli.run(&["replay", "nowhere"]).refuses(254, &["there is no `nowhere`", "seed"]);
+    fs::write(cli.home.path().join("history.edn"), "").expect("written");
+    cli.run(&["check", "hstory.edn"]).refuses(254, &["did you mean `history.edn`?"]);
     fs::write(cli.home.path().join("notes.txt"), "hello").expect("written");
-    cli.run(&["check", "notes.txt"]).refuses(255, &["no run folder", "run.json"]);
+    cli.run(&["check", "notes.txt"]).refuses(255, &["not in a run folder", "run.json"]);
     cli.test("redis-getset", "none", "1");
     fs::write(latest(&cli).join("history.jsonl"), "hello\n").expect("written");
     cli.run(&["check", "store/latest"]).refuses(255, &["line 1", "not a picklock history"]);
@@ -163,6 +167,18 @@ fn help_names_examples_and_exit_codes() {
     }
     assert_eq!(cli.run(&["--version"]).code, 0);
     assert_eq!(cli.run(&["tset"]).code, 254);
+}
+
+#[test]
+fn advice_names_flags_that_exist_and_helps() {
+    let cli = Bench::new();
+    let alone = ["test", "--algo", "redis-set-nx-px", "--backend", "sim", "--seed", "1"];
+    let said = cli.run(&[&alone[..], &["--clients", "1"]].concat());
+    assert_eq!(said.code, 2, "{said:?}");
+    let last = said.out.trim_end().lines().last().unwrap_or_default();
+    assert!(last.ends_with("give it more --clients"), "{last}");
+    assert!(cli.run(&["test", "--help"]).out.contains("--clients <N>"));
+    assert_eq!(cli.run(&alone).code, 0);
 }
 
 #[cfg(feature = "docker")]

@@ -72,7 +72,7 @@ const fn canary(name: &'static str, open: Open) -> LockSpec {
         name,
         summary: "a canary",
         promises: Promises::MUTEX,
-        known: &[],
+        breaks: &[],
         longest_hold: BELOW_TTL,
         open,
     }

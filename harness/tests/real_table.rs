@@ -33,7 +33,7 @@ fn run(row: &Row, seed: u64) -> Run {
     let mut recorder = Recorder::in_memory();
     drive(&mut backend, &setup.plan(), setup.nemeses(), &mut recorder, &mut Unwatched)
         .unwrap_or_else(|error| panic!("{}: {error}", row.name()));
-    Run { info: setup.info_for("docker"), history: recorder.into_history() }
+    Run { info: setup.info_for("docker"), history: recorder.into_history(), ledger: None }
 }
 
 /// Keeps the history of a run that was not as demanded, for a look at it.

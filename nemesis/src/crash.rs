@@ -1,7 +1,11 @@
-//! `crash`: a node dies without a word (SIGKILL, `docker kill`) and is started again.
+//! `crash`: the process of a node dies (SIGKILL, `docker kill`) and is started again. Its machine
+//! lives on: it closes the connections, and refuses new ones to a server that is down.
 //!
 //! Clients die while they hold, or in an open acquire to which a server has just replied: between
 //! two commands of a recipe, where a slow link leaves time for it. Servers die one at a time.
+//!
+//! `vanish-server`: the whole machine of a server is gone. Nothing is closed and nothing refused:
+//! connections fall silent, and new ones are not answered until it is back.
 
 use base::{Ability, Data, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
@@ -42,6 +46,13 @@ pub const SERVER_LOSE_SECOND: NemesisSpec = NemesisSpec {
     summary: "takes the power from servers: they come back at once, without their last second",
     needs: &[Ability::CutPower],
     make: || Box::new(Crash::new(SERVERS, Data::Unsynced)),
+};
+
+pub const VANISH: NemesisSpec = NemesisSpec {
+    name: "vanish-server",
+    summary: "takes the machines of servers away without a word, one at a time; they keep their data",
+    needs: &[Ability::Vanish],
+    make: || Box::new(Vanish { chance: false }),
 };
 
 /// What the next crash hits.
@@ -127,5 +138,25 @@ impl Nemesis for Crash {
             self.aim = None;
         }
         next
+    }
+}
+
+struct Vanish {
+    /// The time for the next one has come.
+    chance: bool,
+}
+
+impl Nemesis for Vanish {
+    fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
+        if view.active > 0 {
+            return Next::Watch;
+        }
+        if !std::mem::replace(&mut self.chance, true) {
+            return Next::At(aim::gap(view, rng));
+        }
+        self.chance = false;
+        let server = rng.below(u64::from(view.servers)) as u32;
+        let lasts = rng.between(view.ttl / 10, view.ttl * 3 / 2);
+        Next::Inject { fault: Fault::Vanish { server }, lasts }
     }
 }

@@ -19,6 +19,7 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &partition::PARTITION,
     &partition::CLIENT,
     &partition::SERVER,
+    &partition::VAULT,
     &pause::PAUSE,
     &pause::CLIENT,
     &pause::SERVER,
@@ -27,6 +28,7 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &crash::SERVER,
     &crash::SERVER_LOSE_DATA,
     &crash::SERVER_LOSE_SECOND,
+    &crash::VANISH,
     &clock::CLOCK,
     &clock::JUMP,
     &clock::JUMP_SERVER,
@@ -38,6 +40,7 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &link::LOSE_REQUEST,
     &link::LOSE_REPLY,
     &link::SLOW,
+    &link::VAULT,
 ];
 
 /// The nemesis of this name.

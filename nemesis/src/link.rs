@@ -57,6 +57,13 @@ pub const SLOW: NemesisSpec = NemesisSpec {
     make: || Box::new(Links::new(&[Trouble::Slow])),
 };
 
+pub const VAULT: NemesisSpec = NemesisSpec {
+    name: "link-vault",
+    summary: "resets, refuses and slows clients' connections to what the lock guards, loses writes",
+    needs: &[Ability::Vault],
+    make: || Box::new(Links { to_vault: true, aims: Deck::new(&[Aim::Holder]), ..Links::new(ALL) }),
+};
+
 /// What goes wrong next.
 #[derive(Clone, Copy)]
 enum Trouble {
@@ -91,11 +98,22 @@ struct Links {
     next: Option<(Trouble, Aim)>,
     /// A client whose connections are to be reset right away, so that it needs new ones.
     reset: Option<u32>,
+    /// It is about connections to the vault.
+    to_vault: bool,
 }
 
 impl Links {
     fn new(troubles: &'static [Trouble]) -> Self {
-        Self { troubles: Deck::new(troubles), aims: Deck::new(AIMS), next: None, reset: None }
+        let (troubles, aims) = (Deck::new(troubles), Deck::new(AIMS));
+        Self { troubles, aims, next: None, reset: None, to_vault: false }
+    }
+
+    fn fault(&self, seat: u32, trouble: LinkTrouble, view: &View<'_>) -> Fault {
+        let links = match self.to_vault {
+            true => vec![(Node::Client(seat), Node::Vault)],
+            false => (0..view.servers).map(|n| (Node::Client(seat), Node::Server(n))).collect(),
+        };
+        Fault::Link { links, trouble }
     }
 }
 
@@ -112,15 +130,11 @@ fn trouble(trouble: Trouble, view: &View<'_>, rng: &mut Rng) -> (LinkTrouble, Du
     }
 }
 
-fn inject(seat: u32, (trouble, lasts): (LinkTrouble, Duration), view: &View<'_>) -> Next {
-    let links = (0..view.servers).map(|n| (Node::Client(seat), Node::Server(n))).collect();
-    Next::Inject { fault: Fault::Link { links, trouble }, lasts }
-}
-
 impl Nemesis for Links {
     fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
         if let Some(seat) = self.reset.take() {
-            return inject(seat, trouble(Trouble::Reset, view, rng), view);
+            let (trouble, lasts) = trouble(Trouble::Reset, view, rng);
+            return Next::Also { fault: self.fault(seat, trouble, view), lasts };
         }
         if view.active > 0 {
             return Next::Watch;
@@ -139,6 +153,7 @@ impl Nemesis for Links {
         if matches!(what, Trouble::Refuse) {
             self.reset = Some(seat);
         }
-        inject(seat, trouble(what, view, rng), view)
+        let (trouble, lasts) = trouble(what, view, rng);
+        Next::Inject { fault: self.fault(seat, trouble, view), lasts }
     }
 }

@@ -1,6 +1,6 @@
 //! `partition`: links hold what is sent over them and deliver it late, as TCP does.
 //!
-//! A client is cut from some or all of its servers, or a server from its peers, both ways or one
+//! A client is cut from what the lock guards, from some or all of its servers, or a server from its peers, both ways or one
 //! way, for half a ttl to two and a half; a holder for longer than its ttl.
 
 use std::time::Duration;
@@ -32,6 +32,13 @@ pub const SERVER: NemesisSpec = NemesisSpec {
     make: || Box::new(Partition::new(SERVERS)),
 };
 
+pub const VAULT: NemesisSpec = NemesisSpec {
+    name: "partition-vault",
+    summary: "cuts a holder from what the lock guards: its write arrives after it has given up",
+    needs: &[Ability::Vault],
+    make: || Box::new(Partition::new(&[Aim::Vault])),
+};
+
 /// Whom the next cut hits.
 #[derive(Clone, Copy)]
 enum Aim {
@@ -39,6 +46,8 @@ enum Aim {
     Holder,
     Anybody,
     Server,
+    /// A holder, and only from what the lock guards.
+    Vault,
 }
 
 type Links = Vec<(Node, Node)>;
@@ -70,6 +79,10 @@ impl Partition {
                 Some((client(seat, only, view), 0.5))
             }
             Aim::Server => Some((server(view, rng), 0.5)),
+            Aim::Vault => {
+                let seat = aim::holder(view, rng)?;
+                Some((vec![(Node::Client(seat), Node::Vault)], 0.5))
+            }
         }
     }
 }
@@ -80,10 +93,10 @@ fn client(seat: u32, only: Option<u32>, view: &View<'_>) -> Links {
     servers.map(|n| (Node::Client(seat), Node::Server(n))).collect()
 }
 
-/// The links of a server to all its peers; without peers, to all clients.
+/// The links of a server to all its peers; without peers to talk to, to all clients.
 fn server(view: &View<'_>, rng: &mut Rng) -> Links {
     let cut = rng.below(u64::from(view.servers)) as u32;
-    if view.servers == 1 {
+    if !view.peers {
         let seats = 0..view.clients.len() as u32;
         return seats.map(|seat| (Node::Client(seat), Node::Server(cut))).collect();
     }

@@ -1,7 +1,7 @@
 //! What every nemesis in the list has to keep.
 
 use crate::NEMESES;
-use base::{ClientState, ClientView, Mono, Next, Rng, View};
+use base::{ClientState, ClientView, Fault, Mono, Next, Node, Rng, View};
 use std::time::Duration;
 
 /// Five clients: one in a long hold, one whose acquire was just answered, one that releases, two
@@ -33,9 +33,9 @@ fn faults_take_what_the_list_says_and_nothing_else() {
             if step % 2 == 0 {
                 clients[0].state = ClientState::Idle;
             }
-            let view = View { now, ttl, clients: &clients, servers: 3, active: 0 };
+            let view = View { now, ttl, clients: &clients, servers: 3, peers: true, active: 0 };
             match nemesis.next(&view, &mut rng) {
-                Next::Inject { fault, lasts } => {
+                Next::Inject { fault, lasts } | Next::Also { fault, lasts } => {
                     assert!(spec.needs.contains(&fault.ability()), "{}: {fault}", spec.name);
                     assert!(lasts > Duration::ZERO && !fault.nodes().is_empty());
                     seen.push(fault.ability());
@@ -49,5 +49,27 @@ fn faults_take_what_the_list_says_and_nothing_else() {
         let mut needs = spec.needs.to_vec();
         needs.sort_unstable();
         assert_eq!(seen, needs, "{}", spec.name);
+    }
+}
+
+/// Servers that never talk have no peers to be cut from: such a cut would hold nothing.
+#[test]
+fn servers_without_peers_are_cut_from_the_clients() {
+    let ttl = Duration::from_secs(2);
+    let spec = crate::find("partition-server").expect("it is in the list");
+    for (servers, peers) in [(1, false), (5, false), (3, true)] {
+        let (mut nemesis, mut rng) = ((spec.make)(), Rng::new(7));
+        let mut now = Mono::ZERO + ttl * 5;
+        let cut = loop {
+            let clients = clients(now, ttl);
+            let view = View { now, ttl, clients: &clients, servers, peers, active: 0 };
+            match nemesis.next(&view, &mut rng) {
+                Next::Inject { fault: Fault::Cut { links, .. }, .. } => break links,
+                Next::At(at) => now = at,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(cut.iter().all(|(a, _)| matches!(a, Node::Client(_))), !peers, "{cut:?}");
+        assert_eq!(cut.len(), if peers { 2 } else { 5 }, "one server and all its partners");
     }
 }

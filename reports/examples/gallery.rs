@@ -39,6 +39,7 @@ fn page(s: &Sample) -> String {
 }
 
 fn text(s: &Sample, form: &str) -> String {
-    let style = terminal::Style { colour: form == "colour", unicode: form != "ascii" };
+    let (colour, unicode) = (form == "colour", form != "ascii");
+    let style = terminal::Style { colour, unicode, width: 92, piped: true };
     terminal::summary(&s.run, &s.verdicts, s.outcome, &common::context(), style)
 }

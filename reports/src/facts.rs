@@ -3,7 +3,8 @@
 
 mod reader;
 
-use base::{Effect, Event, Fault, FaultId, Mode, Run};
+use base::units::rate;
+use base::{Effect, Event, Fault, FaultId, LeaseEnd, Leases, Mode, Run};
 use reader::Reader;
 
 /// How an acquire ended.
@@ -66,6 +67,8 @@ pub struct Hold<'a> {
     pub until: u64,
     /// How it ended.
     pub ending: Ending,
+    /// When its lease or session had ended, where that is known and its client believed on.
+    pub ran_out: Option<LeaseEnd>,
     begins: u64,
     ends: u64,
 }
@@ -116,6 +119,11 @@ pub struct Overlap {
     pub until: u64,
 }
 
+/// How many pairs of holds are compared, and how many overlaps are told, at the most: where nothing is
+/// ever released, everything overlaps everything.
+const LOOKS: usize = 20_000_000;
+const OVERLAPS: usize = 100_000;
+
 /// What a history shows.
 #[derive(Clone, Debug, Default)]
 pub struct Facts<'a> {
@@ -140,7 +148,7 @@ pub struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// Reads a run's history once.
     pub fn of(run: &'a Run) -> Self {
-        let mut reader = Reader::default();
+        let mut reader = Reader::new(Leases::of(run));
         for event in run.history.events() {
             reader.read(event);
         }
@@ -166,19 +174,25 @@ impl<'a> Facts<'a> {
         latencies
     }
 
-    /// Grants a second; `None` when no time passed.
-    pub fn grant_rate(&self) -> Option<f64> {
-        let seconds = self.end as f64 / 1e9;
-        (seconds > 0.0).then(|| self.answered(Answer::Granted) as f64 / seconds)
+    /// How many grants there were in a second, from the first request to the last event; `None`
+    /// when nobody asked.
+    pub fn grant_rate(&self) -> Option<String> {
+        let began = self.waits.first()?.from;
+        Some(rate(self.answered(Answer::Granted), self.end.saturating_sub(began)))
     }
 
     /// Where conflicting holds meet, in the lanes of both, by begin. What is shown is what the
-    /// history says; whether it breaks a promise is for the verdicts.
+    /// history says; whether it breaks a promise is for the verdicts. Of very many, the first.
     pub fn overlaps(&self) -> Vec<Overlap> {
         let mut found = Vec::new();
         let mut active: Vec<&Hold> = Vec::new();
+        let mut looks = LOOKS;
         for hold in &self.holds {
             active.retain(|other| other.ends > hold.begins);
+            looks = looks.saturating_sub(active.len());
+            if looks == 0 || found.len() > OVERLAPS {
+                break;
+            }
             for other in active.iter().filter(|other| other.conflicts(hold)) {
                 let (from, until) = (hold.from, hold.until.min(other.until));
                 found.push(Overlap { process: hold.process, from, until });

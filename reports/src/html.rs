@@ -8,7 +8,7 @@ mod witness;
 
 use crate::facts::Answer;
 use crate::{Context, Subject};
-use base::{Outcome, Run, Verdict};
+use base::{Outcome, Run, Verdict, visible};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const CSS: &str = include_str!("html/page.css");
@@ -25,7 +25,7 @@ const JS: &str = concat!(
 pub fn page(run: &Run, verdicts: &[Verdict], outcome: Outcome, context: &Context) -> String {
     let subject = Subject::new(run, verdicts, outcome, context);
     let title = format!("{}: {}", crate::reading::word(outcome), crate::reading::title(&run.info));
-    html! {
+    let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -43,7 +43,9 @@ pub fn page(run: &Run, verdicts: &[Verdict], outcome: Outcome, context: &Context
             }
         }
     }
-    .into_string()
+    .into_string();
+    // The data is shown by the script and is harmless already; line breaks are the page's own.
+    page.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
 fn content(subject: &Subject<'_>) -> Markup {

@@ -10,9 +10,10 @@ pub mod html;
 pub mod names;
 pub mod picture;
 pub mod reading;
+pub mod steps;
 pub mod terminal;
-pub mod units;
 
+use base::units;
 use base::{Outcome, Run, Verdict};
 use facts::Facts;
 use std::time::Duration;

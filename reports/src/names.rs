@@ -59,8 +59,10 @@ impl Speaker {
             F::Death => "died".into(),
             F::Read => read(event),
             F::Write => write(event),
+            F::Arrive => arrive(event),
             F::Fault => fault(event),
             F::Heal => heal(event),
+            F::Interference => "somebody else interfered".into(),
             F::Quiet => "all faults are healed; the lock must make progress now".into(),
             F::Stop => "the run is over".into(),
         }
@@ -149,6 +151,12 @@ fn write(event: &Event) -> String {
     }
 }
 
+fn arrive(event: &Event) -> String {
+    let of = event.value.map_or_else(String::new, |v| format!(" of {v}"));
+    let how = if event.kind == Kind::Fail { "fenced off" } else { "applied" };
+    format!("its write{of}, which it had given up, arrived and was {how} by the vault")
+}
+
 fn named_fault(event: &Event) -> String {
     event.fault.as_ref().map_or_else(|| "a fault".into(), |f| fault_name(&f.fault))
 }
@@ -226,5 +234,8 @@ mod tests {
         assert_eq!(s.what(&event), "its write was fenced off by the vault");
         event.value = Some(9);
         assert_eq!(s.what(&event), "its write of 9 was fenced off by the vault");
+        event.f = F::Arrive;
+        let late = "its write of 9, which it had given up, arrived and was fenced off by the vault";
+        assert_eq!(s.what(&event), late);
     }
 }

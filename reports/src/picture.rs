@@ -65,6 +65,10 @@ pub struct Lane {
     pub waits: Vec<Stretch>,
     /// When it held it, and how.
     pub holds: Vec<(Stretch, Mode)>,
+    /// When it believed in a hold whose lease had run out.
+    pub unleased: Vec<Stretch>,
+    /// When these leases ran out.
+    pub lease_ends: Vec<u64>,
     /// What it did meanwhile.
     pub marks: Vec<Mark>,
 }
@@ -154,12 +158,16 @@ fn lane(
 ) -> Lane {
     let waits = facts.waits.iter().filter(|w| w.process == process);
     let holds = facts.holds.iter().filter(|h| h.process == process);
+    let expired = holds.clone().filter_map(|h| Some((h.ran_out?.at, h)));
+    let ends = expired.clone().map(|(at, _)| at);
     let marks = facts.marks.iter().filter(|e| e.client() == Some(process));
     Lane {
         process,
         label: speaker.process(process),
         waits: waits.filter_map(|w| clip(w.from, w.until, window)).collect(),
         holds: holds.filter_map(|h| Some((clip(h.from, h.until, window)?, h.mode))).collect(),
+        unleased: expired.filter_map(|(at, h)| clip(at.max(h.from), h.until, window)).collect(),
+        lease_ends: ends.filter(|at| (window.from..=window.until).contains(at)).collect(),
         marks: marks
             .filter(|e| (window.from..=window.until).contains(&e.time))
             .map(|e| mark(e, witness))

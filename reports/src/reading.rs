@@ -5,16 +5,6 @@ use crate::facts::Facts;
 use crate::units::{Precision, moment};
 use base::{Anomaly, Known, Outcome, Run, RunInfo, Verdict};
 
-/// Whether something known to happen under `known` is known to happen under `nemesis`, a list of
-/// nemeses joined by commas. A family covers its members (`pause` covers `pause:client` and
-/// `pause-client`), and what needs no fault (`none`) is no surprise under any.
-pub fn covers(known: &str, nemesis: &str) -> bool {
-    let member = |name: &str| {
-        name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '-']))
-    };
-    known == "none" || nemesis.split(',').any(|name| member(name.trim()))
-}
-
 /// One anomaly that was seen, with what is known about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Breach<'a> {
@@ -32,25 +22,17 @@ pub fn breaches<'a>(info: &'a RunInfo, verdicts: &'a [Verdict]) -> Vec<Breach<'a
         v.anomalies.iter().map(move |anomaly| Breach {
             property: &v.property,
             anomaly,
-            known: known(info).find(|k| k.anomaly == anomaly.name),
+            known: known(info, anomaly),
         })
     };
     verdicts.iter().flat_map(of_verdict).collect()
 }
 
-/// What is known to happen under this run's nemesis and was not seen, each once.
-pub fn unseen<'a>(info: &'a RunInfo, verdicts: &[Verdict]) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for name in known(info).map(|k| k.anomaly.as_str()) {
-        if !names.contains(&name) && !verdicts.iter().any(|v| v.shows(name)) {
-            names.push(name);
-        }
-    }
-    names
-}
-
-fn known(info: &RunInfo) -> impl Iterator<Item = &Known> {
-    info.known.iter().filter(|k| covers(&k.nemesis, &info.nemesis))
+/// The row of the lock that expects an anomaly: one of its name and its cause. An anomaly whose cause
+/// nobody could find is never expected.
+fn known<'a>(info: &'a RunInfo, anomaly: &Anomaly) -> Option<&'a Known> {
+    let cause = anomaly.cause?;
+    info.known.iter().find(|known| known.cause == cause && known.anomaly == anomaly.name)
 }
 
 /// Whether a run ended as is known of its lock.
@@ -76,12 +58,12 @@ pub fn surprise(outcome: Outcome, breaches: &[Breach<'_>]) -> Surprise {
 
 /// Whether a breach was to be expected, in two parts: the answer, and why.
 pub fn expectation(breach: &Breach<'_>) -> (&'static str, String) {
-    match breach.known {
-        Some(known) if known.nemesis == "none" => {
-            ("Expected", format!("even without faults: {}", sentence(&known.why)))
+    match (breach.known, breach.anomaly.cause) {
+        (Some(known), Some(cause)) => {
+            ("Expected", format!("because {cause}. {}", sentence(&known.why)))
         }
-        Some(known) => ("Expected", format!("under {}: {}", known.nemesis, sentence(&known.why))),
-        None => ("Not expected", "of this lock.".into()),
+        (_, Some(cause)) => ("Not expected", format!("of this lock: {cause}.")),
+        (_, None) => ("Not expected", "of this lock, and its cause could not be found.".to_owned()),
     }
 }
 
@@ -112,23 +94,18 @@ pub fn word(outcome: Outcome) -> &'static str {
         Outcome::Violated => "violated",
         Outcome::Inconclusive => "inconclusive",
         Outcome::NotApplicable => "not applicable",
+        Outcome::Measured => "measured",
     }
 }
 
 /// What must not be overlooked when the verdict is read.
-pub fn notes(run: &Run, facts: &Facts<'_>, verdicts: &[Verdict], outcome: Outcome) -> Vec<String> {
+pub fn notes(run: &Run, facts: &Facts<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if run.history.events().is_empty() {
         notes.push("Nothing was recorded: the history is empty.".into());
     } else if !facts.stopped {
         let end = moment(facts.end, Precision::Millis);
         notes.push(format!("The history was cut off: it ends at {end}, before its run did."));
-    }
-    let unseen = unseen(&run.info, verdicts);
-    // The last word of a run that held says it already.
-    if outcome != Outcome::Held && !unseen.is_empty() {
-        let names = unseen.join(", ");
-        notes.push(format!("Known of this lock too, but not seen in this run: {names}."));
     }
     notes
 }
@@ -137,9 +114,11 @@ pub fn notes(run: &Run, facts: &Facts<'_>, verdicts: &[Verdict], outcome: Outcom
 pub fn last_word(info: &RunInfo, verdicts: &[Verdict], outcome: Outcome) -> String {
     match outcome {
         Outcome::Violated => violated(info, verdicts),
-        Outcome::Inconclusive => first_summary(verdicts, Outcome::Inconclusive),
-        Outcome::Held => held(info, verdicts),
-        Outcome::NotApplicable => "the lock makes no promise that could be checked".into(),
+        Outcome::Inconclusive => inconclusive(verdicts),
+        Outcome::Held => String::new(),
+        Outcome::NotApplicable | Outcome::Measured => {
+            "the lock makes no promise that could be checked".into()
+        }
     }
 }
 
@@ -151,7 +130,7 @@ fn violated(info: &RunInfo, verdicts: &[Verdict]) -> String {
     let surprises: Vec<&str> = names(breaches.iter().filter(|b| b.known.is_none()));
     let all = names(breaches.iter());
     if surprises.is_empty() {
-        return format!("{} — expected: {}", all.join(", "), reasons(&breaches).join("; "));
+        return format!("{} — expected{}", all.join(", "), hazards(&breaches));
     }
     if surprises.len() == all.len() {
         return format!("{} — not expected of this lock", all.join(", "));
@@ -159,27 +138,63 @@ fn violated(info: &RunInfo, verdicts: &[Verdict]) -> String {
     format!("{} — not expected of this lock: {}", all.join(", "), surprises.join(", "))
 }
 
-fn names<'a>(breaches: impl Iterator<Item = &'a Breach<'a>>) -> Vec<&'a str> {
-    breaches.map(|b| b.anomaly.name.as_str()).collect()
-}
-
-/// The reasons of the known breaches, each once.
-fn reasons<'a>(breaches: &[Breach<'a>]) -> Vec<&'a str> {
-    let mut reasons: Vec<&str> = Vec::new();
-    for known in breaches.iter().filter_map(|b| b.known) {
-        if !reasons.contains(&known.why.as_str()) {
-            reasons.push(&known.why);
+/// Why the run cannot tell, and what one would need that can.
+fn inconclusive(verdicts: &[Verdict]) -> String {
+    let why = first_summary(verdicts, Outcome::Inconclusive);
+    let mut advice: Vec<&str> = Vec::new();
+    for verdict in verdicts.iter().filter(|v| v.decisive && v.outcome == Outcome::Inconclusive) {
+        for needed in &verdict.advice {
+            if !advice.contains(&needed.as_str()) {
+                advice.push(needed);
+            }
         }
     }
-    reasons
+    if advice.is_empty() { why } else { format!("{why}; give it {}", advice.join(", ")) }
 }
 
-fn held(info: &RunInfo, verdicts: &[Verdict]) -> String {
-    let unseen = unseen(info, verdicts);
-    if unseen.is_empty() {
-        return String::new();
+fn names<'a>(breaches: impl Iterator<Item = &'a Breach<'a>>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in breaches.map(|breach| breach.anomaly.name.as_str()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
     }
-    format!("though {} was to be expected; this run did not show it", unseen.join(", "))
+    names
+}
+
+/// The numbers of the hazards behind the known breaches, each once: " (H7, H19)". What they are is
+/// told with the anomalies.
+fn hazards(breaches: &[Breach<'_>]) -> String {
+    let mut found: Vec<&str> = Vec::new();
+    for known in breaches.iter().filter_map(|b| b.known) {
+        found.extend(hazard(&known.why).filter(|hazard| !found.contains(hazard)));
+    }
+    if found.is_empty() { String::new() } else { format!(" ({})", found.join(", ")) }
+}
+
+/// The number of a hazard in a sentence about it: "H7".
+fn hazard(why: &str) -> Option<&str> {
+    let words = why.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+    words.into_iter().find(|word| word.strip_prefix('H').is_some_and(is_number))
+}
+
+/// Whether each breach was to be expected, and why: a reason that was told before is referred to.
+pub fn expectations(breaches: &[Breach<'_>]) -> Vec<(&'static str, String)> {
+    let mut told: Vec<String> = Vec::new();
+    let mut once = |breach: &Breach<'_>| {
+        let (head, why) = expectation(breach);
+        if breach.known.is_none() {
+            return (head, why);
+        }
+        if told.contains(&why) {
+            let hazard = hazard(&why).map_or(String::new(), |number| format!(" ({number})"));
+            return ("Expected", format!("for the same reason as above{hazard}."));
+        }
+        told.push(why.clone());
+        (head, why)
+    };
+    breaches.iter().map(&mut once).collect()
 }
 
 fn first_summary(verdicts: &[Verdict], outcome: Outcome) -> String {
@@ -218,21 +233,4 @@ pub fn grouped(verdicts: &[Verdict]) -> Grouped<'_> {
 pub fn properties(verdicts: &[&Verdict]) -> String {
     let names: Vec<&str> = verdicts.iter().map(|v| v.property.as_str()).collect();
     names.join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_family_covers_its_members_and_lists_that_hold_one() {
-        assert!(covers("pause", "pause"));
-        assert!(covers("pause", "pause:client"));
-        assert!(covers("pause", "pause-client"));
-        assert!(covers("pause", "partition, pause-server"));
-        assert!(covers("none", "partition"));
-        assert!(!covers("pause", "pauses"));
-        assert!(!covers("pause-client", "pause"));
-        assert!(!covers("pause", "partition,crash"));
-    }
 }

@@ -2,25 +2,31 @@
 //! in words and as a picture, the numbers, and the command to run it again.
 
 mod decision;
+mod fit;
 mod lanes;
 mod paint;
+mod story;
 
-use crate::facts::{Answer, percentile};
-use crate::names::{Speaker, effect_name};
+use crate::facts::Answer;
+use crate::names::effect_name;
 use crate::picture::{Limits, picture};
 use crate::reading::{
-    Breach, Surprise, breaches, expectation, grouped, last_word, notes, properties, sentence,
+    Breach, Surprise, breaches, expectations, grouped, last_word, notes, properties, sentence,
     surprise, title, word,
 };
-use crate::units::{Precision, count, counted, digits, duration, moment, span, times};
+use crate::steps::{Step, steps};
+use crate::units::{count, counted, duration, span, times};
 use crate::{Context, Subject};
 use base::{Event, Outcome, Run, Verdict};
 use paint::{Ink, Painter};
+use story::{Columns, rows};
 
 pub use decision::{Decided, decision};
+pub use fit::{fitted, table};
+pub use story::story;
 
-/// How wide a summary may be.
-const WIDTH: usize = 92;
+/// Prose in longer lines is hard to read.
+const PROSE: usize = 100;
 /// More events than this are cut in the middle: the page shows them all.
 const EVENTS: usize = 14;
 /// Few enough to be read at a glance.
@@ -33,6 +39,11 @@ pub struct Style {
     pub colour: bool,
     /// Signs and bars beyond ASCII.
     pub unicode: bool,
+    /// How many columns there are.
+    pub width: usize,
+    /// The text goes into a pipe or a file: the last line stays in one piece, so that a search finds
+    /// all of it.
+    pub piped: bool,
 }
 
 /// The summary of a run. Ends with a line break.
@@ -47,12 +58,27 @@ pub fn summary(
     let mut page = Page { out: Painter::new(style), subject: &subject };
     page.headline();
     page.properties();
-    for breach in breaches(&run.info, verdicts) {
-        page.breach(&breach);
+    let breaches = breaches(&run.info, verdicts);
+    for (breach, expectation) in breaches.iter().zip(expectations(&breaches)) {
+        page.breach(breach, &expectation);
     }
     page.notes();
     page.numbers();
     page.places();
+    page.last_line();
+    page.out.finish()
+}
+
+/// Its last line alone.
+pub fn last_line(
+    run: &Run,
+    verdicts: &[Verdict],
+    outcome: Outcome,
+    context: &Context,
+    style: Style,
+) -> String {
+    let subject = Subject::new(run, verdicts, outcome, context);
+    let mut page = Page { out: Painter::new(style), subject: &subject };
     page.last_line();
     page.out.finish()
 }
@@ -113,7 +139,7 @@ impl Page<'_> {
         }
     }
 
-    fn breach(&mut self, breach: &Breach<'_>) {
+    fn breach(&mut self, breach: &Breach<'_>, (expected, why): &(&str, String)) {
         let anomaly = breach.anomaly;
         let (sign, ink) = self.out.sign(Outcome::Violated);
         let title =
@@ -121,7 +147,6 @@ impl Page<'_> {
         self.out.inked_line(ink, &title);
         self.out.wrapped(2, &sentence(&anomaly.explanation));
         self.witness(&anomaly.witness);
-        let (expected, why) = expectation(breach);
         self.out.wrapped(2, &format!("{expected} {why}"));
         self.out.blank();
     }
@@ -142,24 +167,16 @@ impl Page<'_> {
     }
 
     fn events(&mut self, events: &[&Event]) {
-        let speaker = Speaker::new(&self.subject.run.info);
-        let clock: Vec<u64> = events.iter().map(|e| e.time).collect();
-        let precision = Precision::for_times(&clock);
-        let at = clock.iter().map(|t| moment(*t, precision).len()).max().unwrap_or(0);
-        let who = events.iter().map(|e| speaker.who(e).len()).max().unwrap_or(0);
-        let cut = (events.len() > EVENTS).then(|| EVENTS / 2..events.len() - EVENTS / 2 + 1);
-        for (place, event) in events.iter().enumerate() {
-            match &cut {
-                Some(cut) if place == cut.start => self.cut_events(cut.len() as u64),
-                Some(cut) if cut.contains(&place) => {}
-                _ => {
-                    let (time, name) = (moment(event.time, precision), speaker.who(event));
-                    let head = format!("    {time:>at$}  {name:who$}  ");
-                    let indent = head.chars().count();
-                    self.out.hanging(head.trim_end(), Ink::Plain, indent, &speaker.what(event));
-                }
-            }
+        let steps = steps(&self.subject.run.info, &self.subject.facts, events);
+        if steps.len() <= EVENTS {
+            return rows(&mut self.out, 4, &steps);
         }
+        let (first, last) = (EVENTS / 2, steps.len() - EVENTS / 2 + 1);
+        let shown: Vec<Step> = [&steps[..first], &steps[last..]].concat();
+        let columns = Columns::of(&shown);
+        columns.rows(&mut self.out, 4, &shown[..first]);
+        self.cut_events((last - first) as u64);
+        columns.rows(&mut self.out, 4, &shown[first..]);
     }
 
     fn cut_events(&mut self, n: u64) {
@@ -169,8 +186,8 @@ impl Page<'_> {
     }
 
     fn notes(&mut self) {
-        let Subject { run, facts, verdicts, outcome, .. } = self.subject;
-        let notes = notes(run, facts, verdicts, *outcome);
+        let Subject { run, facts, .. } = self.subject;
+        let notes = notes(run, facts);
         for note in &notes {
             self.out.wrapped(0, note);
         }
@@ -181,16 +198,6 @@ impl Page<'_> {
 
     fn numbers(&mut self) {
         let facts = &self.subject.facts;
-        let grants = facts.answered(Answer::Granted);
-        let rate =
-            facts.grant_rate().map_or_else(String::new, |r| format!(" ({} a second)", digits(r)));
-        self.out.field("grants", &format!("{}{rate}", count(grants)));
-        let latencies = facts.latencies();
-        if let (Some(median), Some(p99)) = (percentile(&latencies, 50), percentile(&latencies, 99))
-        {
-            let text = format!("median {}, 99 % within {}", span(median), span(p99));
-            self.out.field("time to acquire", &text);
-        }
         let (failed, unknown) = (facts.answered(Answer::Failed), facts.answered(Answer::Unknown));
         let others = format!("{} failed, {} of unknown outcome", count(failed), count(unknown));
         self.out.field("other acquires", &others);
@@ -215,10 +222,10 @@ impl Page<'_> {
         let context = self.subject.context;
         if !context.folder.is_empty() {
             let folder = context.folder.trim_end_matches('/');
-            self.out.field("history", &format!("{folder}/history.jsonl"));
-            self.out.field("report", &format!("{folder}/report.html"));
+            self.out.copied("history", &format!("{folder}/history.jsonl"));
+            self.out.copied("report", &format!("{folder}/report.html"));
         }
-        self.out.field("run it again", &self.subject.run.info.command);
+        self.out.copied("run it again", &self.subject.run.info.command);
         self.out.blank();
     }
 

@@ -2,12 +2,12 @@
 
 mod common;
 
-use base::{F, Fault, Kind, Mode, Run};
-use common::{Story, info, pause};
+use base::{Change, F, Fault, Kind, Ledger, Mode, Run};
+use common::{Story, double_hold, empty, info, pause};
 use picklock_reports::facts::{Answer, Ending, Facts, percentile};
 
 fn run(story: Story) -> Run {
-    Run { info: info("redis-set-nx-px", "pause"), history: story.history }
+    Run { info: info("redis-set-nx-px", "pause"), history: story.history, ledger: None }
 }
 
 const MS: u64 = 1_000_000;
@@ -124,4 +124,36 @@ fn percentiles_are_by_nearest_rank() {
     assert_eq!(percentile(&values, 99), Some(198));
     assert_eq!(percentile(&[7], 99), Some(7));
     assert_eq!(percentile(&[], 50), None);
+}
+
+#[test]
+fn grants_are_counted_from_the_first_request_on() {
+    let sample = double_hold();
+    // Two grants, from 3.9 s to 36 s.
+    assert_eq!(Facts::of(&sample.run).grant_rate().as_deref(), Some("0.06 a second"));
+    assert_eq!(Facts::of(&empty().run).grant_rate(), None);
+}
+
+#[test]
+fn the_ledger_says_when_a_lease_ended() {
+    let end = |changes: &[(u64, Change)]| {
+        let mut story = Story::new();
+        story.event(0, 1, Kind::Invoke, F::Acquire);
+        let (asked, expires) = (Some(0), Some(1_000_000_000));
+        let known = base::Facts { asked, expires, ..base::Facts::default() };
+        story.with(10, 1, Kind::Ok, F::Acquire, |e| e.facts = Some(Box::new(known)));
+        story.event(5_000, 1, Kind::Invoke, F::Release);
+        let mut run = run(story);
+        let mut ledger = Ledger::default();
+        changes.iter().for_each(|(ms, change)| ledger.note(ms * 1_000_000, 0, "lock:k0", *change));
+        run.ledger = (!changes.is_empty()).then_some(ledger);
+        Facts::of(&run).holds[0].ran_out.map(|end| (end.at / 1_000_000, end.words()))
+    };
+    let taken = (5, Change::Written(1));
+    assert_eq!(end(&[]), Some((1_000, "its lease expired")), "as its client knows it");
+    assert_eq!(end(&[taken, (1_005, Change::Expired)]), Some((1_005, "its lease expired")));
+    assert_eq!(end(&[taken, (700, Change::SessionEnded(1))]), Some((700, "its session ended")));
+    assert_eq!(end(&[taken, (700, Change::Deleted(2)), (900, Change::Written(2))]), None);
+    assert_eq!(end(&[taken, (5_001, Change::Deleted(1))]), None);
+    assert_eq!(end(&[taken, (5_001, Change::Expired)]), None, "after its release");
 }

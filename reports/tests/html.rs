@@ -2,6 +2,7 @@
 
 mod common;
 
+use base::is_hidden;
 use common::{Sample, busy, context, cut_off, double_hold, empty, hostile, reader_beside_writer};
 use picklock_reports::facts::Facts;
 use picklock_reports::html::page;
@@ -74,6 +75,14 @@ fn hostile_text_stays_text() {
 }
 
 #[test]
+fn hidden_characters_are_written_out() {
+    let html = html(&hostile());
+    assert!(html.chars().all(|c| c == '\n' || !is_hidden(c)));
+    assert!(html.contains("\\u{202e}\\u{2066}\\u{9b}&lt;img"));
+    assert!(data(&html)["words"].to_string().contains("\\\\u{202e}"));
+}
+
+#[test]
 fn the_witness_is_drawn_with_the_numbers_of_its_events() {
     let html = html(&double_hold());
     // A wide and a narrow picture for each of the two anomalies.
@@ -85,7 +94,10 @@ fn the_witness_is_drawn_with_the_numbers_of_its_events() {
     assert_eq!(anomaly.matches("class=\"breach\"").count(), 2, "the stale write");
     assert!(anomaly.contains("class=\"overlap\""));
     assert!(anomaly.contains("client 3 paused"));
-    assert!(anomaly.contains("<b>Expected</b> under pause"));
+    assert_eq!(anomaly.matches("class=\"leaseend\"").count(), 2);
+    assert_eq!(anomaly.matches("class=\"unleased\"").count(), 2);
+    assert!(anomaly.contains("its lease expired"), "a step of its own");
+    assert!(anomaly.contains("<b>Expected</b> for the same reason as above (H7)."));
 }
 
 #[test]
@@ -137,7 +149,7 @@ fn an_empty_history_has_a_page_without_plots() {
 #[test]
 fn a_cut_off_history_says_so() {
     let html = html(&cut_off());
-    assert!(html.contains("The history was cut off: it ends at 0.900 s"));
+    assert!(html.contains("The history was cut off: it ends at 0.900\u{a0}s"));
     assert!(html.contains("never healed"));
 }
 

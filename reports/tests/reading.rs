@@ -2,10 +2,11 @@
 
 mod common;
 
-use base::{Known, Outcome, Verdict};
+use base::{Cause, Outcome, Verdict};
 use common::{Sample, double_hold};
 use picklock_reports::reading::{
-    Surprise, breaches, expectation, grouped, last_word, properties, sentence, surprise,
+    Surprise, breaches, expectation, expectations, grouped, last_word, properties, sentence,
+    surprise,
 };
 
 fn word(sample: &Sample) -> String {
@@ -20,11 +21,11 @@ fn surprised(sample: &Sample) -> Surprise {
 fn a_known_breach_is_expected_and_its_reason_is_given_once() {
     let sample = double_hold();
     assert_eq!(surprised(&sample), Surprise::Expected);
-    assert_eq!(
-        word(&sample),
-        "double hold, stale write accepted — expected: a ttl lock cannot tell a paused holder \
-         from a dead one (H7)"
-    );
+    assert_eq!(word(&sample), "double hold, stale write accepted — expected (H7)");
+    let breaches = breaches(&sample.run.info, &sample.verdicts);
+    let whys: Vec<String> = expectations(&breaches).into_iter().map(|(_, why)| why).collect();
+    let first = "because the holder was paused for longer than its lock lives. A ttl lock cannot tell a paused holder from a dead one (H7).";
+    assert_eq!(whys, [first, "for the same reason as above (H7)."]);
 }
 
 #[test]
@@ -41,26 +42,27 @@ fn one_unknown_breach_makes_it_a_surprise() {
 }
 
 #[test]
-fn what_is_known_under_another_nemesis_is_a_surprise_here() {
-    let mut sample = double_hold();
-    sample.run.info.nemesis = "partition".into();
-    assert_eq!(surprised(&sample), Surprise::Unexpected);
+fn what_is_known_by_another_cause_is_a_surprise() {
+    let with_cause = |cause| {
+        let mut sample = double_hold();
+        sample.verdicts[0].anomalies[0].cause = cause;
+        let breaches = breaches(&sample.run.info, &sample.verdicts);
+        (surprised(&sample), expectation(&breaches[0]).1)
+    };
+    let (surprise, why) = with_cause(Some(Cause::ServersApart));
+    assert_eq!(surprise, Surprise::Unexpected);
+    assert!(why.starts_with("of this lock: the servers were down"), "{why}");
+    // One that nobody can explain is a surprise, whatever the lock is known for.
+    let (surprise, why) = with_cause(None);
+    assert_eq!(surprise, Surprise::Unexpected);
+    assert!(why.ends_with("its cause could not be found."), "{why}");
 }
 
 #[test]
-fn a_run_that_held_says_what_it_failed_to_show() {
+fn a_run_that_held_needs_no_last_word() {
     let mut sample = double_hold();
     sample.verdicts = vec![Verdict::new("exclusion", Outcome::Held, "never two holders")];
     sample.outcome = Outcome::Held;
-    assert_eq!(
-        word(&sample),
-        "though double hold, stale write accepted was to be expected; this run did not show it"
-    );
-    sample.run.info.known = vec![Known {
-        nemesis: "clock".into(),
-        anomaly: "double hold".into(),
-        why: "its expiry is a wall-clock time".into(),
-    }];
     assert_eq!(word(&sample), "");
     assert_eq!(surprised(&sample), Surprise::None);
 }
@@ -71,13 +73,13 @@ fn an_inconclusive_run_says_why() {
 }
 
 #[test]
-fn what_needs_no_fault_is_expected_even_without() {
-    let mut sample = double_hold();
-    sample.run.info.known[0].nemesis = "none".into();
+fn an_expected_breach_is_told_with_its_cause_and_the_reason() {
+    let sample = double_hold();
     let breaches = breaches(&sample.run.info, &sample.verdicts);
     let (expected, why) = expectation(&breaches[0]);
     assert_eq!(expected, "Expected");
-    assert!(why.starts_with("even without faults: A ttl lock"), "{why}");
+    let cause = "because the holder was paused for longer than its lock lives. A ttl lock";
+    assert!(why.starts_with(cause), "{why}");
 }
 
 #[test]

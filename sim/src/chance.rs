@@ -65,6 +65,18 @@ impl Chances {
         }
     }
 
+    /// The longest time that a message takes between a client and a server.
+    pub fn slowest(&self) -> u64 {
+        let outer = self.delays.iter().filter(|link| {
+            matches!(
+                (link.from, link.to),
+                (Node::Client(_), Node::Server(_)) | (Node::Server(_), Node::Client(_))
+            )
+        });
+        let listed = outer.filter_map(|link| link.nanos.values().max().copied()).max();
+        self.link.max(listed.unwrap_or(0))
+    }
+
     fn delay(&self, from: Node, to: Node, number: u64) -> u64 {
         let listed = self.delays.iter().find(|link| (link.from, link.to) == (from, to));
         listed.and_then(|link| link.nanos.get(&number).copied()).unwrap_or(match (from, to) {

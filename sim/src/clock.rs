@@ -46,6 +46,7 @@ impl Clock {
         let hours = match node {
             Node::Client(seat) => 100 + seat,
             Node::Server(number) => 1 + number,
+            Node::Vault => 0,
         };
         Self::up_for(Duration::from_secs(3_600) * hours)
     }

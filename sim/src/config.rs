@@ -4,6 +4,7 @@ use base::{Node, Spread};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stores::redis::script::Runner;
+use stores::zookeeper::Timing;
 
 /// What a simulated world is made of.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub struct SimConfig {
     pub servers: u32,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
+    /// The settings of a ZooKeeper ensemble.
+    pub timing: Timing,
     /// How long a call may take.
     pub call_timeout: Duration,
     /// How long a packet is on its way between a client and a server, each way.

@@ -4,6 +4,7 @@
 //! gives the same history, byte for byte.
 
 mod agenda;
+mod bookkeeper;
 mod chance;
 mod client;
 mod clock;
@@ -23,6 +24,8 @@ mod zookeeper;
 pub use chance::{Chances, Delays, Tape};
 pub use client::Handle;
 pub use config::SimConfig;
+pub use network::{Gates, Order};
 pub use redis::RedisWorld;
 pub use simulation::{Open, Simulated, redis, zookeeper};
+pub use troubles::Troubles;
 pub use zookeeper::ZooKeeperWorld;

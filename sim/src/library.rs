@@ -56,6 +56,12 @@ pub trait Library {
     /// A connection was closed by the other end, or broke.
     fn closed(&mut self, at: Mono, connection: u64, out: &mut Vec<Do<Self::Packet>>);
 
+    /// The server has not answered yet: what is sent over this connection waits until it is opened.
+    fn waits(&mut self, _connection: u64) {}
+
+    /// The server has answered: what waited has left.
+    fn opened(&mut self, _connection: u64) {}
+
     /// A connection was never made: nothing that was to go over it has left.
     fn refused(&mut self, at: Mono, connection: u64, out: &mut Vec<Do<Self::Packet>>) {
         self.closed(at, connection, out);
@@ -66,6 +72,11 @@ pub trait Library {
 
     /// When it wants to be ticked.
     fn deadline(&self) -> Option<Mono>;
+
+    /// The same when a tick makes it connect again.
+    fn connects_at(&self) -> Option<Mono> {
+        None
+    }
 }
 
 /// What a library is told when it is made.
@@ -92,7 +103,7 @@ pub trait SimStore {
     type Link: ?Sized;
 
     /// Makes a server.
-    fn server(&self, number: u32, servers: u32, ttl: Duration) -> Self::Server;
+    fn server(&self, number: u32, servers: u32) -> Self::Server;
 
     /// Makes a client's library and the link in front of it.
     fn client(&self, settings: Settings) -> (Self::Library, Rc<Self::Link>);

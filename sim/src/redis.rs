@@ -38,7 +38,7 @@ impl SimStore for RedisWorld {
     type Library = RedisLibrary;
     type Link = dyn Link<Redis>;
 
-    fn server(&self, _number: u32, _servers: u32, _ttl: Duration) -> Server {
+    fn server(&self, _number: u32, _servers: u32) -> Server {
         Server::new(self.engine.clone())
     }
 
@@ -63,8 +63,10 @@ struct Calls {
     /// A client has few of them at a time, so they are looked through one by one. The place of one
     /// that is over stays for the next, which is most likely the same task's.
     open: Vec<Call>,
-    /// The open connection to each server.
+    /// The connection to each server.
     connections: Vec<Option<u64>>,
+    /// Those of them that no server has answered yet.
+    unanswered: Vec<u64>,
     next_connection: u64,
     /// What is to be done for the calls that were made since the library looked.
     fresh: Vec<Do<Packet>>,
@@ -88,6 +90,7 @@ impl Calls {
             next: 0,
             open: Vec::new(),
             connections: vec![None; servers],
+            unanswered: Vec::new(),
             next_connection: 0,
             fresh: Vec::new(),
         }
@@ -137,9 +140,33 @@ impl Calls {
         call.answer.take()
     }
 
+    /// Why a call is given up that took too long.
+    fn too_late(&self, id: u64) -> CallError<Refusal> {
+        let call = self.open.iter().find(|call| call.id == id);
+        match call.is_some_and(|call| self.unanswered.contains(&call.connection)) {
+            true => CallError::Refused(Refusal("no connection in time".into())),
+            false => CallError::Unknown("no reply in time".into()),
+        }
+    }
+
     fn forget(&mut self, id: u64) {
-        if let Some(call) = self.open.iter_mut().find(|call| call.id == id) {
-            (call.id, call.answer) = (OVER, None);
+        let Some(call) = self.open.iter_mut().find(|call| call.id == id) else { return };
+        let connection = call.connection;
+        (call.id, call.answer) = (OVER, None);
+        if !self.unanswered.is_empty() && self.unanswered.contains(&connection) {
+            // A client has one call to a server under way at a time: nobody else waits for it.
+            self.end(connection);
+            self.fresh.push(Do::Close { connection });
+        }
+    }
+
+    /// A connection is no more: the next call opens another.
+    fn end(&mut self, connection: u64) {
+        self.unanswered.retain(|known| *known != connection);
+        for open in &mut self.connections {
+            if *open == Some(connection) {
+                *open = None;
+            }
         }
     }
 }
@@ -149,14 +176,10 @@ pub struct RedisLibrary {
 }
 
 impl RedisLibrary {
-    /// A connection is no more: the calls on it end so, and the next call opens another.
+    /// A connection is no more: the calls on it end so.
     fn end(&mut self, connection: u64, error: &CallError<Refusal>) {
         let mut calls = self.calls.borrow_mut();
-        for open in &mut calls.connections {
-            if *open == Some(connection) {
-                *open = None;
-            }
-        }
+        calls.end(connection);
         let lost: Vec<u64> = calls
             .open
             .iter()
@@ -195,6 +218,14 @@ impl Library for RedisLibrary {
 
     fn closed(&mut self, _at: Mono, connection: u64, _out: &mut Vec<Do<Packet>>) {
         self.end(connection, &CallError::Unknown("connection closed".into()));
+    }
+
+    fn waits(&mut self, connection: u64) {
+        self.calls.borrow_mut().unanswered.push(connection);
+    }
+
+    fn opened(&mut self, connection: u64) {
+        self.calls.borrow_mut().unanswered.retain(|known| *known != connection);
     }
 
     fn refused(&mut self, _at: Mono, connection: u64, _out: &mut Vec<Do<Packet>>) {
@@ -258,7 +289,7 @@ impl Future for Waiting<'_> {
             return Poll::Ready(answer);
         }
         match Pin::new(&mut self.timeout).poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(CallError::Unknown("no reply in time".into()))),
+            Poll::Ready(()) => Poll::Ready(Err(self.calls.borrow().too_late(self.id))),
             Poll::Pending => Poll::Pending,
         }
     }

@@ -7,6 +7,7 @@ use stores::model::Clocks;
 use crate::agenda::Ticket;
 use crate::clock::Clock;
 use crate::pause::Paused;
+use crate::simulation::Item;
 
 pub struct Server<M> {
     pub model: M,
@@ -15,6 +16,10 @@ pub struct Server<M> {
     skew: Duration,
     /// It is not crashed.
     pub up: bool,
+    /// Its machine is gone: nothing that is sent to it is heard or answered.
+    pub gone: bool,
+    /// What clients' machines have sent to it meanwhile, and send again until somebody answers.
+    pub unheard: Vec<Item>,
     /// What waits for a paused server. `None`: it runs.
     pub paused: Option<Paused>,
     /// The connections that it knows, in order.
@@ -30,6 +35,8 @@ impl<M> Server<M> {
             clock: Clock::of(Node::Server(number)),
             skew,
             up: true,
+            gone: false,
+            unheard: Vec::new(),
             paused: None,
             connections: Vec::new(),
             tick: None,
@@ -49,9 +56,11 @@ impl<M> Server<M> {
         place.map(|place| self.connections.remove(place)).is_ok()
     }
 
-    /// Forgets all connections.
-    pub fn forget_all(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.connections)
+    /// Stops running, with everything that it has in its head. What waited for it is handed back.
+    pub fn stop(&mut self) -> Option<Paused> {
+        self.up = false;
+        self.connections.clear();
+        self.paused.take()
     }
 
     pub fn clocks(&self, now: Mono) -> Clocks {

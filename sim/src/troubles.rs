@@ -36,7 +36,7 @@ impl Troubles {
     pub fn loses(&mut self, from: Node, to: Node) -> bool {
         let lost = match from {
             Node::Client(_) => LinkTrouble::LoseRequest,
-            Node::Server(_) => LinkTrouble::LoseReply,
+            Node::Server(_) | Node::Vault => LinkTrouble::LoseReply,
         };
         self.count_first(from, to, |trouble| trouble.what == lost && trouble.done == 0)
     }

@@ -7,40 +7,39 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use stores::zookeeper::model::{ClientModel, ClientOut, Packet, Server, Timing};
+use stores::zookeeper::model::{ClientModel, ClientOut, Packet, Server};
 use stores::zookeeper::{
-    Refusal, Reply, Request, Session, SessionState, WatchEvent, WatchId, ZooKeeper,
+    Refusal, Reply, Request, Session, SessionState, Timing, WatchEvent, WatchId, ZooKeeper,
 };
 
 use crate::library::{Do, Library, Settings, SimStore};
 use crate::machine::Machine;
 
-/// A ZooKeeper ensemble.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ZooKeeperWorld;
+/// A ZooKeeper ensemble with these settings.
+#[derive(Clone, Copy, Debug)]
+pub struct ZooKeeperWorld(pub Timing);
 
 impl SimStore for ZooKeeperWorld {
     type Server = Server;
     type Library = ZooKeeperLibrary;
     type Link = dyn Session;
 
-    fn server(&self, number: u32, servers: u32, ttl: Duration) -> Server {
-        Server::new(number, servers, timing(ttl))
+    fn server(&self, number: u32, servers: u32) -> Server {
+        Server::new(number, servers, self.0)
     }
 
     fn client(&self, settings: Settings) -> (ZooKeeperLibrary, Rc<dyn Session>) {
-        let shared = Rc::new(Shared::default());
-        let model = ClientModel::new(settings.servers, settings.ttl, settings.rng);
-        let library = ZooKeeperLibrary { model, shared: shared.clone(), calls: BTreeMap::new() };
-        let session = SimSession { machine: settings.machine, shared, servers: settings.servers };
-        (library, Rc::new(session))
+        client(settings)
     }
 }
 
-/// A tick of a fifth of the session, so that two sync limits of two ticks fit into it: a follower
-/// that is cut off stops serving before the sessions of its clients expire.
-fn timing(session: Duration) -> Timing {
-    Timing { tick: session / 5, init_limit: 10, sync_limit: 2 }
+/// Makes a client of any ensemble.
+pub fn client(settings: Settings) -> (ZooKeeperLibrary, Rc<dyn Session>) {
+    let shared = Rc::new(Shared::default());
+    let model = ClientModel::new(settings.servers, settings.ttl, settings.rng);
+    let library = ZooKeeperLibrary { model, shared: shared.clone(), calls: BTreeMap::new() };
+    let session = SimSession { machine: settings.machine, shared, servers: settings.servers };
+    (library, Rc::new(session))
 }
 
 type Answer = Result<Reply, CallError<Refusal>>;
@@ -173,6 +172,10 @@ impl Library for ZooKeeperLibrary {
 
     fn deadline(&self) -> Option<Mono> {
         self.model.deadline()
+    }
+
+    fn connects_at(&self) -> Option<Mono> {
+        self.model.connects_at()
     }
 }
 

@@ -33,6 +33,15 @@ impl Store {
         }
     }
 
+    /// What has run out may live on until the store's next tick: a ZooKeeper ensemble ends sessions on
+    /// a tick; Redis expires keys ten times a second.
+    pub const fn tick(self, timing: &zookeeper::Timing) -> Duration {
+        match self {
+            Self::Redis => Duration::from_millis(100),
+            Self::ZooKeeper => timing.tick,
+        }
+    }
+
     /// The time to live, or session time-out, of a lock on this store unless told otherwise: long
     /// enough that a real server restarts within a hold of 0.6 of it, or within a session.
     pub const fn ttl(self) -> Duration {

@@ -2,6 +2,7 @@
 //! ticks, answering with packets. It reads no clock but the one it is handed.
 
 use base::{Data, Mono, Wall};
+use smallvec::SmallVec;
 
 /// What a simulated server's clocks say at this moment.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,49 @@ pub enum Out<P> {
     Close(u64),
 }
 
+/// Something that became of a thing in the store, as the model notes it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Noted {
+    /// The name of the thing.
+    pub object: Name,
+    /// The change.
+    pub what: What,
+    /// For members of an ensemble, which all apply the same changes: the number of the transaction.
+    /// A change is noted once, by the member that comes first.
+    pub zxid: Option<i64>,
+}
+
+/// The name of a thing in the store, in place where it is short.
+pub type Name = SmallVec<[u8; 32]>;
+
+/// A change of something in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// It was made or overwritten.
+    Written(By),
+    /// A request removed it.
+    Deleted(By),
+    /// Its time to live was over.
+    Expired,
+    /// This session began; the thing is of no interest.
+    SessionBegan(i64),
+    /// This session ended, and the thing with it.
+    SessionEnded(i64),
+    /// The server lost its data.
+    Wiped,
+    /// The server lost what came later, and the thing stands again as it was before.
+    Restored,
+}
+
+/// The client that asked for a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum By {
+    /// The one whose packet the server has just received.
+    Caller,
+    /// The one with this session.
+    Session(i64),
+}
+
 /// A server of a store, as a pure state machine.
 pub trait ServerModel {
     /// What travels on the wires, to and from clients and between servers.
@@ -55,7 +99,20 @@ pub trait ServerModel {
     /// asked for (by the server's monotonic clock); `None` asks for nothing more.
     fn tick(&mut self, at: Clocks, out: &mut Vec<Out<Self::Packet>>) -> Option<Mono>;
 
+    /// Ends the server's connections to other servers, as the machine of a killed process does. (It
+    /// ends those to clients, too, which is not for the model to do.)
+    fn hang_up(&self, _out: &mut Vec<Out<Self::Packet>>) {}
+
     /// The server has crashed and starts again, with or without its data. All connections are
     /// gone; a `tick` follows.
     fn restart(&mut self, at: Clocks, data: Data);
+
+    /// Hands over the changes of what is stored since it was last called, in order.
+    fn take_journal(&mut self, into: &mut Vec<Noted>);
+
+    /// After a change of leader or of data: what stands in an ensemble's store now, each thing with
+    /// the session that owns it (0 for none). `None`: nothing but the journal is needed.
+    fn restated(&mut self) -> Option<Vec<(Name, i64)>> {
+        None
+    }
 }

@@ -1,6 +1,7 @@
 //! What a backend is asked to set up.
 
 use crate::Store;
+use crate::zookeeper::Timing;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub struct WorldSpec {
     pub algo: String,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
+    /// The settings of a ZooKeeper ensemble; other stores have no use for them.
+    pub timing: Timing,
     /// How long a call to a server may take.
     pub call_timeout: Duration,
     /// How long each client-server link delays, each way.

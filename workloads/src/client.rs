@@ -53,6 +53,9 @@ impl AnyLink {
             (Self::Redis(link), Open::Redis(open) | Open::RedisServers(_, open)) => {
                 open(link.clone(), settings)
             }
+            (Self::Redis(link), Open::RedisFor(ttl, open)) => {
+                open(link.clone(), Settings { ttl, ..settings })
+            }
             (Self::ZooKeeper(client), Open::ZooKeeper(open)) => open(client.clone(), settings),
             _ => unreachable!("the harness links a client to its lock's own store"),
         }

@@ -13,6 +13,8 @@ pub enum Ability {
     Crash,
     /// Take the power from a server.
     CutPower,
+    /// Take a server's machine from the network without a word, and bring it back.
+    Vanish,
     /// Hold what is sent over a link.
     Cut,
     /// Set, bend or stop the clocks of a node.
@@ -27,15 +29,19 @@ pub enum Ability {
     LoseReply,
     /// Slow a link.
     Slow,
+    /// Do to the links of the vault what can be done to a link.
+    Vault,
 }
 
 impl Fault {
     /// What it takes to do this.
-    pub const fn ability(&self) -> Ability {
+    pub fn ability(&self) -> Ability {
         match self {
+            _ if self.is_at_vault() => Ability::Vault,
             Self::Pause { .. } => Ability::Pause,
             Self::Crash { data: Data::Unsynced, .. } => Ability::CutPower,
             Self::Crash { .. } => Ability::Crash,
+            Self::Vanish { .. } => Ability::Vanish,
             Self::Cut { .. } => Ability::Cut,
             Self::Clock { .. } => Ability::Clock,
             Self::Link { trouble, .. } => match trouble {
@@ -56,6 +62,7 @@ impl fmt::Display for Ability {
             Self::Pause => "pause a node",
             Self::Crash => "kill a node",
             Self::CutPower => "take the power from a server",
+            Self::Vanish => "take a machine from the network",
             Self::Cut => "cut a link",
             Self::Clock => "change the clock of a node",
             Self::Reset => "reset a connection",
@@ -63,6 +70,7 @@ impl fmt::Display for Ability {
             Self::LoseRequest => "lose exactly one request",
             Self::LoseReply => "lose exactly one reply",
             Self::Slow => "slow a link",
+            Self::Vault => "disturb the links of the vault",
         })
     }
 }

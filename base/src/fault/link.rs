@@ -21,6 +21,19 @@ pub enum LinkTrouble {
     Slow(u32),
 }
 
+impl LinkTrouble {
+    /// What is counted of it.
+    pub const fn counted(self) -> &'static str {
+        match self {
+            Self::Reset => "connections reset",
+            Self::Refuse => "connections refused",
+            Self::LoseRequest => "requests lost",
+            Self::LoseReply => "replies lost",
+            Self::Slow(_) => "packets slowed",
+        }
+    }
+}
+
 /// Before the names of the ends of the link.
 impl fmt::Display for LinkTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,6 +5,7 @@
 //! (`#:op{…}`), `##NaN`, ratios (`1/2`).
 
 use super::entry::Value;
+use super::number::{decimal, ratio};
 use super::source::Source;
 use crate::HistoryError;
 use std::io::BufRead;
@@ -416,29 +417,25 @@ fn atom(word: &str) -> Option<Value> {
 }
 
 fn number(word: &str) -> Option<Value> {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let whole = word.strip_suffix('N').unwrap_or(word);
-    let signed = whole.strip_prefix(['+', '-']).unwrap_or(whole);
-    if digits(signed) {
-        return Some(match whole.parse() {
-            Ok(number) => Value::Int(number),
-            // Beyond 128 bits: its digits say which number it is.
-            Err(_) => Value::Word(whole.trim_start_matches('+').into()),
-        });
+    if let Ok(number) = whole.parse() {
+        return Some(Value::Int(number));
     }
+    let signed = whole.strip_prefix(['+', '-']).unwrap_or(whole);
     let hex = signed.strip_prefix("0x").or(signed.strip_prefix("0X"));
-    if let Some(hex) = hex {
+    if let Some(hex) = hex.filter(|hex| hex.starts_with(|c: char| c.is_ascii_hexdigit())) {
         let number = i128::from_str_radix(hex, 16).ok()?;
         return Some(Value::Int(if whole.starts_with('-') { -number } else { number }));
     }
-    if let Some((above, below)) = signed.split_once('/') {
-        return (digits(above) && digits(below)).then(|| Value::Word(whole.into()));
+    if let Some((above, below)) = whole.split_once('/') {
+        return ratio(above, below);
     }
-    if let Some(exact) = word.strip_suffix('M') {
-        return exact.parse::<f64>().ok().map(|_| Value::Word(word.into()));
+    // Beside a whole number stands an N, beside any other an M or nothing.
+    let is_whole = || signed.bytes().all(|byte| byte.is_ascii_digit());
+    match word.len() == whole.len() {
+        true => decimal(word.strip_suffix('M').unwrap_or(word)),
+        false => is_whole().then(|| decimal(whole)).flatten(),
     }
-    let float: f64 = word.parse().ok()?;
-    Some(Value::Word(format!("{float:?}").into()))
 }
 
 #[cfg(test)]

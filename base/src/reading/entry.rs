@@ -9,8 +9,8 @@ use crate::Kind;
 pub struct Entry {
     /// The line on which it begins, from 1.
     pub line: u64,
-    /// The client process. Numbers are the file's own.
-    pub process: i64,
+    /// The client process, by the file's own number or name.
+    pub process: Value,
     /// Begin or end, and how.
     pub kind: Kind,
     /// What.
@@ -21,8 +21,8 @@ pub struct Entry {
     pub value: Value,
     /// How a lock is asked for; `None` where the file does not say.
     pub mode: Option<crate::Mode>,
-    /// The fencing token of a grant.
-    pub token: Option<u64>,
+    /// The fencing token of a grant; `nil` where the file does not say.
+    pub token: Value,
 }
 
 /// What a client did, under the one name that picklock has for it.
@@ -90,7 +90,7 @@ impl fmt::Display for Verb {
     }
 }
 
-/// A value of a history. Two are equal if their writer would say so: `5` is `5N`, `:a` is not `"a"`.
+/// A value of a history. Two are equal if their writer would say so: `5` is `5.0`, `:a` is not `"a"`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// `nil`, `null`, or nothing at all.
@@ -100,7 +100,8 @@ pub enum Value {
     Bool(bool),
     /// A whole number.
     Int(i128),
-    /// A keyword (with its colon), a symbol, a character, a ratio, a fraction: as it is written.
+    /// A keyword (with its colon), a symbol, a character: as it is written. A number that is none of
+    /// 128 bits: in the one way that [`decimal`](super::number::decimal) has for it.
     Word(Box<str>),
     /// A string.
     Text(Box<str>),
@@ -115,20 +116,28 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value of a key of a map, given as its name: it may be a keyword, a namespaced keyword,
-    /// a string or a symbol.
+    /// The value of a key of a map, given as its name: it may be a keyword, a string or a symbol,
+    /// and have a namespace if none has that name without one.
     pub fn get(&self, name: &str) -> Option<&Self> {
         let Self::Map(pairs) = self else { return None };
-        pairs.iter().find(|(key, _)| key.name() == Some(name)).map(|(_, value)| value)
+        let plain = |key: &Self| key.spelled() == Some(("", name));
+        let key = pairs.iter().find(|(key, _)| plain(key));
+        let key = key.or_else(|| pairs.iter().find(|(key, _)| key.name() == Some(name)));
+        key.map(|(_, value)| value)
     }
 
     /// The name of a keyword, a symbol or a string: without colon and namespace.
     pub fn name(&self) -> Option<&str> {
+        self.spelled().map(|(_, name)| name)
+    }
+
+    /// The namespace (which may be empty) and the name of a keyword, a symbol or a string.
+    pub fn spelled(&self) -> Option<(&str, &str)> {
         match self {
-            Self::Text(text) => Some(text),
+            Self::Text(text) => Some(("", text)),
             Self::Word(word) => {
                 let word = word.strip_prefix(':').unwrap_or(word);
-                Some(word.rsplit_once('/').map_or(word, |(_, name)| name))
+                Some(word.rsplit_once('/').unwrap_or(("", word)))
             }
             _ => None,
         }
@@ -225,6 +234,10 @@ impl fmt::Display for Quoted<'_> {
                 '\n' => f.write_str("\\n")?,
                 '\r' => f.write_str("\\r")?,
                 '\t' => f.write_str("\\t")?,
+                c if crate::is_hidden(c) => {
+                    let mut units = [0; 2];
+                    c.encode_utf16(&mut units).iter().try_for_each(|u| write!(f, "\\u{u:04x}"))?;
+                }
                 c => f.write_char(c)?,
             }
         }

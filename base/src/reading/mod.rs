@@ -10,6 +10,7 @@ mod entry;
 mod jsonl;
 mod lines;
 mod log;
+mod number;
 mod operation;
 mod source;
 mod until;
@@ -146,6 +147,7 @@ impl<R: BufRead> Iterator for Entries<R> {
 }
 
 /// What one step of reading gives.
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for every event")]
 enum Step {
     Told(u64, Told),
     Nothing,

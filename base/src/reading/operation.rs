@@ -10,7 +10,7 @@ pub struct Told {
     pub index: Option<u64>,
     /// Its time, in nanoseconds, where the map says it.
     pub time: Option<i128>,
-    /// What a client did; `None` for a nemesis and for whatever else is no numbered client.
+    /// What a client did; `None` for the nemesis.
     pub entry: Option<Entry>,
 }
 
@@ -29,24 +29,32 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn of(pairs: &'a [(Value, Value)]) -> Self {
+    /// The parts that stand in the namespace of the process: `:zk/value` beside `:process` is a
+    /// remark of somebody's, beside `:zk/process` it is the value. Otherwise gives the name of a
+    /// part that stands there twice.
+    fn of(pairs: &'a [(Value, Value)]) -> Result<Self, &'static str> {
+        let spelled = || pairs.iter().filter_map(|(name, value)| Some((name.spelled()?, value)));
+        let processes = spelled().filter(|((_, name), _)| *name == "process");
+        let space = processes.map(|((space, _), _)| space).min().unwrap_or_default();
         let mut parts = Self::default();
-        for (name, value) in pairs {
-            let part = match name.name() {
-                Some("index") => &mut parts.index,
-                Some("time") => &mut parts.time,
-                Some("process") => &mut parts.process,
-                Some("type") => &mut parts.kind,
-                Some("f") => &mut parts.f,
-                Some("value") => &mut parts.value,
-                Some("key") => &mut parts.key,
-                Some("mode") => &mut parts.mode,
-                Some("token") => &mut parts.token,
+        for ((_, name), value) in spelled().filter(|((of, _), _)| *of == space) {
+            let (name, part) = match name {
+                "index" => ("index", &mut parts.index),
+                "time" => ("time", &mut parts.time),
+                "process" => ("process", &mut parts.process),
+                "type" => ("type", &mut parts.kind),
+                "f" => ("f", &mut parts.f),
+                "value" => ("value", &mut parts.value),
+                "key" => ("key", &mut parts.key),
+                "mode" => ("mode", &mut parts.mode),
+                "token" => ("token", &mut parts.token),
                 _ => continue,
             };
-            *part = Some(value);
+            if part.replace(value).is_some() {
+                return Err(name);
+            }
         }
-        parts
+        Ok(parts)
     }
 }
 
@@ -58,7 +66,9 @@ pub fn told(line: u64, form: Value) -> Result<Told, HistoryError> {
         let found = short(&map);
         return Err(HistoryError::wrong(line, format!("not the map of an operation: {found}")));
     };
-    let parts = Parts::of(pairs);
+    let twice =
+        |name| HistoryError::wrong(line, format!("an operation with two :{name}: {}", short(&map)));
+    let parts = Parts::of(pairs).map_err(twice)?;
     let index = match parts.index {
         None | Some(Value::Nil) => None,
         // Jepsen writes -1 where it has not numbered the operation yet.
@@ -71,16 +81,17 @@ pub fn told(line: u64, form: Value) -> Result<Told, HistoryError> {
     };
     let missing =
         |name| HistoryError::wrong(line, format!("an operation without :{name}: {}", short(&map)));
-    let entry = match parts.process.ok_or_else(|| missing("process"))? {
-        Value::Int(number) => Some(entry(line, *number, &parts, missing)?),
-        _ => None,
+    let process = parts.process.ok_or_else(|| missing("process"))?;
+    let entry = match client(line, process.clone())? {
+        Some(process) => Some(entry(line, process, &parts, missing)?),
+        None => None,
     };
     Ok(Told { index, time: parts.time.and_then(Value::int), entry })
 }
 
 fn entry(
     line: u64,
-    process: i128,
+    process: Value,
     parts: &Parts<'_>,
     missing: impl Fn(&'static str) -> HistoryError,
 ) -> Result<Entry, HistoryError> {
@@ -94,20 +105,28 @@ fn entry(
     let some = |part: Option<&Value>| part.filter(|value| **value != Value::Nil).cloned();
     Ok(Entry {
         line,
-        process: process_number(line, process)?,
+        process,
         kind,
         verb,
         key: some(parts.key),
         value: some(parts.value).unwrap_or_default(),
         mode: some(parts.mode).map(|mode| mode_named(line, &mode)).transpose()?,
-        token: parts.token.and_then(Value::int),
+        token: some(parts.token).unwrap_or_default(),
     })
 }
 
-/// The number of a client process.
-pub fn process_number(line: u64, number: i128) -> Result<i64, HistoryError> {
-    let why = || HistoryError::wrong(line, format!("no process has the number {number}"));
-    i64::try_from(number).map_err(|_| why())
+/// The client that a process is, by its number or name; `None` for the nemesis.
+pub fn client(line: u64, process: Value) -> Result<Option<Value>, HistoryError> {
+    match process.into_bare() {
+        Value::Word(name) | Value::Text(name) if matches!(&*name, ":nemesis" | "nemesis") => {
+            Ok(None)
+        }
+        client @ (Value::Int(_) | Value::Word(_) | Value::Text(_)) => Ok(Some(client)),
+        other => {
+            let found = short(&other);
+            Err(HistoryError::wrong(line, format!("no process is {found}: a number or a name")))
+        }
+    }
 }
 
 /// The kind of a name.
@@ -169,7 +188,10 @@ mod tests {
             let told = read(text).unwrap();
             assert_eq!((told.index, told.time), (Some(9), Some(7)), "{text}");
             let entry = told.entry.unwrap();
-            assert_eq!((entry.process, entry.kind, entry.verb), (3, Kind::Ok, Verb::Cas));
+            assert_eq!(
+                (entry.process, entry.kind, entry.verb),
+                (Value::Int(3), Kind::Ok, Verb::Cas)
+            );
             assert_eq!(entry.value.to_string(), "[1 2]");
         }
     }
@@ -185,6 +207,26 @@ mod tests {
     }
 
     #[test]
+    fn a_client_may_have_a_name() {
+        for name in [":p1", "\"p1\"", "p1", "\"7\"", "-7", "9223372036854775808", ":nemesis-2"] {
+            let told = read(&format!("{{:process {name}, :type :ok, :f :read}}")).unwrap();
+            assert_eq!(told.entry.unwrap().process.to_string(), name);
+        }
+    }
+
+    #[test]
+    fn only_what_stands_beside_the_process_counts() {
+        for (map, value) in [
+            (":process 1, :type :ok, :f :read, :value 5, :zk/value 6, :a/value 7", "5"),
+            (":process 1, :type :ok, :f :read, :zk/value 6, :zk/process 2", "nil"),
+            (":op/process 1, :op/type :ok, :op/f :read, :op/value 5, :zk/value 6, :value 7", "5"),
+        ] {
+            let entry = read(&format!("{{{map}}}")).unwrap().entry.unwrap();
+            assert_eq!((entry.process, entry.value.to_string()), (Value::Int(1), value.into()));
+        }
+    }
+
+    #[test]
     fn what_is_missing_or_wrong_is_named() {
         for (text, said) in [
             ("[1 2]", "line 1: not the map of an operation: [1 2]"),
@@ -192,7 +234,9 @@ mod tests {
             ("{:process 1, :f :read}", "line 1: an operation without :type"),
             ("{:process 1, :type :ok}", "line 1: an operation without :f"),
             ("{:process 1, :type :begin, :f :read}", "line 1: no :type is :begin: invoke, ok"),
-            ("{:process 9223372036854775808, :type :ok, :f :read}", "line 1: no process has"),
+            ("{:process nil, :type :ok, :f :read}", "line 1: no process is nil: a number or a"),
+            ("{:process [1], :type :ok, :f :read}", "line 1: no process is [1]"),
+            ("{:process 1 \"process\" 2}", "line 1: an operation with two :process: {:process 1"),
             ("{:process 1, :type :ok, :f :read, :index :a}", "line 1: no :index is :a"),
             ("{:process 1, :type :ok, :f :acquire, :mode 7}", "line 1: no :mode is 7"),
         ] {

@@ -99,7 +99,7 @@ fn a_time_that_goes_back_is_noted() {
     let mut entries = Entries::open(text.as_bytes(), None).unwrap();
     assert_eq!(entries.by_ref().count(), 3);
     assert_eq!(entries.time_goes_back(), Some(2));
-    let mut entries = Entries::open("{:time -5, :process :none}".as_bytes(), None).unwrap();
+    let mut entries = Entries::open("{:time -5, :process :nemesis}".as_bytes(), None).unwrap();
     assert_eq!((entries.by_ref().count(), entries.time_goes_back()), (0, None));
 }
 

@@ -154,7 +154,7 @@ fn too_short_to_tell() {
         "
         p0       | A=R a----------A=R
         crash s0 |    [        ]",
-        "never for the 2.000 s",
+        "never for the 2 s",
     );
 }
 
@@ -173,4 +173,15 @@ fn whoever_held_it_throughout_is_a_reason() {
 fn a_lock_on_one_server_promises_nothing() {
     let plain = Gallery { checker: &Availability, info: |_| {} };
     plain.does_not_apply("p0 | A=R");
+}
+
+#[test]
+fn whoever_goes_meanwhile_may_take_the_lock_with_him() {
+    THREE.unclear(
+        "
+        p0       | A=R a---------------------------------------A=R
+        p1       |       a-----------------------?
+        crash s2 |    [                                     ]",
+        "never for the",
+    );
 }

@@ -6,9 +6,10 @@ use crate::picture::picture;
 
 /// Whether nothing disturbs the acquires of process 4, when trouble lasts for three columns more.
 fn calm(text: &str) -> Vec<bool> {
-    let run = picture(text);
+    let mut run = picture(text);
+    run.info.ttl = 300_000_000;
     let case = Case::of(&run);
-    let calm = Calm::of(&case, 300_000_000);
+    let calm = Calm::of(&case);
     let probes = case.claims.claims.iter().filter(|claim| claim.process == 4);
     probes.map(|claim| calm.spans(claim.invoke, claim.asking().end)).collect()
 }

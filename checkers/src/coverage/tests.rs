@@ -49,7 +49,7 @@ fn a_fault_that_bit_and_a_grant_after_it() {
     assert_eq!(
         covered(&run),
         "10 grants by 2 processes, 5 contended; 1 of 2 faults had an effect while the lock was \
-         held or wanted; first grant 0.200 s after the heal"
+         held or wanted; first grant 200 ms after the heal"
     );
 }
 
@@ -125,4 +125,17 @@ fn a_nemesis_that_did_nothing() {
 fn nothing_was_granted_after_the_heal() {
     misses(&busy("pause c0 |  [ ]\nrun |                              Q  E"), "in the quiet phase");
     misses(&busy("pause c0 |  [ ]"), "before its faults were healed");
+}
+
+#[test]
+fn advice_fits_what_is_missing() {
+    let advice = |run: &Run| Coverage.check(&Case::of(run)).advice;
+    let mut alone = mutex("p0 | ARARARARARARARARARARAR");
+    alone.info.clients = 1;
+    assert_eq!(advice(&alone), ["more --clients"]);
+    misses(&alone, "one client alone has no rival");
+    assert_eq!(advice(&mutex("p0 | A=RA=R\np1 | a----A=R")), ["a longer --time-limit"]);
+    let apart = mutex("p0 | ARARARARAR\np1 |            ARARARARAR");
+    assert_eq!(advice(&apart), ["more --clients, a longer --hold or fewer --keys"]);
+    assert!(advice(&busy("")).is_empty());
 }

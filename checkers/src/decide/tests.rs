@@ -3,6 +3,7 @@
 use super::{Decision, Illegal, Misfit, decide};
 use crate::operation::{Action, Ended, Operation};
 use crate::search::Budget;
+use crate::state::State;
 use base::Mode;
 
 const TAKE: Action = Action::Acquire { mode: Mode::Exclusive, token: None };
@@ -74,7 +75,7 @@ fn a_stale_read_is_stuck_beside_what_was_open() {
         [op(0, 0, 1, write(1)), op(1, 2, 9, write(2)), op(2, 3, 4, read(2)), op(2, 5, 6, read(1))];
     let illegal = illegal("register", &operations);
     assert_eq!((illegal.stuck, illegal.concurrent), (3, vec![1]));
-    assert_eq!(illegal.states, ["2"]);
+    assert_eq!(illegal.states, [State::Cell(Some(2))]);
 }
 
 #[test]

@@ -49,6 +49,29 @@ fn an_arrival_wakes_everybody() {
 }
 
 #[test]
+fn a_fault_between_the_wake_up_and_the_turn_is_a_reason() {
+    NEXT.accepts(
+        "
+        p0       | A==R
+        p1       | a---n
+        p2       | a---n
+        p3       | a---n---A=R
+        pause s0 |      [ ]",
+    );
+}
+
+#[test]
+fn whoever_gives_up_after_the_wake_up_was_not_passed_over() {
+    NEXT.accepts(
+        "
+        p0 | A==R
+        p1 | a---n-!
+        p2 | a---n-!
+        p3 | a---n---A=R",
+    );
+}
+
+#[test]
 fn a_release_wakes_the_next() {
     NEXT.accepts(
         "

@@ -56,7 +56,8 @@ impl Tracker {
     /// Takes the next event.
     pub(super) fn step(&mut self, event: &Event) {
         let Self { clients, read } = self;
-        if event.fault.is_some() || matches!(event.f, F::Quiet | F::Stop | F::Heal) {
+        let of_run = matches!(event.f, F::Quiet | F::Stop | F::Heal | F::Interference);
+        if event.fault.is_some() || of_run {
             read.run_events.push(event.index);
         }
         let Some(process) = event.client() else { return };
@@ -72,6 +73,7 @@ impl Tracker {
             (F::Lost, _) => read.lose(client, event),
             (F::Death, _) => read.die(client, event.index),
             (F::Read | F::Write, _) => read.access(client, event),
+            (F::Arrive, _) => read.arrive(event),
             _ => {}
         }
     }
@@ -114,6 +116,15 @@ impl Read {
     fn access(&mut self, client: &Client, event: &Event) {
         let key = self.key(event);
         let grant = client.latest_grant(key);
+        self.accesses.push(Access { at: event.index, key, grant });
+    }
+
+    /// A write that comes late belongs to the grant under which it was sent.
+    fn arrive(&mut self, event: &Event) {
+        let key = self.key(event);
+        let begun = event.facts.as_ref().and_then(|facts| facts.begun);
+        let sent = begun.and_then(|at| self.accesses.binary_search_by_key(&at, |a| a.at).ok());
+        let grant = sent.and_then(|place| self.accesses[place].grant);
         self.accesses.push(Access { at: event.index, key, grant });
     }
 

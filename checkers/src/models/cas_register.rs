@@ -7,6 +7,7 @@
 use super::{Around, Model, ModelSpec};
 use crate::operation::{Action, Operation, Value};
 use crate::search::{Meter, Stop, search};
+use crate::state::State;
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "cas-register",
@@ -125,11 +126,11 @@ impl Model for CasRegister {
         }
     }
 
-    fn idle(&self, step: &Step, _alone: bool) -> bool {
+    fn idle(&self, step: &Step, _last: bool) -> bool {
         self.pure(step)
     }
 
-    fn describe(&self, cell: &Value) -> String {
-        cell.map_or("nil".into(), |value| value.to_string())
+    fn describe(&self, cell: &Value) -> State {
+        State::Cell(*cell)
     }
 }

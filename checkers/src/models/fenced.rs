@@ -3,8 +3,9 @@
 
 use super::rw::{Does, Held, Step};
 use super::{Around, Model, ModelSpec, is_shared_lock};
-use crate::operation::Operation;
+use crate::operation::{Operation, Token};
 use crate::search::{Meter, Stop, search};
+use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
@@ -20,11 +21,11 @@ pub(crate) struct Fenced;
 
 impl Model for Fenced {
     /// Who holds it, and the greatest token so far.
-    type State = (Held, Option<u64>);
+    type State = (Held, Option<Token>);
     type Step = Step;
 
     fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
-        Ok(operations.iter().map(Step::of).collect())
+        Ok(Step::with_readers(operations))
     }
 
     fn initial(&self) -> Self::State {
@@ -58,16 +59,15 @@ impl Model for Fenced {
         step.eager(around.alone)
     }
 
-    fn idle(&self, step: &Step, alone: bool) -> bool {
-        step.idle(alone)
+    fn idle(&self, step: &Step, last: bool) -> bool {
+        step.idle(last)
     }
 
     fn heap((held, _): &Self::State) -> usize {
         held.heap()
     }
 
-    fn describe(&self, (held, mark): &Self::State) -> String {
-        let held = held.describe();
-        mark.map_or(held.clone(), |mark| format!("{held}, token {mark}"))
+    fn describe(&self, (held, mark): &Self::State) -> State {
+        held.describe().fenced(*mark)
     }
 }

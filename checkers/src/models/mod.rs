@@ -25,7 +25,9 @@ pub(crate) use {
 
 use crate::operation::{Action, Operation};
 use crate::search::{Answer, Meter, Stop};
+use crate::state::State;
 use crate::sweep::strict::Lock;
+use base::Mode;
 use std::fmt;
 use std::hash::Hash;
 use std::str::FromStr;
@@ -92,9 +94,10 @@ pub(crate) trait Model {
         false
     }
 
-    /// Whether an optional step is never of use to any other operation. `alone` is as in
-    /// [`Around::alone`].
-    fn idle(&self, step: &Self::Step, alone: bool) -> bool;
+    /// Whether an optional step is never of use to any other operation, whatever becomes of other
+    /// idle ones. `last`: no operation of its process that certainly happened is answered after
+    /// its begin.
+    fn idle(&self, step: &Self::Step, last: bool) -> bool;
 
     /// Whether, of two lines to the same state, the one with a part of the other's open steps can
     /// go wherever the other can: the steps that it lacks can be put in at every state, in some
@@ -108,8 +111,8 @@ pub(crate) trait Model {
         0
     }
 
-    /// The state in words: "held by process 3".
-    fn describe(&self, state: &Self::State) -> String;
+    /// The state, for people.
+    fn describe(&self, state: &Self::State) -> State;
 }
 
 /// What stands around a step that might be taken at once.
@@ -146,6 +149,18 @@ pub struct NamedModel {
     pub spec: &'static ModelSpec,
     /// Its number; 1 when it has none.
     pub bound: u32,
+}
+
+impl NamedModel {
+    /// Whether it is a lock that can be held shared.
+    pub(crate) fn is_shared(&self) -> bool {
+        (self.spec.takes)(&Action::Convert { mode: Mode::Shared })
+    }
+
+    /// Whether it is a lock whose grants bring tokens.
+    pub(crate) fn is_fenced(&self) -> bool {
+        self.spec.lock.is_some_and(|lock| lock(self.bound).fenced)
+    }
 }
 
 impl fmt::Display for NamedModel {

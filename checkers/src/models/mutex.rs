@@ -3,6 +3,7 @@
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::{Action, Operation};
 use crate::search::{Meter, Stop, search};
+use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
@@ -66,7 +67,7 @@ impl Model for Mutex {
         false
     }
 
-    fn idle(&self, _: &Step, _alone: bool) -> bool {
+    fn idle(&self, _: &Step, _last: bool) -> bool {
         false
     }
 
@@ -76,7 +77,7 @@ impl Model for Mutex {
         true
     }
 
-    fn describe(&self, held: &bool) -> String {
-        if *held { "held".into() } else { "free".into() }
+    fn describe(&self, held: &bool) -> State {
+        if *held { State::Held } else { State::Free }
     }
 }

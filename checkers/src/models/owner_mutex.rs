@@ -4,7 +4,9 @@ use super::rw::{Does, Step};
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
 use crate::search::{Meter, Stop, search};
+use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
+use base::Mode;
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "owner-mutex",
@@ -50,11 +52,12 @@ impl Model for OwnerMutex {
         step.eager(around.alone)
     }
 
-    fn idle(&self, step: &Step, alone: bool) -> bool {
-        step.idle(alone)
+    fn idle(&self, step: &Step, last: bool) -> bool {
+        step.idle(last)
     }
 
-    fn describe(&self, holder: &Option<u32>) -> String {
-        holder.map_or("free".into(), |holder| format!("held by process {holder}"))
+    fn describe(&self, holder: &Option<u32>) -> State {
+        let hold = holder.map(|holder| (holder, Mode::Exclusive));
+        State::held(hold.as_slice())
     }
 }

@@ -5,6 +5,7 @@ use super::rw::{Does, Step};
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
 use crate::search::{Meter, Stop, search};
+use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
@@ -60,14 +61,11 @@ impl Model for Reentrant {
         step.eager(around.alone)
     }
 
-    fn idle(&self, step: &Step, alone: bool) -> bool {
-        step.idle(alone)
+    fn idle(&self, step: &Step, last: bool) -> bool {
+        step.idle(last)
     }
 
-    fn describe(&self, held: &Self::State) -> String {
-        match held {
-            Some((holder, depth)) => format!("held by process {holder}, {depth} deep"),
-            None => "free".into(),
-        }
+    fn describe(&self, held: &Self::State) -> State {
+        held.map_or(State::Free, |(process, depth)| State::Deep { process, depth })
     }
 }

@@ -5,10 +5,13 @@
 //! holders (`owner-mutex`, `fenced`).
 
 use super::{Around, Model, ModelSpec, is_shared_lock};
-use crate::operation::{Action, Operation};
+use crate::operation::{Action, Operation, Token};
 use crate::search::{Meter, Stop, search};
+use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
 use base::Mode;
+use hashbrown::HashSet;
+use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
@@ -27,11 +30,13 @@ pub(crate) struct Rw;
 pub(crate) struct Step {
     pub process: u32,
     pub does: Does,
+    /// Its process never wants the lock for itself alone.
+    reader: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Does {
-    Take(Mode, Option<u64>),
+    Take(Mode, Option<Token>),
     Convert(Mode),
     Free,
 }
@@ -43,7 +48,18 @@ impl Step {
             Action::Convert { mode } => Does::Convert(mode),
             _ => Does::Free,
         };
-        Self { process: operation.process, does }
+        Self { process: operation.process, does, reader: false }
+    }
+
+    /// The steps of a lock that has readers.
+    pub(super) fn with_readers(operations: &[&Operation]) -> Vec<Self> {
+        let steps = || operations.iter().map(Self::of);
+        let alone = |step: &Self| {
+            matches!(step.does, Does::Take(Mode::Exclusive, _) | Does::Convert(Mode::Exclusive))
+        };
+        let writers: HashSet<u32, FxBuildHasher> =
+            steps().filter(alone).map(|step| step.process).collect();
+        steps().map(|step| Self { reader: !writers.contains(&step.process), ..step }).collect()
     }
 
     /// Whether it takes more of the lock. Between steps of other processes it may always be taken
@@ -52,9 +68,13 @@ impl Step {
         matches!(self.does, Does::Take(..) | Does::Convert(Mode::Exclusive))
     }
 
-    /// [`Model::passes`] of a lock without tokens.
+    /// [`Model::passes`] of a lock without tokens, for steps of two processes. What takes more may
+    /// be taken later. And two that take no more may change places: each is legal if its process
+    /// holds the lock, which the other's step does not touch; and where both hold it, both are
+    /// readers, whom a downgrade does not change. A reader may also come before another leaves.
     pub(super) fn passes(&self, later: &Self) -> bool {
-        self.takes_more() && self.process != later.process
+        let enters = self.reader && matches!(later.does, Does::Take(Mode::Shared, _));
+        (self.takes_more() || !later.takes_more() || enters) && self.process != later.process
     }
 
     /// [`Model::eager`]: to hold less leaves more to all others, and the process itself does
@@ -63,9 +83,17 @@ impl Step {
         !self.takes_more() && alone
     }
 
-    /// [`Model::idle`]: to hold more is of use to nobody else, and the process does nothing later.
-    pub(super) fn idle(&self, alone: bool) -> bool {
-        self.takes_more() && alone
+    /// [`Model::idle`]: a take or an upgrade in doubt whose process does nothing for certain after
+    /// it. Take a line that is legal, and the first such step of a process on it. All steps of the
+    /// process behind it are in doubt as well. Leave it out, and of those behind it all that take
+    /// more, and each release that only gives back what is left out: one that does not bring the
+    /// holds of the process below the fewest that they have been since the step. Then the process
+    /// holds at each place that fewest number, so never more than before, and exclusively only
+    /// where it did so before; what is left of its steps is legal, since such a release finds a
+    /// hold, and so are the steps of all others, whom less is in the way. Tokens forbid no less on
+    /// a line with fewer grants. So the step is of no use, one process after the other.
+    pub(super) fn idle(&self, last: bool) -> bool {
+        self.takes_more() && last
     }
 }
 
@@ -119,15 +147,11 @@ impl Held {
         self.readers.len() * size_of::<u32>()
     }
 
-    pub(super) fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> State {
         match (self.writer, self.readers.as_slice()) {
-            (Some(writer), _) => format!("held by process {writer}"),
-            (None, []) => "free".into(),
-            (None, [reader]) => format!("held shared by process {reader}"),
-            (None, readers) => {
-                let names: Vec<String> = readers.iter().map(u32::to_string).collect();
-                format!("held shared by processes {}", names.join(", "))
-            }
+            (Some(writer), _) => State::HeldBy { mode: Mode::Exclusive, processes: vec![writer] },
+            (None, []) => State::Free,
+            (None, readers) => State::HeldBy { mode: Mode::Shared, processes: readers.to_vec() },
         }
     }
 }
@@ -137,7 +161,7 @@ impl Model for Rw {
     type Step = Step;
 
     fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
-        Ok(operations.iter().map(Step::of).collect())
+        Ok(Step::with_readers(operations))
     }
 
     fn initial(&self) -> Held {
@@ -161,15 +185,15 @@ impl Model for Rw {
         step.eager(around.alone)
     }
 
-    fn idle(&self, step: &Step, alone: bool) -> bool {
-        step.idle(alone)
+    fn idle(&self, step: &Step, last: bool) -> bool {
+        step.idle(last)
     }
 
     fn heap(held: &Held) -> usize {
         held.heap()
     }
 
-    fn describe(&self, held: &Held) -> String {
+    fn describe(&self, held: &Held) -> State {
         held.describe()
     }
 }

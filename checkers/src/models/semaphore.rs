@@ -4,6 +4,7 @@ use super::mutex::Step;
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
 use crate::search::{Meter, Stop, search};
+use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
@@ -55,7 +56,7 @@ impl Model for Semaphore {
         false
     }
 
-    fn idle(&self, _: &Step, _alone: bool) -> bool {
+    fn idle(&self, _: &Step, _last: bool) -> bool {
         false
     }
 
@@ -64,7 +65,7 @@ impl Model for Semaphore {
         true
     }
 
-    fn describe(&self, taken: &u32) -> String {
-        format!("{taken} of {} permits taken", self.permits)
+    fn describe(&self, taken: &u32) -> State {
+        State::Taken { permits: *taken, of: self.permits }
     }
 }

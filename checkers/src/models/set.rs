@@ -3,6 +3,7 @@
 use super::{Around, Model, ModelSpec};
 use crate::operation::{Action, Operation};
 use crate::search::{Meter, Stop, search};
+use crate::state::State;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
@@ -174,7 +175,7 @@ impl Model for Set {
         matches!(step, Step::Members(_))
     }
 
-    fn idle(&self, step: &Step, _alone: bool) -> bool {
+    fn idle(&self, step: &Step, _last: bool) -> bool {
         self.pure(step)
     }
 
@@ -182,7 +183,7 @@ impl Model for Set {
         set.heap()
     }
 
-    fn describe(&self, set: &Numbers) -> String {
-        format!("{} members", set.len())
+    fn describe(&self, set: &Numbers) -> State {
+        State::Members(set.len())
     }
 }

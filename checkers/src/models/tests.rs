@@ -2,8 +2,9 @@
 //! search. All by search: the sweep would decide most of it without asking them.
 
 use super::{CasRegister, Fenced, MODELS, Model, NamedModel, NoModel, Rw, Set};
-use crate::operation::{Action, Ended, Operation};
+use crate::operation::{Action, Ended, Operation, Token};
 use crate::search::{Budget, Meter};
+use crate::state::tests::Plain;
 use crate::{Decision, Misfit, decide_by_search};
 use base::Mode;
 
@@ -87,7 +88,7 @@ fn just_before(model: &str, actions: &[Action]) -> Vec<String> {
     match searched(model, &operations) {
         Ok((Decision::Illegal(illegal), _)) => {
             assert_eq!(illegal.stuck, actions.len() - 1, "{model}");
-            illegal.states
+            illegal.states.iter().map(|state| state.clause(&Plain)).collect()
         }
         other => panic!("{model}: {other:?}"),
     }
@@ -95,27 +96,33 @@ fn just_before(model: &str, actions: &[Action]) -> Vec<String> {
 
 #[test]
 fn a_state_is_told_in_words() {
-    let token = |token| Action::Acquire { mode: Mode::Exclusive, token: Some(token) };
+    let token =
+        |token: u64| Action::Acquire { mode: Mode::Exclusive, token: Some(Token::from(token)) };
     let read = |value| Action::Read { value: Some(value) };
     let write = |value| Action::Write { value: Some(value) };
     let add = |value| Action::Add { value };
     for (model, actions, words) in [
-        ("mutex", vec![TAKE, TAKE], "held"),
-        ("mutex", vec![Action::Release], "free"),
-        ("owner-mutex", vec![TAKE, TAKE], "held by process 0"),
-        ("owner-mutex", vec![Action::Release], "free"),
-        ("semaphore:2", vec![TAKE, TAKE, TAKE], "2 of 2 permits taken"),
-        ("reentrant:2", vec![TAKE, TAKE], "held by process 0, 1 deep"),
-        ("reentrant:2", vec![Action::Release], "free"),
-        ("rw", vec![TAKE, TAKE], "held by process 0"),
-        ("rw", vec![SHARE, TAKE], "held shared by process 0"),
-        ("rw", vec![SHARE, SHARE, TAKE], "held shared by processes 0, 1"),
-        ("rw", vec![Action::Release], "free"),
-        ("fenced", vec![token(7), token(8)], "held by process 0, token 7"),
-        ("fenced", vec![Action::Release], "free"),
-        ("register", vec![write(4), read(Some(5))], "4"),
-        ("cas-register", vec![read(Some(5))], "nil"),
-        ("set", vec![add(7), add(8), Action::Members { values: Some([].into()) }], "2 members"),
+        ("mutex", vec![TAKE, TAKE], "it was held"),
+        ("mutex", vec![Action::Release], "it was free"),
+        ("owner-mutex", vec![TAKE, TAKE], "it was held by process 0"),
+        ("owner-mutex", vec![Action::Release], "it was free"),
+        ("semaphore:2", vec![TAKE, TAKE, TAKE], "all its permits were taken"),
+        ("semaphore:2", vec![Action::Release], "none of its permits was taken"),
+        ("reentrant:2", vec![TAKE, TAKE], "it was held by process 0, which had entered it 1 time"),
+        ("reentrant:2", vec![Action::Release], "it was free"),
+        ("rw", vec![TAKE, TAKE], "it was held by process 0"),
+        ("rw", vec![SHARE, TAKE], "it was held shared by process 0"),
+        ("rw", vec![SHARE, SHARE, TAKE], "it was held shared by processes 0 and 1"),
+        ("rw", vec![Action::Release], "it was free"),
+        ("fenced", vec![token(7), token(8)], "it was held by process 0, and its last token was 7"),
+        ("fenced", vec![Action::Release], "it was free"),
+        ("register", vec![write(4), read(Some(5))], "it held 4"),
+        ("cas-register", vec![read(Some(5))], "there was nothing in it"),
+        (
+            "set",
+            vec![add(7), add(8), Action::Members { values: Some([].into()) }],
+            "it had 2 members",
+        ),
     ] {
         assert_eq!(just_before(model, &actions), [words], "{model}");
     }
@@ -257,6 +264,55 @@ fn pairs_in_doubt_cost_little_where_nobody_owns_anything() {
         let (decision, looks) = searched(model, &operations).unwrap();
         assert!(matches!(decision, Decision::Illegal(_)), "{model}");
         assert!(looks < 100, "{model}: {looks} thousand steps");
+    }
+}
+
+/// Readers of whom nobody knows whether they ever entered or left, between turns of others. To try
+/// each with and without the others would double the time with each.
+#[test]
+fn readers_in_doubt_cost_little() {
+    let mut operations = Vec::new();
+    for reader in 0..40u32 {
+        let at = u64::from(reader) * 20;
+        let mode = if reader % 2 == 0 { Mode::Shared } else { Mode::Exclusive };
+        let take = Action::Acquire { mode, token: None };
+        operations.push(doubt(100 + reader, at, SHARE));
+        operations.push(doubt(100 + reader, at + 2, Action::Release));
+        operations.push(op(reader % 3, at + 4, at + 5, take));
+        operations.push(op(reader % 3, at + 6, at + 7, Action::Release));
+    }
+    // A release that was answered, after an acquire that was not.
+    operations.push(doubt(200, 1, SHARE));
+    operations.push(op(200, 3, 900, Action::Release));
+    for model in ["rw", "fenced"] {
+        let (decision, looks) = searched(model, &operations).unwrap();
+        assert_eq!(decision, Decision::Legal, "{model}");
+        assert!(looks < 20, "{model}: {looks} thousand steps");
+        let twice = [op(1, 1_000, 1_001, TAKE), op(2, 1_002, 1_003, TAKE)];
+        let (decision, looks) = searched(model, &[&operations[..], &twice].concat()).unwrap();
+        assert!(matches!(decision, Decision::Illegal(_)), "{model}");
+        assert!(looks < 20, "{model}: {looks} thousand steps");
+    }
+}
+
+/// Readers whose release was answered, and whose acquire was not: they entered, all at once or one
+/// by one.
+#[test]
+fn readers_that_entered_in_doubt_cost_little() {
+    let mut operations = Vec::new();
+    for reader in 0..40u32 {
+        let at = u64::from(reader);
+        operations.push(doubt(reader, at, SHARE));
+        operations.push(op(reader, 100 + at, 400 + at, Action::Release));
+    }
+    for turn in 0..10u64 {
+        operations.push(op(50, 200 + turn * 4, 201 + turn * 4, SHARE));
+        operations.push(op(50, 202 + turn * 4, 203 + turn * 4, Action::Release));
+    }
+    for model in ["rw", "fenced"] {
+        let (decision, looks) = searched(model, &operations).unwrap();
+        assert_eq!(decision, Decision::Legal, "{model}");
+        assert!(looks < 20, "{model}: {looks} thousand steps");
     }
 }
 

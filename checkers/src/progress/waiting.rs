@@ -1,50 +1,71 @@
 //! Those who wait for ever, and those who hold without knowing it.
 
-use super::due;
 use crate::Case;
 use crate::bypass::{Bypass, bearable, bypasses, woken};
 use crate::calm::Calm;
-use crate::holds::Answer;
-use crate::words::decided;
-use base::Anomaly;
+use crate::causes::{self, Occurrence, by_cause};
+use crate::holds::{Answer, Claim};
+use base::{Anomaly, Cause};
+
+/// An acquire that slept on and should have been woken.
+#[derive(Debug)]
+pub(super) struct Slept {
+    /// Which lock it asked for, as an index into the claims' keys.
+    pub(super) key: usize,
+    pub(super) witness: Vec<u64>,
+    pub(super) reason: String,
+}
 
 /// Acquires that slept while others came later and were served.
-pub(super) fn lost_wake_ups(case: &Case<'_>) -> Option<Anomaly> {
-    case.run.info.promises.wakes?;
+pub(super) fn slept(case: &Case<'_>) -> Vec<Slept> {
+    if case.run.info.promises.wakes.is_none() {
+        return Vec::new();
+    }
     let history = &case.run.history;
-    let calm = Calm::of(case, due(case.run));
-    let slept = |bypass: &Bypass| {
+    let calm = Calm::of(case);
+    let long = |bypass: &Bypass| {
         let claim = &case.claims.claims[bypass.claim];
         let until = history.get(claim.asking().end).map_or(history.end(), |event| event.time);
         let since = history.get(bypass.first).map_or(until, |event| event.time);
         bypass.count > bearable(case)
-            && until.saturating_sub(since) >= due(case.run)
+            && until.saturating_sub(since) >= case.run.info.due_ns()
             && calm.spans(claim.invoke, claim.asking().end)
     };
     let all = bypasses(case);
-    let slept: Vec<&Bypass> = all.iter().filter(|bypass| slept(bypass)).collect();
-    let woken = woken(case, &slept);
-    let lost = slept.iter().zip(woken).filter(|(_, woken)| !woken).map(|(bypass, _)| *bypass);
-    let first = lost.clone().next()?;
-    let claim = &case.claims.claims[first.claim];
-    let answer = Some(claim.asking().end).filter(|at| history.get(*at).is_some());
+    let long: Vec<&Bypass> = all.iter().filter(|bypass| long(bypass)).collect();
+    let woken = woken(case, &long);
+    let lost = long.iter().zip(woken).filter(|(_, woken)| !woken);
+    lost.map(|(bypass, _)| overtaken(case, bypass)).collect()
+}
+
+fn overtaken(case: &Case<'_>, bypass: &Bypass) -> Slept {
+    let claim = &case.claims.claims[bypass.claim];
+    let answer = Some(claim.asking().end).filter(|at| case.run.history.get(*at).is_some());
     let reason = format!(
         "process {} slept on while the lock was granted at least {} times to those who asked later",
-        claim.process, first.count
+        claim.process, bypass.count
     );
-    let witness = [claim.invoke, first.first].into_iter().chain(answer);
-    Some(decided("lost wake-up", lost.count() as u64, witness, reason))
+    let witness = [claim.invoke, bypass.first].into_iter().chain(answer).collect();
+    Slept { key: claim.key, witness, reason }
+}
+
+/// Where a claim was told "no" while the lock stood in its client's name.
+pub(super) fn is_phantom(case: &Case<'_>, claim: &Claim) -> Option<u64> {
+    let Answer::Failed(at) = claim.answer else { return None };
+    (case.facts(at).and_then(|facts| facts.held) == Some(true)).then_some(at)
 }
 
 /// Acquires that were told "no" while the lock stood in their client's name.
-pub(super) fn phantom_holders(case: &Case<'_>) -> Option<Anomaly> {
-    let told = case.claims.claims.iter().filter_map(|claim| match claim.answer {
-        Answer::Failed(at) => Some([claim.invoke, at]),
-        _ => None,
-    });
-    let held = |at: u64| case.facts(at).and_then(|facts| facts.held) == Some(true);
-    let phantoms = told.filter(|[_, at]| held(*at));
-    let first = phantoms.clone().next()?;
+pub(super) fn phantom_holders(case: &Case<'_>) -> Vec<Anomaly> {
+    let phantom = |claim: &Claim| {
+        let at = is_phantom(case, claim)?;
+        Some(Occurrence::new(causes::of_phantom(case, claim), [claim.invoke, at]))
+    };
     let reason = "and the store counts it as the holder all the same";
-    Some(decided("phantom holder", phantoms.count() as u64, first, reason))
+    let mut phantoms: Vec<Occurrence> = case.claims.claims.iter().filter_map(phantom).collect();
+    // A recipe that does so without a fault does so under one as well.
+    if phantoms.iter().any(|phantom| phantom.cause == Some(Cause::Recipe)) {
+        phantoms.iter_mut().for_each(|phantom| phantom.cause = Some(Cause::Recipe));
+    }
+    by_cause("phantom holder", reason, phantoms)
 }

@@ -38,6 +38,11 @@ impl<S> Config<S> {
         Self { state, way: self.way.clone() }
     }
 
+    /// Bytes that it takes, with those outside of itself.
+    pub(super) fn bytes(&self, heap: fn(&S) -> usize) -> usize {
+        size_of::<Self>() + heap(&self.state) + self.way.heap()
+    }
+
     /// Without the operation of a slot, which is over.
     pub(super) fn without(mut self, slot: usize) -> Self {
         self.way.done.remove(slot);
@@ -97,6 +102,9 @@ fn at_most(first: &Spent, second: &Spent) -> bool {
 /// So many are compared one by one, which is faster than a table.
 const FEW: usize = 12;
 
+/// A table that grows has room for so many configurations for each that is in it, while it is copied.
+const SLOTS: usize = 4;
+
 /// A table that has room for more than this is not kept.
 const ROOM: usize = 4096;
 
@@ -129,8 +137,7 @@ impl<S: Clone + Eq + Hash> Frontier<S> {
         firm: &Bits,
         meter: &mut Meter<'_, '_>,
     ) -> Result<bool, Stop> {
-        let heap = (self.heap)(&config.state) + config.way.heap();
-        let bytes = size_of::<Config<S>>() + heap;
+        let bytes = config.bytes(self.heap) + (SLOTS - 1) * size_of::<Config<S>>();
         let added = match self.many.is_empty() {
             true => self.insert_in_list(config, meter)?,
             false => self.insert_in_table(config, firm, meter)?,

@@ -54,6 +54,7 @@ pub(crate) use meter::{Meter, Stop};
 
 use crate::models::Model;
 use crate::operation::{Ended, Operation};
+use crate::state::State;
 use open::{Open, Timeline};
 use walk::{Dead, Search};
 
@@ -68,8 +69,8 @@ pub(crate) enum Answer {
         stuck: usize,
         /// Those that were open, or of unknown outcome, when it was answered.
         concurrent: Vec<usize>,
-        /// Where the lines that go furthest lead, in words; a few of them.
-        states: Vec<String>,
+        /// Where the lines that go furthest lead; a few of them.
+        states: Vec<State>,
     },
     /// The budget was spent.
     Stopped(Stop),

@@ -36,17 +36,18 @@ pub(super) struct Timeline {
 
 impl Timeline {
     pub(super) fn of<M: Model>(model: &M, operations: &[&Operation], steps: &[M::Step]) -> Self {
-        let alone = alone(operations);
-        let mut events = Vec::with_capacity(operations.len() * 2);
-        for (id, operation) in operations.iter().enumerate() {
-            let code = id as u32 * 2;
+        let last = last(operations);
+        let matters = |id: &usize| operations[*id].certain() || !model.idle(&steps[*id], last[*id]);
+        let kept: Vec<usize> = (0..operations.len()).filter(matters).collect();
+        let mut events = Vec::with_capacity(kept.len() * 2);
+        for id in &kept {
+            let (operation, code) = (operations[*id], *id as u32 * 2);
             if operation.certain() {
                 events.push(Event { place: operation.deadline(), code: code + 1 });
-            } else if model.idle(&steps[id], alone[id]) {
-                continue;
             }
             events.push(Event { place: operation.invoke, code });
         }
+        let alone = alone(operations, kept);
         if !places::sort(&mut events, |event| event.place) {
             // At one place, begins come first: an operation whose answer is not after its begin is
             // taken to have been open for a moment.
@@ -56,9 +57,21 @@ impl Timeline {
     }
 }
 
-/// The operations whose process has no other one from their begin to where they must have happened.
-fn alone(operations: &[&Operation]) -> Vec<bool> {
-    let mut order: Vec<usize> = (0..operations.len()).collect();
+/// The operations after whose begin nothing that their process certainly did was answered.
+fn last(operations: &[&Operation]) -> Vec<bool> {
+    let mut answered: HashMap<u32, u64, FxBuildHasher> = HashMap::default();
+    for operation in operations.iter().filter(|operation| operation.certain()) {
+        let latest = answered.entry(operation.process).or_default();
+        *latest = operation.deadline().max(*latest);
+    }
+    let latest = |process| answered.get(&process);
+    let last = |op: &&Operation| latest(op.process).is_none_or(|latest| *latest < op.invoke);
+    operations.iter().map(last).collect()
+}
+
+/// The operations whose process has no other one of these from their begin to where they must have
+/// happened.
+fn alone(operations: &[&Operation], mut order: Vec<usize>) -> Vec<bool> {
     order.sort_by_key(|id| operations[*id].invoke);
     let mut alone = vec![true; operations.len()];
     // The latest operation of each process, and until when it is busy with all so far.

@@ -1,11 +1,21 @@
 //! Small random histories of operations, for tests: a toy of what is modelled is played with by a
-//! few processes. Now and then somebody lies, so that illegal histories come out as well; in a
-//! *wild* history processes also do several things at once, free what is not theirs, and go on
-//! after an operation of unknown outcome.
+//! few processes. Now and then somebody lies, so that illegal histories come out as well.
 
 use crate::operation::{Action, Ended, Operation, Value};
 use base::{Mode, Rng};
 use std::collections::BTreeSet;
+
+/// How processes behave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// One thing at a time, and nothing after an operation of unknown outcome.
+    Tame,
+    /// One thing at a time; a process goes on after an operation of unknown outcome, and may count
+    /// on it.
+    Stubborn,
+    /// Several things at once; a process frees what is not its own, and goes on whatever happens.
+    Wild,
+}
 
 /// What processes play with.
 #[derive(Clone, Debug)]
@@ -123,7 +133,7 @@ impl Toy {
     fn lie(&self, action: &mut Action, rng: &mut Rng) {
         match action {
             Action::Acquire { token, .. } if matches!(self, Self::Lock(lock) if lock.tokens) => {
-                *token = Some(1 + rng.below(6));
+                *token = Some((1 + rng.below(6)).into());
             }
             Action::Read { value } => *value = Some(Some(rng.below(3) as i64)),
             Action::Members { values } => {
@@ -149,7 +159,7 @@ impl Lock {
             self.holds = holds;
             if let Action::Acquire { token, .. } = action {
                 self.token += 1;
-                *token = self.tokens.then_some(self.token);
+                *token = self.tokens.then_some(self.token.into());
             }
         }
         legal
@@ -163,7 +173,8 @@ struct Pending {
 }
 
 /// A history of so many events.
-pub(crate) fn history(mut toy: Toy, wild: bool, events: u64, rng: &mut Rng) -> Vec<Operation> {
+pub(crate) fn history(mut toy: Toy, manner: Manner, events: u64, rng: &mut Rng) -> Vec<Operation> {
+    let wild = manner == Manner::Wild;
     let mut operations: Vec<Operation> = Vec::new();
     let mut pending: Vec<Pending> = Vec::new();
     let mut processes: Vec<u32> = (0..2 + rng.below(5) as u32).collect();
@@ -196,10 +207,14 @@ pub(crate) fn history(mut toy: Toy, wild: bool, events: u64, rng: &mut Rng) -> V
             let open = pending.swap_remove(rng.below(pending.len() as u64) as usize);
             let operation = &mut operations[open.id];
             operation.answer = Some(place);
-            operation.ended = answer(open.done, honest, rng);
+            operation.ended = answer(open.done, honest, manner, rng);
             match operation.ended {
                 Ended::Ok if matches!(operation.action, Action::Acquire { .. }) => {
                     claims[operation.process as usize] += 1;
+                }
+                Ended::Info if matches!(operation.action, Action::Acquire { .. }) => {
+                    let counts_on_it = manner == Manner::Stubborn && rng.chance(0.8);
+                    claims[operation.process as usize] += usize::from(counts_on_it);
                 }
                 _ => {}
             }
@@ -209,7 +224,7 @@ pub(crate) fn history(mut toy: Toy, wild: bool, events: u64, rng: &mut Rng) -> V
             if operation.ended == Ended::Info {
                 forget(&mut operation.action);
                 let gone = processes.iter().position(|process| *process == operation.process);
-                if let Some(seat) = gone.filter(|_| !wild) {
+                if let Some(seat) = gone.filter(|_| manner == Manner::Tame) {
                     processes[seat] += 10;
                 }
             }
@@ -219,9 +234,10 @@ pub(crate) fn history(mut toy: Toy, wild: bool, events: u64, rng: &mut Rng) -> V
     operations
 }
 
-fn answer(done: bool, honest: f64, rng: &mut Rng) -> Ended {
+fn answer(done: bool, honest: f64, manner: Manner, rng: &mut Rng) -> Ended {
     let likely = if done { Ended::Ok } else { Ended::Fail };
-    if rng.chance(0.15) {
+    let doubt = if manner == Manner::Stubborn { 0.35 } else { 0.15 };
+    if rng.chance(doubt) {
         Ended::Info
     } else if rng.chance(honest) {
         likely

@@ -1,6 +1,6 @@
 //! The search against every line there is, on small random histories of every model.
 
-use super::random::{Toy, history};
+use super::random::{Manner, Toy, history};
 use crate::models::{CasRegister, Fenced, Model, Mutex, OwnerMutex, Reentrant, Rw, Semaphore, Set};
 use crate::operation::{Ended, Operation};
 use crate::search::{Answer, Budget, Meter, search};
@@ -54,8 +54,9 @@ fn agree<M: Model>(model: M, toy: &Toy) {
     let mut legal = 0;
     for seed in 0..cases {
         let mut rng = Rng::fork(7, seed);
-        let (wild, events) = (seed % 2 == 0, 6 + rng.below(18));
-        let operations = history(toy.clone(), wild, events, &mut rng);
+        let manner = [Manner::Wild, Manner::Tame, Manner::Stubborn][seed as usize % 3];
+        let events = 6 + rng.below(18);
+        let operations = history(toy.clone(), manner, events, &mut rng);
         if operations.len() > 14 {
             continue;
         }

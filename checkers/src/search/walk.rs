@@ -4,6 +4,7 @@ use super::config::{Config, Frontier};
 use super::meter::{Meter, Stop};
 use super::open::{Candidate, Open, Timeline};
 use crate::models::{Around, Model};
+use crate::state::State;
 
 /// How many of the furthest states are told.
 const STATES: usize = 4;
@@ -15,7 +16,7 @@ const GLANCES: usize = 16;
 pub(super) struct Dead {
     pub(super) stuck: usize,
     pub(super) concurrent: Vec<usize>,
-    pub(super) states: Vec<String>,
+    pub(super) states: Vec<State>,
 }
 
 pub(super) struct Search<'a, M: Model> {
@@ -159,6 +160,7 @@ impl<'a, M: Model> Search<'a, M> {
         }
         self.visit(config.clone(), goal, reached, meter)?;
         while let Some(config) = reached.work.pop() {
+            meter.give(config.bytes(M::heap));
             for candidate in goal.before {
                 meter.handle(M::heap(&config.state))?;
                 let Some(state) = self.step(&config, *candidate) else { continue };
@@ -188,6 +190,7 @@ impl<'a, M: Model> Search<'a, M> {
         if reached.seen.insert(config.clone(), &self.open.firm, meter)?
             && !self.take_goal(&config, goal, &mut reached.next, meter)?
         {
+            meter.take(config.bytes(M::heap))?;
             reached.work.push(config);
         }
         Ok(())

@@ -83,6 +83,18 @@ fn a_writer_between_them_is_a_reason() {
 }
 
 #[test]
+fn a_writer_behind_them_in_the_queue_is_no_reason() {
+    let text = "
+        p0 | A1==R            A1==R            A1==R
+        p1 |  s----S2==R       s----S2==R       s----S2==R
+        p2 |   s--------S3R     s--------S3R     s--------S3R
+        p3 |    a----------A4R   a----------A4R   a----------A4R";
+    SHARED.rejects(text, "readers one by one", 3);
+    let between = text.replace("S3R", "S4R").replace("A4R", "A3R");
+    SHARED.unclear(&between, "0 pairs");
+}
+
+#[test]
 fn who_came_later_or_had_a_writer_before_it_makes_no_pair() {
     SHARED.unclear(
         "

@@ -2,9 +2,10 @@
 //! are such that the proof of [`sweep`](crate::sweep) holds.
 
 use super::{Change, Holder, Rule, Sweep};
-use crate::operation::{Action, Ended, Operation};
+use crate::operation::{Action, Ended, Operation, Token};
 use crate::places;
 use crate::search::Answer;
+use crate::state::State;
 use base::Mode;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -21,76 +22,178 @@ pub(crate) struct Lock {
 
 /// Decides the operations of one key. `None`: they are not as the proof asks.
 pub(crate) fn decide(lock: Lock, operations: &[&Operation]) -> Option<Answer> {
-    let mut changes = changes(lock, operations)?;
+    let clash = match swept(lock, operations, u64::MAX)? {
+        None => return Some(Answer::Legal),
+        // With tokens, whatever was found may not be what went wrong first.
+        Some(clash) if lock.fenced => first(lock, operations).unwrap_or(clash),
+        Some(clash) => clash,
+    };
+    let Clash { stuck, beside } = clash;
+    let states = vec![just_before(lock, operations, stuck)];
+    Some(Answer::Illegal { stuck, concurrent: beside, states })
+}
+
+/// An operation that can be put nowhere, and those that stand in its way.
+struct Clash {
+    stuck: usize,
+    beside: Vec<usize>,
+}
+
+/// Sweeps over what is known up to a place: what is answered later may have happened or not. `None`:
+/// the operations are not as the proof asks.
+fn swept(lock: Lock, operations: &[&Operation], until: u64) -> Option<Option<Clash>> {
+    let mut changes = changes(lock, operations, until)?;
     // Two that share a place have no order, and the search takes them to be concurrent.
     if !places::sort(&mut changes, |change| change.at) {
         return None;
     }
     if lock.fenced {
-        if let Err(answer) = advance(&mut changes, operations) {
-            return Some(answer);
+        if let Err(clash) = advance(&mut changes, operations) {
+            return Some(Some(clash));
         }
         changes.sort_by_key(|change| change.at);
     }
-    let holder = |hold: u32| Holder { process: operations[hold as usize].process, key: 0 };
-    let mut sweep = Sweep::new(lock.rule, 1, operations.len(), holder);
+    let mut sweep = Sweep::new(lock.rule, 1, operations.len(), holder(operations));
     for change in changes {
         let mut legal = true;
         sweep.step(change, |_| legal = false);
         if !legal {
-            return Some(illegal(operations, change, &sweep.active(0)));
+            let holds = sweep.active(0).into_iter().map(|(hold, _)| hold as usize);
+            let beside = holds.filter(|hold| *hold != change.hold as usize).collect();
+            return Some(Some(Clash { stuck: changed_by(operations, change), beside }));
         }
     }
-    Some(Answer::Legal)
+    Some(None)
+}
+
+fn holder(operations: &[&Operation]) -> impl Fn(u32) -> Holder {
+    |hold| Holder { process: operations[hold as usize].process, key: 0 }
+}
+
+/// The operation that a change of a hold comes from.
+fn changed_by(operations: &[&Operation], change: Change) -> usize {
+    let hold = change.hold as usize;
+    let converts = |operation: &&Operation| {
+        operation.process == operations[hold].process
+            && operation.answer == Some(change.at)
+            && matches!(operation.action, Action::Convert { .. })
+    };
+    operations.iter().position(converts).unwrap_or(hold)
+}
+
+/// What goes wrong first: the operation whose answer is the first place up to which the history is
+/// illegal. A history that begins legal goes on illegal from one place on, so it is found by halves.
+fn first(lock: Lock, operations: &[&Operation]) -> Option<Clash> {
+    let certain = |id: &usize| operations[*id].certain();
+    let mut answered: Vec<usize> = (0..operations.len()).filter(certain).collect();
+    answered.sort_by_key(|id| operations[*id].deadline());
+    let clash = |id: usize| swept(lock, operations, operations[id].deadline()).flatten();
+    let stuck = *answered.get(answered.partition_point(|id| clash(*id).is_none()))?;
+    let Clash { stuck: other, mut beside } = clash(stuck)?;
+    beside.push(other);
+    beside.retain(|id| *id != stuck);
+    beside.sort_unstable();
+    Some(Clash { stuck, beside })
+}
+
+/// The lock right before the answer of an operation, up to which all was well.
+fn just_before(lock: Lock, operations: &[&Operation], stuck: usize) -> State {
+    let until = operations[stuck].deadline() - 1;
+    let mut changes = changes(lock, operations, until).unwrap_or_default();
+    changes.sort_by_key(|change| change.at);
+    let mut sweep = Sweep::new(lock.rule, 1, operations.len(), holder(operations));
+    changes.into_iter().for_each(|change| sweep.step(change, |_| {}));
+    let process = |(hold, mode): (u32, Mode)| (operations[hold as usize].process, mode);
+    let holds: Vec<(u32, Mode)> = sweep.active(0).into_iter().map(process).collect();
+    let state = match (lock.rule, holds.first()) {
+        (Rule::Permits(of), _) if of > 1 => State::Taken { permits: holds.len() as u32, of },
+        (Rule::Reentrant(_), Some((process, _))) => {
+            State::Deep { process: *process, depth: holds.len() as u32 }
+        }
+        _ => State::held(&holds),
+    };
+    let tokens = operations.iter().filter(|operation| operation.deadline() <= until);
+    state.fenced(tokens.filter_map(|operation| token(operation)).max().filter(|_| lock.fenced))
+}
+
+/// The token that a grant brought.
+fn token(operation: &Operation) -> Option<Token> {
+    match operation.action {
+        Action::Acquire { token, .. } => token,
+        _ => None,
+    }
 }
 
 /// What a process is about.
 #[derive(Default)]
 struct Client {
-    /// Its last operation was answered here.
+    /// Its last operation was answered here or, if its outcome is unknown, begun.
     until: Option<u64>,
-    /// Its last operation has no known outcome.
-    over: bool,
-    /// Its grants that are not released, as operations.
+    /// An operation of unknown outcome may yet free or weaken what it takes from here on.
+    loose: bool,
+    /// Its certain grants that are not released, as operations.
     grants: SmallVec<[u32; 2]>,
 }
 
-/// Every begin, change and end of a definite hold, whose number is that of its acquire.
-fn changes(lock: Lock, operations: &[&Operation]) -> Option<Vec<Change>> {
+/// Every begin, change and end of a definite hold up to a place. The number of a hold is that of its
+/// acquire.
+fn changes(lock: Lock, operations: &[&Operation], until: u64) -> Option<Vec<Change>> {
     let mut clients: HashMap<u32, Client, FxBuildHasher> = HashMap::default();
     let mut changes = Vec::with_capacity(operations.len());
     for id in by_invoke(operations) {
         let operation = operations[id as usize];
+        if operation.invoke > until {
+            break;
+        }
         if operation.ended == Ended::Fail {
             continue;
         }
+        let deadline = Some(operation.deadline()).filter(|at| *at <= until).unwrap_or(u64::MAX);
         let client = clients.entry(operation.process).or_default();
-        if client.over || client.until.is_some_and(|until| operation.invoke <= until) {
+        if client.until.is_some_and(|until| operation.invoke <= until) {
             return None;
         }
-        client.over = !operation.certain();
-        client.until = Some(operation.deadline());
+        let certain = deadline != u64::MAX;
+        client.until = Some(if certain { deadline } else { operation.invoke });
         let mode = |mode| if lock.rule == Rule::ReadWrite { mode } else { Mode::Exclusive };
         let (at, hold, to) = match operation.action {
+            Action::Acquire { .. } | Action::Convert { mode: Mode::Exclusive } if !certain => {
+                continue;
+            }
+            Action::Acquire { .. } | Action::Convert { mode: Mode::Exclusive } if client.loose => {
+                return None;
+            }
             Action::Acquire { mode: asked, .. } => {
                 client.grants.push(id);
-                (operation.deadline(), id, Some(mode(asked)))
+                (deadline, id, Some(mode(asked)))
             }
             Action::Convert { mode: Mode::Exclusive } => {
-                (operation.deadline(), *client.grants.last()?, Some(Mode::Exclusive))
+                (deadline, *client.grants.last()?, Some(Mode::Exclusive))
+            }
+            // What no grant is known for can only be about one of unknown outcome, or a later one.
+            Action::Convert { .. } | Action::Release
+                if !certain && lock.has_owners() && client.grants.is_empty() =>
+            {
+                client.loose = true;
+                continue;
             }
             Action::Convert { mode: Mode::Shared } => {
+                client.loose |= !certain;
                 (operation.invoke, *client.grants.last()?, Some(Mode::Shared))
             }
             Action::Release => (operation.invoke, client.grants.pop()?, None),
             _ => return None,
         };
-        // An acquire or an upgrade of unknown outcome is left out.
-        if at != u64::MAX {
-            changes.push(Change { at, hold, to });
-        }
+        changes.push(Change { at, hold, to });
     }
     Some(changes)
+}
+
+impl Lock {
+    /// Whether a release frees nothing but a hold of its own process.
+    fn has_owners(self) -> bool {
+        !matches!(self.rule, Rule::Permits(_))
+    }
 }
 
 /// The operations by their begin.
@@ -102,65 +205,34 @@ fn by_invoke(operations: &[&Operation]) -> Vec<u32> {
 
 /// Puts each grant with a token at its point: the `ok` of a grant with a higher token, if that is
 /// earlier than its own.
-fn advance(changes: &mut [Change], operations: &[&Operation]) -> Result<(), Answer> {
-    let token = |change: &Change| match operations[change.hold as usize] {
-        // A conversion has no token of its own.
-        Operation { action: Action::Acquire { token, .. }, .. }
-            if operations[change.hold as usize].deadline() == change.at =>
-        {
-            change.to.and(*token)
-        }
-        _ => None,
-    };
-    let mut grants: Vec<(u64, usize)> = Vec::new();
+fn advance(changes: &mut [Change], operations: &[&Operation]) -> Result<(), Clash> {
+    let mut grants: Vec<(Token, usize)> = Vec::new();
     for (at, change) in changes.iter().enumerate() {
-        grants.extend(token(change).map(|token| (token, at)));
+        let operation = operations[change.hold as usize];
+        // A conversion has no token of its own.
+        let given = token(operation).filter(|_| operation.deadline() == change.at);
+        grants.extend(given.map(|token| (token, at)));
     }
     grants.sort_unstable();
-    let mut above: Option<(u64, usize)> = None;
+    let mut above: Option<(Token, usize)> = None;
     // The grant at whose `ok` the next lower one must be there.
     let mut point: Option<usize> = None;
     for (token, at) in grants.into_iter().rev() {
         let hold = changes[at].hold as usize;
-        let answer = |stuck: usize, other: u32| Answer::Illegal {
-            stuck,
-            concurrent: vec![other as usize],
-            states: vec![format!("token {token} was given")],
-        };
+        let clash = |stuck: usize, other: u32| Clash { stuck, beside: vec![other as usize] };
         if let Some((_, other)) = above.filter(|(above, _)| *above == token) {
             let mut pair = [changes[other].hold, changes[at].hold];
             pair.sort_by_key(|hold| operations[*hold as usize].deadline());
-            return Err(answer(pair[1] as usize, pair[0]));
+            return Err(clash(pair[1] as usize, pair[0]));
         }
         above = Some((token, at));
         if let Some(next) = point.filter(|next| changes[*next].at < changes[at].at) {
             if operations[hold].invoke > changes[next].at {
-                return Err(answer(hold, changes[next].hold));
+                return Err(clash(hold, changes[next].hold));
             }
             changes[at].at = changes[next].at;
         }
         point = Some(at);
     }
     Ok(())
-}
-
-fn illegal(operations: &[&Operation], change: Change, active: &[(u32, Mode)]) -> Answer {
-    let hold = change.hold as usize;
-    let process = operations[hold].process;
-    let converts = |operation: &&Operation| {
-        operation.process == process
-            && operation.answer == Some(change.at)
-            && matches!(operation.action, Action::Convert { .. })
-    };
-    let others: Vec<&(u32, Mode)> =
-        active.iter().filter(|(other, _)| *other != change.hold).collect();
-    let states = others.iter().map(|(other, mode)| {
-        let how = if *mode == Mode::Shared { " shared" } else { "" };
-        format!("held{how} by process {}", operations[*other as usize].process)
-    });
-    Answer::Illegal {
-        stuck: operations.iter().position(converts).unwrap_or(hold),
-        states: vec![states.collect::<Vec<_>>().join(", ")],
-        concurrent: others.into_iter().map(|(other, _)| *other as usize).collect(),
-    }
 }

@@ -2,8 +2,9 @@
 
 use super::Rule;
 use super::strict::{self, Lock};
-use crate::operation::{Action, Ended, Operation};
+use crate::operation::{Action, Ended, Operation, Token};
 use crate::search::Answer;
+use crate::state::State;
 use base::Mode;
 
 /// Holds, each as process, mode, token, and the places of `invoke`, `ok` and the release.
@@ -16,7 +17,7 @@ fn operations(holds: &[Hold]) -> Vec<Operation> {
             let (answer, ended) = (Some(answer), Ended::Ok);
             operations.push(Operation { process, key: 0, invoke, answer, ended, action });
         };
-        push(invoke, ok, Action::Acquire { mode, token });
+        push(invoke, ok, Action::Acquire { mode, token: token.map(Token::from) });
         push(release, release + 1, Action::Release);
     }
     operations
@@ -94,7 +95,7 @@ fn a_shared_hold_with_a_token_may_begin_before_its_ok() {
     let apart = [(0, S, Some(3), 2, 5, 6), (1, S, Some(2), 0, 15, 22), writer];
     let by_ok = decide(Rule::ReadWrite, false, &apart);
     assert_eq!(by_ok, Answer::Legal, "by its `ok` reader 1 comes after the writer");
-    assert_eq!(stuck(decide(Rule::ReadWrite, true, &apart)), (4, vec![2]));
+    assert_eq!(stuck(decide(Rule::ReadWrite, true, &apart)), (2, vec![4]));
 }
 
 #[test]
@@ -115,6 +116,39 @@ fn a_reader_whose_token_is_too_low_for_its_place_is_illegal() {
     assert_eq!(stuck(decide(Rule::ReadWrite, true, &late)), (2, vec![0]));
 }
 
+/// Two hold it at once, long before a token falls.
+#[test]
+fn what_goes_wrong_first_is_told() {
+    let holds = [
+        (0, X, Some(5), 0, 1, 20),
+        (1, X, Some(9), 2, 3, 4),
+        (2, X, Some(3), 30, 31, 40),
+        (3, X, Some(9), 50, 51, 60),
+    ];
+    assert_eq!(stuck(decide(Rule::ReadWrite, true, &holds)), (2, vec![0]));
+    let apart = [holds[1], holds[2], holds[3]];
+    let operations = operations(&apart);
+    let all: Vec<&Operation> = operations.iter().collect();
+    match strict::decide(Lock { rule: Rule::ReadWrite, fenced: true }, &all) {
+        Some(Answer::Illegal { stuck, concurrent, states }) => {
+            assert_eq!((stuck, concurrent), (2, vec![0]));
+            assert_eq!(states, [State::Free.fenced(Some(Token::from(9_u64)))]);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// How many hold it, and not who: there may be thousands.
+#[test]
+fn a_lock_of_many_is_told_by_their_number() {
+    let hold = |n: u64| (n as u32, X, None, n * 2, n * 2 + 1, 50 + n * 2);
+    let holds: Vec<Hold> = (0..4).map(hold).collect();
+    match decide(Rule::Permits(3), false, &holds) {
+        Answer::Illegal { states, .. } => assert_eq!(states, [State::Taken { permits: 3, of: 3 }]),
+        other => panic!("{other:?}"),
+    }
+}
+
 fn convert(process: u32, invoke: u64, mode: Mode) -> Operation {
     let (answer, ended) = (Some(invoke + 1), Ended::Ok);
     Operation { process, key: 0, invoke, answer, ended, action: Action::Convert { mode } }
@@ -129,7 +163,7 @@ fn a_conversion_that_goes_wrong_is_what_is_stuck() {
     match strict::decide(lock, &all) {
         Some(Answer::Illegal { stuck, concurrent, states }) => {
             assert_eq!((stuck, concurrent), (6, vec![2]));
-            assert_eq!(states, ["held shared by process 1"]);
+            assert_eq!(states, [State::held(&[(0, S), (1, S)])]);
         }
         other => panic!("{other:?}"),
     }
@@ -139,7 +173,7 @@ fn a_conversion_that_goes_wrong_is_what_is_stuck() {
     match strict::decide(lock, &all) {
         Some(Answer::Illegal { stuck, concurrent, states }) => {
             assert_eq!((stuck, concurrent), (8, vec![6]));
-            assert_eq!(states, ["held by process 2"]);
+            assert_eq!(states, [State::held(&[(2, X)])]);
         }
         other => panic!("{other:?}"),
     }
@@ -166,7 +200,6 @@ fn places_may_lie_far_apart_but_none_is_shared() {
 
 #[test]
 fn what_does_not_meet_the_precondition_is_not_decided() {
-    let lock = Lock { rule: Rule::Permits(1), fenced: false };
     let release = |process, invoke| Operation {
         process,
         key: 0,
@@ -175,10 +208,11 @@ fn what_does_not_meet_the_precondition_is_not_decided() {
         ended: Ended::Ok,
         action: Action::Release,
     };
-    let decided = |ops: &[Operation]| {
+    let by = |rule, ops: &[Operation]| {
         let all: Vec<&Operation> = ops.iter().collect();
-        strict::decide(lock, &all).is_some()
+        strict::decide(Lock { rule, fenced: false }, &all).is_some()
     };
+    let decided = |ops: &[Operation]| by(Rule::Permits(1), ops);
     let hold = operations(&[(0, X, None, 0, 1, 2)]);
     assert!(decided(&hold));
     assert!(!decided(&[hold.clone(), vec![release(1, 4)]].concat()), "a release of nothing");
@@ -187,7 +221,22 @@ fn what_does_not_meet_the_precondition_is_not_decided() {
     doubt[1].ended = Ended::Info;
     assert!(decided(&doubt));
     let again = operations(&[(0, X, None, 4, 5, 6)]);
-    assert!(!decided(&[doubt, again].concat()), "a process that goes on after doubt");
+    assert!(decided(&[doubt.clone(), again.clone()].concat()), "its release is its own");
+    let unknown = |mut op: Operation| {
+        op.ended = Ended::Info;
+        op
+    };
+    let homeless: Vec<Operation> = [hold[0].clone(), release(0, 2)].map(unknown).into();
+    assert!(by(Rule::ReadWrite, &homeless), "a pair in doubt");
+    assert!(!decided(&homeless), "it may free the lock for somebody else");
+    let then = [homeless, again].concat();
+    assert!(!by(Rule::ReadWrite, &then), "it may free what its process takes later");
+    let weakens = Operation { action: Action::Convert { mode: S }, ..unknown(release(0, 2)) };
+    let weakened = [hold[0].clone(), weakens, release(0, 4)];
+    assert!(by(Rule::ReadWrite, &weakened), "a downgrade in doubt");
+    let later = operations(&[(0, X, None, 7, 8, 9)]);
+    let then = [&weakened[..], &later].concat();
+    assert!(!by(Rule::ReadWrite, &then), "it may weaken what its process takes later");
     let both = operations(&[(0, X, None, 0, 4, 6), (0, X, None, 3, 5, 8)]);
     assert!(!decided(&both), "two operations of one process at once");
 }

@@ -59,31 +59,19 @@ pub(super) enum Because {
     BuiltOn(u64),
 }
 
-/// The first of its kind, and how many there are.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Breaches {
-    pub(super) first: Option<Breach>,
-    pub(super) seen: u64,
-}
-
-impl Breaches {
-    fn add(&mut self, breach: Option<Breach>) {
-        self.seen += u64::from(breach.is_some());
-        self.first = self.first.or(breach);
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Scan<'a> {
     fenced: bool,
     claims: &'a [Claim],
     served: Vec<Served>,
     accesses: HashMap<(u32, usize), Access, FxBuildHasher>,
+    /// Of the writes that ended in doubt: the grant, and what they build on.
+    doubtful: Vec<(usize, u64)>,
     pub(super) accepted: u64,
     pub(super) refused_reads: u64,
     pub(super) refused_writes: u64,
-    pub(super) lost: Breaches,
-    pub(super) stale: Breaches,
+    pub(super) lost: Vec<Breach>,
+    pub(super) stale: Vec<Breach>,
 }
 
 impl<'a> Scan<'a> {
@@ -94,11 +82,12 @@ impl<'a> Scan<'a> {
             claims: &claims.claims,
             served: vec![Served::default(); claims.keys.len()],
             accesses: HashMap::default(),
+            doubtful: Vec::new(),
             accepted: 0,
             refused_reads: 0,
             refused_writes: 0,
-            lost: Breaches::default(),
-            stale: Breaches::default(),
+            lost: Vec::new(),
+            stale: Vec::new(),
         };
         for access in &claims.accesses {
             history.get(access.at).into_iter().for_each(|event| scan.step(event, access));
@@ -114,32 +103,51 @@ impl<'a> Scan<'a> {
             }
             Kind::Ok => self.serve(client, access, event),
             Kind::Fail => self.refuse(event),
-            Kind::Info => {}
+            Kind::Info => self.doubt(client, access, event),
+        }
+    }
+
+    /// A write that may still arrive, when its process has long gone on.
+    fn doubt(&mut self, client: u32, access: &holds::Access, event: &Event) {
+        let Some(Access { under: Some(claim), last: Some((last, at)) }) =
+            self.accesses.get(&(client, access.key))
+        else {
+            return;
+        };
+        if event.f == F::Write && last == claim {
+            self.doubtful.push((*claim, *at));
         }
     }
 
     fn refuse(&mut self, event: &Event) {
         if event.error.as_ref().is_some_and(|error| error.starts_with("fenced")) {
             match event.f {
-                F::Write => self.refused_writes += 1,
+                F::Write | F::Arrive => self.refused_writes += 1,
                 _ => self.refused_reads += 1,
             }
         }
     }
 
     fn serve(&mut self, client: u32, served: &holds::Access, event: &Event) {
-        self.accepted += u64::from(event.f == F::Write);
-        let key = served.key;
-        let access = self.accesses.entry((client, key)).or_default();
-        let Some(claim) = access.under.or(served.grant) else { return };
-        let built_on = access.last.filter(|(under, _)| *under == claim).map(|(_, at)| at);
-        access.last = Some((claim, event.index));
+        let (key, writes) = (served.key, event.f != F::Read);
+        self.accepted += u64::from(writes);
+        let (claim, built_on) = if event.f == F::Arrive {
+            let Some(claim) = served.grant else { return };
+            let sent = self.doubtful.iter().find(|(under, _)| *under == claim);
+            (claim, sent.map(|(_, at)| *at))
+        } else {
+            let access = self.accesses.entry((client, key)).or_default();
+            let Some(claim) = access.under.or(served.grant) else { return };
+            let built_on = access.last.filter(|(under, _)| *under == claim).map(|(_, at)| at);
+            access.last = Some((claim, event.index));
+            (claim, built_on)
+        };
         let mode = event.mode.unwrap_or(self.claims[claim].mode);
         let served = &mut self.served[key];
-        if event.f == F::Write {
-            self.lost.add(lost_update(served, claim, built_on, event.index));
+        if writes {
+            self.lost.extend(lost_update(served, claim, built_on, event.index));
             let later = later(served, self.claims, claim, mode, self.fenced);
-            self.stale.add(later.map(|mark| Breach {
+            self.stale.extend(later.map(|mark| Breach {
                 write: event.index,
                 claim,
                 over: mark.access,

@@ -224,3 +224,78 @@ fn without_an_accepted_write_nothing_can_be_said() {
         "0 writes accepted: nothing could be lost; 1 stale write fenced off",
     );
 }
+
+#[test]
+fn a_write_that_was_delayed_on_its_way_is_stale_though_its_client_obeyed() {
+    let verdict = ANY.judge(
+        "
+        p0 | AgW-tR     z
+        p1 |       AgwR
+        ",
+    );
+    assert_eq!(found(&verdict), [("lost update", 1), ("stale write accepted", 1)]);
+    assert_eq!(
+        verdict.anomalies[1].explanation,
+        "process 0 acquired exclusively at 0.000 s, sent its write of 1 at 0.200 s and released \
+         at 0.500 s; process 1 acquired exclusively at 0.600 s and read 0 at 0.700 s; the write \
+         of process 0 arrived at 1.100 s, and the vault accepted it"
+    );
+}
+
+#[test]
+fn a_late_write_belongs_to_the_hold_in_which_it_was_sent() {
+    // Its process holds the lock again, when the write of its first hold arrives.
+    ANY.rejects(
+        "
+        p0 | AgWtR     A-z-gwR
+        p1 |      AgR
+        ",
+        "stale write accepted",
+        1,
+    );
+}
+
+#[test]
+fn a_late_write_before_anybody_else_was_served_breaks_nothing() {
+    let said = ANY.accepts(
+        "
+        p0 | AgWtR z
+        p1 |          AgwR
+        ",
+    );
+    assert_eq!(said, "2 writes accepted, none of them stale");
+}
+
+#[test]
+fn a_write_that_never_arrives_breaks_nothing() {
+    ANY.accepts(
+        "
+        p0 | AgWtR
+        p1 |       AgwR
+        ",
+    );
+}
+
+#[test]
+fn a_late_write_that_was_fenced_off_breaks_nothing() {
+    let said = FENCED.accepts(
+        "
+        p0 | A1gWtR       Z
+        p1 |        A2gwR
+        ",
+    );
+    assert_eq!(said, "1 write accepted, none of them stale; 1 stale write fenced off");
+}
+
+#[test]
+fn a_late_write_had_left_though_its_client_was_paused_since() {
+    let verdict = ANY.judge(
+        "
+        p0       | AgW-tR       z
+        p1       |       AgwR
+        pause c0 |        [   ]
+        ",
+    );
+    let causes: Vec<_> = verdict.anomalies.iter().map(|anomaly| anomaly.cause).collect();
+    assert_eq!(causes, [Some(base::Cause::WriteDelayed); 2]);
+}

@@ -29,8 +29,8 @@ fn retold(rows: &str) -> String {
 
 #[test]
 fn numbers_are_told_as_people_read_them() {
-    assert_eq!(seconds(61_002_999_999), "61.002 s");
-    assert_eq!(seconds(1_999_999), "0.001 s");
+    assert_eq!(moment(61_002_999_999), "61.002 s");
+    assert_eq!(moment(1_999_999), "0.001 s");
     assert_eq!([count(0, "grant"), count(1, "grant"), count(2, "grant")].join(", "), {
         "0 grants, 1 grant, 2 grants"
     });
@@ -84,19 +84,22 @@ fn a_grant_that_ran_out_while_its_client_believed_in_it_says_when() {
         p0  | A==============R
         p1  |             A=R
         ";
-    assert!(told(run_out).contains("exclusively at 0.000 s (it ran out at 1.000 s)"), "{run_out}");
+    assert!(
+        told(run_out).contains("exclusively at 0.000 s (its lease expired at 1.000 s)"),
+        "{run_out}"
+    );
     let in_time = "
         ttl | *
         p0  | A======R
         p1  |    A=R
         ";
-    assert!(!told(in_time).contains("ran out"));
+    assert!(!told(in_time).contains("expired"));
     let just_in_time = "
         ttl | *
         p0  | ak-A=======R
         p1  |     A=R
         ";
-    assert!(!told(just_in_time).contains("ran out"));
+    assert!(!told(just_in_time).contains("expired"));
 }
 
 #[test]

@@ -94,6 +94,40 @@ async fn a_client_that_ends_by_itself_has_died_after_what_it_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_is_given_up_ends_and_is_no_news() {
+    let mut rig = rig(OBLIGING);
+    rig.asks(1);
+    rig.answers(1);
+    rig.client.end();
+    let mut ended = rig.client.ended.subscribe();
+    ended.wait_for(Option::is_some).await.unwrap();
+    assert!(rig.is_silent());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_do_to_a_client_is_seen_however_short_it_is() {
+    let mut rig = rig(OBLIGING);
+    rig.asks(1);
+    rig.answers(1);
+    assert_eq!(rig.client.interference(), None);
+    let group = rig.client.group;
+    group.stop().await.unwrap();
+    assert_eq!(rig.client.interference().as_deref(), Some("process 3 was stopped"));
+    group.signal(Signal::SIGCONT).unwrap();
+    let said = rig.client.interference();
+    assert_eq!(said.as_deref(), Some("process 3 was stopped and continued"));
+    // What is done here is no news.
+    assert!(rig.client.pause().await);
+    assert_eq!(rig.client.interference(), None);
+    assert!(rig.client.resume());
+    assert_eq!(rig.client.interference(), None);
+    assert!(rig.client.pause().await);
+    group.signal(Signal::SIGCONT).unwrap();
+    let said = rig.client.interference();
+    assert_eq!(said.as_deref(), Some("process 3 was continued while a fault paused it"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_told_to_exit_is_no_news_when_it_does() {
     let rig = rig("read line; exit 0");
     rig.client.send(Request { id: 1, command: Op::Exit });

@@ -23,9 +23,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1024;
 
 /// Is told of each chunk of a server's that passes, with the process number that the link served
 /// when the connection was made.
@@ -40,6 +43,11 @@ pub struct Link {
 }
 
 struct Shared {
+    address: SocketAddr,
+    /// Keeps the port from others while nobody listens on it.
+    _port: TcpSocket,
+    /// `None`: the kernel refuses connections, as that of a machine does whose server is down.
+    listener: watch::Sender<Option<Arc<TcpListener>>>,
     up: Gate,
     down: Gate,
     delay: Mutex<Delay>,
@@ -59,10 +67,13 @@ impl Link {
     ///
     /// # Errors
     /// When there is no port.
-    pub async fn open(delay: Delay, rng: Rng, on_passed: OnPassed) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let address = listener.local_addr()?;
+    pub fn open(delay: Delay, rng: Rng, on_passed: OnPassed) -> io::Result<Self> {
+        let port = socket((Ipv4Addr::LOCALHOST, 0).into())?;
+        let address = port.local_addr()?;
         let shared = Arc::new(Shared {
+            address,
+            _port: port,
+            listener: watch::Sender::new(None),
             up: Gate::new(),
             down: Gate::new(),
             delay: Mutex::new(delay),
@@ -75,7 +86,7 @@ impl Link {
             chunks: AtomicU64::new(0),
             on_passed,
         });
-        let listening = tokio::spawn(listen(listener, shared.clone())).abort_handle();
+        let listening = tokio::spawn(listen(shared.clone())).abort_handle();
         Ok(Self { shared, address, listening })
     }
 
@@ -84,9 +95,13 @@ impl Link {
         self.address
     }
 
-    /// Where the server is now. Without one, connections are aborted.
-    pub fn set_target(&self, target: Option<SocketAddr>) {
+    /// Where the server is now. Without one, connections are refused.
+    ///
+    /// # Errors
+    /// When the port cannot be listened on again.
+    pub fn set_target(&self, target: Option<SocketAddr>) -> io::Result<()> {
         *lock(&self.shared.target) = target;
+        self.shared.listen_or_not()
     }
 
     /// The process whose connections come from now on.
@@ -104,6 +119,8 @@ impl Link {
         let hold =
             Hold { shared: self.shared.clone(), direction, before: self.shared.held(direction) };
         self.shared.gates(direction).iter().for_each(|gate| gate.hold());
+        // At worst connections are refused that were to get no answer.
+        let _ = self.shared.listen_or_not();
         hold
     }
 
@@ -160,6 +177,8 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         self.shared.gates(self.direction).iter().for_each(|gate| gate.release());
+        // It can only close the port, which does not fail.
+        let _ = self.shared.listen_or_not();
     }
 }
 
@@ -205,6 +224,27 @@ impl Shared {
         *lock(&self.target)
     }
 
+    /// Opens or closes the port. It is closed while there is no server, unless the link is held:
+    /// then not even a refusal comes through.
+    fn listen_or_not(&self) -> io::Result<()> {
+        let wanted = self.target().is_some() || self.up.is_held() || self.down.is_held();
+        let mut result = Ok(());
+        self.listener.send_if_modified(|listener| {
+            if wanted == listener.is_some() {
+                return false;
+            }
+            *listener = None;
+            if wanted {
+                match socket(self.address).and_then(|socket| socket.listen(BACKLOG)) {
+                    Ok(fresh) => *listener = Some(Arc::new(fresh)),
+                    Err(error) => result = Err(error),
+                }
+            }
+            true
+        });
+        result
+    }
+
     /// Whether a new connection is to be refused; counts those that are.
     fn refuses(&self) -> bool {
         let refuses = self.refusing.load(Relaxed) > 0;
@@ -222,11 +262,27 @@ impl Shared {
     }
 }
 
+/// A socket on this address, which it shares with the one that keeps the port.
+fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseport(true)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
 /// The connections end with this task.
-async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+async fn listen(shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
+    let mut listeners = shared.listener.subscribe();
     loop {
+        let listener = listeners.borrow_and_update().clone();
+        let Some(listener) = listener else {
+            // The sender lives in `shared`, so this cannot fail.
+            let _ = listeners.changed().await;
+            continue;
+        };
         tokio::select! {
+            _ = listeners.changed() => {}
             accepted = listener.accept() => {
                 let Ok((client, _)) = accepted else {
                     // Out of file descriptors, most likely: it fails at once until one is free.

@@ -31,8 +31,8 @@ async fn rig(delay: Delay) -> Rig {
         assert_eq!(process, 7);
         counter.fetch_add(1, Relaxed);
     });
-    let link = Link::open(delay, Rng::new(1), on_passed).await.unwrap();
-    link.set_target(Some(server));
+    let link = Link::open(delay, Rng::new(1), on_passed).unwrap();
+    link.set_target(Some(server)).unwrap();
     link.serve(7);
     Rig { link: Arc::new(link), seen, passed }
 }
@@ -163,8 +163,14 @@ async fn a_connection_begun_under_a_hold_is_made_after_it() {
 
 #[tokio::test]
 async fn a_connection_given_up_under_a_hold_never_reaches_the_server() {
+    for direction in [Direction::Both, Direction::Forward, Direction::Backward] {
+        given_up_under(direction).await;
+    }
+}
+
+async fn given_up_under(direction: Direction) {
     let mut rig = rig(Delay::default()).await;
-    let hold = rig.link.hold(Direction::Both);
+    let hold = rig.link.hold(direction);
     let mut ghost = rig.connect().await;
     say(&mut ghost, "ghost").await;
     until_held(&hold, 0, 1).await;
@@ -249,13 +255,45 @@ async fn a_reset_aborts_both_sides_and_throws_away_what_is_held() {
     rig.sees("reset").await;
 }
 
+/// Waits until nobody listens any more: whoever had connected by then is aborted.
+async fn until_refused(rig: &Rig) {
+    within(async {
+        let refused = loop {
+            match TcpStream::connect(rig.link.address()).await {
+                Ok(mut early) => drop(early.read_u8().await.unwrap_err()),
+                // It was about to be accepted when the port was closed.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    })
+    .await;
+}
+
 #[tokio::test]
-async fn connections_are_aborted_while_refused_and_without_a_server() {
+async fn a_server_that_is_down_refuses_and_behind_a_hold_not_even_that_is_heard() {
+    let mut rig = rig(Delay::default()).await;
+    let server = rig.link.shared.target();
+    rig.link.set_target(None).unwrap();
+    until_refused(&rig).await;
+    let hold = rig.link.hold(Direction::Backward);
+    let mut client = rig.connect().await;
+    say(&mut client, "late").await;
+    until_held(&hold, 0, 1).await;
+    rig.link.set_target(server).unwrap();
+    rig.has_seen_nothing();
+    drop(hold);
+    hears(&mut client, "late").await;
+    rig.link.set_target(None).unwrap();
+    until_refused(&rig).await;
+    say(&mut client, "open").await;
+    hears(&mut client, "open").await;
+}
+
+#[tokio::test]
+async fn connections_are_aborted_while_refused() {
     let rig = rig(Delay::default()).await;
-    let server = lock(&rig.link.shared.target).take();
-    let error = within(rig.connect().await.read_u8()).await.unwrap_err();
-    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-    rig.link.set_target(server);
     let refusing = rig.link.refuse();
     let error = within(rig.connect().await.read_u8()).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);

@@ -1,10 +1,9 @@
 //! What `picklock check` takes.
 
-use super::{Format, duration};
+use super::{BudgetArgs, Format};
 use base::reading::{self, Value};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use std::time::Duration;
 
 const EXAMPLES: &str = "Examples:
   picklock check store/latest
@@ -15,15 +14,22 @@ const EXAMPLES: &str = "Examples:
   zcat etcd.log.gz | picklock check - --model cas-register --time-budget 5m
   picklock check store/latest --export edn > history.edn";
 
-const LONG_ABOUT: &str = "Judges a stored run again, and draws its report.\n\nWith --model: holds \
+/// What `check --help` says first.
+pub const LONG_ABOUT: &str = "Judges a stored run again, and draws its report.\n\nWith --model: holds \
 any history against a model (`picklock list models`), by Jepsen's rule: an operation that failed \
 did not happen, and one of unknown outcome may have happened at any time after its begin, or not \
 at all. Reads picklock's JSON Lines, Jepsen's and Knossos' EDN, and operations in a log, such as \
-`INFO  jepsen.util - 0  :invoke  :write  4`.";
+`INFO  jepsen.util - 0  :invoke  :write  4`.\n\nA read of `nil` found nothing in the register. In a \
+log, a cas that failed with its two values and no error behind them (`:fail :cas [1 2]`) did find \
+another value; elsewhere a cas that failed says nothing. A client may have a number or a name; only \
+the process `nemesis` is no client. How a lock is asked for stands in `mode`, or in the value: \
+exclusive (or write) or shared (or read). A fencing token is a whole number, in `token` or in the \
+value of a grant.\n\nInconclusive is a history that is legal up to where it was cut off, one in \
+which nothing was answered ok, and, for `fenced`, one without any token.";
 
 /// What `check` takes.
 #[derive(Debug, Args)]
-#[command(long_about = LONG_ABOUT, after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
     /// A run folder, or the history in it; with --model any history, `-` for standard input.
     #[arg(value_name = "RUN|FILE")]
@@ -34,18 +40,16 @@ pub struct CheckArgs {
     /// How the history is written; its first bytes say it when this is not given.
     #[arg(long, value_enum, value_name = "FORMAT", requires = "model")]
     pub input_format: Option<InputFormat>,
-    /// Values are [key value], as those of `jepsen.independent`; each key is judged by itself.
+    /// Values are [key value], as those of `jepsen.independent`; each key is judged by itself. Seen
+    /// without it where the first operation leaves no doubt.
     #[arg(long, requires = "model")]
     pub independent: bool,
     /// What a register holds at first, as EDN [default: nil; 0 in a run of picklock].
     #[arg(long, value_name = "VALUE", requires = "model", allow_hyphen_values = true, value_parser = value)]
     pub initial: Option<Value>,
-    /// How long reading and deciding may take with a model; past it the answer is inconclusive.
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "60s")]
-    pub time_budget: Duration,
-    /// How much memory the operations and the search may take; past it the answer is inconclusive.
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size, default_value = "4GiB")]
-    pub memory_budget: usize,
+    /// What it may cost.
+    #[command(flatten)]
+    pub budget: BudgetArgs,
     /// Writes the history of a run to stdout in this format, and judges nothing.
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "model")]
     pub export: Option<ExportFormat>,
@@ -105,38 +109,4 @@ pub enum ExportFormat {
 
 fn value(text: &str) -> Result<Value, String> {
     text.parse().map_err(|error| format!("{error}; write it as 0, nil or :a"))
-}
-
-/// A number of bytes: `512MiB`, `4GiB`, `2GB`.
-fn size(text: &str) -> Result<usize, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit: usize = match &text[digits.len()..] {
-        "" | "B" => 1,
-        "KiB" | "K" => 1 << 10,
-        "MiB" | "M" => 1 << 20,
-        "GiB" | "G" => 1 << 30,
-        "kB" | "KB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        other => return Err(format!("no unit is `{other}`; write it as 512MiB or 4GiB")),
-    };
-    let number: usize = digits.parse().map_err(|_| "write it as 512MiB or 4GiB".to_owned())?;
-    number.checked_mul(unit).ok_or_else(|| "more than this machine can count".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(size("512MiB"), Ok(512 << 20));
-        assert_eq!(size("2GB"), Ok(2_000_000_000));
-        assert_eq!(size("7"), Ok(7));
-        for wrong in
-            ["", "GiB", "-1MiB", "1TiB", "1.5GiB", "99999999999999999999", "99999999999GiB"]
-        {
-            assert!(size(wrong).is_err(), "{wrong}");
-        }
-    }
 }

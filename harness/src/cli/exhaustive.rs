@@ -31,7 +31,7 @@ pub struct ExhaustiveArgs {
 }
 
 /// What belongs to schedules that are drawn, and means nothing here.
-const DRAWN: [&str; 9] = [
+const DRAWN: [&str; 11] = [
     "nemesis",
     "seeds",
     "first_seed",
@@ -39,6 +39,8 @@ const DRAWN: [&str; 9] = [
     "shard",
     "fixed",
     "time_limit",
+    "tick",
+    "sync_limit",
     "hold",
     "link_delay",
 ];

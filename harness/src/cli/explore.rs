@@ -4,7 +4,8 @@ use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::{BackendChoice, ExhaustiveArgs, Format, LoadArgs};
+use super::{BackendChoice, BudgetArgs, ExhaustiveArgs, Format, LoadArgs};
+use crate::explore::Part;
 use crate::setup::Options;
 
 const EXPLORE_EXAMPLES: &str = "Examples:
@@ -60,15 +61,15 @@ pub struct ExploreArgs {
     /// The load on the lock.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// All schedules instead of many.
-    #[command(flatten)]
-    pub exhaustive: ExhaustiveArgs,
     /// Writes the result to a file as well, as JSON.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// How to say the result, on stdout.
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,
+    /// All schedules instead of many.
+    #[command(flatten)]
+    pub exhaustive: ExhaustiveArgs,
 }
 
 impl ExploreArgs {
@@ -93,6 +94,9 @@ pub struct MergeArgs {
     /// Writes the sum to a file as well, as JSON.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// What it may cost.
+    #[command(flatten)]
+    pub budget: BudgetArgs,
     /// How to say the result, on stdout.
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,
@@ -127,6 +131,9 @@ pub struct ReplayArgs {
     /// For a seed: the load on the lock.
     #[command(flatten)]
     pub load: LoadArgs,
+    /// What it may cost. Real servers take the time that a schedule takes.
+    #[command(flatten)]
+    pub budget: BudgetArgs,
     /// Where run folders go.
     #[arg(long, value_name = "FOLDER", default_value = "store")]
     pub store: PathBuf,
@@ -143,11 +150,9 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// The seeds of this part: all parts together have every seed once, in order.
-    pub fn part(self, first: u64, seeds: u64) -> std::ops::Range<u64> {
-        let edge =
-            |n: u64| first + (u128::from(seeds) * u128::from(n) / u128::from(self.of)) as u64;
-        edge(self.number - 1)..edge(self.number)
+    /// This part of these seeds.
+    pub fn part(self, whole: std::ops::Range<u64>) -> Part {
+        Part { whole, shard: self.number, of: self.of }
     }
 }
 
@@ -173,7 +178,7 @@ mod tests {
         for (seeds, of) in [(10_000, 16), (7, 3), (2, 5), (0, 4), (u64::MAX, 3)] {
             let mut next = 0;
             for number in 1..=of {
-                let part = Shard { number, of }.part(0, seeds);
+                let part = Shard { number, of }.part(0..seeds).seeds();
                 assert_eq!(part.start, next);
                 next = part.end;
             }

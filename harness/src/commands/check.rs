@@ -1,32 +1,51 @@
 //! `picklock check`: judges a stored run again, or holds any history against a model.
 
-use super::{Failure, judge::judge};
+use super::{Failure, judge::report};
+use crate::Exit;
 use crate::cli::{CheckArgs, ExportFormat};
-use crate::folder::Folder;
-use crate::{Exit, input};
+use crate::folder::{Folder, Stored};
+use crate::input::{self, Budget};
+use crate::output::{Losses, note, unless_closed};
+use crate::place;
 use anyhow::Context;
 use base::History;
+use checkers::Judgement;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 mod model;
 
 pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
+    if args.run != Path::new("-") && !args.run.exists() {
+        let help = "give a run folder, or a file and --model";
+        return Err(Failure::arguments(place::missing(&args.run, help)));
+    }
     if let Some(name) = &args.model {
         return model::run(args, name);
     }
+    let budget = args.budget.begin();
     if let Some(ExportFormat::Edn) = args.export {
-        return export(&history_in(&args.run));
+        return export(&history_in(&args.run), budget);
     }
     let folder = Folder::find(&args.run)?;
-    let (run, cut_off) = folder.read()?;
+    let Stored { run, cut_off, unread } = folder.read(budget)?;
+    let events = run.history.events().len();
     if cut_off {
-        eprintln!(
-            "picklock: the history ends in the middle of a line; judging the {} events before it",
-            run.history.events().len()
-        );
+        note(&format!(
+            "picklock: the history ends in the middle of a line; judging the {events} events \
+             before it"
+        ));
     }
-    Ok(judge(&run, &folder, args.format, None)?)
+    if let Some(why) = &unread {
+        note(&format!("picklock: of the history, the first {events} events are judged: {why}"));
+    }
+    let judgement = match cut_off || unread.is_some() {
+        true => Judgement::of_beginning(&run),
+        false => Judgement::of(&run),
+    };
+    let mut losses = Losses::default();
+    report(&judgement, &run, Some(&folder), args.format, None, &mut losses)?;
+    Ok(losses.end(judgement.outcome))
 }
 
 /// The history of a run folder; a file is one already.
@@ -35,17 +54,21 @@ fn history_in(path: &Path) -> PathBuf {
 }
 
 /// Writes a history of ours as EDN to stdout, an operation a line.
-fn export(path: &Path) -> Result<Exit, Failure> {
-    let (reader, bar) = input::open(path)?;
-    let read = History::read(reader);
+fn export(path: &Path, budget: Budget) -> Result<Exit, Failure> {
+    let (reader, bar) = input::open(path, budget)?;
+    let read = History::read_within(reader, budget.memory);
     bar.finish_and_clear();
     let parsed = read.with_context(|| format!("`{}`", path.display()))?;
+    if parsed.full || budget.is_over() {
+        let help = "give more with --time-budget or --memory-budget";
+        return Err(Failure::could_not(format!("the history does not fit the budget; {help}")));
+    }
     if parsed.cut_off {
-        eprintln!("picklock: the history ends in the middle of a line, which is left out");
+        note("picklock: the history ends in the middle of a line, which is left out");
     }
     let mut out = BufWriter::new(std::io::stdout().lock());
-    // A reader that has gone away is no error.
-    let _ = parsed.history.events().iter().try_for_each(|event| writeln!(out, "{}", event.edn()));
-    let _ = out.flush();
+    let mut events = parsed.history.events().iter();
+    let written = events.try_for_each(|event| writeln!(out, "{}", event.edn()));
+    unless_closed(written.and_then(|()| out.flush())).context("cannot write to stdout")?;
     Ok(Exit::Held)
 }

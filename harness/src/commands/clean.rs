@@ -8,11 +8,11 @@ pub fn run() -> Result<Exit, Failure> {
     let cleaned = docker::clean().map_err(|error| Failure::could_not(error.to_string()))?;
     let docker::Cleaned { containers, networks } = cleaned;
     let plural = |n: usize| if n == 1 { "" } else { "s" };
-    super::judge::say(&format!(
+    crate::output::say(&format!(
         "removed {containers} container{}, {networks} network{}\n",
         plural(containers),
         plural(networks)
-    ));
+    ))?;
     Ok(Exit::Held)
 }
 

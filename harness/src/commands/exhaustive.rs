@@ -1,17 +1,17 @@
 //! `picklock explore --exhaustive`: every schedule of a few clients, and what they show.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use reports::units::{count, counted};
+use base::units::{count, counted};
+use indicatif::{ProgressBar, ProgressStyle};
 use sim::exhaustive::{Anomaly, Case, Finding, Found, Progress};
-use std::io::IsTerminal;
 use std::sync::atomic::Ordering;
 
-use super::explore::{stored, writable};
-use super::{Failure, interruptible, judge::say};
+use super::explore::{tell_result, writable};
+use super::{Failure, interruptible};
 use crate::Exit;
-use crate::cli::{ExploreArgs, Format, UNLIMITED};
+use crate::cli::{ExploreArgs, UNLIMITED};
 use crate::exhaustive::{Enumerated, Enumeration};
-use crate::nearest;
+use crate::output::Losses;
+use crate::{manner, nearest};
 
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     let enumeration = enumeration(args).map_err(Failure::arguments)?;
@@ -27,12 +27,10 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     });
     spinner.finish_and_clear();
     let enumerated = Enumerated::new(enumeration.case().clone(), found);
-    let json = stored(&enumerated, args.out.as_deref())?;
-    match args.format {
-        Format::Json => say(&json),
-        Format::Human => say(&told(&enumeration, &enumerated.found)),
-    }
-    let exit = enumerated.exit();
+    let told = || told(&enumeration, &enumerated.found);
+    let mut losses = Losses::default();
+    tell_result(&enumerated, told, args.format, args.out.as_deref(), &mut losses)?;
+    let exit = losses.end(enumerated.outcome());
     if stop.load(Ordering::Relaxed) && exit != Exit::Violated {
         return Err(Failure::could_not("interrupted; this is what was searched so far"));
     }
@@ -77,9 +75,7 @@ fn enumeration(args: &ExploreArgs) -> Result<Enumeration, String> {
 
 fn spinner() -> ProgressBar {
     let spinner = ProgressBar::new_spinner();
-    if !std::io::stderr().is_terminal() {
-        spinner.set_draw_target(ProgressDrawTarget::hidden());
-    }
+    spinner.set_draw_target(manner::progress());
     let style = "{elapsed_precise} {spinner} {msg}";
     spinner.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     spinner

@@ -1,20 +1,21 @@
 //! `picklock explore`: many schedules of one lock in the simulator, and what they show.
 
 use anyhow::Context;
-use base::Outcome;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use reports::units::{count, counted};
+use base::units::{count, counted};
+use base::{Cause, Outcome, visible_json};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Failure, interruptible, judge::say, replay};
+use super::{Failure, interruptible, replay};
 use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
-use crate::explore::{Search, Searched, Tally, search};
+use crate::explore::{MIN_HELD, Missing, Search, Searched, Sighting, Tally, search};
+use crate::manner::{self, quiet, told};
+use crate::output::{Losses, note, say, write_whole};
 use crate::schedule::{CutShort, Schedule, Shows, Shrunk, is_small, shrink, size};
-use crate::setup::{Options, Setup};
+use crate::setup::{Options, Setup, replay_command};
 use crate::simulate;
 
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
@@ -32,21 +33,25 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
         writable(out)?;
     }
     let stop = interruptible()?;
-    let seeds = args.shard.part(args.first_seed, last - args.first_seed);
+    let part = args.shard.part(args.first_seed..last);
+    let seeds = part.seeds();
     let bar = progress_bar(seeds.end - seeds.start);
     let what = Search {
         options: &options,
-        seeds,
+        part,
         jobs: args.jobs.unwrap_or_else(cores),
         until_found: args.until_found,
         stop: &stop,
     };
     let tally = search(&what, &|done| bar.inc(done)).map_err(Failure::could_not)?;
     bar.finish_and_clear();
-    let exit = tell(&tally, args.format, args.out.as_deref())?;
-    if args.shrink || (args.until_found && exit == Exit::Violated) {
-        shrink_all(&tally, &options, args, &stop)?;
+    let mut losses = Losses::default();
+    tell(&tally, args.format, args.out.as_deref(), &mut losses)?;
+    let outcome = tally.outcome();
+    if args.shrink || (args.until_found && outcome == Outcome::Violated) {
+        shrink_all(&tally, &options, args, &stop, &mut losses)?;
     }
+    let exit = losses.end(outcome);
     if stop.load(Ordering::Relaxed) && exit != Exit::Violated {
         return Err(Failure::could_not("interrupted; this is what was searched so far"));
     }
@@ -59,41 +64,58 @@ fn shrink_all(
     options: &Options,
     args: &ExploreArgs,
     stop: &AtomicBool,
+    losses: &mut Losses,
 ) -> Result<(), Failure> {
-    for (anomaly, sighting) in &tally.anomalies {
-        let shows = Shows { property: sighting.property.clone(), anomaly: anomaly.clone() };
+    for sighting in &tally.anomalies {
+        let Sighting { anomaly, property, cause, .. } = sighting;
+        let shows = Shows { property: property.clone(), anomaly: anomaly.clone(), cause: *cause };
         let Shrunk { schedule, tried, cut_short } =
             shrink_best(&shows, &sighting.seeds, options, stop)?;
         // What was interrupted must not take the place of a smaller one that stands there.
         if stop.load(Ordering::Relaxed) {
-            note(args, &format!("shrinking {anomaly} was interrupted; nothing was stored"));
+            losses.note(tell_of(
+                args,
+                &format!("shrinking {anomaly} was interrupted; nothing was stored"),
+            ));
             break;
         }
         if cut_short == Some(CutShort::Bound) {
             let tried = count(tried);
-            note(args, &format!("shrinking {anomaly} ended at its bound, {tried} runs in all"));
+            losses.note(tell_of(
+                args,
+                &format!("shrinking {anomaly} ended at its bound, {tried} runs in all"),
+            ));
         }
         let folder = &args.counterexamples;
         let Searched { algo, nemesis, .. } = &tally.searched;
-        let name = format!("{algo}+{nemesis}+{}.json", anomaly.replace(' ', "-"));
+        let cause = cause.map_or("unknown", Cause::name);
+        let name = format!("{algo}+{nemesis}+{}+{cause}.json", anomaly.replace(' ', "-"));
         let path = folder.join(name);
-        std::fs::create_dir_all(folder)
-            .and_then(|()| write_whole(&path, &schedule.to_json()))
-            .with_context(|| format!("cannot write `{}`", path.display()))?;
-        if args.format == Format::Human {
-            let told = replay::told(&schedule).map_err(Failure::could_not)?;
-            let path = path.display();
-            say(&format!("\n{told}shrunk in {} runs; picklock replay {path}\n", count(tried)));
+        let made = std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make `{}`", folder.display()));
+        let stored = made.and_then(|()| write_whole(&path, &schedule.to_json()));
+        if args.format == Format::Human && !quiet() {
+            let story = replay::told(&schedule, true).map_err(Failure::could_not)?;
+            let again = match &stored {
+                Ok(()) => format!(":\n  picklock replay {}", path.display()),
+                Err(_) => String::new(),
+            };
+            let shrunk = format!("shrunk in {}{again}\n", counted(tried, "run", "runs"));
+            losses.note(say(&format!("\n{story}\n{}", told(&shrunk))));
         }
+        losses.note(stored);
     }
     Ok(())
 }
 
 /// Says something in the result where people read that, else beside it.
-fn note(args: &ExploreArgs, what: &str) {
+fn tell_of(args: &ExploreArgs, what: &str) -> anyhow::Result<()> {
     match args.format {
-        Format::Human => say(&format!("\n{what}\n")),
-        Format::Json => eprintln!("picklock: {what}"),
+        Format::Human => say(&format!("\n{}", told(what))),
+        Format::Json => {
+            note(&format!("picklock: {what}"));
+            Ok(())
+        }
     }
 }
 
@@ -138,19 +160,10 @@ fn shrink_best(
 
 fn spinner(what: String) -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_message(what);
-    if !std::io::stderr().is_terminal() {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
+    bar.set_draw_target(manner::progress());
     let style = "{elapsed_precise} {spinner} {msg}, {human_pos} schedules tried";
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar
-}
-
-/// Writes a file whole or not at all.
-fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
-    let part = path.with_extension("part");
-    std::fs::write(&part, text)?;
-    std::fs::rename(&part, path)
 }
 
 fn cores() -> usize {
@@ -159,9 +172,7 @@ fn cores() -> usize {
 
 fn progress_bar(schedules: u64) -> ProgressBar {
     let bar = ProgressBar::new(schedules);
-    if !std::io::stderr().is_terminal() {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
+    bar.set_draw_target(manner::progress());
     let style = "{elapsed_precise} [{bar:30}] {human_pos}/{human_len} schedules, {per_sec}, \
                  {eta} left";
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
@@ -183,23 +194,33 @@ pub fn writable(out: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A result as JSON, written to a file if one is named.
-pub fn stored(result: &impl Serialize, out: Option<&Path>) -> Result<String, Failure> {
+/// Prints a result, as it is told to people or as JSON, and stores it if a file is named.
+pub fn tell_result(
+    result: &impl Serialize,
+    text: impl FnOnce() -> String,
+    format: Format,
+    out: Option<&Path>,
+    losses: &mut Losses,
+) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(result).context("cannot write the result")? + "\n";
+    losses.note(match format {
+        Format::Json => say(&visible_json(&json)),
+        Format::Human => say(&told(&text())),
+    });
     if let Some(out) = out {
-        write_whole(out, &json).with_context(|| format!("cannot write `{}`", out.display()))?;
+        losses.note(write_whole(out, &json));
     }
-    Ok(json)
+    Ok(())
 }
 
-/// Prints a result and stores it. The exit code is its answer.
-pub fn tell(tally: &Tally, format: Format, out: Option<&Path>) -> Result<Exit, Failure> {
-    let json = stored(tally, out)?;
-    match format {
-        Format::Json => say(&json),
-        Format::Human => say(&summary(tally)),
-    }
-    Ok(tally.outcome().into())
+/// Prints what a search found, and stores it.
+pub fn tell(
+    tally: &Tally,
+    format: Format,
+    out: Option<&Path>,
+    losses: &mut Losses,
+) -> Result<(), Failure> {
+    tell_result(tally, || summary(tally), format, out, losses)
 }
 
 /// The result, for people.
@@ -215,7 +236,7 @@ fn summary(tally: &Tally) -> String {
         "picklock {}: {} {nemesis}, {} in the simulator ({})\n\n",
         tally.picklock,
         what.algo,
-        counted(schedules, "schedule", "schedules"),
+        searched(tally),
         seeds(tally),
     );
     text.push_str(&format!(
@@ -232,32 +253,70 @@ fn summary(tally: &Tally) -> String {
         ));
     }
     text.push_str(&anomalies(tally));
+    text.push_str(&again(tally));
     text.push('\n');
     text.push_str(&last_line(tally));
     text
 }
 
-/// What was seen; a reason that several share is told once.
+/// How many schedules, and of how many where they are not all.
+fn searched(tally: &Tally) -> String {
+    let (searched, wanted) = (tally.schedules(), tally.wanted());
+    match searched == wanted {
+        true => counted(wanted, "schedule", "schedules"),
+        false => format!("{} of {}", count(searched), counted(wanted, "schedule", "schedules")),
+    }
+}
+
+/// What was seen, each with its cause; a reason that several share is told once.
 fn anomalies(tally: &Tally) -> String {
     let mut text = String::new();
-    let width = tally.anomalies.keys().map(String::len).max().unwrap_or(0);
+    let width = tally.anomalies.iter().map(|seen| seen.anomaly.len()).max().unwrap_or(0);
     let mut told: Vec<&str> = Vec::new();
-    for (name, sighting) in &tally.anomalies {
-        let expected = if sighting.known.is_some() { "expected" } else { "NOT EXPECTED" };
+    for sighting in &tally.anomalies {
+        let Sighting { anomaly, cause, known, property, .. } = sighting;
+        let expected = if known.is_some() { "expected" } else { "NOT EXPECTED" };
+        let cause = cause.map_or("its cause could not be found".into(), |c| c.to_string());
         text.push_str(&format!(
-            "\n  {name:width$}  in {}, first by seed {} ({}), {expected}",
+            "\n  {anomaly:width$}  in {}, first by seed {} ({property}), {expected}:\n  {:width$}  \
+             {cause}",
             counted(sighting.schedules, "schedule", "schedules"),
             sighting.seeds.first().copied().unwrap_or_default(),
-            sighting.property,
+            "",
         ));
-        told.extend(sighting.known.as_deref());
+        told.extend(known.as_deref());
     }
     told.sort_unstable();
     told.dedup();
+    if !told.is_empty() {
+        text.push('\n');
+    }
     for why in told {
         text.push_str(&format!("\n  {why}"));
     }
     if text.is_empty() { text } else { text + "\n" }
+}
+
+/// The commands that run the first schedule of each anomaly again, and the other first seeds.
+fn again(tally: &Tally) -> String {
+    let mut text = String::new();
+    let mut told: Vec<u64> = Vec::new();
+    for Sighting { anomaly, cause, seeds, .. } in &tally.anomalies {
+        let Some((first, others)) = seeds.split_first() else { continue };
+        if told.contains(first) {
+            continue;
+        }
+        told.push(*first);
+        let command = replay_command(&tally.searched.options(*first));
+        let others: Vec<String> = others.iter().map(u64::to_string).collect();
+        let others = match others.is_empty() {
+            true => String::new(),
+            false => format!(" (also by seeds {})", others.join(", ")),
+        };
+        let why = cause.map_or(String::new(), |cause| format!(", because {cause}"));
+        text.push_str(&format!("\nrun again: {anomaly}{why}{others}:\n  {command}\n"));
+    }
+    text
 }
 
 fn seeds(tally: &Tally) -> String {
@@ -271,12 +330,9 @@ fn seeds(tally: &Tally) -> String {
 fn last_line(tally: &Tally) -> String {
     match (tally.outcome(), tally.bound()) {
         (Outcome::Violated, _) => {
-            let surprises: Vec<&str> = tally
-                .anomalies
-                .iter()
-                .filter(|(_, sighting)| sighting.known.is_none())
-                .map(|(name, _)| name.as_str())
-                .collect();
+            let surprises = tally.anomalies.iter().filter(|sighting| sighting.known.is_none());
+            let mut surprises: Vec<&str> = surprises.map(|s| s.anomaly.as_str()).collect();
+            surprises.dedup();
             match surprises.is_empty() {
                 true => "VIOLATED, as is known of this lock\n".into(),
                 false => format!("VIOLATED, not expected: {}\n", surprises.join(", ")),
@@ -286,8 +342,36 @@ fn last_line(tally: &Tally) -> String {
             "HELD: fewer than {:.3} % of such schedules break a promise, with 95 % confidence\n",
             bound * 100.0
         ),
-        _ => "INCONCLUSIVE: most schedules could not have failed; give more time, clients or \
-              holds\n"
-            .into(),
+        _ => format!("INCONCLUSIVE: {}\n", why_inconclusive(tally)),
+    }
+}
+
+/// So many of the seeds that are missing are named.
+const NAMED: usize = 4;
+
+fn why_inconclusive(tally: &Tally) -> String {
+    let missing = tally.missing();
+    if !missing.is_empty() {
+        let named: Vec<String> = missing.iter().take(NAMED).map(missed).collect();
+        let more = if missing.len() > NAMED { ", and more" } else { "" };
+        return format!("not everything was searched; missing: {}{more}", named.join(", "));
+    }
+    if tally.held > tally.inconclusive {
+        return format!(
+            "{} that held say little; it takes {MIN_HELD}: give more --seeds",
+            counted(tally.held, "schedule", "schedules")
+        );
+    }
+    "most schedules could not have failed; give more time, clients or holds".into()
+}
+
+fn missed(Missing { seeds, shards }: &Missing) -> String {
+    let seeds = match seeds.end - seeds.start {
+        1 => format!("seed {}", seeds.start),
+        _ => format!("seeds {} to {}", seeds.start, seeds.end - 1),
+    };
+    match shards {
+        Some(shards) => format!("{shards} ({seeds})"),
+        None => seeds,
     }
 }

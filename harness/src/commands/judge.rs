@@ -1,17 +1,16 @@
-//! Judges a run, writes what there is to say about it into its folder, and says it.
+//! Judges a run, says what there is to say about it, and writes it into its folder.
 
 use anyhow::Result;
-use base::Run;
+use base::{Outcome, Run, visible_json};
 use checkers::Judgement;
 use reports::Context;
-use reports::terminal::Style;
 use serde::Serialize;
-use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use crate::Exit;
 use crate::cli::Format;
 use crate::folder::Folder;
+use crate::manner::{quiet, style};
+use crate::output::{Losses, say};
 
 /// The run, judged: what `--format json` prints.
 #[derive(Serialize)]
@@ -22,53 +21,55 @@ struct Judged<'a> {
     judgement: &'a Judgement,
 }
 
-/// Judges a run and reports it. The exit code is the verdict's.
+/// Judges a run and reports it: at the terminal, and in its folder, if it has one.
 pub fn judge(
     run: &Run,
-    folder: &Folder,
+    folder: Option<&Folder>,
     format: Format,
     elapsed: Option<Duration>,
-) -> Result<Exit> {
+    losses: &mut Losses,
+) -> Result<Outcome> {
     let judgement = Judgement::of(run);
-    folder.write_json("verdict.json", &judgement)?;
+    report(&judgement, run, folder, format, elapsed, losses)?;
+    Ok(judgement.outcome)
+}
+
+/// Reports what was judged of a run.
+pub fn report(
+    judgement: &Judgement,
+    run: &Run,
+    folder: Option<&Folder>,
+    format: Format,
+    elapsed: Option<Duration>,
+    losses: &mut Losses,
+) -> Result<()> {
     let context = Context {
-        folder: folder.path().display().to_string(),
+        folder: folder.map_or(String::new(), |folder| folder.path().display().to_string()),
         version: env!("CARGO_PKG_VERSION").into(),
         elapsed,
     };
-    let Judgement { verdicts, outcome, .. } = &judgement;
-    folder.write("report.html", &reports::html::page(run, verdicts, *outcome, &context))?;
+    let Judgement { verdicts, outcome, .. } = judgement;
+    if let Some(folder) = folder {
+        losses.note(folder.write_json("verdict.json", judgement));
+        let page = reports::html::page(run, verdicts, *outcome, &context);
+        losses.note(folder.write("report.html", &page));
+    }
     let text = match format {
+        Format::Human if quiet() => {
+            reports::terminal::last_line(run, verdicts, *outcome, &context, style())
+        }
         Format::Human => reports::terminal::summary(run, verdicts, *outcome, &context, style()),
         Format::Json => {
             let folder = context.folder.clone();
-            let judged = Judged { folder, run: &run.info, judgement: &judgement };
-            serde_json::to_string_pretty(&judged)? + "\n"
+            let judged = Judged { folder, run: &run.info, judgement };
+            json(&judged)?
         }
     };
-    say(&text);
-    Ok((*outcome).into())
+    losses.note(say(&text));
+    Ok(())
 }
 
-/// Prints to stdout; a reader that has gone away is no error.
-pub fn say(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-}
-
-/// What stdout can show.
-pub fn style() -> Style {
-    Style { colour: colour(), unicode: unicode() }
-}
-
-/// Colour on a terminal, unless <https://no-color.org> says otherwise.
-fn colour() -> bool {
-    let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    std::io::stdout().is_terminal() && !forbidden
-}
-
-fn unicode() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    locale.is_none_or(|locale| locale != "C" && locale != "POSIX")
+/// Data as it is said: hidden characters of strangers are written out.
+pub fn json(data: &impl Serialize) -> Result<String> {
+    Ok(visible_json(&serde_json::to_string_pretty(data)?).into_owned() + "\n")
 }

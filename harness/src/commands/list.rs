@@ -2,9 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Failure, judge::say};
+use super::Failure;
 use crate::Exit;
 use crate::cli::{Format, ListArgs, ListWhat};
+use crate::manner::style;
+use crate::output::say;
+use reports::terminal::table;
 
 /// A kind of thing: its title, and each thing's name and summary.
 type Section = (&'static str, Vec<(&'static str, &'static str)>);
@@ -40,23 +43,15 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let chosen = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
     let sections: Vec<Section> = chosen.iter().map(|what| section(*what)).collect();
     match args.format {
-        Format::Human => say(&human(&sections)),
-        Format::Json => say(&format!("{:#}\n", as_json(&sections))),
+        Format::Human => say(&human(&sections))?,
+        Format::Json => say(&format!("{:#}\n", as_json(&sections)))?,
     }
     Ok(Exit::Held)
 }
 
 fn human(sections: &[Section]) -> String {
-    let mut text = String::new();
-    for (title, things) in sections {
-        let width = things.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        text.push_str(&format!("{title}\n"));
-        for (name, summary) in things {
-            text.push_str(&format!("  {name:width$}  {summary}\n"));
-        }
-        text.push('\n');
-    }
-    text
+    let tables = sections.iter().map(|(title, things)| table(title, things, style()) + "\n");
+    tables.collect()
 }
 
 fn as_json(sections: &[Section]) -> Value {

@@ -4,17 +4,28 @@ use super::{Failure, explore::tell};
 use crate::Exit;
 use crate::cli::MergeArgs;
 use crate::explore::{Tally, merge};
+use crate::input;
+use crate::output::Losses;
+use crate::place;
 
 pub fn run(args: &MergeArgs) -> Result<Exit, Failure> {
+    let budget = args.budget.begin();
     let mut parts = Vec::new();
     for path in &args.files {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::could_not(format!("cannot read `{file}`: {error}")))?;
+        if !path.exists() {
+            return Err(Failure::arguments(place::missing(
+                path,
+                "give results of `explore --out`",
+            )));
+        }
+        let text = input::text(path, budget)?;
         let tally =
             Tally::from_json(&text).map_err(|why| Failure::could_not(format!("`{file}` {why}")))?;
         parts.push((file, tally));
     }
     let sum = merge(parts).map_err(Failure::could_not)?;
-    tell(&sum, args.format, args.out.as_deref())
+    let mut losses = Losses::default();
+    tell(&sum, args.format, args.out.as_deref(), &mut losses)?;
+    Ok(losses.end(sum.outcome()))
 }

@@ -12,6 +12,7 @@ pub mod replay;
 pub mod test;
 
 use crate::Exit;
+use base::visible;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -39,8 +40,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What a hostile file says must neither move the cursor nor make two lines of one.
-        let line = self.line.chars().map(|c| if c.is_control() { ' ' } else { c });
-        f.write_str(&line.collect::<String>())
+        f.write_str(&visible(&self.line))
     }
 }
 

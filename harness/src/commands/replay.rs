@@ -1,20 +1,25 @@
 //! `picklock replay`: the same schedule again, exactly in the simulator, or on real servers with the
 //! same faults at the same moments in the life of the lock.
 
-use reports::units::{Precision, counted, moment, span};
+use base::units::{counted, span};
+use reports::terminal::story;
 use sim::Tape;
 use std::path::Path;
 
+use super::Failure;
 use super::test::{Choice, choose, perform};
-use super::{Failure, judge::say};
 use crate::Exit;
 use crate::cli::{Format, ReplayArgs};
-use crate::schedule::{Aim, Line, Schedule, Shows, story_of};
-use crate::setup::{Options, Setup, flags};
-use crate::simulate;
+use crate::input::Budget;
+use crate::manner::{quiet, style};
+use crate::output::say;
+use crate::schedule::{Aim, Schedule, Shows, Told, story_of};
+use crate::setup::{Options, Setup, replay_command};
+use crate::{place, simulate};
 
 pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
-    let schedule = find(args)?;
+    let budget = args.budget.begin();
+    let schedule = find(args, budget)?;
     let choice = choose(args.backend, &schedule.needs())?;
     let aim = match choice {
         Choice::Sim => Aim::Time,
@@ -22,25 +27,33 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
         Choice::Docker => Aim::Moment,
     };
     let setup = schedule.setup(aim).map_err(Failure::could_not)?;
-    if args.format == Format::Human && schedule.shows.is_some() {
-        say(&(told(&schedule).map_err(Failure::could_not)? + "\n"));
+    if args.format == Format::Human && schedule.shows.is_some() && !quiet() {
+        // What it showed once may have been mended since, in the lock or in a model.
+        say(&(told(&schedule, false).unwrap_or_else(|why| {
+            why + "
+"
+        }) + "
+"))?;
     }
     let mut info = setup.info_for(choice.name());
     info.command = again(args, choice.name());
     info.seed = seed(args).unwrap_or(info.seed);
     let tape = Tape::replay(schedule.chance.clone());
-    perform(&setup, info, choice, tape, &args.store, args.format)
+    perform(&setup, info, choice, tape, &args.store, args.format, Some(budget))
 }
 
 /// The command that replays it once more. (`picklock test` with the same options would draw another
 /// schedule.)
 fn again(args: &ReplayArgs, backend: &str) -> String {
-    let what = shlex::try_quote(&args.what).unwrap_or_else(|_| args.what.as_str().into());
-    let command = format!("picklock replay {what} --backend {backend}");
-    let Some((algo, seed)) = args.algo.as_ref().zip(seed(args)) else { return command };
-    let fixed = if args.fixed { " --fixed" } else { "" };
-    let flags = flags(&args.load.options(algo, &args.nemesis, seed));
-    format!("{command} --algo {algo} --nemesis {}{fixed}{flags}", args.nemesis)
+    if let Some((algo, seed)) = args.algo.as_ref().zip(seed(args)) {
+        let options = args.load.options(algo, &args.nemesis, seed);
+        let options = Options { swarm: !args.fixed, ..options };
+        return format!("{} --backend {backend}", replay_command(&options));
+    }
+    // Tomorrow `store/latest` is another run.
+    let what = place::real(Path::new(&args.what)).display().to_string();
+    let what = shlex::try_quote(&what).unwrap_or_else(|_| what.as_str().into());
+    format!("picklock replay {what} --backend {backend}")
 }
 
 /// The seed that was asked for, if it was one.
@@ -49,24 +62,24 @@ fn seed(args: &ReplayArgs) -> Option<u64> {
 }
 
 /// The schedule that was asked for.
-fn find(args: &ReplayArgs) -> Result<Schedule, Failure> {
+fn find(args: &ReplayArgs, budget: Budget) -> Result<Schedule, Failure> {
     let path = Path::new(&args.what);
     if path.is_dir() {
         let file = path.join("schedule.json");
         if !file.is_file() {
             let place = path.display();
-            let line = format!("`{place}` is no run folder with a schedule.json in it");
+            let line = format!("`{place}` is not a run folder with a schedule.json in it");
             return Err(Failure::could_not(line));
         }
-        return Schedule::read(&file).map_err(Failure::could_not);
+        return Schedule::read_within(&file, budget).map_err(Failure::could_not);
     }
     match seed(args) {
         Some(seed) => of_seed(seed, args),
-        None if path.exists() => Schedule::read(path).map_err(Failure::could_not),
-        None => Err(Failure::could_not(format!(
-            "there is no `{}`; give a schedule file, a run folder or a seed",
-            args.what
-        ))),
+        None if path.exists() => Schedule::read_within(path, budget).map_err(Failure::could_not),
+        None => {
+            let help = "give a schedule file, a run folder or a seed";
+            Err(Failure::arguments(place::missing(path, help)))
+        }
     }
 }
 
@@ -80,31 +93,18 @@ fn of_seed(seed: u64, args: &ReplayArgs) -> Result<Schedule, Failure> {
     recorded.map(|(_, schedule)| schedule).map_err(|e| Failure::could_not(e.to_string()))
 }
 
-/// The story of a counterexample, as it is in the simulator.
-pub fn told(schedule: &Schedule) -> Result<String, String> {
+/// The story of a counterexample, as it is in the simulator; explained where nothing else explains it.
+pub fn told(schedule: &Schedule, explained: bool) -> Result<String, String> {
     let Some(Shows { anomaly, .. }) = &schedule.shows else { return Ok(String::new()) };
-    let (found, lines) = story_of(schedule)?;
-    let clients = schedule.clients.len() as u64;
-    let faults = schedule.faults.len() as u64;
-    let mut text = format!(
-        "{anomaly} of {} (ttl {}) with {}, {}, {}:\n\n",
+    let Told { anomaly: found, messages, steps } = story_of(schedule)?;
+    let title = format!(
+        "{anomaly} of {} (ttl {}) with {}, {}, {}",
         schedule.algo,
         span(schedule.ttl),
-        counted(clients, "client", "clients"),
-        counted(faults, "fault", "faults"),
-        counted(lines.len() as u64, "message", "messages"),
+        counted(schedule.clients.len() as u64, "client", "clients"),
+        counted(schedule.faults.len() as u64, "fault", "faults"),
+        counted(messages as u64, "message", "messages"),
     );
-    let times: Vec<u64> = lines.iter().flat_map(|l| [Some(l.from), l.until]).flatten().collect();
-    let precision = Precision::for_times(&times);
-    let width = lines.iter().map(|line| line.who.len()).max().unwrap_or(0);
-    for Line { from, until, who, what } in &lines {
-        let ended = match until {
-            Some(until) if until != from => format!(" ({})", moment(*until, precision)),
-            Some(_) => String::new(),
-            None => " (open)".into(),
-        };
-        text.push_str(&format!("  {:>9}  {who:width$}  {what}{ended}\n", moment(*from, precision)));
-    }
-    text.push_str(&format!("\n  {}\n\n", reports::reading::sentence(&found.explanation)));
-    Ok(text)
+    let explanation = explained.then_some(found.explanation.as_str());
+    Ok(story(&title, &steps, explanation, style()))
 }

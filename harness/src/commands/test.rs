@@ -3,9 +3,10 @@
 #![expect(clippy::disallowed_methods, reason = "draws a seed and measures how long a run took")]
 
 use base::{Ability, Backend, Mono, Run, RunInfo};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use sim::Tape;
-use std::io::IsTerminal;
+#[cfg(feature = "docker")]
+use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,6 +18,9 @@ use super::{Failure, interruptible, judge::judge};
 use crate::cli::{BackendChoice, Format, TestArgs};
 use crate::drive::{DriveError, Recorder, Watcher, drive};
 use crate::folder::Folder;
+use crate::input::Budget;
+use crate::manner::{self, hint};
+use crate::output::Losses;
 use crate::schedule::Schedule;
 use crate::setup::{Options, Setup};
 use crate::{Exit, simulate};
@@ -25,10 +29,11 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
     let choice = choose(args.backend, &setup.needs())?;
     let info = setup.info_for(choice.name());
-    perform(&setup, info, choice, Tape::record(), &args.store, args.format)
+    perform(&setup, info, choice, Tape::record(), &args.store, args.format, None)
 }
 
-/// Makes a run, judges it and stores it with its schedule, under this header.
+/// Makes a run, judges it and stores it with its schedule, under this header. The simulator keeps
+/// to the budget; real servers take the time that they take.
 pub fn perform(
     setup: &Setup,
     info: RunInfo,
@@ -36,43 +41,66 @@ pub fn perform(
     tape: Tape,
     store: &Path,
     format: Format,
+    budget: Option<Budget>,
 ) -> Result<Exit, Failure> {
     let interrupted = interruptible()?;
-    let folder = Folder::create(store, &info)?;
+    let budget = budget.filter(|_| choice.name() == Choice::Sim.name());
+    let mut losses = Losses::default();
+    let folder = Folder::create(store, &info, &mut losses)?;
     let tape = Rc::new(tape);
     let begun = Instant::now();
 
-    let history_file = folder.file("history.jsonl");
-    let mut recorder = Recorder::to_file(&history_file)
-        .map_err(|e| Failure::could_not(format!("cannot write {}: {e}", history_file.display())))?;
+    let mut recorder = recorder(folder.as_ref(), &mut losses);
     let plan = setup.plan();
-    let mut watcher = Progress::new(interrupted, plan.time_limit + plan.quiet);
-    let mut backend = match start(choice, setup, &tape, &folder, &watcher) {
+    let mut watcher = Progress::new(interrupted, plan.time_limit + plan.quiet, budget);
+    let mut backend = match start(choice, setup, &tape, folder.as_ref(), &watcher) {
         Ok(backend) => backend,
         Err(failure) => {
-            folder.discard();
+            folder.iter().for_each(Folder::discard);
             return Err(failure);
         }
     };
-    folder.publish();
+    folder.iter().for_each(Folder::publish);
     let outcome = drive(backend.as_mut(), &plan, setup.nemeses(), &mut recorder, &mut watcher);
     watcher.bar.set_message("stopping");
-    backend.stop();
+    let ledger = backend.ledger();
+    losses.note(backend.stop().map_err(anyhow::Error::from));
     watcher.bar.finish_and_clear();
-
+    losses.note(recorder.stored());
     match outcome {
-        Ok(()) => {}
-        Err(DriveError::Interrupted) => return Err(interrupted_at(&folder)),
+        // The history says what somebody else has done, and the verdict with it.
+        Ok(()) | Err(DriveError::Interference(_)) => {}
         Err(error) => {
-            let place = folder.path().display();
-            return Err(Failure::could_not(format!("{error} (the run is kept in {place})")));
+            losses.tell();
+            let kept = folder.as_ref().filter(|_| losses.is_empty());
+            return Err(cut_short(&error, watcher.spent, kept));
         }
     }
+
     let link = crate::simulate::usual_delay(setup.world().link_delay);
     let schedule = Schedule::of(setup, recorder.take_played(), tape.taken(link));
-    folder.write("schedule.json", &schedule.to_json())?;
-    let run = Run { info, history: recorder.into_history() };
-    Ok(judge(&run, &folder, format, Some(begun.elapsed()))?)
+    if let Some(folder) = &folder {
+        losses.note(folder.write("schedule.json", &schedule.to_json()));
+        if let Some(ledger) = &ledger {
+            losses.note(folder.write("ledger.jsonl", &ledger.to_lines()));
+        }
+    }
+    let run = Run { info, history: recorder.into_history(), ledger };
+    let outcome = judge(&run, folder.as_ref(), format, Some(begun.elapsed()), &mut losses)?;
+    Ok(losses.end(outcome))
+}
+
+/// Records to the run folder, as long as there is one that takes something.
+fn recorder(folder: Option<&Folder>, losses: &mut Losses) -> Recorder {
+    let to_file = |folder: &Folder| Recorder::to_file(&folder.file("history.jsonl"));
+    match folder.map(to_file) {
+        Some(Ok(recorder)) => recorder,
+        Some(Err(error)) => {
+            losses.note(Err(error));
+            Recorder::in_memory()
+        }
+        None => Recorder::in_memory(),
+    }
 }
 
 fn options(args: &TestArgs) -> Options {
@@ -85,12 +113,25 @@ fn random_seed() -> u64 {
     base::Rng::new(since.as_nanos() as u64).below(1_000_000)
 }
 
-fn interrupted_at(folder: &Folder) -> Failure {
-    let place = folder.path().display();
-    Failure::could_not(format!(
-        "interrupted; everything is healed and removed, and the history so far is kept: \
-         picklock check {place}"
-    ))
+/// A run that did not come to its end.
+fn cut_short(error: &DriveError, spent: Option<&str>, folder: Option<&Folder>) -> Failure {
+    let why = match (error, spent) {
+        (DriveError::Interrupted, Some(what)) => {
+            format!("the {what} budget was spent in the run; give more with --{what}-budget")
+        }
+        (DriveError::Interrupted, None) => {
+            "interrupted; everything is healed and removed".to_owned()
+        }
+        (error, _) => error.to_string(),
+    };
+    let place = folder.map(|folder| folder.path().display());
+    Failure::could_not(match (error, place) {
+        (_, None) => why,
+        (DriveError::Interrupted, Some(place)) => {
+            format!("{why}, and the history so far is kept: picklock check {place}")
+        }
+        (_, Some(place)) => format!("{why} (the run is kept in {place})"),
+    })
 }
 
 /// The backend that was chosen.
@@ -123,16 +164,16 @@ pub fn choose(asked: BackendChoice, needs: &[Ability]) -> Result<Choice, Failure
             "real servers cannot {ability}, which these faults take: give --backend sim"
         ))),
         (BackendChoice::Auto, Some(ability)) => {
-            eprintln!("running in the simulator: real servers cannot {ability}");
+            hint(&format!("running in the simulator: real servers cannot {ability}"));
             Ok(Choice::Sim)
         }
         (BackendChoice::Auto, None) => match docker::ready() {
             docker::Readiness::Ready => {
-                eprintln!("running on real servers (docker); the simulator is --backend sim");
+                hint("running on real servers (docker); the simulator is --backend sim");
                 Ok(Choice::Docker)
             }
             docker::Readiness::NotReady { reason, fix } => {
-                eprintln!("running in the simulator: {reason}; for real servers: {fix}");
+                hint(&format!("running in the simulator: {reason}; for real servers: {fix}"));
                 Ok(Choice::Sim)
             }
         },
@@ -145,7 +186,7 @@ pub fn choose(asked: BackendChoice, _needs: &[Ability]) -> Result<Choice, Failur
         BackendChoice::Sim => Ok(Choice::Sim),
         BackendChoice::Docker => Err(Failure::could_not(super::NO_DOCKER)),
         BackendChoice::Auto => {
-            eprintln!("running in the simulator: {}", super::NO_DOCKER);
+            hint(&format!("running in the simulator: {}", super::NO_DOCKER));
             Ok(Choice::Sim)
         }
     }
@@ -155,16 +196,24 @@ fn start(
     choice: Choice,
     setup: &Setup,
     tape: &Rc<Tape>,
-    folder: &Folder,
+    folder: Option<&Folder>,
     watcher: &Progress,
 ) -> Result<Box<dyn Backend>, Failure> {
     watcher.note("starting");
-    let world = WorldSpec { logs: Some(folder.file("log")), ..setup.world() };
+    let world = WorldSpec { logs: folder.map(|folder| folder.file("log")), ..setup.world() };
     match choice {
         Choice::Sim => Ok(simulate::world(setup.lock, &world, Some(tape.clone()))),
         #[cfg(feature = "docker")]
         Choice::Docker => {
             let say = |line: &str| watcher.note(line);
+            let told = Cell::new(false);
+            docker::ensure_image(&|line| {
+                if !told.replace(true) {
+                    hint("making the image of the servers, once; this takes some minutes");
+                }
+                say(line);
+            })
+            .map_err(|error| Failure::could_not(error.to_string()))?;
             let backend = docker::DockerBackend::start(&world, &say)
                 .map_err(|error| Failure::could_not(error.to_string()))?;
             Ok(Box::new(backend))
@@ -176,17 +225,21 @@ fn start(
 struct Progress {
     bar: ProgressBar,
     interrupted: Arc<AtomicBool>,
+    budget: Option<Budget>,
+    /// The part of the budget that is used up.
+    spent: Option<&'static str>,
 }
 
+/// What an event of a run takes in memory, at most, with its share of all that is made of it.
+const EVENT: usize = 1 << 10;
+
 impl Progress {
-    fn new(interrupted: Arc<AtomicBool>, length: Duration) -> Self {
+    fn new(interrupted: Arc<AtomicBool>, length: Duration, budget: Option<Budget>) -> Self {
         let bar = ProgressBar::new(length.as_millis() as u64);
-        if !std::io::stderr().is_terminal() {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
+        bar.set_draw_target(manner::progress());
         let style = "{elapsed_precise} [{bar:30}] {percent:>3}% {msg}";
         bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
-        Self { bar, interrupted }
+        Self { bar, interrupted, budget, spent: None }
     }
 
     fn note(&self, line: &str) {
@@ -199,6 +252,11 @@ impl Watcher for Progress {
     fn goes_on(&mut self, now: Mono, events: usize) -> bool {
         self.bar.set_position(now.millis());
         self.bar.set_message(format!("{events} events"));
-        !self.interrupted.load(Ordering::Relaxed)
+        self.spent = self.budget.and_then(|budget| match () {
+            () if budget.is_over() => Some("time"),
+            () if events > budget.memory / EVENT => Some("memory"),
+            () => None,
+        });
+        self.spent.is_none() && !self.interrupted.load(Ordering::Relaxed)
     }
 }

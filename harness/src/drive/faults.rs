@@ -1,11 +1,10 @@
 //! The faults of a run: asks the nemeses, remembers what is in force, heals what has lasted.
 
 use base::{
-    Backend, ClientView, Effect, F, Fault, FaultId, Kind, Mono, Nemesis, Next, Node, Passing, Rng,
-    View,
+    ClientView, Effect, F, Fault, FaultId, Kind, Mono, Nemesis, Next, Node, Passing, Rng, View,
 };
 
-use super::{DriveError, Plan, Recorder};
+use super::{Plan, Recorder};
 
 struct Active {
     id: FaultId,
@@ -109,11 +108,12 @@ impl Faults {
         if source.done || now < source.ask_at {
             return None;
         }
-        let view = View { now, ttl: plan.ttl, clients, servers: plan.servers, active };
+        let view =
+            View { now, ttl: plan.ttl, clients, servers: plan.servers, peers: plan.peers, active };
         // "Watch" asks again at the next event, whatever it is.
         source.ask_at = Mono::ZERO;
         match source.nemesis.next(&view, &mut self.rng) {
-            Next::Inject { fault, lasts } => {
+            Next::Inject { fault, lasts } | Next::Also { fault, lasts } => {
                 recorder.played.fault(&fault, lasts, &view);
                 return Some((fault, lasts));
             }
@@ -124,48 +124,29 @@ impl Faults {
         None
     }
 
-    pub fn injected(
-        &mut self,
-        id: FaultId,
-        at: Mono,
-        recorder: &mut Recorder,
-    ) -> Result<(), DriveError> {
+    pub fn injected(&mut self, id: FaultId, at: Mono, recorder: &mut Recorder) {
         if let Some(active) = self.active.iter_mut().find(|active| active.id == id) {
             active.injected = true;
-            recorder.fault(at, Kind::Info, F::Fault, id, &active.fault, None)?;
+            recorder.fault(at, Kind::Info, F::Fault, id, &active.fault, None);
         }
-        Ok(())
     }
 
-    /// Heals the faults whose time is over.
-    pub fn heal_due(
-        &mut self,
-        now: Mono,
-        backend: &mut dyn Backend,
-        recorder: &mut Recorder,
-    ) -> Result<(), DriveError> {
-        for active in &mut self.active {
-            if active.heal_at <= now && active.injected && !active.healing {
-                active.healing = true;
-                let at = backend.now();
-                recorder.fault(at, Kind::Invoke, F::Heal, active.id, &active.fault, None)?;
-                backend.heal(active.id, &active.fault)?;
-            }
-        }
-        Ok(())
+    /// The faults whose time is over, each once.
+    pub fn due(&mut self, now: Mono) -> Vec<(FaultId, Fault)> {
+        let over =
+            |active: &&mut Active| active.heal_at <= now && active.injected && !active.healing;
+        let due = self.active.iter_mut().filter(over).map(|active| {
+            active.healing = true;
+            (active.id, active.fault.clone())
+        });
+        due.collect()
     }
 
-    /// Heals every fault that is in force, whatever its time.
-    pub fn heal_everything(
-        &mut self,
-        backend: &mut dyn Backend,
-        recorder: &mut Recorder,
-    ) -> Result<(), DriveError> {
-        let now = backend.now();
+    /// The time of every fault that is in force is over.
+    pub fn end_all(&mut self, now: Mono) {
         for active in &mut self.active {
             active.heal_at = active.heal_at.min(now);
         }
-        self.heal_due(now, backend, recorder)
     }
 
     /// A fault is undone. Returns it.
@@ -175,12 +156,10 @@ impl Faults {
         effect: Effect,
         at: Mono,
         recorder: &mut Recorder,
-    ) -> Result<Option<Fault>, DriveError> {
-        let Some(place) = self.active.iter().position(|active| active.id == id) else {
-            return Ok(None);
-        };
+    ) -> Option<Fault> {
+        let place = self.active.iter().position(|active| active.id == id)?;
         let active = self.active.remove(place);
-        recorder.fault(at, Kind::Info, F::Heal, id, &active.fault, Some(effect))?;
-        Ok(Some(active.fault))
+        recorder.fault(at, Kind::Info, F::Heal, id, &active.fault, Some(effect));
+        Some(active.fault)
     }
 }

@@ -5,6 +5,7 @@ mod faults;
 mod recorder;
 mod script;
 mod seat;
+mod vault;
 
 use base::{
     Backend, BackendError, F, Kind, Message, Mono, Nemesis, Notice, Process, Promises, Rng,
@@ -17,6 +18,7 @@ use faults::Faults;
 pub use recorder::Recorder;
 pub use script::{Played, Script};
 use seat::Seats;
+use vault::VaultNode;
 
 /// How long a run may wait for its clients to come up, and for its faults to be healed.
 const SETTLE: Duration = Duration::from_secs(60);
@@ -27,6 +29,8 @@ pub struct Plan {
     pub clients: u32,
     /// How many servers.
     pub servers: u32,
+    /// Whether they talk to each other.
+    pub peers: bool,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
     /// How long faults are injected.
@@ -41,6 +45,8 @@ pub struct Plan {
     pub script: Option<Script>,
     /// What the lock promises.
     pub promises: Promises,
+    /// How long a message takes over a client's link, as far as faults slow it.
+    pub link_delay: Duration,
     /// Seeds what is drawn here: turns and faults.
     pub seed: u64,
 }
@@ -51,9 +57,9 @@ pub enum DriveError {
     /// The world broke.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The history could not be written.
-    #[error("cannot write the history: {0}")]
-    Record(#[from] std::io::Error),
+    /// Somebody else has done something to a server or a client. The history says so.
+    #[error("{0}")]
+    Interference(String),
     /// Somebody pressed Ctrl-C. Everything is healed.
     #[error("interrupted")]
     Interrupted,
@@ -77,8 +83,7 @@ impl Watcher for Unwatched {
 /// Drives a backend through a run. The recorder has the history, also of a run that failed.
 ///
 /// # Errors
-/// When the world breaks, the history cannot be written or the run is interrupted; faults are
-/// healed in every case.
+/// When the world breaks or the run is interrupted; faults are healed in every case.
 pub fn drive(
     backend: &mut dyn Backend,
     plan: &Plan,
@@ -89,7 +94,7 @@ pub fn drive(
     let mut driver = Driver {
         seats: Seats::new(plan),
         faults: Faults::new(nemeses, Rng::fork(plan.seed, 20)),
-        vault: Vault::new(plan.promises.fenced),
+        vault: VaultNode::new(Vault::new(plan.promises.fenced), plan.link_delay),
         backend,
         plan,
         recorder,
@@ -111,7 +116,7 @@ struct Driver<'a> {
     watcher: &'a mut dyn Watcher,
     seats: Seats,
     faults: Faults,
-    vault: Vault,
+    vault: VaultNode,
     /// Empty between two steps; kept for its memory.
     inbox: Vec<Message>,
 }
@@ -123,9 +128,12 @@ impl Driver<'_> {
         self.seats.begin(begin);
         self.pass(begin + self.plan.time_limit, true)?;
         self.heal_all(SETTLE)?;
-        self.mark(F::Quiet)?;
+        self.mark(F::Quiet);
         self.pass(self.backend.now() + self.plan.quiet, false)?;
-        self.mark(F::Stop)?;
+        if let Some(what) = self.backend.interference() {
+            return self.interfered(self.backend.now(), what);
+        }
+        self.mark(F::Stop);
         Ok(())
     }
 
@@ -160,23 +168,45 @@ impl Driver<'_> {
     /// Lets the nemeses have their turn and heals what has lasted long enough. Says when to look
     /// again.
     fn inject_and_heal(&mut self, now: Mono) -> Result<Option<Mono>, DriveError> {
-        self.faults.heal_due(now, self.backend, self.recorder)?;
+        self.heal_due(now)?;
         if !self.faults.wants_to_be_asked(now) {
             return Ok(self.faults.next_look());
         }
         let view = self.seats.view(&self.faults);
         for (id, fault) in self.faults.ask(now, self.plan, view, self.recorder) {
-            self.recorder.fault(now, Kind::Invoke, F::Fault, id, &fault, None)?;
-            self.seats.before_fault(&fault, now, self.recorder)?;
-            self.backend.inject(id, &fault)?;
+            self.recorder.fault(now, Kind::Invoke, F::Fault, id, &fault, None);
+            self.seats.before_fault(&fault, now, &mut self.vault, self.recorder);
+            if fault.is_at_vault() {
+                self.vault.inject(now, id, &fault);
+                self.faults.injected(id, now, self.recorder);
+            } else {
+                self.backend.inject(id, &fault)?;
+            }
         }
         Ok(self.faults.next_look())
+    }
+
+    /// Heals the faults whose time is over.
+    fn heal_due(&mut self, now: Mono) -> Result<(), DriveError> {
+        for (id, fault) in self.faults.due(now) {
+            let at = self.backend.now();
+            self.recorder.fault(at, Kind::Invoke, F::Heal, id, &fault, None);
+            if fault.is_at_vault() {
+                let effect = self.vault.heal(at, id, &fault);
+                self.faults.healed(id, effect, at, self.recorder);
+            } else {
+                self.backend.heal(id, &fault)?;
+            }
+        }
+        Ok(())
     }
 
     fn heal_all(&mut self, within: Duration) -> Result<(), DriveError> {
         let until = self.backend.now() + within;
         loop {
-            self.faults.heal_everything(self.backend, self.recorder)?;
+            let now = self.backend.now();
+            self.faults.end_all(now);
+            self.heal_due(now)?;
             if self.faults.none_active() {
                 return Ok(());
             }
@@ -193,8 +223,11 @@ impl Driver<'_> {
         if !self.watcher.goes_on(now, self.recorder.history().events().len()) {
             return Err(DriveError::Interrupted);
         }
-        let due = self.seats.act(now, self.plan, self.backend, self.recorder)?;
-        self.listen(until.min(due.unwrap_or(until)))
+        self.seats.deliver(now, None, &mut self.vault, self.recorder);
+        let (backend, vault) = (&mut *self.backend, &mut self.vault);
+        let due = self.seats.act(now, self.plan, backend, vault, self.recorder)?;
+        let next = due.into_iter().chain(self.vault.next_arrival()).fold(until, Mono::min);
+        self.listen(next)
     }
 
     fn listen(&mut self, until: Mono) -> Result<(), DriveError> {
@@ -211,15 +244,18 @@ impl Driver<'_> {
         let Message { at, notice } = message;
         match notice {
             Notice::Client { process, response } => {
-                self.seats.hear(process, response, at, &mut self.vault, self.recorder)?;
+                self.seats.hear(process, response, at, &mut self.vault, self.recorder);
             }
             Notice::Passed { process } => self.seats.passed(process, at),
             Notice::Died { process, error } => {
-                self.seats.died(process, at, &error, self.recorder)?;
+                if self.seats.died(process, at, &error, &mut self.vault, self.recorder) {
+                    return self.interfered(at, format!("process {process} died: {error}"));
+                }
             }
-            Notice::Injected { id } => self.faults.injected(id, at, self.recorder)?,
+            Notice::Interference { what } => return self.interfered(at, what),
+            Notice::Injected { id } => self.faults.injected(id, at, self.recorder),
             Notice::Healed { id, effect } => {
-                if let Some(fault) = self.faults.healed(id, effect, at, self.recorder)? {
+                if let Some(fault) = self.faults.healed(id, effect, at, self.recorder) {
                     self.seats.after_heal(&fault, at);
                 }
             }
@@ -227,9 +263,15 @@ impl Driver<'_> {
         Ok(())
     }
 
-    fn mark(&mut self, f: F) -> Result<(), DriveError> {
+    /// Ends the run: from here on it would say nothing about the lock.
+    fn interfered(&mut self, at: Mono, what: String) -> Result<(), DriveError> {
+        let of = (at, Process::Nemesis, Kind::Info, F::Interference);
+        self.recorder.push(of, |event| event.error = Some(what.clone()));
+        Err(DriveError::Interference(what))
+    }
+
+    fn mark(&mut self, f: F) {
         let now = self.backend.now();
-        self.recorder.push((now, Process::Nemesis, Kind::Info, f), |_| {})?;
-        Ok(())
+        self.recorder.push((now, Process::Nemesis, Kind::Info, f), |_| {});
     }
 }

@@ -1,11 +1,14 @@
 //! Appends events to the history, in memory and, where the run has a folder, on disk, flushed as
-//! they happen: a run that is killed at any moment leaves a readable prefix.
+//! they happen: a run that is killed at any moment leaves a readable prefix. A disk that takes no
+//! more ends the file, not the run.
 
+use anyhow::{Context, Result, bail};
 use base::{Effect, Event, F, Fault, FaultEvent, FaultId, History, Kind, Mono, Process};
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use super::script::Played;
 
@@ -19,7 +22,7 @@ thread_local! {
 #[derive(Default)]
 pub struct Recorder {
     history: History,
-    file: Option<File>,
+    file: Option<HistoryFile>,
     /// What the drive loop decided, beside what came of it.
     pub(super) played: Played,
 }
@@ -34,33 +37,32 @@ impl Recorder {
     ///
     /// # Errors
     /// When the file cannot be created.
-    pub fn to_file(path: &Path) -> io::Result<Self> {
-        let mut file = File::create(path)?;
-        file.write_all(base::header_line().as_bytes())?;
-        Ok(Self { file: Some(file), ..Self::default() })
+    pub fn to_file(path: &Path) -> Result<Self> {
+        Ok(Self { file: Some(HistoryFile::create(path)?), ..Self::default() })
     }
 
     /// Appends an event, which `fill` completes where it stands (see [`base::emplace`]).
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn push(
         &mut self,
         (at, process, kind, f): (Mono, Process, Kind, F),
         fill: impl FnOnce(&mut Event),
-    ) -> io::Result<()> {
+    ) {
         let event = self.history.emplace(|| Event::new(at.nanos(), process, kind, f));
         fill(event);
-        match &mut self.file {
-            Some(file) => file.write_all(base::event_line(event).as_bytes()),
-            None => Ok(()),
+        if let Some(file) = &mut self.file {
+            file.append(&base::event_line(event));
         }
     }
 
-    /// Appends an event of the nemesis about a fault.
+    /// Says whether all that was recorded stands in the file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// With what became of it otherwise.
+    pub fn stored(&mut self) -> Result<()> {
+        self.file.take().map_or(Ok(()), HistoryFile::finish)
+    }
+
+    /// Appends an event of the nemesis about a fault.
     pub fn fault(
         &mut self,
         at: Mono,
@@ -69,10 +71,10 @@ impl Recorder {
         id: FaultId,
         fault: &Fault,
         effect: Option<Effect>,
-    ) -> io::Result<()> {
+    ) {
         self.push((at, Process::Nemesis, kind, f), |event| {
             event.fault = Some(Box::new(FaultEvent { id, fault: fault.clone(), effect }));
-        })
+        });
     }
 
     /// What was recorded so far.
@@ -89,5 +91,39 @@ impl Recorder {
     /// What was decided in the run so far.
     pub fn take_played(&mut self) -> Played {
         std::mem::take(&mut self.played)
+    }
+}
+
+/// The history on disk.
+struct HistoryFile {
+    path: PathBuf,
+    file: File,
+    /// The first write that failed, after which there is none.
+    failed: Result<()>,
+}
+
+impl HistoryFile {
+    fn create(path: &Path) -> Result<Self> {
+        let help = || format!("cannot write `{}`", path.display());
+        let mut file = File::create(path).with_context(help)?;
+        file.write_all(base::header_line().as_bytes()).with_context(help)?;
+        Ok(Self { path: path.to_owned(), file, failed: Ok(()) })
+    }
+
+    fn append(&mut self, line: &str) {
+        if self.failed.is_ok() {
+            let written = self.file.write_all(line.as_bytes());
+            self.failed =
+                written.with_context(|| format!("cannot write `{}`", self.path.display()));
+        }
+    }
+
+    fn finish(self) -> Result<()> {
+        self.failed?;
+        // What is written to a file without a name is gone with it.
+        if self.file.metadata().is_ok_and(|it| it.nlink() == 0) {
+            bail!("`{}` was removed during the run", self.path.display());
+        }
+        Ok(())
     }
 }

@@ -20,6 +20,8 @@ pub struct Script {
     pub patience: Duration,
     /// How long the run goes on after the last heal.
     pub quiet: Duration,
+    /// The longest time that one of its messages takes.
+    pub slowest_message: Duration,
 }
 
 /// What was decided in a run.

@@ -8,17 +8,21 @@ use base::{
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io;
 use std::time::Duration;
-use stores::vault::Vault;
+use stores::vault::Fenced;
 use workloads::task::{Contend, Turn};
 
 use super::faults::Faults;
+use super::vault::{Access, Answer, Arrival, Said, VaultNode};
 use super::{DriveError, Plan, Recorder};
 use crate::schedule::{self, Aim};
 
 /// How long a seat stays empty after its process was given up.
 const RESPAWN: Duration = Duration::from_millis(100);
+
+/// A client waits for the vault for this part of a ttl, twice in a hold: so no hold that is drawn
+/// comes to outlive the ttl by that.
+const AT_VAULT: u32 = 8;
 
 /// Where a client stands in its turn.
 #[derive(Clone, Copy)]
@@ -41,10 +45,22 @@ enum Stage {
     Working { since: Mono, until: Mono },
     /// Its last touch is on its way.
     Finishing { since: Mono },
+    /// It waits for the vault until then.
+    AtVault { since: Mono, until: Mono, touch: Touch },
     /// It is to release the lock.
     Leaving,
     /// It has released the lock and waits for the answer.
     Releasing { last_reply: Option<Mono> },
+}
+
+/// An access that has left its client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Touch {
+    f: F,
+    /// It is the first of its hold.
+    first: bool,
+    /// The vault has served it or fenced it off.
+    served: bool,
 }
 
 /// A grant that was not released yet.
@@ -66,6 +82,8 @@ struct Seat {
     hold: Hold,
     /// The request that waits for its answer.
     open: u64,
+    /// The index of the event with which it was made.
+    begun: u64,
     turns: Turns,
 }
 
@@ -110,6 +128,7 @@ impl Seat {
             turn,
             hold: Hold::default(),
             open: 0,
+            begun: 0,
             turns,
         }
     }
@@ -120,13 +139,13 @@ impl Seat {
         recorder: &mut Recorder,
         (at, kind, f): (Mono, Kind, F),
         fill: impl FnOnce(&mut Event),
-    ) -> io::Result<()> {
+    ) {
         recorder.push((at, Process::Client(self.process), kind, f), |event| {
             event.key = Some(self.key);
             event.mode = Some(self.turn.mode);
             event.token = self.hold.token;
             fill(event);
-        })
+        });
     }
 
     /// Takes the next turn. A drawn one begins after its time to think; a listed one at its time
@@ -148,6 +167,29 @@ impl Seat {
         recorder.played.turn(self.number, until, &self.turn);
     }
 
+    /// An access of the vault as it leaves.
+    fn access(&self, f: F) -> Access {
+        Access {
+            seat: self.number,
+            process: self.process,
+            request: self.open,
+            f,
+            key: self.key,
+            mode: self.turn.mode,
+            token: self.hold.token,
+            value: (f == F::Write).then_some(self.hold.value + 1),
+            begun: self.begun,
+        }
+    }
+
+    /// Records that an access ends without the vault having had it.
+    fn in_vain(&self, f: F, at: Mono, kind: Kind, error: &str, recorder: &mut Recorder) {
+        let value = (f == F::Write).then_some(self.hold.value + 1);
+        self.record(recorder, (at, kind, f), |event| {
+            (event.value, event.error) = (value, Some(error.into()));
+        });
+    }
+
     /// The touch that ends the work: a reader reads again.
     fn last_touch(&self) -> F {
         match self.turn.mode {
@@ -159,7 +201,9 @@ impl Seat {
     /// When it has something to do.
     fn due(&self) -> Option<Mono> {
         match self.stage {
-            Stage::Thinking { until } | Stage::Working { until, .. } => Some(until),
+            Stage::Thinking { until }
+            | Stage::Working { until, .. }
+            | Stage::AtVault { until, .. } => Some(until),
             Stage::Empty { until } => until,
             Stage::Granted { .. } | Stage::Leaving => Some(Mono::ZERO),
             _ => None,
@@ -173,7 +217,8 @@ impl Seat {
             Stage::Granted { since }
             | Stage::Reading { since }
             | Stage::Working { since, .. }
-            | Stage::Finishing { since } => ClientState::Holding { since },
+            | Stage::Finishing { since }
+            | Stage::AtVault { since, .. } => ClientState::Holding { since },
             Stage::Leaving => ClientState::Releasing { last_reply: None },
             Stage::Releasing { last_reply } => ClientState::Releasing { last_reply },
             Stage::Starting | Stage::Empty { .. } => ClientState::Down,
@@ -185,6 +230,8 @@ impl Seat {
 struct Round {
     task: Contend,
     keys: Vec<Key>,
+    /// How long a client waits for the vault.
+    at_vault: Duration,
     /// What the times of listed turns count from.
     origin: Option<Mono>,
 }
@@ -210,7 +257,8 @@ impl Seats {
         // when all clients are up, which takes its time on real servers.
         let by_moment = plan.script.as_ref().is_some_and(|script| script.aim == Aim::Moment);
         let origin = (!by_moment).then_some(Mono::ZERO);
-        let round = Round { task: plan.task.clone(), keys, origin };
+        let at_vault = plan.ttl / AT_VAULT;
+        let round = Round { task: plan.task.clone(), keys, at_vault, origin };
         Self { agenda: agenda.collect(), ready: Vec::new(), seats, round, next_request: 0 }
     }
 
@@ -276,6 +324,7 @@ impl Seats {
         now: Mono,
         plan: &Plan,
         backend: &mut dyn Backend,
+        vault: &mut VaultNode,
         recorder: &mut Recorder,
     ) -> Result<Option<Mono>, DriveError> {
         // In the order of the seats, the first one last.
@@ -293,6 +342,7 @@ impl Seats {
             }
             self.agenda.pop();
             if meant {
+                self.give_up_on_vault(number as usize, now, vault, recorder);
                 self.act_one(number as usize, now, plan, backend, recorder)?;
                 self.note(number);
             }
@@ -338,8 +388,9 @@ impl Seats {
         };
         self.next_request += 1;
         seat.open = self.next_request;
+        seat.begun = recorder.history().events().len() as u64;
         let value = (f == F::Write).then_some(seat.hold.value + 1);
-        seat.record(recorder, (now, Kind::Invoke, f), |event| event.value = value)?;
+        seat.record(recorder, (now, Kind::Invoke, f), |event| event.value = value);
         backend.send(seat.process, Request { id: self.next_request, command });
         Ok(())
     }
@@ -350,15 +401,116 @@ impl Seats {
         process: u32,
         response: Response,
         at: Mono,
-        vault: &mut Vault,
+        vault: &mut VaultNode,
         recorder: &mut Recorder,
-    ) -> Result<(), DriveError> {
+    ) {
         // A process that is gone may still be heard: its last words come late.
-        let Some(seat) = self.seat(process) else { return Ok(()) };
+        let Some(seat) = self.seat(process) else { return };
         let number = seat.number;
-        self.hear_in_seat(number, response, at, vault, recorder)?;
+        self.hear_in_seat(number, response, at, vault, recorder);
+        // Without a fault in its way, an access is served and answered at once.
+        self.deliver(at, Some(number), vault, recorder);
         self.note(number);
-        Ok(())
+    }
+
+    /// Takes what has arrived at the vault, and what has come back from it. What the client that is
+    /// being heard has to do next is noted once, when it has been heard.
+    pub fn deliver(
+        &mut self,
+        now: Mono,
+        heard: Option<u32>,
+        vault: &mut VaultNode,
+        recorder: &mut Recorder,
+    ) {
+        while let Some(arrival) = vault.arrival(now) {
+            match arrival {
+                Arrival::Access { access, served, late } => {
+                    self.served(&access, now, served, late, recorder);
+                }
+                Arrival::Answer(answer) => {
+                    let seat = answer.seat;
+                    self.answered(answer, now, recorder);
+                    if heard != Some(seat) {
+                        self.note(seat);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The vault has served an access or fenced it off.
+    fn served(
+        &mut self,
+        access: &Access,
+        at: Mono,
+        served: Result<u64, Fenced>,
+        late: bool,
+        recorder: &mut Recorder,
+    ) {
+        let seat = &mut self.seats[access.seat as usize];
+        if let Stage::AtVault { touch, .. } = &mut seat.stage
+            && seat.open == access.request
+        {
+            touch.served = true;
+        }
+        let kind = if served.is_ok() { Kind::Ok } else { Kind::Fail };
+        let f = if late { F::Arrive } else { access.f };
+        recorder.push((at, Process::Client(access.process), kind, f), |event| {
+            event.key = Some(access.key);
+            event.mode = Some(access.mode);
+            event.token = access.token;
+            event.value = served.ok().or(access.value);
+            event.error = served.err().map(|fenced| fenced.to_string());
+            let begun = late.then_some(access.begun);
+            event.facts = begun.map(|_| Box::new(Facts { begun, ..Facts::default() }));
+        });
+    }
+
+    /// A client hears from the vault, or from its own machine that the connection there is no more.
+    fn answered(&mut self, answer: Answer, at: Mono, recorder: &mut Recorder) {
+        let seat = &mut self.seats[answer.seat as usize];
+        let Stage::AtVault { since, touch, .. } = seat.stage else { return };
+        if seat.open != answer.request {
+            return;
+        }
+        seat.stage = match answer.said {
+            Said::Served(value) if touch.first && !seat.hold.lost => {
+                seat.hold.value = value;
+                Stage::Working { since, until: at + seat.turn.hold }
+            }
+            Said::Served(_) | Said::Fenced => Stage::Leaving,
+            Said::Unsent(error) => {
+                seat.in_vain(touch.f, at, Kind::Fail, error, recorder);
+                Stage::Leaving
+            }
+            Said::Broken => {
+                if !touch.served {
+                    seat.in_vain(touch.f, at, Kind::Info, "connection reset", recorder);
+                }
+                Stage::Leaving
+            }
+        };
+    }
+
+    /// A client has waited long enough for the vault. It goes on, whatever becomes of its access.
+    fn give_up_on_vault(
+        &mut self,
+        number: usize,
+        now: Mono,
+        vault: &mut VaultNode,
+        recorder: &mut Recorder,
+    ) {
+        let seat = &mut self.seats[number];
+        let Stage::AtVault { touch, .. } = seat.stage else { return };
+        seat.stage = Stage::Leaving;
+        if touch.served {
+            return;
+        }
+        let (kind, error) = match vault.give_up(seat.open) {
+            true => (Kind::Info, "no reply in time"),
+            false => (Kind::Fail, "no connection in time"),
+        };
+        seat.in_vain(touch.f, now, kind, error, recorder);
     }
 
     fn hear_in_seat(
@@ -366,9 +518,9 @@ impl Seats {
         number: u32,
         response: Response,
         at: Mono,
-        vault: &mut Vault,
+        vault: &mut VaultNode,
         recorder: &mut Recorder,
-    ) -> Result<(), DriveError> {
+    ) {
         let seat = &mut self.seats[number as usize];
         let process = seat.process;
         match response.reply {
@@ -377,7 +529,7 @@ impl Seats {
             _ => {}
         }
         if response.id != Some(seat.open) {
-            return Ok(());
+            return;
         }
         match seat.stage {
             Stage::Starting => match response.reply {
@@ -385,34 +537,29 @@ impl Seats {
                 _ => self.give_up(process, at),
             },
             Stage::Acquiring { .. } => {
-                return self.hear_acquire(number, response.reply, at, recorder);
+                self.hear_acquire(number, response.reply, at, recorder);
             }
-            Stage::Reading { since } => {
-                let served = hear_touch(seat, F::Read, response.reply, at, vault, recorder)?;
-                seat.stage = match served {
-                    true => Stage::Working { since, until: at + seat.turn.hold },
-                    false => Stage::Leaving,
-                };
-            }
-            Stage::Finishing { .. } => {
-                hear_touch(seat, seat.last_touch(), response.reply, at, vault, recorder)?;
-                seat.stage = Stage::Leaving;
+            Stage::Reading { since } | Stage::Finishing { since } => {
+                let first = matches!(seat.stage, Stage::Reading { .. });
+                let f = if first { F::Read } else { seat.last_touch() };
+                let Outcome { kind, error, .. } = response.reply.into();
+                if kind == Kind::Ok {
+                    let touch = Touch { f, first, served: false };
+                    vault.send(at, seat.access(f));
+                    seat.stage = Stage::AtVault { since, until: at + self.round.at_vault, touch };
+                } else {
+                    seat.in_vain(f, at, kind, error.as_deref().unwrap_or_default(), recorder);
+                    seat.stage = Stage::Leaving;
+                }
             }
             Stage::Releasing { .. } => {
-                return self.hear_release(number, response.reply, at, recorder);
+                self.hear_release(number, response.reply, at, recorder);
             }
             _ => {}
         }
-        Ok(())
     }
 
-    fn hear_acquire(
-        &mut self,
-        number: u32,
-        reply: Reply,
-        at: Mono,
-        recorder: &mut Recorder,
-    ) -> Result<(), DriveError> {
+    fn hear_acquire(&mut self, number: u32, reply: Reply, at: Mono, recorder: &mut Recorder) {
         let seat = &mut self.seats[number as usize];
         let process = seat.process;
         if let Reply::Ok { token, .. } = reply {
@@ -425,33 +572,25 @@ impl Seats {
         }
         seat.record(recorder, (at, kind, F::Acquire), |event| {
             (event.facts, event.error) = (facts, error);
-        })?;
+        });
         match kind {
             Kind::Fail => seat.think(at, &self.round, recorder),
             Kind::Info => self.give_up(process, at),
             _ => {}
         }
-        Ok(())
     }
 
-    fn hear_release(
-        &mut self,
-        number: u32,
-        reply: Reply,
-        at: Mono,
-        recorder: &mut Recorder,
-    ) -> Result<(), DriveError> {
+    fn hear_release(&mut self, number: u32, reply: Reply, at: Mono, recorder: &mut Recorder) {
         let seat = &mut self.seats[number as usize];
         let process = seat.process;
         let Outcome { kind, facts, error } = reply.into();
         seat.record(recorder, (at, kind, F::Release), |event| {
             (event.facts, event.error) = (facts, error);
-        })?;
+        });
         match kind {
             Kind::Info => self.give_up(process, at),
             _ => seat.think(at, &self.round, recorder),
         }
-        Ok(())
     }
 
     /// Replaces a process that ended in doubt.
@@ -481,20 +620,22 @@ impl Seats {
         }
     }
 
-    /// A client process ended by itself.
+    /// A client process ended though no fault asked for it. False when it was given up before.
     pub fn died(
         &mut self,
         process: u32,
         at: Mono,
         error: &str,
+        vault: &mut VaultNode,
         recorder: &mut Recorder,
-    ) -> Result<(), DriveError> {
-        let Some(seat) = self.seat(process) else { return Ok(()) };
+    ) -> bool {
+        vault.hang_up(process);
+        let Some(seat) = self.seat(process) else { return false };
         seat.record(recorder, (at, Kind::Info, F::Death), |event| {
             event.error = Some(error.into());
-        })?;
+        });
         self.give_up(process, at);
-        Ok(())
+        true
     }
 
     /// A fault is about to be injected: what it kills is dead from this moment on.
@@ -502,15 +643,16 @@ impl Seats {
         &mut self,
         fault: &Fault,
         now: Mono,
+        vault: &mut VaultNode,
         recorder: &mut Recorder,
-    ) -> Result<(), DriveError> {
-        let Fault::Crash { node: Node::Client(number), .. } = fault else { return Ok(()) };
+    ) {
+        let Fault::Crash { node: Node::Client(number), .. } = fault else { return };
         let seat = &self.seats[*number as usize];
+        vault.hang_up(seat.process);
         if !matches!(seat.stage, Stage::Empty { .. }) {
-            seat.record(recorder, (now, Kind::Info, F::Death), |_| {})?;
+            seat.record(recorder, (now, Kind::Info, F::Death), |_| {});
         }
         self.empty(seat.process, None);
-        Ok(())
     }
 
     /// A fault is undone: what it killed starts again.
@@ -543,57 +685,21 @@ impl From<Reply> for Outcome {
 }
 
 /// The store has woken a client. One that has its answer already does not wait any more.
-fn hear_notified(seat: &Seat, at: Mono, recorder: &mut Recorder) -> Result<(), DriveError> {
+fn hear_notified(seat: &Seat, at: Mono, recorder: &mut Recorder) {
     if let Stage::Acquiring { .. } = seat.stage {
-        seat.record(recorder, (at, Kind::Info, F::Notified), |_| {})?;
+        seat.record(recorder, (at, Kind::Info, F::Notified), |_| {});
     }
-    Ok(())
 }
 
 /// The client has learnt that its grant may be gone.
-fn hear_lost(
-    seat: &mut Seat,
-    at: Mono,
-    error: String,
-    recorder: &mut Recorder,
-) -> Result<(), DriveError> {
+fn hear_lost(seat: &mut Seat, at: Mono, error: String, recorder: &mut Recorder) {
     if !matches!(seat.state(), ClientState::Holding { .. }) || seat.hold.lost {
-        return Ok(());
+        return;
     }
-    seat.record(recorder, (at, Kind::Info, F::Lost), |event| event.error = Some(error))?;
+    seat.record(recorder, (at, Kind::Info, F::Lost), |event| event.error = Some(error));
     seat.hold.lost = true;
     // A touch that is on its way is answered first, and then the lock is released.
     if matches!(seat.stage, Stage::Granted { .. } | Stage::Working { .. }) {
         seat.stage = Stage::Leaving;
     }
-    Ok(())
-}
-
-/// The client ran when it answered: its read or write reaches the vault now. Says whether the
-/// client may go on.
-fn hear_touch(
-    seat: &mut Seat,
-    f: F,
-    reply: Reply,
-    at: Mono,
-    vault: &mut Vault,
-    recorder: &mut Recorder,
-) -> Result<bool, DriveError> {
-    let Outcome { mut kind, mut error, .. } = reply.into();
-    let mut value = (f == F::Write).then_some(seat.hold.value + 1);
-    if kind == Kind::Ok {
-        let served = match value {
-            Some(value) => vault.write(seat.key, seat.hold.token, value).map(|()| value),
-            None => vault.read(seat.key, seat.turn.mode, seat.hold.token),
-        };
-        match served {
-            Ok(served) => value = Some(served),
-            Err(fenced) => (kind, error) = (Kind::Fail, Some(fenced.to_string())),
-        }
-    }
-    if let (F::Read, Kind::Ok, Some(value)) = (f, kind, value) {
-        seat.hold.value = value;
-    }
-    seat.record(recorder, (at, kind, f), |event| (event.value, event.error) = (value, error))?;
-    Ok(kind == Kind::Ok && !seat.hold.lost)
 }

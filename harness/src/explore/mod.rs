@@ -5,4 +5,4 @@ pub mod swarm;
 mod tally;
 
 pub use search::{Search, search};
-pub use tally::{Searched, Sighting, Tally, merge};
+pub use tally::{MIN_HELD, Missing, Part, Searched, Sighting, Tally, merge};

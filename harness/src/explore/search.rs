@@ -4,11 +4,10 @@
 use base::{Outcome, RunInfo};
 use checkers::Judgement;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::Tally;
+use super::{Part, Tally};
 use crate::setup::{Options, Setup};
 use crate::simulate;
 
@@ -16,8 +15,8 @@ use crate::simulate;
 pub struct Search<'a> {
     /// The options of every seed but for the seed itself.
     pub options: &'a Options,
-    /// The seeds.
-    pub seeds: Range<u64>,
+    /// Which seeds.
+    pub part: Part,
     /// How many threads.
     pub jobs: usize,
     /// Stop at the first seed that breaks a promise.
@@ -31,19 +30,20 @@ pub struct Search<'a> {
 /// # Errors
 /// One line when the simulated world broke, which is a bug in it.
 pub fn search(search: &Search<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<Tally, String> {
+    let seeds = search.part.seeds();
     let shared = Shared {
-        next: AtomicU64::new(search.seeds.start),
+        next: AtomicU64::new(seeds.start),
         broken: AtomicBool::new(false),
         collected: Mutex::new(Collected {
-            tally: Tally::new(search.options),
-            next: search.seeds.start,
+            tally: Tally::new(search.options, search.part.clone()),
+            next: seeds.start,
             early: BTreeMap::new(),
             error: None,
         }),
     };
     std::thread::scope(|scope| {
         for _ in 0..search.jobs {
-            scope.spawn(|| shared.work(search, progress));
+            scope.spawn(|| shared.work(search, seeds.end, progress));
         }
     });
     let collected = shared.collected.into_inner().unwrap_or_else(|e| e.into_inner());
@@ -71,11 +71,11 @@ struct Collected {
 }
 
 impl Shared {
-    fn work(&self, search: &Search<'_>, progress: &(dyn Fn(u64) + Sync)) {
+    fn work(&self, search: &Search<'_>, end: u64, progress: &(dyn Fn(u64) + Sync)) {
         let stopped = || self.broken.load(Ordering::Relaxed) || search.stop.load(Ordering::Relaxed);
         while !stopped() {
             let seed = self.next.fetch_add(1, Ordering::Relaxed);
-            if seed >= search.seeds.end {
+            if seed >= end {
                 return;
             }
             let outcome = run(search.options, seed);

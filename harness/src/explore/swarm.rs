@@ -10,7 +10,7 @@ use base::{
 };
 use std::time::Duration;
 
-use crate::setup::Options;
+use crate::setup::{Options, slowest_link};
 use stores::Links;
 
 /// The streams of randomness that belong to the swarm; turns and faults have others.
@@ -41,11 +41,14 @@ pub fn vary(options: &Options) -> Options {
         1 | 2 => Links::Uneven,
         _ => Links::Alike,
     };
+    // No slower than the lock can bear, but as slow as was asked for.
+    let bearable = workloads::find(&options.algo).map(|lock| slowest_link(lock, options.ttl));
+    let bearable = bearable.map_or(Duration::MAX, |most| most.max(options.link_delay));
     Options {
         clients,
         hold: hold.min(options.ttl / 4),
         think,
-        link_delay: options.link_delay + slow,
+        link_delay: (options.link_delay + slow).min(bearable),
         links,
         ..options.clone()
     }
@@ -62,12 +65,14 @@ pub struct Weighted {
     inner: Box<dyn Nemesis>,
     seed: u64,
     first: Option<u64>,
+    /// How much longer or shorter the fault that it proposed last is to last; `None`: it is not wanted.
+    last: Option<f64>,
 }
 
 impl Weighted {
     /// Weighs a nemesis by the seed of a run.
     pub fn new(inner: Box<dyn Nemesis>, seed: u64) -> Self {
-        Self { inner, seed, first: None }
+        Self { inner, seed, first: None, last: None }
     }
 
     /// Whether this fault is wanted, and how much longer or shorter it lasts.
@@ -88,8 +93,14 @@ impl Nemesis for Weighted {
         for _ in 0..PROPOSALS {
             match self.inner.next(view, rng) {
                 Next::Inject { fault, lasts } => {
-                    if let Some(stretch) = self.weigh(&fault, view, rng) {
+                    self.last = self.weigh(&fault, view, rng);
+                    if let Some(stretch) = self.last {
                         return Next::Inject { fault, lasts: lasts.mul_f64(stretch) };
+                    }
+                }
+                Next::Also { fault, lasts } => {
+                    if let Some(stretch) = self.last {
+                        return Next::Also { fault, lasts: lasts.mul_f64(stretch) };
                     }
                 }
                 next => return next,
@@ -106,6 +117,7 @@ fn kind(fault: &Fault, view: &View<'_>) -> u64 {
         Fault::Crash { data: Data::Kept, .. } => (1, 0),
         Fault::Crash { data: Data::Lost, .. } => (1, 1),
         Fault::Crash { data: Data::Unsynced, .. } => (1, 2),
+        Fault::Vanish { .. } => (1, 3),
         Fault::Cut { direction: Direction::Both, .. } => (2, 0),
         Fault::Cut { direction: Direction::Forward, .. } => (2, 1),
         Fault::Cut { direction: Direction::Backward, .. } => (2, 2),
@@ -177,7 +189,14 @@ mod tests {
         let ttl = Duration::from_secs(1);
         let mut hit = Vec::new();
         for _ in 0..100 {
-            let view = View { now: Mono::ZERO, ttl, clients: &clients, servers: 1, active: 0 };
+            let view = View {
+                now: Mono::ZERO,
+                ttl,
+                clients: &clients,
+                servers: 1,
+                peers: false,
+                active: 0,
+            };
             if let Next::Inject { fault, .. } = nemesis.next(&view, &mut rng) {
                 hit.extend(fault.nodes());
             }
@@ -193,6 +212,38 @@ mod tests {
         assert!(hit.iter().all(|kinds| !kinds.is_empty()));
         for kinds in 1..=3 {
             assert!(hit.iter().any(|hit| hit.len() == kinds), "{kinds} kinds");
+        }
+    }
+
+    /// Proposes pauses, each with a crash that is a part of it.
+    struct Pairs(bool);
+
+    impl Nemesis for Pairs {
+        fn next(&mut self, _view: &View<'_>, rng: &mut Rng) -> Next {
+            self.0 = !self.0;
+            let (node, lasts) = (Node::Client(rng.below(3) as u32), Duration::from_secs(1));
+            match self.0 {
+                true => Next::Inject { fault: Fault::Pause { node }, lasts },
+                false => Next::Also { fault: Fault::Crash { node, data: Data::Kept }, lasts },
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_a_part_of_a_fault_comes_with_it_and_never_alone() {
+        let clients = [ClientState::Idle; 3].map(|state| ClientView { state, faulted: false });
+        let ttl = Duration::from_secs(1);
+        for seed in 0..100 {
+            let mut nemesis = Weighted::new(Box::new(Pairs(false)), seed);
+            let mut rng = Rng::new(seed);
+            let mut after_pause = false;
+            for _ in 0..50 {
+                let (now, servers) = (Mono::ZERO, 1);
+                let view = View { now, ttl, clients: &clients, servers, peers: false, active: 0 };
+                let next = nemesis.next(&view, &mut rng);
+                assert_eq!(matches!(next, Next::Also { .. }), after_pause, "seed {seed}: {next:?}");
+                after_pause = matches!(next, Next::Inject { .. });
+            }
         }
     }
 }

@@ -1,15 +1,19 @@
 //! What a search found, as data: `explore` makes it, `merge` adds it up, both print it.
 
-use base::{Outcome, RunInfo};
+use base::{Cause, Ensemble, Outcome, RunInfo};
 use checkers::Judgement;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::Duration;
 
 use crate::setup::Options;
 
 /// The version of the stored form.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// Fewer schedules than this that held support no bound worth the name: with ten of them, three in
+/// ten may break a promise.
+pub const MIN_HELD: u64 = 10;
 
 /// So many seeds are named for each anomaly.
 const SEEDS: usize = 8;
@@ -23,6 +27,10 @@ pub struct Tally {
     pub picklock: String,
     /// What was searched.
     pub searched: Searched,
+    /// What this is a part of, one for each file that was added up; what is whole is one.
+    pub parts: Vec<Part>,
+    /// The seeds that this answers for: those of its shard, or of all shards once they are added up.
+    pub asked: Vec<Range<u64>>,
     /// The seeds whose schedules were run, as half-open ranges, in order, apart from each other.
     pub seeds: Vec<Range<u64>>,
     /// Schedules in which every promise was kept.
@@ -33,8 +41,50 @@ pub struct Tally {
     pub inconclusive: u64,
     /// The first seed that broke a promise.
     pub first_violation: Option<u64>,
-    /// What was seen, by name.
-    pub anomalies: BTreeMap<String, Sighting>,
+    /// What was seen, by name and cause.
+    pub anomalies: Vec<Sighting>,
+}
+
+/// A part of a search, as one command was asked for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The seeds of all shards.
+    pub whole: Range<u64>,
+    /// Of how many shards.
+    pub of: u64,
+    /// Which, from 1.
+    pub shard: u64,
+}
+
+impl Part {
+    /// The seeds of this shard: all shards together have every seed once, in order.
+    pub fn seeds(&self) -> Range<u64> {
+        let Self { whole, shard, of } = self;
+        let seeds = u128::from(whole.end.saturating_sub(whole.start));
+        let edge = |n: u64| whole.start + (seeds * u128::from(n) / u128::from(*of)) as u64;
+        edge(shard - 1)..edge(*shard)
+    }
+
+    /// The shard that has one of the seeds.
+    fn shard_of(&self, seed: u64) -> u128 {
+        let seeds = u128::from(self.whole.end - self.whole.start);
+        let place = u128::from(seed - self.whole.start) + 1;
+        (place * u128::from(self.of)).div_ceil(seeds)
+    }
+
+    /// Whether it is one that can be asked for.
+    fn is_sound(&self) -> bool {
+        (1..=self.of).contains(&self.shard) && self.whole.start < self.whole.end
+    }
+}
+
+/// Seeds that were asked for and not searched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Which.
+    pub seeds: Range<u64>,
+    /// The shards that have them, if there are several.
+    pub shards: Option<String>,
 }
 
 /// What was searched: results can be added up only where this is the same. Durations are in
@@ -53,6 +103,9 @@ pub struct Searched {
     pub time_limit: u64,
     /// The lock's time to live, or its session time-out.
     pub ttl: u64,
+    /// The settings of the servers, where they have some that matter to sessions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ensemble: Option<Ensemble>,
     /// The mean of a short hold.
     pub hold: u64,
     /// How long each client-server link delays at least, each way.
@@ -61,21 +114,49 @@ pub struct Searched {
     pub keys: u32,
 }
 
-/// How often an anomaly was seen.
+impl Searched {
+    /// The options of a seed of this search.
+    pub fn options(&self, seed: u64) -> Options {
+        let hold = Duration::from_nanos(self.hold);
+        Options {
+            swarm: self.swarm,
+            clients: self.clients,
+            time_limit: Duration::from_nanos(self.time_limit),
+            ttl: Duration::from_nanos(self.ttl),
+            hold,
+            think: hold / 2,
+            link_delay: Duration::from_nanos(self.link_delay),
+            keys: self.keys,
+            ..Options::new(&self.algo, &self.nemesis, seed)
+        }
+    }
+}
+
+/// How often an anomaly was seen by one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sighting {
+    /// Its name.
+    pub anomaly: String,
+    /// Its cause; absent where none was found.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<Cause>,
     /// The property that it breaks.
     pub property: String,
     /// In how many schedules.
     pub schedules: u64,
     /// The first seeds that show it, a few of them.
     pub seeds: Vec<u64>,
-    /// Why it is no surprise under this nemesis; absent where it is one.
+    /// Why it is no surprise; absent where it is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub known: Option<String>,
 }
 
 impl Sighting {
+    /// What tells sightings apart, and their order.
+    fn order(&self) -> (&str, Option<Cause>) {
+        (&self.anomaly, self.cause)
+    }
+
     fn add(&mut self, schedules: u64, seeds: &[u64]) {
         self.schedules += schedules;
         self.seeds.extend(seeds);
@@ -86,7 +167,7 @@ impl Sighting {
 
 impl Tally {
     /// Nothing searched yet.
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &Options, part: Part) -> Self {
         let nanos = |d: std::time::Duration| d.as_nanos() as u64;
         Self {
             picklock_explore: VERSION,
@@ -98,16 +179,20 @@ impl Tally {
                 clients: options.clients,
                 time_limit: nanos(options.time_limit),
                 ttl: nanos(options.ttl),
+                ensemble: workloads::find(&options.algo)
+                    .and_then(|lock| options.ensemble(lock.store())),
                 hold: nanos(options.hold),
                 link_delay: nanos(options.link_delay),
                 keys: options.keys,
             },
+            asked: vec![part.seeds()],
+            parts: vec![part],
             seeds: Vec::new(),
             held: 0,
             violated: 0,
             inconclusive: 0,
             first_violation: None,
-            anomalies: BTreeMap::new(),
+            anomalies: Vec::new(),
         }
     }
 
@@ -123,19 +208,28 @@ impl Tally {
                 self.violated += 1;
                 self.first_violation.get_or_insert(seed);
             }
-            Outcome::Inconclusive | Outcome::NotApplicable => self.inconclusive += 1,
+            Outcome::Inconclusive | Outcome::NotApplicable | Outcome::Measured => {
+                self.inconclusive += 1;
+            }
         }
         for breach in reports::reading::breaches(info, &judgement.verdicts) {
             let known = breach.known.map(|known| known.why.clone());
-            self.anomalies
-                .entry(breach.anomaly.name.clone())
-                .and_modify(|sighting| sighting.add(1, &[seed]))
-                .or_insert_with(|| Sighting {
-                    property: breach.property.into(),
-                    schedules: 1,
-                    seeds: vec![seed],
-                    known,
-                });
+            self.see(Sighting {
+                anomaly: breach.anomaly.name.clone(),
+                cause: breach.anomaly.cause,
+                property: breach.property.into(),
+                schedules: 1,
+                seeds: vec![seed],
+                known,
+            });
+        }
+    }
+
+    /// Adds a sighting to those of its kind.
+    fn see(&mut self, seen: Sighting) {
+        match self.anomalies.binary_search_by(|known| known.order().cmp(&seen.order())) {
+            Ok(place) => self.anomalies[place].add(seen.schedules, &seen.seeds),
+            Err(place) => self.anomalies.insert(place, seen),
         }
     }
 
@@ -152,11 +246,15 @@ impl Tally {
     }
 
     /// The answer. One schedule that broke a promise is enough; that most of them kept it says
-    /// something only where most could tell.
+    /// something only where most could tell, they are many enough, and none is missing.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self { violated: 1.., .. } => Outcome::Violated,
-            Self { held, inconclusive, .. } if held > inconclusive => Outcome::Held,
+            Self { held: MIN_HELD.., inconclusive, .. }
+                if self.held > *inconclusive && self.missing().is_empty() =>
+            {
+                Outcome::Held
+            }
             _ => Outcome::Inconclusive,
         }
     }
@@ -165,7 +263,53 @@ impl Tally {
     /// 95 % confidence (the rule of three: Hanley, Lippman-Hand, JAMA 249, 1983). Only schedules
     /// that could tell count.
     pub fn bound(&self) -> Option<f64> {
-        (self.violated == 0 && self.held > 0).then(|| (3.0 / self.held as f64).min(1.0))
+        (self.outcome() == Outcome::Held).then(|| 3.0 / self.held as f64)
+    }
+
+    /// How many schedules were asked for.
+    pub fn wanted(&self) -> u64 {
+        self.asked.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// The seeds that were asked for and not searched.
+    pub fn missing(&self) -> Vec<Missing> {
+        let asked = self.asked.iter();
+        let missing = asked.flat_map(|asked| without(asked.clone(), &self.seeds));
+        missing.map(|seeds| Missing { shards: self.shards(&seeds), seeds }).collect()
+    }
+
+    /// The shards that have these seeds, if they were spread over several.
+    fn shards(&self, seeds: &Range<u64>) -> Option<String> {
+        let part = self.parts.iter().find(|part| part.whole.contains(&seeds.start))?;
+        let (first, last) = (part.shard_of(seeds.start), part.shard_of(seeds.end - 1));
+        match (part.of, first == last) {
+            (1, _) => None,
+            (of, true) => Some(format!("shard {first}/{of}")),
+            (of, false) => Some(format!("shards {first}/{of} to {last}/{of}")),
+        }
+    }
+
+    /// Answers for all shards from now on, and remembers which they are as long as one is missing.
+    fn ask_for_all(&mut self) {
+        self.parts.sort_by_key(|part| (part.whole.start, part.whole.end, part.of, part.shard));
+        self.asked = self.parts.iter().map(|part| part.whole.clone()).collect();
+        self.asked.dedup();
+        let seeds = &self.seeds;
+        let is_whole = |part: &Part| without(part.whole.clone(), seeds).is_empty();
+        for part in self.parts.iter_mut().filter(|part| is_whole(part)) {
+            (part.of, part.shard) = (1, 1);
+        }
+        self.parts.dedup();
+    }
+
+    /// Whether a search can have come to this, as far as shards and seeds go.
+    fn is_sound(&self) -> bool {
+        let apart = self.seeds.is_sorted_by(|one, other| one.end < other.start);
+        let some = |ranges: &[Range<u64>]| ranges.iter().all(|range| range.start < range.end);
+        let parts = !self.parts.is_empty() && self.parts.iter().all(Part::is_sound);
+        let seeds = self.seeds.iter().map(|range| range.end - range.start);
+        let counted = seeds.fold(0, u64::saturating_add) == self.schedules();
+        parts && apart && some(&self.seeds) && counted
     }
 
     /// Reads the stored form.
@@ -173,12 +317,21 @@ impl Tally {
     /// # Errors
     /// One line that says what it is instead.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
+        let mut value: serde_json::Value =
+            serde_json::from_str(text).map_err(|error| format!("is not valid JSON: {error}"))?;
+        // What it says will be told line by line.
+        base::show_strings(&mut value);
         match value.get("picklock_explore").and_then(serde_json::Value::as_u64) {
-            None => Err("is no result of `picklock explore --out`".into()),
-            Some(1) => serde_json::from_value(value)
-                .map_err(|error| format!("is no result of `picklock explore --out`: {error}")),
+            None => Err("is not a result of `picklock explore --out`".into()),
+            Some(version) if version == u64::from(VERSION) => {
+                let tally: Self = serde_json::from_value(value).map_err(|error| {
+                    format!("is not a result of `picklock explore --out`: {error}")
+                })?;
+                match tally.is_sound() {
+                    true => Ok(tally),
+                    false => Err("names shards or seeds that there cannot be".into()),
+                }
+            }
             Some(other) => Err(format!("has version {other}; this picklock reads {VERSION}")),
         }
     }
@@ -198,20 +351,33 @@ pub fn merge(parts: Vec<(String, Tally)>) -> Result<Tally, String> {
     for (file, part) in parts {
         agree(&first_file, &sum, &file, &part)?;
         ranges.extend(part.seeds.iter().map(|range| (range.clone(), file.clone())));
+        sum.parts.extend(part.parts);
         sum.held += part.held;
         sum.violated += part.violated;
         sum.inconclusive += part.inconclusive;
         sum.first_violation =
             [sum.first_violation, part.first_violation].into_iter().flatten().min();
-        for (name, sighting) in part.anomalies {
-            sum.anomalies
-                .entry(name)
-                .and_modify(|all| all.add(sighting.schedules, &sighting.seeds))
-                .or_insert(sighting);
-        }
+        part.anomalies.into_iter().for_each(|sighting| sum.see(sighting));
     }
     sum.seeds = join(ranges)?;
+    sum.ask_for_all();
     Ok(sum)
+}
+
+/// The parts of a range that lie in none of these, which are in order and apart from each other.
+fn without(range: Range<u64>, taken: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut left = Vec::new();
+    let mut from = range.start;
+    for taken in taken {
+        if taken.start > from && from < range.end {
+            left.push(from..taken.start.min(range.end));
+        }
+        from = from.max(taken.end);
+    }
+    if from < range.end {
+        left.push(from..range.end);
+    }
+    left
 }
 
 fn agree(one_file: &str, one: &Tally, other_file: &str, other: &Tally) -> Result<(), String> {
@@ -259,7 +425,8 @@ mod tests {
     use super::*;
 
     fn tally(seeds: Range<u64>, violated: &[u64]) -> Tally {
-        let mut tally = Tally::new(&Options::new("zk-rw", "pause", 0));
+        let part = Part { whole: seeds.clone(), of: 1, shard: 1 };
+        let mut tally = Tally::new(&Options::new("zk-rw", "pause", 0), part);
         tally.seeds.push(seeds.clone());
         tally.violated = violated.len() as u64;
         tally.held = seeds.end - seeds.start - tally.violated;
@@ -306,8 +473,48 @@ mod tests {
         let mut unclear = tally(0..10, &[]);
         (unclear.held, unclear.inconclusive) = (5, 5);
         assert_eq!(unclear.outcome(), Outcome::Inconclusive);
-        assert_eq!(Tally::from_json(&serde_json::to_string(&clean).unwrap()), Ok(clean));
-        assert!(Tally::from_json("{}").unwrap_err().contains("no result"));
+        let stored = serde_json::to_string(&clean).unwrap();
+        assert_eq!(Tally::from_json(&stored), Ok(clean));
+        let wrong = stored.replace("\"of\":1", "\"of\":0");
+        assert!(Tally::from_json(&wrong).unwrap_err().contains("that there cannot be"));
+        assert!(Tally::from_json("{}").unwrap_err().contains("not a result"));
         assert!(Tally::from_json("{\"picklock_explore\":9}").unwrap_err().contains("version 9"));
+    }
+
+    /// What a shard of seeds 0 to 29 comes to, if it searched the first so many of its seeds.
+    fn shard(number: u64, searched: u64) -> Tally {
+        let part = Part { whole: 0..30, of: 3, shard: number };
+        let asked = part.seeds();
+        let tally = tally(asked.start..asked.start + searched, &[]);
+        Tally { parts: vec![part], asked: vec![asked], ..tally }
+    }
+
+    #[test]
+    fn a_shard_that_is_missing_or_was_cut_short_is_named() {
+        let told = |tally: &Tally| {
+            let missing = tally.missing().into_iter();
+            let told = missing.map(|m| (m.shards.unwrap_or_default(), m.seeds));
+            (tally.outcome(), told.collect::<Vec<_>>())
+        };
+        let sum = |parts: &[Tally]| told(&merge(named(parts)).expect("they go together"));
+        let whole = [shard(1, 10), shard(2, 10), shard(3, 10)];
+        assert_eq!(sum(&whole), (Outcome::Held, vec![]));
+        assert_eq!(told(&shard(1, 10)), (Outcome::Held, vec![]), "a shard answers for itself");
+        let lacks = |shards: &str, seeds| (Outcome::Inconclusive, vec![(shards.into(), seeds)]);
+        assert_eq!(told(&shard(2, 5)), lacks("shard 2/3", 15..20));
+        assert_eq!(sum(&[shard(1, 10)]), lacks("shards 2/3 to 3/3", 10..30));
+        assert_eq!(sum(&[shard(1, 10), shard(3, 10)]), lacks("shard 2/3", 10..20));
+        assert_eq!(sum(&[shard(1, 10), shard(2, 5)]), lacks("shards 2/3 to 3/3", 15..30));
+        // Added up in two steps, it is whole as well.
+        let first = merge(named(&[shard(3, 10), shard(1, 10)])).expect("they go together");
+        assert_eq!(sum(&[first, shard(2, 10)]), (Outcome::Held, vec![]));
+    }
+
+    #[test]
+    fn a_few_schedules_support_nothing() {
+        assert_eq!(tally(0..9, &[]).outcome(), Outcome::Inconclusive);
+        assert_eq!(tally(0..9, &[]).bound(), None);
+        assert_eq!(tally(0..10, &[]).outcome(), Outcome::Held);
+        assert_eq!(tally(0..3, &[2]).outcome(), Outcome::Violated);
     }
 }

@@ -6,9 +6,10 @@
 
 mod scripted;
 mod shrink;
+mod small;
 mod story;
 
-use base::{Ability, ClockChange, Fault, Mode, Run};
+use base::{Ability, Anomaly, Cause, ClockChange, Ensemble, Fault, Mode, Run};
 use checkers::{CHECKERS, Case};
 use serde::{Deserialize, Serialize};
 use sim::Chances;
@@ -16,12 +17,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::drive::{Played, Script};
-use crate::setup::{Options, Setup};
+use crate::input::{self, Budget};
+use crate::setup::{Options, Setup, check_ensemble};
 use crate::simulate;
 
 pub use scripted::{Aim, Scripted};
 pub use shrink::{CutShort, Shrunk, shrink, size};
-pub use story::{Line, is_small, story_of};
+pub use story::{Told, is_small, story_of};
 
 /// The version of the stored form that this build writes, and the newest that it reads.
 const VERSION: u32 = 1;
@@ -42,6 +44,9 @@ pub struct Schedule {
     pub shows: Option<Shows>,
     /// The lock's time to live, or its session time-out.
     pub ttl: u64,
+    /// The settings of the servers, where they have some that matter to sessions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ensemble: Option<Ensemble>,
     /// How long a call to a server may take.
     pub call_timeout: u64,
     /// How long an acquire may wait.
@@ -68,13 +73,22 @@ pub struct Shows {
     pub property: String,
     /// How.
     pub anomaly: String,
+    /// Its cause. `None`: whatever it is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<Cause>,
 }
 
 impl Shows {
     /// Whether a run shows it.
     pub fn is_in(&self, run: &Run) -> bool {
         let checker = CHECKERS.iter().find(|checker| checker.name() == self.property);
-        checker.is_some_and(|checker| checker.check(&Case::of(run)).shows(&self.anomaly))
+        let seen = checker.map(|checker| checker.check(&Case::of(run)).anomalies);
+        seen.is_some_and(|seen| seen.iter().any(|anomaly| self.fits(anomaly)))
+    }
+
+    /// Whether an anomaly of the same property is the one that is shown.
+    fn fits(&self, seen: &Anomaly) -> bool {
+        seen.name == self.anomaly && self.cause.is_none_or(|cause| seen.cause == Some(cause))
     }
 }
 
@@ -135,6 +149,9 @@ pub enum Victim {
     Any,
 }
 
+/// How many keys there may be.
+const KEYS: u32 = 1_000;
+
 /// How much later than in the simulator the last moment may come on real servers.
 const LATE: Duration = Duration::from_secs(5);
 
@@ -155,6 +172,7 @@ impl Schedule {
             nemesis: info.nemesis,
             shows: None,
             ttl: info.ttl,
+            ensemble: info.ensemble,
             call_timeout: nanos(world.call_timeout),
             patience: info.patience,
             time_limit: info.time_limit,
@@ -201,7 +219,7 @@ impl Schedule {
             turn.hold = turn.hold.max((turn.hold + slack).min(longest));
         }
         for planned in &mut slow.faults {
-            if let Fault::Pause { .. } | Fault::Cut { .. } = planned.fault {
+            if let Fault::Pause { .. } | Fault::Cut { .. } | Fault::Vanish { .. } = planned.fault {
                 planned.lasts += slack;
             }
         }
@@ -211,16 +229,21 @@ impl Schedule {
         slow
     }
 
+    /// The same with a quarter more quiet. What an anomaly of progress shows at the very end of its
+    /// bound is gone when somebody moves the bound a little.
+    pub fn with_more_quiet(&self) -> Self {
+        Self { quiet: self.quiet + self.quiet / 4, ..self.clone() }
+    }
+
     fn as_it_is(&self, aim: Aim, seed: u64) -> Result<Setup, String> {
         let nanos = Duration::from_nanos;
         let turns = self.clients.iter().flatten();
         let options = Options {
             clients: self.clients.len() as u32,
             time_limit: nanos(self.time_limit),
-            ttl: nanos(self.ttl),
             link_delay: nanos(self.link_delay),
             keys: turns.map(|turn| turn.key + 1).max().unwrap_or(1),
-            ..Options::new(&self.algo, &self.nemesis, seed)
+            ..self.servers(seed)
         };
         let script = Script {
             turns: self.clients.clone(),
@@ -229,8 +252,22 @@ impl Schedule {
             call_timeout: nanos(self.call_timeout),
             patience: nanos(self.patience),
             quiet: nanos(self.quiet),
+            slowest_message: nanos(match aim {
+                Aim::Time => self.chance.slowest(),
+                Aim::Moment => self.link_delay,
+            }),
         };
         Setup::scripted(options, script)
+    }
+
+    /// Default options but for the session and the servers.
+    fn servers(&self, seed: u64) -> Options {
+        Options {
+            ttl: Duration::from_nanos(self.ttl),
+            tick: self.ensemble.map(|it| Duration::from_nanos(it.tick_ns)),
+            sync_limit: self.ensemble.map(|it| it.sync_limit),
+            ..Options::new(&self.algo, &self.nemesis, seed)
+        }
     }
 
     /// What a backend must be able to do for its faults.
@@ -244,14 +281,19 @@ impl Schedule {
         if !(1..=200).contains(&clients) {
             return Err(format!("it has {clients} clients; give 1 to 200"));
         }
+        if let Some(turn) = self.clients.iter().flatten().find(|turn| turn.key >= KEYS) {
+            return Err(format!("it has a turn on key {}; there are {KEYS} at most", turn.key));
+        }
         let lock = workloads::find(&self.algo)
             .ok_or_else(|| format!("there is no lock `{}` in this picklock", self.algo))?;
+        check_ensemble(lock, &self.servers(0))?;
         let servers = lock.servers();
         for planned in &self.faults {
             for node in planned.fault.nodes() {
                 let there = match node {
                     base::Node::Client(seat) => seat < clients,
                     base::Node::Server(number) => number < servers,
+                    base::Node::Vault => planned.fault.is_sound(),
                 };
                 if !there {
                     return Err(format!("it has a fault at {node}, which is not there"));
@@ -279,17 +321,17 @@ impl Schedule {
     /// # Errors
     /// What it is instead.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
-        match value.get("picklock_schedule").and_then(serde_json::Value::as_u64) {
-            None => return Err("is no schedule of picklock".into()),
-            Some(version) if version != u64::from(VERSION) => {
-                return Err(format!("has version {version}; this picklock reads {VERSION}"));
-            }
-            Some(_) => {}
+        let version: Version =
+            serde_json::from_str(text).map_err(|error| match error.is_data() {
+                true => "is not a schedule of picklock".to_owned(),
+                false => format!("is not valid JSON: {error}"),
+            })?;
+        let version = version.picklock_schedule;
+        if version != u64::from(VERSION) {
+            return Err(format!("has version {version}; this picklock reads {VERSION}"));
         }
         let schedule: Self =
-            serde_json::from_value(value).map_err(|error| format!("is no schedule: {error}"))?;
+            serde_json::from_str(text).map_err(|error| format!("is not a schedule: {error}"))?;
         schedule.check().map_err(|why| format!("cannot be run: {why}"))?;
         Ok(schedule)
     }
@@ -299,11 +341,23 @@ impl Schedule {
     /// # Errors
     /// One line with the file's name.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let file = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| format!("cannot read `{file}`: {error}"))?;
-        Self::from_json(&text).map_err(|why| format!("`{file}` {why}"))
+        Self::read_within(path, Budget::default())
     }
+
+    /// The same, within a budget.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_within(path: &Path, budget: Budget) -> Result<Self, String> {
+        let text = input::text(path, budget).map_err(|error| format!("{error:#}"))?;
+        Self::from_json(&text).map_err(|why| format!("`{}` {why}", path.display()))
+    }
+}
+
+/// The first thing that is read of a schedule. The rest is passed over, without a copy of it.
+#[derive(Deserialize)]
+struct Version {
+    picklock_schedule: u64,
 }
 
 /// How far a fault sets a clock, ahead or back.
@@ -350,8 +404,8 @@ mod tests {
     #[test]
     fn what_is_no_schedule_is_refused() {
         let says = |text: &str| Schedule::from_json(text).err().unwrap_or_default();
-        assert!(says("hello").contains("no JSON"));
-        assert!(says("{}").contains("no schedule of picklock"));
+        assert!(says("hello").contains("not valid JSON"));
+        assert!(says("{}").contains("not a schedule of picklock"));
         assert!(says("{\"picklock_schedule\": 7}").contains("version 7"));
         assert!(says("{\"picklock_schedule\": 1}").contains("algo"));
         let (_, schedule) = recorded("zk-rw", "crash", 1);
@@ -364,6 +418,9 @@ mod tests {
         let pause = base::Fault::Pause { node: base::Node::Server(9) };
         assert!(broken(&|s| s.faults[0].fault = pause.clone()).contains("server 9"));
         assert!(broken(&|s| s.algo = "zk-wr".into()).contains("zk-wr"));
+        let tick = Ensemble { tick_ns: schedule.ttl, sync_limit: 2 };
+        assert!(broken(&|s| s.ensemble = Some(tick)).contains("2 to 20 ticks"));
         assert!(broken(&|s| s.quiet = u64::MAX).contains("24 h"));
+        assert!(broken(&|s| s.clients[0][0].key = u32::MAX).contains("key 4294967295"));
     }
 }

@@ -129,7 +129,7 @@ impl Moment {
 fn client_of(fault: &Fault) -> Option<u32> {
     let mut clients = fault.nodes().into_iter().filter_map(|node| match node {
         Node::Client(seat) => Some(seat),
-        Node::Server(_) => None,
+        Node::Server(_) | Node::Vault => None,
     });
     clients.next().filter(|_| clients.next().is_none())
 }

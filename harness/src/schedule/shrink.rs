@@ -9,7 +9,8 @@ use base::{Direction, Fault, Node};
 use sim::Chances;
 use std::time::Duration;
 
-use super::{Schedule, Shows};
+use super::small::draw_small;
+use super::{Schedule, Shows, is_small};
 use crate::simulate;
 
 /// A schedule that was shrunk.
@@ -35,6 +36,9 @@ pub enum CutShort {
 /// More runs than this are not spent on one schedule.
 const MOST_RUNS: u64 = 6_000;
 
+/// So many small schedules are drawn where taking pieces out does not lead to one.
+const MOST_DRAWN: u64 = 10_000;
+
 /// How long a message is on its way over a fast link, in nanoseconds.
 const FAST_LINK: u64 = 300_000;
 
@@ -52,6 +56,40 @@ const FEW_TURNS: usize = 16;
 /// # Errors
 /// When the schedule does not show it.
 pub fn shrink(
+    schedule: &Schedule,
+    shows: &Shows,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Shrunk, String> {
+    if is_small(schedule) {
+        return take_out(schedule, shows, go_on);
+    }
+    if !simulate::replay(schedule).is_ok_and(|run| shows.is_in(&run)) {
+        return Err(format!("the schedule does not show {}", shows.anomaly));
+    }
+    let mut tried = 1;
+    let drawn = draw_small(schedule, shows, MOST_DRAWN, &mut || {
+        tried += 1;
+        go_on(tried)
+    });
+    let mut least: Option<Shrunk> = None;
+    for candidate in drawn.iter().chain([schedule]) {
+        let shrunk = take_out(candidate, shows, &mut |now| go_on(tried + now))?;
+        tried += shrunk.tried;
+        let done = is_small(&shrunk.schedule) || shrunk.cut_short == Some(CutShort::Told);
+        let is_less = |least: &Shrunk| size(&shrunk.schedule) < size(&least.schedule);
+        if least.as_ref().is_none_or(is_less) {
+            least = Some(shrunk);
+        }
+        if done {
+            break;
+        }
+    }
+    let least = least.expect("there is a candidate");
+    Ok(Shrunk { tried, ..least })
+}
+
+/// Takes out of a schedule what its anomaly does not need.
+fn take_out(
     schedule: &Schedule,
     shows: &Shows,
     go_on: &mut dyn FnMut(u64) -> bool,
@@ -121,7 +159,7 @@ impl Shrinker<'_> {
         });
     }
 
-    /// Whether a schedule shows the anomaly.
+    /// Whether a schedule shows the anomaly, and would with more quiet.
     fn still(&mut self, schedule: &Schedule) -> bool {
         self.tried += 1;
         if !(self.go_on)(self.tried) {
@@ -130,7 +168,10 @@ impl Shrinker<'_> {
             self.done = Some(CutShort::Bound);
         }
         // One that cannot be run shows nothing.
-        simulate::replay(schedule).is_ok_and(|run| self.shows.is_in(&run))
+        let shows = |schedule: &Schedule| {
+            simulate::replay(schedule).is_ok_and(|run| self.shows.is_in(&run))
+        };
+        shows(schedule) && (schedule.quiet == 0 || shows(&schedule.with_more_quiet()))
     }
 
     /// Keeps a changed schedule if it still shows the anomaly.

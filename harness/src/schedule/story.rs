@@ -1,88 +1,158 @@
-//! The story of a counterexample: the operations and faults that lead to the anomaly, a line each.
+//! The story of a counterexample: the operations and faults that lead to the anomaly, begin and end, in
+//! the order of time.
 //! What begins after the last event of the witness is no part of it, nor is a client that has no
 //! operation before it.
 
 use base::{Anomaly, Event, F, Kind, Process, Run};
 use checkers::Judgement;
-use reports::names::Speaker;
+use reports::facts::Facts;
+use reports::steps::{Step, steps};
 
 use super::{Schedule, Shows};
 use crate::simulate;
 
-/// An operation of a client, or a fault or its heal.
+/// A counterexample, told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// When it began, in nanoseconds.
-    pub from: u64,
-    /// When it ended; `None`: not within the story.
-    pub until: Option<u64>,
-    /// Who.
-    pub who: String,
-    /// What, and how it ended.
-    pub what: String,
+pub struct Told {
+    /// What it shows.
+    pub anomaly: Anomaly,
+    /// How many operations and faults there are in it.
+    pub messages: usize,
+    /// What happened, in the order of time.
+    pub steps: Vec<Step>,
 }
 
-/// A counterexample that can be taken in at a glance has no more clients, faults and lines.
+/// A counterexample that can be taken in at a glance has no more clients, faults and messages.
 const SMALL: (usize, usize, usize) = (3, 2, 12);
 
 /// A schedule's anomaly, and its story, as they are in the simulator.
 ///
 /// # Errors
 /// When the schedule cannot be run, or does not show the anomaly that it is said to show.
-pub fn story_of(schedule: &Schedule) -> Result<(Anomaly, Vec<Line>), String> {
-    let Some(Shows { property, anomaly }) = &schedule.shows else {
+pub fn story_of(schedule: &Schedule) -> Result<Told, String> {
+    let Some(shows) = &schedule.shows else {
         return Err("the schedule does not say what it shows".into());
     };
+    let Shows { property, anomaly, .. } = shows;
     let run = simulate::replay(schedule).map_err(|error| error.to_string())?;
     let verdicts = Judgement::of(&run).verdicts;
     let verdict = verdicts.into_iter().find(|verdict| verdict.property == *property);
     let mut anomalies = verdict.into_iter().flat_map(|verdict| verdict.anomalies);
-    let found = anomalies.find(|found| found.name == *anomaly);
+    let found = anomalies.find(|found| shows.fits(found));
     let found = found.ok_or_else(|| format!("the schedule does not show {anomaly} any more"))?;
-    let lines = story(&run, &found);
-    Ok((found, lines))
+    Ok(story(&run, found))
 }
 
 /// Whether a counterexample fits on one screen.
 pub fn is_small(schedule: &Schedule) -> bool {
-    let (clients, faults, lines) = SMALL;
+    let (clients, faults, messages) = SMALL;
     let few = schedule.clients.len() <= clients && schedule.faults.len() <= faults;
-    few && story_of(schedule).is_ok_and(|(_, story)| story.len() <= lines)
+    few && story_of(schedule).is_ok_and(|told| told.messages <= messages)
 }
 
 /// The story of an anomaly in its run.
-fn story(run: &Run, anomaly: &Anomaly) -> Vec<Line> {
+fn story(run: &Run, anomaly: Anomaly) -> Told {
     let last = anomaly.witness.iter().copied().max().unwrap_or(0);
     let events = run.history.events().iter().take_while(|event| event.index <= last);
     // The phases of a run are no part of it, and a death is told by the fault that brought it.
-    let events = events.filter(|event| !matches!(event.f, F::Quiet | F::Stop | F::Death));
-    let speaker = Speaker::new(&run.info);
-    let mut lines: Vec<(Line, Process, F, Option<u32>)> = Vec::new();
-    for event in events {
-        let fault = event.fault.as_ref().map(|fault| fault.id);
-        let ends = |(line, process, f, id): &&mut (Line, Process, F, Option<u32>)| {
-            line.until.is_none() && (*process, *f, *id) == (event.process, event.f, fault)
-        };
-        let open = match event.kind {
-            Kind::Invoke => None,
-            _ => lines.iter_mut().rev().find(ends),
-        };
-        match open {
-            Some((line, ..)) => {
-                line.until = Some(event.time);
-                line.what = speaker.what(event);
-            }
-            None => lines.push((line(speaker, event), event.process, event.f, fault)),
-        }
-    }
-    lines.into_iter().map(|(line, ..)| line).collect()
+    let events: Vec<&Event> =
+        events.filter(|event| !matches!(event.f, F::Quiet | F::Stop | F::Death)).collect();
+    let ends = ends(&events);
+    let messages = events.len() - ends.iter().flatten().count();
+    let told: Vec<&Event> = (0..events.len())
+        .filter(|place| !is_told_by_its_end(&events, *place, ends[*place]))
+        .map(|place| events[place])
+        .collect();
+    let facts = Facts::of(run);
+    Told { anomaly, messages, steps: steps(&run.info, &facts, &told) }
 }
 
-fn line(speaker: Speaker, event: &Event) -> Line {
-    Line {
-        from: event.time,
-        until: (event.kind != Kind::Invoke).then_some(event.time),
-        who: speaker.who(event),
-        what: speaker.what(event),
+/// Where each of these events ends, if it is the begin of something that does.
+fn ends(events: &[&Event]) -> Vec<Option<usize>> {
+    let mut ends = vec![None; events.len()];
+    let mut open: Vec<usize> = Vec::new();
+    let whose = |event: &Event| (event.process, event.f, event.fault.as_ref().map(|f| f.id));
+    for (place, event) in events.iter().enumerate() {
+        if event.kind == Kind::Invoke {
+            open.push(place);
+            continue;
+        }
+        if let Some(found) = open.iter().rposition(|begin| whose(events[*begin]) == whose(event)) {
+            ends[open.remove(found)] = Some(place);
+        }
+    }
+    ends
+}
+
+/// Whether the begin at a place needs no row of its own: its end follows at once. Asking for the lock
+/// and getting it are always two.
+fn is_told_by_its_end(events: &[&Event], place: usize, end: Option<usize>) -> bool {
+    let Some(end) = end else { return false };
+    let millis = |place: usize| events[place].time / 1_000_000;
+    match (events[place].process, events[place].f) {
+        (Process::Nemesis, _) => true,
+        (_, F::Acquire) => false,
+        _ => end == place + 1 && millis(end) == millis(place),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::{Options, Setup};
+    use base::{Fault, FaultEvent, History, Node};
+
+    /// The rows of a story over these events, in milliseconds; the last is the witness.
+    fn rows(events: &[(u64, u32, Kind, F)]) -> (usize, Vec<String>) {
+        let mut history = History::default();
+        for (ms, process, kind, f) in events {
+            let mut event = Event::new(ms * 1_000_000, Process::Client(*process), *kind, *f);
+            if matches!(f, F::Fault | F::Heal) {
+                event.process = Process::Nemesis;
+                let fault = Fault::Pause { node: Node::Client(0) };
+                event.fault = Some(Box::new(FaultEvent { id: 0, fault, effect: None }));
+            }
+            if (*process, *kind, *f) == (0, Kind::Ok, F::Acquire) {
+                let expires = Some(4_000_000_000);
+                event.facts = Some(Box::new(base::Facts { expires, ..base::Facts::default() }));
+            }
+            history.push(event);
+        }
+        let options = Options::new("redis-set-nx-px", "pause", 0);
+        let info = Setup::new(options).unwrap_or_else(|e| panic!("{e}")).info_for("sim");
+        let witness = vec![history.events().len() as u64 - 1];
+        let told =
+            story(&Run { info, history, ledger: None }, Anomaly { witness, ..Anomaly::default() });
+        let row = |step: &Step| format!("{} {}: {}", step.time / 1_000_000, step.who, step.what);
+        (told.messages, told.steps.iter().map(row).collect())
+    }
+
+    #[test]
+    fn asking_and_getting_are_two_rows_in_the_order_of_time() {
+        use Kind::{Info, Invoke, Ok};
+        let (messages, rows) = rows(&[
+            (0, 0, Invoke, F::Acquire),
+            (3, 1, Invoke, F::Acquire),
+            (184, 0, Ok, F::Acquire),
+            (184, 0, Invoke, F::Read),
+            (184, 0, Ok, F::Read),
+            (379, 0, Invoke, F::Fault),
+            (380, 0, Info, F::Fault),
+            (384, 0, Invoke, F::Write),
+            (6_304, 1, Ok, F::Acquire),
+            (6_305, 0, Ok, F::Write),
+        ]);
+        let told = [
+            "0 process 0: asks for the lock",
+            "3 process 1: asks for the lock",
+            "184 process 0: acquired the lock",
+            "184 process 0: read the vault",
+            "380 nemesis: client 0 paused",
+            "384 process 0: writes to the vault",
+            "4000 process 0: its lease expired",
+            "6304 process 1: acquired the lock",
+            "6305 process 0: wrote to the vault",
+        ];
+        assert_eq!((messages, rows), (5, told.map(String::from).to_vec()));
     }
 }

@@ -1,5 +1,7 @@
 //! The command as a user runs it: in a folder of its own, with an exit code and what it said.
 
+#![allow(dead_code, reason = "each of the tests has a use for some of it")]
+
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
@@ -49,6 +51,7 @@ impl From<Output> for Said {
     }
 }
 
+#[allow(dead_code, reason = "each test file uses its own part of this")]
 impl Said {
     /// One line on stderr, which says all of this; nothing on stdout.
     #[track_caller]

@@ -15,6 +15,10 @@ pub struct Row {
     pub link_delay: Duration,
     /// Where the lock's default does not fit.
     pub ttl: Option<Duration>,
+    /// Tick and sync limit, where the safe ones do not fit.
+    pub ensemble: Option<(Duration, u32)>,
+    /// Where five are too many.
+    pub clients: Option<u32>,
     pub must: Must,
 }
 
@@ -29,7 +33,13 @@ pub enum Must {
 }
 
 const fn row(algo: &'static str, nemesis: &'static str, must: Must) -> Row {
-    Row { algo, nemesis, link_delay: Duration::ZERO, ttl: None, must }
+    let (link_delay, ttl, ensemble, clients) = (Duration::ZERO, None, None, None);
+    Row { algo, nemesis, link_delay, ttl, ensemble, clients, must }
+}
+
+/// The same with so few clients that each of them has met the fault before the run is over.
+const fn few(clients: u32, algo: &'static str, nemesis: &'static str, must: Must) -> Row {
+    Row { clients: Some(clients), ..row(algo, nemesis, must) }
 }
 
 /// The rows.
@@ -53,6 +63,8 @@ pub const TABLE: &[Row] = &[
         nemesis: "crash",
         link_delay: Duration::from_millis(100),
         ttl: None,
+        ensemble: None,
+        clients: None,
         must: Must::Show(&["deadlock"]),
     },
     row("redis-set-nx-px", "crash-client", Must::Hold),
@@ -63,6 +75,8 @@ pub const TABLE: &[Row] = &[
         nemesis: "crash-server-lose-data",
         link_delay: Duration::ZERO,
         ttl: Some(Duration::from_secs(8)),
+        ensemble: None,
+        clients: None,
         must: Must::Show(&["double hold"]),
     },
     row("redlock", "none", Must::Hold),
@@ -73,9 +87,35 @@ pub const TABLE: &[Row] = &[
     row("zk-sequential-naive", "none", Must::Hold),
 ];
 
-/// Rows for the simulator alone: what they show needs luck, and one real run may have none; or the
-/// fault is one that real servers cannot do.
+/// Rows for the simulator alone: what they show needs luck, and one real run may have none; the fault is
+/// one that real servers cannot do; or nobody has shown yet that one run there always tells.
 pub const SIMULATED: &[Row] = &[
+    row("zk-sequential", "partition-vault", Must::Show(&["stale write accepted"])),
+    row("redis-set-nx-px-fenced", "partition-vault", Must::Hold),
+    row("zk-sequential", "vanish-server", Must::Hold),
+    row("redis-setnx", "none", Must::Hold),
+    row("redis-setnx", "crash-client", Must::Show(&["deadlock"])),
+    row("redis-set-nx-px-del", "pause-client", Must::Show(&["foreign release"])),
+    row("redis-set-nx-px-fixed", "pause-client", Must::Show(&["foreign release"])),
+    row(
+        "redis-set-nx-px-threadid-as-printed",
+        "none",
+        Must::Show(&["double hold", "foreign release"]),
+    ),
+    row("redis-set-nx-px-lua-as-printed", "none", Must::Show(&["failed release"])),
+    row("redis-lock-class-as-printed", "none", Must::Show(&["phantom holder"])),
+    row("zk-sequential-herd", "none", Must::Show(&["herd"])),
+    row("zk-sequential-fenced", "none", Must::Hold),
+    row("zk-sequential-fenced", "pause-client", Must::Fence("double hold")),
+    row("zk-rw-neighbour", "none", Must::Show(&["readers one by one"])),
+    row("zk-exclusive-as-printed", "none", Must::Hold),
+    row("zk-exclusive-as-printed", "partition-client", Must::Show(&["double hold"])),
+    // With a longer session the run is over before the harness has given the client up.
+    Row {
+        ttl: Some(Duration::from_secs(4)),
+        ..few(1, "zk-exclusive-as-printed", "pause-client", Must::Show(&["deadlock"]))
+    },
+    row("zk-rw-as-printed", "partition-client", Must::Show(&["double hold"])),
     row("redis-set-nx-px-getdel", "pause", Must::Show(&["double hold"])),
     row("zk-exclusive-naive", "partition", Must::Show(&["double hold"])),
     row("zk-sequential-naive", "partition", Must::Show(&["double hold"])),
@@ -84,7 +124,24 @@ pub const SIMULATED: &[Row] = &[
     row("redis-set-nx-px", "crash-server-lose-second", Must::Show(&["double hold"])),
     row("zk-sequential", "link", Must::Hold),
     row("redis-set-nx-px", "clock-drift", Must::Hold),
+    // The settings of life, in short: two ticks are a session, and five of silence end a connection.
+    with_ensemble(1, Must::Show(&["double hold"])),
+    with_ensemble(5, Must::Hold),
+    Row {
+        link_delay: Duration::from_millis(100),
+        ..row("zk-exclusive-as-printed", "link-lose-reply", Must::Show(&["deadlock"]))
+    },
+    few(2, "zk-exclusive", "partition-client", Must::Hold),
 ];
+
+/// A lock that obeys *Disconnected* on servers with a tick of half a second and a sync limit of 5.
+const fn with_ensemble(session: u64, must: Must) -> Row {
+    Row {
+        ttl: Some(Duration::from_secs(session)),
+        ensemble: Some((Duration::from_millis(500), 5)),
+        ..row("zk-sequential", "partition-server", must)
+    }
+}
 
 impl Row {
     /// What is run for this row.
@@ -93,6 +150,9 @@ impl Row {
         options.link_delay = self.link_delay;
         options.time_limit = time_limit;
         options.ttl = self.ttl.unwrap_or(options.ttl);
+        options.tick = self.ensemble.map(|(tick, _)| tick);
+        options.sync_limit = self.ensemble.map(|(_, limit)| limit);
+        options.clients = self.clients.unwrap_or(options.clients);
         Setup::new(options).unwrap_or_else(|error| panic!("{error}"))
     }
 

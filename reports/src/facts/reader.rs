@@ -1,14 +1,14 @@
 //! Follows a history event by event: what is open, and how it ends.
 
 use super::{Answer, Ending, Facts, FaultSpan, Hold, Wait};
-use base::{Event, F, FaultId, Kind};
+use base::{Event, F, FaultId, Kind, Leases};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Open<'a> = BTreeMap<(u32, &'a str), Vec<usize>>;
 
 /// Follows a history event by event.
-#[derive(Default)]
 pub(super) struct Reader<'a> {
+    leases: Leases,
     facts: Facts<'a>,
     waiting: BTreeMap<(u32, &'a str), usize>,
     holding: Open<'a>,
@@ -17,6 +17,17 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    pub fn new(leases: Leases) -> Self {
+        Self {
+            leases,
+            facts: Facts::default(),
+            waiting: BTreeMap::new(),
+            holding: BTreeMap::new(),
+            faults: BTreeMap::new(),
+            born: BTreeSet::new(),
+        }
+    }
+
     pub fn read(&mut self, event: &'a Event) {
         match event.client() {
             Some(process) => self.client(event, process),
@@ -81,6 +92,7 @@ impl<'a> Reader<'a> {
             from: event.time,
             until: event.time,
             ending: Ending::Open,
+            ran_out: self.leases.end(event),
             begins: event.index,
             ends: u64::MAX,
         });
@@ -173,6 +185,9 @@ impl<'a> Reader<'a> {
         }
         for at in self.holding.values().flatten() {
             self.facts.holds[*at].until = end;
+        }
+        for hold in &mut self.facts.holds {
+            hold.ran_out = hold.ran_out.filter(|end| end.at < hold.until);
         }
         self.facts.end = end;
         self.facts

@@ -9,13 +9,18 @@ use crate::facts::{Answer, Ending, FaultSpan, Hold, Overlap, Wait};
 use crate::names::{Speaker, effect_name, fault_name};
 use crate::picture::sign;
 use crate::reading::breaches;
-use base::{Event, Mode, Node};
+use base::{Event, Mode, Node, show_strings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
+/// How many clients have a lane. A run has no more, whatever its file says.
+const LANES: u32 = 200;
+
 /// The data as JSON that is safe inside a `<script>`: nothing in it can end the element.
 pub(super) fn embed(subject: &Subject<'_>) -> String {
-    data(subject).to_string().replace('<', "\\u003c")
+    let mut data = data(subject);
+    show_strings(&mut data);
+    data.to_string().replace('<', "\\u003c")
 }
 
 fn data(subject: &Subject<'_>) -> Value {
@@ -23,7 +28,7 @@ fn data(subject: &Subject<'_>) -> Value {
     let mut words = Words::default();
     let speaker = Speaker::new(&run.info);
     let overlaps = facts.overlaps();
-    let lanes: Vec<Value> = (0..run.info.clients.max(1))
+    let lanes: Vec<Value> = (0..run.info.clients.clamp(1, LANES))
         .map(|seat| Lane { subject, speaker, seat }.columns(&mut words, &overlaps))
         .collect();
     json!({
@@ -99,9 +104,17 @@ fn hold_columns(holds: &[&Hold<'_>], words: &mut Words) -> Value {
     let mut columns = stretches(holds.iter().map(|h| (h.from, h.until)));
     column(&mut columns, "shared", holds.iter().map(|h| u64::from(h.mode == Mode::Shared)));
     column(&mut columns, "ending", holds.iter().map(|h| ending(h.ending)));
+    // One more than the time to the end of the lease, so that 0 is none.
+    let leases = holds.iter().map(|h| h.ran_out.map_or(0, |end| lease(h, end.at) + 1));
+    column(&mut columns, "lease", leases);
     column(&mut columns, "token", holds.iter().map(|h| h.token.unwrap_or(0)));
     column(&mut columns, "key", holds.iter().map(|h| words.place(Some(h.key))));
     Value::Object(columns)
+}
+
+/// How long after its begin the lease of a hold ran out, in microseconds.
+fn lease(hold: &Hold<'_>, ran_out: u64) -> u64 {
+    micros(ran_out).saturating_sub(micros(hold.from))
 }
 
 fn mark_columns(marks: &[&&Event], words: &mut Words) -> Value {
@@ -161,6 +174,8 @@ fn fault(span: &FaultSpan<'_>, end: u64) -> Value {
         match node {
             Node::Client(n) => clients.push(n),
             Node::Server(n) => servers.push(n),
+            // It is shown in the lanes of the clients whose links these are.
+            Node::Vault => {}
         }
     }
     json!({

@@ -76,6 +76,23 @@ function bars(columns, y, height, rank, paint) {
   }
   flush();
 }
+// What a client believed in after its lease had run out is hatched, behind a line at its end.
+function leases(holds, y, height) {
+  for (const i of shown(holds)) {
+    const lease = value(holds, 'lease', i);
+    if (!lease) continue;
+    const at = holds.from[i] + lease - 1;
+    const [x0, x1] = across(Math.max(at, holds.from[i]), holds.end[i], 1);
+    if (x1 <= gutter || x0 >= gutter + plot) continue;
+    ctx.save();
+    ctx.beginPath(); ctx.rect(x0, y, x1 - x0, height); ctx.clip();
+    ctx.beginPath();
+    for (let x = x0 - height; x < x1; x += 6) { ctx.moveTo(x, y + height); ctx.lineTo(x + height, y); }
+    ctx.strokeStyle = colours.card; ctx.lineWidth = 2; ctx.stroke();
+    ctx.restore();
+    if (at >= view.from) box(x0 - 1, y - 4, x0 + 1, height + 8, colours.bad);
+  }
+}
 function ticks(columns, y, height) {
   const last = [-9, -9, -9, -9], first = above(columns.reach, view.from - 1);
   // Where reads and writes stand close they would only hide the holds; what went wrong stays.
@@ -141,6 +158,7 @@ function drawLane(lane) {
   bars(lane.waits, middle - 2, 4, (i) => value(lane.waits, 'answer', i), [na, na, info, fail]);
   const exclusive = (i) => 1 - value(lane.holds, 'shared', i);
   bars(lane.holds, middle - thick / 2, thick, exclusive, [shared, ok]);
+  leases(lane.holds, middle - thick / 2, thick);
   bars(lane.overlaps, middle - thick / 2 - 3, 3, () => 0, [colours.bad]);
   bars(lane.overlaps, middle + thick / 2, 3, () => 0, [colours.bad]);
   ticks(lane.marks, middle - thick / 2, thick);

@@ -56,7 +56,9 @@ function clock(us, width) {
   return (us / 1e6).toFixed(decimals) + ' s';
 }
 const exact = (us) => (us / 1e6).toFixed(us % 1000 ? 6 : 3) + ' s';
+// As the rest of the page says a duration: three digits in the unit that fits.
 function lasted(us) {
-  if (us >= 1e6) return +(us / 1e6).toPrecision(4) + ' s';
-  return us >= 1e3 ? +(us / 1e3).toPrecision(4) + ' ms' : us + ' µs';
+  if (us >= 120e6) return Math.floor(us / 60e6) + ' min ' + (Math.floor(us / 1e6) % 60) + ' s';
+  if (us >= 999500) return +(us / 1e6).toPrecision(3) + ' s';
+  return us >= 999.5 ? +(us / 1e3).toPrecision(3) + ' ms' : us + ' µs';
 }

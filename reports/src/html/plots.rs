@@ -207,7 +207,7 @@ fn draw_rate(area: &Area<'_>, facts: &Facts<'_>, rates: &[(f64, f64)], high: f64
         .axis_style(GRID)
         .label_style(("sans-serif", 17).into_font().color(&INK))
         .y_labels(5)
-        .y_label_formatter(&|rate| format!("{} /s", digits(*rate)))
+        .y_label_formatter(&|rate| digits(*rate))
         .x_label_formatter(&|s| format!("{} s", digits(*s)))
         .draw()?;
     let end = seconds(facts.end);

@@ -3,9 +3,10 @@
 use super::witness;
 use crate::Subject;
 use crate::facts::{Answer, FaultSpan, percentile};
-use crate::names::{Speaker, effect_name, fault_name};
-use crate::reading::{self, Breach, Surprise, breaches, sentence, surprise};
-use crate::units::{Precision, count, counted, digits, duration, moment, span, times};
+use crate::names::{effect_name, fault_name};
+use crate::reading::{self, Surprise, breaches, sentence, surprise};
+use crate::steps::steps;
+use crate::units::{Precision, count, counted, duration, glued, moment, rate, span, times};
 use base::{Event, Measure, Mode, Outcome, Verdict};
 use maud::{Markup, html};
 
@@ -27,8 +28,10 @@ pub(super) fn banner(subject: &Subject<'_>) -> Markup {
             p class="what" { "picklock " (subject.context.version) }
             h1 { (sign(*outcome)) " " (word) }
             p class="title" { (reading::title(&run.info)) }
-            @if !last.is_empty() { p { (sentence(&last)) } }
-            @for note in reading::notes(run, facts, verdicts, *outcome) { p class="note" { (note) } }
+            @if !last.is_empty() { p { (glued(&sentence(&last))) } }
+            @for note in reading::notes(run, facts) {
+                p class="note" { (glued(&note)) }
+            }
         }
     }
 }
@@ -39,6 +42,7 @@ fn class(outcome: Outcome) -> &'static str {
         Outcome::Violated => "violated",
         Outcome::Inconclusive => "inconclusive",
         Outcome::NotApplicable => "na",
+        Outcome::Measured => "measured",
     }
 }
 
@@ -48,6 +52,7 @@ fn sign(outcome: Outcome) -> &'static str {
         Outcome::Violated => "✗",
         Outcome::Inconclusive => "?",
         Outcome::NotApplicable => "–",
+        Outcome::Measured => "·",
     }
 }
 
@@ -74,7 +79,7 @@ fn verdicts(verdicts: &[&Verdict]) -> Markup {
                     td class="outcome" {
                         span class="chip" { (sign(verdict.outcome)) " " (reading::word(verdict.outcome)) }
                     }
-                    td { (verdict.summary) }
+                    td { (glued(&verdict.summary)) }
                 }
             }
         }
@@ -118,6 +123,7 @@ fn measures(verdicts: &[Verdict]) -> Markup {
 fn amount(measure: &Measure) -> String {
     match measure.unit.as_str() {
         "ns" => span(measure.value),
+        "mHz" => rate(measure.value, 1_000_000_000_000),
         "" => count(measure.value),
         unit => format!("{} {unit}", count(measure.value)),
     }
@@ -126,7 +132,7 @@ fn amount(measure: &Measure) -> String {
 pub(super) fn anomalies(subject: &Subject<'_>) -> Markup {
     let breaches = breaches(&subject.run.info, subject.verdicts);
     html! {
-        @for breach in &breaches {
+        @for (breach, expectation) in breaches.iter().zip(reading::expectations(&breaches)) {
             section class="anomaly" {
                 h2 { "✗ " (breach.anomaly.name) }
                 p class="meta" {
@@ -135,18 +141,13 @@ pub(super) fn anomalies(subject: &Subject<'_>) -> Markup {
                         " · " a href=(format!("#t={from}s,{until}s")) { "show on the timeline" }
                     }
                 }
-                @for line in sentence(&breach.anomaly.explanation).lines() { p { (line) } }
+                p { (glued(&sentence(&breach.anomaly.explanation))) }
                 (witness::draw(subject, &breach.anomaly.witness))
                 (events(subject, &breach.anomaly.witness))
-                (expectation(breach))
+                p class="expectation" { b { (expectation.0) } " " (glued(&expectation.1)) }
             }
         }
     }
-}
-
-fn expectation(breach: &Breach<'_>) -> Markup {
-    let (expected, why) = reading::expectation(breach);
-    html! { p class="expectation" { b { (expected) } " " (why) } }
 }
 
 /// The stretch of a witness in seconds, with a margin, for a link.
@@ -161,18 +162,21 @@ fn extent(subject: &Subject<'_>, witness: &[u64]) -> Option<(f64, f64)> {
 
 fn events(subject: &Subject<'_>, witness: &[u64]) -> Markup {
     let events: Vec<&Event> = witness.iter().filter_map(|i| subject.run.history.get(*i)).collect();
-    let clock: Vec<u64> = events.iter().map(|e| e.time).collect();
+    let steps = steps(&subject.run.info, &subject.facts, &events);
+    let clock: Vec<u64> = steps.iter().map(|step| step.time).collect();
     let precision = Precision::for_times(&clock);
-    let speaker = Speaker::new(&subject.run.info);
     html! {
-        @if !events.is_empty() {
+        @if !steps.is_empty() {
             table class="events" {
-                @for (place, event) in events.iter().enumerate() {
+                @for step in &steps {
                     tr {
-                        td { span class="number" { (place + 1) } }
-                        td class="time" { (moment(event.time, precision)) }
-                        td class="who" { (speaker.who(event)) }
-                        td { (speaker.what(event)) }
+                        td { @match step.number {
+                            Some(number) => span class="number" { (number) },
+                            None => i class="k leaseend" {},
+                        } }
+                        td class="time" { (moment(step.time, precision)) }
+                        td class="who" { (step.who) }
+                        td { (glued(&step.what)) }
                     }
                 }
             }
@@ -225,6 +229,7 @@ pub(super) fn timeline_legend(subject: &Subject<'_>) -> Markup {
         (waits(Answer::Unknown), "waitinfo", "waits, outcome unknown"),
         (holds(Mode::Exclusive), "hold", "holds"),
         (holds(Mode::Shared), "shared", "holds, shared"),
+        (facts.holds.iter().any(|h| h.ran_out.is_some()), "unleased", "still believes it holds"),
         (!facts.overlaps().is_empty(), "overlap", "holds in conflict"),
         (faults("pause"), "pause", "pause"),
         (faults("crash"), "crash", "crash"),
@@ -291,7 +296,7 @@ pub(super) fn numbers(subject: &Subject<'_>) -> Markup {
     let within = |percent| percentile(&latencies, percent).map_or("–".into(), span);
     let pairs = [
         ("grants", answered(Answer::Granted)),
-        ("grants a second", facts.grant_rate().map_or("–".into(), digits)),
+        ("grant rate", facts.grant_rate().unwrap_or("–".into())),
         ("failed acquires", answered(Answer::Failed)),
         ("unknown acquires", answered(Answer::Unknown)),
         ("median to acquire", within(50)),
@@ -308,7 +313,7 @@ pub(super) fn numbers(subject: &Subject<'_>) -> Markup {
                 @for (name, value) in &pairs { div { dt { (name) } dd { (value) } } }
             }
             @for verdict in subject.verdicts.iter().filter(|v| v.property == "coverage") {
-                p { b { "Coverage: " } (verdict.summary) }
+                p { b { "Coverage: " } (glued(&verdict.summary)) }
             }
         }
     }

@@ -220,8 +220,10 @@ function stretch(columns, i) {
 function aboutHold(holds, i) {
   const token = value(holds, 'token', i), key = word(value(holds, 'key', i)) || 'the lock';
   const mode = value(holds, 'shared', i) ? ', shared' : '';
-  const ending = ENDINGS[value(holds, 'ending', i)];
-  return `Holds ${key}${mode}${token ? ', token ' + token : ''}: ${stretch(holds, i)}, ${ending}`;
+  const ending = ENDINGS[value(holds, 'ending', i)], lease = value(holds, 'lease', i);
+  const expired = lease ? `; gone from the store at ${exact(holds.from[i] + lease - 1)}` : '';
+  const what = `Holds ${key}${mode}${token ? ', token ' + token : ''}`;
+  return `${what}: ${stretch(holds, i)}, ${ending}${expired}`;
 }
 function aboutWait(waits, i) {
   const why = word(value(waits, 'error', i)), answer = ANSWERS[value(waits, 'answer', i)];

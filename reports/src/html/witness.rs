@@ -15,6 +15,8 @@ const NARROW: Frame = Frame { class: "witness narrow", width: 430, gutter: 84 };
 const RIGHT: u64 = 14;
 const LANE: u64 = 58;
 const BAND: u64 = 30;
+/// How far two hatches stand apart.
+const HATCH: u64 = 6;
 /// How far two numbers must stand apart to be read.
 const APART: u64 = 20;
 
@@ -169,6 +171,13 @@ impl Drawing<'_> {
                 @let class = if *mode == Mode::Shared { "hold shared" } else { "hold" };
                 rect class=(class) x=(x) width=(width) y=(middle - 11) height="22" rx="3" {}
             }
+            @for stretch in &lane.unleased {
+                @let (x, width) = self.bar(*stretch);
+                path class="unleased" d=(hatches(x, width, middle - 11, 22)) {}
+            }
+            @for end in &lane.lease_ends {
+                path class="leaseend" d=(format!("M{} {}v34", self.x(*end), middle - 17)) {}
+            }
         }
     }
 
@@ -234,6 +243,18 @@ impl Drawing<'_> {
     }
 }
 
+/// Slanting lines over a bar. A pattern would need a name that is unique in the page.
+fn hatches(x: u64, width: u64, y: u64, height: u64) -> String {
+    let (end, bottom) = (x + width, y + height);
+    let line = |from: u64| {
+        // Each climbs at half a right angle, and is cut at both ends of the bar.
+        let (low, high) = (from.max(x), (from + height).min(end));
+        format!("M{low} {}L{high} {}", bottom - (low - from), bottom - (high - from))
+    };
+    let first = x.saturating_sub(height - HATCH);
+    (first..end).step_by(HATCH as usize).map(line).collect()
+}
+
 fn legend(picture: &Picture) -> Markup {
     let lanes = &picture.lanes;
     let holds = |mode| lanes.iter().any(|l| l.holds.iter().any(|h| h.1 == mode));
@@ -251,6 +272,12 @@ fn legend(picture: &Picture) -> Markup {
             @if lanes.iter().any(|l| !l.waits.is_empty()) { span { i class="k wait" {} "waits" } }
             @if holds(Mode::Exclusive) { span { i class="k hold" {} "holds" } }
             @if holds(Mode::Shared) { span { i class="k shared" {} "holds, shared" } }
+            @if lanes.iter().any(|l| !l.lease_ends.is_empty()) {
+                span { i class="k leaseend" {} "lease or session ends" }
+            }
+            @if lanes.iter().any(|l| !l.unleased.is_empty()) {
+                span { i class="k unleased" {} "still believes it holds" }
+            }
             @if !picture.overlaps.is_empty() {
                 span { i class="k overlap" {} "held by both" }
             }

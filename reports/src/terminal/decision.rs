@@ -53,9 +53,10 @@ mod tests {
             why: vec!["process 1's acq\x1b[2Juire can be put nowhere".into()],
             notes: vec!["cut off at line 9".into()],
         };
-        let said = decision(&decided, Style { colour: false, unicode: false });
+        let said =
+            decision(&decided, Style { colour: false, unicode: false, width: 80, piped: true });
         assert!(said.starts_with("X mutex  violated  4 operations\n"), "{said}");
-        assert!(said.contains("\n  process 1's acq [2Juire can be put nowhere\n"), "{said}");
+        assert!(said.contains("\n  process 1's acq\\u{1b}[2Juire can be put nowhere\n"), "{said}");
         assert!(said.ends_with("Note: cut off at line 9\n\nVIOLATED\n"), "{said}");
     }
 }

@@ -1,29 +1,32 @@
 //! The picture of a witness in characters.
 //!
 //! ```text
-//! process 3  ····████████████████████████████████
+//! process 3  ····██████████████|▚▚▚▚▚▚▚▚▚▚▚▚▚▚▚▚▚
 //! process 1              ···············████████████
 //! both hold                             ▲▲▲▲▲▲▲▲
 //! client 3 paused  ░░░░░░░░░░░░░░░░░░░░░░░░
 //!           |4.0 s         |5.0 s         |6.0 s
 //! ```
 
-use super::WIDTH;
 use super::paint::{Ink, Painter};
 use crate::picture::{Band, Lane, Picture, Sign, Stretch};
-use crate::units::{round_step, tick_label};
+use crate::units::{counted, round_step, tick_label};
 use base::Mode;
 
 /// A longer label is cut: the bars need the room.
 const LABEL: usize = 24;
+/// The narrowest bars that say something.
+const BARS: usize = 20;
 
 /// Draws a picture, with its legend.
 pub(super) fn draw(out: &mut Painter, picture: &Picture) {
     let labels = picture.lanes.iter().map(|l| &l.label);
     let labels = labels.chain(picture.bands.iter().map(|b| &b.label));
     let widest = labels.map(|l| l.chars().count()).max().unwrap_or(0);
-    let label = widest.clamp("both hold".len(), LABEL);
-    let scale = Scale { window: picture.window, columns: WIDTH - label - 6 };
+    let least = "both hold".len();
+    let label = widest.clamp(least, LABEL.min(out.width() / 3).max(least));
+    let columns = out.width().saturating_sub(label + 6).max(BARS);
+    let scale = Scale { window: picture.window, columns };
     let signs = Signs::of(out.unicode());
     for lane in &picture.lanes {
         row(out, label, &lane.label, &cells(lane, &scale, &signs));
@@ -50,6 +53,8 @@ struct Signs {
     wait: char,
     exclusive: char,
     shared: char,
+    unleased: char,
+    lease_end: char,
     overlap: char,
     fault: char,
     death: char,
@@ -64,6 +69,8 @@ impl Signs {
                 wait: '·',
                 exclusive: '█',
                 shared: '▒',
+                unleased: '▚',
+                lease_end: '|',
                 overlap: '▲',
                 fault: '░',
                 death: '✗',
@@ -74,6 +81,8 @@ impl Signs {
                 wait: '.',
                 exclusive: '#',
                 shared: '=',
+                unleased: '/',
+                lease_end: '|',
                 overlap: '^',
                 fault: '~',
                 death: 'X',
@@ -134,6 +143,12 @@ fn cells(lane: &Lane, scale: &Scale, signs: &Signs) -> Vec<Cell> {
         let ink = if *mode == Mode::Shared { Ink::Good } else { Ink::Info };
         scale.fill(&mut cells, *hold, (signs.hold(*mode), ink));
     }
+    for stretch in &lane.unleased {
+        scale.fill(&mut cells, *stretch, (signs.unleased, Ink::Warn));
+    }
+    for end in &lane.lease_ends {
+        cells[scale.column(*end)] = (signs.lease_end, Ink::Warn);
+    }
     // What the witness names is drawn last, so that nothing hides it. Reads and writes that it
     // does not name would only clutter the bars.
     let mut marks: Vec<_> = lane.marks.iter().filter(|m| m.named || m.sign >= Sign::Lost).collect();
@@ -193,6 +208,8 @@ fn legend(out: &mut Painter, width: usize, picture: &Picture, signs: &Signs) {
     entry(lanes.iter().any(|l| !l.waits.is_empty()), signs.wait, "waits");
     entry(any_hold(Mode::Exclusive), signs.exclusive, "holds");
     entry(any_hold(Mode::Shared), signs.shared, "holds, shared");
+    entry(lanes.iter().any(|l| !l.lease_ends.is_empty()), signs.lease_end, "lease or session ends");
+    entry(lanes.iter().any(|l| !l.unleased.is_empty()), signs.unleased, "still believes it holds");
     entry(!picture.bands.is_empty(), signs.fault, "fault");
     entry(any_mark(Sign::Read), 'r', "read");
     entry(any_mark(Sign::Write), 'w', "write");
@@ -200,9 +217,9 @@ fn legend(out: &mut Painter, width: usize, picture: &Picture, signs: &Signs) {
     entry(any_mark(Sign::Unknown), '?', "unknown outcome");
     entry(any_end(Sign::Lost), signs.lost, "gave up the lock");
     entry(any_end(Sign::Death), signs.death, "died");
-    let mut text = parts.join("   ");
     if picture.hidden > 0 {
-        text.push_str(&format!("   (and {} more processes)", picture.hidden));
+        let more = picture.hidden as u64;
+        parts.push(format!("(and {})", counted(more, "more process", "more processes")));
     }
-    out.raw(&format!("    {:width$}  {}", "", out.inked(Ink::Faint, &text)));
+    out.items(width + 6, Ink::Faint, &parts);
 }

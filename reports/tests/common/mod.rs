@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use base::{
-    Anomaly, Data, Effect, Event, F, Fault, FaultEvent, FaultId, History, Kind, Known, Mode, Node,
-    Outcome, Process, Promises, Rng, Run, RunInfo, Verdict,
+    Anomaly, Cause, Data, Effect, Event, F, Facts, Fault, FaultEvent, FaultId, History, Kind,
+    Known, Mode, Node, Outcome, Process, Promises, Rng, Run, RunInfo, Verdict,
 };
 use picklock_reports::Context;
 use std::time::Duration;
@@ -68,9 +68,12 @@ pub fn info(algo: &str, nemesis: &str) -> RunInfo {
         servers: 1,
         keys: 1,
         ttl: 1_000_000_000,
+        ensemble: None,
         time_limit: 30_000_000_000,
         quiet: 6_000_000_000,
         link_delay: 0,
+        slowest_message_ns: 0,
+        tick_ns: 0,
         patience: 5_000_000_000,
         promises: Promises { recovers: Some(2), ..Promises::MUTEX },
         known: Vec::new(),
@@ -98,6 +101,7 @@ fn anomaly(name: &str, count: u64, witness: Vec<u64>, explanation: &str) -> Anom
         count,
         witness,
         explanation: explanation.into(),
+        cause: Some(Cause::HolderPaused),
         ..Anomaly::default()
     }
 }
@@ -110,7 +114,10 @@ fn violated(property: &str, summary: &str, anomalies: Vec<Anomaly>) -> Verdict {
 pub fn double_hold() -> Sample {
     let mut s = Story::new();
     s.event(3_900, 3, Kind::Invoke, F::Acquire);
-    let a = s.event(4_100, 3, Kind::Ok, F::Acquire);
+    let (asked, expires) = (Some(3_950_000_000), Some(4_950_000_000));
+    let a = s.with(4_100, 3, Kind::Ok, F::Acquire, |e| {
+        e.facts = Some(Box::new(Facts { asked, expires, ..Facts::default() }));
+    });
     s.event(4_150, 1, Kind::Invoke, F::Acquire);
     s.fault(4_205, Kind::Invoke, F::Fault, 0, pause(3));
     let p = s.fault(4_210, Kind::Info, F::Fault, 0, pause(3));
@@ -131,11 +138,11 @@ pub fn double_hold() -> Sample {
     s.nemesis(36_000, Kind::Info, F::Stop);
     let why = "a ttl lock cannot tell a paused holder from a dead one (H7)";
     let known =
-        |name: &str| Known { nemesis: "pause".into(), anomaly: name.into(), why: why.into() };
+        |name: &str| Known { cause: Cause::HolderPaused, anomaly: name.into(), why: why.into() };
     let mut info = info("redis-set-nx-px", "pause:client");
     info.known = vec![known("double hold"), known("stale write accepted")];
     Sample {
-        run: Run { info, history: s.history },
+        run: Run { info, history: s.history, ledger: None },
         verdicts: vec![
             violated(
                 "exclusion",
@@ -196,7 +203,7 @@ pub fn reader_beside_writer() -> Sample {
     info.promises.shared = true;
     info.servers = 3;
     Sample {
-        run: Run { info, history: s.history },
+        run: Run { info, history: s.history, ledger: None },
         verdicts: vec![violated(
             "exclusion",
             "a reader held the lock beside a writer",
@@ -213,7 +220,7 @@ pub fn reader_beside_writer() -> Sample {
 
 pub fn empty() -> Sample {
     Sample {
-        run: Run { info: info("zk-rw", "none"), history: History::default() },
+        run: Run { info: info("zk-rw", "none"), history: History::default(), ledger: None },
         verdicts: vec![Verdict::new(
             "coverage",
             Outcome::Inconclusive,
@@ -233,7 +240,11 @@ pub fn cut_off() -> Sample {
     s.fault(500, Kind::Info, F::Fault, 0, crash);
     s.event(900, 2, Kind::Invoke, F::Acquire);
     Sample {
-        run: Run { info: info("redis-set-nx-px", "crash:server"), history: s.history },
+        run: Run {
+            info: info("redis-set-nx-px", "crash:server"),
+            history: s.history,
+            ledger: None,
+        },
         verdicts: vec![
             Verdict::new("exclusion", Outcome::Held, "never two holders at once"),
             Verdict::new("progress", Outcome::Inconclusive, "the history ends before the heal"),
@@ -244,7 +255,7 @@ pub fn cut_off() -> Sample {
 
 /// Strings that would do harm if a report trusted them.
 pub fn hostile() -> Sample {
-    let evil = "</script><script>alert(1)</script>\x1b[31m\r\n<img src=x onerror=alert(2)>\"'&";
+    let evil = "</script><script>alert(1)</script>\x1b[31m\r\n\u{202e}\u{2066}\u{9b}<img src=x onerror=alert(2)>\"'&";
     let mut sample = double_hold();
     sample.run.info.algo = evil.into();
     sample.run.info.nemesis = evil.into();
@@ -426,7 +437,7 @@ impl Busy {
         let verdicts = ["exclusion", "vault", "progress", "coverage"];
         let verdict = |name: &&str| Verdict::new(name, Outcome::Held, summary);
         Sample {
-            run: Run { info, history: self.story.history },
+            run: Run { info, history: self.story.history, ledger: None },
             verdicts: verdicts.iter().map(verdict).collect(),
             outcome: Outcome::Held,
         }

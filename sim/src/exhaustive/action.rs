@@ -13,6 +13,8 @@ pub enum Action {
     Hear(u64),
     /// A timer of a client rings.
     Ring(u32, u64),
+    /// The library of a client connects again, after the pause between two attempts.
+    Tick(u32),
     /// A client that was granted the lock enters what it guards.
     Enter(u32),
     /// A client leaves what the lock guards and releases the lock.
@@ -58,6 +60,7 @@ impl fmt::Display for Action {
             Self::Begin(client, Mode::Exclusive) => write!(f, "begin {client} exclusive"),
             Self::Begin(client, Mode::Shared) => write!(f, "begin {client} shared"),
             Self::Ring(client, timer) => write!(f, "ring {client} {timer}"),
+            Self::Tick(client) => write!(f, "tick {client}"),
             Self::Enter(client) => write!(f, "enter {client}"),
             Self::Leave(client) => write!(f, "leave {client}"),
             Self::Lapse => write!(f, "lapse"),
@@ -91,6 +94,7 @@ fn parse(text: &str) -> Option<Action> {
         ("begin", 3) if words[2] == "exclusive" => Action::Begin(client()?, Mode::Exclusive),
         ("begin", 3) if words[2] == "shared" => Action::Begin(client()?, Mode::Shared),
         ("ring", 3) => Action::Ring(client()?, number(2)?),
+        ("tick", 2) => Action::Tick(client()?),
         ("enter", 2) => Action::Enter(client()?),
         ("leave", 2) => Action::Leave(client()?),
         ("lapse", 1) => Action::Lapse,
@@ -114,6 +118,7 @@ mod tests {
             Action::Begin(0, Mode::Exclusive),
             Action::Hear(connection(2, 1)),
             Action::Ring(1, 7),
+            Action::Tick(1),
             Action::Enter(0),
             Action::Leave(0),
             Action::Arrive(connection(0, 3)),

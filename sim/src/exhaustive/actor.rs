@@ -42,6 +42,8 @@ pub enum Input<P> {
     Closed(u64),
     /// A timer rings, at its time by the client's own clock.
     Ring(u64, Mono),
+    /// The time has come at which its library connects again, by the client's own clock.
+    Tick(Mono),
     /// Time passes.
     Later(Duration),
 }
@@ -95,13 +97,21 @@ pub struct Reaction<P> {
     pub said: Vec<Response>,
     /// The timers that it waits for now, but for those that never ring.
     pub timers: Vec<Timer>,
+    /// When its library connects again, if it waits for that.
+    pub tick: Option<Mono>,
     /// It has looked at its wall clock.
     pub told_time: bool,
 }
 
 impl<P> Default for Reaction<P> {
     fn default() -> Self {
-        Self { wants: Vec::new(), said: Vec::new(), timers: Vec::new(), told_time: false }
+        Self {
+            wants: Vec::new(),
+            said: Vec::new(),
+            timers: Vec::new(),
+            tick: None,
+            told_time: false,
+        }
     }
 }
 
@@ -126,7 +136,7 @@ where
 
     /// The store's server, empty.
     pub fn server(&self) -> S::Server {
-        self.store.server(0, 1, NEVER)
+        self.store.server(0, 1)
     }
 
     /// How many different things clients were seen to do: how often their code was run.
@@ -214,6 +224,10 @@ impl<S: SimStore> Running<S> {
                     machine.timers.borrow_mut().ring(*timer);
                 }
             }
+            Input::Tick(at) => {
+                self.now.set(now.max(at));
+                library.tick(self.now.get(), &mut reaction.wants);
+            }
             Input::Later(by) => self.now.set(now + by),
         }
         self.run(&mut reaction);
@@ -222,6 +236,7 @@ impl<S: SimStore> Running<S> {
         let mut waiting = machine.timers.borrow_mut();
         self.timers.retain(|_, (at, timer)| near(at) && waiting.awaits(*timer));
         reaction.timers = self.timers.iter().map(|(&id, &(at, _))| Timer { id, at }).collect();
+        reaction.tick = self.client.library.connects_at();
         reaction.told_time = machine.told_time();
         reaction
     }

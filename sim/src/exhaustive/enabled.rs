@@ -50,6 +50,7 @@ where
             turns: 0,
             asked: 0,
             timers: Vec::new(),
+            tick: None,
             facts: None,
             attempt: Attempt::Unseen,
         });
@@ -83,6 +84,7 @@ where
         if seat.attempt != Attempt::Fresh {
             steps.extend(seat.timers.iter().map(|timer| Action::Ring(client, timer.id)));
         }
+        steps.extend(seat.tick.map(|_| Action::Tick(client)));
         steps
     }
 
@@ -95,6 +97,7 @@ where
         match steps {
             [Action::Hear(_)] => seat.timers.is_empty(),
             [Action::Ring(..)] => unreachable(),
+            [Action::Tick(_)] => seat.timers.is_empty() && unreachable(),
             // Who has asked for which key is seen where there are several.
             [Action::Begin(..), rest @ ..] => {
                 let only = rest.iter().all(|step| matches!(step, Action::Begin(..)));
@@ -247,7 +250,9 @@ where
         for _ in 0..PATIENCE {
             let clients = 0..state.seats.len() as u32;
             let mut steps: VecDeque<Action> = self.unasked(state).into();
-            steps.extend(clients.flat_map(|client| traffic(state, client).collect::<Vec<_>>()));
+            steps.extend(clients.clone().flat_map(|c| traffic(state, c).collect::<Vec<_>>()));
+            let ticks = clients.flat_map(|client| self.own_steps(state, client));
+            steps.extend(ticks.filter(|step| matches!(step, Action::Tick(_))));
             let Some(step) = steps.pop_front() else { return };
             self.apply(state, step, &mut Seen::default());
         }

@@ -1,6 +1,6 @@
 //! A state of the enumeration: plain data that can be copied and compared.
 
-use base::{Facts, Mode};
+use base::{Facts, Mode, Mono};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -97,6 +97,8 @@ pub struct Seat<P> {
     /// How many requests the harness has made.
     pub asked: u64,
     pub timers: Vec<Timer>,
+    /// When its library connects again, by the client's own clock.
+    pub tick: Option<Mono>,
     /// What the store said of the grant.
     pub facts: Option<Rc<Facts>>,
     pub attempt: Attempt,

@@ -83,6 +83,7 @@ where
             Action::Begin(client, mode) => self.begin(state, client, mode, seen),
             Action::Hear(connection) => self.hear(state, connection, seen),
             Action::Ring(client, timer) => self.ring(state, client, timer, seen),
+            Action::Tick(client) => self.tick(state, client, seen),
             Action::Enter(client) => self.enter(state, client, seen),
             Action::Leave(client) => self.leave(state, client, seen),
             Action::Arrive(connection) => self.arrive(state, connection, seen),
@@ -130,7 +131,9 @@ where
     pub(super) fn react(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
         let log = state.seats[client as usize].log.clone();
         let reaction = self.actors.react(client, &log);
-        state.seats[client as usize].timers.clone_from(&reaction.timers);
+        let seat = &mut state.seats[client as usize];
+        seat.timers.clone_from(&reaction.timers);
+        seat.tick = reaction.tick;
         for wish in &reaction.wants {
             wire(state, client, wish);
         }
@@ -194,6 +197,12 @@ where
         seat.attempt = Attempt::Unseen;
         seen.line(|| format!("client {client} has waited long enough"));
         self.feed(state, client, Input::Ring(timer.id, timer.at), seen);
+    }
+
+    fn tick(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+        let Some(at) = state.seats[client as usize].tick else { return };
+        seen.line(|| format!("client {client} tries to connect again"));
+        self.feed(state, client, Input::Tick(at), seen);
     }
 
     fn hear(&mut self, state: &mut State<S>, connection: u64, seen: &mut Seen) {

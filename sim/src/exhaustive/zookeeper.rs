@@ -9,15 +9,14 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
-use stores::model::{Clocks, Out, Peer, ServerModel};
-use stores::zookeeper::model::{Database, Packet, Server, Transaction, Watches, watched};
+use stores::model::{Clocks, Name, Noted, Out, Peer, ServerModel, What};
+use stores::zookeeper::model::{Database, Packet, Server, Transaction, Watches, note, watched};
 use stores::zookeeper::{CreateMode, Refusal, Reply, Request, Session};
 
 use super::examine::Examine;
 use super::fingerprint::Fingerprint;
-use crate::ZooKeeperWorld;
 use crate::library::{Settings, SimStore};
-use crate::zookeeper::ZooKeeperLibrary;
+use crate::zookeeper::{self, ZooKeeperLibrary};
 
 /// A server alone.
 #[derive(Clone, Debug, Default, Hash)]
@@ -26,6 +25,7 @@ pub struct Alone {
     watches: Watches,
     /// The session of each connection.
     connections: BTreeMap<u64, i64>,
+    journal: Vec<Noted>,
 }
 
 /// A ZooKeeper of one server.
@@ -36,12 +36,12 @@ impl SimStore for AloneWorld {
     type Library = ZooKeeperLibrary;
     type Link = dyn Session;
 
-    fn server(&self, _: u32, _: u32, _: Duration) -> Alone {
+    fn server(&self, _: u32, _: u32) -> Alone {
         Alone::default()
     }
 
     fn client(&self, settings: Settings) -> (ZooKeeperLibrary, Rc<dyn Session>) {
-        ZooKeeperWorld.client(settings)
+        zookeeper::client(settings)
     }
 }
 
@@ -69,6 +69,8 @@ impl Alone {
         self.connections.insert(connection, session);
         if !self.database.sessions.contains_key(&session) {
             self.transact(&Transaction::CreateSession { session, timeout }, out);
+            let what = What::SessionBegan(session);
+            self.journal.push(Noted { object: Name::new(), what, zxid: None });
         }
         send(out, connection, Packet::Connected { session, timeout });
     }
@@ -87,6 +89,7 @@ impl Alone {
         let mut changes = Vec::new();
         let before = self.database.zxid;
         let result = self.database.apply(before + 1, transaction, &mut changes);
+        note(before + 1, transaction, &changes, &mut self.journal);
         if let Some(Err(_)) = result {
             // A refusal changes nothing, the number of the last transaction included.
             self.database.zxid = before;
@@ -177,6 +180,10 @@ impl ServerModel for Alone {
 
     fn restart(&mut self, _: Clocks, _: Data) {
         *self = Self { database: self.database.clone(), ..Self::default() };
+    }
+
+    fn take_journal(&mut self, into: &mut Vec<Noted>) {
+        into.append(&mut self.journal);
     }
 }
 

@@ -27,6 +27,10 @@ impl<S: SimStore> Simulation<S> {
             paused.waiting.push(item);
             return;
         }
+        if let Item::Connect { local, .. } = item {
+            self.connect_again(seat, local);
+            return self.run_client(seat);
+        }
         let out = &mut self.wishes;
         match item {
             Item::Timer { timer, .. } => client.machine.timers.borrow_mut().ring(timer),

@@ -4,7 +4,7 @@ use base::{ClockChange, Data, Effect, Fault, FaultId, LinkTrouble, Node};
 use stores::model::ServerModel;
 
 use super::Simulation;
-use super::item::{Connection, Item, Payload};
+use super::item::{Connection, Item, Line, Payload};
 use crate::clock::Clock;
 use crate::library::SimStore;
 use crate::pause::Paused;
@@ -21,6 +21,7 @@ impl<S: SimStore> Simulation<S> {
             Node::Server(n) => {
                 self.servers[n as usize].paused.get_or_insert(paused);
             }
+            Node::Vault => {}
         }
     }
 
@@ -38,6 +39,7 @@ impl<S: SimStore> Simulation<S> {
                 self.clients[seat as usize].as_mut().and_then(|c| c.paused.take())
             }
             Node::Server(n) => self.servers[n as usize].paused.take(),
+            Node::Vault => None,
         };
         let Some(paused) = paused else {
             return Effect::new("the node was gone before the pause ended", 0);
@@ -61,15 +63,51 @@ impl<S: SimStore> Simulation<S> {
             }
             Node::Server(n) => {
                 let server = &mut self.servers[n as usize];
-                server.up = false;
-                let (paused, connections) = (server.paused.take(), server.forget_all());
-                self.forget(paused);
-                for connection in connections {
-                    self.close(connection);
+                if server.up {
+                    server.model.hang_up(&mut self.outs);
                 }
-                self.cancel_server_tick(n);
+                self.stop_server(n);
+                self.server_wants(n);
+                self.connections_of(n).into_iter().for_each(|connection| self.close(connection));
+            }
+            Node::Vault => {}
+        }
+    }
+
+    /// A server's machine is gone with it: nobody hears a word, and nothing that is sent to it is
+    /// answered.
+    pub(super) fn vanish(&mut self, server: u32) {
+        self.stop_server(server);
+        self.servers[server as usize].gone = true;
+        for connection in self.connections_of(server) {
+            if let Some(wire) = self.connections.get_mut(connection).filter(|w| w.is_open()) {
+                wire.line = Line::Forgotten;
             }
         }
+        // What it had sent and nobody has got is not sent again.
+        for item in self.network.gates.take(|(from, _)| from == Node::Server(server)) {
+            self.freight.discard(item);
+        }
+    }
+
+    fn stop_server(&mut self, server: u32) {
+        let paused = self.servers[server as usize].stop();
+        self.forget(paused);
+        self.cancel_server_tick(server);
+    }
+
+    /// What comes to a server whose machine is gone. Between servers, nothing of a connection that is
+    /// no more reaches its successor.
+    pub(super) fn unheard(&mut self, server: u32, item: Item) {
+        match item {
+            Item::ToServer { .. } => self.servers[server as usize].unheard.push(item),
+            item => self.freight.discard(item),
+        }
+    }
+
+    fn connections_of(&self, server: u32) -> Vec<u64> {
+        let all = self.connections.iter();
+        all.filter(|(_, wire)| wire.server == server).map(|(number, _)| number).collect()
     }
 
     /// What waits for a node that is gone never happens.
@@ -92,9 +130,20 @@ impl<S: SimStore> Simulation<S> {
         let now = self.now.get();
         let server = &mut self.servers[number as usize];
         server.up = true;
+        server.gone = false;
+        let unheard = std::mem::take(&mut server.unheard);
         let clocks = server.clocks(now);
         server.model.restart(clocks, data);
+        // Its first tick enters into the ledger what it has lost.
         self.tick_server(number);
+        for item in unheard {
+            let Item::ToServer { connection, .. } = item else { continue };
+            match self.connections.get(connection).map(Connection::ends) {
+                Some(ends) => drop(self.set_off(ends, item)),
+                None => self.freight.discard(item),
+            }
+        }
+        self.ask_again();
     }
 
     pub(super) fn trouble(&mut self, id: FaultId, links: &[(Node, Node)], trouble: LinkTrouble) {
@@ -106,25 +155,28 @@ impl<S: SimStore> Simulation<S> {
     }
 
     pub(super) fn untrouble(&mut self, id: FaultId, trouble: LinkTrouble) -> Effect {
-        let what = match trouble {
-            LinkTrouble::Reset => "connections reset",
-            LinkTrouble::Refuse => "connections refused",
-            LinkTrouble::LoseRequest => "requests lost",
-            LinkTrouble::LoseReply => "replies lost",
-            LinkTrouble::Slow(_) => "packets slowed",
-        };
-        Effect::new(what, self.network.troubles.end(id))
+        Effect::new(trouble.counted(), self.network.troubles.end(id))
     }
 
     /// Breaks the connections over these links; says how many there were.
     fn reset(&mut self, links: &[(Node, Node)]) -> u64 {
         let hit = |wire: &Connection| {
             let ends = wire.ends();
-            wire.open && (links.contains(&ends) || links.contains(&(ends.1, ends.0)))
+            let over = matches!(wire.line, Line::Closed);
+            !over && (links.contains(&ends) || links.contains(&(ends.1, ends.0)))
         };
-        let connections: Vec<u64> =
-            self.connections.iter().filter(|(_, wire)| hit(wire)).map(|(n, _)| n).collect();
-        connections.iter().for_each(|connection| self.snap(*connection));
+        let connections: Vec<(u64, bool)> = self
+            .connections
+            .iter()
+            .filter(|(_, wire)| hit(wire))
+            .map(|(n, wire)| (n, matches!(wire.line, Line::Opening(_))))
+            .collect();
+        for (connection, opening) in &connections {
+            match opening {
+                true => self.refuse(*connection),
+                false => self.snap(*connection),
+            }
+        }
         connections.len() as u64
     }
 
@@ -135,19 +187,19 @@ impl<S: SimStore> Simulation<S> {
 
     pub(super) fn undo_clock(&mut self, node: Node, change: ClockChange) -> Effect {
         let now = self.now.get();
-        let off = self.with_clock(node, |clock| clock.undo(change, now));
+        let off = self.with_clock(node, |clock| clock.undo(change, now)).unwrap_or_default();
         Effect::new("microseconds by which the clock was off", off.as_micros() as u64)
     }
 
     /// Does something to a node's clocks, and has its timers go by them from now on.
-    fn with_clock<T>(&mut self, node: Node, act: impl FnOnce(&mut Clock) -> T) -> T {
+    fn with_clock<T>(&mut self, node: Node, act: impl FnOnce(&mut Clock) -> T) -> Option<T> {
         match node {
             Node::Client(seat) => {
                 let mut clock = self.clocks[seat as usize].get();
                 let done = act(&mut clock);
                 self.clocks[seat as usize].set(clock);
                 self.plan_anew(seat);
-                done
+                Some(done)
             }
             Node::Server(number) => {
                 let server = &mut self.servers[number as usize];
@@ -155,14 +207,15 @@ impl<S: SimStore> Simulation<S> {
                 if let Some((next, _)) = server.tick {
                     self.plan_server_tick(number, next);
                 }
-                done
+                Some(done)
             }
+            Node::Vault => None,
         }
     }
 
     pub(super) fn uncut(&mut self, fault: &Fault) -> Effect {
-        let effect = Effect::new("packets held", self.network.held(fault));
-        for (ends, item) in self.network.heal(fault) {
+        let effect = Effect::new("packets held", self.network.gates.held(fault));
+        for (ends, item) in self.network.gates.heal(fault) {
             let process = match item {
                 Item::ToClient { connection, .. } => {
                     self.connections.get(connection).map(|wire| wire.process)
@@ -174,6 +227,7 @@ impl<S: SimStore> Simulation<S> {
                 self.notify_passed(process);
             }
         }
+        self.ask_again();
         effect
     }
 }

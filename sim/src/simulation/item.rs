@@ -41,6 +41,11 @@ pub enum Item {
         process: u32,
         local: u64,
     },
+    /// A client's machine asks again for a connection that nobody has answered.
+    Connect {
+        process: u32,
+        local: u64,
+    },
     Between {
         from: u32,
         to: u32,
@@ -133,10 +138,27 @@ pub struct Connection {
     pub local: u64,
     pub to_server: Order,
     pub to_client: Order,
-    pub open: bool,
+    pub line: Line,
+}
+
+/// How far a connection has come.
+pub enum Line {
+    /// Its client has asked for it and was not answered: what it wants to send has not left.
+    Opening(Vec<Place>),
+    /// Both ends have it.
+    Open,
+    /// Its server's machine was gone: whatever comes over it now is answered by a reset.
+    Forgotten,
+    /// The server has closed it and said so.
+    Closed,
 }
 
 impl Connection {
+    /// Its client has it, and no server has said that it is over.
+    pub fn is_open(&self) -> bool {
+        matches!(self.line, Line::Open)
+    }
+
     /// The client's end and the server's.
     pub fn ends(&self) -> (Node, Node) {
         (Node::Client(self.seat), Node::Server(self.server))

@@ -8,18 +8,19 @@ mod servers;
 mod wires;
 
 use base::{
-    Backend, BackendError, Effect, Fault, FaultId, Link, LocalFuture, Message, Mono, Node, Notice,
-    Passing, Request, Rng, World, emplace,
+    Backend, BackendError, Data, Effect, Fault, FaultId, Ledger, Link, LocalFuture, Message, Mono,
+    Node, Notice, Passing, Request, Rng, World, emplace,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
-use stores::model::{Out, ServerModel};
+use stores::model::{Noted, Out, ServerModel};
 use stores::redis::Redis;
 use stores::zookeeper::Session;
 
 use crate::agenda::Agenda;
+use crate::bookkeeper::Bookkeeper;
 use crate::chance::Tape;
 use crate::client::{Client, Handle};
 use crate::clock::Clock;
@@ -63,6 +64,9 @@ struct Simulation<S: SimStore> {
     connections: Connections,
     between: BTreeMap<(u32, u32), Order>,
     happened: u64,
+    bookkeeper: Bookkeeper,
+    /// What the model of the server that runs has noted.
+    noted: Vec<Noted>,
     /// What the library of the client that runs wants done.
     wishes: Vec<Do<PacketOf<S>>>,
     /// What the model of the server that runs wants done.
@@ -88,7 +92,7 @@ impl<S: SimStore> Simulation<S> {
             }
         };
         let servers = (0..config.servers)
-            .map(|n| Server::new(n, store.server(n, config.servers, config.ttl), skew(&mut rng)))
+            .map(|n| Server::new(n, store.server(n, config.servers), skew(&mut rng)))
             .collect();
         let mut simulation = Self {
             network: Network::new(
@@ -115,6 +119,8 @@ impl<S: SimStore> Simulation<S> {
             outs: Vec::new(),
             between: BTreeMap::new(),
             happened: 0,
+            bookkeeper: Bookkeeper::default(),
+            noted: Vec::new(),
             inbox: Vec::new(),
             stirred: false,
             passing: Passing::Noted,
@@ -171,6 +177,7 @@ impl<S: SimStore> Simulation<S> {
             Item::LibraryTick { process }
             | Item::Broken { process, .. }
             | Item::Refused { process, .. }
+            | Item::Connect { process, .. }
             | Item::Alarm { process, .. }
             | Item::Timer { process, .. }
             | Item::Request { process, .. } => self.at_client(process, item),
@@ -196,7 +203,7 @@ pub fn zookeeper(
     tape: Option<Rc<Tape>>,
     open: Open<dyn Session>,
 ) -> Box<dyn Simulated> {
-    Box::new(Simulation::new(ZooKeeperWorld, config, tape, open))
+    Box::new(Simulation::new(ZooKeeperWorld(config.timing), config, tape, open))
 }
 
 impl<S: SimStore> Simulated for Simulation<S> {
@@ -252,10 +259,14 @@ impl<S: SimStore> Backend for Simulation<S> {
     }
 
     fn inject(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
+        if fault.is_at_vault() {
+            return Err(BackendError("the vault stands outside of every backend".into()));
+        }
         match fault {
             Fault::Pause { node } => self.pause(*node),
             Fault::Crash { node, .. } => self.crash(*node),
-            Fault::Cut { .. } => self.network.cut(fault),
+            Fault::Vanish { server } => self.vanish(*server),
+            Fault::Cut { .. } => self.network.gates.cut(fault),
             Fault::Clock { node, change } => self.change_clock(*node, *change),
             Fault::Link { links, trouble } => self.trouble(id, links, *trouble),
         }
@@ -266,10 +277,16 @@ impl<S: SimStore> Backend for Simulation<S> {
     fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
         let effect = match fault {
             Fault::Pause { node } => self.resume(*node),
-            Fault::Crash { node: Node::Client(_), .. } => Effect::new("process gone", 1),
+            Fault::Crash { node: Node::Client(_) | Node::Vault, .. } => {
+                Effect::new("process gone", 1)
+            }
             Fault::Crash { node: Node::Server(n), data } => {
                 self.restart(*n, *data);
                 Effect::new("server gone", 1)
+            }
+            Fault::Vanish { server } => {
+                self.restart(*server, Data::Kept);
+                Effect::new("machine gone", 1)
             }
             Fault::Cut { .. } => self.uncut(fault),
             Fault::Clock { node, change } => self.undo_clock(*node, *change),
@@ -308,8 +325,13 @@ impl<S: SimStore> Backend for Simulation<S> {
         Ok(())
     }
 
-    fn stop(&mut self) {
+    fn ledger(&mut self) -> Option<Ledger> {
+        Some(self.bookkeeper.take())
+    }
+
+    fn stop(&mut self) -> Result<(), BackendError> {
         self.clients.clear();
+        Ok(())
     }
 }
 

@@ -13,6 +13,9 @@ impl<S: SimStore> Simulation<S> {
         if let Item::ServerTick { .. } = item {
             node.tick = None;
         }
+        if node.gone {
+            return self.unheard(number, item);
+        }
         if let Some(paused) = &mut node.paused {
             paused.waiting.push(item);
             return;
@@ -20,7 +23,7 @@ impl<S: SimStore> Simulation<S> {
         match item {
             Item::ServerTick { .. } if node.up => self.tick_server(number),
             Item::ToServer { connection, payload } => match self.connections.get(connection) {
-                Some(wire) if wire.open && node.up => {
+                Some(wire) if wire.is_open() && node.up => {
                     self.packet_at_server(number, connection, payload);
                 }
                 _ => {
@@ -40,6 +43,7 @@ impl<S: SimStore> Simulation<S> {
                 let packet = self.freight.packets.take(packet);
                 let clocks = node.clocks(self.now.get());
                 node.model.receive(clocks, Peer::Server(from), packet, &mut self.outs);
+                self.keep_books(number, None);
                 self.server_wants(number);
             }
             _ => self.freight.discard(item),
@@ -55,6 +59,7 @@ impl<S: SimStore> Simulation<S> {
                 let packet = self.freight.packets.take(packet);
                 let outs = &mut self.outs;
                 node.model.receive(clocks, Peer::Connection(connection), packet, outs);
+                self.keep_books(number, Some(connection));
                 self.server_wants(number);
             }
             Payload::Closed => {
@@ -71,7 +76,22 @@ impl<S: SimStore> Simulation<S> {
         if let Some(next) = node.model.tick(clocks, &mut self.outs) {
             self.plan_server_tick(number, next);
         }
+        self.keep_books(number, None);
         self.server_wants(number);
+    }
+
+    /// Enters what a server has just done to its store into the ledger.
+    fn keep_books(&mut self, number: u32, connection: Option<u64>) {
+        let model = &mut self.servers[number as usize].model;
+        model.take_journal(&mut self.noted);
+        let now = self.now.get();
+        if !self.noted.is_empty() {
+            let wire = connection.and_then(|connection| self.connections.get(connection));
+            self.bookkeeper.enter(now, number, wire.map(|wire| wire.process), &mut self.noted);
+        }
+        if let Some(standing) = model.restated() {
+            self.bookkeeper.restate(now, standing);
+        }
     }
 
     /// Puts a server's next tick on the agenda, in place of the one that stands there.
@@ -89,7 +109,7 @@ impl<S: SimStore> Simulation<S> {
     }
 
     /// Carries out what a server's model wants.
-    fn server_wants(&mut self, number: u32) {
+    pub(super) fn server_wants(&mut self, number: u32) {
         // The first one last; most of the time there is one.
         self.outs.reverse();
         while let Some(out) = self.outs.pop() {

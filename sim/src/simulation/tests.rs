@@ -1,76 +1,242 @@
-//! What a client finds when it goes on after a pause.
+//! What a client finds when it goes on after a pause, and what becomes of its calls when its link is
+//! cut, its server down or the server's machine gone.
 
 use super::*;
-use base::{Command, Init, Reply, Response, Spread};
+use base::{Command, Direction, Init, Reply, Response, Spread};
 use std::future::poll_fn;
 
 const MS: Duration = Duration::from_millis(1);
+const CLIENT: Node = Node::Client(0);
+const SERVER: Node = Node::Server(0);
 
-/// A world with one server, 50 ms away, and one client, which makes a call whenever it is spoken to
-/// and says how that ended.
-fn world() -> Box<dyn Simulated> {
-    let init = Command::Init(Box::new(Init {
-        algo: "none".into(),
-        process: 0,
-        servers: Vec::new(),
-        ttl: 0,
-        call_timeout: 0,
-        seed: 1,
-    }));
-    let config = SimConfig {
-        clients: 1,
-        servers: 1,
-        ttl: 1000 * MS,
-        call_timeout: 500 * MS,
-        latency: Spread::Uniform { least: 50 * MS, most: 51 * MS },
-        links: BTreeMap::new(),
-        scripts: stores::redis::script::Runner::default(),
-        seed: 1,
-        init,
-    };
-    let open = |mut handle: Handle<dyn Link<Redis>>| -> LocalFuture<'static, ()> {
-        Box::pin(async move {
-            while let Some(request) = poll_fn(|cx| handle.mailbox.poll_next(cx)).await {
-                let reply = match handle.link.call(0, ::redis::cmd("PING").into()).await {
-                    Ok(_) => Reply::ok(),
-                    Err(error) => Reply::fail(error.to_string()),
-                };
-                handle.mailbox.say(Response { id: Some(request.id), reply });
-            }
-        })
-    };
-    redis(RedisWorld::default(), config, None, Box::new(open))
+/// A world with one server, 50 ms away, and one client, which counts up in the store whenever it is
+/// spoken to, with a time-out of 500 ms, and says how that ended: the number is its token.
+struct Rig {
+    world: Box<dyn Simulated>,
+    inbox: Vec<Message>,
+    asked: u64,
 }
 
-/// What the client says after its call was under way for 10 ms and it was paused for so long.
-fn said_after(pause: Duration) -> Reply {
-    let (mut world, mut inbox) = (world(), Vec::new());
-    let mut run = |world: &mut dyn Simulated, until| {
-        inbox.clear();
-        while world.now() < until {
-            world.advance(until, Passing::Awaited, &mut inbox).expect("the world goes on");
+impl Rig {
+    fn new() -> Self {
+        let init = Command::Init(Box::new(Init {
+            algo: "none".into(),
+            process: 0,
+            servers: Vec::new(),
+            ttl: 0,
+            call_timeout: 0,
+            seed: 1,
+        }));
+        let config = SimConfig {
+            clients: 1,
+            servers: 1,
+            ttl: 1000 * MS,
+            timing: stores::zookeeper::Timing::of(1000 * MS),
+            call_timeout: 500 * MS,
+            latency: Spread::Uniform { least: 50 * MS, most: 51 * MS },
+            links: BTreeMap::new(),
+            scripts: stores::redis::script::Runner::default(),
+            seed: 1,
+            init,
+        };
+        let open = |mut handle: Handle<dyn Link<Redis>>| -> LocalFuture<'static, ()> {
+            Box::pin(async move {
+                while let Some(request) = poll_fn(|cx| handle.mailbox.poll_next(cx)).await {
+                    let mut count = ::redis::cmd("INCR");
+                    count.arg("k");
+                    let reply = match handle.link.call(0, count.into()).await {
+                        Ok(value) => Reply::Ok { token: number(&value), facts: None },
+                        Err(error) => Reply::fail(error.to_string()),
+                    };
+                    handle.mailbox.say(Response { id: Some(request.id), reply });
+                }
+            })
+        };
+        let world = redis(RedisWorld::default(), config, None, Box::new(open));
+        Self { world, inbox: Vec::new(), asked: 0 }
+    }
+
+    /// A client comes, and makes a call.
+    fn spawn(&mut self, process: u32) {
+        self.world.spawn(0, process).expect("a client starts");
+    }
+
+    /// The client is told to make another call.
+    fn ask(&mut self) {
+        self.asked += 1;
+        let command = Command::Exit;
+        self.world.send(0, Request { id: self.asked, command });
+    }
+
+    /// Lets time pass; what the client says of a call meanwhile.
+    fn pass(&mut self, time: Duration) -> Option<Reply> {
+        let until = self.world.now() + time;
+        self.inbox.clear();
+        while self.world.now() < until {
+            self.world.advance(until, Passing::Awaited, &mut self.inbox).expect("it goes on");
         }
-        inbox.iter().find_map(|message| match &message.notice {
+        self.inbox.iter().find_map(|message| match &message.notice {
             Notice::Client { response, .. } => Some(response.reply.clone()),
             _ => None,
         })
-    };
-    let (started, fault) = (Mono::ZERO + 10 * MS, Fault::Pause { node: Node::Client(0) });
-    world.spawn(0, 0).expect("a client starts");
-    assert_eq!(run(world.as_mut(), started), None);
-    world.inject(0, &fault).expect("it can be paused");
-    assert_eq!(run(world.as_mut(), started + pause), None);
-    world.heal(0, &fault).expect("it can go on");
-    run(world.as_mut(), started + pause + 20 * MS).expect("it has learnt how its call ended")
+    }
+
+    fn inject(&mut self, fault: &Fault) {
+        self.world.inject(0, fault).expect("it can be done");
+    }
+
+    fn heal(&mut self, fault: &Fault) {
+        self.world.heal(0, fault).expect("it can be undone");
+    }
+}
+
+fn number(value: &::redis::Value) -> Option<u64> {
+    match value {
+        ::redis::Value::Int(number) => u64::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+fn counted(number: u64) -> Option<Reply> {
+    Some(Reply::Ok { token: Some(number), facts: None })
+}
+
+#[track_caller]
+fn failed(said: Option<Reply>, why: &str) {
+    let Some(Reply::Fail { error, .. }) = said else { panic!("{said:?}") };
+    assert!(error.contains(why), "{error}");
+}
+
+/// What the client says after its call was under way for 10 ms and it was paused for so long.
+fn said_after(pause: Duration) -> Option<Reply> {
+    let (mut rig, fault) = (Rig::new(), Fault::Pause { node: CLIENT });
+    rig.spawn(0);
+    assert_eq!(rig.pass(10 * MS), None);
+    rig.inject(&fault);
+    assert_eq!(rig.pass(pause), None);
+    rig.heal(&fault);
+    rig.pass(20 * MS)
 }
 
 #[test]
 fn a_reply_that_came_during_a_pause_is_read() {
-    assert_eq!(said_after(400 * MS), Reply::ok());
+    assert_eq!(said_after(400 * MS), counted(1));
 }
 
 #[test]
 fn a_call_that_timed_out_during_a_pause_has_timed_out_though_its_reply_has_come() {
-    let Reply::Fail { error, .. } = said_after(600 * MS) else { panic!("it read the reply") };
-    assert!(error.contains("no reply in time"), "{error}");
+    failed(said_after(600 * MS), "no reply in time");
+}
+
+fn cut(direction: Direction) -> Fault {
+    Fault::Cut { links: vec![(CLIENT, SERVER)], direction }
+}
+
+const WAYS: [Direction; 3] = [Direction::Both, Direction::Forward, Direction::Backward];
+
+#[test]
+fn over_a_connection_that_a_cut_held_up_nothing_has_left() {
+    for cut in WAYS.map(cut) {
+        let mut rig = Rig::new();
+        rig.inject(&cut);
+        rig.spawn(0);
+        failed(rig.pass(600 * MS), "refused: Refusal(\"no connection in time\")");
+        rig.heal(&cut);
+        rig.pass(600 * MS);
+        rig.ask();
+        assert_eq!(rig.pass(600 * MS), counted(1), "{cut}");
+    }
+}
+
+#[test]
+fn a_client_that_died_while_its_connection_was_held_up_has_sent_nothing() {
+    for cut in WAYS.map(cut) {
+        let mut rig = Rig::new();
+        rig.inject(&cut);
+        rig.spawn(0);
+        rig.pass(100 * MS);
+        rig.inject(&Fault::Crash { node: CLIENT, data: Data::Lost });
+        rig.heal(&cut);
+        rig.pass(600 * MS);
+        rig.spawn(1);
+        assert_eq!(rig.pass(600 * MS), counted(1), "{cut}");
+    }
+}
+
+#[test]
+fn a_connection_is_made_after_the_heal_if_its_client_still_waits() {
+    for cut in WAYS.map(cut) {
+        let mut rig = Rig::new();
+        rig.inject(&cut);
+        rig.spawn(0);
+        assert_eq!(rig.pass(200 * MS), None);
+        rig.heal(&cut);
+        assert_eq!(rig.pass(250 * MS), counted(1), "{cut}");
+    }
+}
+
+#[test]
+fn a_connection_that_was_open_before_a_cut_delivers_late() {
+    let (mut rig, cut) = (Rig::new(), cut(Direction::Forward));
+    rig.spawn(0);
+    assert_eq!(rig.pass(200 * MS), counted(1));
+    rig.inject(&cut);
+    rig.ask();
+    failed(rig.pass(600 * MS), "no reply in time");
+    rig.heal(&cut);
+    rig.pass(200 * MS);
+    rig.ask();
+    assert_eq!(rig.pass(200 * MS), counted(3));
+}
+
+#[test]
+fn a_server_that_is_down_refuses() {
+    let (mut rig, crash) = (Rig::new(), Fault::Crash { node: SERVER, data: Data::Kept });
+    rig.inject(&crash);
+    rig.spawn(0);
+    failed(rig.pass(150 * MS), "connection refused");
+    rig.heal(&crash);
+    rig.ask();
+    assert_eq!(rig.pass(150 * MS), counted(1));
+}
+
+#[test]
+fn a_connection_to_a_server_that_died_and_is_back_is_broken() {
+    let (mut rig, crash) = (Rig::new(), Fault::Crash { node: SERVER, data: Data::Kept });
+    rig.spawn(0);
+    // Its first request is on its way.
+    assert_eq!(rig.pass(10 * MS), None);
+    rig.inject(&crash);
+    rig.heal(&crash);
+    failed(rig.pass(200 * MS), "connection closed");
+    rig.ask();
+    assert_eq!(rig.pass(200 * MS), counted(1));
+}
+
+#[test]
+fn a_machine_that_is_gone_says_nothing_and_knows_no_connection_when_it_is_back() {
+    let (mut rig, gone) = (Rig::new(), Fault::Vanish { server: 0 });
+    rig.spawn(0);
+    assert_eq!(rig.pass(200 * MS), counted(1));
+    rig.inject(&gone);
+    assert_eq!(rig.pass(200 * MS), None);
+    rig.ask();
+    failed(rig.pass(600 * MS), "no reply in time");
+    rig.heal(&gone);
+    rig.ask();
+    failed(rig.pass(200 * MS), "connection closed");
+    rig.ask();
+    assert_eq!(rig.pass(200 * MS), counted(2));
+}
+
+#[test]
+fn a_machine_that_is_gone_answers_no_new_connection() {
+    let (mut rig, gone) = (Rig::new(), Fault::Vanish { server: 0 });
+    rig.inject(&gone);
+    rig.spawn(0);
+    failed(rig.pass(600 * MS), "no connection in time");
+    rig.ask();
+    assert_eq!(rig.pass(200 * MS), None);
+    rig.heal(&gone);
+    assert_eq!(rig.pass(250 * MS), counted(1));
 }

@@ -1,35 +1,117 @@
 //! The wires: connections between clients and servers, and what is sent over them and between
 //! servers. Each packet passes the network, which delays or holds it, and keeps its place in order.
+//!
+//! A handshake takes no time where both ways are open. Where one is cut, or the server's machine is
+//! gone, it waits, and with it all that its client wants to send: the client's machine asks again
+//! once that is over, and a client that has hung up by then has sent nothing. The machine of a server
+//! that is down refuses.
 
-use base::Node;
+use base::{Mono, Node};
 use stores::model::ServerModel;
 
-use super::item::{Connection, Item, Payload};
+use super::item::{Connection, Item, Line, Payload};
 use super::{PacketOf, Simulation};
-use crate::library::SimStore;
+use crate::library::{Library, SimStore};
 use crate::network::Order;
 
 impl<S: SimStore> Simulation<S> {
     pub(super) fn connect(&mut self, seat: usize, local: u64, server: usize) {
         let Some(client) = &mut self.clients[seat] else { return };
-        let process = client.process;
-        let ends = (Node::Client(seat as u32), Node::Server(server as u32));
-        if self.network.troubles.refuses(ends.0, ends.1) {
-            let round_trip =
-                self.network.delay(ends.0, ends.1) + self.network.delay(ends.1, ends.0);
-            self.agenda.push(self.now.get().after(round_trip), Item::Refused { process, local });
-            return;
-        }
         let wire = Connection {
-            process,
+            process: client.process,
             seat: seat as u32,
             server: server as u32,
             local,
             to_server: Order::default(),
             to_client: Order::default(),
-            open: true,
+            line: Line::Opening(Vec::new()),
         };
-        client.wires.push((local, self.connections.insert(wire)));
+        let connection = self.connections.insert(wire);
+        client.wires.push((local, connection));
+        self.shake_hands(connection);
+        let waits = self.connections.get(connection).is_some_and(|wire| !wire.is_open());
+        if let (true, Some(client)) = (waits, &mut self.clients[seat]) {
+            client.library.waits(local);
+        }
+    }
+
+    /// Opens a connection that its client has asked for, or has it refused, if its server's machine
+    /// can be reached and can answer.
+    fn shake_hands(&mut self, connection: u64) {
+        let Some(wire) = self.connections.get_mut(connection) else { return };
+        let (client, server) = wire.ends();
+        let node = &self.servers[wire.server as usize];
+        if node.gone || self.network.gates.is_cut(client, server) {
+            return;
+        }
+        if self.network.troubles.refuses(client, server) || !node.up {
+            return self.refuse(connection);
+        }
+        if let Line::Opening(waiting) = std::mem::replace(&mut wire.line, Line::Open) {
+            for packet in waiting {
+                let packet = self.freight.packets.take(packet);
+                self.send_to_server(connection, Payload::Data(packet));
+            }
+        }
+    }
+
+    /// A client's machine asks again for a connection.
+    pub(super) fn connect_again(&mut self, seat: usize, local: u64) {
+        let Some(connection) = self.wire(seat, local) else { return };
+        let opening = |wire: &&Connection| matches!(wire.line, Line::Opening(_));
+        if self.connections.get(connection).filter(opening).is_none() {
+            return;
+        }
+        self.shake_hands(connection);
+        let open = self.connections.get(connection).is_some_and(Connection::is_open);
+        if let (true, Some(client)) = (open, &mut self.clients[seat]) {
+            client.library.opened(local);
+        }
+    }
+
+    /// Has the machines of clients ask again for all connections that can be had by now.
+    pub(super) fn ask_again(&mut self) {
+        let waiting = |wire: &Connection| {
+            let (client, server) = wire.ends();
+            let gone = self.servers[wire.server as usize].gone;
+            matches!(wire.line, Line::Opening(_))
+                && !gone
+                && !self.network.gates.is_cut(client, server)
+        };
+        let waiting: Vec<_> = self.connections.iter().filter(|(_, wire)| waiting(wire)).collect();
+        let again: Vec<_> = waiting.iter().map(|(_, w)| (w.ends(), w.process, w.local)).collect();
+        for (ends, process, local) in again {
+            let at = self.round_trip(ends);
+            self.agenda.push(at, Item::Connect { process, local });
+        }
+    }
+
+    /// When something that leaves now has been answered.
+    fn round_trip(&mut self, (client, server): (Node, Node)) -> Mono {
+        let delay =
+            self.network.delay(client, server).saturating_add(self.network.delay(server, client));
+        self.now.get().after(delay)
+    }
+
+    /// A connection is refused: nothing that was to go over it has left.
+    pub(super) fn refuse(&mut self, connection: u64) {
+        let Some(wire) = self.drop_unsent(connection) else { return };
+        let at = self.round_trip(wire.ends());
+        self.agenda.push(at, Item::Refused { process: wire.process, local: wire.local });
+    }
+
+    /// A connection will never be made: what was to go over it is gone with it.
+    fn drop_unsent(&mut self, connection: u64) -> Option<Connection> {
+        let mut wire = self.connections.remove(connection)?;
+        if let Some(client) = &mut self.clients[wire.seat as usize]
+            && client.process == wire.process
+        {
+            client.hang_up(wire.local);
+        }
+        if let Line::Opening(waiting) = &mut wire.line {
+            waiting.drain(..).for_each(|packet| drop(self.freight.packets.take(packet)));
+        }
+        Some(wire)
     }
 
     pub(super) fn wire(&self, seat: usize, local: u64) -> Option<u64> {
@@ -39,7 +121,7 @@ impl<S: SimStore> Simulation<S> {
 
     /// Sends an item on its way, or has it wait behind a closed gate. Says which: true, on its way.
     pub(super) fn send_item(&mut self, ends: (Node, Node), item: Item) -> bool {
-        if let Some(held) = self.network.closed_gate(ends.0, ends.1) {
+        if let Some(held) = self.network.gates.closed(ends.0, ends.1, self.now.get()) {
             held.push(item);
             return false;
         }
@@ -71,9 +153,9 @@ impl<S: SimStore> Simulation<S> {
     /// The server's end closes a connection: what is still on its way to it is dropped.
     pub(super) fn close(&mut self, connection: u64) {
         if let Some(wire) = self.connections.get_mut(connection)
-            && wire.open
+            && matches!(wire.line, Line::Open | Line::Forgotten)
         {
-            wire.open = false;
+            wire.line = Line::Closed;
             self.send_to_client(connection, Payload::Closed);
         }
     }
@@ -117,8 +199,15 @@ impl<S: SimStore> Simulation<S> {
     }
 
     pub(super) fn send_to_server(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
-        let Some(wire) = self.connections.get(connection) else { return };
+        let Some(wire) = self.connections.get_mut(connection) else { return };
         let ends = wire.ends();
+        if let Line::Opening(waiting) = &mut wire.line {
+            match payload {
+                Payload::Data(packet) => waiting.push(self.freight.packets.put(packet)),
+                Payload::Closed => drop(self.drop_unsent(connection)),
+            }
+            return;
+        }
         if self.is_lost(connection, ends, &payload) {
             return;
         }

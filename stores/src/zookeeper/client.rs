@@ -68,6 +68,11 @@ impl Client {
         &self.bell
     }
 
+    /// How many servers the ensemble has.
+    pub fn servers(&self) -> usize {
+        self.session.servers()
+    }
+
     /// The session's number.
     pub fn id(&self) -> i64 {
         self.session.id()

@@ -11,6 +11,7 @@ mod path;
 mod protocol;
 #[cfg(feature = "real")]
 pub mod real;
+mod timing;
 
 pub use bell::Bell;
 pub use client::{Client, Created, Watch, sequence};
@@ -19,3 +20,4 @@ pub use protocol::{
 };
 #[cfg(feature = "real")]
 pub use real::RealSession;
+pub use timing::Timing;

@@ -1,22 +1,35 @@
 //! The catalogue of locks: a file a lock, a line in [`LOCKS`].
 
+mod known;
 mod redis_getset;
+mod redis_lock_class_as_printed;
 mod redis_node;
 mod redis_set_nx_px;
+mod redis_set_nx_px_del;
 mod redis_set_nx_px_fenced;
+mod redis_set_nx_px_fixed;
 mod redis_set_nx_px_getdel;
+mod redis_set_nx_px_lua_as_printed;
+mod redis_set_nx_px_threadid_as_printed;
+mod redis_setnx;
 mod redis_setnx_expire;
 mod redis_timestamp_del;
 mod redlock;
 mod zk_exclusive;
+mod zk_exclusive_as_printed;
 mod zk_exclusive_naive;
+mod zk_queue;
 mod zk_rw;
 mod zk_rw_as_printed;
+mod zk_rw_neighbour;
 mod zk_sequential;
+mod zk_sequential_fenced;
+mod zk_sequential_herd;
 mod zk_sequential_naive;
 mod zookeeper;
 
 use base::{Key, Known, Link, Lock, Promises};
+pub use known::Breaks;
 use std::rc::Rc;
 use std::time::Duration;
 use stores::Store;
@@ -25,18 +38,28 @@ use stores::zookeeper::Client;
 
 /// Every lock, in the order in which `picklock list` shows them.
 pub const LOCKS: &[&LockSpec] = &[
+    &redis_setnx::SPEC,
     &redis_setnx_expire::SPEC,
     &redis_set_nx_px::SPEC,
     &redis_set_nx_px_fenced::SPEC,
+    &redis_set_nx_px_del::SPEC,
+    &redis_set_nx_px_fixed::SPEC,
     &redis_set_nx_px_getdel::SPEC,
+    &redis_set_nx_px_threadid_as_printed::SPEC,
+    &redis_set_nx_px_lua_as_printed::SPEC,
+    &redis_lock_class_as_printed::SPEC,
     &redis_timestamp_del::SPEC,
     &redis_getset::SPEC,
     &redlock::SPEC,
     &zk_exclusive::SPEC,
     &zk_exclusive_naive::SPEC,
+    &zk_exclusive_as_printed::SPEC,
     &zk_sequential::SPEC,
+    &zk_sequential_fenced::SPEC,
     &zk_sequential_naive::SPEC,
+    &zk_sequential_herd::SPEC,
     &zk_rw::SPEC,
+    &zk_rw_neighbour::SPEC,
     &zk_rw_as_printed::SPEC,
 ];
 
@@ -53,8 +76,8 @@ pub struct LockSpec {
     pub summary: &'static str,
     /// What it promises.
     pub promises: Promises,
-    /// What is known to break it: nemesis, anomaly, why.
-    pub known: &'static [(&'static str, &'static str, &'static str)],
+    /// What is known to break it.
+    pub breaks: &'static [Breaks],
     /// The longest hold that its clients draw, in ttls: see [`BELOW_TTL`] and [`BEYOND_SESSION`].
     pub longest_hold: f64,
     /// How a client opens it.
@@ -73,7 +96,7 @@ impl LockSpec {
     /// The store that it is built on.
     pub const fn store(&self) -> Store {
         match self.open {
-            Open::Redis(_) | Open::RedisServers(..) => Store::Redis,
+            Open::Redis(_) | Open::RedisFor(..) | Open::RedisServers(..) => Store::Redis,
             Open::ZooKeeper(_) => Store::ZooKeeper,
         }
     }
@@ -82,18 +105,46 @@ impl LockSpec {
     pub const fn servers(&self) -> u32 {
         match self.open {
             Open::RedisServers(servers, _) => servers,
-            Open::Redis(_) | Open::ZooKeeper(_) => self.store().servers(),
+            Open::Redis(_) | Open::RedisFor(..) | Open::ZooKeeper(_) => self.store().servers(),
         }
+    }
+
+    /// How long its grants live, where its code says so itself, whatever ttl the run has.
+    pub const fn own_ttl(&self) -> Option<Duration> {
+        match self.open {
+            Open::RedisFor(ttl, _) => Some(ttl),
+            Open::Redis(_) | Open::RedisServers(..) | Open::ZooKeeper(_) => None,
+        }
+    }
+
+    /// The slowest message that its acquire can bear, with this ttl: a server must answer in time, and
+    /// the round trips of one try must leave enough of a lock that runs out for its longest hold.
+    pub fn slowest_message(&self, ttl: Duration) -> Duration {
+        let pace = &self.promises.pace;
+        let answered = ttl * pace.answer_permille / 1_000 / 2;
+        if self.longest_hold >= 1.0 {
+            return answered;
+        }
+        let rounded = Duration::from_nanos(pace.rounded_ns(ttl.as_nanos() as u64));
+        let left = rounded.saturating_sub(ttl.mul_f64(self.longest_hold));
+        answered.min(left / pace.round_trips.max(1) / 2)
+    }
+
+    /// Whether its servers talk to each other.
+    pub const fn has_peers(&self) -> bool {
+        matches!(self.open, Open::ZooKeeper(_)) && self.servers() > 1
     }
 
     /// What is known to break it, as it is stored with a run.
     pub fn known(&self) -> Vec<Known> {
-        let row = |&(nemesis, anomaly, why): &(&str, &str, &str)| Known {
-            nemesis: nemesis.into(),
-            anomaly: anomaly.into(),
-            why: why.into(),
+        let rows = |breaks: &'static Breaks| {
+            breaks.shows.iter().map(|anomaly| Known {
+                cause: breaks.by,
+                anomaly: (*anomaly).into(),
+                why: breaks.why.into(),
+            })
         };
-        self.known.iter().map(row).collect()
+        self.breaks.iter().flat_map(rows).collect()
     }
 }
 
@@ -105,6 +156,8 @@ pub type OpenOn<L> = fn(L, Settings) -> Box<dyn Lock>;
 pub enum Open {
     /// On one Redis server.
     Redis(OpenOn<Rc<dyn Link<Redis>>>),
+    /// On one Redis server, with a time to live of its own instead of the run's.
+    RedisFor(Duration, OpenOn<Rc<dyn Link<Redis>>>),
     /// On so many Redis servers that know nothing of each other.
     RedisServers(u32, OpenOn<Rc<dyn Link<Redis>>>),
     /// On ZooKeeper.
@@ -118,4 +171,29 @@ pub struct Settings {
     pub key: Key,
     /// Its time to live, or its session time-out.
     pub ttl: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_says_how_its_clients_notice_that_it_is_free() {
+        for lock in LOCKS {
+            let Promises { wakes, pace, .. } = lock.promises;
+            assert_eq!(wakes.is_none(), pace.back_off_ns > 0, "{}", lock.name);
+        }
+    }
+
+    #[test]
+    fn a_lock_that_counts_seconds_lives_for_whole_ones() {
+        let life = |name, ttl| {
+            let lock = find(name).expect("a lock of the list");
+            lock.promises.pace.life_ns(ttl) / 100_000_000
+        };
+        assert_eq!(life("redis-set-nx-px", 300_000_000), 3);
+        assert_eq!(life("redis-setnx-expire", 300_000_000), 10);
+        assert_eq!(life("redis-getset", 300_000_000), 30);
+        assert_eq!(life("redis-timestamp-del", 1_100_000_000), 40);
+    }
 }

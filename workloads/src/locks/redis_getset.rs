@@ -5,51 +5,54 @@
 //! and one to two seconds more.
 
 use base::{
-    AcquireError, Grant, Link, LocalFuture, Lock, Mode, Mono, Promises, ReleaseError, Removed,
+    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Mono, Pace, Promises, ReleaseError,
+    Removed,
 };
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::{CallResult, RedisNode, command, released};
-use super::redis_set_nx_px::{PAUSE, WIPE};
+use super::known::{LONG_HOLD, OVERLAP, PAUSED, STUCK, WIPED, WRITE_DELAYED, breaks};
+use super::redis_node::{CallResult, RedisNode, SECOND, command, polling, released};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-getset",
     summary: "SETNX of an expiry time; an expired lock is recovered with GETSET",
-    promises: Promises { recovers: Some(4), ..Promises::MUTEX },
-    known: &[
-        ("pause", "double hold", PAUSE),
-        ("pause", "stale write accepted", PAUSE),
-        ("pause", "lost update", PAUSE),
-        ("pause", "foreign release", OUTLIVED),
-        ("partition", "double hold", LATE),
-        ("partition", "stale write accepted", LATE),
-        ("partition", "lost update", LATE),
-        ("partition", "foreign release", OUTLIVED),
-        ("crash-server-lose-data", "foreign release", OUTLIVED),
-        ("crash-server-lose-data", "double hold", WIPE),
-        ("crash-server-lose-data", "stale write accepted", WIPE),
-        ("crash-server-lose-data", "lost update", WIPE),
-        ("clock", "double hold", CLOCK),
-        ("clock", "stale write accepted", CLOCK),
-        ("clock", "lost update", CLOCK),
-        ("clock", "foreign release", CLOCK),
-        ("crash-server-lose-second", "foreign release", OUTLIVED),
-        ("crash-server-lose-second", "double hold", WIPE),
-        ("crash-server-lose-second", "stale write accepted", WIPE),
-        ("crash-server-lose-second", "lost update", WIPE),
+    promises: Promises {
+        recovers: Some(1),
+        pace: Pace { grain_ns: SECOND, grains_more: 2, ..polling(OFTEN, 3) },
+        ..Promises::MUTEX
+    },
+    breaks: &[
+        PAUSED,
+        LONG_HOLD,
+        WIPED,
+        WRITE_DELAYED,
+        breaks(Cause::HolderPaused, &["foreign release"], OUTLIVED),
+        breaks(Cause::LateRequest, OVERLAP, LATE),
+        breaks(Cause::ForeignRelease, OVERLAP, OUTLIVED),
+        breaks(Cause::ServerForgets, &["foreign release"], OUTLIVED),
+        breaks(Cause::ClientClock, OVERLAP, CLOCK),
+        breaks(Cause::ClientClock, &["foreign release"], CLOCK),
+        breaks(Cause::ForeignRelease, &["foreign release"], OUTLIVED),
+        breaks(Cause::ClientClock, STUCK, AHEAD),
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };
+
+/// How long a client waits before it asks again.
+pub const OFTEN: Range<Duration> = Duration::from_millis(5)..Duration::from_millis(15);
 
 const LATE: &str = "H15: a GETSET that was held on its way writes the expiry of its old try over the \
      holder's, whose live lock then looks expired";
 const OUTLIVED: &str = "H16: an old owner frees the lock while now < GET, which is true of the new \
      owner's time as well";
 
+const AHEAD: &str = "H15: the time that stands in the lock was written by a client whose clock was ahead, and \
+     keeps everybody out until then";
 pub const CLOCK: &str = "H14: a client whose clock is ahead takes a live lock for one that has \
      passed, and one whose clock is behind writes a time that has passed for others";
 
@@ -73,14 +76,12 @@ impl GetSet {
     async fn attempt(&self, asked: Mono) -> CallResult<Option<Grant>> {
         let node = &self.0;
         let expiry = self.now() + self.timeout() + 1;
-        let mut setnx = command("SETNX");
-        setnx.arg(&node.key).arg(expiry);
         let mut get = command("GET");
         get.arg(&node.key);
         let mut getset = command("GETSET");
         getset.arg(&node.key).arg(expiry);
 
-        let granted = node.call::<bool>(setnx).await?
+        let granted = node.setnx(expiry).await?
             || (self.passed(node.call(get).await?) && self.passed(node.call(getset).await?));
         let expires = Some(asked + node.ttl);
         Ok(granted.then_some(Grant { expires, ..Grant::default() }))
@@ -98,9 +99,7 @@ impl GetSet {
         if self.now() >= expiry.unwrap_or(0) {
             return Ok(0);
         }
-        let mut del = command("DEL");
-        del.arg(&self.0.key);
-        self.0.call(del).await
+        self.0.delete().await
     }
 }
 
@@ -110,8 +109,7 @@ impl Lock for GetSet {
         _mode: Mode,
         patience: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        let pause = Duration::from_millis(5)..Duration::from_millis(15);
-        Box::pin(self.0.retry(patience, pause, |asked| self.attempt(asked)))
+        Box::pin(self.0.retry(patience, OFTEN, |asked| self.attempt(asked)))
     }
 
     fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {

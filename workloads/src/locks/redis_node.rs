@@ -1,8 +1,8 @@
 //! What the recipes on one Redis server share: calling it, and trying again until the patience
 //! is over.
 
-use base::{AcquireError, CallError, Grant, Link, Mono, ReleaseError, Removed};
-use redis::{Cmd, FromRedisValue, Value};
+use base::{AcquireError, CallError, Grant, Link, Mono, Pace, ReleaseError, Removed};
+use redis::{Cmd, FromRedisValue, ToRedisArgs, Value};
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,6 +16,14 @@ pub const COMPARE_AND_DELETE: &str = "if redis.call('get', KEYS[1]) == ARGV[1] t
 
 /// How long a client waits before it asks again for a lock that somebody else holds.
 pub const BACK_OFF: Range<Duration> = Duration::from_millis(20)..Duration::from_millis(100);
+
+/// The pace of a lock whose clients ask again after such a pause, with so many round trips a try.
+pub const fn polling(pause: Range<Duration>, round_trips: u32) -> Pace {
+    Pace { back_off_ns: pause.end.as_nanos() as u64, round_trips, ..Pace::EXACT }
+}
+
+/// The grain of a lock that counts whole seconds.
+pub const SECOND: u64 = 1_000_000_000;
 
 pub type CallResult<T> = Result<T, CallError<Refusal>>;
 
@@ -88,10 +96,7 @@ impl RedisNode {
             match attempt(asked).await {
                 Ok(Some(grant)) => return Ok(Grant { asked: Some(asked), ..grant }),
                 Ok(None) => {}
-                Err(CallError::Unknown(error)) => return Err(AcquireError::Unknown(error)),
-                Err(CallError::Refused(Refusal(error))) => {
-                    return Err(AcquireError::Failed(error));
-                }
+                Err(error) => return Err(no_grant(error)),
             }
             if self.link.monotonic() >= until {
                 return Err(AcquireError::Failed("held by others".into()));
@@ -100,11 +105,16 @@ impl RedisNode {
         }
     }
 
-    /// Takes the lock with one command, `SET key value NX PX ttl`.
-    pub async fn set_nx_px(&self, value: &str, patience: Duration) -> Result<Grant, AcquireError> {
+    /// The command `SET key value NX PX ttl`.
+    pub fn set_nx_px_command(&self, value: &str) -> Cmd {
         let mut set = command("SET");
         set.arg(&self.key).arg(value).arg("NX").arg("PX").arg(self.ttl_millis());
-        let set = Rc::new(set);
+        set
+    }
+
+    /// Takes the lock with one command, `SET key value NX PX ttl`.
+    pub async fn set_nx_px(&self, value: &str, patience: Duration) -> Result<Grant, AcquireError> {
+        let set = Rc::new(self.set_nx_px_command(value));
         self.retry(patience, BACK_OFF, async |asked| {
             match &*self.link.call(0, set.clone()).await? {
                 Value::Okay => {
@@ -117,7 +127,37 @@ impl RedisNode {
         .await
     }
 
-    /// Frees the lock if its value is still `value`.
+    /// Sets the key if it is not there, without an expiry: says whether it did.
+    pub async fn setnx(&self, value: impl ToRedisArgs) -> CallResult<bool> {
+        let mut setnx = command("SETNX");
+        setnx.arg(&self.key).arg(value);
+        self.call(setnx).await
+    }
+
+    /// Deletes the key, whosever it is: says how many keys it removed.
+    pub async fn delete(&self) -> CallResult<u64> {
+        let mut del = command("DEL");
+        del.arg(&self.key);
+        self.call(del).await
+    }
+
+    /// Frees the lock, whosever it is.
+    pub async fn free_any(&self) -> Result<Removed, ReleaseError> {
+        released(self.delete().await, Removed::Any)
+    }
+
+    /// Frees the lock with two commands: if a `GET` finds `value`, a `DEL` follows, and removes
+    /// whatever stands there by then.
+    pub async fn get_then_delete(&self, value: &str) -> Result<Removed, ReleaseError> {
+        let removed = match self.value().await {
+            Ok(Some(found)) if found == value => self.delete().await,
+            Ok(_) => Ok(0),
+            Err(error) => Err(error),
+        };
+        released(removed, Removed::Any)
+    }
+
+    /// Frees the lock if its value is still `value`, which nobody else uses.
     pub async fn compare_and_delete(&self, value: &str) -> Result<Removed, ReleaseError> {
         released(self.call(self.compare_and_delete_command(value)).await, Removed::Own)
     }
@@ -131,10 +171,14 @@ impl RedisNode {
 
     /// Whether the lock's value is this one, which nobody else uses.
     pub async fn stands(&self, value: &str) -> Option<bool> {
+        let found = self.value().await.ok()?;
+        Some(found.as_deref() == Some(value))
+    }
+
+    async fn value(&self) -> CallResult<Option<String>> {
         let mut get = command("GET");
         get.arg(&self.key);
-        let found: Option<String> = self.call(get).await.ok()?;
-        Some(found.as_deref() == Some(value))
+        self.call(get).await
     }
 }
 
@@ -147,6 +191,14 @@ fn hex(number: u128) -> String {
         pair[1] = DIGITS[usize::from(byte & 15)];
     }
     String::from_utf8(digits).expect("digits are ASCII")
+}
+
+/// What an acquire says whose call gave no grant.
+pub fn no_grant(error: CallError<Refusal>) -> AcquireError {
+    match error {
+        CallError::Unknown(error) => AcquireError::Unknown(error),
+        CallError::Refused(Refusal(error)) => AcquireError::Failed(error),
+    }
 }
 
 /// What a release says whose command answers how many keys it removed; `whose` they are if any.

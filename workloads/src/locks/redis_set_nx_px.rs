@@ -8,36 +8,18 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::RedisNode;
+use super::known::{AHEAD, LONG_HOLD, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED};
+use super::redis_node::{BACK_OFF, RedisNode, polling};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px",
     summary: "SET NX PX with a unique value, freed by a compare-and-delete script",
-    promises: Promises { recovers: Some(1), ..Promises::MUTEX },
-    known: &[
-        ("pause", "double hold", PAUSE),
-        ("pause", "stale write accepted", PAUSE),
-        ("pause", "lost update", PAUSE),
-        ("crash-server-lose-data", "double hold", WIPE),
-        ("crash-server-lose-data", "stale write accepted", WIPE),
-        ("crash-server-lose-data", "lost update", WIPE),
-        ("clock", "double hold", CLOCK),
-        ("clock", "stale write accepted", CLOCK),
-        ("clock", "lost update", CLOCK),
-        ("crash-server-lose-second", "double hold", WIPE),
-        ("crash-server-lose-second", "stale write accepted", WIPE),
-        ("crash-server-lose-second", "lost update", WIPE),
-    ],
+    promises: Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
+    breaks: &[AHEAD, LONG_HOLD, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };
-
-pub const PAUSE: &str = "H7: a holder that is paused past its ttl does not know that it ran out; \
-     only a fencing token that the resource checks can stop its write";
-pub const WIPE: &str = "H9: the only copy of the lock was lost with the server's data";
-pub const CLOCK: &str = "the ttl is kept by the server's wall clock: one that is set ahead, or set \
-     right after it stood still, ends it before its time";
 
 fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
     Box::new(SetNxPx { node: RedisNode::new(link, settings), value: String::new() })

@@ -4,30 +4,33 @@
 //! neither. The vault refuses what comes with an older token. The counter dies with the data of
 //! its server: after that the tokens start again, and fence nothing.
 
-use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
+use base::{
+    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
+};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::{BACK_OFF, RedisNode, command};
-use super::redis_set_nx_px::{CLOCK, PAUSE, WIPE};
+use super::known::{AHEAD, WIPED, breaks, why};
+use super::redis_node::{BACK_OFF, RedisNode, command, polling};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-fenced",
     summary: "SET NX PX and a fencing token from a counter, taken in one script",
-    promises: Promises { fenced: true, recovers: Some(1), ..Promises::MUTEX },
-    known: &[
-        ("pause", "double hold", PAUSE),
-        ("crash-server-lose-data", "double hold", WIPE),
-        ("crash-server-lose-data", "token went back", COUNTER),
-        ("crash-server-lose-data", "stale write accepted", WIPE),
-        ("crash-server-lose-data", "lost update", WIPE),
-        ("clock", "double hold", CLOCK),
-        ("crash-server-lose-second", "double hold", WIPE),
-        ("crash-server-lose-second", "token went back", COUNTER),
-        ("crash-server-lose-second", "stale write accepted", WIPE),
-        ("crash-server-lose-second", "lost update", WIPE),
+    promises: Promises {
+        fenced: true,
+        recovers: Some(1),
+        pace: polling(BACK_OFF, 1),
+        ..Promises::MUTEX
+    },
+    breaks: &[
+        breaks(Cause::HolderPaused, &["double hold"], why::PAUSED),
+        breaks(Cause::LongHold, &["double hold"], why::LONG_HOLD),
+        WIPED,
+        breaks(Cause::ServerForgets, &["token went back"], COUNTER),
+        breaks(Cause::ServerClock, &["double hold"], why::SERVER_CLOCK),
+        AHEAD,
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),

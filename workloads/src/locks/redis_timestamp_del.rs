@@ -6,50 +6,41 @@
 //! `redis-getset`. The bare `DEL` of a release frees whoever holds the lock by then.
 
 use base::{
-    AcquireError, Grant, Link, LocalFuture, Lock, Mode, Mono, Promises, ReleaseError, Removed,
+    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Mono, Pace, Promises, ReleaseError,
+    Removed,
 };
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_getset::CLOCK;
-use super::redis_node::{CallResult, RedisNode, command, released};
-use super::redis_set_nx_px::{PAUSE, WIPE};
+use super::known::{LONG_HOLD, OVERLAP, PAUSED, WIPED, WRITE_DELAYED, breaks};
+use super::redis_getset::{CLOCK, OFTEN};
+use super::redis_node::{CallResult, RedisNode, SECOND, command, polling};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-timestamp-del",
     summary: "SETNX of an expiry time; an expired lock is recovered with DEL, then SETNX",
-    promises: Promises { recovers: Some(4), ..Promises::MUTEX },
-    known: &[
-        ("crash", "double hold", RECOVERERS),
-        ("crash", "stale write accepted", RECOVERERS),
-        ("crash", "lost update", RECOVERERS),
-        ("partition", "double hold", RECOVERERS),
-        ("partition", "stale write accepted", RECOVERERS),
-        ("partition", "lost update", RECOVERERS),
-        ("pause", "double hold", PAUSE),
-        ("pause", "stale write accepted", PAUSE),
-        ("pause", "lost update", PAUSE),
-        ("crash-server-lose-data", "double hold", WIPE),
-        ("crash-server-lose-data", "stale write accepted", WIPE),
-        ("crash-server-lose-data", "lost update", WIPE),
-        ("crash", "foreign release", BARE),
-        ("crash-server-lose-data", "foreign release", BARE),
-        ("partition", "foreign release", BARE),
-        ("pause", "foreign release", BARE),
-        ("clock", "double hold", CLOCK),
-        ("clock", "stale write accepted", CLOCK),
-        ("clock", "lost update", CLOCK),
-        ("clock", "foreign release", CLOCK),
-        ("link", "double hold", RECOVERERS),
-        ("link", "stale write accepted", RECOVERERS),
-        ("link", "lost update", RECOVERERS),
-        ("link", "foreign release", BARE),
-        ("crash-server-lose-second", "double hold", WIPE),
-        ("crash-server-lose-second", "stale write accepted", WIPE),
-        ("crash-server-lose-second", "lost update", WIPE),
-        ("crash-server-lose-second", "foreign release", BARE),
+    promises: Promises {
+        recovers: Some(1),
+        pace: Pace { grain_ns: SECOND, grains_more: 2, ..polling(OFTEN, 4) },
+        ..Promises::MUTEX
+    },
+    breaks: &[
+        PAUSED,
+        LONG_HOLD,
+        WIPED,
+        WRITE_DELAYED,
+        breaks(Cause::Recovery, OVERLAP, RECOVERERS),
+        breaks(Cause::HolderPaused, &["foreign release"], BARE),
+        breaks(Cause::Recovery, &["foreign release"], BARE),
+        breaks(Cause::ForeignRelease, OVERLAP, BARE),
+        breaks(Cause::LateRequest, OVERLAP, BARE),
+        breaks(Cause::ServerForgets, &["foreign release"], BARE),
+        breaks(Cause::ClientClock, OVERLAP, CLOCK),
+        breaks(Cause::ClientClock, &["foreign release"], CLOCK),
+        breaks(Cause::ForeignRelease, &["foreign release"], BARE),
+        breaks(Cause::LateRequest, &["foreign release"], BARE),
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
@@ -83,9 +74,7 @@ impl TimestampDel {
 
     async fn setnx(&self) -> CallResult<bool> {
         let timeout = self.0.ttl.as_millis().div_ceil(1_000) as u64;
-        let mut setnx = command("SETNX");
-        setnx.arg(&self.0.key).arg(self.now() + timeout + 1);
-        self.0.call(setnx).await
+        self.0.setnx(self.now() + timeout + 1).await
     }
 
     /// A key that is gone is nobody's to delete: the next try takes it.
@@ -97,14 +86,8 @@ impl TimestampDel {
     }
 
     async fn delete_and_setnx(&self) -> CallResult<bool> {
-        self.delete().await?;
+        self.0.delete().await?;
         self.setnx().await
-    }
-
-    async fn delete(&self) -> CallResult<u64> {
-        let mut del = command("DEL");
-        del.arg(&self.0.key);
-        self.0.call(del).await
     }
 }
 
@@ -114,11 +97,10 @@ impl Lock for TimestampDel {
         _mode: Mode,
         patience: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        let pause = Duration::from_millis(5)..Duration::from_millis(15);
-        Box::pin(self.0.retry(patience, pause, |asked| self.attempt(asked)))
+        Box::pin(self.0.retry(patience, OFTEN, |asked| self.attempt(asked)))
     }
 
     fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(async move { released(self.delete().await, Removed::Any) })
+        Box::pin(self.0.free_any())
     }
 }

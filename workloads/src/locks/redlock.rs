@@ -10,34 +10,37 @@
 //! addition whatever makes one of a bare majority forget: a restart without data, a clock that jumps
 //! (Martin Kleppmann, "How to do distributed locking", 2016).
 
-use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
+use base::{
+    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Pace, Promises, ReleaseError,
+    Removed,
+};
 use futures_util::future::{Either, join_all, select};
 use redis::FromRedisValue;
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::redis_node::{BACK_OFF, CallResult, RedisNode, command};
-use super::redis_set_nx_px::PAUSE;
+use super::known::{AHEAD, LONG_HOLD, OVERLAP, PAUSED, WRITE_DELAYED, breaks};
+use super::redis_node::{BACK_OFF, CallResult, RedisNode, polling};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redlock",
     summary: "SET NX PX on a majority of five independent servers, with a time of validity",
-    promises: Promises { recovers: Some(1), available: true, ..Promises::MUTEX },
-    known: &[
-        ("pause", "double hold", PAUSE),
-        ("pause", "stale write accepted", PAUSE),
-        ("pause", "lost update", PAUSE),
-        ("crash-server-lose-data", "double hold", FORGETS),
-        ("crash-server-lose-data", "stale write accepted", FORGETS),
-        ("crash-server-lose-data", "lost update", FORGETS),
-        ("clock", "double hold", CLOCK),
-        ("clock", "stale write accepted", CLOCK),
-        ("clock", "lost update", CLOCK),
-        ("crash-server-lose-second", "double hold", FORGETS),
-        ("crash-server-lose-second", "stale write accepted", FORGETS),
-        ("crash-server-lose-second", "lost update", FORGETS),
+    promises: Promises {
+        recovers: Some(1),
+        available: true,
+        // A split vote is freed and asked for again; each server has a tenth of the ttl to answer.
+        pace: Pace { tries: 8, answer_permille: 100, ..polling(BACK_OFF, 2) },
+        ..Promises::MUTEX
+    },
+    breaks: &[
+        PAUSED,
+        LONG_HOLD,
+        AHEAD,
+        WRITE_DELAYED,
+        breaks(Cause::ServerForgets, OVERLAP, FORGETS),
+        breaks(Cause::ServerClock, OVERLAP, CLOCK),
     ],
     longest_hold: BELOW_TTL,
     open: Open::RedisServers(5, open),
@@ -111,8 +114,7 @@ impl Redlock {
     async fn attempt(&mut self) -> Option<Grant> {
         self.value = self.node.unique();
         let asked = self.node.link.monotonic();
-        let mut set = command("SET");
-        set.arg(&self.node.key).arg(&self.value).arg("NX").arg("PX").arg(self.node.ttl_millis());
+        let set = self.node.set_nx_px_command(&self.value);
         let votes = self.ask_all(set, |granted: Option<String>| granted.is_some()).await;
 
         let expires = asked + self.node.ttl.saturating_sub(self.drift());

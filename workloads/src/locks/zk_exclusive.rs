@@ -10,8 +10,8 @@ use base::{
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal};
 
-use super::zk_sequential::{FREEZE, PAUSE};
-use super::zookeeper::{Try, known, lost, patiently, released, settled, woken};
+use super::known::{CLIENT_FROZEN, SERVER_FROZEN, SESSION_PAUSED, SHORT_SESSION, WRITE_DELAYED};
+use super::zookeeper::{Try, WOKEN, known, lost, patiently, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -21,16 +21,10 @@ pub const SPEC: LockSpec = LockSpec {
         wakes: Some(Wakes::All),
         available: true,
         recovers: Some(2),
+        pace: WOKEN,
         ..Promises::MUTEX
     },
-    known: &[
-        ("pause", "double hold", PAUSE),
-        ("pause", "stale write accepted", PAUSE),
-        ("pause", "lost update", PAUSE),
-        ("clock-freeze", "double hold", FREEZE),
-        ("clock-freeze", "stale write accepted", FREEZE),
-        ("clock-freeze", "lost update", FREEZE),
-    ],
+    breaks: &[SESSION_PAUSED, CLIENT_FROZEN, SERVER_FROZEN, SHORT_SESSION, WRITE_DELAYED],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };

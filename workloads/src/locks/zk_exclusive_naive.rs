@@ -11,13 +11,17 @@
 //! * The recipe knows no patience.
 
 use base::{
-    AcquireError, CallError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed, Wakes,
+    AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError,
+    Removed, Wakes,
 };
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal};
 
-use super::zk_sequential::{FREEZE, PAUSE};
-use super::zookeeper::{Try, refused, released, settled, woken};
+use super::known::{
+    CLIENT_FROZEN, CUT_OFF, OUTVOTED, OVERLAP, SERVER_FROZEN, SERVERS_APART, SESSION_PAUSED,
+    SHORT_SESSION, STUCK, WRITE_DELAYED, breaks, why,
+};
+use super::zookeeper::{Try, WOKEN, refused, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -27,56 +31,43 @@ pub const SPEC: LockSpec = LockSpec {
         wakes: Some(Wakes::All),
         available: true,
         recovers: Some(2),
+        pace: WOKEN,
         ..Promises::MUTEX
     },
-    known: &[
-        ("pause", "double hold", PAUSE),
-        ("pause", "stale write accepted", PAUSE),
-        ("pause", "lost update", PAUSE),
-        ("partition", "double hold", DEAF),
-        ("partition", "stale write accepted", DEAF),
-        ("partition", "lost update", DEAF),
-        ("partition", "deadlock", OWN_NODE),
-        ("pause", "deadlock", OWN_NODE),
-        ("crash", "deadlock", OWN_NODE),
-        ("partition", "orphan", OWN_NODE),
-        ("pause", "orphan", OWN_NODE),
-        ("crash", "orphan", OWN_NODE),
-        ("crash-server-lose-data", "double hold", WIPED),
-        ("crash-server-lose-data", "stale write accepted", WIPED),
-        ("crash-server-lose-data", "lost update", WIPED),
-        ("partition", "foreign release", FOREIGN),
-        ("pause", "foreign release", FOREIGN),
-        ("partition", "failed release", FOREIGN),
-        ("pause", "failed release", FOREIGN),
-        ("clock-freeze", "double hold", FREEZE),
-        ("clock-freeze", "stale write accepted", FREEZE),
-        ("clock-freeze", "lost update", FREEZE),
-        ("clock-freeze", "foreign release", FREEZE),
-        ("link", "double hold", DEAF),
-        ("link", "stale write accepted", DEAF),
-        ("link", "lost update", DEAF),
-        ("link", "foreign release", FOREIGN),
-        ("link", "deadlock", OWN_NODE),
-        ("link", "orphan", OWN_NODE),
-        ("clock-freeze", "failed release", FOREIGN),
-        ("link", "failed release", FOREIGN),
+    breaks: &[
+        SESSION_PAUSED,
+        CLIENT_FROZEN,
+        SERVER_FROZEN,
+        WRITE_DELAYED,
+        CUT_OFF,
+        SERVERS_APART,
+        SHORT_SESSION,
+        OUTVOTED,
+        breaks(Cause::ReplyLost, STUCK, why::OWN_NODE),
+        breaks(Cause::HolderPaused, &["foreign release", "failed release"], FOREIGN),
+        breaks(Cause::HolderCutOff, &["foreign release", "failed release"], FOREIGN),
+        breaks(Cause::ServersApart, &["foreign release", "failed release"], FOREIGN),
+        breaks(Cause::ShortSession, &["foreign release", "failed release"], FOREIGN),
+        breaks(Cause::ClientClock, &["foreign release", "failed release"], FOREIGN),
+        breaks(Cause::ServerClock, &["foreign release", "failed release"], FOREIGN),
+        breaks(Cause::ForeignRelease, OVERLAP, FOREIGN),
+        breaks(Cause::Recipe, &["lost wake-up"], MISSED),
+        breaks(Cause::ForeignRelease, &["foreign release"], FOREIGN),
+        breaks(Cause::LateRequest, OVERLAP, LATE),
+        breaks(Cause::LateRequest, &["foreign release"], LATE),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };
 
-/// Shared by the recipes that do not obey *Disconnected*.
-pub const DEAF: &str = "H24: a client that is cut off longer than its session has lost its node and \
-     does not notice; it must stop at Disconnected";
-/// Shared by the recipes that do not obey *Disconnected*.
-pub const WIPED: &str = "a member that comes back without its data can outvote what was committed: \
-     the session and its node are gone, and a client that does not stop at Disconnected believes on";
-const OWN_NODE: &str = "H19: the reply to its own creation was lost, and it waits for its own node \
-     as long as its session lives; write the owner's id into the node";
-
 const FOREIGN: &str = "H26: the old owner frees with delete(path, -1) in a new session, and removes the \
      new owner's node";
+
+const MISSED: &str = "H20: the lock was freed between the failed create and the watch, and nobody \
+     looks again";
+
+const LATE: &str = "a delete(path, -1) that was held up arrives when the node is another's, and removes it: \
+     it does not look whose it is";
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
     Box::new(Naive { client, path: format!("/lock-{}", settings.key) })

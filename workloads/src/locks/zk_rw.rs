@@ -3,12 +3,12 @@
 //! A reader waits for the last *write* node before it, a writer for its immediate predecessor.
 //! Obeys *Disconnected*.
 
-use base::{AcquireError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed, Wakes};
-use std::time::Duration;
+use base::{Cause, Lock, Mode, Promises, Wakes};
 use stores::zookeeper::Client;
 
-use super::zk_sequential::{FREEZE, PAUSE};
-use super::zookeeper::{Queue, lost, patiently, released};
+use super::known::{SHARED_OVERLAP, WRITE_DELAYED, breaks, why};
+use super::zk_queue::{Blocker, Node, Queued, Rule, predecessor};
+use super::zookeeper::WOKEN;
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -20,82 +20,45 @@ pub const SPEC: LockSpec = LockSpec {
         wakes: Some(Wakes::Next),
         available: true,
         recovers: Some(2),
+        pace: WOKEN,
         ..Promises::MUTEX
     },
-    known: &[
-        ("pause", "double hold", PAUSE),
-        ("pause", "reader-writer overlap", PAUSE),
-        ("pause", "stale write accepted", PAUSE),
-        ("pause", "lost update", PAUSE),
-        ("clock-freeze", "double hold", FREEZE),
-        ("clock-freeze", "reader-writer overlap", FREEZE),
-        ("clock-freeze", "stale write accepted", FREEZE),
-        ("clock-freeze", "lost update", FREEZE),
+    breaks: &[
+        WRITE_DELAYED,
+        breaks(Cause::HolderPaused, SHARED_OVERLAP, why::SESSION_PAUSED),
+        breaks(Cause::ClientClock, SHARED_OVERLAP, why::SESSION_FROZEN),
+        breaks(Cause::ServerClock, SHARED_OVERLAP, why::SESSION_FROZEN),
+        breaks(Cause::ShortSession, SHARED_OVERLAP, why::SHORT_SESSION),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
-    let directory = format!("/rw-{}", settings.key);
-    Box::new(ReadWrite {
-        queue: Queue::new(client.clone(), directory),
-        client,
-        mine: String::new(),
-        disconnects: 0,
-    })
+    read_write(client, &settings, blocker)
+}
+
+/// The lock of readers and writers in one queue, who wait for the node that `blocker` says.
+pub fn read_write(client: Client, settings: &Settings, blocker: Blocker) -> Box<dyn Lock> {
+    let name = |mode| if mode == Mode::Shared { READ } else { WRITE };
+    let rule = Rule { name, blocker, grant: Node::grant };
+    Queued::open(client, format!("/rw-{}", settings.key), rule)
 }
 
 const READ: &str = "read-";
 const WRITE: &str = "write-";
 
-/// Whom the node at `place` waits for, of all nodes in the order of their sequence numbers.
+/// A writer waits for its predecessor, a reader for the last writer before it.
 fn blocker(names: &[String], place: usize) -> Option<usize> {
-    if names[place].starts_with(WRITE) {
-        return place.checked_sub(1);
+    match is_write(&names[place]) {
+        true => predecessor(names, place),
+        false => names[..place].iter().rposition(|name| is_write(name)),
     }
-    names[..place].iter().rposition(|name| name.starts_with(WRITE))
 }
 
-struct ReadWrite {
-    client: Client,
-    queue: Queue,
-    /// The node of the current grant.
-    mine: String,
-    /// How often the session had been disconnected when it was granted.
-    disconnects: u64,
-}
-
-impl Lock for ReadWrite {
-    fn acquire(
-        &mut self,
-        mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(async move {
-            let Self { client, queue, mine, disconnects } = self;
-            let kind = if mode == Mode::Shared { READ } else { WRITE };
-            let name = format!("{kind}{:016x}-", client.world().random());
-            let acquire = async {
-                *mine = queue.enter(&name).await?;
-                *disconnects = queue.wait(mine, blocker).await?;
-                Ok(Queue::grant(mine))
-            };
-            patiently(client, patience, acquire, async || queue.withdraw(&name).await).await
-        })
-    }
-
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(async move { released(self.queue.leave(&self.mine).await, Removed::Own) })
-    }
-
-    fn held(&self) -> LocalFuture<'_, Option<bool>> {
-        Box::pin(self.queue.has(&self.mine))
-    }
-
-    fn lost(&self) -> LocalFuture<'_, String> {
-        lost(&self.client, self.disconnects)
-    }
+/// Whether a node of this name is a writer's.
+pub fn is_write(name: &str) -> bool {
+    name.starts_with(WRITE)
 }
 
 #[cfg(test)]

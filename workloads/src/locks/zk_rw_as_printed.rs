@@ -1,22 +1,31 @@
-//! `zk-rw-as-printed`: the Java class `ZookeeperLock` of seed 000, with its mistakes.
+//! `zk-rw-as-printed`: the Java class `ZookeeperLock` of seed 000 (lines 213 to 368), with its mistakes.
 //!
-//! * Children are sorted by their whole *name*: `product_read_…` comes before `product_write_…`
-//!   whatever the sequence numbers say, so that a reader walks in while a writer holds (H27) and a
-//!   writer starves (H30).
-//! * Everybody watches the neighbour in that order, the wrong one.
-//! * The product's number is glued to the sequence number and all products share `/lock`, so that
-//!   one waits for the other (H31).
-//! * `wait()` after `exists()` misses a notification that comes in between (H28).
-//! * Any exception makes acquire return null, and the caller goes on without the lock (H43).
+//! * Children are sorted by their whole *name* (line 299): `product_read_…` comes before
+//!   `product_write_…` whatever the sequence numbers say, so that a reader walks in while a writer holds
+//!   (H27) and a writer starves (H30).
+//! * Everybody watches the neighbour in that order (line 326), the wrong one.
+//! * The product's number is glued to the sequence number and all products share `/lock` (line 277), so
+//!   that one waits for the other (H31).
+//! * `wait()` after `exists()` misses a notification that comes in between (lines 327 to 336, H28).
+//! * Any exception makes acquire return null (lines 282 to 285), and the caller goes on without the lock
+//!   (line 381, H43). The watcher asks no event what it is (lines 349 to 353), and the Java client tells
+//!   every watcher of its session too: a waiter wakes at *Disconnected*, `getChildren` fails for want of a
+//!   connection, and in it goes. Its node stays behind.
+//! * A node that is gone has the index -1 (line 300): a reader takes that for "nobody before me" (line
+//!   320), and for a writer `get(-2)` throws (line 326).
 
 use base::{
-    AcquireError, CallError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed, Wakes,
+    AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError,
+    Removed, Wakes,
 };
 use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+use std::pin::pin;
 use std::time::Duration;
-use stores::zookeeper::{Client, CreateMode, Refusal, Watch, sequence};
+use stores::zookeeper::{Client, CreateMode, Refusal, SessionState, Watch, sequence};
 
-use super::zookeeper::{Try, released};
+use super::known::{SHARED_OVERLAP, STUCK, WRITE_DELAYED, breaks, why};
+use super::zookeeper::{Try, WOKEN, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -28,22 +37,30 @@ pub const SPEC: LockSpec = LockSpec {
         wakes: Some(Wakes::Next),
         available: true,
         recovers: Some(2),
+        pace: WOKEN,
         ..Promises::MUTEX
     },
-    known: &[
-        ("none", "reader-writer overlap", NAMES),
-        ("none", "lost update", NAMES),
-        ("none", "stale write accepted", NAMES),
-        ("none", "double hold", NULL),
-        ("none", "deadlock", LOST),
-        ("none", "lost wake-up", LOST),
-        ("none", "fifo inversion", NAMES),
-        ("none", "starvation", STARVED),
-        ("none", "waits for another key", PRODUCTS),
-        ("none", "failed release", NULL),
-        ("crash", "orphan", LOST),
-        ("partition", "orphan", LOST),
-        ("link", "orphan", LOST),
+    breaks: &[
+        breaks(
+            Cause::Recipe,
+            &["reader-writer overlap", "stale write accepted", "lost update", "fifo inversion"],
+            NAMES,
+        ),
+        breaks(Cause::NothingTaken, SHARED_OVERLAP, NULL),
+        breaks(Cause::NothingTaken, &["failed release"], NULL),
+        breaks(Cause::Recipe, &["deadlock", "lost wake-up"], LOST),
+        breaks(Cause::ReleaseLost, STUCK, UNFREED),
+        breaks(Cause::ReplyLost, STUCK, LEFT),
+        breaks(Cause::Recipe, &["starvation"], STARVED),
+        breaks(Cause::Recipe, &["waits for another key"], PRODUCTS),
+        breaks(Cause::HolderPaused, SHARED_OVERLAP, why::SESSION_PAUSED),
+        WRITE_DELAYED,
+        breaks(Cause::HolderCutOff, SHARED_OVERLAP, DEAF),
+        breaks(Cause::ServersApart, SHARED_OVERLAP, DEAF),
+        breaks(Cause::ShortSession, SHARED_OVERLAP, why::SHORT_SESSION),
+        breaks(Cause::ClientClock, SHARED_OVERLAP, why::SESSION_FROZEN),
+        breaks(Cause::ServerClock, SHARED_OVERLAP, why::SESSION_FROZEN),
+        breaks(Cause::ServerForgets, SHARED_OVERLAP, OUTVOTED),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
@@ -52,24 +69,37 @@ pub const SPEC: LockSpec = LockSpec {
 const NAMES: &str = "H27: names are compared, not sequence numbers, and `product_read_…` sorts \
      before `product_write_…`: a reader walks in while a writer holds";
 const NULL: &str = "H43: an exception inside acquire returns null and the caller goes on";
+const LEFT: &str = "H43: whoever entered after an exception has no path to delete, and its node stays \
+     as long as its session lives";
 const LOST: &str = "H28: a notification between exists() and wait() is lost, and wait() never ends";
 
+const UNFREED: &str = "a release that ends in an exception is not tried again, and the node stands \
+     for as long as its client's session lives";
 const STARVED: &str = "H30: readers that come later sort before a writer that waits";
 const PRODUCTS: &str = "H31: all products queue up under one directory";
 
+const DEAF: &str = "H24: a client that is cut off from its servers for longer than its session has lost its \
+     node and does not notice";
+const OUTVOTED: &str = "a member that comes back without its data can outvote what was committed, and \
+     the node is gone";
+
 const DIRECTORY: &str = "/lock";
+const WRITE: &str = "product_write_";
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
-    Box::new(AsPrinted { client, product: product(&settings.key), path: None })
+    let connect_timeout = settings.ttl / client.servers() as u32;
+    Box::new(AsPrinted { client, connect_timeout, product: product(&settings.key), path: None })
 }
 
 /// The product's number: the digits of the key ("k1" is product 1).
-fn product(key: &str) -> String {
+pub fn product(key: &str) -> String {
     key.chars().filter(char::is_ascii_digit).collect()
 }
 
 struct AsPrinted {
     client: Client,
+    /// How long the Java client tries to connect to one server.
+    connect_timeout: Duration,
     product: String,
     /// What `acquireDistributedLock` returned: the path of the node, or null.
     path: Option<String>,
@@ -85,9 +115,23 @@ impl AsPrinted {
         Some(current)
     }
 
+    /// Before each call: without a connection the Java client lets a call wait for its next attempt to
+    /// connect, and fails it with that (`ConnectionLossException`); this client would wait on.
+    async fn connected(&self) -> Try<()> {
+        let attempt = async { self.client.world().sleep(self.connect_timeout).await };
+        match select(pin!(settled(&self.client)), pin!(attempt)).await {
+            Either::Left((SessionState::Expired, _)) => {
+                Err(CallError::Refused(Refusal::SessionExpired))
+            }
+            Either::Left(_) => Ok(()),
+            Either::Right(_) => Err(CallError::Unknown("ConnectionLoss".into())),
+        }
+    }
+
     /// The class expects `/lock` to be there; whoever set up the ensemble had made it.
     async fn create(&self, path: &str) -> Try<String> {
         let mode = CreateMode::EphemeralSequential;
+        self.connected().await?;
         match self.client.create(path, b"", mode).await {
             Err(CallError::Refused(Refusal::NoNode)) => {
                 let _ = self.client.create(DIRECTORY, b"", CreateMode::Persistent).await;
@@ -99,38 +143,60 @@ impl AsPrinted {
 
     /// `acquireSharedLock`.
     async fn acquire_shared_lock(&self, current: &str) -> Try<()> {
+        let name = &current[DIRECTORY.len() + 1..];
         loop {
-            let mut children = self.client.get_children(DIRECTORY).await?;
-            children.sort();
-            let name = &current[DIRECTORY.len() + 1..];
-            // `indexOf` says -1 for a node that is gone, and get(-2) throws.
-            let index = children.iter().position(|child| child == name);
-            let index = index.ok_or(CallError::Refused(Refusal::NoNode))?;
-            let writers = children[..index].iter().any(|child| child.contains("product_write_"));
-            if index == 0 || (!writers && !current.contains("product_write_")) {
-                return Ok(());
-            }
-            let before = format!("{DIRECTORY}/{}", children[index - 1]);
-            if let (Some(_), watch) = self.client.exists_watched(&before).await? {
+            self.connected().await?;
+            let neighbour = match turn(self.client.get_children(DIRECTORY).await?, name) {
+                Turn::Enter => return Ok(()),
+                Turn::Throw(exception) => return Err(CallError::Unknown(exception.into())),
+                Turn::Watch(neighbour) => format!("{DIRECTORY}/{neighbour}"),
+            };
+            self.connected().await?;
+            if let (Some(_), watch) = self.client.exists_watched(&neighbour).await? {
                 self.wait(watch).await;
             }
         }
     }
 
     /// `synchronized (mutex) { mutex.wait(); }`: a thread that has yet to enter the monitor hears
-    /// nothing of a `notifyAll` before it, and waits for ever. A primitive that remembers a permit
-    /// would repair the lock.
+    /// nothing of a `notifyAll` before it. If that was the watch's own, which comes once, it waits for
+    /// ever; else it wakes at the next event of the watch or of the session. A primitive that remembers
+    /// a permit would repair the lock.
     async fn wait(&self, watch: Watch) {
         let entering = Duration::from_micros(self.client.world().random() % 200);
         self.client.world().sleep(entering).await;
         let mut fired = Box::pin(watch.fired());
         match fired.as_mut().now_or_never() {
             Some(_) => std::future::pending().await,
-            None => {
-                fired.await;
-                self.client.bell().ring();
-            }
+            None => woken(&self.client, fired, self.client.changed()).await,
         }
+    }
+}
+
+/// What a look at the children leads to.
+#[derive(Debug, PartialEq, Eq)]
+enum Turn {
+    /// `return true`.
+    Enter,
+    /// To watch this node.
+    Watch(String),
+    /// To this exception.
+    Throw(&'static str),
+}
+
+/// Lines 297 to 326, for one's own node.
+fn turn(mut children: Vec<String>, name: &str) -> Turn {
+    children.sort();
+    let index = children.iter().position(|child| child == name);
+    // Nobody comes before -1, nor before 0.
+    let before = &children[..index.unwrap_or(0)];
+    let writers = before.iter().any(|child| child.contains(WRITE));
+    if index == Some(0) || (!writers && !name.contains(WRITE)) {
+        return Turn::Enter;
+    }
+    match before.last() {
+        Some(neighbour) => Turn::Watch(neighbour.clone()),
+        None => Turn::Throw("IndexOutOfBoundsException: -2"),
     }
 }
 
@@ -152,7 +218,40 @@ impl Lock for AsPrinted {
             let Some(path) = self.path.take() else {
                 return Err(ReleaseError::NotHeld("acquire had returned null".into()));
             };
-            released(self.client.delete(&path, None).await, Removed::Own)
+            let deleted = match self.connected().await {
+                Ok(()) => self.client.delete(&path, None).await,
+                Err(error) => Err(error),
+            };
+            released(deleted, Removed::Own)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(children: &[&str], name: &str, expected: Turn) {
+        let children = children.iter().map(|child| child.to_string()).collect();
+        assert_eq!(turn(children, name), expected);
+    }
+
+    const WRITER: &str = "product_write_10000000001";
+    const READER: &str = "product_read_10000000002";
+    const LATER: &str = "product_write_10000000003";
+
+    #[test]
+    fn names_are_compared_and_not_numbers() {
+        check(&[WRITER, READER], READER, Turn::Enter);
+        check(&[WRITER, READER], WRITER, Turn::Watch(READER.into()));
+        check(&[LATER, WRITER], LATER, Turn::Watch(WRITER.into()));
+        check(&[LATER], LATER, Turn::Enter);
+    }
+
+    #[test]
+    fn a_reader_whose_node_is_gone_walks_in_and_a_writer_throws() {
+        check(&[WRITER], READER, Turn::Enter);
+        check(&[WRITER], LATER, Turn::Throw("IndexOutOfBoundsException: -2"));
     }
 }

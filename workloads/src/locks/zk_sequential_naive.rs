@@ -6,14 +6,18 @@
 //! *Disconnected* (H24). The recipe knows no patience.
 
 use base::{
-    AcquireError, CallError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed, Wakes,
+    AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError,
+    Removed, Wakes,
 };
 use std::time::Duration;
 use stores::zookeeper::Client;
 
-use super::zk_exclusive_naive::{DEAF, WIPED};
-use super::zk_sequential::{FREEZE, PAUSE};
-use super::zookeeper::{Queue, Try, refused, released, settled};
+use super::known::{
+    CLIENT_FROZEN, CUT_OFF, OUTVOTED, SERVER_FROZEN, SERVERS_APART, SESSION_PAUSED, SHORT_SESSION,
+    STUCK, WRITE_DELAYED, breaks,
+};
+use super::zk_queue::{Node, Queue, predecessor};
+use super::zookeeper::{Try, WOKEN, refused, released, settled};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -24,32 +28,19 @@ pub const SPEC: LockSpec = LockSpec {
         wakes: Some(Wakes::Next),
         available: true,
         recovers: Some(2),
+        pace: WOKEN,
         ..Promises::MUTEX
     },
-    known: &[
-        ("pause", "double hold", PAUSE),
-        ("pause", "stale write accepted", PAUSE),
-        ("pause", "lost update", PAUSE),
-        ("partition", "double hold", DEAF),
-        ("partition", "stale write accepted", DEAF),
-        ("partition", "lost update", DEAF),
-        ("partition", "deadlock", ORPHAN),
-        ("pause", "deadlock", ORPHAN),
-        ("crash", "deadlock", ORPHAN),
-        ("partition", "orphan", ORPHAN),
-        ("pause", "orphan", ORPHAN),
-        ("crash", "orphan", ORPHAN),
-        ("crash-server-lose-data", "double hold", WIPED),
-        ("crash-server-lose-data", "stale write accepted", WIPED),
-        ("crash-server-lose-data", "lost update", WIPED),
-        ("clock-freeze", "double hold", FREEZE),
-        ("clock-freeze", "stale write accepted", FREEZE),
-        ("clock-freeze", "lost update", FREEZE),
-        ("link", "double hold", DEAF),
-        ("link", "stale write accepted", DEAF),
-        ("link", "lost update", DEAF),
-        ("link", "deadlock", ORPHAN),
-        ("link", "orphan", ORPHAN),
+    breaks: &[
+        SESSION_PAUSED,
+        CLIENT_FROZEN,
+        SERVER_FROZEN,
+        WRITE_DELAYED,
+        CUT_OFF,
+        SERVERS_APART,
+        SHORT_SESSION,
+        OUTVOTED,
+        breaks(Cause::ReplyLost, STUCK, ORPHAN),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
@@ -60,14 +51,14 @@ const ORPHAN: &str = "H23: the reply to a creation was lost, and everybody waits
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
     let directory = format!("/locks-{}", settings.key);
-    Box::new(Naive { queue: Queue::new(client.clone(), directory), client, mine: String::new() })
+    Box::new(Naive { queue: Queue::new(client.clone(), directory), client, mine: Node::default() })
 }
 
 struct Naive {
     client: Client,
     queue: Queue,
     /// The node of the last try, which is the owner's.
-    mine: String,
+    mine: Node,
 }
 
 impl Naive {
@@ -80,8 +71,8 @@ impl Naive {
                 outcome => break outcome?,
             }
         };
-        self.queue.wait(&self.mine, |_, place| place.checked_sub(1)).await?;
-        Ok(Queue::grant(&self.mine))
+        self.queue.wait(&self.mine.name, predecessor).await?;
+        Ok(self.mine.grant())
     }
 }
 
@@ -99,6 +90,6 @@ impl Lock for Naive {
     }
 
     fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(async move { released(self.queue.leave(&self.mine).await, Removed::Own) })
+        Box::pin(async move { released(self.queue.leave(&self.mine.name).await, Removed::Own) })
     }
 }

@@ -18,8 +18,9 @@ use super::clock::Stopwatch;
 use super::memory::Peak;
 use crate::Exit;
 use crate::cli::Format;
-use crate::commands::{Failure, judge::say};
+use crate::commands::Failure;
 use crate::nearest;
+use crate::output::say;
 use crate::setup::{Options, Setup};
 
 mod command;
@@ -188,14 +189,14 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         say(&format!(
             "{:<26} {:>10} {:>10} {:>8} {:>9}  verdict\n",
             "row", "operations", "ms of CPU", "ns/op", "bytes/op"
-        ));
+        ))?;
     }
     for row in chosen {
         let measured = (row.measure)(args)?;
         say(&match args.format {
             Format::Human => measured.line(row),
             Format::Json => format!("{}\n", measured.json(row, args)),
-        });
+        })?;
     }
     Ok(Exit::Held)
 }
@@ -309,7 +310,7 @@ fn info(clients: u32) -> RunInfo {
 
 fn all_checkers(args: &CheckArgs) -> Result<Measured> {
     let history = contended(Load { vault: true, ..Load::new(args.operations, 10) });
-    let run = Run { info: info(10), history };
+    let run = Run { info: info(10), history, ledger: None };
     let sweep = (0..args.rounds).map(|_| timed(|| believed(&run.history))).min();
     let judge = || legal(check_all(&run).iter().all(|verdict| verdict.anomalies.is_empty()));
     let measured = best(args, args.operations, judge)?;

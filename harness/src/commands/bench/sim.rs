@@ -13,8 +13,9 @@ use stores::redis::script::Runner;
 use super::clock::Stopwatch;
 use crate::Exit;
 use crate::cli::{Format, duration};
-use crate::commands::{Failure, judge::say};
+use crate::commands::Failure;
 use crate::nearest;
+use crate::output::say;
 use crate::scenario::{SCENARIOS, Scenario, Tally, find};
 
 const EXAMPLES: &str = "Examples:
@@ -94,14 +95,14 @@ pub fn run(args: &SimArgs) -> Result<Exit, Failure> {
             "(of CPU)",
             "events/run",
             "ops/run"
-        ));
+        ))?;
     }
     for scenario in chosen {
         for scripts in ways(scenario, args) {
             let best = measure(scenario, scripts, args);
             match args.format {
-                Format::Human => say(&best.line(scenario)),
-                Format::Json => say(&format!("{}\n", best.json(scenario, args))),
+                Format::Human => say(&best.line(scenario))?,
+                Format::Json => say(&format!("{}\n", best.json(scenario, args)))?,
             }
         }
     }

@@ -1,21 +1,22 @@
 //! `picklock check FILE --model M`: holds any history against a model, by Jepsen's rule: what failed
 //! is left out, what is of unknown outcome may have happened at any time after its begin, or not.
-#![expect(clippy::disallowed_methods, reason = "a budget of time is one of the wall clock")]
 
 use anyhow::{Context, Result};
-use base::Outcome;
 use base::reading::{Entries, Format as Written, Value};
-use checkers::{Budget, Decision, Illegal, MODELS, NamedModel, NoModel, Paired, Pairing, Reading};
+use base::units::{count, counted};
+use base::{HistoryError, Outcome};
+use checkers::{Decision, Illegal, MODELS, NamedModel, NoModel, Paired, Pairing, Reading};
 use reports::terminal::{Decided, decision};
 use serde::Serialize;
 use std::path::Path;
-use std::time::Instant;
 
 use super::history_in;
 use crate::cli::{CheckArgs, Format, InputFormat};
 use crate::commands::Failure;
-use crate::commands::judge::{say, style};
-use crate::input::{self, Input};
+use crate::commands::judge::json;
+use crate::input::{self, Budget, Input};
+use crate::manner::{quiet, style, told};
+use crate::output::{Losses, say};
 use crate::{Exit, nearest};
 
 /// The answer, as `--format json` prints it.
@@ -71,17 +72,17 @@ struct History {
 pub fn run(args: &CheckArgs, name: &str) -> Result<Exit, Failure> {
     let model = named(name)?;
     let path = history_in(&args.run);
-    let (begun, budget) = (Instant::now(), args.time_budget);
-    let expired = move || begun.elapsed() >= budget;
-    let history = read(args, model, &path, expired)?;
-    let answer = answer(args, model, &path, &history, expired)?;
-    match args.format {
-        Format::Json => {
-            say(&format!("{}\n", serde_json::to_string_pretty(&answer).context("JSON")?))
-        }
-        Format::Human => say(&decision(&decided(&answer), style())),
-    }
-    Ok(answer.outcome.into())
+    let budget = args.budget.begin();
+    let history = read(args, model, &path, budget)?;
+    let answer = answer(model, &path, &history, budget)?;
+    let text = match args.format {
+        Format::Json => json(&answer)?,
+        Format::Human if quiet() => told(&decision(&decided(&answer), style())),
+        Format::Human => decision(&decided(&answer), style()),
+    };
+    let mut losses = Losses::default();
+    losses.note(say(&text));
+    Ok(losses.end(answer.outcome))
 }
 
 fn named(name: &str) -> Result<NamedModel, Failure> {
@@ -98,21 +99,20 @@ fn read(
     args: &CheckArgs,
     model: NamedModel,
     path: &Path,
-    expired: impl Fn() -> bool + Copy + 'static,
+    budget: Budget,
 ) -> Result<History, Failure> {
-    let (reader, bar) = input::open_until(path, expired)?;
-    let read = entries(args, model, reader, expired);
+    let (reader, bar) = input::open(path, budget)?;
+    let read = entries(args, model, reader, budget);
     bar.finish_and_clear();
     Ok(read.with_context(|| format!("`{}`", path.display()))?)
 }
 
-fn entries(
-    args: &CheckArgs,
-    model: NamedModel,
-    reader: Input,
-    expired: impl Fn() -> bool,
-) -> Result<History> {
-    let mut entries = Entries::open(reader, args.input_format.map(Written::from))?;
+fn entries(args: &CheckArgs, model: NamedModel, reader: Input, budget: Budget) -> Result<History> {
+    let format = args.input_format.map(Written::from);
+    let mut entries = match Entries::open(reader, format) {
+        Err(HistoryError::Empty) if budget.is_over() => return nothing(model, format),
+        entries => entries?,
+    };
     let ours = entries.ours();
     let initial = match &args.initial {
         Some(value) => value.clone(),
@@ -123,21 +123,33 @@ fn entries(
     let independent = (args.independent || ours).then_some(args.independent);
     let misses = entries.format() == Written::Log;
     let mut pairing = Pairing::new(model, Reading { independent, initial, misses, mixed: ours });
-    let unread = pair(&mut pairing, &mut entries, args.memory_budget, expired)?;
+    let unread = pair(&mut pairing, &mut entries, budget)?;
     let paired = pairing.finish()?;
     let mut notes = Vec::new();
     let cut_off = entries.cut_off().filter(|_| unread.is_none());
-    if let Some(line) = cut_off {
-        let note = "the file ends in the middle of line";
-        notes.push(format!("{note} {line}; this is about what stands before it"));
-    }
     if let Some(line) = entries.time_goes_back() {
         notes.push(format!("the time goes back at line {line}; order is that of the lines"));
     }
     if paired.independent && !args.independent {
         notes.push("values are read as [key value]: each key is judged by itself".into());
     }
+    notes.extend(paired.passed_over(model));
     Ok(History { paired, written: entries.format(), cut_off, unread, notes })
+}
+
+/// Nobody wrote anything in time.
+fn nothing(model: NamedModel, format: Option<Written>) -> Result<History> {
+    Ok(History {
+        paired: Pairing::new(model, Reading::default()).finish()?,
+        written: format.unwrap_or(Written::Jsonl),
+        cut_off: None,
+        unread: Some("the time budget was spent before anything could be read, and so".into()),
+        notes: Vec::new(),
+    })
+}
+
+fn ends_in(line: u64) -> String {
+    format!("the file ends in the middle of line {line}")
 }
 
 /// The operations may take this part of the memory: to decide about them takes up to twice as much.
@@ -147,31 +159,35 @@ const SHARE: usize = 3;
 fn pair(
     pairing: &mut Pairing,
     entries: &mut Entries<Input>,
-    memory: usize,
-    expired: impl Fn() -> bool,
+    budget: Budget,
 ) -> Result<Option<String>> {
     let mut line = 0;
     for entry in entries {
         let entry = entry?;
         line = entry.line;
         pairing.push(entry)?;
-        if pairing.memory() > memory / SHARE {
+        if pairing.memory() > budget.memory / SHARE {
             let why = "the history is larger than the memory budget, and up to line";
             return Ok(Some(format!("{why} {line}")));
         }
     }
-    Ok(expired().then(|| format!("the time budget was spent in reading, and up to line {line}")))
+    Ok(budget
+        .is_over()
+        .then(|| format!("the time budget was spent in reading, and up to line {line}")))
 }
 
 fn answer(
-    args: &CheckArgs,
     model: NamedModel,
     path: &Path,
     history: &History,
-    expired: impl FnMut() -> bool,
+    budget: Budget,
 ) -> Result<Answer, Failure> {
     let paired = &history.paired;
-    let (outcome, why, witness) = decide(args, model, history, expired)?;
+    let (outcome, why, witness) = decide(model, history, budget)?;
+    let mut notes = history.notes.clone();
+    if let Some(line) = history.cut_off.filter(|_| outcome == Outcome::Violated) {
+        notes.push(format!("{}; this is about what stands before it", ends_in(line)));
+    }
     let mut summary = summary(paired);
     if let Some(why) = why {
         summary = format!("{summary}: {why}");
@@ -182,12 +198,12 @@ fn answer(
         model: model.to_string(),
         outcome,
         summary,
-        operations: paired.operations.len(),
+        operations: paired.asked(),
         events: paired.events(),
         processes: paired.processes(),
         keys: paired.keys(),
         cut_off: history.cut_off,
-        notes: history.notes.clone(),
+        notes,
         witness,
     })
 }
@@ -195,19 +211,18 @@ fn answer(
 type Why = Option<String>;
 
 fn decide(
-    args: &CheckArgs,
     model: NamedModel,
     history: &History,
-    mut expired: impl FnMut() -> bool,
+    budget: Budget,
 ) -> Result<(Outcome, Why, Option<Witness>), Failure> {
     let paired = &history.paired;
     if paired.operations.is_empty() && history.unread.is_none() {
         let why = "there is no operation of a client to judge".to_owned();
         return Ok((Outcome::Inconclusive, Some(why), None));
     }
-    let memory = args.memory_budget.saturating_sub(paired.memory());
-    let decision =
-        checkers::decide(model, &paired.operations, Budget { memory, expired: &mut expired });
+    let memory = budget.memory.saturating_sub(paired.memory());
+    let limits = checkers::Budget { memory, expired: &mut || budget.is_over() };
+    let decision = checkers::decide(model, &paired.operations, limits);
     let decision = decision.map_err(|misfit| {
         let operation = paired.describe(&paired.operations[misfit.0]);
         Failure::could_not(format!("the model {model} has no {operation}"))
@@ -224,21 +239,27 @@ fn decide(
         (Decision::Inconclusive(why), None) => {
             (Outcome::Inconclusive, Some(format!("{why}; {help}")), None)
         }
-        (Decision::Legal, None) => (Outcome::Held, None, None),
+        (Decision::Legal, None) => match no_proof(model, history) {
+            Some(why) => (Outcome::Inconclusive, Some(why), None),
+            None => (Outcome::Held, None, None),
+        },
     })
+}
+
+/// Why a history that is legal as far as it goes need not be, if there is a reason.
+fn no_proof(model: NamedModel, history: &History) -> Option<String> {
+    let cut_off =
+        history.cut_off.map(|line| format!("{}, and what is missing may break it", ends_in(line)));
+    cut_off.or_else(|| history.paired.proves_nothing(model))
 }
 
 fn summary(paired: &Paired) -> String {
     let keys = match paired.keys() {
         0 | 1 => String::new(),
-        keys => format!(" on {keys} keys"),
+        keys => format!(" on {} keys", count(keys as u64)),
     };
-    let operations = count(paired.operations.len(), "operation", "operations");
-    format!("{operations} by {}{keys}", count(paired.processes(), "process", "processes"))
-}
-
-fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
+    let operations = counted(paired.asked() as u64, "operation", "operations");
+    format!("{operations} by {}{keys}", counted(paired.processes() as u64, "process", "processes"))
 }
 
 fn witness(paired: &Paired, illegal: &Illegal) -> Witness {
@@ -254,12 +275,14 @@ fn witness(paired: &Paired, illegal: &Illegal) -> Witness {
         key: paired.key(illegal.key),
         operation: part(illegal.stuck),
         beside: illegal.concurrent.iter().map(|index| part(*index)).collect(),
-        states: illegal.states.clone(),
+        states: illegal.states.iter().map(|state| state.clause(paired)).collect(),
     }
 }
 
 /// How many operations are told beside the one that is stuck; JSON has all.
 const TOLD: usize = 8;
+/// How many states are told.
+const STATES: usize = 3;
 
 /// The answer for people.
 fn decided(answer: &Answer) -> Decided {
@@ -272,12 +295,15 @@ fn decided(answer: &Answer) -> Decided {
             let told: Vec<&str> = witness.beside.iter().take(TOLD).map(|p| &p.text[..]).collect();
             let more = match witness.beside.len().saturating_sub(TOLD) {
                 0 => String::new(),
-                more => format!("; and {more} more (--format json has all)"),
+                more => format!("; and {} more (--format json has all)", count(more as u64)),
             };
-            why.push(format!("Beside it stand {}{more}.", told.join("; ")));
+            let stand = if witness.beside.len() == 1 { "stands" } else { "stand" };
+            why.push(format!("Beside it {stand} {}{more}.", told.join("; ")));
         }
         if !witness.states.is_empty() {
-            why.push(format!("Just before, it was {}.", witness.states.join(", or ")));
+            let told = &witness.states[..witness.states.len().min(STATES)];
+            let more = if witness.states.len() > STATES { ", or something else" } else { "" };
+            why.push(format!("Just before, {}{more}.", told.join(", or ")));
         }
     }
     Decided {

@@ -4,6 +4,7 @@ use super::Server;
 use super::commands::{Call, Clock};
 use super::number::integer;
 use super::option;
+use crate::model::{By, What};
 use crate::redis::reply::{bulk, error, flag, not_an_integer, status, syntax_error, wrong_arity};
 use redis::Value;
 
@@ -52,7 +53,7 @@ pub fn flush(call: Call<'_>) -> Value {
     if !is_flush_mode(&call.args[1..]) {
         return syntax_error();
     }
-    call.keys.clear();
+    call.keys.clear(What::Deleted(By::Caller));
     Value::Okay
 }
 

@@ -1,5 +1,6 @@
 //! The keys of a server: strings, each with or without the time at which it runs out.
 
+use crate::model::{By, Noted, What};
 use smallvec::SmallVec;
 
 /// A time by the server's wall clock, in milliseconds since the Unix epoch. Signed, since a
@@ -28,10 +29,21 @@ impl Entry {
 
 /// All keys of a server, in the order of their names. A sorted list, because the server of a lock has
 /// a handful of them and every command looks one up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Keyspace {
     entries: Vec<(Bytes, Entry)>,
+    /// What became of them since somebody asked.
+    pub journal: Vec<Noted>,
 }
+
+/// Two servers hold the same if the same keys stand in them, however they came there.
+impl PartialEq for Keyspace {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries
+    }
+}
+
+impl Eq for Keyspace {}
 
 impl Keyspace {
     /// Where a key stands, or would.
@@ -44,7 +56,8 @@ impl Keyspace {
     pub fn get(&mut self, key: &[u8], now: Millis) -> Option<&mut Entry> {
         let place = self.place(key).ok()?;
         if self.entries[place].1.is_expired(now) {
-            self.entries.remove(place);
+            let (name, _) = self.entries.remove(place);
+            self.note(name, What::Expired);
             return None;
         }
         Some(&mut self.entries[place].1)
@@ -53,6 +66,7 @@ impl Keyspace {
     /// Stores a value, whatever was there.
     pub fn put(&mut self, key: &[u8], value: &[u8], expires: Option<Millis>) {
         let entry = Entry { value: Bytes::from_slice(value), expires };
+        self.note(Bytes::from_slice(key), What::Written(By::Caller));
         match self.place(key) {
             Ok(place) => self.entries[place].1 = entry,
             Err(place) => self.entries.insert(place, (Bytes::from_slice(key), entry)),
@@ -61,15 +75,24 @@ impl Keyspace {
 
     /// Removes a key; says whether it was there.
     pub fn delete(&mut self, key: &[u8], now: Millis) -> bool {
-        let place = self.place(key);
-        place.is_ok_and(|place| !self.entries.remove(place).1.is_expired(now))
+        let Ok(place) = self.place(key) else { return false };
+        let (name, entry) = self.entries.remove(place);
+        let expired = entry.is_expired(now);
+        self.note(name, if expired { What::Expired } else { What::Deleted(By::Caller) });
+        !expired
+    }
+
+    fn note(&mut self, object: Bytes, what: What) {
+        self.journal.push(Noted { object, what, zxid: None });
     }
 
     /// The active expiry cycle: removes what has run out though nobody asks for it. Redis looks at
     /// samples and repeats while many of them have run out; for the few keys of a lock test that
     /// is all of them.
     pub fn expire_cycle(&mut self, now: Millis) {
-        self.entries.retain(|(_, entry)| !entry.is_expired(now));
+        let expired = self.entries.extract_if(.., |(_, entry)| entry.is_expired(now));
+        let noted = |(object, _)| Noted { object, what: What::Expired, zxid: None };
+        self.journal.extend(expired.map(noted));
     }
 
     /// Everything that is stored, by name.
@@ -77,9 +100,30 @@ impl Keyspace {
         self.entries.iter().map(|(key, entry)| (&key[..], &entry.value[..], entry.expires))
     }
 
-    /// Removes everything.
-    pub fn clear(&mut self) {
-        self.entries.clear();
+    /// Removes everything, for this reason.
+    pub fn clear(&mut self, what: What) {
+        let noted = |(object, _)| Noted { object, what, zxid: None };
+        self.journal.extend(self.entries.drain(..).map(noted));
+    }
+
+    /// Goes back to what stood here before: what came later is lost.
+    pub fn go_back(&mut self, earlier: &Self) {
+        let same = |one: &Self, (name, entry): &(Bytes, Entry)| {
+            one.place(name).is_ok_and(|place| one.entries[place].1 == *entry)
+        };
+        let now = Self { entries: std::mem::take(&mut self.entries), journal: Vec::new() };
+        for lost in now.entries.iter().filter(|lost| !same(earlier, lost)) {
+            self.note(lost.0.clone(), What::Wiped);
+        }
+        for back in earlier.entries.iter().filter(|back| !same(&now, back)) {
+            self.note(back.0.clone(), What::Restored);
+        }
+        self.entries.clone_from(&earlier.entries);
+    }
+
+    /// Takes over what another server has, as its replica.
+    pub fn copy(&mut self, from: &Self) {
+        self.entries.clone_from(&from.entries);
     }
 
     /// How many keys are stored, counting those that have run out unnoticed, as DBSIZE does.

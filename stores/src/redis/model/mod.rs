@@ -21,7 +21,7 @@ pub(crate) use number::lua_number;
 pub use replica::Copied;
 pub(crate) use replica::{READ_ONLY, writes};
 
-use crate::model::{Clocks, Out, Peer, ServerModel};
+use crate::model::{Clocks, Noted, Out, Peer, ServerModel, What};
 use crate::redis::Packet;
 use crate::redis::script::{Engine, Scripts};
 use base::{Data, Mono, Wall, emplace};
@@ -134,7 +134,7 @@ impl ServerModel for Server {
             self.replicate(at.mono, out);
         }
         if at.mono.since(self.synced_at) >= SYNC {
-            self.synced.clone_from(&self.keys);
+            self.synced.copy(&self.keys);
             self.synced_at = at.mono;
         }
         Some(at.mono + EXPIRE_CYCLE)
@@ -150,11 +150,15 @@ impl ServerModel for Server {
         self.replication = Replication::default();
         match data {
             Data::Kept => {}
-            Data::Unsynced => self.keys.clone_from(&self.synced),
-            Data::Lost => self.keys.clear(),
+            Data::Unsynced => self.keys.go_back(&self.synced),
+            Data::Lost => self.keys.clear(What::Wiped),
         }
-        self.synced.clone_from(&self.keys);
+        self.synced.copy(&self.keys);
         self.synced_at = at.mono;
+    }
+
+    fn take_journal(&mut self, into: &mut Vec<Noted>) {
+        into.append(&mut self.keys.journal);
     }
 }
 

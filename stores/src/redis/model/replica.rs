@@ -158,7 +158,7 @@ impl Server {
             }
             // From whom it followed before it was promoted, it takes nothing more.
             Packet::Copied(copied) if self.replication.master == Some(from) => {
-                self.keys = copied.0;
+                self.keys.copy(&copied.0);
             }
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! The model's arm: three servers in virtual time.
 
 use super::{Ending, Subject};
-use crate::zookeeper::model::Timing;
+use crate::zookeeper::Timing;
 use crate::zookeeper::model::network::Network;
 use crate::zookeeper::{Refusal, Reply, Request, WatchEvent, WatchId};
 use base::{CallError, LocalFuture, Node};

@@ -1,9 +1,8 @@
 //! Random faults over many seeds: whatever happens, members with their data lose nothing that was
 //! acknowledged, agree with each other, and serve again after everything is healed.
 
-use super::Timing;
 use super::network::Network;
-use crate::zookeeper::{CreateMode, Reply, Request};
+use crate::zookeeper::{CreateMode, Reply, Request, Timing};
 use base::{Data, Node, Rng};
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -209,6 +209,14 @@ impl ClientModel {
         }
     }
 
+    /// When it connects again, if it waits for that.
+    pub const fn connects_at(&self) -> Option<Mono> {
+        match self.phase {
+            Phase::Pausing { until, .. } => Some(until),
+            _ => None,
+        }
+    }
+
     /// Opens a new session after the old one expired; does nothing while the old one lives. The
     /// state stays `Expired` until the new session stands.
     pub fn renew(&mut self, at: Mono, out: &mut Vec<ClientOut>) {

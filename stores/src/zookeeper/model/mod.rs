@@ -17,6 +17,6 @@ mod watches;
 pub use client::{ClientModel, ClientOut};
 pub use database::{Database, Transaction};
 pub use packet::{Packet, PeerPacket, Standing, ToFollower, ToLeader, Vote, WatchKind};
-pub use server::{Server, Timing, watched};
+pub use server::{Server, note, watched};
 pub use tree::Tree;
 pub use watches::Watches;

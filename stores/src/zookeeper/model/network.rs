@@ -1,9 +1,9 @@
 //! A small network for the tests: servers and clients in virtual time, every link with the same
 //! latency, links that can be cut and nodes that can be paused or killed.
 
-use super::{ClientModel, ClientOut, Packet, Server, Timing};
+use super::{ClientModel, ClientOut, Packet, Server};
 use crate::model::{Clocks, Out, Peer, ServerModel};
-use crate::zookeeper::{Refusal, Reply, Request, SessionState, WatchEvent, WatchId};
+use crate::zookeeper::{Refusal, Reply, Request, SessionState, Timing, WatchEvent, WatchId};
 use base::{CallError, Data, Mono, Node, Rng, Wall};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -189,8 +189,11 @@ impl Network {
         }
     }
 
-    /// Kills a server; its connections are reset.
+    /// Kills a server; its connections are closed.
     pub fn crash(&mut self, server: u32) {
+        let mut out = Vec::new();
+        self.servers[server as usize].hang_up(&mut out);
+        out.into_iter().for_each(|out| self.obey_server(server, out));
         self.down.insert(server);
         self.agenda.retain(|_, (node, _)| *node != Node::Server(server));
         let lost = self.connections.iter().filter(|(_, c)| c.server == server);
@@ -310,6 +313,7 @@ impl Network {
             Node::Server(id) if self.down.contains(&id) => {}
             Node::Server(id) => self.server_event(id, event),
             Node::Client(id) => self.client_event(id, event),
+            Node::Vault => {}
         }
         true
     }

@@ -18,7 +18,8 @@ pub use clients::watched;
 use super::database::Database;
 use super::packet::{Packet, PeerPacket, Standing, ToFollower, ToLeader, Vote};
 use super::{Transaction, tree};
-use crate::model::{Clocks, Out, Peer, ServerModel};
+use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
+use crate::zookeeper::{Timing, WatchEvent};
 use base::{Data, Mono};
 use clients::Clients;
 use election::Looking;
@@ -26,32 +27,6 @@ use follower::Following;
 use leader::Leading;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// The settings of an ensemble, by the names that its configuration file uses.
-#[derive(Clone, Copy, Debug)]
-pub struct Timing {
-    /// `tickTime`: the unit of the others. Sessions live between 2 and 20 of them.
-    pub tick: Duration,
-    /// `initLimit`: how many ticks a follower may take to join its leader.
-    pub init_limit: u32,
-    /// `syncLimit`: how many ticks of silence end a connection between servers.
-    pub sync_limit: u32,
-}
-
-impl Timing {
-    fn init(&self) -> Duration {
-        self.tick * self.init_limit
-    }
-
-    fn sync(&self) -> Duration {
-        self.tick * self.sync_limit
-    }
-
-    /// What a server makes of the time-out that a client would like.
-    fn session(&self, wish: Duration) -> Duration {
-        wish.clamp(self.tick * 2, self.tick * 20)
-    }
-}
 
 /// A server.
 #[derive(Debug)]
@@ -65,6 +40,12 @@ pub struct Server {
     round: u64,
     role: Role,
     clients: Clients,
+    journal: Vec<Noted>,
+    /// The changes of proposals that it has applied without knowing whether they were committed: they
+    /// are if it comes to lead.
+    forwarded: Vec<Noted>,
+    /// It has begun to lead, with a state that may not be the last leader's.
+    restated: bool,
 }
 
 /// What survives a crash, if the data does.
@@ -89,9 +70,11 @@ impl Disk {
     /// Applies what is logged without asking whether it was committed, as ZooKeeper does when a
     /// server leaves a quorum: the next leader's state overrides it, or this server becomes the
     /// leader and commits it.
-    fn fast_forward(&mut self) {
+    fn fast_forward(&mut self, journal: &mut Vec<Noted>) {
         for (zxid, transaction) in self.log.drain(..) {
-            self.database.apply(zxid, &transaction, &mut Vec::new());
+            let mut changes = Vec::new();
+            self.database.apply(zxid, &transaction, &mut changes);
+            note(zxid, &transaction, &changes, journal);
         }
     }
 }
@@ -127,6 +110,9 @@ impl Server {
             round: 0,
             role: Role::Starting,
             clients: Clients::default(),
+            journal: Vec::new(),
+            forwarded: Vec::new(),
+            restated: false,
         }
     }
 
@@ -175,6 +161,7 @@ impl Server {
         let Some((zxid, transaction)) = self.disk.log.pop_front() else { return };
         let mut changes: Vec<tree::Change> = Vec::new();
         let result = self.disk.database.apply(zxid, &transaction, &mut changes);
+        note(zxid, &transaction, &changes, &mut self.journal);
         self.clients.notify(&changes, out);
         match transaction {
             Transaction::CreateSession { session, timeout } => {
@@ -235,15 +222,61 @@ impl ServerModel for Server {
         Some(next.max(at + Duration::from_millis(1)))
     }
 
+    fn hang_up(&self, out: &mut Outbox) {
+        match &self.role {
+            Role::Starting | Role::Looking(_) => {}
+            Role::Following(following) => following.hang_up(out),
+            Role::Leading(leading) => leading.hang_up(out),
+        }
+    }
+
     fn restart(&mut self, _at: Clocks, data: Data) {
         match data {
             // It acknowledges nothing that is not on the disk.
-            Data::Kept | Data::Unsynced => self.disk.fast_forward(),
-            Data::Lost => self.disk = Disk::default(),
+            Data::Kept | Data::Unsynced => self.disk.fast_forward(&mut self.forwarded),
+            Data::Lost => {
+                self.disk = Disk::default();
+                self.forwarded.clear();
+            }
         }
         self.round = 0;
         self.role = Role::Starting;
         self.clients = Clients::default();
+    }
+
+    fn take_journal(&mut self, into: &mut Vec<Noted>) {
+        into.append(&mut self.journal);
+    }
+
+    fn restated(&mut self) -> Option<Vec<(Name, i64)>> {
+        let standing = || {
+            let nodes = self.disk.database.tree.owners();
+            nodes.map(|(path, owner)| (Name::from_slice(path.as_bytes()), owner)).collect()
+        };
+        self.restated.then(standing).inspect(|_| self.restated = false)
+    }
+}
+
+/// Notes the changes of a transaction.
+pub fn note(
+    zxid: i64,
+    transaction: &Transaction,
+    changes: &[tree::Change],
+    journal: &mut Vec<Noted>,
+) {
+    let (by, ended) = match transaction {
+        Transaction::CreateSession { .. } => return,
+        Transaction::CloseSession { session } => (*session, true),
+        Transaction::Write { session, .. } => (*session, false),
+    };
+    for (path, event) in changes {
+        let what = match event {
+            WatchEvent::Created | WatchEvent::DataChanged => What::Written(By::Session(by)),
+            WatchEvent::Deleted if ended => What::SessionEnded(by),
+            WatchEvent::Deleted => What::Deleted(By::Session(by)),
+            WatchEvent::ChildrenChanged | WatchEvent::SessionExpired => continue,
+        };
+        journal.push(Noted { object: Name::from_slice(path.as_bytes()), what, zxid: Some(zxid) });
     }
 }
 

@@ -1,8 +1,8 @@
 //! What an ensemble and its clients do when members fail, links are cut and sessions move.
 
+use super::ClientOut;
 use super::network::Network;
-use super::{ClientOut, Timing};
-use crate::zookeeper::{CreateMode, Refusal, Reply, Request, SessionState, WatchEvent};
+use crate::zookeeper::{CreateMode, Refusal, Reply, Request, SessionState, Timing, WatchEvent};
 use base::{CallError, Data, Node};
 use std::time::Duration;
 
@@ -94,6 +94,31 @@ fn a_follower_that_is_cut_off_answers_stale_reads_and_pings_and_then_drops_its_c
     assert!(network.run_until(ms(2_000), |n| n.state(reader) == SessionState::Connected));
     assert_ne!(network.server_of(reader), Some(follower));
     assert!(is_there(&mut network, reader, "/a"));
+}
+
+/// The leader hangs up on a follower that it does not hear, and the follower hears that: else it would
+/// go on until a silence of its own, twice as long.
+#[test]
+fn a_follower_that_hears_without_being_heard_drops_its_clients_when_its_leader_hangs_up() {
+    let mut network = ensemble();
+    let client = client_at(&mut network, false);
+    let follower = network.server_of(client).unwrap();
+    for other in (0..3).filter(|id| *id != follower) {
+        network.cut_one_way(Node::Server(follower), Node::Server(other));
+    }
+    let cut = network.now;
+    let dropped = |n: &Network| n.state(client) == SessionState::Disconnected;
+    assert!(network.run_until(ms(2_000), dropped));
+    let heard = network.now.since(cut);
+    assert!((TICK * 2..=TICK * 4).contains(&heard), "dropped after {heard:?}");
+}
+
+#[test]
+fn a_killed_leaders_followers_hear_of_it_at_once() {
+    let mut network = ensemble();
+    let client = client_at(&mut network, false);
+    network.crash(network.leader().unwrap());
+    assert!(network.run_until(ms(10), |n| n.state(client) == SessionState::Disconnected));
 }
 
 #[test]

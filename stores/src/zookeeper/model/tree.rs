@@ -46,6 +46,11 @@ impl Tree {
         self.0.iter().map(|(path, node)| (path.as_str(), node.mzxid))
     }
 
+    /// Every node's path and the session that owns it, 0 for none, by path.
+    pub fn owners(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.0.iter().map(|(path, node)| (path.as_str(), node.owner))
+    }
+
     /// Answers a request that changes nothing.
     pub fn read(&self, request: &Request) -> Result<Reply, Refusal> {
         match request {

@@ -18,7 +18,7 @@ use crate::folder::Folder;
 /// Measures the command on a load, with these flags: in all rounds the same folder.
 pub fn measured(load: Load, rounds: u32, flags: &[&str]) -> Result<Measured> {
     let home = Home::new()?;
-    let folder = Folder::create(&home.0, &info(load.clients))?;
+    let folder = Folder::make(&home.0, &info(load.clients))?;
     write(load, &folder.file("history.jsonl"))?;
     let (mut time, mut verdict) = (Duration::MAX, "");
     let before = usage()?;

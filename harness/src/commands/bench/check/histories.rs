@@ -2,7 +2,7 @@
 //! as many operations as possible are open at once; and a register under the same load.
 
 use base::{Event, F, History, Key, Kind, Mode, Process, Rng};
-use checkers::operation::{Action, Ended, Operation};
+use checkers::operation::{Action, Ended, Operation, Token};
 
 /// What clients do with the lock.
 #[derive(Clone, Copy, Debug)]
@@ -154,9 +154,10 @@ pub fn operations(history: &History) -> Vec<Operation> {
         let at = process as usize;
         open.resize(open.len().max(at + 1), None);
         let action = match event.f {
-            F::Acquire => {
-                Action::Acquire { mode: event.mode.unwrap_or_default(), token: event.token }
-            }
+            F::Acquire => Action::Acquire {
+                mode: event.mode.unwrap_or_default(),
+                token: event.token.map(Token::from),
+            },
             F::Release => Action::Release,
             _ => continue,
         };

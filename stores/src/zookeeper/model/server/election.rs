@@ -4,7 +4,7 @@
 //! This is ZooKeeper's fast leader election, with its rounds and its final wait.
 
 use super::{Outbox, PeerPacket, Role, Server, Standing, Vote};
-use crate::model::{Out, Peer};
+use crate::model::{Out, Peer, ServerModel};
 use crate::zookeeper::model::Packet;
 use base::Mono;
 use std::collections::BTreeMap;
@@ -53,10 +53,12 @@ impl Looking {
 }
 
 impl Server {
-    /// Leaves whatever quorum it was in, closes its clients' connections and looks for a leader.
+    /// Leaves whatever quorum it was in, closes the connections to its members and to its clients,
+    /// and looks for a leader.
     pub(super) fn look(&mut self, at: Mono, out: &mut Outbox) {
+        self.hang_up(out);
         self.clients.close_all(out);
-        self.disk.fast_forward();
+        self.disk.fast_forward(&mut self.forwarded);
         self.round += 1;
         let vote = self.own_vote();
         self.role = Role::Looking(Looking {

@@ -49,6 +49,11 @@ impl Following {
         }
     }
 
+    /// Closes the connection to the leader.
+    pub(super) fn hang_up(&self, out: &mut Outbox) {
+        to_leader(out, self.leader, self.join, ToLeader::Reset);
+    }
+
     pub(super) fn touch(&mut self, session: i64) {
         self.touched.insert(session);
     }
@@ -145,6 +150,7 @@ impl Server {
         self.disk.epoch = epoch;
         self.disk.database = database;
         self.disk.log.clear();
+        self.forwarded.clear();
         to_leader(out, following.leader, following.join, ToLeader::Joined);
     }
 

@@ -6,6 +6,7 @@ use super::{Outbox, Role, Server, ToFollower, ToLeader, to_follower};
 use crate::zookeeper::model::tracker::Tracker;
 use base::Mono;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 /// A reign.
 #[derive(Debug)]
@@ -67,6 +68,26 @@ impl Leading {
         }
     }
 
+    /// Closes the connections to the followers.
+    pub(super) fn hang_up(&self, out: &mut Outbox) {
+        for (id, learner) in &self.learners {
+            to_follower(out, *id, learner.join, ToFollower::Reset);
+        }
+    }
+
+    /// Forgets the followers that have been silent for this long, and closes their connections: one
+    /// that hears without being heard drops its clients then, and not only after a silence of its
+    /// own.
+    fn drop_silent(&mut self, at: Mono, silence: Duration, out: &mut Outbox) {
+        self.learners.retain(|id, learner| {
+            let silent = at.since(learner.heard) >= silence;
+            if silent {
+                to_follower(out, *id, learner.join, ToFollower::Reset);
+            }
+            !silent
+        });
+    }
+
     fn joined(&self) -> usize {
         self.learners.values().filter(|learner| learner.joined).count() + 1
     }
@@ -103,7 +124,7 @@ impl Server {
     fn reign(&mut self, at: Mono, out: &mut Outbox) {
         let (majority, silence, half) = (self.majority(), self.timing.sync(), self.timing.tick / 2);
         let Role::Leading(leading) = &mut self.role else { return };
-        leading.learners.retain(|_, learner| at.since(learner.heard) < silence);
+        leading.drop_silent(at, silence, out);
         if leading.joined() < majority {
             return self.look(at, out);
         }
@@ -237,6 +258,8 @@ impl Server {
             return;
         }
         leading.phase = Phase::Serving;
+        self.journal.append(&mut self.forwarded);
+        self.restated = true;
         leading.ping_at = at;
         for (session, timeout) in &self.disk.database.sessions {
             leading.sessions.add(at, *session, *timeout, None);

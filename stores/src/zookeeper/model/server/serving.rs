@@ -2,7 +2,7 @@
 
 use super::clients::{Standing, Waiting};
 use super::{Outbox, Packet, Role, Server, ToFollower, ToLeader, Transaction, to_leader};
-use crate::model::{Out, Peer};
+use crate::model::{Name, Noted, Out, Peer, What};
 use crate::zookeeper::Request;
 use base::Mono;
 use std::time::Duration;
@@ -48,6 +48,8 @@ impl Server {
             let session = self.new_session();
             let timeout = self.timing.session(timeout);
             self.clients.open(connection, session, out);
+            let what = What::SessionBegan(session);
+            self.journal.push(Noted { object: Name::new(), what, zxid: None });
             let create = Transaction::CreateSession { session, timeout };
             self.ask(at, ToLeader::Forward(create), out);
         } else {

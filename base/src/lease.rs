@@ -1,0 +1,87 @@
+//! The ends of leases and sessions: when a store gave up what a grant rests on.
+//!
+//! The simulator's ledger says it exactly. Without one it is what the client knows: when its request
+//! was sent, and for how long it asked.
+
+use crate::{Change, Event, Run};
+use std::collections::BTreeMap;
+
+/// The end of what a grant rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseEnd {
+    /// When, in nanoseconds.
+    pub at: u64,
+    /// Of a session, and not of a lease.
+    pub of_session: bool,
+}
+
+impl LeaseEnd {
+    /// What happened, in words.
+    pub fn words(self) -> &'static str {
+        if self.of_session { "its session ended" } else { "its lease expired" }
+    }
+}
+
+/// What a process put into the store: since when, and how it ended by itself, if it did.
+#[derive(Debug)]
+struct Life {
+    since: u64,
+    end: Option<LeaseEnd>,
+}
+
+/// The ends of the leases and sessions of a run.
+#[derive(Debug)]
+pub struct Leases {
+    /// By process, in the order of time; `None`: there is no ledger that would say it.
+    lives: Option<BTreeMap<u32, Vec<Life>>>,
+}
+
+impl Leases {
+    /// Reads the ledger once.
+    pub fn of(run: &Run) -> Self {
+        Self { lives: lives(run) }
+    }
+
+    /// When what this grant rests on ended, if that is known.
+    pub fn end(&self, grant: &Event) -> Option<LeaseEnd> {
+        let facts = grant.facts.as_deref();
+        let believed = || Some(LeaseEnd { at: facts?.expires?, of_session: false });
+        let (Some(lives), Some(process)) = (&self.lives, grant.client()) else { return believed() };
+        let asked = facts.and_then(|facts| facts.asked).unwrap_or(0);
+        let ours = |life: &&Life| (asked..=grant.time).contains(&life.since);
+        match lives.get(&process).and_then(|lives| lives.iter().rev().find(ours)) {
+            Some(life) => life.end,
+            None => believed(),
+        }
+    }
+}
+
+/// What became of each thing in the store. Where a lock is a majority of servers, no single one says
+/// when it ran out.
+fn lives(run: &Run) -> Option<BTreeMap<u32, Vec<Life>>> {
+    let ledger = run.ledger.as_ref()?;
+    let ended = |change: Change| match change {
+        Change::SessionEnded(_) => Some(true),
+        Change::Expired if run.info.servers == 1 => Some(false),
+        _ => None,
+    };
+    let several = ledger.entries().iter().any(|entry| entry.server > 0);
+    if several {
+        return None;
+    }
+    let mut lives: BTreeMap<u32, Vec<Life>> = BTreeMap::new();
+    let mut open: BTreeMap<u32, (u32, usize)> = BTreeMap::new();
+    for entry in ledger.entries() {
+        if let Some((process, place)) = open.remove(&entry.object) {
+            let end =
+                ended(entry.change).map(|of_session| LeaseEnd { at: entry.time_ns, of_session });
+            lives.entry(process).or_default()[place].end = end;
+        }
+        if let Change::Written(process) = entry.change {
+            let ours = lives.entry(process).or_default();
+            open.insert(entry.object, (process, ours.len()));
+            ours.push(Life { since: entry.time_ns, end: None });
+        }
+    }
+    Some(lives)
+}

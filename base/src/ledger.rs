@@ -1,0 +1,146 @@
+//! The ledger: what became of everything that clients put into the store.
+//!
+//! A recipe learns what a store did from its replies, and replies get lost. The simulator knows
+//! better: each time that a key, a node or a token is written or removed, it notes who did it or why,
+//! beside the history and off the wire. Real servers keep none.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the stored form that this build writes, and the newest that it reads.
+pub const LEDGER_VERSION: u32 = 1;
+
+/// A change of something in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Nanoseconds since the run began.
+    pub time_ns: u64,
+    /// The server that stores it; 0 for an ensemble, whose members all store the same.
+    pub server: u32,
+    /// The thing, as an index into the ledger's names.
+    pub object: u32,
+    /// The change.
+    pub change: Change,
+}
+
+/// Something that became of a thing in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// This process made it, or overwrote it.
+    Written(u32),
+    /// A request of this process removed it.
+    Deleted(u32),
+    /// Its time to live was over.
+    Expired,
+    /// The session of this process ended.
+    SessionEnded(u32),
+    /// The server lost its data.
+    Wiped,
+    /// The server lost what came later, and this stands again as it was before.
+    Restored,
+}
+
+/// Every change, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    names: Vec<String>,
+    known: BTreeMap<String, u32>,
+    entries: Vec<Entry>,
+}
+
+impl Ledger {
+    /// Appends a change of the thing with this name.
+    pub fn note(&mut self, time_ns: u64, server: u32, name: &str, change: Change) {
+        let object = self.object(name);
+        self.entries.push(Entry { time_ns, server, object, change });
+    }
+
+    fn object(&mut self, name: &str) -> u32 {
+        if let Some(object) = self.known.get(name) {
+            return *object;
+        }
+        let object = self.names.len() as u32;
+        self.names.push(name.to_owned());
+        self.known.insert(name.to_owned(), object);
+        object
+    }
+
+    /// The changes, in order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The name of a thing.
+    pub fn name(&self, object: u32) -> &str {
+        self.names.get(object as usize).map_or("", String::as_str)
+    }
+
+    /// The stored form: JSON Lines behind a versioned header.
+    pub fn to_lines(&self) -> String {
+        let mut text = format!("{{\"picklock_ledger\":{LEDGER_VERSION}}}\n");
+        for entry in &self.entries {
+            let Entry { time_ns, server, change, .. } = *entry;
+            let line = Line { time_ns, server, object: self.name(entry.object).into(), change };
+            text.push_str(&serde_json::to_string(&line).expect("numbers and names"));
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Reads the stored form. A last line that was cut off is passed over.
+    ///
+    /// # Errors
+    /// One line that names the place of the mistake.
+    pub fn from_lines(text: &str) -> Result<Self, String> {
+        let header = text.lines().next().unwrap_or("");
+        let header: Header = serde_json::from_str(header)
+            .map_err(|_| "line 1: not a ledger of picklock".to_owned())?;
+        if header.picklock_ledger != LEDGER_VERSION {
+            let found = header.picklock_ledger;
+            return Err(format!("has version {found}; this picklock reads {LEDGER_VERSION}"));
+        }
+        let mut ledger = Self::default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        for (number, line) in (1..).zip(whole.lines()).skip(1) {
+            let line: Line = serde_json::from_str(line)
+                .map_err(|error| format!("line {number}: not a change of the store: {error}"))?;
+            ledger.note(line.time_ns, line.server, &line.object, line.change);
+        }
+        Ok(ledger)
+    }
+}
+
+#[derive(Deserialize)]
+struct Header {
+    picklock_ledger: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    time_ns: u64,
+    server: u32,
+    object: String,
+    change: Change,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ledger_is_read_as_it_was_written_but_for_a_torn_line() {
+        let mut ledger = Ledger::default();
+        ledger.note(5, 0, "lock:k\"0", Change::Written(3));
+        ledger.note(9, 2, "/a", Change::SessionEnded(3));
+        ledger.note(10, 0, "lock:k\"0", Change::Expired);
+        let text = ledger.to_lines();
+        assert_eq!(Ledger::from_lines(&text).as_ref(), Ok(&ledger));
+        let torn = Ledger::from_lines(&text[..text.len() - 4]).expect("readable");
+        assert_eq!(torn.entries(), &ledger.entries()[..2]);
+        assert!(Ledger::from_lines("{}\n").is_err());
+        assert!(Ledger::from_lines("{\"picklock_ledger\":9}\n").unwrap_err().contains("version 9"));
+        let nonsense = text + "{}\n";
+        assert!(Ledger::from_lines(&nonsense).unwrap_err().starts_with("line 5"));
+    }
+}

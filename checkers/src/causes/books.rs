@@ -1,0 +1,204 @@
+//! The ledger of a run, by thing: the life of each key or node, change by change.
+
+use crate::Case;
+use crate::holds::{Answer, Claim};
+use base::{Change, Ledger};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+/// A change of a thing, with its time in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Changed {
+    pub(super) at_ns: u64,
+    pub(super) change: Change,
+}
+
+/// A write of a process: the thing, and the place of the write in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(super) at_ns: u64,
+    pub(super) thing: usize,
+    pub(super) place: usize,
+}
+
+/// A thing that stands in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// Its last write.
+    pub(super) write: Written,
+    /// The process that wrote it.
+    pub(super) process: u32,
+    /// The server lost what came after that write.
+    pub(super) restored: bool,
+}
+
+/// Every thing's life, and every process's writes in the order of their times.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    lives: Vec<Vec<Changed>>,
+    /// The server of each thing.
+    servers: Vec<u32>,
+    writes: HashMap<u32, Vec<Written>, FxBuildHasher>,
+    claims: HashMap<u32, Vec<usize>, FxBuildHasher>,
+}
+
+impl Books {
+    pub(crate) fn of(case: &Case<'_>, ledger: &Ledger) -> Self {
+        let mut books = Self::default();
+        // On several servers a thing of one name is one thing each.
+        let mut things: HashMap<(u32, u32), usize, FxBuildHasher> = HashMap::default();
+        for entry in ledger.entries() {
+            let fresh = books.lives.len();
+            let thing = *things.entry((entry.server, entry.object)).or_insert(fresh);
+            if thing == fresh {
+                books.lives.push(Vec::new());
+                books.servers.push(entry.server);
+            }
+            let life = &mut books.lives[thing];
+            if let Change::Written(process) = entry.change {
+                let write = Written { at_ns: entry.time_ns, thing, place: life.len() };
+                books.writes.entry(process).or_default().push(write);
+            }
+            life.push(Changed { at_ns: entry.time_ns, change: entry.change });
+        }
+        for (place, claim) in case.claims.claims.iter().enumerate() {
+            books.claims.entry(claim.process).or_default().push(place);
+        }
+        books
+    }
+
+    /// The server that stores a thing.
+    pub(super) fn server(&self, thing: usize) -> u32 {
+        self.servers[thing]
+    }
+
+    /// What became of a thing after one of its changes.
+    pub(super) fn after(&self, write: Written) -> &[Changed] {
+        &self.lives[write.thing][write.place + 1..]
+    }
+
+    /// The latest write of each thing by the process of a claim, while the claim was asked for, of
+    /// those that it did not remove again before its answer.
+    pub(super) fn taken(&self, case: &Case<'_>, claim: &Claim) -> Vec<Written> {
+        let from = case.time(claim.invoke);
+        let to = case.time(claim.asking().end);
+        let Some(writes) = self.writes.get(&claim.process) else { return Vec::new() };
+        let begin = writes.partition_point(|write| write.at_ns < from);
+        let mut latest: Vec<Written> = Vec::new();
+        for write in writes[begin..].iter().take_while(|write| write.at_ns <= to) {
+            latest.retain(|other| other.thing != write.thing);
+            latest.push(*write);
+        }
+        let own = Change::Deleted(claim.process);
+        latest.retain(|write| {
+            let next = self.after(*write).first();
+            next.is_none_or(|next| next.change != own || next.at_ns > to)
+        });
+        latest
+    }
+
+    /// The first write of a thing by the process of a claim that comes at or after a time, up to its
+    /// answer.
+    pub(super) fn takes(&self, case: &Case<'_>, claim: &Claim, thing: usize) -> Option<u64> {
+        let of_thing = self.taken(case, claim).into_iter().find(|write| write.thing == thing);
+        of_thing.map(|write| write.at_ns)
+    }
+
+    /// Every deletion of a thing by another process than the one that had been granted the lock with
+    /// it: when, by whom, and the write of its owner.
+    pub(super) fn thefts(
+        &self,
+        has_won: impl Fn(u32, u64) -> bool,
+    ) -> Vec<(u64, u32, (u32, Written))> {
+        let mut thefts = Vec::new();
+        for (thing, life) in self.lives.iter().enumerate() {
+            let mut owner: Option<(u32, Written)> = None;
+            for (place, changed) in life.iter().enumerate() {
+                let Changed { at_ns, change } = *changed;
+                match (change, owner) {
+                    (Change::Written(by), _) => {
+                        if owner.is_none() || has_won(by, at_ns) {
+                            owner = Some((by, Written { at_ns, thing, place }));
+                        }
+                        continue;
+                    }
+                    (Change::Deleted(by), Some(owner)) if owner.0 != by => {
+                        thefts.push((at_ns, by, owner));
+                    }
+                    _ => {}
+                }
+                owner = None;
+            }
+        }
+        thefts.sort_by_key(|theft| theft.0);
+        thefts
+    }
+
+    /// The claim that a process was busy with at a time: the last one that it had begun.
+    pub(super) fn busy_with<'a>(
+        &self,
+        case: &'a Case<'_>,
+        process: u32,
+        at_ns: u64,
+    ) -> Option<&'a Claim> {
+        let mine = self.claims.get(&process)?;
+        let claim = |place: &usize| &case.claims.claims[*place];
+        let begun = mine.partition_point(|place| case.time(claim(place).invoke) <= at_ns);
+        mine[..begun].last().map(claim)
+    }
+
+    /// The things that stand at a time.
+    pub(super) fn standing(&self, at_ns: u64) -> impl Iterator<Item = Standing> {
+        self.lives.iter().enumerate().filter_map(move |(thing, life)| {
+            let past = &life[..life.partition_point(|changed| changed.at_ns <= at_ns)];
+            let restored = match past.last()?.change {
+                Change::Written(_) => false,
+                Change::Restored => true,
+                _ => return None,
+            };
+            let writer = |changed: &Changed| match changed.change {
+                Change::Written(process) => Some(process),
+                _ => None,
+            };
+            let place = past.iter().rposition(|changed| writer(changed).is_some())?;
+            let write = Written { at_ns: past[place].at_ns, thing, place };
+            Some(Standing { write, process: writer(&past[place])?, restored })
+        })
+    }
+}
+
+/// The step of its claim at which a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It asks for the lock.
+    Asking,
+    /// It believes that it holds the lock, or did until it was told otherwise.
+    Holding,
+    /// It frees the lock.
+    Releasing,
+    /// It has been answered, has given up or is dead: whatever still happens in its name is late.
+    Over,
+}
+
+impl Step {
+    /// The step of a claim at a time, in nanoseconds.
+    pub(crate) fn of(case: &Case<'_>, claim: &Claim, at_ns: u64) -> Self {
+        let passed = |event: u64| case.time(event) < at_ns;
+        match claim.answer {
+            Answer::Failed(at) | Answer::Unknown(at) if passed(at) => return Self::Over,
+            Answer::Granted(at) if passed(at) => {}
+            _ => return Self::Asking,
+        }
+        if claim.freed.is_some_and(|(at, _)| passed(at)) {
+            return Self::Over;
+        }
+        match claim.end {
+            Some(end) if passed(end.at) => match end.how {
+                crate::holds::Ending::Released => Self::Releasing,
+                crate::holds::Ending::Lost => Self::Holding,
+                crate::holds::Ending::Death => Self::Over,
+            },
+            _ => Self::Holding,
+        }
+    }
+}

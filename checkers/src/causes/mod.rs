@@ -1,0 +1,225 @@
+//! The causes of anomalies, from the ledger of the store and the faults of the run.
+//!
+//! **An overlap.** Two clients believe that they hold the lock, so one of them has nothing in the
+//! store any more, or never had: the cause is what took it away. The ledger says what that was: the
+//! end of its time, of its session or of the server's data, its own or another's request. Of what
+//! ran out, the faults in its life say why its holder did not let go in time: it was paused, its
+//! clock or the server's was wrong, the news of the grant came late; or the work simply took longer.
+//! If both still have what they took, nothing was lost and the recipe itself is wrong.
+//!
+//! **A foreign release** has the cause for which its client had lost the lock before.
+//!
+//! **A lock that stays taken** has the cause for which the thing that still stands in the store was
+//! left there: its client died, never learnt that it had made it, or gave up before it was made.
+//!
+//! Without a ledger (real servers) the same is concluded from what the recipe knows (when its grant
+//! runs out) and from the faults, as far as that goes. What cannot be concluded is `None`, and an
+//! anomaly without a cause is never expected.
+
+mod books;
+mod guess;
+mod loss;
+mod span;
+mod stuck;
+#[cfg(test)]
+mod tests;
+
+use crate::Case;
+use crate::holds::{Claim, Ending};
+use crate::words::decided;
+use base::{Anomaly, Cause};
+use books::Step;
+use loss::Loss;
+use span::Trouble;
+
+pub(crate) use books::Books;
+
+/// One occurrence of an anomaly.
+#[derive(Clone, Debug)]
+pub(crate) struct Occurrence {
+    /// Its cause.
+    pub(crate) cause: Option<Cause>,
+    /// How clearly it shows: of several, the clearest is told.
+    pub(crate) clarity: u64,
+    /// The events that prove it.
+    pub(crate) witness: Vec<u64>,
+}
+
+impl Occurrence {
+    /// An occurrence that shows as clearly as any other.
+    pub(crate) fn new(cause: Option<Cause>, witness: impl Into<Vec<u64>>) -> Self {
+        Self { cause, clarity: 0, witness: witness.into() }
+    }
+}
+
+/// The anomalies of one name, one for each cause, each with its clearest occurrence. The order is
+/// that of the first occurrences.
+pub(crate) fn by_cause(
+    name: &str,
+    reason: &str,
+    occurrences: impl IntoIterator<Item = Occurrence>,
+) -> Vec<Anomaly> {
+    let mut found: Vec<(Occurrence, u64)> = Vec::new();
+    for occurrence in occurrences {
+        match found.iter_mut().find(|(known, _)| known.cause == occurrence.cause) {
+            Some((clearest, count)) => {
+                *count += 1;
+                if occurrence.clarity > clearest.clarity {
+                    *clearest = occurrence;
+                }
+            }
+            None => found.push((occurrence, 1)),
+        }
+    }
+    let anomaly = |(Occurrence { cause, witness, .. }, count)| Anomaly {
+        cause,
+        ..decided(name, count, witness, reason)
+    };
+    found.into_iter().map(anomaly).collect()
+}
+
+/// An anomaly that is judged far from any fault, so that nothing but the recipe can be its cause.
+pub(crate) fn by_recipe(
+    name: &str,
+    count: u64,
+    witness: impl IntoIterator<Item = u64>,
+    reason: impl Into<String>,
+) -> Anomaly {
+    Anomaly { cause: Some(Cause::Recipe), ..decided(name, count, witness, reason) }
+}
+
+/// The cause for which two claims, of which the second was granted later, were held at once at an
+/// event.
+pub(crate) fn of_overlap(case: &Case<'_>, first: &Claim, second: &Claim, at: u64) -> Option<Cause> {
+    let until_ns = case.time(at);
+    let Some(books) = case.ownership() else {
+        return guess::of_overlap(case, first, second, until_ns);
+    };
+    let losses = [(first, second), (second, first)]
+        .map(|(claim, other)| (claim, loss::of(case, books, claim, until_ns, Some(other))));
+    let never =
+        losses.iter().any(|(claim, loss)| matches!(loss, Loss::Never) || !is_queued(case, claim));
+    let lost = losses.iter().find_map(|(claim, loss)| match loss {
+        Loss::Lost(lost) => Some(loss::why(case, books, claim, lost, until_ns)),
+        Loss::Kept | Loss::Never => None,
+    });
+    match lost {
+        _ if never => Some(Cause::NothingTaken),
+        Some(cause) => cause,
+        None => Some(Cause::Recipe),
+    }
+}
+
+/// Whether a grant of a queue has a place in it; of a lock without a queue, always.
+fn is_queued(case: &Case<'_>, claim: &Claim) -> bool {
+    let place = || claim.granted().and_then(|ok| case.facts(ok)?.place);
+    !case.run.info.promises.fifo || place().is_some()
+}
+
+/// The cause for which a client no longer had the lock when its release was answered at an event.
+pub(crate) fn of_loss(case: &Case<'_>, claim: &Claim, at: u64) -> Option<Cause> {
+    of_loss_by(case, claim, case.time(at))
+}
+
+/// The same at a time, in nanoseconds.
+fn of_loss_by(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
+    let Some(books) = case.ownership() else {
+        return guess::of_loss(case, claim, until_ns);
+    };
+    match loss::of(case, books, claim, until_ns, None) {
+        Loss::Kept => Some(Cause::Recipe),
+        Loss::Never => Some(Cause::NothingTaken),
+        Loss::Lost(lost) => match claim.end.map(|end| case.time(end.at)) {
+            Some(begun_ns) if lost.at_ns >= begun_ns && loss::ran_out(&lost) => {
+                Some(Cause::RanOutWhileReleasing)
+            }
+            _ => loss::why(case, books, claim, &lost, until_ns),
+        },
+    }
+}
+
+/// The releases that removed what another had been granted the lock with, as the ledger has them.
+pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence> {
+    let thefts = books.thefts(|by, at_ns| loss::has_won(case, books, by, at_ns));
+    let release = |(at_ns, by, (owner, write)): (u64, u32, (u32, books::Written))| {
+        let claim = books.busy_with(case, by, at_ns)?;
+        let robbed = books.busy_with(case, owner, write.at_ns)?;
+        let end = claim.end.filter(|end| end.how == Ending::Released)?;
+        let cause = match Step::of(case, claim, at_ns) {
+            Step::Releasing => of_loss_by(case, claim, at_ns),
+            Step::Over => Some(Cause::LateRequest),
+            Step::Asking | Step::Holding => return None,
+        };
+        let freed = claim.freed.map_or(end.at, |(at, _)| at);
+        let granted = robbed.granted().filter(|_| robbed.key == claim.key)?;
+        Some(Occurrence::new(cause, [claim.granted()?, granted, freed]))
+    };
+    thefts.into_iter().filter_map(release).collect()
+}
+
+/// The cause of a write that the vault applied at an event after it had served a later grant.
+pub(crate) fn of_late_write(
+    case: &Case<'_>,
+    writer: &Claim,
+    later: &Claim,
+    write: u64,
+) -> Option<Cause> {
+    let granted = later.granted().unwrap_or(later.invoke);
+    // Otherwise its client still believed in its hold, and the question is how that came.
+    let let_go = writer.end.is_some_and(|end| end.at < granted);
+    let sent = sent(case, writer, write).filter(|sent| let_go && *sent < granted);
+    let delayed = |sent: u64| {
+        let stood = case.ownership().is_none_or(|books| {
+            matches!(loss::of(case, books, writer, case.time(sent), None), Loss::Kept)
+        });
+        let on_its_way = case.time(sent)..case.time(write);
+        // A client that is paused has not sent it yet, unless it has waited for the answer in vain.
+        let had_left = case.facts(write).is_some_and(|facts| facts.begun.is_some());
+        stood && (had_left || !span::had(case, Trouble::Paused, writer.process, on_its_way))
+    };
+    match sent {
+        Some(sent) if delayed(sent) => Some(Cause::WriteDelayed),
+        _ => of_overlap(case, writer, later, granted.max(writer.granted().unwrap_or(0))),
+    }
+}
+
+/// The cause for which a token that was granted at an event had not grown: what counts them was
+/// lost, or they are counted wrongly.
+pub(crate) fn of_token(case: &Case<'_>, at: u64) -> Option<Cause> {
+    let at_ns = case.time(at);
+    let wiped = match &case.run.ledger {
+        Some(ledger) => {
+            let before = ledger.entries().iter().take_while(|entry| entry.time_ns <= at_ns);
+            before.into_iter().any(|entry| entry.change == base::Change::Wiped)
+        }
+        None => span::had(case, Trouble::Wiped, 0, 0..at_ns),
+    };
+    Some(if wiped { Cause::ServerForgets } else { Cause::Recipe })
+}
+
+/// The cause for which the store counts a client as the holder that was told that it is not.
+pub(crate) fn of_phantom(case: &Case<'_>, claim: &Claim) -> Option<Cause> {
+    let asking = case.time(claim.invoke)..case.time(claim.asking().end);
+    let troubles = [Trouble::CutOff, Trouble::Paused, Trouble::Servers];
+    let hit =
+        troubles.iter().any(|trouble| span::had(case, *trouble, claim.process, asking.clone()));
+    Some(if hit { Cause::ReplyLost } else { Cause::Recipe })
+}
+
+/// The event at which a process sent the write that was applied at another.
+fn sent(case: &Case<'_>, writer: &Claim, write: u64) -> Option<u64> {
+    if let Some(begun) = case.facts(write).and_then(|facts| facts.begun) {
+        return Some(begun);
+    }
+    let events = case.run.history.events().get(..usize::try_from(write).ok()?)?;
+    let from = usize::try_from(writer.invoke).ok()?;
+    let mut ours = events.get(from..)?.iter().rev();
+    ours.find(|event| {
+        event.client() == Some(writer.process)
+            && event.f == base::F::Write
+            && event.kind == base::Kind::Invoke
+    })
+    .map(|event| event.index)
+}
+
+pub(crate) use stuck::of_stuck;

@@ -1,0 +1,74 @@
+//! The faults that a client or the servers had in a span of time.
+
+use crate::Case;
+use crate::faults::{Outage, seat};
+use base::{Fault, Node};
+use std::ops::Range;
+
+/// A kind of fault, as it bears on one client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The client was paused.
+    Paused,
+    /// A link of the client to a server was cut or faulty.
+    CutOff,
+    /// The client's clock was wrong.
+    ClientClock,
+    /// A server's clock was wrong.
+    ServerClock,
+    /// A server was down or paused, or servers were cut off from each other.
+    Servers,
+    /// A server came back without all of its data.
+    Wiped,
+}
+
+/// The span in nanoseconds in which an outage was in force; open-ended when it was never healed.
+fn span(case: &Case<'_>, outage: &Outage) -> Range<u64> {
+    case.time(outage.begin)..outage.healed.map_or(u64::MAX, |healed| case.time(healed))
+}
+
+/// How long in all the client of a process had such trouble in a span of time, in nanoseconds;
+/// `None` when it had none.
+pub(super) fn lasted(
+    case: &Case<'_>,
+    trouble: Trouble,
+    process: u32,
+    during: Range<u64>,
+) -> Option<u64> {
+    let client = Node::Client(seat(process, case.run.info.clients));
+    let met = case.outages.iter().filter(|outage| !outage.had_none());
+    let met = met.filter(|outage| bears(&outage.fault, trouble, client));
+    let parts = met.filter_map(|outage| {
+        let span = span(case, outage);
+        let (from, to) = (span.start.max(during.start), span.end.min(during.end));
+        (from <= to).then(|| to - from)
+    });
+    parts.reduce(|a, b| a + b)
+}
+
+/// Whether a client had such trouble in a span of time.
+pub(super) fn had(case: &Case<'_>, trouble: Trouble, process: u32, during: Range<u64>) -> bool {
+    lasted(case, trouble, process, during).is_some()
+}
+
+fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
+    let is_server = |node: &Node| matches!(node, Node::Server(_));
+    let ours = |links: &[(Node, Node)]| links.iter().any(|(a, b)| *a == client || *b == client);
+    match (trouble, fault) {
+        (Trouble::Paused, Fault::Pause { node }) => *node == client,
+        (Trouble::CutOff, Fault::Cut { links, .. } | Fault::Link { links, .. }) => {
+            ours(links) && !fault.is_at_vault()
+        }
+        (Trouble::ClientClock, Fault::Clock { node, .. }) => *node == client,
+        (Trouble::ServerClock, Fault::Clock { node, .. }) => is_server(node),
+        (Trouble::Servers, Fault::Pause { node } | Fault::Crash { node, .. }) => is_server(node),
+        (Trouble::Servers, Fault::Vanish { .. }) => true,
+        (Trouble::Servers, Fault::Cut { links, .. } | Fault::Link { links, .. }) => {
+            links.iter().all(|(a, b)| is_server(a) && is_server(b))
+        }
+        (Trouble::Wiped, Fault::Crash { node, data }) => {
+            is_server(node) && *data != base::Data::Kept
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,108 @@
+//! Why a lock stays taken: the thing that still stands in the store, and how it was left there.
+
+use super::books::{Books, Standing, Written};
+use super::loss::why_session_ended;
+use super::of_phantom;
+use super::span::{Trouble, had};
+use crate::Case;
+use crate::holds::{Answer, Claim, Ending};
+use base::{Cause, Change, Entry, Kind};
+use std::ops::Range;
+
+/// The cause for which nobody is granted a lock, at an event: that of the latest thing which stands
+/// in the store and was left there by a claim for this lock. `culprit` is the claim that the history
+/// suspects, for runs without a ledger.
+pub(crate) fn of_stuck(
+    case: &Case<'_>,
+    key: usize,
+    at: u64,
+    culprit: Option<&Claim>,
+) -> Option<Cause> {
+    let at_ns = case.time(at);
+    let Some(books) = case.ownership() else {
+        return Some(culprit.map_or(Cause::Recipe, |claim| left(case, claim, None)));
+    };
+    let left_by = |Standing { write, process, restored }: Standing| {
+        let claim = books.busy_with(case, process, write.at_ns)?;
+        let cause = match (claim.key == key, restored) {
+            (false, _) => return None,
+            (true, true) => Cause::ServerForgets,
+            (true, false) => left_behind(case, books, claim, write)?,
+        };
+        Some((write.at_ns, cause))
+    };
+    let standing = books.standing(at_ns).filter_map(left_by);
+    let latest = standing.max_by_key(|(made_ns, _)| *made_ns).map(|(_, cause)| cause);
+    Some(latest.or_else(|| session_gone(case, key)).unwrap_or(Cause::Recipe))
+}
+
+/// Nothing stands in the store: why the session ended in which a client still asks in vain.
+fn session_gone(case: &Case<'_>, key: usize) -> Option<Cause> {
+    let asks = |process: u32, claim: &&Claim| {
+        claim.key == key && claim.process == process && claim.answer == Answer::Open
+    };
+    let ended = |entry: &Entry| match entry.change {
+        Change::SessionEnded(process) => {
+            let claim = case.claims.claims.iter().find(|claim| asks(process, claim))?;
+            Some((claim, entry.time_ns))
+        }
+        _ => None,
+    };
+    let ledger = case.run.ledger.as_ref()?;
+    let (claim, ended_ns) = ledger.entries().iter().rev().find_map(ended)?;
+    why_session_ended(case, claim, ended_ns, ended_ns)
+}
+
+/// Why a claim left a thing behind; `None` if it still waits or holds, as it may.
+fn left_behind(case: &Case<'_>, books: &Books, claim: &Claim, write: Written) -> Option<Cause> {
+    // A lock that is to be free again by its time is kept by a clock that was wrong while it was made.
+    let expires = |claim: &Claim| claim.granted().and_then(|ok| case.facts(ok)?.expires);
+    if case.claims.grants().any(|claim| expires(claim).is_some()) {
+        let made = case.time(claim.invoke)..write.at_ns;
+        let clocks = [
+            (Trouble::ServerClock, write.at_ns..write.at_ns, Cause::ServerClock),
+            (Trouble::ClientClock, made, Cause::ClientClock),
+        ];
+        let wrong = |(trouble, during, _): &(Trouble, Range<u64>, Cause)| {
+            had(case, *trouble, claim.process, during.clone())
+        };
+        if let Some((.., cause)) = clocks.into_iter().find(wrong) {
+            return Some(cause);
+        }
+    }
+    if claim.answer == Answer::Open {
+        // The latest place in a queue is the one at which its client waits, as it may; any other
+        // thing is one that its client does not know of.
+        let taken = books.taken(case, claim);
+        let waits_here = taken.iter().max_by_key(|taken| taken.at_ns) == Some(&write);
+        let waits = case.run.info.promises.fifo && waits_here;
+        return (!waits).then_some(Cause::ReplyLost);
+    }
+    Some(left(case, claim, Some(write.at_ns)))
+}
+
+/// Why a claim left the lock taken, by how it ended; `made_ns` is when it made what stands there.
+fn left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
+    let is_death =
+        |at: u64| case.run.history.get(at).is_some_and(|event| event.f == base::F::Death);
+    let late = |at: u64| made_ns.is_some_and(|made| made > case.time(at));
+    // A server that is down refuses, and one that is cut off cannot be connected to.
+    let unheard = |at: u64| {
+        let begun = claim.end.map_or(at, |end| end.at);
+        let around = case.time(begun).saturating_sub(1)..case.time(at);
+        let troubles = [Trouble::Servers, Trouble::CutOff];
+        troubles.iter().any(|trouble| had(case, *trouble, claim.process, around.clone()))
+    };
+    match (claim.answer, claim.end, claim.freed) {
+        (Answer::Unknown(at), ..) if is_death(at) => Cause::ClientDied,
+        (Answer::Failed(at) | Answer::Unknown(at), ..) if late(at) => Cause::LateRequest,
+        (Answer::Failed(_), ..) => of_phantom(case, claim).unwrap_or(Cause::Recipe),
+        (Answer::Unknown(_) | Answer::Open, ..) => Cause::ReplyLost,
+        (Answer::Granted(_), Some(end), _) if end.how == Ending::Death => Cause::ClientDied,
+        (Answer::Granted(_), _, Some((at, Kind::Info))) if is_death(at) => Cause::ClientDied,
+        (Answer::Granted(_), _, Some((at, _))) if late(at) => Cause::LateRequest,
+        (Answer::Granted(_), _, Some((_, Kind::Info | Kind::Invoke)) | None) => Cause::ReleaseLost,
+        (Answer::Granted(_), _, Some((at, Kind::Fail))) if unheard(at) => Cause::ReleaseLost,
+        (Answer::Granted(_), _, Some((_, Kind::Ok | Kind::Fail))) => Cause::Recipe,
+    }
+}

@@ -1,0 +1,284 @@
+//! The causes that pictures have, with a ledger and without.
+
+use crate::holds::Claim;
+use crate::picture::picture;
+use crate::{CHECKERS, Case};
+use base::{Cause, Run};
+
+/// The causes of an anomaly in a run, in the order in which they are told.
+fn causes_in(run: &Run, anomaly: &str) -> Vec<Option<Cause>> {
+    let case = Case::of(run);
+    let verdicts = CHECKERS.iter().map(|checker| checker.check(&case));
+    let anomalies = verdicts.flat_map(|verdict| verdict.anomalies);
+    anomalies.filter(|seen| seen.name == anomaly).map(|seen| seen.cause).collect()
+}
+
+#[track_caller]
+fn shows(text: &str, anomaly: &str, cause: Cause) {
+    assert_eq!(causes_in(&picture(text), anomaly), [Some(cause)], "{text}");
+}
+
+/// The same of a lock that is a queue, whose grants have a place in it.
+fn queue(text: &str) -> Run {
+    let mut run = picture(text);
+    run.info.promises.fifo = true;
+    run
+}
+
+#[test]
+fn a_holder_that_is_paused_past_its_ttl() {
+    let text = "
+        p0       | a-A=====================R
+        p1       |    a-----------A==R
+        pause c0 |      [               ]
+        ttl      | -
+        store    |  0          x 1";
+    shows(text, "double hold", Cause::HolderPaused);
+    let ledger = text.find("        store").expect("the last row");
+    shows(&text[..ledger], "double hold", Cause::HolderPaused);
+}
+
+#[test]
+fn work_that_takes_longer_than_the_ttl_needs_no_fault() {
+    let text = "
+        p0       | a-A==================R
+        p1       |    a---------A==R
+        ttl      | -
+        store    |  0          x1";
+    shows(text, "double hold", Cause::LongHold);
+    // A pause that is too short to have made the difference is not the cause.
+    let paused = text.replace("        ttl", "        pause c0 |      [ ]\n        ttl");
+    shows(&paused, "double hold", Cause::LongHold);
+}
+
+#[test]
+fn a_ttl_that_ends_too_early_under_a_wrong_clock() {
+    let text = "
+        p0       | a-A==========R
+        p1       |    a--A==R
+        jump s0  |    [         ]
+        ttl      | -
+        store    |  0   x1";
+    shows(text, "double hold", Cause::ServerClock);
+}
+
+#[test]
+fn a_grant_whose_news_is_late() {
+    let text = "
+        p0       | a----------A===R
+        p1       |   a------A======R
+        ttl      | -
+        store    |  0      x1";
+    shows(text, "double hold", Cause::LateGrant);
+}
+
+#[test]
+fn a_server_that_forgets() {
+    let text = "
+        p0       | a-A==========R
+        p1       |    a-----A==R
+        wipe s0  |     [ ]
+        store    |  0    l 1";
+    shows(text, "double hold", Cause::ServerForgets);
+    let ledger = text.find("        store").expect("the last row");
+    shows(&text[..ledger], "double hold", Cause::ServerForgets);
+}
+
+#[test]
+fn a_session_that_ends_while_its_client_is_paused_or_cut_off() {
+    let paused = "
+        p0       | a-A=====================R
+        p1       |    a-----------A==R
+        pause c0 |      [               ]
+        store    |  0          z
+        store b  |     1";
+    shows(paused, "double hold", Cause::HolderPaused);
+    let cut = paused.replace("pause c0 ", "cut c0-s0");
+    shows(&cut, "double hold", Cause::HolderCutOff);
+    let apart = paused.replace("pause c0 ", "cut s0-s1");
+    shows(&apart, "double hold", Cause::ServersApart);
+    // With no fault nobody can say why.
+    let rows = paused.lines().filter(|row| !row.contains("pause"));
+    let quiet: Vec<&str> = rows.collect();
+    assert_eq!(causes_in(&picture(&quiet.join("\n")), "double hold"), [None]);
+}
+
+#[test]
+fn two_clients_that_both_have_what_they_took_go_by_a_wrong_recipe() {
+    let text = "
+        p0       | a-A==========R
+        p1       |    a--A==R
+        store    |  0
+        store b  |     1";
+    shows(text, "double hold", Cause::Recipe);
+    // A fault that changes nothing in the store is no cause.
+    let paused = text.to_owned() + "\n        pause c0 |    [      ]";
+    shows(&paused, "double hold", Cause::Recipe);
+}
+
+#[test]
+fn a_client_that_believes_with_nothing_in_the_store() {
+    let text = "
+        p0       | a-A==========R
+        p1       |    a--A==R
+        store    |  0";
+    shows(text, "double hold", Cause::NothingTaken);
+    // In a queue a place in the store is not enough: the grant has to be for it.
+    let text = "
+        p0       | a-A1=========R
+        p1       |    a--A==R
+        store    |  0
+        store b  |     1";
+    assert_eq!(causes_in(&queue(text), "double hold"), [Some(Cause::NothingTaken)]);
+}
+
+#[test]
+fn what_another_client_removes() {
+    // Process 2 outlived its ttl, and its release frees process 0's lock.
+    let text = "
+        p2       | a-A===============r--D
+        p0       |              a-A===========R
+        p1       |                  a-----A==R
+        pause c2 |    [               ]
+        ttl      | -
+        store    |  2         x  0      c 1";
+    let run = picture(text);
+    let seen = causes_in(&run, "double hold");
+    assert!(seen.contains(&Some(Cause::ForeignRelease)), "{seen:?}");
+    assert_eq!(causes_in(&run, "foreign release"), [Some(Cause::HolderPaused)]);
+    // A client that asks removes a lock that has not run out.
+    let text = "
+        p0       | a-A=======R
+        p1       |    a---A==R
+        store    |  0   b1";
+    shows(text, "double hold", Cause::Recovery);
+    // The release had been given up before it took effect.
+    let text = "
+        p2       | a-A=r-?
+        p0       |         a-A=====R
+        p1       |            a--A==R
+        store    |  2    x  0   c1";
+    shows(text, "double hold", Cause::LateRequest);
+}
+
+#[test]
+fn what_others_overwrite_in_vain_is_no_loss() {
+    // Both clients recover an expired lock, and the one that comes second overwrites the first's.
+    let text = "
+        p0       | a-A=====================R
+        p1       | a---------!  a----A==R
+        pause c0 |      [               ]
+        ttl      | -
+        store    |  01              1";
+    shows(text, "double hold", Cause::HolderPaused);
+}
+
+#[test]
+fn a_lock_that_runs_out_in_the_middle_of_its_release() {
+    let text = "
+        p0       | a-A========r---D
+        p1       |       a-----A==R
+        ttl      | -
+        store    |  0          x1 a";
+    shows(text, "foreign release", Cause::RanOutWhileReleasing);
+    // No reply says so: without the ledger nobody knows.
+    let ledger = text.find("        store").expect("the last row");
+    assert_eq!(causes_in(&picture(&text[..ledger]), "foreign release"), []);
+}
+
+#[test]
+fn a_write_that_is_on_its_way_while_the_lock_changes_hands() {
+    let text = "
+        p0       | a-A=gW===L        w
+        p1       |    a--------A=g=W=w===R
+        store    |  0         z
+        store b  |     1";
+    let causes = causes_in(&picture(text), "stale write accepted");
+    assert_eq!(causes.first(), Some(&Some(Cause::WriteDelayed)), "{causes:?}");
+}
+
+/// The cause of the first lock that stays taken.
+fn stuck(text: &str) -> Option<Cause> {
+    let run = picture(text);
+    let case = Case::of(&run);
+    let stop = case.phase.expect("it has come to its end").stop.index;
+    super::of_stuck(&case, 0, stop, case.claims.claims.iter().find(|claim| is_gone(claim)))
+}
+
+fn is_gone(claim: &Claim) -> bool {
+    claim.end.is_some_and(|end| end.how == crate::holds::Ending::Death)
+}
+
+#[test]
+fn a_lock_that_stays_taken_is_explained_by_what_stands_there() {
+    let died = "
+        p0       | a-A===X
+        p1       |      a-----------------
+        run      |          Q            E
+        store    |  0";
+    assert_eq!(stuck(died), Some(Cause::ClientDied));
+    let ledger = died.find("        store").expect("the last row");
+    assert_eq!(stuck(&died[..ledger]), Some(Cause::ClientDied));
+    let lost = "
+        p0       | a----?
+        p1       |      a-----------------
+        run      |          Q            E
+        store    |  0";
+    assert_eq!(stuck(lost), Some(Cause::ReplyLost));
+    let late = lost.replace("store    |  0", "store    |       0");
+    assert_eq!(stuck(&late), Some(Cause::LateRequest));
+    let release = "
+        p0       | a-A==r-?
+        p1       |      a-----------------
+        run      |          Q            E
+        store    |  0";
+    assert_eq!(stuck(release), Some(Cause::ReleaseLost));
+    let refused = "
+        p0       | a-A==r-!
+        p1       |      a-----------------
+        cut c0-s0|     [   ]
+        run      |          Q            E
+        store    |  0";
+    assert_eq!(stuck(refused), Some(Cause::ReleaseLost));
+    let by_itself = refused.replace("[   ]", "");
+    assert_eq!(stuck(&by_itself), Some(Cause::Recipe));
+    // The server was down when the release began, and up again when its client was told.
+    let refused = release.replace("a-A==r-?", "a-A==r--!") + "\n        crash s0 |      []";
+    assert_eq!(stuck(&refused), Some(Cause::ReleaseLost));
+    let back = died.replace("store    |  0", "store    |  0   l s");
+    assert_eq!(stuck(&back), Some(Cause::ServerForgets));
+    // Nothing stands there: whoever waits was forgotten.
+    let free = died.replace("store    |  0", "store    |  0   a");
+    assert_eq!(stuck(&free), Some(Cause::Recipe));
+    // Nor is there anything to ask with: the session ended while its client slept.
+    let session = "
+        p0       | a-A====r!a---------------
+        pause c0 |    [  ]
+        run      |          Q            E
+        store    |  0   z";
+    assert_eq!(stuck(session), Some(Cause::HolderPaused));
+}
+
+#[test]
+fn a_phantom_that_needs_no_fault_needs_none_under_one() {
+    let cut = "
+        p0       |       a---~
+        cut c0-s0|        []";
+    assert_eq!(causes_in(&picture(cut), "phantom holder"), [Some(Cause::ReplyLost)]);
+    let both = cut.replace("      a---~", "a---~ a---~");
+    assert_eq!(causes_in(&picture(&both), "phantom holder"), [Some(Cause::Recipe)]);
+}
+
+#[test]
+fn anomalies_of_one_name_and_two_causes_are_told_apart() {
+    let text = "
+        p0       | a-A==========R
+        p1       |    a--A==R
+        p2       |              a-A==========R
+        p3       |                a--A==R
+        wipe s0  |    []
+        store    |  0  l1     b  2
+        store b  |                 3";
+    let seen = causes_in(&picture(text), "double hold");
+    assert_eq!(seen, [Some(Cause::ServerForgets), Some(Cause::Recipe)]);
+}

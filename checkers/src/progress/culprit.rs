@@ -1,0 +1,159 @@
+//! Whoever keeps a stuck lock from everybody, as far as the history tells, and its story.
+
+use super::waiting::is_phantom;
+use crate::Case;
+use crate::calm::Calm;
+use crate::causes;
+use crate::holds::{Answer, Claim, Ending};
+use crate::phase::Phase;
+use crate::words::{Story, process, seconds};
+use base::{Cause, F, Kind, Removed};
+
+/// Whoever keeps a stuck lock from everybody.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Culprit<'a> {
+    /// It was told that it did not get the lock, and the store counts it as the holder.
+    Phantom,
+    /// It sleeps, though the lock was freed: by a release that was answered there, if by one.
+    Sleeper { claim: &'a Claim, freed: Option<u64> },
+    /// It may have left the lock taken here: it died, was in doubt, or believed it lost.
+    Gone(u64, &'a Claim),
+    /// Nobody that the history knows.
+    Unknown,
+}
+
+/// Finds whoever keeps a lock that nobody was granted until `stop`. What the history proves comes
+/// before what it leaves open.
+pub(crate) fn culprit<'a>(case: &'a Case<'_>, key: usize, stop: u64) -> Culprit<'a> {
+    let ours: Vec<&Claim> = case.claims.claims.iter().filter(|claim| claim.key == key).collect();
+    let last = last_grant(&ours, stop);
+    let after = last.and_then(Claim::granted).unwrap_or(0);
+    if ours.iter().filter_map(|claim| is_phantom(case, claim)).any(|at| at > after) {
+        return Culprit::Phantom;
+    }
+    if let Some(sleeper) = sleeper(case, &ours, key, stop) {
+        return sleeper;
+    }
+    let suspects = ours.iter().filter_map(|claim| Some((claim.gone_at()?, *claim)));
+    let first = suspects.filter(|(at, _)| *at > after).min_by_key(|(at, _)| *at);
+    first.map_or(Culprit::Unknown, |(at, claim)| Culprit::Gone(at, claim))
+}
+
+/// The latest grant before the run ended.
+fn last_grant<'a>(ours: &[&'a Claim], stop: u64) -> Option<&'a Claim> {
+    let granted = ours.iter().filter(|claim| claim.granted().is_some_and(|ok| ok < stop));
+    granted.max_by_key(|claim| claim.granted()).copied()
+}
+
+/// An acquire that slept while the lock was freed, and on for the whole of its bound.
+fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], key: usize, stop: u64) -> Option<Culprit<'a>> {
+    case.run.info.promises.wakes?;
+    if case.ownership().is_some() {
+        let nothing_left = causes::of_stuck(case, key, stop, None) == Some(Cause::Recipe);
+        return nothing_left.then(|| asleep_at_the_end(case, ours, stop)).flatten();
+    }
+    let (release, freed) = last_release(case, ours)?;
+    let due = case.time(freed).saturating_add(case.run.info.due_ns());
+    let slept = |claim: &&&Claim| {
+        let asking = claim.asking();
+        asking.start < release && case.time(asking.end) >= due && !woken(case, claim, release)
+    };
+    let claim = ours.iter().filter(slept).min_by_key(|claim| claim.invoke)?;
+    // Whatever lost its owner since the first request of those that were granted last is there still.
+    let granted = ours.iter().filter(|claim| claim.granted().is_some_and(|ok| ok < freed));
+    let since = granted.map(|claim| claim.invoke).max()?.min(claim.invoke);
+    let until = due.min(case.run.history.end());
+    let calm = Calm::of(case).spans_times(case.time(since), until);
+    calm.then_some(Culprit::Sleeper { claim, freed: Some(freed) })
+}
+
+/// Of those that asked for the whole of the bound before the end, the first that was not woken in it.
+fn asleep_at_the_end<'a>(case: &Case<'_>, ours: &[&'a Claim], stop: u64) -> Option<Culprit<'a>> {
+    let since = case.time(stop).saturating_sub(case.run.info.due_ns());
+    let events = case.run.history.events();
+    let first = events.partition_point(|event| event.time < since) as u64;
+    let slept = |claim: &&&Claim| {
+        let asking = claim.asking();
+        asking.start < first && asking.end >= stop && !woken(case, claim, first)
+    };
+    let claim = ours.iter().filter(slept).min_by_key(|claim| claim.invoke)?;
+    let freed = last_release(case, ours).map(|(_, freed)| freed);
+    Some(Culprit::Sleeper { claim, freed: freed.filter(|freed| *freed > claim.invoke) })
+}
+
+/// The begin of the last release and its answer, if all releases freed what they were to free.
+fn last_release(case: &Case<'_>, ours: &[&Claim]) -> Option<(u64, u64)> {
+    let nothing =
+        |at: u64| case.facts(at).and_then(|facts| facts.removed) == Some(Removed::Nothing);
+    let mut last = None;
+    for claim in ours.iter().filter(|claim| claim.granted().is_some()) {
+        let (end, (freed, kind)) = (claim.end?, claim.freed?);
+        if end.how != Ending::Released || kind != Kind::Ok || nothing(freed) {
+            return None;
+        }
+        last = last.max(Some((freed, end.at)));
+    }
+    last.map(|(freed, release)| (release, freed))
+}
+
+/// Whether the store woke a claim's client after an event, while it asked.
+fn woken(case: &Case<'_>, claim: &Claim, since: u64) -> bool {
+    let asking = since..claim.asking().end;
+    let rings = case.run.history.events().iter().filter(|event| event.f == F::Notified);
+    rings.filter(|e| e.client() == Some(claim.process)).any(|e| asking.contains(&e.index))
+}
+
+/// Tells of a stuck lock: the last hold, what came after it, who asked, and the end.
+pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &Phase, first: &Claim) {
+    let run = case.run;
+    let stop = phase.stop.index;
+    let ours: Vec<&Claim> = case.claims.claims.iter().filter(|c| c.key == first.key).collect();
+    let last = last_grant(&ours, stop);
+    if let Some((claim, end)) = last.and_then(|claim| Some((claim, claim.end?))) {
+        story.end(claim, end);
+    }
+    let culprit = culprit(case, first.key, stop);
+    match culprit {
+        Culprit::Gone(at, claim) => tell_gone(story, at, claim),
+        Culprit::Unknown => {
+            let after = last.and_then(Claim::granted).unwrap_or(0);
+            story.server_faults(after..phase.quiet.index, phase.quiet.index);
+        }
+        Culprit::Sleeper { .. } | Culprit::Phantom => {}
+    }
+    story.tell(first.invoke, process(first), "asked", "");
+    let silence = format!("was over at {} and nobody had been granted the lock", story.time(stop));
+    story.say(stop, "the run", silence);
+    let quiet = seconds(phase.lasts());
+    let within = seconds(run.info.due_ns());
+    story.remark(match (culprit, run.info.promises.recovers) {
+        (Culprit::Sleeper { claim, .. }, _) => format!(
+            "{} slept on when the lock was freed: nothing woke it, and it keeps everybody out",
+            process(claim)
+        ),
+        (_, Some(_)) => format!(
+            "all faults had been healed for {quiet}, and the lock promises to be granted again \
+             within {within}"
+        ),
+        (_, None) => {
+            format!(
+                "all faults had been healed for {quiet}, and the lock never promised to recover"
+            )
+        }
+    });
+}
+
+fn tell_gone(story: &mut Story<'_>, at: u64, claim: &Claim) {
+    match claim.answer {
+        Answer::Unknown(_) if story.is_death(at) => {
+            story.tell(at, process(claim), story.death(claim, at), " while it asked");
+        }
+        Answer::Unknown(_) => {
+            story.tell(at, format!("{}'s acquire", process(claim)), "ended unknown", "");
+        }
+        _ => match claim.end.filter(|end| end.at == at) {
+            Some(end) => story.end(claim, end),
+            None => story.tell(at, format!("{}'s release", process(claim)), "ended unknown", ""),
+        },
+    }
+}

@@ -1,0 +1,170 @@
+//! What a model looks like at some point of a history, and how that is said.
+
+use crate::operation::{Token, Value};
+use base::Mode;
+use base::units::{count, counted};
+
+/// A state of a model, for people. Numbers are those of the operations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A lock that nobody holds.
+    Free,
+    /// A lock that somebody holds; the model forgets who.
+    Held,
+    /// A lock with these holders.
+    HeldBy {
+        /// How they hold it.
+        mode: Mode,
+        /// Who.
+        processes: Vec<u32>,
+    },
+    /// A lock that its one holder has taken so many times.
+    Deep {
+        /// Who.
+        process: u32,
+        /// How many times.
+        depth: u32,
+    },
+    /// Permits of which so many are taken.
+    Taken {
+        /// How many.
+        permits: u32,
+        /// Of how many.
+        of: u32,
+    },
+    /// A lock whose last grant brought this token.
+    Fenced {
+        /// The lock.
+        lock: Box<State>,
+        /// The token.
+        last: Token,
+    },
+    /// A cell with something in it.
+    Cell(Value),
+    /// A set of so many members.
+    Members(u32),
+}
+
+/// Knows what the history calls its processes and values.
+pub trait Names {
+    /// The name of a process.
+    fn process(&self, number: u32) -> String;
+
+    /// A value as the history writes it.
+    fn value(&self, value: Value) -> String;
+}
+
+/// How many holders are told by name.
+const TOLD: usize = 8;
+
+impl State {
+    /// The holders of a lock that knows them. The holds of a legal state are all of one mode.
+    pub(crate) fn held(holds: &[(u32, Mode)]) -> Self {
+        match holds.first() {
+            None => Self::Free,
+            Some((_, mode)) => {
+                let mut processes: Vec<u32> = holds.iter().map(|(process, _)| *process).collect();
+                processes.sort_unstable();
+                Self::HeldBy { mode: *mode, processes }
+            }
+        }
+    }
+
+    /// The same lock, if its last grant brought this token.
+    pub(crate) fn fenced(self, last: Option<Token>) -> Self {
+        match last {
+            Some(last) => Self::Fenced { lock: Box::new(self), last },
+            None => self,
+        }
+    }
+
+    /// The state as a clause: "it was held by process 3".
+    pub fn clause(&self, names: &impl Names) -> String {
+        match self {
+            Self::Free => "it was free".into(),
+            Self::Held => "it was held".into(),
+            Self::HeldBy { mode, processes } => {
+                let how = if *mode == Mode::Shared { " shared" } else { "" };
+                format!("it was held{how} by {}", holders(processes, names))
+            }
+            Self::Deep { process, depth } => {
+                let process = names.process(*process);
+                let times = counted(u64::from(*depth), "time", "times");
+                format!("it was held by process {process}, which had entered it {times}")
+            }
+            Self::Taken { permits: 0, .. } => "none of its permits was taken".into(),
+            Self::Taken { permits, of } if permits == of => "all its permits were taken".into(),
+            Self::Taken { permits, of } => {
+                let were = if *permits == 1 { "was" } else { "were" };
+                let number = |n: &u32| count(u64::from(*n));
+                format!("{} of its {} permits {were} taken", number(permits), number(of))
+            }
+            Self::Fenced { lock, last } => {
+                format!("{}, and its last token was {last}", lock.clause(names))
+            }
+            Self::Cell(None) => "there was nothing in it".into(),
+            Self::Cell(value) => format!("it held {}", names.value(*value)),
+            Self::Members(members) => {
+                format!("it had {}", counted(u64::from(*members), "member", "members"))
+            }
+        }
+    }
+}
+
+/// "process 3", "processes 3, 4 and 5".
+fn holders(processes: &[u32], names: &impl Names) -> String {
+    let mut told: Vec<String> =
+        processes.iter().take(TOLD).map(|process| names.process(*process)).collect();
+    let more = processes.len() - told.len();
+    if more > 0 {
+        told.push(format!("{more} more"));
+    }
+    match &told[..] {
+        [only] => format!("process {only}"),
+        [most @ .., last] => format!("processes {} and {last}", most.join(", ")),
+        [] => "nobody".into(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Numbers as they are.
+    pub(crate) struct Plain;
+
+    impl Names for Plain {
+        fn process(&self, number: u32) -> String {
+            number.to_string()
+        }
+
+        fn value(&self, value: Value) -> String {
+            value.map_or("nil".into(), |value| value.to_string())
+        }
+    }
+
+    #[test]
+    fn states_are_said_in_plain_words() {
+        let held = |count| State::held(&(0..count).map(|p| (p, Mode::Shared)).collect::<Vec<_>>());
+        for (state, said) in [
+            (State::held(&[]), "it was free"),
+            (State::held(&[(7, Mode::Exclusive)]), "it was held by process 7"),
+            (held(2), "it was held shared by processes 0 and 1"),
+            (held(1000), "it was held shared by processes 0, 1, 2, 3, 4, 5, 6, 7 and 992 more"),
+            (
+                State::Deep { process: 7, depth: 1 },
+                "it was held by process 7, which had entered it 1 time",
+            ),
+            (State::Taken { permits: 0, of: 1 }, "none of its permits was taken"),
+            (State::Taken { permits: 1, of: 1 }, "all its permits were taken"),
+            (State::Taken { permits: 1, of: 2 }, "1 of its 2 permits was taken"),
+            (State::Taken { permits: 999, of: 1000 }, "999 of its 1,000 permits were taken"),
+            (State::Free.fenced(Some(9_u64.into())), "it was free, and its last token was 9"),
+            (State::Cell(None), "there was nothing in it"),
+            (State::Cell(Some(4)), "it held 4"),
+            (State::Members(1), "it had 1 member"),
+        ] {
+            assert_eq!(state.clause(&Plain), said);
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! The vault as a node: what the lock guards, and a link to it for each client.
+//!
+//! Both worlds share it. An access leaves when its client has answered, so that of a paused client
+//! leaves late, and passes the client's link. Where no fault is in its way, that takes no time. Faults
+//! do to these links what they do to those of servers: a cut holds what is sent and delivers it late,
+//! also after its client has given up waiting; only over a connection that was never made nothing
+//! leaves at all.
+
+use base::{Effect, F, Fault, FaultId, Key, LinkTrouble, Mode, Mono, Node};
+use sim::{Gates, Order, Troubles};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+use stores::vault::{Fenced, Vault};
+
+/// A read or a write on its way.
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub seat: u32,
+    pub process: u32,
+    /// The number of the request with which the client was told to make it.
+    pub request: u64,
+    pub f: F,
+    pub key: Key,
+    pub mode: Mode,
+    pub token: Option<u64>,
+    /// What it writes.
+    pub value: Option<u64>,
+    /// The index of its `invoke`.
+    pub begun: u64,
+}
+
+/// What a client hears of its access.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub seat: u32,
+    pub request: u64,
+    pub said: Said,
+}
+
+/// What became of an access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It was served: what was read or written.
+    Served(u64),
+    /// It was fenced off.
+    Fenced,
+    /// It has never left.
+    Unsent(&'static str),
+    /// Its connection broke.
+    Broken,
+}
+
+/// Something that comes to its end of a link.
+#[derive(Debug)]
+pub enum Arrival {
+    /// An access to the vault, which has served it or fenced it off.
+    Access { access: Access, served: Result<u64, Fenced>, late: bool },
+    /// An answer to its client.
+    Answer(Answer),
+}
+
+#[derive(Clone, Debug)]
+enum Message {
+    Access(Access),
+    Answer(Answer),
+}
+
+impl Message {
+    fn client(&self) -> Node {
+        match self {
+            Self::Access(access) => Node::Client(access.seat),
+            Self::Answer(answer) => Node::Client(answer.seat),
+        }
+    }
+}
+
+pub struct VaultNode {
+    vault: Vault,
+    /// How long a message takes over a link that faults slow, before they do.
+    usual: Duration,
+    gates: Gates<Message>,
+    troubles: Troubles,
+    orders: BTreeMap<(Node, Node), Order>,
+    /// In the order in which it arrives.
+    on_the_way: VecDeque<(Mono, Message)>,
+    /// The process in each seat that has a connection.
+    connected: BTreeMap<u32, u32>,
+    /// Accesses that wait for a connection.
+    unsent: Vec<Access>,
+    /// Requests that their clients have given up though the vault may still serve them.
+    given_up: BTreeSet<u64>,
+}
+
+impl VaultNode {
+    pub fn new(vault: Vault, usual: Duration) -> Self {
+        Self {
+            vault,
+            usual,
+            gates: Gates::default(),
+            troubles: Troubles::default(),
+            orders: BTreeMap::new(),
+            on_the_way: VecDeque::new(),
+            connected: BTreeMap::new(),
+            unsent: Vec::new(),
+            given_up: BTreeSet::new(),
+        }
+    }
+
+    /// An access leaves its client.
+    pub fn send(&mut self, now: Mono, access: Access) {
+        let client = Node::Client(access.seat);
+        if self.connected.get(&access.seat) != Some(&access.process) {
+            if self.gates.is_cut(client, Node::Vault) {
+                return self.unsent.push(access);
+            }
+            if self.troubles.refuses(client, Node::Vault) {
+                return self.answer(now, &access, Said::Unsent("connection refused"));
+            }
+            self.connected.insert(access.seat, access.process);
+        }
+        if self.troubles.loses(client, Node::Vault) {
+            return self.snap(now, &access);
+        }
+        self.pass(now, (client, Node::Vault), Message::Access(access));
+    }
+
+    /// The next thing that has arrived by now.
+    pub fn arrival(&mut self, now: Mono) -> Option<Arrival> {
+        while self.on_the_way.front().is_some_and(|(due, _)| *due <= now) {
+            match self.on_the_way.pop_front()?.1 {
+                Message::Answer(answer) => return Some(Arrival::Answer(answer)),
+                Message::Access(access) => {
+                    let late = self.given_up.remove(&access.request);
+                    // Nobody waits for what is read late.
+                    if !late || access.f == F::Write {
+                        return Some(self.serve(now, access, late));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// When the next thing arrives.
+    pub fn next_arrival(&self) -> Option<Mono> {
+        self.on_the_way.front().map(|(due, _)| *due)
+    }
+
+    /// A client waits no longer for the answer to its access, which has not been served by now. Says
+    /// whether it has left.
+    pub fn give_up(&mut self, request: u64) -> bool {
+        let unsent = self.unsent.len();
+        self.unsent.retain(|access| access.request != request);
+        let left = self.unsent.len() == unsent;
+        if left {
+            self.given_up.insert(request);
+        }
+        left
+    }
+
+    /// A process is gone: what has not left never will.
+    pub fn hang_up(&mut self, process: u32) {
+        self.unsent.retain(|access| access.process != process);
+    }
+
+    fn serve(&mut self, now: Mono, access: Access, late: bool) -> Arrival {
+        let served = match access.value {
+            Some(value) => self.vault.write(access.key, access.token, value).map(|()| value),
+            None => self.vault.read(access.key, access.mode, access.token),
+        };
+        let link = (Node::Vault, Node::Client(access.seat));
+        if late {
+            return Arrival::Access { access, served, late };
+        }
+        if self.troubles.loses(link.0, link.1) {
+            self.snap(now, &access);
+        } else {
+            let said = served.map_or(Said::Fenced, Said::Served);
+            let answer = Answer { seat: access.seat, request: access.request, said };
+            self.pass(now, link, Message::Answer(answer));
+        }
+        Arrival::Access { access, served, late }
+    }
+
+    /// The connection of an access breaks; its client is told at once.
+    fn snap(&mut self, now: Mono, access: &Access) {
+        self.connected.remove(&access.seat);
+        self.answer(now, access, Said::Broken);
+    }
+
+    /// Tells a client what its own machine knows.
+    fn answer(&mut self, now: Mono, access: &Access, said: Said) {
+        let answer = Answer { seat: access.seat, request: access.request, said };
+        self.put(now, Message::Answer(answer));
+    }
+
+    /// Sends a message on its way, or has it wait behind a closed gate.
+    fn pass(&mut self, now: Mono, link: (Node, Node), message: Message) {
+        match self.gates.closed(link.0, link.1, now) {
+            Some(held) => held.push(message),
+            None => self.set_off(now, link, message),
+        }
+    }
+
+    fn set_off(&mut self, now: Mono, link: (Node, Node), message: Message) {
+        let delay = match self.troubles.slowness(link.0, link.1) {
+            1 => 0,
+            times => (self.usual * times).as_nanos() as u64,
+        };
+        let due = self.orders.entry(link).or_default().arrival(now, delay);
+        self.put(due, message);
+    }
+
+    fn put(&mut self, due: Mono, message: Message) {
+        let place = self.on_the_way.partition_point(|(other, _)| *other <= due);
+        self.on_the_way.insert(place, (due, message));
+    }
+
+    pub fn inject(&mut self, now: Mono, id: FaultId, fault: &Fault) {
+        match fault {
+            Fault::Cut { .. } => self.gates.cut(fault),
+            Fault::Link { links, trouble } => {
+                let reset = *trouble == LinkTrouble::Reset;
+                let done = if reset { self.reset(now, links) } else { 0 };
+                self.troubles.begin(id, links, *trouble, done);
+            }
+            _ => {}
+        }
+    }
+
+    pub fn heal(&mut self, now: Mono, id: FaultId, fault: &Fault) -> Effect {
+        match fault {
+            Fault::Link { trouble, .. } => Effect::new(trouble.counted(), self.troubles.end(id)),
+            _ => self.mend(now, fault),
+        }
+    }
+
+    fn mend(&mut self, now: Mono, cut: &Fault) -> Effect {
+        let hit = |access: &&Access| cut.nodes().contains(&Node::Client(access.seat));
+        let unsent = self.unsent.iter().filter(hit).count() as u64;
+        let effect = Effect::new("messages held", self.gates.held(cut) + unsent);
+        for (link, message) in self.gates.heal(cut) {
+            self.set_off(now, link, message);
+        }
+        for access in std::mem::take(&mut self.unsent) {
+            self.send(now, access);
+        }
+        effect
+    }
+
+    /// Breaks connections; says how many there were.
+    fn reset(&mut self, now: Mono, links: &[(Node, Node)]) -> u64 {
+        let hit = |client: Node| links.iter().any(|link| link.0 == client || link.1 == client);
+        let before = self.connected.len();
+        self.connected.retain(|seat, _| !hit(Node::Client(*seat)));
+        let mut lost = self.gates.take(|(from, to)| hit(from) || hit(to));
+        let flying = std::mem::take(&mut self.on_the_way);
+        let (gone, left) = flying.into_iter().partition(|(_, message)| hit(message.client()));
+        self.on_the_way = left;
+        let gone: VecDeque<(Mono, Message)> = gone;
+        lost.extend(gone.into_iter().map(|(_, message)| message));
+        for message in lost {
+            let (seat, request) = match message {
+                Message::Access(access) => (access.seat, access.request),
+                Message::Answer(answer) => (answer.seat, answer.request),
+            };
+            self.given_up.remove(&request);
+            self.put(now, Message::Answer(Answer { seat, request, said: Said::Broken }));
+        }
+        (before - self.connected.len()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Direction;
+
+    const CLIENT: Node = Node::Client(0);
+
+    fn node() -> VaultNode {
+        VaultNode::new(Vault::new(false), Duration::from_millis(1))
+    }
+
+    fn cut(direction: Direction) -> Fault {
+        Fault::Cut { links: vec![(CLIENT, Node::Vault)], direction }
+    }
+
+    fn link(trouble: LinkTrouble) -> Fault {
+        Fault::Link { links: vec![(CLIENT, Node::Vault)], trouble }
+    }
+
+    fn at(millis: u64) -> Mono {
+        Mono::from_nanos(millis * 1_000_000)
+    }
+
+    /// The write of this value, by the process of this number in the first seat.
+    fn write(process: u32, value: u64) -> Access {
+        Access {
+            seat: 0,
+            process,
+            request: value,
+            f: F::Write,
+            key: "k".into(),
+            mode: Mode::Exclusive,
+            token: None,
+            value: Some(value),
+            begun: 0,
+        }
+    }
+
+    /// What arrives by then: "w1" for a write that is served, "late 1" for one that was given up,
+    /// "a1" for its answer, "broken 1", "unsent 1".
+    fn arrivals(node: &mut VaultNode, now: u64) -> Vec<String> {
+        let mut all = Vec::new();
+        while let Some(arrival) = node.arrival(at(now)) {
+            all.push(match arrival {
+                Arrival::Access { access, late: true, .. } => format!("late {}", access.request),
+                Arrival::Access { access, .. } => format!("w{}", access.request),
+                Arrival::Answer(Answer { request, said, .. }) => match said {
+                    Said::Served(value) => format!("a{value}"),
+                    Said::Fenced => format!("fenced {request}"),
+                    Said::Unsent(_) => format!("unsent {request}"),
+                    Said::Broken => format!("broken {request}"),
+                },
+            });
+        }
+        all
+    }
+
+    #[test]
+    fn without_a_fault_an_access_takes_no_time() {
+        let mut node = node();
+        node.send(at(1), write(0, 1));
+        assert_eq!(arrivals(&mut node, 1), ["w1", "a1"]);
+    }
+
+    #[test]
+    fn a_cut_holds_a_write_which_arrives_late_though_nobody_waits() {
+        for direction in [Direction::Both, Direction::Forward] {
+            let mut node = node();
+            node.send(at(1), write(0, 1));
+            assert_eq!(arrivals(&mut node, 1), ["w1", "a1"]);
+            node.inject(at(2), 1, &cut(direction));
+            node.send(at(3), write(0, 2));
+            assert_eq!(arrivals(&mut node, 9), [""; 0]);
+            assert!(node.give_up(2), "it has left");
+            assert_eq!(node.heal(at(10), 1, &cut(direction)).amount, 1);
+            assert_eq!(arrivals(&mut node, 10), ["late 2"]);
+        }
+    }
+
+    #[test]
+    fn a_cut_of_the_answers_holds_them_alone() {
+        let mut node = node();
+        node.send(at(1), write(0, 1));
+        node.inject(at(1), 1, &cut(Direction::Backward));
+        assert_eq!(arrivals(&mut node, 9), ["w1"]);
+        assert_eq!(node.heal(at(10), 1, &cut(Direction::Backward)).amount, 1);
+        assert_eq!(arrivals(&mut node, 10), ["a1"]);
+    }
+
+    #[test]
+    fn over_a_connection_that_was_never_made_nothing_leaves() {
+        for direction in [Direction::Both, Direction::Forward, Direction::Backward] {
+            let mut node = node();
+            node.inject(at(1), 1, &cut(direction));
+            node.send(at(2), write(0, 1));
+            assert!(!node.give_up(1), "it has not left");
+            node.send(at(3), write(5, 2));
+            node.hang_up(5);
+            node.send(at(4), write(10, 3));
+            assert_eq!(arrivals(&mut node, 9), [""; 0]);
+            node.heal(at(10), 1, &cut(direction));
+            assert_eq!(arrivals(&mut node, 10), ["w3", "a3"]);
+        }
+    }
+
+    #[test]
+    fn a_slow_link_keeps_the_order() {
+        let (mut node, slow) = (node(), link(LinkTrouble::Slow(4)));
+        node.inject(at(0), 1, &slow);
+        node.send(at(1), write(0, 1));
+        assert_eq!(node.next_arrival(), Some(at(5)));
+        node.heal(at(2), 1, &slow);
+        node.send(at(2), write(0, 2));
+        assert_eq!(arrivals(&mut node, 4), [""; 0]);
+        assert_eq!(arrivals(&mut node, 6), ["w1", "w2", "a1"]);
+        assert_eq!(arrivals(&mut node, 7), ["a2"]);
+    }
+
+    #[test]
+    fn of_a_lost_request_and_a_lost_reply_the_client_hears_the_same() {
+        let mut node = node();
+        node.inject(at(0), 1, &link(LinkTrouble::LoseRequest));
+        node.send(at(1), write(0, 1));
+        assert_eq!(arrivals(&mut node, 1), ["broken 1"]);
+        node.inject(at(2), 2, &link(LinkTrouble::LoseReply));
+        node.send(at(3), write(0, 2));
+        assert_eq!(arrivals(&mut node, 3), ["w2", "broken 2"]);
+    }
+
+    #[test]
+    fn a_reset_loses_what_is_held_and_a_refusal_keeps_it_from_leaving() {
+        let mut node = node();
+        node.send(at(1), write(0, 1));
+        assert_eq!(arrivals(&mut node, 1), ["w1", "a1"]);
+        node.inject(at(2), 1, &cut(Direction::Forward));
+        node.send(at(3), write(0, 2));
+        node.inject(at(4), 2, &link(LinkTrouble::Reset));
+        assert_eq!(arrivals(&mut node, 4), ["broken 2"]);
+        assert_eq!(node.heal(at(4), 2, &link(LinkTrouble::Reset)).amount, 1);
+        node.heal(at(5), 1, &cut(Direction::Forward));
+        node.inject(at(6), 3, &link(LinkTrouble::Refuse));
+        node.send(at(7), write(0, 3));
+        assert_eq!(arrivals(&mut node, 7), ["unsent 3"]);
+        assert_eq!(node.heal(at(8), 3, &link(LinkTrouble::Refuse)).amount, 1);
+    }
+}

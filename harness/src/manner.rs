@@ -1,0 +1,117 @@
+//! The manner in which picklock speaks: in colour or not, how wide, and how much.
+
+use crate::output::note;
+use clap::{Args, ColorChoice, ValueEnum};
+use indicatif::ProgressDrawTarget;
+use reports::terminal::{Style, fitted};
+use std::env::var_os;
+use std::ffi::OsString;
+use std::io::{IsTerminal, stderr, stdout};
+use std::sync::OnceLock;
+
+/// What every command takes.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub struct Manner {
+    /// Colours; `auto` takes them on a terminal, unless NO_COLOR or TERM=dumb forbid it.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// Says the last line alone, without notes and progress.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+/// When there are colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Also in a pipe.
+    Always,
+    /// Never.
+    Never,
+}
+
+static MANNER: OnceLock<Manner> = OnceLock::new();
+
+impl Manner {
+    /// Takes it for the rest of the program.
+    pub fn take(self) {
+        MANNER.get_or_init(|| self);
+    }
+}
+
+/// The colours that the arguments ask for, for help and for what is wrong with the arguments.
+pub fn asked(args: &[OsString]) -> ColorChoice {
+    let words: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
+    let apart = words.windows(2).filter(|pair| pair[0] == "--color").map(|pair| pair[1]);
+    let joined = words.iter().filter_map(|word| word.strip_prefix("--color="));
+    match apart.chain(joined).last() {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
+}
+
+/// What stdout can show.
+pub fn style() -> Style {
+    let piped = !stdout().is_terminal();
+    Style { colour: colour(), unicode: unicode(), width: width(), piped }
+}
+
+/// A result as people read it: as wide as the terminal, or its last line alone.
+pub fn told(text: &str) -> String {
+    match quiet() {
+        true => fitted(text.trim_end().lines().last().unwrap_or_default(), style()),
+        false => fitted(text, style()),
+    }
+}
+
+/// Whether only the last line is asked for.
+pub fn quiet() -> bool {
+    MANNER.get().is_some_and(|manner| manner.quiet)
+}
+
+/// Tells people something beside the result that they can do without.
+pub fn hint(line: &str) {
+    if !quiet() {
+        note(line);
+    }
+}
+
+/// Where progress is drawn: on a terminal, if at all.
+pub fn progress() -> ProgressDrawTarget {
+    match stderr().is_terminal() && !quiet() {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    }
+}
+
+/// Narrower, no picture says anything.
+const NARROWEST: usize = 40;
+
+/// The columns of stdout: what COLUMNS says, else what the terminal has, else 80.
+fn width() -> usize {
+    let said = var_os("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
+    let of_terminal = || terminal_size::terminal_size_of(stdout()).map(|(width, _)| width.0.into());
+    said.or_else(of_terminal).filter(|width| *width > 0).unwrap_or(80).max(NARROWEST)
+}
+
+/// By the flag; else on a terminal that has colours, unless <https://no-color.org> says otherwise.
+fn colour() -> bool {
+    let forbidden = || var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = || var_os("TERM").is_some_and(|term| term == "dumb");
+    match MANNER.get().map_or(Color::Auto, |manner| manner.color) {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => stdout().is_terminal() && !forbidden() && !dumb(),
+    }
+}
+
+fn unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    locale.is_none_or(|locale| locale != "C" && locale != "POSIX")
+}

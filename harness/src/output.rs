@@ -1,0 +1,143 @@
+//! What is told and what is stored. Nothing of it is lost without a word, and what is lost does not
+//! take the verdict with it.
+
+use anyhow::{Context, Result};
+use base::{Outcome, visible};
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::Exit;
+
+/// Prints to stdout. A reader that has gone away wants no more, which is no error.
+///
+/// # Errors
+/// When stdout takes no more, as a full disk does not.
+pub fn say(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    let said = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    unless_closed(said).context("cannot write to stdout")
+}
+
+/// Takes a pipe that nobody reads any more for one that has read everything.
+pub fn unless_closed(said: io::Result<()>) -> io::Result<()> {
+    match said {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Tells people something beside the result, as a line on stderr. There is nowhere to say that
+/// stderr takes no more.
+pub fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "{}", visible(line));
+}
+
+/// Writes a file whole or not at all, whoever else writes it at the same time. What is no file, such
+/// as `/dev/stdout`, is written to and not replaced.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_whole(path: &Path, text: &str) -> Result<()> {
+    let is_special = fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
+    let written = if is_special {
+        let file = OpenOptions::new().write(true).open(path);
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+    } else {
+        replace(path, text)
+    };
+    unless_closed(written).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let mut part = tempfile::Builder::new()
+        .prefix(".part-")
+        // What the umask leaves of it, as for any other file.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    part.write_all(text.as_bytes())?;
+    part.persist(path).map(drop).map_err(|error| error.error)
+}
+
+/// What could not be told or stored of a verdict that stands.
+#[derive(Debug, Default)]
+pub struct Losses(Vec<String>);
+
+impl Losses {
+    /// Notes what an attempt has lost, if it has.
+    pub fn note(&mut self, attempt: Result<()>) {
+        self.0.extend(attempt.err().map(|error| format!("{error:#}")));
+    }
+
+    /// Whether nothing was lost.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Names what was lost.
+    pub fn tell(&self) {
+        for loss in &self.0 {
+            note(&format!("picklock: {loss}"));
+        }
+    }
+
+    /// Ends with a verdict. A violation is one whatever was lost; everything else that was not
+    /// told or stored in full is no clean end. Losses are named with the verdict, which may be among
+    /// what was lost.
+    pub fn end(self, outcome: Outcome) -> Exit {
+        if self.is_empty() {
+            return outcome.into();
+        }
+        self.tell();
+        note(&format!("picklock: {}; but what is named above is lost", word(outcome)));
+        match outcome {
+            Outcome::Violated => Exit::Violated,
+            _ => Exit::CouldNotRun,
+        }
+    }
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Held => "HELD",
+        Outcome::Violated => "VIOLATED",
+        _ => "INCONCLUSIVE",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_leaves_a_violation_and_nothing_green() {
+        let lost = || Losses(vec!["cannot write `verdict.json`".into()]);
+        assert_eq!(Losses::default().end(Outcome::Held), Exit::Held);
+        assert_eq!(lost().end(Outcome::Held), Exit::CouldNotRun);
+        assert_eq!(lost().end(Outcome::Inconclusive), Exit::CouldNotRun);
+        assert_eq!(lost().end(Outcome::Violated), Exit::Violated);
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_to_and_stays() {
+        write_whole(Path::new("/dev/null"), "gone").expect("it takes everything");
+        let error = write_whole(Path::new("/dev/full"), "more").expect_err("it takes nothing");
+        assert!(format!("{error:#}").starts_with("cannot write `/dev/full`: No space left"));
+        assert!(!fs::metadata("/dev/full").expect("it is there").is_file());
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+        let home = tempfile::TempDir::new().expect("a folder");
+        let path = home.path().join("file");
+        for text in ["one", "another"] {
+            write_whole(&path, text).expect("written");
+            assert_eq!(fs::read_to_string(&path).expect("read"), text);
+        }
+        assert_eq!(fs::read_dir(home.path()).expect("listed").count(), 1);
+        assert!(write_whole(home.path(), "text").is_err(), "a folder is no file");
+        assert_eq!(fs::read_dir(home.path()).expect("listed").count(), 1);
+    }
+}

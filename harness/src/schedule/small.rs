@@ -1,0 +1,113 @@
+//! Small schedules, drawn anew from the pieces of a large one.
+//!
+//! Taking pieces out of a schedule keeps the luck that it needs: clients that met because of all that
+//! went before. So where shrinking gets stuck, a few turns of a few clients and at most two of the
+//! faults are drawn, over links with random delays, until they show the same anomaly by the same cause.
+
+use base::{Fault, Mode, Node, Rng};
+use std::time::Duration;
+
+use super::{Aim, Moment, Planned, Schedule, Shows, Turn, Victim};
+use crate::simulate;
+
+/// So many clients a small schedule has at most, and so many faults.
+const CLIENTS: u64 = 3;
+const FAULTS: u64 = 2;
+
+/// The delays of links that are tried, in milliseconds.
+const LINKS: [u64; 4] = [0, 2, 10, 40];
+
+/// Draws small schedules with the pieces of `found` until one shows the same; `go_on` is asked before
+/// each. What is found is recorded exactly.
+pub fn draw_small(
+    found: &Schedule,
+    shows: &Shows,
+    tries: u64,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<Schedule> {
+    (0..tries).take_while(|_| go_on()).find_map(|n| {
+        let drawn = draw(found, &mut Rng::new(n));
+        let setup = drawn.as_it_is(Aim::Moment, n).ok()?;
+        let (run, schedule) = simulate::record(&setup).ok()?;
+        let shown =
+            |schedule: &Schedule| simulate::replay(schedule).is_ok_and(|again| shows.is_in(&again));
+        // A client that is done waits for ever, which is no turn.
+        let (shows_it, clients) = (Some(shows.clone()), drawn.clients);
+        let schedule = Schedule { shows: shows_it, clients, ..schedule };
+        // A fault at a moment came between events of one instant, and at its time comes before them.
+        (shows.is_in(&run) && shown(&schedule)).then_some(schedule)
+    })
+}
+
+fn draw(found: &Schedule, rng: &mut Rng) -> Schedule {
+    let clients = 2 + rng.below(CLIENTS - 1) as u32;
+    let spread = pick(rng, &[0, found.ttl / 20, found.ttl / 2, 2 * found.ttl]);
+    let turns = (0..clients).map(|_| {
+        let turns = 1 + u64::from(rng.chance(0.3));
+        (0..turns).map(|_| turn(found, spread, rng)).collect()
+    });
+    let turns: Vec<Vec<Turn>> = turns.collect();
+    let mut faults: Vec<Planned> = Vec::new();
+    if !found.faults.is_empty() {
+        for _ in 0..rng.below(FAULTS + 1) {
+            faults.extend(fault(found, clients, rng));
+        }
+    }
+    faults.sort_by_key(|planned| planned.moment.grants);
+    let lasts: u64 = faults.iter().map(|planned| planned.lasts).sum();
+    let millis = Duration::from_millis(pick(rng, &LINKS)).as_nanos() as u64;
+    Schedule {
+        clients: turns,
+        faults,
+        link_delay: if rng.chance(0.3) { found.link_delay } else { millis },
+        // A stuck lock shows while somebody still asks for it.
+        time_limit: pick(rng, &[spread, spread + found.ttl, 2 * spread + 4 * found.ttl + lasts]),
+        ..found.clone()
+    }
+}
+
+fn turn(found: &Schedule, spread: u64, rng: &mut Rng) -> Turn {
+    let longest = workloads::find(&found.algo).map_or(0.0, |lock| lock.longest_hold);
+    let longest = (found.ttl as f64 * longest) as u64;
+    let like = found.clients.iter().flatten().nth(rng.below(8) as usize);
+    let shared = found.clients.iter().flatten().any(|turn| turn.mode == Mode::Shared);
+    Turn {
+        at: rng.below(spread + 1),
+        key: like.map_or(0, |turn| turn.key),
+        mode: if shared && rng.chance(0.5) { Mode::Shared } else { Mode::Exclusive },
+        hold: if rng.chance(0.5) { rng.below(longest + 1) } else { rng.below(50_000_000) },
+    }
+}
+
+/// One of the faults, at other clients and another moment. `None`: it hits none of the few clients.
+fn fault(found: &Schedule, clients: u32, rng: &mut Rng) -> Option<Planned> {
+    let planned = found.faults.get(rng.below(found.faults.len() as u64) as usize)?;
+    let turn = rng.below(u64::from(clients)) as u32;
+    let mut fault = planned.fault.map(|node| match node {
+        Node::Client(seat) => Node::Client((seat + turn) % clients),
+        other => other,
+    });
+    if let Some(links) = fault.links_mut() {
+        links.sort_unstable();
+        links.dedup();
+    }
+    let hits_one = matches!(fault, Fault::Pause { .. } | Fault::Crash { .. } | Fault::Clock { .. });
+    let victim = match planned.moment.victim {
+        Victim::Any if hits_one && rng.chance(0.5) => Victim::Holding,
+        other => other,
+    };
+    let moment = Moment {
+        grants: rng.below(3),
+        victim,
+        later: if rng.chance(0.5) { planned.moment.later } else { rng.below(found.ttl / 4 + 1) },
+    };
+    let lasts = match rng.chance(0.5) {
+        true => planned.lasts,
+        false => rng.below(found.ttl * 5 / 2 + 1),
+    };
+    Some(Planned { fault, at: 0, lasts, moment })
+}
+
+fn pick(rng: &mut Rng, of: &[u64]) -> u64 {
+    of[rng.below(of.len() as u64) as usize]
+}

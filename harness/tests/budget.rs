@@ -1,0 +1,107 @@
+//! Every command that reads a file keeps to a budget, whatever the file does and says.
+
+mod command;
+
+use command::{Bench, Said};
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// Makes a FIFO. To open it for reading waits for a writer.
+fn fifo(bench: &Bench, name: &str) {
+    let made = Command::new("mkfifo").arg(bench.home.path().join(name)).status();
+    assert!(made.expect("mkfifo starts").success());
+}
+
+/// Runs a command with a writer that says this much and then stalls until the command has ended.
+fn stalled(bench: &Bench, text: &str, args: &[&str]) -> Said {
+    let mut command = bench.command(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("picklock starts");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    pipe.write_all(text.as_bytes()).expect("written");
+    let said = Said::from(child.wait_with_output().expect("ends"));
+    drop(pipe);
+    said
+}
+
+const SHORT: [&str; 2] = ["--time-budget", "500ms"];
+
+#[test]
+fn nobody_waits_for_a_writer_that_never_comes() {
+    let bench = Bench::new();
+    fifo(&bench, "fifo");
+    let run = |args: &[&str]| bench.run(&[args, &SHORT].concat());
+    let said = run(&["check", "fifo", "--model", "mutex", "--format", "json"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(
+        said.out.contains("the time budget was spent before anything could be read"),
+        "{said:?}"
+    );
+    run(&["replay", "fifo"]).refuses(255, &["the time budget was spent in reading `fifo`"]);
+    run(&["merge", "fifo"]).refuses(255, &["the time budget was spent in reading `fifo`"]);
+    bench.test("redis-set-nx-px", "none", "1");
+    let history = fs::canonicalize(bench.home.path().join("store/latest")).expect("a run");
+    fs::remove_file(history.join("history.jsonl")).expect("removed");
+    fifo(&bench, history.join("history.jsonl").to_str().expect("a path"));
+    let said = run(&["check", "store/latest"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("the time budget was spent in reading it"), "{said:?}");
+}
+
+#[test]
+fn what_came_before_a_writer_stalled_is_judged() {
+    let bench = Bench::new();
+    let args = [&["check", "-", "--model", "mutex"], &SHORT[..]].concat();
+    let once = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n";
+    let said = stalled(&bench, once, &args);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.out.contains("up to line 2 nothing was found"), "{said:?}");
+    let said = stalled(&bench, &once.repeat(2), &args);
+    assert_eq!(said.code, 1, "{said:?}");
+}
+
+#[test]
+fn a_run_that_is_larger_than_its_budget_is_never_green() {
+    let bench = Bench::new();
+    assert_eq!(bench.test("zk-rw", "partition", "5").code, 0);
+    let said = bench.run(&["check", "store/latest", "--memory-budget", "320KiB"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("it is larger than the memory budget"), "{said:?}");
+    let said = bench.run(&["check", "store/latest", "--memory-budget", "1KiB"]);
+    said.refuses(255, &["run.json` is too large for the memory budget"]);
+    let replay = ["replay", "store/latest", "--memory-budget"];
+    bench.run(&[&replay[..], &["1KiB"]].concat()).refuses(255, &["too large for the memory"]);
+    let said = bench.run(&["replay", "5", "--algo", "zk-rw", "--memory-budget", "100KiB"]);
+    said.refuses(255, &["the memory budget was spent in the run", "picklock check store"]);
+}
+
+/// Changes what a stored run says of itself.
+fn claim(bench: &Bench, name: &str, number: u64) {
+    let path = bench.home.path().join("store/latest/run.json");
+    let text = fs::read_to_string(&path).expect("run.json");
+    let mut info: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    info[name] = number.into();
+    fs::write(&path, info.to_string()).expect("written");
+}
+
+/// Judges the latest run, in a process that may have little memory.
+fn check_with_little(bench: &Bench) -> Said {
+    let picklock = bench.command(&["check", "store/latest"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -v 4000000; exec \"$0\" \"$@\""]);
+    limited.arg(picklock.get_program()).args(picklock.get_args());
+    limited.current_dir(bench.home.path()).stdin(Stdio::null());
+    Said::from(limited.output().expect("sh starts"))
+}
+
+#[test]
+fn what_a_run_claims_takes_no_memory() {
+    for name in ["clients", "servers", "keys"] {
+        let bench = Bench::new();
+        bench.test("redlock", "crash-server", "1");
+        claim(&bench, name, u32::MAX.into());
+        let said = check_with_little(&bench);
+        assert!([0, 1, 2].contains(&said.code), "{name}: {said:?}");
+    }
+}

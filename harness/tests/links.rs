@@ -1,0 +1,50 @@
+//! What a link does to what is sent over it, seen from the lock.
+
+use checkers::Judgement;
+use picklock::schedule::Schedule;
+use picklock::simulate;
+
+/// A client that asks for the lock while its link is cut, and dies: it has never had a connection,
+/// so nothing of it may ever reach the server. (A key that is set without a ttl would stand for
+/// good.)
+const DEAD_BEFORE_IT_WAS_CONNECTED: &str = r#"{
+    "picklock_schedule": 1,
+    "algo": "redis-setnx-expire",
+    "nemesis": "partition-client,crash-client",
+    "ttl": 4000000000,
+    "call_timeout": 500000000,
+    "patience": 20000000000,
+    "time_limit": 3000000000,
+    "quiet": 20000000000,
+    "link_delay": 0,
+    "clients": [
+        [{"at": 100000000, "mode": "exclusive", "hold": 1000000000}],
+        [{"at": 4000000000, "mode": "exclusive", "hold": 10000000}]
+    ],
+    "faults": [
+        {
+            "fault": {"kind": "cut", "links": [[{"client": 0}, {"server": 0}]], "direction": "both"},
+            "at": 1000000,
+            "lasts": 2000000000,
+            "moment": {"grants": 0, "victim": "any", "later": 0}
+        },
+        {
+            "fault": {"kind": "crash", "node": {"client": 0}, "data": "lost"},
+            "at": 200000000,
+            "lasts": 4000000000,
+            "moment": {"grants": 0, "victim": "any", "later": 0}
+        }
+    ],
+    "chance": {"link": 300000, "peer": 200000, "pipe": 20000}
+}"#;
+
+#[test]
+fn a_client_that_died_before_it_was_connected_leaves_nothing_behind() {
+    for direction in ["both", "forward", "backward"] {
+        let text = DEAD_BEFORE_IT_WAS_CONNECTED.replace("both", direction);
+        let schedule = Schedule::from_json(&text).unwrap_or_else(|error| panic!("{error}"));
+        let run = simulate::replay(&schedule).expect("the simulator runs");
+        let verdicts = Judgement::of(&run).verdicts;
+        assert!(!verdicts.iter().any(|verdict| verdict.shows("deadlock")), "cut {direction}");
+    }
+}

@@ -1,0 +1,51 @@
+//! The steps of a story in the order of time: events, and the ends of leases, which are no events,
+//! because nobody is told of them.
+
+use crate::facts::{Facts, Hold};
+use crate::names::Speaker;
+use base::{Event, RunInfo};
+
+/// A step of a story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// When, in nanoseconds.
+    pub time: u64,
+    /// Its place among the events, from 1; none for the end of a lease.
+    pub number: Option<usize>,
+    /// Who.
+    pub who: String,
+    /// What happened.
+    pub what: String,
+}
+
+/// These events of a run, in its order, with the ends of the leases that their processes believed in
+/// beyond them.
+pub fn steps(info: &RunInfo, facts: &Facts<'_>, events: &[&Event]) -> Vec<Step> {
+    let speaker = Speaker::new(info);
+    let event = |(place, event): (usize, &&Event)| Step {
+        time: event.time,
+        number: Some(place + 1),
+        who: speaker.who(event),
+        what: speaker.what(event),
+    };
+    let mut steps: Vec<Step> = events.iter().enumerate().map(event).collect();
+    for hold in expired(facts, events) {
+        let Some(end) = hold.ran_out else { continue };
+        let time = end.at;
+        let place = steps.iter().position(|step| step.time > time).unwrap_or(steps.len());
+        let (who, what) = (speaker.process(hold.process), end.words().to_owned());
+        steps.insert(place, Step { time, number: None, who, what });
+    }
+    steps
+}
+
+/// The holds of these events' processes whose leases end between the first event and the last.
+fn expired<'a>(facts: &'a Facts<'a>, events: &[&Event]) -> impl Iterator<Item = &'a Hold<'a>> {
+    let first = events.first().map_or(0, |event| event.time);
+    let last = events.last().map_or(0, |event| event.time);
+    let processes: Vec<u32> = events.iter().filter_map(|event| event.client()).collect();
+    facts.holds.iter().filter(move |hold| {
+        processes.contains(&hold.process)
+            && hold.ran_out.is_some_and(|end| (first..=last).contains(&end.at))
+    })
+}

@@ -1,0 +1,148 @@
+//! The settings of an ensemble. Both worlds go by these.
+
+use base::Ensemble;
+use std::time::Duration;
+
+/// A session of ZooKeeper's cannot be shorter: its tick would be too short for a machine at work.
+pub const SHORTEST_SESSION: Duration = Duration::from_millis(500);
+
+/// Ticks in a session, unless told otherwise. A member that is cut off serves its clients for up to
+/// two sync limits after its leader heard of it last, here 4 ticks: one until the leader hangs up,
+/// which it may not hear, and one of silence. Their sessions were heard of up to a ping of the client
+/// (3/20 of a session) and half a tick before. All that together is less than a session.
+const TICKS_PER_SESSION: u32 = 6;
+
+/// The sync limit, unless told otherwise.
+const SYNC_LIMIT: u32 = 2;
+
+/// A loaded machine takes its time to start three members.
+const INIT_LIMIT: u32 = 20;
+
+/// The settings of an ensemble, by the names that its configuration file uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// `tickTime`: the unit of the others. Sessions live between 2 and 20 of them.
+    pub tick: Duration,
+    /// `initLimit`: how many ticks a follower may take to join its leader.
+    pub init_limit: u32,
+    /// `syncLimit`: how many ticks of silence end a connection between servers.
+    pub sync_limit: u32,
+}
+
+impl Timing {
+    /// What keeps sessions of this length safe.
+    pub fn of(session: Duration) -> Self {
+        let tick = Duration::from_millis((session / TICKS_PER_SESSION).as_millis() as u64);
+        Self { tick, init_limit: INIT_LIMIT, sync_limit: SYNC_LIMIT }
+    }
+
+    /// The same with what is set otherwise.
+    #[must_use]
+    pub fn with(self, tick: Option<Duration>, sync_limit: Option<u32>) -> Self {
+        Self {
+            tick: tick.unwrap_or(self.tick),
+            sync_limit: sync_limit.unwrap_or(self.sync_limit),
+            ..self
+        }
+    }
+
+    /// Settings that were stored.
+    pub fn stored(ensemble: Ensemble) -> Self {
+        let Ensemble { tick_ns, sync_limit } = ensemble;
+        let tick = Duration::from_nanos(tick_ns);
+        Self { tick, init_limit: INIT_LIMIT, sync_limit }
+    }
+
+    /// What is stored of them.
+    pub fn ensemble(&self) -> Ensemble {
+        Ensemble { tick_ns: self.tick.as_nanos() as u64, sync_limit: self.sync_limit }
+    }
+
+    /// Refuses what no ensemble would do for sessions of this length.
+    ///
+    /// # Errors
+    /// One line that names the mistake and its fix.
+    pub fn check(&self, session: Duration) -> Result<(), String> {
+        let said = humantime::format_duration;
+        if session < SHORTEST_SESSION {
+            return Err(format!(
+                "--ttl {} is too short for a session of ZooKeeper's: give {} or more",
+                said(session),
+                said(SHORTEST_SESSION)
+            ));
+        }
+        if !self.tick.subsec_nanos().is_multiple_of(1_000_000) {
+            return Err(format!("--tick {} is no whole number of milliseconds", said(self.tick)));
+        }
+        let (least, most) = (self.tick.saturating_mul(2), self.tick.saturating_mul(20));
+        if session < least || session > most {
+            return Err(format!(
+                "--ttl {} is out of range for --tick {}: a server grants sessions of 2 to 20 ticks, \
+                 {} to {}",
+                said(session),
+                said(self.tick),
+                said(least),
+                said(most)
+            ));
+        }
+        if !(1..=1_000).contains(&self.sync_limit) {
+            return Err(format!(
+                "--sync-limit {} is out of range: give 1 to 1000",
+                self.sync_limit
+            ));
+        }
+        Ok(())
+    }
+
+    /// How long a follower may take to join its leader.
+    pub(super) fn init(&self) -> Duration {
+        self.tick * self.init_limit
+    }
+
+    /// How much silence ends a connection between servers.
+    pub fn sync(&self) -> Duration {
+        self.tick * self.sync_limit
+    }
+
+    /// What a server makes of the time-out that a client would like.
+    pub(super) fn session(&self, wish: Duration) -> Duration {
+        wish.clamp(self.tick * 2, self.tick * 20)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    /// The rule that the safety of every lock hangs on that obeys *Disconnected*.
+    #[test]
+    fn a_session_outlives_the_service_of_a_member_that_is_cut_off() {
+        for session in [500, 1_000, 2_000, 4_000, 30_000].map(ms) {
+            let timing = Timing::of(session);
+            timing.check(session).expect("the defaults make sense");
+            let unheard = session * 3 / 20 + timing.tick / 2;
+            assert!(timing.sync() * 2 + unheard < session, "{session:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_ensemble_would_do_is_refused_by_name() {
+        let refusal = |session, tick: Option<u64>, sync_limit| {
+            let timing = Timing::of(ms(session)).with(tick.map(ms), sync_limit);
+            timing.check(ms(session)).expect_err("refused")
+        };
+        assert!(refusal(400, None, None).contains("give 500ms or more"));
+        assert!(refusal(2_000, Some(2_000), None).contains("2 to 20 ticks, 4s to 40s"));
+        assert!(refusal(2_000, Some(50), None).contains("--tick 50ms"));
+        assert!(refusal(2_000, None, Some(0)).contains("--sync-limit 0"));
+        let fine = Timing::of(ms(2_000)).with(Some(Duration::from_micros(333_333)), None);
+        assert!(fine.check(ms(2_000)).expect_err("refused").contains("milliseconds"));
+        let life = Timing::of(ms(4_000)).with(Some(ms(2_000)), Some(5));
+        assert_eq!(life.check(ms(4_000)), Ok(()));
+        assert_eq!(Timing::stored(life.ensemble()), life);
+    }
+}

@@ -1,0 +1,106 @@
+//! What is known to break locks: the rows that several of them share.
+
+use base::Cause;
+
+/// A cause that is known to break a lock.
+pub struct Breaks {
+    /// The cause.
+    pub by: Cause,
+    /// The anomalies that it is known to show.
+    pub shows: &'static [&'static str],
+    /// Why, in a sentence, with the hazard's number in the catalogue.
+    pub why: &'static str,
+}
+
+/// A row.
+pub const fn breaks(by: Cause, shows: &'static [&'static str], why: &'static str) -> Breaks {
+    Breaks { by, shows, why }
+}
+
+/// Two holders at once, and what comes of it where nothing fences writes off.
+pub const OVERLAP: &[&str] = &["double hold", "stale write accepted", "lost update"];
+
+/// The same under a lock that readers hold together.
+pub const SHARED_OVERLAP: &[&str] =
+    &["double hold", "reader-writer overlap", "stale write accepted", "lost update"];
+
+/// A lock that stays taken.
+pub const STUCK: &[&str] = &["deadlock"];
+
+/// A release that frees another's lock.
+pub const FOREIGN: &[&str] = &["foreign release"];
+
+const LATE_WRITE: &[&str] = &["stale write accepted", "lost update"];
+
+/// The reasons of the rows below, for locks whose writes are fenced off or that have readers.
+pub mod why {
+    pub const PAUSED: &str = "H7: a holder that is paused past its ttl does not know that it ran \
+         out; only a fencing token that the resource checks can stop its write";
+    pub const LONG_HOLD: &str =
+        "H8: the work took longer than the ttl, and nothing told its holder";
+    pub const SERVER_CLOCK: &str = "the ttl is kept by the server's wall clock: one that is set \
+         ahead, or set right after it stood still, ends it before its time";
+    pub const BARE_DEL: &str = "H4: a bare DEL frees whoever holds the lock by then; compare the owner \
+         and delete in one script";
+    pub const OWN_NODE: &str = "H19: the reply to its own creation was lost, and it waits for its own \
+         node as long as its session lives; write the owner's id into the node";
+    pub const SESSION_PAUSED: &str = "H25: a holder that is paused past its session does not know \
+         that it expired; only a fencing token that the resource checks can stop its write";
+    pub const SESSION_FROZEN: &str = "a server whose clocks stand still does not notice that it has \
+         lost its quorum and answers pings, and a client whose clocks stand still sends none: the \
+         session expires and its owner does not know";
+    pub const SHORT_SESSION: &str = "H46: a server that is cut off serves its clients for up to two \
+         sync limits, and their sessions had ended before; a session must be 2 x syncLimit x tickTime \
+         or longer";
+}
+
+// Locks that run out by time.
+
+pub const PAUSED: Breaks = breaks(Cause::HolderPaused, OVERLAP, why::PAUSED);
+pub const LONG_HOLD: Breaks = breaks(Cause::LongHold, OVERLAP, why::LONG_HOLD);
+pub const SERVER_CLOCK: Breaks = breaks(Cause::ServerClock, OVERLAP, why::SERVER_CLOCK);
+pub const WIPED: Breaks = breaks(
+    Cause::ServerForgets,
+    OVERLAP,
+    "H9: the only copy of the lock was lost with the server's data",
+);
+pub const AHEAD: Breaks = breaks(
+    Cause::ServerClock,
+    STUCK,
+    "H45: a lock that is taken while the server's clock is ahead outlives its ttl by as much once \
+     the clock is set right",
+);
+
+// Locks that live as long as a session.
+
+pub const SESSION_PAUSED: Breaks = breaks(Cause::HolderPaused, OVERLAP, why::SESSION_PAUSED);
+pub const CLIENT_FROZEN: Breaks = breaks(Cause::ClientClock, OVERLAP, why::SESSION_FROZEN);
+pub const SERVER_FROZEN: Breaks = breaks(Cause::ServerClock, OVERLAP, why::SESSION_FROZEN);
+pub const SHORT_SESSION: Breaks = breaks(Cause::ShortSession, OVERLAP, why::SHORT_SESSION);
+pub const CUT_OFF: Breaks = breaks(
+    Cause::HolderCutOff,
+    OVERLAP,
+    "H24: a client that is cut off longer than its session has lost its node and does not notice; \
+     it must stop at Disconnected",
+);
+pub const SERVERS_APART: Breaks = breaks(
+    Cause::ServersApart,
+    OVERLAP,
+    "H24: a client whose servers are gone for longer than its session has lost its node and does \
+     not notice; it must stop at Disconnected",
+);
+pub const OUTVOTED: Breaks = breaks(
+    Cause::ServerForgets,
+    OVERLAP,
+    "a member that comes back without its data can outvote what was committed: the session and its \
+     node are gone, and a client that does not stop at Disconnected believes on",
+);
+
+// Every lock whose writes are not fenced off.
+
+pub const WRITE_DELAYED: Breaks = breaks(
+    Cause::WriteDelayed,
+    LATE_WRITE,
+    "H47: the write was on its way to the vault while the lock changed hands; only a fencing token \
+     that the resource checks can stop it",
+);

@@ -1,0 +1,71 @@
+//! `redis-set-nx-px-fixed`: the reference lock with one value for everybody (seed 000, lines 20 to
+//! 26, where it says why the value has to be unique).
+//!
+//! The script that frees it compares and deletes in one step, and compares nothing: an owner that
+//! outlived its ttl finds "its" value, and frees another's lock (H3).
+
+use base::{
+    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
+};
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::Redis;
+
+use super::known::{
+    AHEAD, FOREIGN, LONG_HOLD, OVERLAP, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED, breaks,
+};
+use super::redis_node::{BACK_OFF, RedisNode, polling, released};
+use super::{BELOW_TTL, LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "redis-set-nx-px-fixed",
+    summary: "SET NX PX with the same value for everybody, freed by compare-and-delete",
+    promises: Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
+    breaks: &[
+        AHEAD,
+        LONG_HOLD,
+        PAUSED,
+        SERVER_CLOCK,
+        WIPED,
+        WRITE_DELAYED,
+        breaks(Cause::HolderPaused, FOREIGN, SAME),
+        breaks(Cause::RanOutWhileReleasing, FOREIGN, SAME),
+        breaks(Cause::LongHold, FOREIGN, SAME),
+        breaks(Cause::ServerClock, FOREIGN, SAME),
+        breaks(Cause::ServerForgets, FOREIGN, SAME),
+        breaks(Cause::LateRequest, FOREIGN, SAME),
+        breaks(Cause::LateRequest, OVERLAP, SAME),
+        breaks(Cause::ForeignRelease, FOREIGN, SAME),
+        breaks(Cause::ForeignRelease, OVERLAP, SAME),
+    ],
+    longest_hold: BELOW_TTL,
+    open: Open::Redis(open),
+};
+
+/// Everybody's value.
+const VALUE: &str = "locked";
+
+const SAME: &str = "H3: everybody's value is the same, so that the comparison lets an owner whose lock \
+     ran out free the next one's; the value must be unique";
+
+fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    Box::new(Fixed(RedisNode::new(link, settings)))
+}
+
+struct Fixed(RedisNode);
+
+impl Lock for Fixed {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(self.0.set_nx_px(VALUE, patience))
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        let node = &self.0;
+        let deleted = node.call(node.compare_and_delete_command(VALUE));
+        Box::pin(async move { released(deleted.await, Removed::Any) })
+    }
+}

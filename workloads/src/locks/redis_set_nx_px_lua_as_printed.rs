@@ -1,0 +1,75 @@
+//! `redis-set-nx-px-lua-as-printed`: the reference lock with the release script that seed 002 prints
+//! (line 177), to the letter.
+//!
+//! In `redis.call('get',KEYS[1] == ARGV[1])` the comparison stands inside of the call's parenthesis,
+//! and `reutrn` is no word of Lua: the server does not compile the script, every release fails with
+//! its error, and the lock is freed by its ttl alone (H6). `RedisTool` takes the error for a `false`
+//! and its caller goes on.
+
+use base::{
+    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
+};
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::Redis;
+
+use super::known::{AHEAD, LONG_HOLD, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED, breaks};
+use super::redis_node::{BACK_OFF, RedisNode, command, polling, released};
+use super::{BELOW_TTL, LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "redis-set-nx-px-lua-as-printed",
+    summary: "SET NX PX with a unique value, freed by a script that does not compile",
+    promises: Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
+    breaks: &[
+        AHEAD,
+        LONG_HOLD,
+        PAUSED,
+        SERVER_CLOCK,
+        WIPED,
+        WRITE_DELAYED,
+        breaks(Cause::Recipe, &["failed release"], COMPILE),
+    ],
+    longest_hold: BELOW_TTL,
+    open: Open::Redis(open),
+};
+
+/// As it is printed.
+const SCRIPT: &str = "if redis.call('get',KEYS[1] == ARGV[1]) then return \
+     redis.call('del',KEYS[1]) else reutrn 0 end";
+
+const COMPILE: &str = "H6: the server does not compile the script that is to free the lock, which is freed \
+     by its ttl alone";
+
+fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    Box::new(RedisTool { node: RedisNode::new(link, settings), request_id: String::new() })
+}
+
+struct RedisTool {
+    node: RedisNode,
+    /// The value of the last try, which is the owner's.
+    request_id: String,
+}
+
+impl Lock for RedisTool {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        self.request_id = self.node.unique();
+        Box::pin(self.node.set_nx_px(&self.request_id, patience))
+    }
+
+    /// `releaseDistrbutedLock`.
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        let mut eval = command("EVAL");
+        eval.arg(SCRIPT).arg(1).arg(&self.node.key).arg(&self.request_id);
+        let result = self.node.call(eval);
+        Box::pin(async move { released(result.await, Removed::Own) })
+    }
+
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        Box::pin(self.node.stands(&self.request_id))
+    }
+}

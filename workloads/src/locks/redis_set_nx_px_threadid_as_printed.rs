@@ -1,0 +1,82 @@
+//! `redis-set-nx-px-threadid-as-printed`: the code that seed 002 prints against a `DEL` of another's
+//! lock (lines 154 to 161), with its mistakes.
+//!
+//! * The value is `Thread.currentThread().getId()` (line 154). That is unique within a process only:
+//!   the first thread of every process is thread 1, and frees the lock of every other.
+//! * `set(key,threadID,NX,PX,30)` (line 155): `PX` counts milliseconds. The lock lives for 30 ms, and
+//!   not for the 30 s of line 149, so that a hold of common length outlives it, without any fault
+//!   (H8, H37).
+//! * It is freed with `GET`, a comparison and `DEL` (lines 159 to 161): two commands (H5).
+
+use base::{
+    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
+};
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::Redis;
+
+use super::known::{
+    AHEAD, FOREIGN, LONG_HOLD, OVERLAP, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED, breaks,
+};
+use super::redis_node::{BACK_OFF, RedisNode, polling};
+use super::{BELOW_TTL, LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "redis-set-nx-px-threadid-as-printed",
+    summary: "SET NX PX 30 with the thread's number for a value, freed by GET, then DEL",
+    promises: Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
+    breaks: &[
+        AHEAD,
+        LONG_HOLD,
+        PAUSED,
+        SERVER_CLOCK,
+        WIPED,
+        WRITE_DELAYED,
+        breaks(Cause::LateGrant, OVERLAP, THIRTY),
+        breaks(Cause::ClientClock, OVERLAP, THIRTY),
+        breaks(Cause::HolderPaused, FOREIGN, SAME),
+        breaks(Cause::LateGrant, FOREIGN, SAME),
+        breaks(Cause::ClientClock, FOREIGN, SAME),
+        breaks(Cause::ServerClock, FOREIGN, SAME),
+        breaks(Cause::ServerForgets, FOREIGN, SAME),
+        breaks(Cause::RanOutWhileReleasing, FOREIGN, SAME),
+        breaks(Cause::LateRequest, FOREIGN, SAME),
+        breaks(Cause::LateRequest, OVERLAP, SAME),
+        breaks(Cause::LongHold, FOREIGN, SAME),
+        breaks(Cause::ForeignRelease, FOREIGN, SAME),
+        breaks(Cause::ForeignRelease, OVERLAP, SAME),
+    ],
+    longest_hold: BELOW_TTL,
+    open: Open::RedisFor(PX, open),
+};
+
+/// `PX 30`.
+const PX: Duration = Duration::from_millis(30);
+
+/// `Thread.currentThread().getId()`: every client is a process of its own, with one thread.
+const THREAD_ID: &str = "1";
+
+const THIRTY: &str = "H37: PX 30 is 30 ms and not 30 s: the lock runs out while its holder still \
+     reads that it has it";
+const SAME: &str = "H37: two processes both have a thread 1, and what is common to two does not tell \
+     whose the lock is";
+
+fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    Box::new(ThreadId(RedisNode::new(link, settings)))
+}
+
+struct ThreadId(RedisNode);
+
+impl Lock for ThreadId {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(self.0.set_nx_px(THREAD_ID, patience))
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        Box::pin(self.0.get_then_delete(THREAD_ID))
+    }
+}

@@ -1,0 +1,67 @@
+//! `redis-setnx`: `SETNX key 1` takes it, `DEL key` frees it, and nothing ever runs out (seed 002,
+//! lines 102 to 112).
+//!
+//! A holder that dies keeps the lock for ever (H1); so does a client that gets no reply to its
+//! `SETNX` and gives up, and one whose `DEL` never arrives: all write the same 1, so that nobody can
+//! tell whose it is. A `DEL` that was held up frees whoever holds the lock by then. The seed itself
+//! names the deadlock, in lines 114 to 116.
+
+use base::{
+    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
+};
+use std::rc::Rc;
+use std::time::Duration;
+use stores::redis::Redis;
+
+use super::known::{FOREIGN, OVERLAP, STUCK, WIPED, WRITE_DELAYED, breaks, why};
+use super::redis_node::{BACK_OFF, RedisNode, polling};
+use super::{BELOW_TTL, LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "redis-setnx",
+    summary: "SETNX without an expiry; freed by DEL",
+    promises: Promises { pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
+    breaks: &[
+        WIPED,
+        WRITE_DELAYED,
+        breaks(Cause::ClientDied, STUCK, DEADLOCK),
+        breaks(Cause::ReplyLost, STUCK, GIVEN_UP),
+        breaks(Cause::ReleaseLost, STUCK, NEVER_FREED),
+        breaks(Cause::LateRequest, STUCK, GIVEN_UP),
+        breaks(Cause::ServerForgets, FOREIGN, why::BARE_DEL),
+        breaks(Cause::LateRequest, FOREIGN, why::BARE_DEL),
+        breaks(Cause::ForeignRelease, FOREIGN, why::BARE_DEL),
+        breaks(Cause::LateRequest, OVERLAP, why::BARE_DEL),
+        breaks(Cause::ForeignRelease, OVERLAP, why::BARE_DEL),
+    ],
+    longest_hold: BELOW_TTL,
+    open: Open::Redis(open),
+};
+
+const DEADLOCK: &str = "H1: a client that dies while it holds leaves a key that nothing ever removes; \
+     give the key an expiry, in the same command";
+const GIVEN_UP: &str = "H1: a client that gets no reply to its SETNX gives up, and the key that it set \
+     after all is nobody's, for ever";
+const NEVER_FREED: &str =
+    "H1: a DEL that never arrives is never sent again, and the key stays for ever";
+
+fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+    Box::new(Setnx(RedisNode::new(link, settings)))
+}
+
+struct Setnx(RedisNode);
+
+impl Lock for Setnx {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        let attempt = async |_| Ok(self.0.setnx(1).await?.then(Grant::default));
+        Box::pin(self.0.retry(patience, BACK_OFF, attempt))
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        Box::pin(self.0.free_any())
+    }
+}

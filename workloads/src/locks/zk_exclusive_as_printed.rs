@@ -1,0 +1,93 @@
+//! `zk-exclusive-as-printed`: the Java class `ZooKeeperSession` of seed 000 (lines 98 to 199), with
+//! its mistakes.
+//!
+//! * Any exception counts as "held by somebody else" (lines 131 and 139), the one of a creation whose
+//!   reply was lost as well: it waits for its own node as long as its session lives, and the session
+//!   heart-beats (H19).
+//! * The session is made once (lines 101 to 120, a singleton). When it has expired, every `create`
+//!   throws, and `while(true)` in line 134 never ends (H42).
+//! * Nobody tells a holder that its session expired: the watcher prints the state (lines 165 to 172),
+//!   and the holder goes on (H24).
+//! * It asks again every 20 ms (line 136), for ever: `acquireDistributedLock` knows no patience.
+
+use base::{AcquireError, Cause, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
+use std::time::Duration;
+use stores::zookeeper::{Client, CreateMode};
+
+use super::known::{
+    CLIENT_FROZEN, CUT_OFF, OUTVOTED, SERVER_FROZEN, SERVERS_APART, SESSION_PAUSED, SHORT_SESSION,
+    STUCK, WRITE_DELAYED, breaks, why,
+};
+use super::redis_node::polling;
+use super::zk_rw_as_printed::product;
+use super::zookeeper::released;
+use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "zk-exclusive-as-printed",
+    summary: "a Java class that creates one ephemeral node, again and again",
+    promises: Promises {
+        available: true,
+        recovers: Some(2),
+        pace: polling(PAUSE..PAUSE, 1),
+        ..Promises::MUTEX
+    },
+    breaks: &[
+        SESSION_PAUSED,
+        CLIENT_FROZEN,
+        SERVER_FROZEN,
+        WRITE_DELAYED,
+        CUT_OFF,
+        SERVERS_APART,
+        OUTVOTED,
+        SHORT_SESSION,
+        breaks(Cause::ReplyLost, STUCK, why::OWN_NODE),
+        breaks(Cause::Recipe, STUCK, DEAD_HANDLE),
+        breaks(Cause::ClientClock, STUCK, DEAD_HANDLE),
+        breaks(Cause::ServerClock, STUCK, DEAD_HANDLE),
+        breaks(Cause::HolderPaused, STUCK, DEAD_HANDLE),
+        breaks(Cause::ShortSession, STUCK, DEAD_HANDLE),
+        breaks(Cause::HolderCutOff, STUCK, DEAD_HANDLE),
+        breaks(Cause::ServersApart, STUCK, DEAD_HANDLE),
+    ],
+    longest_hold: BEYOND_SESSION,
+    open: Open::ZooKeeper(open),
+};
+
+const DEAD_HANDLE: &str = "H42: the session is made once, and when it has expired its client asks for \
+     ever in vain; open a new one";
+
+/// `Thread.sleep(20)`.
+const PAUSE: Duration = Duration::from_millis(20);
+
+fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+    let path = format!("/product-lock-{}", product(&settings.key));
+    Box::new(ZooKeeperSession { client, path })
+}
+
+struct ZooKeeperSession {
+    client: Client,
+    path: String,
+}
+
+impl Lock for ZooKeeperSession {
+    /// `acquireDistributedLock`.
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        _patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(async move {
+            while self.client.create(&self.path, b"", CreateMode::Ephemeral).await.is_err() {
+                self.client.world().sleep(PAUSE).await;
+            }
+            Ok(Grant::default())
+        })
+    }
+
+    /// `releaseDistributedLock`.
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        let deleted = self.client.delete(&self.path, None);
+        Box::pin(async move { released(deleted.await, Removed::Any) })
+    }
+}

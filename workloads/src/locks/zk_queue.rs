@@ -1,0 +1,264 @@
+//! A queue of sequence nodes under one directory, and the lock of whoever stands first in it.
+
+use base::{AcquireError, CallError, Grant, LocalFuture, Lock, Mode, ReleaseError, Removed};
+use std::time::Duration;
+use stores::zookeeper::{Client, CreateMode, Created, Refusal, sequence};
+
+use super::zookeeper::{Try, known, lost, patiently, reconnected, released, woken};
+
+/// A lock whose clients wait in a queue, each for one node before its own. It finds its node again
+/// when the reply of its creation is lost, looks again when it is woken, and obeys *Disconnected*.
+pub struct Queued {
+    client: Client,
+    queue: Queue,
+    rule: Rule,
+    /// The node of the last acquire, if it has come so far.
+    mine: Node,
+    /// How often the session had been disconnected when it was granted.
+    disconnects: u64,
+}
+
+/// What tells one such lock from another.
+pub struct Rule {
+    /// What the name of a node begins with.
+    pub name: fn(Mode) -> &'static str,
+    /// The place of the node that is watched, if there is a reason to wait.
+    pub blocker: Blocker,
+    /// What a node gives that need not wait.
+    pub grant: fn(&Node) -> Grant,
+}
+
+/// Of all names in the order of their sequence numbers, and the place of one's own: the place of the
+/// node to wait for.
+pub type Blocker = fn(&[String], usize) -> Option<usize>;
+
+/// The blocker of a mutex: whoever stands right before.
+pub fn predecessor(_names: &[String], place: usize) -> Option<usize> {
+    place.checked_sub(1)
+}
+
+impl Queued {
+    /// The lock of the queue under this directory.
+    pub fn open(client: Client, directory: String, rule: Rule) -> Box<dyn Lock> {
+        let queue = Queue::new(client.clone(), directory);
+        Box::new(Self { client, queue, rule, mine: Node::default(), disconnects: 0 })
+    }
+}
+
+impl Lock for Queued {
+    fn acquire(
+        &mut self,
+        mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(async move {
+            let Self { client, queue, rule, mine, disconnects } = self;
+            *mine = Node::default();
+            let name = format!("{}{:016x}-", (rule.name)(mode), client.world().random());
+            let acquire = async {
+                *mine = queue.enter(&name).await?;
+                *disconnects = queue.wait(&mine.name, rule.blocker).await?;
+                Ok((rule.grant)(mine))
+            };
+            patiently(client, patience, acquire, async || queue.withdraw(&name).await).await
+        })
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        Box::pin(async move { released(self.queue.leave(&self.mine.name).await, Removed::Own) })
+    }
+
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        Box::pin(self.queue.has(&self.mine))
+    }
+
+    fn lost(&self) -> LocalFuture<'_, String> {
+        lost(&self.client, self.disconnects)
+    }
+}
+
+/// One's own node in a queue.
+#[derive(Default)]
+pub struct Node {
+    /// Its whole name; empty as long as no node was created.
+    pub name: String,
+    /// The transaction that created it: whoever comes later in the queue has a greater one.
+    czxid: i64,
+}
+
+impl Node {
+    /// The grant of this node: its place in the queue is its sequence number.
+    pub fn grant(&self) -> Grant {
+        Grant { place: sequence(&self.name), ..Grant::default() }
+    }
+
+    /// The same with the node's czxid as fencing token.
+    pub fn fenced_grant(&self) -> Grant {
+        Grant { token: Some(self.czxid as u64), ..self.grant() }
+    }
+}
+
+/// A queue of sequence nodes under one directory.
+pub struct Queue {
+    client: Client,
+    directory: String,
+}
+
+impl Queue {
+    pub fn new(client: Client, directory: String) -> Self {
+        Self { client, directory }
+    }
+
+    /// Where its nodes are.
+    pub fn directory(&self) -> &str {
+        &self.directory
+    }
+
+    /// The path of the node of this name.
+    pub fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.directory)
+    }
+
+    /// Creates a sequence node whose name begins with `name`. `name` holds an id that nobody else
+    /// uses, so that the node can be found again when the reply of its creation is lost.
+    pub async fn enter(&self, name: &str) -> Try<Node> {
+        loop {
+            match self.create(name).await {
+                Err(CallError::Unknown(_)) => {
+                    reconnected(&self.client).await?;
+                    if let Some(mine) = self.find(name).await? {
+                        return self.identify(mine).await;
+                    }
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// The node of this whole name.
+    async fn identify(&self, name: String) -> Try<Node> {
+        let path = self.path(&name);
+        let czxid = known(&self.client, async || self.client.exists(&path).await).await?;
+        let czxid = czxid.ok_or(CallError::Refused(Refusal::NoNode))?;
+        Ok(Node { name, czxid })
+    }
+
+    /// The same without looking for the node again: a lost reply is the caller's to think about.
+    pub async fn create(&self, name: &str) -> Try<Node> {
+        let path = self.path(name);
+        loop {
+            match self.client.create(&path, b"", CreateMode::EphemeralSequential).await {
+                Ok(Created { path, czxid }) => {
+                    let name = path[self.directory.len() + 1..].to_owned();
+                    return Ok(Node { name, czxid });
+                }
+                Err(CallError::Refused(Refusal::NoNode)) => self.make_directory().await?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn make_directory(&self) -> Try<()> {
+        let create = async || {
+            self.client.create(&self.directory, b"", CreateMode::Persistent).await.map(|_| ())
+        };
+        match known(&self.client, create).await {
+            Err(CallError::Refused(Refusal::NodeExists)) => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    /// The node whose name begins with `name`. Brings the server up to date first: the creation
+    /// may have gone through another one.
+    async fn find(&self, name: &str) -> Try<Option<String>> {
+        let children = known(&self.client, async || {
+            self.client.sync(&self.directory).await?;
+            self.client.get_children(&self.directory).await
+        })
+        .await;
+        match children {
+            Err(CallError::Refused(Refusal::NoNode)) => Ok(None),
+            Err(error) => Err(error),
+            Ok(children) => Ok(children.into_iter().find(|child| child.starts_with(name))),
+        }
+    }
+
+    /// Waits until `blocker` finds nobody in the queue to wait for. It is shown all names in the
+    /// order of their sequence numbers, and the place of one's own.
+    ///
+    /// Says how often the session had been disconnected when the queue was last looked at; a grant
+    /// holds only as long as this has not changed.
+    pub async fn wait(&self, mine: &str, blocker: Blocker) -> Try<u64> {
+        loop {
+            reconnected(&self.client).await?;
+            let disconnects = self.client.disconnects();
+            match self.look(mine, blocker).await {
+                Ok(None) if self.client.disconnects() == disconnects => return Ok(disconnects),
+                Ok(None) | Err(CallError::Unknown(_)) => {}
+                Ok(Some(before)) => self.gone_or_changed(&before).await?,
+                Err(refusal) => return Err(refusal),
+            }
+        }
+    }
+
+    /// Who has to be waited for now.
+    async fn look(&self, mine: &str, blocker: Blocker) -> Try<Option<String>> {
+        let (mut names, place) = in_order(self.client.get_children(&self.directory).await?, mine)?;
+        Ok(blocker(&names, place).map(|before| names.swap_remove(before)))
+    }
+
+    /// Waits until a node is gone, or until the session has changed and all must be looked at
+    /// again.
+    async fn gone_or_changed(&self, name: &str) -> Try<()> {
+        let changed = self.client.changed();
+        match self.client.exists_watched(&self.path(name)).await {
+            Ok((None, _)) | Err(CallError::Unknown(_)) => Ok(()),
+            Ok((Some(_), watch)) => {
+                woken(&self.client, watch.fired(), changed).await;
+                Ok(())
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Whether a node stands in the queue; one that was never created does not.
+    pub async fn has(&self, mine: &Node) -> Option<bool> {
+        if mine.name.is_empty() {
+            return Some(false);
+        }
+        self.find(&mine.name).await.ok().map(|found| found.is_some())
+    }
+
+    /// Deletes one's own node.
+    pub async fn leave(&self, name: &str) -> Try<()> {
+        let path = self.path(name);
+        let mut again = false;
+        known(&self.client, async || {
+            let outcome = self.client.delete(&path, None).await;
+            let repeated = std::mem::replace(&mut again, true);
+            match outcome {
+                // The first try had done it, and its reply was lost.
+                Err(CallError::Refused(Refusal::NoNode)) if repeated => Ok(()),
+                outcome => outcome,
+            }
+        })
+        .await
+    }
+
+    /// Removes the node of an acquire that came to nothing, if there is one. Requests of one
+    /// session are executed in order, so that a creation still on its way comes before the look.
+    pub async fn withdraw(&self, name: &str) -> Try<()> {
+        match self.find(name).await? {
+            Some(mine) => self.leave(&mine).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// The names in the order of their sequence numbers, and the place of one's own.
+pub fn in_order(mut names: Vec<String>, mine: &str) -> Try<(Vec<String>, usize)> {
+    names.retain(|name| sequence(name).is_some());
+    names.sort_by_key(|name| sequence(name));
+    let place = names.iter().position(|name| name == mine);
+    Ok((names, place.ok_or(CallError::Refused(Refusal::NoNode))?))
+}

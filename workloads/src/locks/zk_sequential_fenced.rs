@@ -1,0 +1,42 @@
+//! `zk-sequential-fenced`: `zk-sequential`, and the node's czxid as a fencing token (beyond the seeds).
+//!
+//! ZooKeeper gives every transaction a greater number than the one before, so that whoever comes later
+//! in the queue has a greater czxid. The vault refuses what comes with an older one: the write of a
+//! holder that was paused past its session (H25), or that was held up on its way. The beliefs still
+//! overlap. The numbers are as good as the ensemble's data: members that come back without them can
+//! take back what was committed, and give the same numbers again.
+
+use base::{Cause, Lock, Promises, Wakes};
+use stores::zookeeper::Client;
+
+use super::known::{breaks, why};
+use super::zk_queue::{Node, Queued, Rule, predecessor};
+use super::zookeeper::WOKEN;
+use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "zk-sequential-fenced",
+    summary: "zk-sequential with the czxid of the node as a fencing token",
+    promises: Promises {
+        fifo: true,
+        fenced: true,
+        wakes: Some(Wakes::Next),
+        available: true,
+        recovers: Some(2),
+        pace: WOKEN,
+        ..Promises::MUTEX
+    },
+    breaks: &[
+        breaks(Cause::HolderPaused, &["double hold"], why::SESSION_PAUSED),
+        breaks(Cause::ShortSession, &["double hold"], why::SHORT_SESSION),
+        breaks(Cause::ClientClock, &["double hold"], why::SESSION_FROZEN),
+        breaks(Cause::ServerClock, &["double hold"], why::SESSION_FROZEN),
+    ],
+    longest_hold: BEYOND_SESSION,
+    open: Open::ZooKeeper(open),
+};
+
+fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+    let rule = Rule { name: |_| "lock-", blocker: predecessor, grant: Node::fenced_grant };
+    Queued::open(client, format!("/fenced-{}", settings.key), rule)
+}

@@ -1,0 +1,106 @@
+//! `zk-sequential-herd`: a queue of sequence nodes whose clients all watch the directory (seed 003,
+//! lines 16 to 21; seed 001 names the herd in line 42).
+//!
+//! Every release *and every arrival* wakes everybody who waits, and all but one in vain (H22). It does
+//! not obey *Disconnected* (H24): nothing in the list tells a holder to stop. The guid in a node's name
+//! finds it again when the reply of its creation is lost, which is what it is there for.
+
+use base::{
+    AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError,
+    Removed, Wakes,
+};
+use std::time::Duration;
+use stores::zookeeper::Client;
+
+use super::known::{
+    CLIENT_FROZEN, CUT_OFF, OUTVOTED, SERVER_FROZEN, SERVERS_APART, SESSION_PAUSED, SHORT_SESSION,
+    WRITE_DELAYED, breaks,
+};
+use super::zk_queue::{Node, Queue, in_order};
+use super::zookeeper::{Try, WOKEN, patiently, reconnected, released, woken};
+use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+
+pub const SPEC: LockSpec = LockSpec {
+    name: "zk-sequential-herd",
+    summary: "sequence nodes, and everybody who waits watches them all",
+    promises: Promises {
+        fifo: true,
+        wakes: Some(Wakes::Next),
+        available: true,
+        recovers: Some(2),
+        pace: WOKEN,
+        ..Promises::MUTEX
+    },
+    breaks: &[
+        SESSION_PAUSED,
+        CLIENT_FROZEN,
+        SERVER_FROZEN,
+        WRITE_DELAYED,
+        CUT_OFF,
+        SERVERS_APART,
+        OUTVOTED,
+        SHORT_SESSION,
+        breaks(Cause::Recipe, &["herd"], EVERYBODY),
+    ],
+    longest_hold: BEYOND_SESSION,
+    open: Open::ZooKeeper(open),
+};
+
+const EVERYBODY: &str = "H22: everybody watches the directory, and every release and every arrival wakes \
+     all who wait; watch the predecessor alone";
+
+fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+    let queue = Queue::new(client.clone(), format!("/_locknode_{}", settings.key));
+    Box::new(Herd { client, queue, mine: Node::default() })
+}
+
+struct Herd {
+    client: Client,
+    queue: Queue,
+    /// The node of the last acquire, if it has come so far.
+    mine: Node,
+}
+
+/// Waits until one's own node is the first; looks again whenever a child comes or goes.
+async fn first(client: &Client, queue: &Queue, mine: &Node) -> Try<()> {
+    loop {
+        reconnected(client).await?;
+        let changed = client.changed();
+        match client.get_children_watched(queue.directory()).await {
+            Ok((names, watch)) => match in_order(names, &mine.name)? {
+                (_, 0) => return Ok(()),
+                _ => woken(client, watch.fired(), changed).await,
+            },
+            Err(CallError::Unknown(_)) => {}
+            Err(refusal) => return Err(refusal),
+        }
+    }
+}
+
+impl Lock for Herd {
+    fn acquire(
+        &mut self,
+        _mode: Mode,
+        patience: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(async move {
+            let Self { client, queue, mine } = self;
+            *mine = Node::default();
+            let name = format!("{:016x}-lock-", client.world().random());
+            let acquire = async {
+                *mine = queue.enter(&name).await?;
+                first(client, queue, mine).await?;
+                Ok(mine.grant())
+            };
+            patiently(client, patience, acquire, async || queue.withdraw(&name).await).await
+        })
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        Box::pin(async move { released(self.queue.leave(&self.mine.name).await, Removed::Own) })
+    }
+
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        Box::pin(self.queue.has(&self.mine))
+    }
+}
