@@ -9,6 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use testcontainers::bollard::Docker;
+use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{ContainerState, ContainerStateStatusEnum};
 use testcontainers::bollard::query_parameters::KillContainerOptions;
 use testcontainers::runners::AsyncRunner;
@@ -239,12 +240,28 @@ impl Server {
 
     /// What a command in the container prints. It has to succeed.
     pub async fn shell(&self, command: &str) -> Result<String, BackendError> {
-        let run = exec::run(&self.docker, self.id(), command).await;
+        let run = timeout(PATIENCE, self.exec(command)).await;
+        let run = run.map_err(|_| self.broken(format!("cannot run {command:?}"), "no answer"))?;
         let (code, output) = run.map_err(|e| self.broken(format!("cannot run {command:?}"), e))?;
         if code == Some(0) {
             return Ok(output);
         }
         Err(self.broken(format!("fails at {command:?} ({code:?})"), output.trim()))
+    }
+
+    /// Runs a command. The engine may hear of a short pause only after it has ended, and takes the
+    /// server for paused until it hears of the end, too.
+    async fn exec(&self, command: &str) -> Result<(Option<i64>, String), Error> {
+        loop {
+            match exec::run(&self.docker, self.id(), command).await {
+                Err(Error::DockerResponseServerError { status_code: 409, .. })
+                    if self.is_running() =>
+                {
+                    sleep(POLL).await;
+                }
+                ran => return ran,
+            }
+        }
     }
 
     /// Its address among the servers.
