@@ -45,6 +45,7 @@ const EXIT_CODES: &str = "Exit codes:
     0  the lock kept its promises
     1  it broke one, expected or not
     2  inconclusive: this run cannot tell
+  130  interrupted, and nothing was broken by then
   254  bad arguments
   255  the run could not be made, or not to its end";
 

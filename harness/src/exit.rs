@@ -12,6 +12,8 @@ pub enum Exit {
     Violated,
     /// 2: this run cannot tell.
     Inconclusive,
+    /// 130: Ctrl-C or SIGTERM ended it, and nothing was broken by then.
+    Interrupted,
     /// 254: the arguments make no sense.
     BadArguments,
     /// 255: the run could not be made, or not to its end.
@@ -25,6 +27,7 @@ impl Exit {
             Self::Held => 0,
             Self::Violated => 1,
             Self::Inconclusive => 2,
+            Self::Interrupted => 130,
             Self::BadArguments => 254,
             Self::CouldNotRun => 255,
         }

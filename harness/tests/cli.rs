@@ -136,7 +136,7 @@ fn ctrl_c_keeps_the_history() {
     let pid = nix::unistd::Pid::from_raw(child.id() as i32);
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("signalled");
     let said = Said::from(child.wait_with_output().expect("ends"));
-    said.refuses(255, &["interrupted", "picklock check"]);
+    said.refuses(130, &["interrupted", "picklock check"]);
     let judged = cli.run(&["check", "store/latest"]);
     assert!([0, 2].contains(&judged.code), "{judged:?}");
     let last = read(&cli, "history.jsonl");

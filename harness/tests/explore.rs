@@ -191,7 +191,7 @@ fn ctrl_c_says_what_was_searched_so_far() {
     let pid = nix::unistd::Pid::from_raw(child.id() as i32);
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("signalled");
     let output = child.wait_with_output().expect("ends");
-    assert_eq!(output.status.code(), Some(255));
+    assert_eq!(output.status.code(), Some(130));
     let tally = json(&String::from_utf8(output.stdout).expect("UTF-8"));
     let held = tally["held"].as_u64().expect("a number");
     assert!(held > 0, "{tally}");

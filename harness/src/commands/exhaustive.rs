@@ -6,7 +6,7 @@ use sim::exhaustive::{Anomaly, Case, Finding, Found, Progress};
 use std::sync::atomic::Ordering;
 
 use super::explore::{tell_result, writable};
-use super::{Failure, interruptible};
+use super::{Failure, ended, interruptible, note_interruption};
 use crate::Exit;
 use crate::cli::{ExploreArgs, UNLIMITED};
 use crate::exhaustive::{Enumerated, Enumeration};
@@ -28,13 +28,10 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     spinner.finish_and_clear();
     let enumerated = Enumerated::new(enumeration.case().clone(), found);
     let told = || told(&enumeration, &enumerated.found);
+    note_interruption(&stop);
     let mut losses = Losses::default();
     tell_result(&enumerated, told, args.format, args.out.as_deref(), &mut losses)?;
-    let exit = losses.end(enumerated.outcome());
-    if stop.load(Ordering::Relaxed) && exit != Exit::Violated {
-        return Err(Failure::could_not("interrupted; this is what was searched so far"));
-    }
-    Ok(exit)
+    Ok(ended(losses.end(enumerated.outcome()), &stop))
 }
 
 /// What the arguments ask for.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Failure, interruptible, replay};
+use super::{Failure, ended, interruptible, note_interruption, replay};
 use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
 use crate::explore::{MIN_HELD, Missing, Search, Searched, Sighting, Tally, search};
@@ -45,17 +45,14 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     };
     let tally = search(&what, &|done| bar.inc(done)).map_err(Failure::could_not)?;
     bar.finish_and_clear();
+    note_interruption(&stop);
     let mut losses = Losses::default();
     tell(&tally, args.format, args.out.as_deref(), &mut losses)?;
     let outcome = tally.outcome();
     if args.shrink || (args.until_found && outcome == Outcome::Violated) {
         shrink_all(&tally, &options, args, &stop, &mut losses)?;
     }
-    let exit = losses.end(outcome);
-    if stop.load(Ordering::Relaxed) && exit != Exit::Violated {
-        return Err(Failure::could_not("interrupted; this is what was searched so far"));
-    }
-    Ok(exit)
+    Ok(ended(losses.end(outcome), &stop))
 }
 
 /// Shrinks the first schedule of each anomaly and stores it.

@@ -12,10 +12,11 @@ pub mod replay;
 pub mod test;
 
 use crate::Exit;
+use crate::output::note;
 use base::visible;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why a command could not do its work: one line, and the exit code.
 #[derive(Debug)]
@@ -31,9 +32,30 @@ impl Failure {
         Self { exit: Exit::BadArguments, line: line.into() }
     }
 
+    /// Ctrl-C ended it.
+    pub fn interrupted(line: impl Into<String>) -> Self {
+        Self { exit: Exit::Interrupted, line: line.into() }
+    }
+
     /// It could not be done.
     pub fn could_not(line: impl Into<String>) -> Self {
         Self { exit: Exit::CouldNotRun, line: line.into() }
+    }
+}
+
+/// Says, before a search tells its results, that it did not come to its end.
+fn note_interruption(stop: &AtomicBool) {
+    if stop.load(Ordering::Relaxed) {
+        note("picklock: interrupted; this is what was searched so far");
+    }
+}
+
+/// Returns how a search ends that may have been interrupted. A violation stands, and so does what was
+/// lost.
+fn ended(exit: Exit, stop: &AtomicBool) -> Exit {
+    match exit {
+        Exit::Held | Exit::Inconclusive if stop.load(Ordering::Relaxed) => Exit::Interrupted,
+        exit => exit,
     }
 }
 
@@ -56,7 +78,7 @@ fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         let second = signal_hook::flag::register_conditional_shutdown(
             signal,
-            i32::from(Exit::CouldNotRun.code()),
+            i32::from(Exit::Interrupted.code()),
             flag.clone(),
         );
         second

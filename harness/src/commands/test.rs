@@ -125,13 +125,17 @@ fn cut_short(error: &DriveError, spent: Option<&str>, folder: Option<&Folder>) -
         (error, _) => error.to_string(),
     };
     let place = folder.map(|folder| folder.path().display());
-    Failure::could_not(match (error, place) {
+    let line = match (error, place) {
         (_, None) => why,
         (DriveError::Interrupted, Some(place)) => {
             format!("{why}, and the history so far is kept: picklock check {place}")
         }
         (_, Some(place)) => format!("{why} (the run is kept in {place})"),
-    })
+    };
+    match (error, spent) {
+        (DriveError::Interrupted, None) => Failure::interrupted(line),
+        _ => Failure::could_not(line),
+    }
 }
 
 /// The backend that was chosen.
