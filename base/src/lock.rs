@@ -54,12 +54,12 @@ pub enum ReleaseError {
 
 /// A lock on one key, as one client sees it.
 pub trait Lock {
-    /// Waits for the lock, at most for `patience`. A lock that gives up cleans up after itself, or
+    /// Waits for the lock, at most for `timeout`. A lock that gives up cleans up after itself, or
     /// says `Unknown`.
     fn acquire(
         &mut self,
         mode: Mode,
-        patience: Duration,
+        timeout: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>>;
 
     /// Frees the lock, and says what the store said that it removed.
@@ -77,5 +77,45 @@ pub trait Lock {
     /// guards. Most locks never learn it.
     fn lost(&self) -> LocalFuture<'_, String> {
         Box::pin(std::future::pending())
+    }
+}
+
+/// A [`Lock`] as books print it: plain `async` functions, which are boxed here and nowhere else. Each
+/// means what it means in [`Lock`].
+#[expect(async_fn_in_trait, reason = "a client and its lock live on one thread")]
+#[expect(missing_docs, reason = "the functions of `Lock`")]
+pub trait Recipe {
+    async fn acquire(&mut self, mode: Mode, timeout: Duration) -> Result<Grant, AcquireError>;
+
+    async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError>;
+
+    async fn held(&self) -> Option<bool> {
+        None
+    }
+
+    async fn lost(&self) -> String {
+        std::future::pending().await
+    }
+}
+
+impl<R: Recipe> Lock for R {
+    fn acquire(
+        &mut self,
+        mode: Mode,
+        timeout: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(Recipe::acquire(self, mode, timeout))
+    }
+
+    fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+        Box::pin(Recipe::release(self, grant))
+    }
+
+    fn held(&self) -> LocalFuture<'_, Option<bool>> {
+        Box::pin(Recipe::held(self))
+    }
+
+    fn lost(&self) -> LocalFuture<'_, String> {
+        Box::pin(Recipe::lost(self))
     }
 }

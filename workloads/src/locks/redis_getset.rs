@@ -5,7 +5,7 @@
 //! and one to two seconds more.
 
 use base::{
-    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Mono, Pace, Promises, ReleaseError,
+    AcquireError, Cause, Grant, Link, Lock, Mode, Mono, Pace, Promises, Recipe, ReleaseError,
     Removed,
 };
 use std::ops::Range;
@@ -103,16 +103,12 @@ impl GetSet {
     }
 }
 
-impl Lock for GetSet {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(self.0.retry(patience, OFTEN, |asked| self.attempt(asked)))
+impl Recipe for GetSet {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        self.0.retry(timeout, OFTEN, |asked| self.attempt(asked)).await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(async move { released(self.free().await, Removed::Any) })
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        released(self.free().await, Removed::Any)
     }
 }

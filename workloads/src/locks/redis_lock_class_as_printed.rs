@@ -6,9 +6,7 @@
 //! and the key stands until its ttl, when the next caller sets it in vain (H36). The class does not
 //! try again by itself; its script that frees is right, and is never reached.
 
-use base::{
-    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
-};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -41,30 +39,24 @@ struct RedisLock {
     random_value: String,
 }
 
-impl Lock for RedisLock {
+impl Recipe for RedisLock {
     /// `acquireLock`.
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        _patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+    async fn acquire(&mut self, _mode: Mode, _timeout: Duration) -> Result<Grant, AcquireError> {
         self.random_value = self.node.unique();
-        Box::pin(async move {
-            let set = self.node.set_nx_px_command(&self.random_value);
-            let result: Option<String> = self.node.call(set).await.map_err(no_grant)?;
-            match result.as_deref() {
-                Some(ACQUIRE_SUCCESS) => Ok(Grant::default()),
-                _ => Err(AcquireError::Failed("acquireLock returned false".into())),
-            }
-        })
+        let set = self.node.set_nx_px_command(&self.random_value);
+        let result: Option<String> = self.node.call(set).await.map_err(no_grant)?;
+        match result.as_deref() {
+            Some(ACQUIRE_SUCCESS) => Ok(Grant::default()),
+            _ => Err(AcquireError::Failed("acquireLock returned false".into())),
+        }
     }
 
     /// `releaseLock`.
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(self.node.compare_and_delete(&self.random_value))
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        self.node.compare_and_delete(&self.random_value).await
     }
 
-    fn held(&self) -> LocalFuture<'_, Option<bool>> {
-        Box::pin(self.node.stands(&self.random_value))
+    async fn held(&self) -> Option<bool> {
+        self.node.stands(&self.random_value).await
     }
 }

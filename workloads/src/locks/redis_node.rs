@@ -1,5 +1,5 @@
-//! What the recipes on one Redis server share: calling it, and trying again until the patience
-//! is over.
+//! What the recipes on one Redis server share: calling it, and trying again until the time
+//! is up.
 
 use base::{AcquireError, CallError, Grant, Link, Mono, Pace, ReleaseError, Removed};
 use redis::{Cmd, FromRedisValue, ToRedisArgs, Value};
@@ -82,15 +82,15 @@ impl RedisNode {
         self.link.sleep(pause.start + jitter).await;
     }
 
-    /// Tries again and again until an attempt gives a grant, is in doubt, or the patience is over.
+    /// Tries again and again until an attempt gives a grant, is in doubt, or the time is up.
     /// `attempt` is told when it begins and says `None` when somebody else holds the lock.
     pub async fn retry(
         &self,
-        patience: Duration,
+        timeout: Duration,
         pause: Range<Duration>,
         mut attempt: impl AsyncFnMut(Mono) -> CallResult<Option<Grant>>,
     ) -> Result<Grant, AcquireError> {
-        let until = self.link.monotonic() + patience;
+        let until = self.link.monotonic() + timeout;
         loop {
             let asked = self.link.monotonic();
             match attempt(asked).await {
@@ -113,9 +113,9 @@ impl RedisNode {
     }
 
     /// Takes the lock with one command, `SET key value NX PX ttl`.
-    pub async fn set_nx_px(&self, value: &str, patience: Duration) -> Result<Grant, AcquireError> {
+    pub async fn set_nx_px(&self, value: &str, timeout: Duration) -> Result<Grant, AcquireError> {
         let set = Rc::new(self.set_nx_px_command(value));
-        self.retry(patience, BACK_OFF, async |asked| {
+        self.retry(timeout, BACK_OFF, async |asked| {
             match &*self.link.call(0, set.clone()).await? {
                 Value::Okay => {
                     Ok(Some(Grant { expires: Some(asked + self.ttl), ..Grant::default() }))

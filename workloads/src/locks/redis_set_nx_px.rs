@@ -3,7 +3,7 @@
 //! `SET key <unique value> NX PX ttl` takes it; a script that compares the value and deletes the
 //! key frees it. Safe as long as no holder outlives its ttl and the server keeps its data.
 
-use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
+use base::{AcquireError, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -31,21 +31,17 @@ struct SetNxPx {
     value: String,
 }
 
-impl Lock for SetNxPx {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+impl Recipe for SetNxPx {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         self.value = self.node.unique();
-        Box::pin(self.node.set_nx_px(&self.value, patience))
+        self.node.set_nx_px(&self.value, timeout).await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(self.node.compare_and_delete(&self.value))
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        self.node.compare_and_delete(&self.value).await
     }
 
-    fn held(&self) -> LocalFuture<'_, Option<bool>> {
-        Box::pin(self.node.stands(&self.value))
+    async fn held(&self) -> Option<bool> {
+        self.node.stands(&self.value).await
     }
 }

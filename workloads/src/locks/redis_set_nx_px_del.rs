@@ -3,9 +3,7 @@
 //! The value is each owner's own, but nobody looks at it: an owner that outlived its ttl frees
 //! whoever holds the lock by then (H4). The seed tells this of its threads A and B.
 
-use base::{
-    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
-};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -51,21 +49,17 @@ struct BareDel {
     value: String,
 }
 
-impl Lock for BareDel {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+impl Recipe for BareDel {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         self.value = self.node.unique();
-        Box::pin(self.node.set_nx_px(&self.value, patience))
+        self.node.set_nx_px(&self.value, timeout).await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(self.node.free_any())
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        self.node.free_any().await
     }
 
-    fn held(&self) -> LocalFuture<'_, Option<bool>> {
-        Box::pin(self.node.stands(&self.value))
+    async fn held(&self) -> Option<bool> {
+        self.node.stands(&self.value).await
     }
 }

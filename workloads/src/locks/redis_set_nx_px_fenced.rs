@@ -4,9 +4,7 @@
 //! neither. The vault refuses what comes with an older token. The counter dies with the data of
 //! its server: after that the tokens start again, and fence nothing.
 
-use base::{
-    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
-};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -52,32 +50,26 @@ struct Fenced {
     value: String,
 }
 
-impl Lock for Fenced {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(async move {
-            self.value = self.node.unique();
-            let (node, value) = (&self.node, &self.value);
-            node.retry(patience, BACK_OFF, async |asked| {
-                let mut take = command("EVAL");
-                take.arg(TAKE).arg(2).arg(&node.key).arg(format!("{}:token", node.key));
-                take.arg(value).arg(node.ttl_millis());
-                let token: u64 = node.call(take).await?;
-                let expires = Some(asked + node.ttl);
-                Ok((token > 0).then_some(Grant { token: Some(token), expires, ..Grant::default() }))
-            })
-            .await
+impl Recipe for Fenced {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        self.value = self.node.unique();
+        let (node, value) = (&self.node, &self.value);
+        node.retry(timeout, BACK_OFF, async |asked| {
+            let mut take = command("EVAL");
+            take.arg(TAKE).arg(2).arg(&node.key).arg(format!("{}:token", node.key));
+            take.arg(value).arg(node.ttl_millis());
+            let token: u64 = node.call(take).await?;
+            let expires = Some(asked + node.ttl);
+            Ok((token > 0).then_some(Grant { token: Some(token), expires, ..Grant::default() }))
         })
+        .await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(self.node.compare_and_delete(&self.value))
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        self.node.compare_and_delete(&self.value).await
     }
 
-    fn held(&self) -> LocalFuture<'_, Option<bool>> {
-        Box::pin(self.node.stands(&self.value))
+    async fn held(&self) -> Option<bool> {
+        self.node.stands(&self.value).await
     }
 }

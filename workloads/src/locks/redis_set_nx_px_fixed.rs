@@ -4,9 +4,7 @@
 //! The script that frees it compares and deletes in one step, and compares nothing: an owner that
 //! outlived its ttl finds "its" value, and frees another's lock (H3).
 
-use base::{
-    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
-};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -54,18 +52,14 @@ fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
 
 struct Fixed(RedisNode);
 
-impl Lock for Fixed {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(self.0.set_nx_px(VALUE, patience))
+impl Recipe for Fixed {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        self.0.set_nx_px(VALUE, timeout).await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
         let node = &self.0;
         let deleted = node.call(node.compare_and_delete_command(VALUE));
-        Box::pin(async move { released(deleted.await, Removed::Any) })
+        released(deleted.await, Removed::Any)
     }
 }

@@ -4,9 +4,7 @@
 //! Between the two commands the lock can run out and become another's, whom the `DEL` then frees
 //! (H5). One script that does both closes the gap.
 
-use base::{
-    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
-};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -46,21 +44,17 @@ struct GetDel {
     value: String,
 }
 
-impl Lock for GetDel {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+impl Recipe for GetDel {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         self.value = self.node.unique();
-        Box::pin(self.node.set_nx_px(&self.value, patience))
+        self.node.set_nx_px(&self.value, timeout).await
     }
 
-    fn held(&self) -> LocalFuture<'_, Option<bool>> {
-        Box::pin(self.node.stands(&self.value))
+    async fn held(&self) -> Option<bool> {
+        self.node.stands(&self.value).await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(self.node.get_then_delete(&self.value))
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        self.node.get_then_delete(&self.value).await
     }
 }

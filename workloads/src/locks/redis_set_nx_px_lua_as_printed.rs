@@ -6,9 +6,7 @@
 //! its error, and the lock is freed by its ttl alone (H6). `RedisTool` takes the error for a `false`
 //! and its caller goes on.
 
-use base::{
-    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
-};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -51,25 +49,21 @@ struct RedisTool {
     request_id: String,
 }
 
-impl Lock for RedisTool {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+impl Recipe for RedisTool {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         self.request_id = self.node.unique();
-        Box::pin(self.node.set_nx_px(&self.request_id, patience))
+        self.node.set_nx_px(&self.request_id, timeout).await
     }
 
     /// `releaseDistrbutedLock`.
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
         let mut eval = command("EVAL");
         eval.arg(SCRIPT).arg(1).arg(&self.node.key).arg(&self.request_id);
         let result = self.node.call(eval);
-        Box::pin(async move { released(result.await, Removed::Own) })
+        released(result.await, Removed::Own)
     }
 
-    fn held(&self) -> LocalFuture<'_, Option<bool>> {
-        Box::pin(self.node.stands(&self.request_id))
+    async fn held(&self) -> Option<bool> {
+        self.node.stands(&self.request_id).await
     }
 }

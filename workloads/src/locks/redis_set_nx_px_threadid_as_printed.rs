@@ -8,9 +8,7 @@
 //!   (H8, H37).
 //! * It is freed with `GET`, a comparison and `DEL` (lines 159 to 161): two commands (H5).
 
-use base::{
-    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
-};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -67,16 +65,12 @@ fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
 
 struct ThreadId(RedisNode);
 
-impl Lock for ThreadId {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(self.0.set_nx_px(THREAD_ID, patience))
+impl Recipe for ThreadId {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        self.0.set_nx_px(THREAD_ID, timeout).await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(self.0.get_then_delete(THREAD_ID))
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        self.0.get_then_delete(THREAD_ID).await
     }
 }

@@ -6,9 +6,7 @@
 //! tell whose it is. A `DEL` that was held up frees whoever holds the lock by then. The seed itself
 //! names the deadlock, in lines 114 to 116.
 
-use base::{
-    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed,
-};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -51,17 +49,13 @@ fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
 
 struct Setnx(RedisNode);
 
-impl Lock for Setnx {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+impl Recipe for Setnx {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         let attempt = async |_| Ok(self.0.setnx(1).await?.then(Grant::default));
-        Box::pin(self.0.retry(patience, BACK_OFF, attempt))
+        self.0.retry(timeout, BACK_OFF, attempt).await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(self.0.free_any())
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        self.0.free_any().await
     }
 }

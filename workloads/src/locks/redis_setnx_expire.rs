@@ -4,8 +4,8 @@
 //! again (H2). The bare `DEL` frees whoever holds the lock by then.
 
 use base::{
-    AcquireError, CallError, Cause, Grant, Link, LocalFuture, Lock, Mode, Pace, Promises,
-    ReleaseError, Removed,
+    AcquireError, CallError, Cause, Grant, Link, Lock, Mode, Pace, Promises, Recipe, ReleaseError,
+    Removed,
 };
 use std::rc::Rc;
 use std::time::Duration;
@@ -67,15 +67,11 @@ fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
 
 struct SetnxExpire(RedisNode);
 
-impl Lock for SetnxExpire {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+impl Recipe for SetnxExpire {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         let node = &self.0;
         let seconds = node.ttl.as_millis().div_ceil(1_000) as u64;
-        Box::pin(node.retry(patience, BACK_OFF, async move |asked| {
+        node.retry(timeout, BACK_OFF, async move |asked| {
             if !node.setnx(1).await? {
                 return Ok(None);
             }
@@ -86,10 +82,11 @@ impl Lock for SetnxExpire {
             expiring.map_err(|error| CallError::Unknown(error.to_string()))?;
             let expires = Some(asked + Duration::from_secs(seconds));
             Ok(Some(Grant { expires, ..Grant::default() }))
-        }))
+        })
+        .await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(self.0.free_any())
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        self.0.free_any().await
     }
 }

@@ -6,7 +6,7 @@
 //! `redis-getset`. The bare `DEL` of a release frees whoever holds the lock by then.
 
 use base::{
-    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Mono, Pace, Promises, ReleaseError,
+    AcquireError, Cause, Grant, Link, Lock, Mode, Mono, Pace, Promises, Recipe, ReleaseError,
     Removed,
 };
 use std::rc::Rc;
@@ -91,16 +91,12 @@ impl TimestampDel {
     }
 }
 
-impl Lock for TimestampDel {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(self.0.retry(patience, OFTEN, |asked| self.attempt(asked)))
+impl Recipe for TimestampDel {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        self.0.retry(timeout, OFTEN, |asked| self.attempt(asked)).await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(self.0.free_any())
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        self.0.free_any().await
     }
 }

@@ -11,8 +11,7 @@
 //! (Martin Kleppmann, "How to do distributed locking", 2016).
 
 use base::{
-    AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Pace, Promises, ReleaseError,
-    Removed,
+    AcquireError, Cause, Grant, Link, Lock, Mode, Pace, Promises, Recipe, ReleaseError, Removed,
 };
 use futures_util::future::{Either, join_all, select};
 use redis::FromRedisValue;
@@ -126,7 +125,7 @@ impl Redlock {
         None
     }
 
-    /// What to say once the patience is over.
+    /// What to say once the timeout is over.
     fn given_up(&self) -> AcquireError {
         if self.left < self.majority() {
             return AcquireError::Failed("no majority".into());
@@ -151,38 +150,30 @@ impl Votes {
     }
 }
 
-impl Lock for Redlock {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(async move {
-            let until = self.node.link.monotonic() + patience;
-            self.left = 0;
-            loop {
-                if let Some(grant) = self.attempt().await {
-                    return Ok(grant);
-                }
-                if self.node.link.monotonic() >= until {
-                    return Err(self.given_up());
-                }
-                self.node.back_off(&BACK_OFF).await;
+impl Recipe for Redlock {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        let until = self.node.link.monotonic() + timeout;
+        self.left = 0;
+        loop {
+            if let Some(grant) = self.attempt().await {
+                return Ok(grant);
             }
-        })
+            if self.node.link.monotonic() >= until {
+                return Err(self.given_up());
+            }
+            self.node.back_off(&BACK_OFF).await;
+        }
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(async move {
-            let Votes { yes, unknown } = self.free().await;
-            if yes < self.majority() && unknown > 0 {
-                let why = format!("freed on {yes} servers, unknown on {unknown}");
-                return Err(ReleaseError::Unknown(why));
-            }
-            if yes == 0 {
-                return Err(ReleaseError::NotHeld("no server had it for this client".into()));
-            }
-            Ok(Removed::Own)
-        })
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        let Votes { yes, unknown } = self.free().await;
+        if yes < self.majority() && unknown > 0 {
+            let why = format!("freed on {yes} servers, unknown on {unknown}");
+            return Err(ReleaseError::Unknown(why));
+        }
+        if yes == 0 {
+            return Err(ReleaseError::NotHeld("no server had it for this client".into()));
+        }
+        Ok(Removed::Own)
     }
 }

@@ -5,7 +5,7 @@
 //! Obeys *Disconnected*.
 
 use base::{
-    AcquireError, CallError, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed, Wakes,
+    AcquireError, CallError, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed, Wakes,
 };
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal};
@@ -98,45 +98,30 @@ impl Exclusive {
     }
 }
 
-impl Lock for Exclusive {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(async move {
-            let outcome = {
-                let this = &*self;
-                let mut disconnects = 0;
-                let acquire = async {
-                    disconnects = this.take().await?;
-                    Ok(Grant::default())
-                };
-                let outcome = patiently(&this.client, patience, acquire, async || {
-                    this.free().await.map(drop)
-                })
-                .await;
-                outcome.map(|grant| (grant, disconnects))
-            };
-            let (grant, disconnects) = outcome?;
-            self.disconnects = disconnects;
-            Ok(grant)
-        })
+impl Recipe for Exclusive {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        let mut disconnects = 0;
+        let take = async {
+            disconnects = self.take().await?;
+            Ok(Grant::default())
+        };
+        let free = async || self.free().await.map(drop);
+        let grant = patiently(&self.client, timeout, take, free).await?;
+        self.disconnects = disconnects;
+        Ok(grant)
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(async move {
-            let removed = self.free().await;
-            let whose = removed.as_ref().copied().unwrap_or(Removed::Nothing);
-            released(removed.map(drop), whose)
-        })
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        let removed = self.free().await;
+        let whose = removed.as_ref().copied().unwrap_or(Removed::Nothing);
+        released(removed.map(drop), whose)
     }
 
-    fn held(&self) -> LocalFuture<'_, Option<bool>> {
-        Box::pin(async move { self.is_mine().await.ok() })
+    async fn held(&self) -> Option<bool> {
+        self.is_mine().await.ok()
     }
 
-    fn lost(&self) -> LocalFuture<'_, String> {
-        lost(&self.client, self.disconnects)
+    async fn lost(&self) -> String {
+        lost(&self.client, self.disconnects).await
     }
 }

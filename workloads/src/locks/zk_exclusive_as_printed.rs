@@ -8,9 +8,9 @@
 //!   throws, and `while(true)` in line 134 never ends (H42).
 //! * Nobody tells a holder that its session expired: the watcher prints the state (lines 165 to 172),
 //!   and the holder goes on (H24).
-//! * It asks again every 20 ms (line 136), for ever: `acquireDistributedLock` knows no patience.
+//! * It asks again every 20 ms (line 136), for ever: `acquireDistributedLock` knows no timeout.
 
-use base::{AcquireError, Cause, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
+use base::{AcquireError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode};
 
@@ -70,24 +70,18 @@ struct ZooKeeperSession {
     path: String,
 }
 
-impl Lock for ZooKeeperSession {
+impl Recipe for ZooKeeperSession {
     /// `acquireDistributedLock`.
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        _patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(async move {
-            while self.client.create(&self.path, b"", CreateMode::Ephemeral).await.is_err() {
-                self.client.world().sleep(PAUSE).await;
-            }
-            Ok(Grant::default())
-        })
+    async fn acquire(&mut self, _mode: Mode, _timeout: Duration) -> Result<Grant, AcquireError> {
+        while self.client.create(&self.path, b"", CreateMode::Ephemeral).await.is_err() {
+            self.client.world().sleep(PAUSE).await;
+        }
+        Ok(Grant::default())
     }
 
     /// `releaseDistributedLock`.
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
         let deleted = self.client.delete(&self.path, None);
-        Box::pin(async move { released(deleted.await, Removed::Any) })
+        released(deleted.await, Removed::Any)
     }
 }

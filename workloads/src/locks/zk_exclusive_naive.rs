@@ -8,11 +8,11 @@
 //! * It does not obey *Disconnected*: its session expires and it believes on (H24). A wrapper opens
 //!   a new session, in which the old owner frees with `delete(path, -1)` whosever node stands
 //!   there (H26).
-//! * The recipe knows no patience.
+//! * The recipe knows no timeout.
 
 use base::{
-    AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError,
-    Removed, Wakes,
+    AcquireError, CallError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed,
+    Wakes,
 };
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal};
@@ -106,23 +106,17 @@ impl Naive {
     }
 }
 
-impl Lock for Naive {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        _patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(async move { self.take().await.map_err(refused) })
+impl Recipe for Naive {
+    async fn acquire(&mut self, _mode: Mode, _timeout: Duration) -> Result<Grant, AcquireError> {
+        self.take().await.map_err(refused)
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(async move {
-            let renewed = self.client.renew().await;
-            let deleted = match renewed {
-                Ok(()) => self.client.delete(&self.path, None).await,
-                Err(error) => Err(error),
-            };
-            released(deleted, Removed::Any)
-        })
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        let renewed = self.client.renew().await;
+        let deleted = match renewed {
+            Ok(()) => self.client.delete(&self.path, None).await,
+            Err(error) => Err(error),
+        };
+        released(deleted, Removed::Any)
     }
 }

@@ -1,6 +1,6 @@
 //! A queue of sequence nodes under one directory, and the lock of whoever stands first in it.
 
-use base::{AcquireError, CallError, Grant, LocalFuture, Lock, Mode, ReleaseError, Removed};
+use base::{AcquireError, CallError, Grant, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Created, Refusal, sequence};
 
@@ -45,35 +45,29 @@ impl Queued {
     }
 }
 
-impl Lock for Queued {
-    fn acquire(
-        &mut self,
-        mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(async move {
-            let Self { client, queue, rule, mine, disconnects } = self;
-            *mine = Node::default();
-            let name = format!("{}{:016x}-", (rule.name)(mode), client.world().random());
-            let acquire = async {
-                *mine = queue.enter(&name).await?;
-                *disconnects = queue.wait(&mine.name, rule.blocker).await?;
-                Ok((rule.grant)(mine))
-            };
-            patiently(client, patience, acquire, async || queue.withdraw(&name).await).await
-        })
+impl Recipe for Queued {
+    async fn acquire(&mut self, mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        let Self { client, queue, rule, mine, disconnects } = self;
+        *mine = Node::default();
+        let name = format!("{}{:016x}-", (rule.name)(mode), client.world().random());
+        let acquire = async {
+            *mine = queue.enter(&name).await?;
+            *disconnects = queue.wait(&mine.name, rule.blocker).await?;
+            Ok((rule.grant)(mine))
+        };
+        patiently(client, timeout, acquire, async || queue.withdraw(&name).await).await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(async move { released(self.queue.leave(&self.mine.name).await, Removed::Own) })
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        released(self.queue.leave(&self.mine.name).await, Removed::Own)
     }
 
-    fn held(&self) -> LocalFuture<'_, Option<bool>> {
-        Box::pin(self.queue.has(&self.mine))
+    async fn held(&self) -> Option<bool> {
+        self.queue.has(&self.mine).await
     }
 
-    fn lost(&self) -> LocalFuture<'_, String> {
-        lost(&self.client, self.disconnects)
+    async fn lost(&self) -> String {
+        lost(&self.client, self.disconnects).await
     }
 }
 

@@ -15,8 +15,8 @@
 //!   320), and for a writer `get(-2)` throws (line 326).
 
 use base::{
-    AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError,
-    Removed, Wakes,
+    AcquireError, CallError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed,
+    Wakes,
 };
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -200,30 +200,22 @@ fn turn(mut children: Vec<String>, name: &str) -> Turn {
     }
 }
 
-impl Lock for AsPrinted {
-    fn acquire(
-        &mut self,
-        mode: Mode,
-        _patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(async move {
-            self.path = self.acquire_distributed_lock(mode).await;
-            let place = self.path.as_deref().and_then(sequence);
-            Ok(Grant { place, ..Grant::default() })
-        })
+impl Recipe for AsPrinted {
+    async fn acquire(&mut self, mode: Mode, _timeout: Duration) -> Result<Grant, AcquireError> {
+        self.path = self.acquire_distributed_lock(mode).await;
+        let place = self.path.as_deref().and_then(sequence);
+        Ok(Grant { place, ..Grant::default() })
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(async move {
-            let Some(path) = self.path.take() else {
-                return Err(ReleaseError::NotHeld("acquire had returned null".into()));
-            };
-            let deleted = match self.connected().await {
-                Ok(()) => self.client.delete(&path, None).await,
-                Err(error) => Err(error),
-            };
-            released(deleted, Removed::Own)
-        })
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        let Some(path) = self.path.take() else {
+            return Err(ReleaseError::NotHeld("acquire had returned null".into()));
+        };
+        let deleted = match self.connected().await {
+            Ok(()) => self.client.delete(&path, None).await,
+            Err(error) => Err(error),
+        };
+        released(deleted, Removed::Own)
     }
 }
 

@@ -6,8 +6,8 @@
 //! finds it again when the reply of its creation is lost, which is what it is there for.
 
 use base::{
-    AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError,
-    Removed, Wakes,
+    AcquireError, CallError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed,
+    Wakes,
 };
 use std::time::Duration;
 use stores::zookeeper::Client;
@@ -77,30 +77,24 @@ async fn first(client: &Client, queue: &Queue, mine: &Node) -> Try<()> {
     }
 }
 
-impl Lock for Herd {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(async move {
-            let Self { client, queue, mine } = self;
-            *mine = Node::default();
-            let name = format!("{:016x}-lock-", client.world().random());
-            let acquire = async {
-                *mine = queue.enter(&name).await?;
-                first(client, queue, mine).await?;
-                Ok(mine.grant())
-            };
-            patiently(client, patience, acquire, async || queue.withdraw(&name).await).await
-        })
+impl Recipe for Herd {
+    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        let Self { client, queue, mine } = self;
+        *mine = Node::default();
+        let name = format!("{:016x}-lock-", client.world().random());
+        let acquire = async {
+            *mine = queue.enter(&name).await?;
+            first(client, queue, mine).await?;
+            Ok(mine.grant())
+        };
+        patiently(client, timeout, acquire, async || queue.withdraw(&name).await).await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(async move { released(self.queue.leave(&self.mine.name).await, Removed::Own) })
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        released(self.queue.leave(&self.mine.name).await, Removed::Own)
     }
 
-    fn held(&self) -> LocalFuture<'_, Option<bool>> {
-        Box::pin(self.queue.has(&self.mine))
+    async fn held(&self) -> Option<bool> {
+        self.queue.has(&self.mine).await
     }
 }

@@ -3,11 +3,11 @@
 //!
 //! After a lost reply to its own creation it creates another node. Everybody then waits behind the
 //! first one, which nobody knows to be his, as long as that session lives (H23). It does not obey
-//! *Disconnected* (H24). The recipe knows no patience.
+//! *Disconnected* (H24). The recipe knows no timeout.
 
 use base::{
-    AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Promises, ReleaseError,
-    Removed, Wakes,
+    AcquireError, CallError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed,
+    Wakes,
 };
 use std::time::Duration;
 use stores::zookeeper::Client;
@@ -76,20 +76,16 @@ impl Naive {
     }
 }
 
-impl Lock for Naive {
-    fn acquire(
-        &mut self,
-        _mode: Mode,
-        _patience: Duration,
-    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        Box::pin(async move { self.take().await.map_err(refused) })
+impl Recipe for Naive {
+    async fn acquire(&mut self, _mode: Mode, _timeout: Duration) -> Result<Grant, AcquireError> {
+        self.take().await.map_err(refused)
     }
 
-    fn held(&self) -> LocalFuture<'_, Option<bool>> {
-        Box::pin(self.queue.has(&self.mine))
+    async fn held(&self) -> Option<bool> {
+        self.queue.has(&self.mine).await
     }
 
-    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
-        Box::pin(async move { released(self.queue.leave(&self.mine.name).await, Removed::Own) })
+    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
+        released(self.queue.leave(&self.mine.name).await, Removed::Own)
     }
 }

@@ -1,6 +1,6 @@
 //! What the ZooKeeper recipes share: sessions that come and go.
 
-use base::{AcquireError, CallError, Grant, LocalFuture, Pace, ReleaseError, Removed};
+use base::{AcquireError, CallError, Grant, Pace, ReleaseError, Removed};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
@@ -53,12 +53,12 @@ pub async fn woken(
     }
 }
 
-/// Runs `acquire` in a live session and for at most `patience`. What `acquire` may have left
+/// Runs `acquire` in a live session and for at most `timeout`. What `acquire` may have left
 /// behind when it did not come to a grant, `clean_up` removes; until that is certain the outcome
 /// is unknown.
 pub async fn patiently(
     client: &Client,
-    patience: Duration,
+    timeout: Duration,
     acquire: impl Future<Output = Try<Grant>>,
     clean_up: impl AsyncFnOnce() -> Try<()>,
 ) -> Result<Grant, AcquireError> {
@@ -66,7 +66,7 @@ pub async fn patiently(
         client.renew().await?;
         acquire.await
     };
-    let reason = match select(pin!(alive_then_acquire), client.world().sleep(patience)).await {
+    let reason = match select(pin!(alive_then_acquire), client.world().sleep(timeout)).await {
         Either::Left((Ok(grant), _)) => return Ok(grant),
         Either::Left((Err(error), _)) => error.to_string(),
         Either::Right(_) => "held by others".into(),
@@ -81,13 +81,11 @@ pub async fn patiently(
 /// Resolves when the session has been disconnected since a grant. From then on nobody knows
 /// whether the ensemble has given the lock to somebody else: a client that obeys stops at
 /// *Disconnected*, because *Expired* is told only after the fact.
-pub fn lost(client: &Client, disconnects_at_grant: u64) -> LocalFuture<'_, String> {
-    Box::pin(async move {
-        while client.disconnects() == disconnects_at_grant {
-            client.changed().await;
-        }
-        "the session was disconnected".into()
-    })
+pub async fn lost(client: &Client, disconnects_at_grant: u64) -> String {
+    while client.disconnects() == disconnects_at_grant {
+        client.changed().await;
+    }
+    "the session was disconnected".into()
 }
 
 /// What a release says whose deletion ended so; `whose` the node was.
