@@ -1,24 +1,21 @@
-//! The table on real servers: one run of 20 s a row, or `PICKLOCK_ROUNDS` of them. Nothing is
-//! skipped: where there is no Docker, this fails.
+//! The table on real servers: one run of 20 s a row, or `PICKLOCK_ROUNDS` of them. No row of the table
+//! is skipped: where there is no Docker, this fails. Those of the simulator can be tried with
+//! `--ignored`.
 
 mod rows;
 
 use base::Run;
 use docker::{ClientCommand, DockerBackend, ensure_image};
+use libtest_mimic::{Arguments, Failed, Trial};
 use picklock::drive::{Recorder, Unwatched, drive};
-use rows::{Row, TABLE};
-use std::sync::Mutex;
+use rows::{Row, SIMULATED, TABLE};
+use std::process::ExitCode;
 use std::time::Duration;
 
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 fn rounds() -> u64 {
     std::env::var("PICKLOCK_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
-}
-
-/// `PICKLOCK_ROWS` picks the rows whose names contain it.
-fn rows_wanted() -> String {
-    std::env::var("PICKLOCK_ROWS").unwrap_or_default()
 }
 
 fn client() -> ClientCommand {
@@ -45,8 +42,8 @@ fn keep(run: &Run, row: &Row, seed: u64) -> String {
     }
 }
 
-/// Runs one row and says what came of it. The answer names a row that is not as demanded.
-fn misfit(row: &Row, seed: u64) -> Option<String> {
+/// Runs one row and says what is wrong with it, if anything is.
+fn check(row: &Row, seed: u64) -> Result<(), Failed> {
     let run = run(row, seed);
     let (fits, judgement) = row.judge(&run);
     let said: Vec<String> = judgement
@@ -54,32 +51,30 @@ fn misfit(row: &Row, seed: u64) -> Option<String> {
         .iter()
         .map(|verdict| format!("{}: {}", verdict.property, verdict.summary))
         .collect();
-    let word = if fits == Some(true) { "as demanded" } else { "NOT as demanded" };
-    println!("{}: {word} ({})", row.name(), said.join("; "));
-    (fits != Some(true)).then(|| format!("{} ({})", row.name(), keep(&run, row, seed)))
+    let said = said.join("; ");
+    if fits == Some(true) {
+        println!("{}: as demanded ({said})", row.name());
+        return Ok(());
+    }
+    Err(format!("not as demanded: {said} (the history: {})", keep(&run, row, seed)).into())
 }
 
 /// Two rows at a time: a run mostly waits, but three would starve each other of processor time.
 const SIDE_BY_SIDE: usize = 2;
 
-#[test]
-fn every_row_on_real_servers() {
-    ensure_image(&|line| println!("{line}")).unwrap_or_else(|error| panic!("{error}"));
-    let wanted = rows_wanted();
-    let runs = (0..rounds()).flat_map(|seed| TABLE.iter().map(move |row| (row, seed)));
-    let runs = Mutex::new(runs.filter(|(row, _)| row.name().contains(&wanted)));
-    let misfits = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE {
-            scope.spawn(|| {
-                let next = || runs.lock().expect("no row panics with the lock").next();
-                while let Some((row, seed)) = next() {
-                    let found = misfit(row, seed);
-                    misfits.lock().expect("no row panics with the lock").extend(found);
-                }
-            });
-        }
+/// Every row is a test of its own, in every round.
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(SIDE_BY_SIDE);
+    if !arguments.list {
+        ensure_image(&|line| println!("{line}")).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let test = |row: &'static Row, seed| {
+        Trial::test(format!("{}, seed {seed}", row.name()), move || check(row, seed))
+    };
+    let tests = (0..rounds()).flat_map(|seed| {
+        let simulated = SIMULATED.iter().map(move |row| test(row, seed).with_ignored_flag(true));
+        TABLE.iter().map(move |row| test(row, seed)).chain(simulated)
     });
-    let misfits = misfits.into_inner().expect("no row panics with the lock");
-    assert!(misfits.is_empty(), "not as demanded: {misfits:#?}");
+    libtest_mimic::run(&arguments, tests.collect()).exit_code()
 }

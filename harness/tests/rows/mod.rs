@@ -156,9 +156,10 @@ impl Row {
         Setup::new(options).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The row's name.
+    /// The row's name, which no other row has.
     pub fn name(&self) -> String {
-        format!("{} under {}", self.algo, self.nemesis)
+        let ttl = self.ttl.map(|ttl| format!(" with a ttl of {ttl:?}"));
+        format!("{} under {}{}", self.algo, self.nemesis, ttl.unwrap_or_default())
     }
 
     /// Whether a run is what the row demands: `None` when it cannot tell.
