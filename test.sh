@@ -46,8 +46,6 @@ cargo fmt --all -- --check
 step "lints"
 cargo clippy --workspace --all-targets -- -D warnings
 cargo clippy -p picklock --no-default-features --all-targets -- -D warnings
-step "the command line"
-cargo build --release
 step "tests: the simulator, the checkers, the reports, and real servers"
 cargo test --release --workspace
 step "fuzzing"
