@@ -1,5 +1,6 @@
 //! The parts of the `picklock` binary: command line, drive loop, run folder, backends.
 
+pub mod app;
 pub mod cli;
 #[cfg(feature = "docker")]
 pub mod client;
@@ -15,9 +16,12 @@ mod manner;
 mod nearest;
 mod output;
 mod place;
+pub mod plan;
 pub mod scenario;
 pub mod schedule;
 pub mod setup;
+pub mod shrink;
 pub mod simulate;
+mod swarm;
 
 pub use exit::Exit;

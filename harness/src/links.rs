@@ -4,6 +4,7 @@ use base::{Node, Rng, Spread};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stores::{Links, WorldSpec};
+use workloads::LockSpec;
 
 /// The stream of randomness that the manners of links are drawn from.
 const MANNERS: u64 = 32;
@@ -19,6 +20,16 @@ pub fn largest_delay(slowest: Duration) -> Duration {
     // A delay makes its share of the jitter, too: half as long again at most, see `steady`.
     let delay = slowest.saturating_sub(jitter) * 2 / 3;
     Duration::from_millis(delay.as_millis() as u64)
+}
+
+/// With slower links than these the lock would never be granted, or break by that alone.
+pub fn slowest_link(lock: &LockSpec, ttl: Duration) -> Duration {
+    largest_delay(lock.slowest_message(ttl))
+}
+
+/// Returns how long a message is usually on its way over a link with such a delay.
+pub fn usual_delay(link_delay: Duration) -> Duration {
+    Duration::from_micros(300) + link_delay
 }
 
 /// What is usual in this world.
@@ -82,7 +93,8 @@ fn heavy(spec: &WorldSpec) -> Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::{Options, Setup};
+    use crate::plan::Options;
+    use crate::setup::Setup;
 
     fn spec(links: Links, seed: u64) -> WorldSpec {
         let setup = Setup::new(Options { links, ..Options::new("redlock", "none", seed) });

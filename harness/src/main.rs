@@ -1,6 +1,6 @@
 //! `picklock`: a fault-injection harness for distributed locks.
 
-use picklock::cli;
+use picklock::app;
 use std::process::ExitCode;
 
 /// A simulation allocates in small pieces, on each thread for itself; this one is made for that.
@@ -8,5 +8,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    cli::main(std::env::args_os()).into()
+    app::main(std::env::args_os()).into()
 }

@@ -10,8 +10,9 @@ use stores::Store;
 use stores::redis::script::Runner;
 use workloads::LockSpec;
 
-use crate::drive::{Plan, Recorder, Unwatched, drive};
-use crate::setup::{Options, Setup};
+use crate::drive::{Recorder, Unwatched, drive};
+use crate::plan::{Options, Plan};
+use crate::setup::Setup;
 use crate::simulate;
 
 /// A scenario, as it stands in the list.

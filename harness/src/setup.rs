@@ -1,83 +1,16 @@
 //! From what was asked for to what is run: one lock, its nemeses, a plan, and the run's header.
 
-use base::{Ability, Ensemble, Nemesis, RunInfo, Spread};
+use base::{Ability, Nemesis, RunInfo, Spread};
 use std::time::Duration;
 use stores::zookeeper::Timing;
-use stores::{Links, Store, WorldSpec};
+use stores::{Store, WorldSpec};
 use workloads::LockSpec;
 use workloads::task::Contend;
 
-use crate::drive::{Plan, Script};
-use crate::explore::swarm;
-use crate::links;
+use crate::links::{self, slowest_link};
 use crate::nearest;
-use crate::schedule::{Aim, Scripted};
-use crate::simulate;
-
-/// What a user can set.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The lock.
-    pub algo: String,
-    /// The nemeses, joined by commas.
-    pub nemesis: String,
-    /// How many clients contend.
-    pub clients: u32,
-    /// How long faults are injected.
-    pub time_limit: Duration,
-    /// The lock's time to live, or its session time-out.
-    pub ttl: Duration,
-    /// The tick of a ZooKeeper ensemble. `None`: as is safe for such a session.
-    pub tick: Option<Duration>,
-    /// How many ticks of silence end a connection between its servers. `None`: as is safe.
-    pub sync_limit: Option<u32>,
-    /// The mean of a short hold.
-    pub hold: Duration,
-    /// The mean time between two turns of a client.
-    pub think: Duration,
-    /// How long each client-server link delays, each way.
-    pub link_delay: Duration,
-    /// How these delays are spread, which only a swarm chooses.
-    pub links: Links,
-    /// How many keys.
-    pub keys: u32,
-    /// The seed.
-    pub seed: u64,
-    /// The seed draws its own configuration within these options, see [`crate::explore::swarm`].
-    pub swarm: bool,
-}
-
-impl Options {
-    /// The defaults, for a lock and its nemeses.
-    pub fn new(algo: &str, nemesis: &str, seed: u64) -> Self {
-        Self {
-            algo: algo.into(),
-            nemesis: nemesis.into(),
-            clients: 5,
-            time_limit: Duration::from_secs(30),
-            ttl: workloads::find(algo).map_or(Duration::from_secs(2), |lock| lock.store().ttl()),
-            tick: None,
-            sync_limit: None,
-            hold: Duration::from_millis(50),
-            think: Duration::from_millis(25),
-            link_delay: Duration::ZERO,
-            links: Links::default(),
-            keys: 1,
-            seed,
-            swarm: false,
-        }
-    }
-
-    /// The settings of a ZooKeeper ensemble.
-    pub fn timing(&self) -> Timing {
-        Timing::of(self.ttl).with(self.tick, self.sync_limit)
-    }
-
-    /// What is stored of the settings of such servers.
-    pub fn ensemble(&self, store: Store) -> Option<Ensemble> {
-        (store == Store::ZooKeeper).then(|| self.timing().ensemble())
-    }
-}
+use crate::plan::{Aim, Options, Plan, Script, Scripted, UNLIMITED};
+use crate::swarm;
 
 /// What is to be run.
 pub struct Setup {
@@ -225,7 +158,7 @@ impl Setup {
                 turns: None,
             },
             promises: self.lock.promises,
-            link_delay: simulate::usual_delay(options.link_delay),
+            link_delay: links::usual_delay(options.link_delay),
             seed: options.seed,
             script: self.script.clone(),
         }
@@ -297,7 +230,7 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
     };
     let (ms, s) = (Duration::from_millis, Duration::from_secs);
     between("--time-limit", options.time_limit, s(1), s(24 * 3_600))?;
-    if options.ttl == crate::cli::UNLIMITED {
+    if options.ttl == UNLIMITED {
         return Err("--ttl unlimited needs --exhaustive: give 100ms to 10m".into());
     }
     between("--ttl", options.ttl, ms(100), s(600))?;
@@ -311,11 +244,6 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
         return Err(format!("--keys {} is out of range: give 1 to 1000", options.keys));
     }
     Ok(())
-}
-
-/// With slower links than these the lock would never be granted, or break by that alone.
-pub fn slowest_link(lock: &LockSpec, ttl: Duration) -> Duration {
-    links::largest_delay(lock.slowest_message(ttl))
 }
 
 /// Only ZooKeeper's servers have settings, and they must fit the session.

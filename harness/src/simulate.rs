@@ -3,16 +3,16 @@
 use base::{BackendError, Command, Init, Run};
 use sim::{Handle, RedisWorld, SimConfig, Simulated, Tape};
 use std::rc::Rc;
-use std::time::Duration;
 use stores::redis::script::Runner;
 use stores::zookeeper::Client;
 use stores::{Store, WorldSpec};
 use workloads::LockSpec;
 use workloads::client::{AnyLink, serve};
 
-use crate::drive::{Played, Recorder, Unwatched, drive};
+use crate::drive::{Recorder, Unwatched, drive};
 use crate::links;
-use crate::schedule::{Aim, Schedule};
+use crate::plan::{Aim, Played};
+use crate::schedule::Schedule;
 use crate::setup::Setup;
 
 /// A simulated world for a lock. A tape records what chance decides in it, or decides itself.
@@ -92,13 +92,8 @@ pub fn run(setup: &Setup) -> Result<Run, BackendError> {
 pub fn record(setup: &Setup) -> Result<(Run, Schedule), BackendError> {
     let tape = Rc::new(Tape::record());
     let (run, played) = play(setup, Some(tape.clone()))?;
-    let link = usual_delay(setup.world().link_delay);
+    let link = links::usual_delay(setup.world().link_delay);
     Ok((run, Schedule::of(setup, played, tape.taken(link))))
-}
-
-/// How long a message is usually on its way over a link with such a delay.
-pub fn usual_delay(link_delay: Duration) -> Duration {
-    Duration::from_micros(300) + link_delay
 }
 
 /// Runs a recorded schedule.

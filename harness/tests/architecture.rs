@@ -1,62 +1,96 @@
-//! The arrows that are absent stay absent: which crate may depend on which.
+//! The arrows that ARCHITECTURE.md draws are the arrows that there are: which crate may depend on
+//! which, and which module of the harness on which others.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What each crate may depend on, of the workspace's own. Absent on purpose: workloads and nemesis
-/// know nothing of each other, nor of the checkers; the simulator knows no lock; nothing depends on
-/// the harness.
-const ARROWS: &[(&str, &[&str])] = &[
-    ("picklock-base", &[]),
-    ("picklock-stores", &["picklock-base"]),
-    ("picklock-workloads", &["picklock-base", "picklock-stores"]),
-    ("picklock-nemesis", &["picklock-base"]),
-    ("picklock-checkers", &["picklock-base"]),
-    ("picklock-reports", &["picklock-base", "picklock-checkers"]),
-    ("picklock-sim", &["picklock-base", "picklock-stores"]),
-    ("picklock-docker", &["picklock-base", "picklock-stores"]),
-    (
-        "picklock",
-        &[
-            "picklock-base",
-            "picklock-stores",
-            "picklock-workloads",
-            "picklock-nemesis",
-            "picklock-checkers",
-            "picklock-reports",
-            "picklock-sim",
-            "picklock-docker",
-        ],
-    ),
-];
+type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-/// The workspace's crates and which of the others each depends on, from the manifests.
-fn arrows() -> BTreeMap<String, BTreeSet<String>> {
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Reads the table of ARCHITECTURE.md whose first column has this title.
+fn drawn(title: &str) -> Arrows {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a document");
+    let mut lines = text.lines().skip_while(|line| !line.starts_with(&format!("| {title} |")));
+    assert!(lines.next().is_some(), "no table of `{title}`");
+    let rows = lines.skip(1).take_while(|line| line.starts_with('|'));
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let on = cells[1].split(", ").filter(|on| *on != "none").map(String::from).collect();
+        (cells[0].to_owned(), on)
+    };
+    rows.map(row).collect()
+}
+
+/// Reads which crates of the workspace each of them depends on from their manifests.
+fn crates() -> Arrows {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(root())
         .output()
         .expect("cargo metadata runs");
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let packages = metadata["packages"].as_array().expect("packages");
-    let name = |value: &serde_json::Value| value["name"].as_str().expect("a name").to_owned();
-    let own: BTreeSet<String> = packages.iter().map(name).collect();
-    let depends = |package: &serde_json::Value| {
-        let dependencies = package["dependencies"].as_array().expect("dependencies");
-        dependencies.iter().map(name).filter(|dependency| own.contains(dependency)).collect()
+    let own = |value: &serde_json::Value| match value["name"].as_str()? {
+        "picklock" => Some("harness".to_owned()),
+        name => name.strip_prefix("picklock-").map(String::from),
     };
-    packages.iter().map(|package| (name(package), depends(package))).collect()
+    let depends = |package: &serde_json::Value| {
+        package["dependencies"].as_array().expect("dependencies").iter().filter_map(own).collect()
+    };
+    packages.iter().map(|it| (own(it).expect("a crate of ours"), depends(it))).collect()
+}
+
+/// Reads which modules of the harness each of them names, beside its tests, from their sources.
+fn modules() -> Arrows {
+    let mut arrows = Arrows::new();
+    let mut folders = vec![root().join("harness/src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let inside = path.strip_prefix(root().join("harness/src")).expect("inside");
+            let module = inside.iter().next().expect("a part").to_string_lossy();
+            let module = module.trim_end_matches(".rs").to_owned();
+            if ["lib", "main"].contains(&module.as_str()) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a source");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let code: String = lines.collect();
+            let named = code.split("crate::").skip(1).map(|rest| {
+                rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
+            });
+            let on = arrows.entry(module.clone()).or_default();
+            // The one name that is taken from the root.
+            let named = named.map(|name| if name == "Exit" { "exit" } else { name });
+            on.extend(named.filter(|name| *name != module).map(String::from));
+        }
+    }
+    arrows
 }
 
 #[test]
-fn absent_arrows_stay_absent() {
-    let allowed: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
-    for (package, dependencies) in arrows() {
-        let may = allowed.get(package.as_str());
-        let may = may.unwrap_or_else(|| panic!("{package} is not in the list of arrows"));
-        for dependency in dependencies {
-            assert!(may.contains(&dependency.as_str()), "{package} must not know {dependency}");
-        }
+fn absent_arrows_between_crates_stay_absent() {
+    assert_eq!(crates(), drawn("crate"));
+}
+
+#[test]
+fn absent_arrows_between_modules_stay_absent_and_none_leads_back() {
+    let arrows = modules();
+    assert_eq!(arrows, drawn("module"));
+    let mut left = arrows;
+    while let Some(leaf) = left.iter().find(|(_, on)| on.is_empty()).map(|(it, _)| it.clone()) {
+        left.remove(&leaf);
+        left.values_mut().for_each(|on| _ = on.remove(&leaf));
     }
+    assert!(left.is_empty(), "a circle: {left:?}");
 }

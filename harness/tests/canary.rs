@@ -2,7 +2,8 @@
 
 use base::{AcquireError, Grant, LocalFuture, Lock, Mode, ReleaseError};
 use checkers::Judgement;
-use picklock::setup::{Options, Setup};
+use picklock::plan::Options;
+use picklock::setup::Setup;
 use picklock::simulate;
 use std::rc::Rc;
 use std::time::Duration;

@@ -9,7 +9,8 @@
 use base::Outcome;
 use checkers::Judgement;
 use nemesis::NEMESES;
-use picklock::setup::{Options, Setup};
+use picklock::plan::Options;
+use picklock::setup::Setup;
 use picklock::simulate;
 use std::env::var;
 use std::sync::Mutex;

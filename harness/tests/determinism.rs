@@ -1,7 +1,8 @@
 //! The determinism check catches what it is there for: a lock that lets the real world in.
 
 use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
-use picklock::setup::{Options, Setup};
+use picklock::plan::Options;
+use picklock::setup::Setup;
 use picklock::simulate;
 use std::hash::BuildHasher;
 use std::rc::Rc;

@@ -4,7 +4,8 @@
 use base::{Event, F, History, Kind, Outcome, Process, Run};
 use checkers::Judgement;
 use picklock::exhaustive::{Enumerated, Enumeration};
-use picklock::setup::{Options, Setup};
+use picklock::plan::Options;
+use picklock::setup::Setup;
 use sim::exhaustive::{Anomaly, Case, FaultKind, Found, Story};
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};

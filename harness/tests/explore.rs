@@ -1,7 +1,8 @@
 //! `picklock explore` and `merge` as a user meets them: the same result however the seeds are
 //! spread over threads and machines, honest exit codes, one line for what does not go together.
 
-use picklock::schedule::{Schedule, is_small};
+use picklock::schedule::Schedule;
+use picklock::shrink::is_small;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

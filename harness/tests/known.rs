@@ -7,7 +7,8 @@
 
 use base::{Anomaly, Cause};
 use checkers::Judgement;
-use picklock::setup::{Options, Setup};
+use picklock::plan::Options;
+use picklock::setup::Setup;
 use picklock::simulate;
 use reports::reading::breaches;
 use std::collections::BTreeMap;

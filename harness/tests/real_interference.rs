@@ -5,7 +5,8 @@ use base::{F, Mono, Outcome, Run};
 use checkers::Judgement;
 use docker::{ClientCommand, DockerBackend, ensure_image};
 use picklock::drive::{DriveError, Recorder, Watcher, drive};
-use picklock::setup::{Options, Setup};
+use picklock::plan::Options;
+use picklock::setup::Setup;
 use std::process::Command;
 
 /// Does something to the world once the run is in full swing.

@@ -1,7 +1,8 @@
 //! What the store said stands in the history, of every lock.
 
 use base::{Event, F, Facts, Kind, Removed, Run};
-use picklock::setup::{Options, Setup};
+use picklock::plan::Options;
+use picklock::setup::Setup;
 use picklock::simulate;
 
 fn run(algo: &str) -> Run {

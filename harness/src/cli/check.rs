@@ -15,7 +15,7 @@ const EXAMPLES: &str = "Examples:
   picklock check store/latest --export edn > history.edn";
 
 /// What `check --help` says first.
-pub const LONG_ABOUT: &str = "Judges a stored run again, and draws its report.\n\nWith --model: holds \
+pub const CHECK_ABOUT: &str = "Judges a stored run again, and draws its report.\n\nWith --model: holds \
 any history against a model (`picklock list models`), by Jepsen's rule: an operation that failed \
 did not happen, and one of unknown outcome may have happened at any time after its begin, or not \
 at all. Reads picklock's JSON Lines, Jepsen's and Knossos' EDN, and operations in a log, such as \

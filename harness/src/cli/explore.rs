@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::{BackendChoice, BudgetArgs, ExhaustiveArgs, Format, LoadArgs};
 use crate::explore::Part;
-use crate::setup::Options;
+use crate::plan::Options;
 
 const EXPLORE_EXAMPLES: &str = "Examples:
   picklock explore --algo redis-set-nx-px --nemesis pause --seeds 1000

@@ -8,10 +8,12 @@ use std::sync::atomic::Ordering;
 use super::explore::{tell_result, writable};
 use super::{Failure, ended, interruptible, note_interruption};
 use crate::Exit;
-use crate::cli::{ExploreArgs, UNLIMITED};
+use crate::cli::ExploreArgs;
 use crate::exhaustive::{Enumerated, Enumeration};
+use crate::manner;
+use crate::nearest;
 use crate::output::Losses;
-use crate::{manner, nearest};
+use crate::plan::UNLIMITED;
 
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     let enumeration = enumeration(args).map_err(Failure::arguments)?;

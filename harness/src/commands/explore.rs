@@ -14,8 +14,10 @@ use crate::cli::{ExploreArgs, Format};
 use crate::explore::{MIN_HELD, Missing, Search, Searched, Sighting, Tally, search};
 use crate::manner::{self, quiet, told};
 use crate::output::{Losses, note, say, write_whole};
-use crate::schedule::{CutShort, Schedule, Shows, Shrunk, is_small, shrink, size};
-use crate::setup::{Options, Setup, replay_command};
+use crate::plan::Options;
+use crate::schedule::{Schedule, Shows};
+use crate::setup::{Setup, replay_command};
+use crate::shrink::{CutShort, Shrunk, is_robust, is_small, shrink, size};
 use crate::simulate;
 
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
@@ -142,14 +144,14 @@ fn shrink_best(
         let shrunk = shrunk.map_err(Failure::could_not)?;
         tried += shrunk.tried;
         all.push(shrunk);
-        let is_good = |schedule: &Schedule| is_small(schedule) && schedule.is_robust();
+        let is_good = |schedule: &Schedule| is_small(schedule) && is_robust(schedule);
         let enough = tried >= ENOUGH_RUNS && all.iter().any(|shrunk| is_good(&shrunk.schedule));
         if enough || stop.load(Ordering::Relaxed) {
             break;
         }
     }
     bar.finish_and_clear();
-    let rank = |s: &Schedule| (!is_small(s), !s.is_robust(), size(s));
+    let rank = |s: &Schedule| (!is_small(s), !is_robust(s), size(s));
     let best = all.into_iter().min_by_key(|shrunk| rank(&shrunk.schedule));
     let best = best.expect("an anomaly was seen by some seed");
     Ok(Shrunk { tried, ..best })

@@ -13,9 +13,12 @@ use crate::cli::{Format, ReplayArgs};
 use crate::input::Budget;
 use crate::manner::{quiet, style};
 use crate::output::say;
-use crate::schedule::{Aim, Schedule, Shows, Told, story_of};
-use crate::setup::{Options, Setup, replay_command};
-use crate::{place, simulate};
+use crate::place;
+use crate::plan::{Aim, Options};
+use crate::schedule::{Schedule, Shows};
+use crate::setup::{Setup, replay_command};
+use crate::shrink::{Told, story_of};
+use crate::simulate;
 
 pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let budget = args.budget.begin();

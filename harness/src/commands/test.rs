@@ -15,15 +15,17 @@ use std::time::{Duration, Instant, SystemTime};
 use stores::WorldSpec;
 
 use super::{Failure, interruptible, judge::judge};
+use crate::Exit;
 use crate::cli::{BackendChoice, Format, TestArgs};
 use crate::drive::{DriveError, Recorder, Watcher, drive};
 use crate::folder::Folder;
 use crate::input::Budget;
 use crate::manner::{self, hint};
 use crate::output::Losses;
+use crate::plan::Options;
 use crate::schedule::Schedule;
-use crate::setup::{Options, Setup};
-use crate::{Exit, simulate};
+use crate::setup::Setup;
+use crate::simulate;
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
@@ -77,7 +79,7 @@ pub fn perform(
         }
     }
 
-    let link = crate::simulate::usual_delay(setup.world().link_delay);
+    let link = crate::links::usual_delay(setup.world().link_delay);
     let schedule = Schedule::of(setup, recorder.take_played(), tape.taken(link));
     if let Some(folder) = &folder {
         losses.note(folder.write("schedule.json", &schedule.to_json()));

@@ -4,7 +4,8 @@ use base::{
     ClientView, Effect, F, Fault, FaultId, Kind, Mono, Nemesis, Next, Node, Passing, Rng, View,
 };
 
-use super::{Plan, Recorder};
+use super::Recorder;
+use crate::plan::Plan;
 
 struct Active {
     id: FaultId,

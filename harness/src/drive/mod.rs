@@ -3,53 +3,21 @@
 
 mod faults;
 mod recorder;
-mod script;
 mod seat;
 mod vault;
 
-use base::{
-    Backend, BackendError, F, Kind, Message, Mono, Nemesis, Notice, Process, Promises, Rng,
-};
+use base::{Backend, BackendError, F, Kind, Message, Mono, Nemesis, Notice, Process, Rng};
 use std::time::Duration;
 use stores::vault::Vault;
-use workloads::task::Contend;
 
+use crate::plan::Plan;
 use faults::Faults;
 pub use recorder::Recorder;
-pub use script::{Played, Script};
 use seat::Seats;
 use vault::VaultNode;
 
 /// How long a run may wait for its clients to come up, and for its faults to be healed.
 const SETTLE: Duration = Duration::from_secs(60);
-
-/// What to drive.
-pub struct Plan {
-    /// How many clients.
-    pub clients: u32,
-    /// How many servers.
-    pub servers: u32,
-    /// Whether they talk to each other.
-    pub peers: bool,
-    /// The lock's time to live, or its session time-out.
-    pub ttl: Duration,
-    /// How long faults are injected.
-    pub time_limit: Duration,
-    /// How long the run goes on after the last heal.
-    pub quiet: Duration,
-    /// How long an acquire may wait.
-    pub patience: Duration,
-    /// What clients do.
-    pub task: Contend,
-    /// Turns to take and phases to keep, instead of drawn ones.
-    pub script: Option<Script>,
-    /// What the lock promises.
-    pub promises: Promises,
-    /// How long a message takes over a client's link, as far as faults slow it.
-    pub link_delay: Duration,
-    /// Seeds what is drawn here: turns and faults.
-    pub seed: u64,
-}
 
 /// Why a run ended before its time.
 #[derive(Debug, thiserror::Error)]

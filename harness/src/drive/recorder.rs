@@ -10,7 +10,7 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::script::Played;
+use crate::plan::Played;
 
 thread_local! {
     /// How long the last history of this thread was: the next one is most likely as long, and one

@@ -14,8 +14,8 @@ use workloads::task::{Contend, Turn};
 
 use super::faults::Faults;
 use super::vault::{Access, Answer, Arrival, Said, VaultNode};
-use super::{DriveError, Plan, Recorder};
-use crate::schedule::{self, Aim};
+use super::{DriveError, Recorder};
+use crate::plan::{self, Aim, Plan};
 
 /// How long a seat stays empty after its process was given up.
 const RESPAWN: Duration = Duration::from_millis(100);
@@ -91,7 +91,7 @@ struct Seat {
 enum Turns {
     /// Drawn, so many more of them, if there is an end.
     Drawn(Rng, Option<u32>),
-    Listed(std::vec::IntoIter<schedule::Turn>),
+    Listed(std::vec::IntoIter<plan::Turn>),
 }
 
 impl Turns {

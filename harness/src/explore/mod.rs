@@ -1,7 +1,6 @@
 //! Searching many schedules in the simulator: a seed a schedule, seeds side by side on all cores.
 
 mod search;
-pub mod swarm;
 mod tally;
 
 pub use search::{Search, search};

@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Part, Tally};
-use crate::setup::{Options, Setup};
+use crate::plan::Options;
+use crate::setup::Setup;
 use crate::simulate;
 
 /// What to search.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::setup::Options;
+use crate::plan::Options;
 
 /// The version of the stored form.
 const VERSION: u32 = 2;

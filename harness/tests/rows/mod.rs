@@ -5,7 +5,8 @@
 
 use base::{F, Kind, Outcome, Run};
 use checkers::Judgement;
-use picklock::setup::{Options, Setup};
+use picklock::plan::Options;
+use picklock::setup::Setup;
 use std::time::Duration;
 
 /// A row of the table.

@@ -21,7 +21,8 @@ use crate::cli::Format;
 use crate::commands::Failure;
 use crate::nearest;
 use crate::output::say;
-use crate::setup::{Options, Setup};
+use crate::plan::Options;
+use crate::setup::Setup;
 
 mod command;
 mod histories;

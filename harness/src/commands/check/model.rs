@@ -11,13 +11,14 @@ use serde::Serialize;
 use std::path::Path;
 
 use super::history_in;
+use crate::Exit;
 use crate::cli::{CheckArgs, Format, InputFormat};
 use crate::commands::Failure;
 use crate::commands::judge::json;
 use crate::input::{self, Budget, Input};
 use crate::manner::{quiet, style, told};
+use crate::nearest;
 use crate::output::{Losses, say};
-use crate::{Exit, nearest};
 
 /// The answer, as `--format json` prints it.
 #[derive(Serialize)]

@@ -2,28 +2,19 @@
 //! goes on doing so when the way in which seeds draw schedules changes: a replay draws nothing.
 //!
 //! A schedule is made of pieces that can be taken out one by one (turns, faults, delays), with
-//! times that do not shift when one is gone. [`shrink`] takes out what an anomaly does not need.
+//! times that do not shift when one is gone. [`crate::shrink`] takes out what an anomaly does not need.
 
-mod scripted;
-mod shrink;
-mod small;
-mod story;
-
-use base::{Ability, Anomaly, Cause, ClockChange, Ensemble, Fault, Mode, Run};
+use base::{Ability, Anomaly, Cause, ClockChange, Ensemble, Fault, Run};
 use checkers::{CHECKERS, Case};
 use serde::{Deserialize, Serialize};
 use sim::Chances;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::drive::{Played, Script};
 use crate::input::{self, Budget};
-use crate::setup::{Options, Setup, check_ensemble};
-use crate::simulate;
-
-pub use scripted::{Aim, Scripted};
-pub use shrink::{CutShort, Shrunk, shrink, size};
-pub use story::{Told, is_small, story_of};
+use crate::links;
+use crate::plan::{Aim, Options, Planned, Played, Script, Turn};
+use crate::setup::{Setup, check_ensemble};
 
 /// The version of the stored form that this build writes, and the newest that it reads.
 const VERSION: u32 = 1;
@@ -87,66 +78,9 @@ impl Shows {
     }
 
     /// Whether an anomaly of the same property is the one that is shown.
-    fn fits(&self, seen: &Anomaly) -> bool {
+    pub(crate) fn fits(&self, seen: &Anomaly) -> bool {
         seen.name == self.anomaly && self.cause.is_none_or(|cause| seen.cause == Some(cause))
     }
-}
-
-/// One turn of one client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Turn {
-    /// When it asks for the lock; later if it is not done with its last turn by then.
-    pub at: u64,
-    /// Which key, from 0.
-    #[serde(default)]
-    pub key: u32,
-    /// How it asks.
-    pub mode: Mode,
-    /// How long it works between its read and its last touch.
-    pub hold: u64,
-}
-
-/// A fault of a schedule. It stands at a time, for an exact replay, and at a moment in the life of
-/// the lock, for real servers, whose timing is their own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Planned {
-    /// The fault.
-    pub fault: Fault,
-    /// When it is injected.
-    pub at: u64,
-    /// How long it lasts.
-    pub lasts: u64,
-    /// The same in terms of the lock.
-    pub moment: Moment,
-}
-
-/// A moment in the life of the lock: after so many grants, so long after the client that is hit
-/// came into such a state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Moment {
-    /// How many grants the run has seen.
-    pub grants: u64,
-    /// What the client that is hit is doing.
-    pub victim: Victim,
-    /// How long it has been doing so; for `any`, how long ago the last grant was.
-    pub later: u64,
-}
-
-/// What the client that a fault hits is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Victim {
-    /// It holds the lock.
-    Holding,
-    /// It has asked for the lock, and a server has answered something; counted from that answer.
-    Answered,
-    /// It has asked for the lock, and no server has answered yet.
-    Asking,
-    /// Something else, or the fault hits no client.
-    Any,
 }
 
 /// How many keys there may be.
@@ -192,20 +126,17 @@ impl Schedule {
         self.check()?;
         match aim {
             Aim::Time => self.as_it_is(aim, 0),
-            Aim::Moment => self.with_slack().as_it_is(aim, 0),
+            Aim::Moment => self.loose_setup(0),
         }
     }
 
-    /// Whether it shows its anomaly where nothing is exact, too: with the faults at their moments, over
-    /// links with delays of their own. Then it most likely does so on real servers.
-    pub fn is_robust(&self) -> bool {
-        let slow = self.with_slack();
-        let shows = |seed: u64| {
-            let setup = slow.as_it_is(Aim::Moment, seed).ok()?;
-            let run = simulate::run(&setup).ok()?;
-            Some(self.shows.as_ref()?.is_in(&run))
-        };
-        (0..3).all(|seed| shows(seed) == Some(true))
+    /// Returns what runs it where nothing is exact: with the faults at their moments, over links with
+    /// delays of their own, which are drawn from `seed`.
+    ///
+    /// # Errors
+    /// As [`setup`](Self::setup).
+    pub fn loose_setup(&self, seed: u64) -> Result<Setup, String> {
+        self.with_slack().as_it_is(Aim::Moment, seed)
     }
 
     /// The same with longer faults and holds, as far as the lock allows, over links as slow as its own: a
@@ -223,7 +154,7 @@ impl Schedule {
                 planned.lasts += slack;
             }
         }
-        let usual = simulate::usual_delay(Duration::ZERO).as_nanos() as u64;
+        let usual = links::usual_delay(Duration::ZERO).as_nanos() as u64;
         slow.link_delay = self.link_delay.max(self.chance.link.saturating_sub(usual));
         slow.time_limit += LATE.as_nanos() as u64 + slack * slow.faults.len() as u64;
         slow
@@ -235,7 +166,8 @@ impl Schedule {
         Self { quiet: self.quiet + self.quiet / 4, ..self.clone() }
     }
 
-    fn as_it_is(&self, aim: Aim, seed: u64) -> Result<Setup, String> {
+    /// Returns what runs it exactly as it is, over links whose delays are drawn from `seed`.
+    pub(crate) fn as_it_is(&self, aim: Aim, seed: u64) -> Result<Setup, String> {
         let nanos = Duration::from_nanos;
         let turns = self.clients.iter().flatten();
         let options = Options {
@@ -371,6 +303,7 @@ fn jump(fault: &Fault) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulate;
 
     fn recorded(algo: &str, nemesis: &str, seed: u64) -> (base::Run, Schedule) {
         let mut options = Options::new(algo, nemesis, seed);

@@ -7,7 +7,8 @@
 use base::{Fault, Mode, Node, Rng};
 use std::time::Duration;
 
-use super::{Aim, Moment, Planned, Schedule, Shows, Turn, Victim};
+use crate::plan::{Aim, Moment, Planned, Turn, Victim};
+use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 
 /// So many clients a small schedule has at most, and so many faults.

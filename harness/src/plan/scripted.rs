@@ -5,16 +5,8 @@ use base::{ClientState, Fault, Mono, Nemesis, Next, Node, Rng, View};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Moment, Planned, Victim};
-
-/// How faults find their time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aim {
-    /// By the clock, to the nanosecond.
-    Time,
-    /// By the state of the lock.
-    Moment,
-}
+use super::script::client_of;
+use super::{Aim, Moment, Planned, Victim};
 
 /// The faults of a schedule, as a nemesis.
 pub struct Scripted {
@@ -109,29 +101,6 @@ fn since(state: ClientState, victim: Victim) -> Option<Mono> {
         (Victim::Asking, ClientState::Acquiring { since, .. }) => Some(since),
         _ => None,
     }
-}
-
-impl Moment {
-    /// The moment at which a fault comes.
-    pub fn of(fault: &Fault, view: &View<'_>, grants: u64, last_grant: Mono) -> Self {
-        let client = client_of(fault).and_then(|seat| view.clients.get(seat as usize));
-        let (victim, since) = match client.map(|client| client.state) {
-            Some(ClientState::Holding { since }) => (Victim::Holding, since),
-            Some(ClientState::Acquiring { last_reply: Some(at), .. }) => (Victim::Answered, at),
-            Some(ClientState::Acquiring { since, last_reply: None }) => (Victim::Asking, since),
-            _ => (Victim::Any, last_grant),
-        };
-        Self { grants, victim, later: view.now.since(since).as_nanos() as u64 }
-    }
-}
-
-/// The one client that a fault hits.
-fn client_of(fault: &Fault) -> Option<u32> {
-    let mut clients = fault.nodes().into_iter().filter_map(|node| match node {
-        Node::Client(seat) => Some(seat),
-        Node::Server(_) | Node::Vault => None,
-    });
-    clients.next().filter(|_| clients.next().is_none())
 }
 
 /// The same fault at another client.

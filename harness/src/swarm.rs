@@ -10,7 +10,8 @@ use base::{
 };
 use std::time::Duration;
 
-use crate::setup::{Options, slowest_link};
+use crate::links::slowest_link;
+use crate::plan::Options;
 use stores::Links;
 
 /// The streams of randomness that belong to the swarm; turns and faults have others.

@@ -8,7 +8,7 @@ use checkers::Judgement;
 use reports::facts::Facts;
 use reports::steps::{Step, steps};
 
-use super::{Schedule, Shows};
+use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 
 /// A counterexample, told.
@@ -99,7 +99,8 @@ fn is_told_by_its_end(events: &[&Event], place: usize, end: Option<usize>) -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::{Options, Setup};
+    use crate::plan::Options;
+    use crate::setup::Setup;
     use base::{Fault, FaultEvent, History, Node};
 
     /// The rows of a story over these events, in milliseconds; the last is the witness.

@@ -1,0 +1,110 @@
+//! The program: reads the command line and runs the command that it names.
+
+use base::visible;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io::{self, Write, stdout};
+
+use crate::Exit;
+use crate::cli::{CHECK_ABOUT, CheckArgs, ExploreArgs, ListArgs, MergeArgs, ReplayArgs, TestArgs};
+use crate::commands::{self, bench::BenchCommand};
+use crate::manner::{self, Manner};
+use crate::output;
+
+/// A fault-injection harness for distributed locks.
+#[derive(Debug, Parser)]
+#[command(name = "picklock", version, about, long_about = LONG_ABOUT, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+const LONG_ABOUT: &str = "Runs a distributed lock under contention while links are cut, processes \
+paused and servers killed; records what every client believed and what the guarded resource saw; \
+and decides from that record whether the lock kept its promises.\n\nThe same lock source runs in a \
+deterministic simulator and on real servers in containers.";
+
+const EXIT_CODES: &str = "Exit codes:
+    0  the lock kept its promises
+    1  it broke one, expected or not
+    2  inconclusive: this run cannot tell
+  130  interrupted, and nothing was broken by then
+  254  bad arguments
+  255  the run could not be made, or not to its end";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs one lock under one nemesis and judges it.
+    Test(TestArgs),
+    /// Searches many schedules of one lock in the simulator.
+    Explore(ExploreArgs),
+    /// Runs a schedule again: a counterexample, a stored run, or a seed of `explore`.
+    Replay(ReplayArgs),
+    /// Adds up the results of `explore --shard`.
+    Merge(MergeArgs),
+    /// Judges a stored run again, or holds any history against a model.
+    // Here, since the line above hides whatever `CheckArgs` says of itself at length.
+    #[command(long_about = CHECK_ABOUT)]
+    Check(CheckArgs),
+    /// Lists locks, nemeses, checkers, models and backends.
+    List(ListArgs),
+    /// Measures how fast picklock itself is on this machine.
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Removes containers and networks that killed runs left behind.
+    Clean,
+    /// A lock client: reads requests as JSON lines and answers them. Started by `test`.
+    #[command(hide = true)]
+    Client,
+}
+
+/// Says what is wrong with the arguments, or prints the help that they ask for.
+fn refuse(error: &clap::Error) -> io::Result<()> {
+    let text = error.render().to_string();
+    let shown: Vec<_> = text.split('\n').map(visible).collect();
+    match shown.iter().all(|line| matches!(line, Cow::Borrowed(_))) {
+        true => error.print(),
+        // An argument would move the cursor: it may come from the name of a file.
+        false => io::stderr().write_all(shown.join("\n").as_bytes()),
+    }
+}
+
+/// Runs the command line.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let command = Cli::command().color(manner::asked(&args));
+    let parsed = command.try_get_matches_from(args);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let told = output::unless_closed(refuse(&error).and_then(|()| stdout().flush()));
+            return match (error.use_stderr(), told) {
+                (true, _) => Exit::BadArguments,
+                (false, Ok(())) => Exit::Held,
+                (false, Err(error)) => {
+                    output::note(&format!("picklock: cannot write to stdout: {error}"));
+                    Exit::CouldNotRun
+                }
+            };
+        }
+    };
+    cli.manner.take();
+    let outcome = match cli.command {
+        Command::Test(args) => commands::test::run(&args),
+        Command::Explore(args) => commands::explore::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
+        Command::Merge(args) => commands::merge::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+        Command::List(args) => commands::list::run(&args),
+        Command::Bench(command) => commands::bench::run(&command),
+        Command::Clean => commands::clean::run(),
+        Command::Client => commands::client(),
+    };
+    outcome.unwrap_or_else(|failure| {
+        output::note(&format!("picklock: {failure}"));
+        failure.exit
+    })
+}

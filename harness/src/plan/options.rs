@@ -1,0 +1,74 @@
+//! The options of a run: the leaf on which everything else stands.
+
+use base::Ensemble;
+use std::time::Duration;
+use stores::zookeeper::Timing;
+use stores::{Links, Store};
+
+/// A time to live that never runs out, for a world without time.
+pub const UNLIMITED: Duration = Duration::MAX;
+
+/// The numbers and names that a user can set.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The lock.
+    pub algo: String,
+    /// The nemeses, joined by commas.
+    pub nemesis: String,
+    /// How many clients contend.
+    pub clients: u32,
+    /// How long faults are injected.
+    pub time_limit: Duration,
+    /// The lock's time to live, or its session time-out.
+    pub ttl: Duration,
+    /// The tick of a ZooKeeper ensemble. `None`: as is safe for such a session.
+    pub tick: Option<Duration>,
+    /// How many ticks of silence end a connection between its servers. `None`: as is safe.
+    pub sync_limit: Option<u32>,
+    /// The mean of a short hold.
+    pub hold: Duration,
+    /// The mean time between two turns of a client.
+    pub think: Duration,
+    /// How long each client-server link delays, each way.
+    pub link_delay: Duration,
+    /// How these delays are spread, which only a swarm chooses.
+    pub links: Links,
+    /// How many keys.
+    pub keys: u32,
+    /// The seed.
+    pub seed: u64,
+    /// The seed draws its own configuration within these options, see [`crate::swarm`].
+    pub swarm: bool,
+}
+
+impl Options {
+    /// The defaults, for a lock and its nemeses.
+    pub fn new(algo: &str, nemesis: &str, seed: u64) -> Self {
+        Self {
+            algo: algo.into(),
+            nemesis: nemesis.into(),
+            clients: 5,
+            time_limit: Duration::from_secs(30),
+            ttl: workloads::find(algo).map_or(Duration::from_secs(2), |lock| lock.store().ttl()),
+            tick: None,
+            sync_limit: None,
+            hold: Duration::from_millis(50),
+            think: Duration::from_millis(25),
+            link_delay: Duration::ZERO,
+            links: Links::default(),
+            keys: 1,
+            seed,
+            swarm: false,
+        }
+    }
+
+    /// The settings of a ZooKeeper ensemble.
+    pub fn timing(&self) -> Timing {
+        Timing::of(self.ttl).with(self.tick, self.sync_limit)
+    }
+
+    /// What is stored of the settings of such servers.
+    pub fn ensemble(&self, store: Store) -> Option<Ensemble> {
+        (store == Store::ZooKeeper).then(|| self.timing().ensemble())
+    }
+}

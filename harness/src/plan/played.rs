@@ -1,0 +1,44 @@
+//! What the drive loop decided in a run, as it is written down meanwhile.
+
+use base::{Fault, Mono, View};
+use std::time::Duration;
+
+use super::{Moment, Planned, Turn};
+
+/// What was decided in a run.
+#[derive(Clone, Debug, Default)]
+pub struct Played {
+    /// The turns, each with its seat, in the order in which they were drawn.
+    pub turns: Vec<(u32, Turn)>,
+    /// The faults, in order.
+    pub faults: Vec<Planned>,
+    grants: u64,
+    last_grant: Mono,
+}
+
+impl Played {
+    /// The turns of one seat.
+    pub fn turns_of(&self, seat: u32) -> Vec<Turn> {
+        self.turns.iter().filter(|(of, _)| *of == seat).map(|(_, turn)| *turn).collect()
+    }
+
+    pub(crate) fn turn(&mut self, seat: u32, at: Mono, turn: &workloads::task::Turn) {
+        let hold = turn.hold.as_nanos() as u64;
+        let turn = Turn { at: at.nanos(), key: turn.key, mode: turn.mode, hold };
+        self.turns.push((seat, turn));
+    }
+
+    pub(crate) fn fault(&mut self, fault: &Fault, lasts: Duration, view: &View<'_>) {
+        self.faults.push(Planned {
+            fault: fault.clone(),
+            at: view.now.nanos(),
+            lasts: lasts.as_nanos() as u64,
+            moment: Moment::of(fault, view, self.grants, self.last_grant),
+        });
+    }
+
+    pub(crate) fn granted(&mut self, at: Mono) {
+        self.grants += 1;
+        self.last_grant = at;
+    }
+}
