@@ -18,6 +18,7 @@
 
 use crate::faults::Outage;
 use crate::holds::Claim;
+use crate::stretches::Stretches;
 use crate::words::{count, decided, seconds};
 use crate::{Case, Checker};
 use base::{Direction, Fault, Node, Outcome, Verdict};
@@ -47,15 +48,19 @@ impl Checker for Availability {
             let why = "the lock does not promise to outlive a server";
             return Verdict::new(self.name(), Outcome::NotApplicable, why);
         }
+        let outages = &case.outages;
+        let meetings =
+            Stretches::of(outages.iter().map(|o| (o.begin, o.healed.unwrap_or(u64::MAX))));
         let minority: Vec<&Outage> =
-            case.outages.iter().filter(|outage| hits_minority(case, outage)).collect();
+            outages.iter().filter(|outage| hits_minority(case, &meetings, outage)).collect();
         if minority.is_empty() {
             let why = "no minority of the servers was down";
             return Verdict::new(self.name(), Outcome::Inconclusive, why);
         }
         let (mut served, mut silent) = (0, Vec::new());
+        let demand = Demand::of(case);
         for outage in &minority {
-            match examine(case, outage) {
+            match demand.examine(outage) {
                 Finding::Served => served += 1,
                 Finding::Silent(witness) => silent.push(witness),
                 Finding::TooShort => {}
@@ -89,14 +94,14 @@ enum Finding {
 }
 
 /// Whether a fault hits servers only, and with all that overlap it fewer than half of them.
-fn hits_minority(case: &Case<'_>, outage: &Outage) -> bool {
+fn hits_minority(case: &Case<'_>, meetings: &Stretches, outage: &Outage) -> bool {
     let until = outage.healed.unwrap_or(u64::MAX);
-    let together = case.outages.iter().filter(|other| other.meets(outage.begin, until));
+    let together = || meetings.meeting(outage.begin, until).map(|id| &case.outages[id]);
     let unlike = |other: &Outage| other.seats().next().is_some() || !takes_down(&other.fault);
-    if outage.had_none() || together.clone().any(unlike) {
+    if outage.had_none() || together().any(unlike) {
         return false;
     }
-    let down = lost(case.run.info.servers, together);
+    let down = lost(case.run.info.servers, together());
     !down.is_empty() && (down.len() as u32) * 2 < case.run.info.servers
 }
 
@@ -137,33 +142,60 @@ fn server(node: Node) -> Option<u32> {
     }
 }
 
-fn examine(case: &Case<'_>, outage: &Outage) -> Finding {
-    let history = &case.run.history;
-    let due = case.run.info.due_ns();
-    let time = |at: u64| history.get(at).map_or(history.end(), |event| event.time);
-    let begin = outage.shown_at();
-    let to = outage.healed.map_or(0, time);
-    // Whoever went meanwhile may have taken the lock with him.
-    let gone = case.claims.claims.iter().filter_map(Claim::gone_at);
-    let gone = gone.filter(|at| *at > begin && time(*at) < to).max().unwrap_or(begin);
-    let from = time(gone).saturating_add(due);
-    let overlaps = |a: u64, b: u64| time(a) < to && time(b) > from;
-    let granted = |claim: &&Claim| claim.granted().is_some_and(|ok| ok > begin && time(ok) < to);
-    if case.claims.grants().any(|claim| granted(&claim)) {
-        return Finding::Served;
-    }
-    let held = case.claims.grants().filter_map(Claim::definite).any(|h| overlaps(h.start, h.end));
-    let asked = case.claims.claims.iter().filter(|c| overlaps(c.asking().start, c.asking().end));
-    let first = asked.clone().min_by_key(|claim| claim.invoke);
-    let lasted = asked
-        .map(|c| time(c.asking().end).min(to).saturating_sub(time(c.asking().start).max(from)))
-        .max();
-    match (first, outage.healed) {
-        (Some(first), Some(healed)) if !held && lasted >= Some(due) => {
-            let mut witness = [begin, first.invoke, healed];
-            witness.sort_unstable();
-            Finding::Silent(witness)
+/// Who wanted and had the lock when, by time, in nanoseconds.
+struct Demand<'c, 'a> {
+    case: &'c Case<'a>,
+    asking: Stretches,
+    grants: Vec<&'c Claim>,
+    held: Stretches,
+    /// The events at which a client went, in order.
+    gone: Vec<u64>,
+}
+
+impl<'c, 'a> Demand<'c, 'a> {
+    fn of(case: &'c Case<'a>) -> Self {
+        let claims = &case.claims.claims;
+        let times = |at: std::ops::Range<u64>| (case.time(at.start), case.time(at.end));
+        let mut gone: Vec<u64> = claims.iter().filter_map(Claim::gone_at).collect();
+        gone.sort_unstable();
+        Self {
+            case,
+            asking: Stretches::of(claims.iter().map(|claim| times(claim.asking()))),
+            grants: case.granted_in(0..u64::MAX).collect(),
+            held: Stretches::of(case.claims.grants().filter_map(Claim::definite).map(times)),
+            gone,
         }
-        _ => Finding::TooShort,
+    }
+
+    fn examine(&self, outage: &Outage) -> Finding {
+        let case = self.case;
+        let due = case.run.info.due_ns();
+        let Some(healed) = outage.healed else { return Finding::TooShort };
+        let (begin, to) = (outage.shown_at(), case.time(healed));
+        let first = self.grants.partition_point(|claim| claim.granted() <= Some(begin));
+        let granted = self.grants.get(first).and_then(|claim| claim.granted());
+        if granted.is_some_and(|ok| case.time(ok) < to) {
+            return Finding::Served;
+        }
+        // Whoever went meanwhile may have taken the lock with him.
+        let meanwhile = self.gone.partition_point(|at| case.time(*at) < to);
+        let gone = self.gone[..meanwhile].last().filter(|at| **at > begin).unwrap_or(&begin);
+        let from = case.time(*gone).saturating_add(due);
+        // What only touches the span is no part of it.
+        let (after, before) = (from.saturating_add(1), to.saturating_sub(1));
+        let held = self.held.meeting(after, before).next().is_some();
+        let asked = || self.asking.meeting(after, before).map(|id| &case.claims.claims[id]);
+        let lasted = asked().map(|claim| {
+            let asking = claim.asking();
+            case.time(asking.end).min(to).saturating_sub(case.time(asking.start).max(from))
+        });
+        match asked().min_by_key(|claim| claim.invoke) {
+            Some(first) if !held && lasted.max() >= Some(due) => {
+                let mut witness = [begin, first.invoke, healed];
+                witness.sort_unstable();
+                Finding::Silent(witness)
+            }
+            _ => Finding::TooShort,
+        }
     }
 }

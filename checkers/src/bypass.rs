@@ -3,7 +3,7 @@
 
 use crate::Case;
 use crate::holds::{Answer, Claims};
-use base::{F, Mode};
+use base::Mode;
 
 /// An acquire that was overtaken.
 #[derive(Clone, Copy, Debug)]
@@ -22,34 +22,55 @@ pub(crate) fn bearable(case: &Case<'_>) -> u64 {
     u64::from(case.run.info.clients.max(1)) * 4
 }
 
-/// Every acquire that was overtaken, in the order of the answers.
-pub(crate) fn bypasses(case: &Case<'_>) -> Vec<Bypass> {
-    let bound = bearable(case) * 4;
+/// Who was overtaken, and how often.
+#[derive(Debug, Default)]
+pub(crate) struct Bypasses {
+    /// The greatest number of times.
+    pub(crate) most: u64,
+    /// Those that were overtaken more often than is [`bearable`], in the order of the answers.
+    pub(crate) long: Vec<Bypass>,
+}
+
+/// An acquire that is open.
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    bypass: Bypass,
+    mode: Mode,
+}
+
+/// Looks at every acquire, in the order of the answers.
+pub(crate) fn bypasses(case: &Case<'_>) -> Bypasses {
+    let (bearable, bound) = (bearable(case), bearable(case) * 4);
     let claims = &case.claims.claims;
-    let mut found = Vec::new();
-    // The acquires that are open: few at a time.
-    let mut waiting: Vec<Bypass> = Vec::new();
+    let mut found = Bypasses::default();
+    // The acquires of each key that are open: few at a time.
+    let mut waiting: Vec<Vec<Waiter>> = vec![Vec::new(); case.claims.keys.len()];
     let mut begun = 0;
     for id in answers(&case.claims) {
-        let at = claims[id].asking().end;
-        while claims.get(begun).is_some_and(|claim| claim.invoke < at) {
-            waiting.push(Bypass { claim: begun, count: 0, first: 0 });
+        let claim = &claims[id];
+        let at = claim.asking().end;
+        while let Some(next) = claims.get(begun).filter(|claim| claim.invoke < at) {
+            let bypass = Bypass { claim: begun, count: 0, first: 0 };
+            waiting[next.key].push(Waiter { bypass, mode: next.mode });
             begun += 1;
         }
-        let place = waiting.iter().position(|bypass| bypass.claim == id);
-        let answered = place.map(|place| waiting.swap_remove(place));
-        found.extend(answered.filter(|bypass| bypass.count > 0));
-        let claim = &claims[id];
+        let waiting = &mut waiting[claim.key];
+        let place = waiting.iter().position(|waiter| waiter.bypass.claim == id);
+        if let Some(Waiter { bypass, .. }) = place.map(|place| waiting.swap_remove(place)) {
+            found.most = found.most.max(bypass.count);
+            found.long.extend((bypass.count > bearable).then_some(bypass));
+        }
         if claim.granted().is_none() {
             continue;
         }
-        for bypass in waiting.iter_mut().filter(|bypass| bypass.claim < id && bypass.count < bound)
-        {
-            let other = &claims[bypass.claim];
-            if other.key == claim.key && excludes(other.mode, claim.mode) {
-                bypass.first = if bypass.count == 0 { at } else { bypass.first };
-                bypass.count += 1;
-            }
+        let overtaken = |waiter: &&mut Waiter| {
+            waiter.bypass.claim < id
+                && waiter.bypass.count < bound
+                && excludes(waiter.mode, claim.mode)
+        };
+        for Waiter { bypass, .. } in waiting.iter_mut().filter(overtaken) {
+            bypass.first = if bypass.count == 0 { at } else { bypass.first };
+            bypass.count += 1;
         }
     }
     found
@@ -67,19 +88,8 @@ pub(crate) fn excludes(a: Mode, b: Mode) -> bool {
     a == Mode::Exclusive || b == Mode::Exclusive
 }
 
-/// Which of these acquires the store woke after they were first overtaken.
-pub(crate) fn woken(case: &Case<'_>, bypasses: &[&Bypass]) -> Vec<bool> {
-    let mut woken = vec![false; bypasses.len()];
-    if bypasses.is_empty() {
-        return woken;
-    }
-    let claims: Vec<_> = bypasses.iter().map(|b| &case.claims.claims[b.claim]).collect();
-    for event in case.run.history.events().iter().filter(|event| event.f == F::Notified) {
-        for (place, bypass) in bypasses.iter().enumerate() {
-            let since = bypass.first..claims[place].asking().end;
-            woken[place] |=
-                event.client() == Some(claims[place].process) && since.contains(&event.index);
-        }
-    }
-    woken
+/// Whether the store woke an acquire after it was first overtaken.
+pub(crate) fn woken(case: &Case<'_>, bypass: &Bypass) -> bool {
+    let claim = &case.claims.claims[bypass.claim];
+    case.woken(claim.process, bypass.first..claim.asking().end)
 }

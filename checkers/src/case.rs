@@ -1,13 +1,20 @@
 //! What is judged: a run, and what several checkers want to know of it, read once for all.
 
-use crate::causes::Books;
+use crate::bypass::{self, Bypasses};
+use crate::calm::Calm;
+use crate::causes::{Books, Left, Loose};
 use crate::faults::Outage;
-use crate::holds::Claims;
+use crate::groups::Groups;
+use crate::holds::{Claim, Claims};
 use crate::phase::Phase;
+use crate::stretches::Stretches;
 use crate::sweep::{Conflict, sweep};
 use crate::words::Story;
 use base::{Anomaly, Event, F, Facts, Leases, Run, Verdict};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 use std::cell::OnceCell;
+use std::ops::Range;
 
 /// A run with its readings.
 #[derive(Debug)]
@@ -26,7 +33,26 @@ pub struct Case<'a> {
     books: OnceCell<Option<Books>>,
     /// When leases ended, the same.
     leases: OnceCell<Leases>,
+    /// What follows is made when it is first asked for, too: the claims by key and request,
+    asked: OnceCell<Groups>,
+    /// by key and answer,
+    answered: OnceCell<Groups>,
+    /// the stretches that no fault disturbs,
+    calm: OnceCell<Calm<'a>>,
+    /// who was overtaken,
+    bypasses: OnceCell<Bypasses>,
+    /// the wake-ups of each process,
+    wakes: OnceCell<Wakes>,
+    /// the times of the faults,
+    outage_times: OnceCell<Stretches>,
+    /// what was left in the store,
+    left: OnceCell<Left>,
+    /// and the releases that may have freed what was another's.
+    loose: OnceCell<Loose>,
 }
+
+/// Where each process was woken, by process.
+type Wakes = HashMap<u32, Vec<u64>, FxBuildHasher>;
 
 impl<'a> Case<'a> {
     /// Reads a run.
@@ -43,7 +69,98 @@ impl<'a> Case<'a> {
             phase,
             books: OnceCell::new(),
             leases: OnceCell::new(),
+            asked: OnceCell::new(),
+            answered: OnceCell::new(),
+            calm: OnceCell::new(),
+            bypasses: OnceCell::new(),
+            wakes: OnceCell::new(),
+            outage_times: OnceCell::new(),
+            left: OnceCell::new(),
+            loose: OnceCell::new(),
         }
+    }
+
+    /// The claims of a key with their numbers, in the order of their requests.
+    pub(crate) fn asked(
+        &self,
+        key: usize,
+    ) -> impl DoubleEndedIterator<Item = (usize, &Claim)> + Clone {
+        let groups = self.asked.get_or_init(|| Groups::by_request(&self.claims));
+        groups.of_key(&self.claims.claims, key)
+    }
+
+    /// The claims of a key that were granted with their numbers, in the order of the grants.
+    pub(crate) fn granted(
+        &self,
+        key: usize,
+    ) -> impl DoubleEndedIterator<Item = (usize, &Claim)> + Clone {
+        let groups = self.answered.get_or_init(|| Groups::by_answer(&self.claims));
+        let answered = groups.of_key(&self.claims.claims, key);
+        answered.filter(|(_, claim)| claim.granted().is_some())
+    }
+
+    /// The claims that were granted in a stretch of the history, in the order of the grants.
+    pub(crate) fn granted_in(&self, stretch: Range<u64>) -> impl Iterator<Item = &Claim> {
+        let Claims { claims, answered, .. } = &self.claims;
+        let claim = |id: &u32| &claims[*id as usize];
+        let first = answered.partition_point(|id| claim(id).asking().end < stretch.start);
+        let later = answered[first..].iter().map(claim);
+        later
+            .take_while(move |claim| claim.asking().end < stretch.end)
+            .filter(|claim| claim.granted().is_some())
+    }
+
+    /// What was left in the store at the end of the quiet phase.
+    pub(crate) fn left(&self, books: &Books, at_ns: u64) -> &Left {
+        self.left.get_or_init(|| Left::of(self, books, at_ns))
+    }
+
+    /// The releases that may have freed what was another's, as far as the history tells.
+    pub(crate) fn loose_releases(&self) -> &Loose {
+        self.loose.get_or_init(|| Loose::of(self))
+    }
+
+    /// The stretches of the run that nothing disturbs.
+    pub(crate) fn calm(&self) -> &Calm<'a> {
+        self.calm.get_or_init(|| Calm::of(self))
+    }
+
+    /// Who was overtaken while he waited.
+    pub(crate) fn bypasses(&self) -> &Bypasses {
+        self.bypasses.get_or_init(|| bypass::bypasses(self))
+    }
+
+    /// Whether the store woke a process in a stretch of the history.
+    pub(crate) fn woken(&self, process: u32, during: Range<u64>) -> bool {
+        let wakes = self.wakes.get_or_init(|| {
+            let mut wakes = Wakes::default();
+            let events = self.run.history.events().iter();
+            for event in events.filter(|event| event.f == F::Notified) {
+                if let Some(who) = event.client() {
+                    wakes.entry(who).or_default().push(event.index);
+                }
+            }
+            wakes
+        });
+        let Some(wakes) = wakes.get(&process) else { return false };
+        let next = wakes.partition_point(|at| *at < during.start);
+        wakes.get(next).is_some_and(|at| during.contains(at))
+    }
+
+    /// The faults that were, or may have been, in force in a span of time, in nanoseconds.
+    pub(crate) fn outages_in(&self, during_ns: &Range<u64>) -> impl Iterator<Item = &Outage> {
+        let spans = self.outage_times.get_or_init(|| {
+            Stretches::of(self.outages.iter().map(|outage| {
+                let span = self.span(outage);
+                (span.start, span.end)
+            }))
+        });
+        spans.meeting(during_ns.start, during_ns.end).map(|id| &self.outages[id])
+    }
+
+    /// The span in which a fault was in force, in nanoseconds; open-ended when it was never healed.
+    pub(crate) fn span(&self, outage: &Outage) -> Range<u64> {
+        self.time(outage.begin)..outage.healed.map_or(u64::MAX, |healed| self.time(healed))
     }
 
     /// Who wrote and who removed each thing in the store, if that is known of this run.

@@ -23,12 +23,12 @@
 //! **Source.** stateright's `sometimes` properties; "a green run must be able to be red".
 
 use crate::faults::{Outage, seat};
-use crate::holds::{Claim, Claims};
+use crate::holds::{Answer, Claim, Claims};
+use crate::stretches::Stretches;
 use crate::words::{count, seconds};
 use crate::{Case, Checker};
 use base::{Event, Mode, Outcome, Run, Verdict};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -107,18 +107,23 @@ fn told(interference: &Event) -> String {
 }
 
 fn contention(run: &Run, claims: &Claims, facts: &mut Facts) {
-    let holders = claims.holders();
-    let grants = claims.grants().count() as u64;
-    let rivals = rivals(&claims.claims);
-    let contended = claims.claims.iter().zip(&rivals).filter(|(_, rivals)| rivals.any()).count();
-    let granted = claims.claims.iter().zip(&rivals);
-    let granted = granted.filter(|(claim, rivals)| claim.granted().is_some() && rivals.any());
+    let holders = claims.holders.len();
+    let grants = claims.granted();
+    let (mut contended, mut granted, mut mixed) = (0u64, 0u64, false);
+    for (claim, rivals) in claims.claims.iter().zip(rivals(claims)) {
+        contended += u64::from(rivals.any());
+        granted += u64::from(rivals.any() && claim.granted().is_some());
+        mixed |= match claim.mode {
+            Mode::Exclusive => rivals.shared > 0,
+            Mode::Shared => rivals.exclusive > 0,
+        };
+    }
     let processes = if holders == 1 { "process" } else { "processes" };
     facts.seen.push(format!(
         "{} by {} {processes}, {} contended",
         count(grants, "grant"),
         holders,
-        granted.count()
+        granted
     ));
     if grants < MIN_GRANTS {
         facts.miss(format!("fewer than {MIN_GRANTS} grants"), LONGER);
@@ -129,10 +134,6 @@ fn contention(run: &Run, claims: &Claims, facts: &mut Facts) {
         (_, _) if contended == 0 => facts.miss("nobody had to wait for anybody", RIVALS),
         (_, _) => {}
     }
-    let mixed = claims.claims.iter().zip(&rivals).any(|(claim, rivals)| match claim.mode {
-        Mode::Exclusive => rivals.shared > 0,
-        Mode::Shared => rivals.exclusive > 0,
-    });
     if run.info.promises.shared && !mixed {
         facts.miss("no reader contended with a writer", LONGER);
     }
@@ -166,28 +167,41 @@ impl Rivals {
 }
 
 /// The rivals of every claim, counted in one pass. A process is taken not to ask for what it holds.
-fn rivals(claims: &[Claim]) -> Vec<Rivals> {
-    let keys = claims.iter().map(|claim| claim.key + 1).max().unwrap_or(0);
-    let mut now = vec![Rivals::default(); keys];
-    // Where those of the moment end: few at a time.
-    let mut ends: BinaryHeap<(Reverse<u64>, usize)> = BinaryHeap::new();
-    let count = |(id, claim): (usize, &Claim)| {
-        while let Some((_, over)) = ends.peek().filter(|(end, _)| end.0 < claim.invoke) {
-            *now[claims[*over].key].of(claims[*over].mode) -= 1;
-            ends.pop();
+fn rivals(claims: &Claims) -> impl Iterator<Item = Rivals> {
+    let mut now = vec![Rivals::default(); claims.keys.len()];
+    let mut over = no_longer_wanted(claims).peekable();
+    claims.claims.iter().map(move |claim| {
+        while let Some((_, over)) = over.next_if(|(end, _)| *end < claim.invoke) {
+            let over = &claims.claims[over as usize];
+            *now[over.key].of(over.mode) -= 1;
         }
-        ends.push((Reverse(claim.wanted().end), id));
         let now = &mut now[claim.key];
         let rivals = now.excluding(claim.mode);
         *now.of(claim.mode) += 1;
         rivals
-    };
-    claims.iter().enumerate().map(count).collect()
+    })
+}
+
+/// Where claims end to be wanted, in order: at the end of a hold, or at an answer that was no grant.
+fn no_longer_wanted(claims: &Claims) -> impl Iterator<Item = (u64, u32)> {
+    let ended = claims.changes.iter().filter(|change| change.to.is_none());
+    let mut ended = ended.map(|change| (change.at, change.hold)).peekable();
+    let refused =
+        claims.answered.iter().filter_map(|id| match claims.claims[*id as usize].answer {
+            Answer::Failed(at) | Answer::Unknown(at) => Some((at, *id)),
+            Answer::Granted(_) | Answer::Open => None,
+        });
+    let mut refused = refused.peekable();
+    std::iter::from_fn(move || match (ended.peek(), refused.peek()) {
+        (Some(a), Some(b)) if a.0 <= b.0 => ended.next(),
+        (_, Some(_)) => refused.next(),
+        (_, None) => ended.next(),
+    })
 }
 
 fn faults(Case { run, claims, outages, .. }: &Case<'_>, facts: &mut Facts) {
-    let bit = outages.iter().filter(|outage| bites(outage, &claims.claims, run.info.clients));
-    let bit = bit.count();
+    let wanted = Wanted::of(claims, run.info.clients);
+    let bit = outages.iter().filter(|outage| outage.had_effect() && wanted.meets(outage)).count();
     facts.seen.push(format!(
         "{bit} of {} had an effect while the lock was held or wanted",
         count(outages.len() as u64, "fault")
@@ -199,12 +213,36 @@ fn faults(Case { run, claims, outages, .. }: &Case<'_>, facts: &mut Facts) {
     }
 }
 
-/// Whether a fault did something while it mattered to somebody whom it hits.
-fn bites(outage: &Outage, claims: &[Claim], clients: u32) -> bool {
-    let seats: Vec<u32> = outage.seats().collect();
-    let hit = |claim: &&Claim| seats.is_empty() || seats.contains(&seat(claim.process, clients));
-    let wanted = |claim: &Claim| outage.meets(claim.wanted().start, claim.wanted().end);
-    outage.had_effect() && claims.iter().filter(hit).any(wanted)
+/// When the lock was held or wanted, by the client in each seat and by all.
+struct Wanted {
+    seats: BTreeMap<u32, Stretches>,
+    all: Stretches,
+}
+
+impl Wanted {
+    fn of(claims: &Claims, clients: u32) -> Self {
+        let wanted = |claim: &Claim| (claim.wanted().start, claim.wanted().end);
+        let mut seats: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+        for claim in &claims.claims {
+            seats.entry(seat(claim.process, clients)).or_default().push(wanted(claim));
+        }
+        let all = Stretches::of(claims.claims.iter().map(wanted));
+        let seats = seats.into_iter().map(|(seat, wanted)| (seat, Stretches::of(wanted))).collect();
+        Self { seats, all }
+    }
+
+    /// Whether a fault was in force while it mattered to somebody whom it hits.
+    fn meets(&self, outage: &Outage) -> bool {
+        let meets = |wanted: &Stretches| {
+            let until = outage.healed.unwrap_or(u64::MAX);
+            wanted.meeting(outage.begin, until).next().is_some()
+        };
+        let mut hit = outage.seats().peekable();
+        match hit.peek() {
+            None => meets(&self.all),
+            Some(_) => hit.any(|seat| self.seats.get(&seat).is_some_and(meets)),
+        }
+    }
 }
 
 fn recovery(Case { run, claims, phase, .. }: &Case<'_>, facts: &mut Facts) {

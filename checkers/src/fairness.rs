@@ -16,11 +16,9 @@
 //! **Source.** Lamport's bakery, 1974 (first come, first served, from the doorway on); Jain, Chiu,
 //! Hawe, "A quantitative measure of fairness", 1984.
 
-use crate::bypass::{Bypass, bearable, bypasses, woken};
-use crate::calm::Calm;
+use crate::bypass::{Bypass, woken};
 use crate::causes::by_recipe;
 use crate::faults::seat;
-use crate::holds::Claim;
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Anomaly, Measure, Mode, Outcome, Verdict};
@@ -47,8 +45,7 @@ impl Checker for Fairness {
 
     fn check(&self, case: &Case<'_>) -> Verdict {
         let jain = jain(case);
-        let bypass = bypasses(case);
-        let most = bypass.iter().map(|bypass| bypass.count).max().unwrap_or(0);
+        let most = case.bypasses().most;
         let measures = vec![
             Measure::new("most often overtaken", "", most),
             Measure::new("Jain's index", "‰", jain),
@@ -63,8 +60,7 @@ impl Checker for Fairness {
             return verdict(Outcome::NotApplicable, why);
         }
         let (compared, inversions) = inversions(case);
-        let anomalies: Vec<Anomaly> =
-            inversions.into_iter().chain(starvation(case, &bypass)).collect();
+        let anomalies: Vec<Anomaly> = inversions.into_iter().chain(starvation(case)).collect();
         if !anomalies.is_empty() {
             let named: Vec<String> = anomalies.iter().map(|a| count(a.count, &a.name)).collect();
             let summary = format!("{}; {facts}", named.join(", "));
@@ -82,17 +78,14 @@ impl Checker for Fairness {
 }
 
 /// Whoever is overtaken because nothing woke him is for `progress` to name.
-fn starvation(case: &Case<'_>, bypasses: &[Bypass]) -> Option<Anomaly> {
-    let calm = Calm::of(case);
-    let overtaken = |bypass: &&Bypass| {
-        let claim = &case.claims.claims[bypass.claim];
-        bypass.count > bearable(case) && calm.spans(claim.invoke, claim.asking().end)
-    };
-    let overtaken: Vec<&Bypass> = bypasses.iter().filter(overtaken).collect();
+fn starvation(case: &Case<'_>) -> Option<Anomaly> {
     let sleeps = case.run.info.promises.wakes.is_some();
-    let woken = woken(case, &overtaken);
-    let starved = overtaken.iter().zip(woken).filter(|(_, woken)| !sleeps || *woken);
-    let (first, _) = starved.clone().next()?;
+    let starved = |bypass: &&Bypass| {
+        let claim = &case.claims.claims[bypass.claim];
+        case.calm().spans(claim.invoke, claim.asking().end) && (!sleeps || woken(case, bypass))
+    };
+    let mut starved = case.bypasses().long.iter().filter(starved);
+    let first = starved.next()?;
     let claim = &case.claims.claims[first.claim];
     let last = Some(claim.asking().end).filter(|at| case.run.history.get(*at).is_some());
     let reason = format!(
@@ -100,24 +93,21 @@ fn starvation(case: &Case<'_>, bypasses: &[Bypass]) -> Option<Anomaly> {
         claim.process, first.count
     );
     let witness = [claim.invoke, first.first].into_iter().chain(last);
-    Some(by_recipe("starvation", starved.count() as u64, witness, reason))
+    Some(by_recipe("starvation", 1 + starved.count() as u64, witness, reason))
 }
 
 /// How many grants could be compared with one before them, and those that were given too late.
 fn inversions(case: &Case<'_>) -> (u64, Option<Anomaly>) {
-    let calm = Calm::of(case);
     let (mut compared, mut seen) = (0, Vec::new());
     for key in 0..case.claims.keys.len() {
-        let place = |claim: &Claim| Some((claim.granted()?, case.facts(claim.granted()?)?.place?));
-        let ours = case.claims.grants().filter(|claim| claim.key == key);
-        let ours = ours.filter(|claim| calm.spans(claim.invoke, claim.asking().end));
-        let mut grants: Vec<(u64, u64, Mode)> =
-            ours.filter_map(|claim| Some((place(claim)?.0, place(claim)?.1, claim.mode))).collect();
-        grants.sort_unstable();
-        // The latest place that was served, by writers and by all.
+        // The latest place that was served, by writers and by readers.
         let mut served: [Option<(u64, u64)>; 2] = [None, None];
-        for (ok, place, mode) in grants {
-            let before = match mode {
+        for (_, claim) in case.granted(key) {
+            let ok = claim.asking().end;
+            let place = case.facts(ok).and_then(|facts| facts.place);
+            let calm = || case.calm().spans(claim.invoke, ok);
+            let Some(place) = place.filter(|_| calm()) else { continue };
+            let before = match claim.mode {
                 Mode::Exclusive => served[0].max(served[1]),
                 Mode::Shared => served[0],
             };
@@ -125,7 +115,7 @@ fn inversions(case: &Case<'_>) -> (u64, Option<Anomaly>) {
             if let Some((_, earlier)) = before.filter(|(served, _)| *served > place) {
                 seen.push([earlier, ok]);
             }
-            let mine = &mut served[usize::from(mode == Mode::Shared)];
+            let mine = &mut served[usize::from(claim.mode == Mode::Shared)];
             *mine = (*mine).max(Some((place, ok)));
         }
     }
@@ -140,8 +130,8 @@ fn inversions(case: &Case<'_>) -> (u64, Option<Anomaly>) {
 fn jain(case: &Case<'_>) -> u64 {
     let clients = case.run.info.clients;
     let mut grants: BTreeMap<u32, u64> = BTreeMap::new();
-    for claim in case.claims.grants() {
-        *grants.entry(seat(claim.process, clients)).or_default() += 1;
+    for (process, granted) in &case.claims.holders {
+        *grants.entry(seat(*process, clients)).or_default() += granted;
     }
     let sum: u128 = grants.values().map(|n| u128::from(*n)).sum();
     let squares: u128 = grants.values().map(|n| u128::from(*n) * u128::from(*n)).sum();

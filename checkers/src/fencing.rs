@@ -3,7 +3,7 @@
 //! **Decides** for a lock that promises `fenced`: if the `ok` of one grant comes before the
 //! `invoke` of another's acquire, on the same key, the first one's token is smaller. Anomalies are
 //! `token went back` (it is not) and `grant without token`. One pass over the grants in the order
-//! of their `invoke`, against the highest token of those that were answered before: O(n log n).
+//! of their `invoke`, against the highest token of those that were answered before: O(n).
 //!
 //! **Limits.** Grants that were asked for side by side may have their tokens in any order. Whether
 //! the vault makes use of them is for `vault` to say. Without two grants one after the other it is
@@ -13,7 +13,6 @@
 //! time a client acquires the lock"; Burrows' sequencer (Chubby, 2006).
 
 use crate::causes::{self, by_recipe};
-use crate::holds::Claim;
 use crate::words::{count, decided};
 use crate::{Case, Checker};
 use base::{Anomaly, Outcome, Verdict};
@@ -44,7 +43,7 @@ impl Checker for Fencing {
         }
         let mut seen = Seen::default();
         for key in 0..case.claims.keys.len() {
-            seen.read(case.claims.grants().filter(|claim| claim.key == key));
+            seen.read(case, key);
         }
         seen.verdict(self.name(), case)
     }
@@ -62,22 +61,16 @@ struct Seen {
 
 impl Seen {
     /// Takes the grants of one key, in the order in which they were asked for.
-    fn read<'a>(&mut self, grants: impl Iterator<Item = &'a Claim> + Clone) {
-        let mut answered: Vec<(u64, u64)> = Vec::new();
-        for claim in grants.clone() {
-            let ok = claim.granted().unwrap_or(claim.invoke);
-            match claim.token {
-                Some(token) => answered.push((ok, token)),
-                None => {
-                    self.bare += 1;
-                    self.first_bare = self.first_bare.or(Some(ok));
-                }
-            }
-        }
-        answered.sort_unstable();
-        let mut before = answered.into_iter().peekable();
+    fn read(&mut self, case: &Case<'_>, key: usize) {
+        let answered =
+            case.granted(key).filter_map(|(_, claim)| Some((claim.asking().end, claim.token?)));
+        let mut before = answered.peekable();
         let mut highest: Option<(u64, u64)> = None;
-        for claim in grants {
+        for (_, claim) in case.asked(key).filter(|(_, claim)| claim.granted().is_some()) {
+            if claim.token.is_none() {
+                self.bare += 1;
+                self.first_bare = self.first_bare.or(claim.granted());
+            }
             while let Some((ok, token)) = before.next_if(|(ok, _)| *ok < claim.invoke) {
                 if highest.is_none_or(|(_, high)| high < token) {
                     highest = Some((ok, token));

@@ -54,8 +54,8 @@ impl Checker for ForeignRelease {
             );
         }
         let removed = |claim: &Claim| {
-            let (at, kind) = claim.freed?;
-            case.facts(at).filter(|_| kind == Kind::Ok)?.removed
+            let (_, kind) = claim.freed?;
+            claim.removed.filter(|_| kind == Kind::Ok)
         };
         let told = case.claims.grants().filter(|claim| removed(claim).is_some()).count() as u64;
         if told == 0 {
@@ -64,12 +64,10 @@ impl Checker for ForeignRelease {
         }
         let mut foreign = Vec::new();
         for key in 0..case.claims.keys.len() {
-            let mut grants: Vec<&Claim> =
-                case.claims.grants().filter(|claim| claim.key == key).collect();
-            grants.sort_unstable_by_key(|claim| claim.granted());
-            for (place, claim) in grants.iter().enumerate() {
+            let mut grants = case.granted(key).map(|(_, claim)| claim);
+            while let Some(claim) = grants.next() {
                 if removed(claim) == Some(Removed::Any) {
-                    foreign.extend(overtaken(case, claim, &grants[place + 1..]));
+                    foreign.extend(overtaken(case, claim, grants.clone()));
                 }
             }
         }
@@ -98,10 +96,14 @@ fn verdict(name: &str, released: u64, foreign: Vec<Occurrence>) -> Verdict {
 }
 
 /// The grant, the later one to another and the release, if there was a later one.
-fn overtaken(case: &Case<'_>, claim: &Claim, after: &[&Claim]) -> Option<Occurrence> {
+fn overtaken<'a>(
+    case: &Case<'_>,
+    claim: &Claim,
+    after: impl Iterator<Item = &'a Claim>,
+) -> Option<Occurrence> {
     let (ok, end, (freed, _)) = (claim.granted()?, claim.end?, claim.freed?);
     let given = case.run.history.get(ok)?.time;
-    let later = after.iter().take_while(|other| other.granted() < Some(end.at)).find(|other| {
+    let later = after.take_while(|other| other.granted() < Some(end.at)).find(|other| {
         let excluded = excludes(claim.mode, other.mode);
         let asked = other.granted().and_then(|at| case.facts(at)?.asked);
         let certain = other.invoke > ok || asked.is_some_and(|asked| asked > given);

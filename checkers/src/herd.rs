@@ -16,12 +16,12 @@
 //! the herd effect".
 
 use crate::bypass::excludes;
-use crate::calm::Calm;
 use crate::causes::by_recipe;
 use crate::holds::{Answer, Claim, Claims};
 use crate::words::count;
 use crate::{Case, Checker};
-use base::{F, Measure, Outcome, Verdict, Wakes};
+use base::{F, Key, Measure, Outcome, Verdict, Wakes};
+use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -100,17 +100,25 @@ fn causes(case: &Case<'_>) -> Vec<Cause> {
     let Claims { claims, keys, .. } = &case.claims;
     let mut causes: Vec<Cause> = claims.iter().flat_map(begins).collect();
     causes.sort_by_key(|cause| cause.at);
-    let calm = Calm::of(case);
-    let turns: Vec<Turns> = (0..keys.len()).map(|key| Turns::of(claims, key)).collect();
+    let calm = case.calm();
+    let turns: Vec<Turns> = (0..keys.len()).map(|key| Turns::of(case, key)).collect();
+    let places: BTreeMap<Key, usize> = keys.iter().copied().zip(0..).collect();
+    // The last cause of each key so far.
+    let mut last: Vec<Option<usize>> = vec![None; keys.len()];
+    let mut begun = 0;
     for event in case.run.history.events().iter().filter(|event| event.f == F::Notified) {
-        let (Some(process), Some(key)) = (event.client(), case.claims.key(event)) else { continue };
-        let before = causes.partition_point(|cause| cause.at < event.index);
-        let cause = causes[..before].iter_mut().rev().find(|cause| cause.key == key);
+        let name = event.key.unwrap_or_else(|| "".into());
+        let (Some(process), Some(key)) = (event.client(), places.get(&name)) else { continue };
+        while let Some(cause) = causes.get(begun).filter(|cause| cause.at < event.index) {
+            last[cause.key] = Some(begun);
+            begun += 1;
+        }
+        let cause = last[*key].map(|place| &mut causes[place]);
         let Some(cause) = cause.filter(|cause| calm.spans(cause.at, event.index)) else { continue };
         cause.woken.push(event.index);
         let again =
             |at: &u64| case.run.history.get(*at).is_some_and(|e| e.process == event.process);
-        let passed_over = turns[key].in_vain(claims, process, event.index);
+        let passed_over = turns[*key].in_vain(claims, process, event.index);
         let undisturbed = passed_over.is_some_and(|other| calm.spans(cause.at, other));
         if undisturbed && !cause.vain.iter().any(again) {
             cause.vain.push(event.index);
@@ -138,12 +146,9 @@ struct Turns {
 }
 
 impl Turns {
-    fn of(claims: &[Claim], key: usize) -> Self {
-        let ours = || claims.iter().enumerate().filter(move |(_, claim)| claim.key == key);
-        let mut grants: Vec<(u64, usize)> =
-            ours().filter_map(|(id, claim)| Some((claim.granted()?, id))).collect();
-        grants.sort_unstable();
-        let mut asked: Vec<_> = ours().map(|(id, c)| (c.process, c.invoke, id)).collect();
+    fn of(case: &Case<'_>, key: usize) -> Self {
+        let grants = case.granted(key).map(|(id, claim)| (claim.asking().end, id)).collect();
+        let mut asked: Vec<_> = case.asked(key).map(|(id, c)| (c.process, c.invoke, id)).collect();
         asked.sort_unstable();
         Self { grants, asked }
     }

@@ -14,9 +14,7 @@
 //! acquires again what it holds has two claims, of which a release ends the later one.
 
 use crate::sweep::{Change, Holder};
-use base::{Event, History, Key, Kind, Mode};
-use hashbrown::HashSet;
-use rustc_hash::FxBuildHasher;
+use base::{F, History, Key, Kind, Mode, Removed};
 use std::ops::Range;
 
 mod tracker;
@@ -75,6 +73,8 @@ pub struct Claim {
     pub end: Option<End>,
     /// The outcome of the release, with its index; `Info` also when its process died before.
     pub freed: Option<(u64, Kind)>,
+    /// What the store said that the release removed.
+    pub removed: Option<Removed>,
 }
 
 impl Claim {
@@ -156,6 +156,8 @@ pub struct Claims {
     pub answered: Vec<u32>,
     /// The events of the run itself, in order: its faults and its phases.
     pub run_events: Vec<u64>,
+    /// The processes that were granted something, and how often.
+    pub holders: Vec<(u32, u64)>,
 }
 
 /// A read or a write of the vault (its begin or its answer, or its late arrival), and the grant it
@@ -164,11 +166,19 @@ pub struct Claims {
 pub struct Access {
     /// The index of the event.
     pub at: u64,
+    /// Whose it is.
+    pub process: u32,
     /// Which lock guards what is touched, as an index into [`Claims::keys`].
-    pub key: usize,
+    pub key: u32,
     /// The latest grant of its process at this place, held or not; of a late arrival, the one under
     /// which it was sent, if the history says that.
-    pub grant: Option<usize>,
+    pub grant: Option<u32>,
+    /// What it is.
+    pub f: F,
+    /// Its begin or its answer.
+    pub kind: Kind,
+    /// How its process held the lock, if the history says that.
+    pub mode: Option<Mode>,
 }
 
 impl Claims {
@@ -179,22 +189,14 @@ impl Claims {
         tracker.finish()
     }
 
-    /// The lock that an event names.
-    pub fn key(&self, event: &Event) -> Option<usize> {
-        let name = event.key.as_deref().unwrap_or("");
-        self.keys.iter().position(|key| **key == *name)
-    }
-
     /// The claim that was granted at this event.
     pub fn granted_at(&self, ok: u64) -> Option<&Claim> {
         self.claims.iter().find(|claim| claim.granted() == Some(ok))
     }
 
-    /// How many processes were granted something.
-    pub fn holders(&self) -> usize {
-        let holders: HashSet<u32, FxBuildHasher> =
-            self.grants().map(|claim| claim.process).collect();
-        holders.len()
+    /// How many grants there were.
+    pub fn granted(&self) -> u64 {
+        self.holders.iter().map(|(_, grants)| grants).sum()
     }
 
     /// The claims that were granted.

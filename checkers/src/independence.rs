@@ -13,7 +13,6 @@
 //! **Source.** The blog post's class whose products share one directory: what has nothing to do
 //! with each other queues up behind each other.
 
-use crate::calm::Calm;
 use crate::causes::by_recipe;
 use crate::holds::Claim;
 use crate::words::count;
@@ -84,35 +83,39 @@ struct Pair {
 /// The chances of each pair: first the key that was held, then the one that was asked for.
 fn chances(case: &Case<'_>) -> BTreeMap<(usize, usize), Pair> {
     let claims = &case.claims.claims;
-    let calm = Calm::of(case);
+    let calm = case.calm();
     let time = |at: u64| case.run.history.get(at).map_or(case.run.history.end(), |e| e.time);
     let info = &case.run.info;
     let enough = (info.ttl / 10).max(info.pick_up_ns());
     let alone = alone(case);
-    let mut holds: Vec<&Claim> =
-        case.claims.grants().filter(|claim| claim.mode == Mode::Exclusive).collect();
-    holds.sort_unstable_by_key(|claim| claim.granted());
-    let mut begun = holds.into_iter().peekable();
-    // The exclusive holds of the moment, at most one a key: the one that ends last.
-    let mut now: BTreeMap<usize, (u64, &Claim)> = BTreeMap::new();
+    let answered = case.claims.answered.iter().map(|id| &claims[*id as usize]);
+    let exclusive = |c: &&Claim| c.granted().is_some() && c.mode == Mode::Exclusive;
+    let mut begun = answered.filter(exclusive).peekable();
+    // The exclusive holds of the moment, by their ends, at most one a key: the one that ends last.
+    let mut now: BTreeMap<(u64, usize), &Claim> = BTreeMap::new();
+    let mut ends: Vec<Option<u64>> = vec![None; case.claims.keys.len()];
     let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
     for (id, claim) in claims.iter().enumerate() {
         while let Some(hold) = begun.next_if(|hold| hold.granted() < Some(claim.invoke)) {
             let end = hold.end.map_or(u64::MAX, |end| end.at);
-            let longest = now.entry(hold.key).or_insert((end, hold));
-            if longest.0 < end {
-                *longest = (end, hold);
+            if ends[hold.key] < Some(end) {
+                let shorter = ends[hold.key].replace(end);
+                shorter.map(|shorter| now.remove(&(shorter, hold.key)));
+                now.insert((end, hold.key), hold);
             }
+        }
+        // No later request meets them.
+        while now.first_key_value().is_some_and(|((end, _), _)| *end <= claim.invoke) {
+            now.pop_first();
         }
         if claim.mode != Mode::Exclusive || !alone[id] {
             continue;
         }
-        let foreign = now.values().filter(|(end, hold)| {
+        let mut foreign = now.iter().rev().filter(|((end, _), hold)| {
             let lasts = time(*end).saturating_sub(time(claim.invoke));
-            let others = hold.key != claim.key && hold.process != claim.process;
-            others && *end > claim.invoke && lasts >= enough
+            hold.key != claim.key && hold.process != claim.process && lasts >= enough
         });
-        let Some((end, hold)) = foreign.max_by_key(|(end, _)| *end) else { continue };
+        let Some(((end, _), hold)) = foreign.next() else { continue };
         let answer = claim.asking().end;
         if !calm.spans(hold.invoke, answer.min(*end)) {
             continue;
@@ -134,11 +137,9 @@ fn chances(case: &Case<'_>) -> BTreeMap<(usize, usize), Pair> {
 fn alone(case: &Case<'_>) -> Vec<bool> {
     let claims = &case.claims.claims;
     let keys = case.claims.keys.len();
-    let mut grants: Vec<Vec<u64>> = vec![Vec::new(); keys];
-    for claim in case.claims.grants() {
-        grants[claim.key].extend(claim.granted());
-    }
-    grants.iter_mut().for_each(|grants| grants.sort_unstable());
+    let grants: Vec<Vec<u64>> = (0..keys)
+        .map(|key| case.granted(key).map(|(_, claim)| claim.asking().end).collect())
+        .collect();
     // How long each key is wanted by the claims so far, to the answer of their release.
     let mut wanted: Vec<Option<u64>> = vec![None; keys];
     let alone = |claim: &Claim| {

@@ -38,13 +38,14 @@ impl Checker for Perf {
         let time = |at: u64| history.get(at).map_or(0, |event| event.time);
         let took = |from: u64, to: u64| time(to).saturating_sub(time(from));
         let claims = &case.claims;
-        let mut acquires: Vec<u64> =
-            claims.grants().filter_map(|c| Some(took(c.invoke, c.granted()?))).collect();
-        let mut releases: Vec<u64> = claims
-            .grants()
-            .filter_map(|c| Some((c.end?.at, c.freed.filter(|(_, kind)| *kind == Kind::Ok)?.0)))
-            .map(|(from, to)| took(from, to))
-            .collect();
+        let room = claims.granted() as usize;
+        let (mut acquires, mut releases) = (Vec::with_capacity(room), Vec::with_capacity(room));
+        for claim in claims.grants() {
+            acquires.push(took(claim.invoke, claim.asking().end));
+            if let (Some(end), Some((at, Kind::Ok))) = (claim.end, claim.freed) {
+                releases.push(took(end.at, at));
+            }
+        }
         if acquires.is_empty() {
             return Verdict::new(self.name(), Outcome::Measured, "nothing was granted");
         }
@@ -76,14 +77,18 @@ struct Spread([u64; 3]);
 impl Spread {
     /// By the nearest rank; zero where there is nothing.
     fn of(durations: &mut [u64]) -> Self {
-        let mut rank = |percent: usize| {
-            let place = (durations.len() * percent).div_ceil(100).saturating_sub(1);
-            match place < durations.len() {
-                true => *durations.select_nth_unstable(place).1,
-                false => 0,
-            }
+        let place = |percent: usize| (durations.len() * percent).div_ceil(100).saturating_sub(1);
+        let (middle, high) = (place(50), place(99));
+        if durations.is_empty() {
+            return Self([0; 3]);
+        }
+        let (_, median, above) = durations.select_nth_unstable(middle);
+        let (median, most) = (*median, above.iter().copied().max().unwrap_or(*median));
+        let p99 = match high.checked_sub(middle + 1) {
+            Some(place) => *above.select_nth_unstable(place).1,
+            None => median,
         };
-        Self([rank(50), rank(99), rank(100)])
+        Self([median, p99, most])
     }
 
     fn words(&self) -> String {

@@ -38,7 +38,7 @@
 //! **Source.** TigerBeetle's VOPR: a phase of faults, then one without, in which progress is due.
 
 use crate::causes::{self, Occurrence, by_cause, by_recipe};
-use crate::holds::{Claim, Claims};
+use crate::holds::Claim;
 use crate::phase::Phase;
 use crate::words::{Story, count, process, seconds};
 use crate::{Case, Checker};
@@ -66,8 +66,9 @@ impl Checker for Progress {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        let mut verdict = judge(self.name(), case);
-        verdict.measures.extend(deaths::measures(case));
+        let slowest = deaths::slowest(case);
+        let mut verdict = judge(self.name(), case, slowest);
+        verdict.measures.extend(deaths::measures(case, slowest));
         verdict
     }
 
@@ -101,12 +102,9 @@ enum Finding {
     Stuck(usize),
 }
 
-fn judge(name: &str, case: &Case<'_>) -> Verdict {
-    let findings: Vec<Finding> = match case.phase {
-        Ok(phase) => {
-            let keys = 0..case.claims.keys.len();
-            keys.map(|key| examine(case.run, &case.claims, &phase, key)).collect()
-        }
+fn judge(name: &str, case: &Case<'_>, slowest_after_death: Option<u64>) -> Verdict {
+    let findings = match case.phase {
+        Ok(phase) => examine(case, &phase),
         Err(_) => Vec::new(),
     };
     let (asleep, deadlocks) = stuck(case, &findings);
@@ -114,7 +112,7 @@ fn judge(name: &str, case: &Case<'_>) -> Verdict {
     let anomalies: Vec<Anomaly> = asleep.chain(deadlocks).chain(phantom_holders(case)).collect();
     if anomalies.is_empty() {
         return match case.phase {
-            Ok(phase) => without_anomaly(name, case, &phase, &findings),
+            Ok(phase) => without_anomaly(name, case, &phase, &findings, slowest_after_death),
             Err(why) => unclear(name, why),
         };
     }
@@ -174,13 +172,21 @@ fn lost_wake_ups(case: &Case<'_>, stuck: Vec<Slept>) -> Option<Anomaly> {
     Some(by_recipe("lost wake-up", all.len() as u64, witness, first.reason.clone()))
 }
 
-fn examine(run: &Run, claims: &Claims, phase: &Phase, key: usize) -> Finding {
-    let ours = || claims.claims.iter().enumerate().filter(move |(_, claim)| claim.key == key);
-    let grants = ours().filter_map(|(_, claim)| claim.granted()).filter(|ok| phase.has(*ok));
-    let grants = grants.count() as u64;
-    if grants > 0 {
-        return Finding::Granted(grants);
-    }
+/// What became of each lock.
+fn examine(case: &Case<'_>, phase: &Phase) -> Vec<Finding> {
+    let mut grants = vec![0; case.claims.keys.len()];
+    let granted = case.granted_in(phase.quiet.index..phase.stop.index);
+    granted.for_each(|claim| grants[claim.key] += 1);
+    let finding = |(key, grants): (usize, u64)| match grants {
+        0 => examine_ungranted(case, phase, key),
+        _ => Finding::Granted(grants),
+    };
+    grants.into_iter().enumerate().map(finding).collect()
+}
+
+fn examine_ungranted(case: &Case<'_>, phase: &Phase, key: usize) -> Finding {
+    let run = case.run;
+    let ours = || case.asked(key);
     let mut asked = ours().filter(|(_, claim)| phase.meets(&claim.asking())).peekable();
     if asked.peek().is_none() {
         return Finding::Idle;
@@ -222,15 +228,21 @@ fn excused_until(claim: &Claim, recovers: bool, stop: u64) -> Option<u64> {
     }
 }
 
-fn without_anomaly(name: &str, case: &Case<'_>, phase: &Phase, findings: &[Finding]) -> Verdict {
+fn without_anomaly(
+    name: &str,
+    case: &Case<'_>,
+    phase: &Phase,
+    findings: &[Finding],
+    slowest_after_death: Option<u64>,
+) -> Verdict {
     let Case { run, claims, .. } = case;
+    let firsts = first_grants(case, phase);
     let mut slowest = None;
     let mut total = 0;
-    for (key, finding) in findings.iter().enumerate() {
+    for (finding, ok) in findings.iter().zip(firsts) {
         match finding {
             Finding::Granted(grants) => {
-                let oks = claims.grants().filter(|claim| claim.key == key);
-                let first = phase.first_grant(&run.history, oks.filter_map(Claim::granted));
+                let first = phase.first_grant(&run.history, ok.into_iter());
                 slowest = slowest.max(first);
                 total += grants;
             }
@@ -247,13 +259,28 @@ fn without_anomaly(name: &str, case: &Case<'_>, phase: &Phase, findings: &[Findi
         return unclear(name, why);
     };
     let mut summary = format!("{first}, {} in the quiet phase", count(total, "grant"));
-    if let Some(slowest) = deaths::slowest(case) {
+    if let Some(slowest) = slowest_after_death {
         let bound = seconds(run.info.due_ns());
         let after = seconds(slowest);
         summary += &format!("; granted again within {after} of a holder's death (bound {bound})");
     }
     let measures = vec![Measure::new("first grant in the quiet phase, after", "ns", after)];
     Verdict { measures, ..Verdict::new(name, Outcome::Held, summary) }
+}
+
+/// The first grant of each lock after the last heal.
+fn first_grants(case: &Case<'_>, phase: &Phase) -> Vec<Option<u64>> {
+    let mut firsts = vec![None; case.claims.keys.len()];
+    let mut missing = firsts.len();
+    for claim in case.granted_in(phase.healed.unwrap_or(phase.quiet).index + 1..phase.stop.index) {
+        let first: &mut Option<u64> = &mut firsts[claim.key];
+        missing -= usize::from(first.is_none());
+        *first = first.or(claim.granted());
+        if missing == 0 {
+            break;
+        }
+    }
+    firsts
 }
 
 fn too_short(run: &Run, lasted: u64) -> String {

@@ -14,7 +14,6 @@
 //! **Source.** Curator's InterProcessMutex, whose owner counts.
 
 use crate::bypass::excludes;
-use crate::calm::Calm;
 use crate::causes::by_recipe;
 use crate::holds::{Claim, Ending};
 use crate::words::count;
@@ -86,7 +85,7 @@ fn nested<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim, &'a Claim)> {
 }
 
 fn refused(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
-    let calm = Calm::of(case);
+    let calm = case.calm();
     let stuck = |(outer, inner): &&(&Claim, &Claim)| {
         let answer = inner.asking().end;
         let while_held =
@@ -102,20 +101,18 @@ fn refused(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
 
 /// The inner release, and another's grant before the outer one was released.
 fn freed(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
-    let mut grants: Vec<(u64, &Claim)> =
-        case.claims.grants().filter_map(|claim| Some((claim.granted()?, claim))).collect();
-    grants.sort_unstable_by_key(|(ok, _)| *ok);
+    let grants: Vec<Vec<&Claim>> = (0..case.claims.keys.len())
+        .map(|key| case.granted(key).map(|(_, claim)| claim).collect())
+        .collect();
     let stolen = |(outer, inner): &(&Claim, &Claim)| {
         let from = inner.end.filter(|end| end.how == Ending::Released)?.at;
         let until = outer.definite()?.end;
-        let first = grants.partition_point(|(ok, _)| *ok < from);
-        let between = grants[first..].iter().take_while(|(ok, _)| *ok < until);
-        let (at, _) = between.clone().find(|(_, other)| {
-            other.key == outer.key
-                && other.process != outer.process
-                && excludes(other.mode, outer.mode)
-        })?;
-        Some([outer.granted()?, inner.granted()?, from, *at])
+        let grants = &grants[outer.key];
+        let first = grants.partition_point(|other| other.granted() < Some(from));
+        let mut between = grants[first..].iter().take_while(|other| other.granted() < Some(until));
+        let other = between
+            .find(|other| other.process != outer.process && excludes(other.mode, outer.mode))?;
+        Some([outer.granted()?, inner.granted()?, from, other.granted()?])
     };
     let found: Vec<[u64; 4]> = nested.iter().filter_map(stolen).collect();
     let reason = "the outer hold had not been released";

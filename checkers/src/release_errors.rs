@@ -13,7 +13,6 @@
 //! **Source.** A release script that does not compile, a deletion of another key than the one
 //! that was set: the lock is then freed by its ttl alone, and nothing else shows it.
 
-use crate::calm::Calm;
 use crate::causes::{self, Occurrence, by_cause};
 use crate::holds::{Claim, Ending};
 use crate::words::count;
@@ -41,17 +40,16 @@ impl Checker for ReleaseErrors {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        let calm = Calm::of(case);
         let loose = LazyCell::new(|| Loose::of(case));
         let (mut sound, mut failed, mut idle, mut excused) = (0, Vec::new(), Vec::new(), 0);
         for (claim, overtaken) in with_overtaken(case) {
             let (Some(ok), Some((at, kind))) = (claim.granted(), claim.freed) else { continue };
-            let nothing = case.facts(at).and_then(|facts| facts.removed) == Some(Removed::Nothing);
+            let nothing = claim.removed == Some(Removed::Nothing);
             // Asked of the few that failed only.
             let held = || {
                 !overtaken
                     && alive(case, claim, at)
-                    && calm.spans(claim.invoke, at)
+                    && case.calm().spans(claim.invoke, at)
                     && !loose.meets(claim.key, begun(case, ok), time(case, at))
             };
             match kind {
@@ -98,9 +96,8 @@ impl Loose {
         let mut keys = vec![Vec::new(); case.claims.keys.len()];
         for claim in &case.claims.claims {
             let (Some(end), Some((at, kind))) = (claim.end, claim.freed) else { continue };
-            let removed = case.facts(at).and_then(|facts| facts.removed);
             let unknown = matches!(kind, Kind::Info | Kind::Invoke);
-            if unknown || (kind == Kind::Ok && removed == Some(Removed::Any)) {
+            if unknown || (kind == Kind::Ok && claim.removed == Some(Removed::Any)) {
                 keys[claim.key].push((time(case, end.at), time(case, at)));
             }
         }

@@ -13,7 +13,6 @@
 //!
 //! **Source.** Courtois, Heymans, Parnas, "Concurrent control with readers and writers", 1971.
 
-use crate::calm::Calm;
 use crate::causes::by_recipe;
 use crate::holds::{Claim, Ending};
 use crate::words::count;
@@ -67,15 +66,13 @@ impl Checker for SharedConcurrency {
 /// How many pairs entered together; of each of the others the writer's release, the first reader's
 /// grant, its end and the second reader's grant.
 fn pairs(case: &Case<'_>) -> (u64, Vec<[u64; 4]>) {
-    let calm = Calm::of(case);
+    let calm = case.calm();
     let (mut together, mut apart) = (0, Vec::new());
     for key in 0..case.claims.keys.len() {
-        let ours = || case.claims.claims.iter().filter(move |claim| claim.key == key);
-        let mut writers: Vec<&Claim> = ours().filter(|c| c.mode == Mode::Exclusive).collect();
-        writers.sort_unstable_by_key(|claim| claim.invoke);
-        let mut readers: Vec<&Claim> =
-            ours().filter(|c| c.mode == Mode::Shared && c.granted().is_some()).collect();
-        readers.sort_unstable_by_key(|claim| claim.granted());
+        let asked = case.asked(key).map(|(_, claim)| claim);
+        let writers: Vec<&Claim> = asked.filter(|c| c.mode == Mode::Exclusive).collect();
+        let granted = case.granted(key).map(|(_, claim)| claim);
+        let readers: Vec<&Claim> = granted.filter(|c| c.mode == Mode::Shared).collect();
         for pair in readers.windows(2) {
             let Some([release, first, end, second]) = pair_behind(case, &writers, pair) else {
                 continue;

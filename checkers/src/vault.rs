@@ -111,7 +111,7 @@ fn cause(case: &Case<'_>, breach: &Breach) -> Option<Cause> {
         // The grant of the access that the write ran over.
         Because::BuiltOn(_) => {
             let place = case.claims.accesses.binary_search_by_key(&breach.over, |a| a.at).ok()?;
-            let other = case.claims.accesses[place].grant?;
+            let other = case.claims.accesses[place].grant? as usize;
             // Of the two writes, the one under the earlier grant came too late.
             let (granted, theirs) = (claims[breach.claim].granted(), claims[other].granted());
             if theirs < granted {

@@ -7,6 +7,7 @@ use crate::Case;
 use crate::bypass::excludes;
 use crate::holds::{Claim, Ending};
 use base::{Cause, Change, Kind, Removed};
+use std::ops::Range;
 
 /// The cause for which two claims were held at once at a time.
 pub(super) fn of_overlap(
@@ -59,21 +60,46 @@ fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
     loss::why_session_ended(case, claim, until_ns, until_ns)
 }
 
-/// Another's release in this time that removed whatever stood there.
-fn freed_by_another(case: &Case<'_>, owner: &Claim, during: std::ops::Range<u64>) -> Option<Cause> {
-    let frees = |claim: &&Claim| {
-        let Some((at, kind)) = claim.freed else { return false };
-        let released = claim.end.is_some_and(|end| end.how == Ending::Released);
-        let blind = case.facts(at).and_then(|facts| facts.removed) == Some(Removed::Any);
-        let doubt = kind != Kind::Ok;
-        released
-            && (blind || doubt)
-            && claim.process != owner.process
-            && claim.key == owner.key
-            && excludes(claim.mode, owner.mode)
-            && during.contains(&case.time(at))
+/// The releases of each key that removed whatever stood there, or of which nobody knows what they
+/// did: when they were answered, in nanoseconds, and their claims, by the time.
+#[derive(Debug)]
+pub(crate) struct Loose(Vec<Vec<(u64, u32)>>);
+
+impl Loose {
+    pub(crate) fn of(case: &Case<'_>) -> Self {
+        let mut keys = vec![Vec::new(); case.claims.keys.len()];
+        for (claim, id) in case.claims.claims.iter().zip(0..) {
+            let Some((at, kind)) = claim.freed.filter(|_| claim.granted().is_some()) else {
+                continue;
+            };
+            let released = claim.end.is_some_and(|end| end.how == Ending::Released);
+            if released && (claim.removed == Some(Removed::Any) || kind != Kind::Ok) {
+                keys[claim.key].push((case.time(at), id));
+            }
+        }
+        keys.iter_mut().for_each(|releases| releases.sort_unstable());
+        Self(keys)
+    }
+
+    /// The claims of a key that were freed so in a span of time.
+    fn during(&self, key: usize, span: Range<u64>) -> impl Iterator<Item = usize> {
+        let releases = &self.0[key];
+        let first = releases.partition_point(|(at_ns, _)| *at_ns < span.start);
+        let later = releases[first..].iter().take_while(move |(at_ns, _)| *at_ns < span.end);
+        later.map(|(_, id)| *id as usize)
+    }
+}
+
+/// Another's release in this time that removed whatever stood there: of several, that of the first
+/// claim.
+fn freed_by_another(case: &Case<'_>, owner: &Claim, during: Range<u64>) -> Option<Cause> {
+    let claims = &case.claims.claims;
+    let frees = |id: &usize| {
+        let claim = &claims[*id];
+        claim.process != owner.process && excludes(claim.mode, owner.mode)
     };
-    case.claims.grants().find(frees).map(|claim| match claim.freed {
+    let first = case.loose_releases().during(owner.key, during).filter(frees).min()?;
+    Some(match claims[first].freed {
         Some((_, Kind::Ok)) => Cause::ForeignRelease,
         _ => Cause::LateRequest,
     })

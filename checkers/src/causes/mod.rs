@@ -33,6 +33,7 @@ use loss::Loss;
 use span::Trouble;
 
 pub(crate) use books::Books;
+pub(crate) use guess::Loose;
 
 /// One occurrence of an anomaly.
 #[derive(Clone, Debug)]
@@ -222,4 +223,4 @@ fn sent(case: &Case<'_>, writer: &Claim, write: u64) -> Option<u64> {
     .map(|event| event.index)
 }
 
-pub(crate) use stuck::of_stuck;
+pub(crate) use stuck::{Left, of_stuck};

@@ -1,7 +1,7 @@
 //! The faults that a client or the servers had in a span of time.
 
 use crate::Case;
-use crate::faults::{Outage, seat};
+use crate::faults::seat;
 use base::{Fault, Node};
 use std::ops::Range;
 
@@ -22,11 +22,6 @@ pub(super) enum Trouble {
     Wiped,
 }
 
-/// The span in nanoseconds in which an outage was in force; open-ended when it was never healed.
-fn span(case: &Case<'_>, outage: &Outage) -> Range<u64> {
-    case.time(outage.begin)..outage.healed.map_or(u64::MAX, |healed| case.time(healed))
-}
-
 /// How long in all the client of a process had such trouble in a span of time, in nanoseconds;
 /// `None` when it had none.
 pub(super) fn lasted(
@@ -36,10 +31,10 @@ pub(super) fn lasted(
     during: Range<u64>,
 ) -> Option<u64> {
     let client = Node::Client(seat(process, case.run.info.clients));
-    let met = case.outages.iter().filter(|outage| !outage.had_none());
+    let met = case.outages_in(&during).filter(|outage| !outage.had_none());
     let met = met.filter(|outage| bears(&outage.fault, trouble, client));
     let parts = met.filter_map(|outage| {
-        let span = span(case, outage);
+        let span = case.span(outage);
         let (from, to) = (span.start.max(during.start), span.end.min(during.end));
         (from <= to).then(|| to - from)
     });

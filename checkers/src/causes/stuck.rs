@@ -6,7 +6,8 @@ use super::of_phantom;
 use super::span::{Trouble, had};
 use crate::Case;
 use crate::holds::{Answer, Claim, Ending};
-use base::{Cause, Change, Entry, Kind};
+use base::{Cause, Change, Kind};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The cause for which nobody is granted a lock, at an event: that of the latest thing which stands
@@ -20,44 +21,81 @@ pub(crate) fn of_stuck(
 ) -> Option<Cause> {
     let at_ns = case.time(at);
     let Some(books) = case.ownership() else {
-        return Some(culprit.map_or(Cause::Recipe, |claim| left(case, claim, None)));
+        return Some(culprit.map_or(Cause::Recipe, |claim| why_left(case, claim, None)));
     };
-    let left_by = |Standing { write, process, restored }: Standing| {
-        let claim = books.busy_with(case, process, write.at_ns)?;
-        let cause = match (claim.key == key, restored) {
-            (false, _) => return None,
-            (true, true) => Cause::ServerForgets,
-            (true, false) => left_behind(case, books, claim, write)?,
+    let left = case.left(books, at_ns);
+    let left_by = |Standing { write, process, restored }: &Standing| {
+        let claim = books.busy_with(case, *process, write.at_ns)?;
+        let cause = match restored {
+            true => Cause::ServerForgets,
+            false => left_behind(case, books, left, (claim, *write))?,
         };
         Some((write.at_ns, cause))
     };
-    let standing = books.standing(at_ns).filter_map(left_by);
+    let standing = left.standing.get(&key).into_iter().flatten().filter_map(left_by);
     let latest = standing.max_by_key(|(made_ns, _)| *made_ns).map(|(_, cause)| cause);
-    Some(latest.or_else(|| session_gone(case, key)).unwrap_or(Cause::Recipe))
+    // Nothing stands in the store: why the session ended in which a client still asks in vain.
+    let session_gone = || {
+        let (claim, ended_ns) = *left.sessions.get(&key)?;
+        why_session_ended(case, &case.claims.claims[claim], ended_ns, ended_ns)
+    };
+    Some(latest.or_else(session_gone).unwrap_or(Cause::Recipe))
 }
 
-/// Nothing stands in the store: why the session ended in which a client still asks in vain.
-fn session_gone(case: &Case<'_>, key: usize) -> Option<Cause> {
-    let asks = |process: u32, claim: &&Claim| {
-        claim.key == key && claim.process == process && claim.answer == Answer::Open
-    };
-    let ended = |entry: &Entry| match entry.change {
-        Change::SessionEnded(process) => {
-            let claim = case.claims.claims.iter().find(|claim| asks(process, claim))?;
-            Some((claim, entry.time_ns))
+/// What was left in the store at some time.
+#[derive(Debug)]
+pub(crate) struct Left {
+    /// The things that stand there, by the key that their writer was busy with.
+    standing: BTreeMap<usize, Vec<Standing>>,
+    /// By key, the claim that still asks in the session that ended last, and when that was.
+    sessions: BTreeMap<usize, (usize, u64)>,
+    /// The lock is free again by its time.
+    expires: bool,
+}
+
+impl Left {
+    pub(crate) fn of(case: &Case<'_>, books: &Books, at_ns: u64) -> Self {
+        let mut standing: BTreeMap<usize, Vec<Standing>> = BTreeMap::new();
+        for thing in books.standing(at_ns) {
+            if let Some(claim) = books.busy_with(case, thing.process, thing.write.at_ns) {
+                standing.entry(claim.key).or_default().push(thing);
+            }
         }
-        _ => None,
-    };
-    let ledger = case.run.ledger.as_ref()?;
-    let (claim, ended_ns) = ledger.entries().iter().rev().find_map(ended)?;
-    why_session_ended(case, claim, ended_ns, ended_ns)
+        let expires = |claim: &Claim| claim.granted().and_then(|ok| case.facts(ok)?.expires);
+        let expires = case.claims.grants().any(|claim| expires(claim).is_some());
+        Self { standing, sessions: sessions(case), expires }
+    }
+}
+
+fn sessions(case: &Case<'_>) -> BTreeMap<usize, (usize, u64)> {
+    let mut asking: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (id, claim) in case.claims.claims.iter().enumerate() {
+        if claim.answer == Answer::Open {
+            asking.entry(claim.process).or_default().push(id);
+        }
+    }
+    let mut sessions = BTreeMap::new();
+    let entries = case.run.ledger.iter().flat_map(|ledger| ledger.entries().iter().rev());
+    for entry in entries {
+        let Change::SessionEnded(process) = entry.change else { continue };
+        // Of a session that ended before, nothing more is asked.
+        for id in asking.remove(&process).into_iter().flatten() {
+            let key = case.claims.claims[id].key;
+            sessions.entry(key).or_insert((id, entry.time_ns));
+        }
+    }
+    sessions
 }
 
 /// Why a claim left a thing behind; `None` if it still waits or holds, as it may.
-fn left_behind(case: &Case<'_>, books: &Books, claim: &Claim, write: Written) -> Option<Cause> {
+fn left_behind(
+    case: &Case<'_>,
+    books: &Books,
+    left: &Left,
+    (claim, write): (&Claim, Written),
+) -> Option<Cause> {
     // A lock that is to be free again by its time is kept by a clock that was wrong while it was made.
-    let expires = |claim: &Claim| claim.granted().and_then(|ok| case.facts(ok)?.expires);
-    if case.claims.grants().any(|claim| expires(claim).is_some()) {
+    if left.expires {
         let made = case.time(claim.invoke)..write.at_ns;
         let clocks = [
             (Trouble::ServerClock, write.at_ns..write.at_ns, Cause::ServerClock),
@@ -78,11 +116,11 @@ fn left_behind(case: &Case<'_>, books: &Books, claim: &Claim, write: Written) ->
         let waits = case.run.info.promises.fifo && waits_here;
         return (!waits).then_some(Cause::ReplyLost);
     }
-    Some(left(case, claim, Some(write.at_ns)))
+    Some(why_left(case, claim, Some(write.at_ns)))
 }
 
 /// Why a claim left the lock taken, by how it ended; `made_ns` is when it made what stands there.
-fn left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
+fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
     let is_death =
         |at: u64| case.run.history.get(at).is_some_and(|event| event.f == base::F::Death);
     let late = |at: u64| made_ns.is_some_and(|made| made > case.time(at));

@@ -1,6 +1,7 @@
 //! Reads claims, and accesses of the vault, from a history, event by event.
 
 use super::{Access, Answer, Claim, Claims, End, Ending};
+use crate::processes::Processes;
 use crate::sweep::Change;
 use base::{Event, F, Key, Kind, Mode};
 use hashbrown::HashMap;
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 /// What was read so far, and what is remembered of each process.
 #[derive(Debug, Default)]
 pub(super) struct Tracker {
-    clients: Clients,
+    clients: Processes<Client>,
     read: Read,
 }
 
@@ -33,7 +34,9 @@ struct Client {
     /// The claim whose release is under way.
     releasing: Option<usize>,
     /// The latest grant of each key.
-    grants: Vec<(usize, usize)>,
+    latest: Latest,
+    /// How many grants it had.
+    grants: u64,
     /// It died, or an acquire of unknown outcome ended its number.
     gone: bool,
 }
@@ -69,11 +72,11 @@ impl Tracker {
             (F::Acquire, _) => read.answer(process, client, event),
             (F::Convert, kind) => read.convert(client, event, kind),
             (F::Release, Kind::Invoke) => read.release(client, event),
-            (F::Release, kind) => read.released(client, event.index, kind),
+            (F::Release, _) => read.released(client, event),
             (F::Lost, _) => read.lose(client, event),
             (F::Death, _) => read.die(client, event.index),
-            (F::Read | F::Write, _) => read.access(client, event),
-            (F::Arrive, _) => read.arrive(event),
+            (F::Read | F::Write, _) => read.access(process, client, event),
+            (F::Arrive, _) => read.arrive(process, event),
             _ => {}
         }
     }
@@ -81,7 +84,9 @@ impl Tracker {
     /// All there is to know, when the history is at its end.
     pub(super) fn finish(self) -> Claims {
         let Read { keys, claims, accesses, changes, answered, run_events } = self.read;
-        Claims { keys: keys.names, claims, changes, accesses, answered, run_events }
+        let holders = self.clients.all().map(|(process, client)| (process, client.grants));
+        let holders = holders.filter(|(_, grants)| *grants > 0).collect();
+        Claims { keys: keys.names, claims, changes, accesses, answered, run_events, holders }
     }
 }
 
@@ -97,11 +102,6 @@ impl Client {
         self.live(claims, key, |claim| claim.granted().is_some())
     }
 
-    /// The latest grant of a key, whether or not it is still held.
-    fn latest_grant(&self, key: usize) -> Option<usize> {
-        self.grants.iter().find(|(of, _)| *of == key).map(|(_, claim)| *claim)
-    }
-
     fn forget(&mut self, claim: usize) {
         self.live.retain(|live| *live != claim);
     }
@@ -113,19 +113,24 @@ impl Read {
         self.keys.id(event.key)
     }
 
-    fn access(&mut self, client: &Client, event: &Event) {
+    fn access(&mut self, process: u32, client: &Client, event: &Event) {
         let key = self.key(event);
-        let grant = client.latest_grant(key);
-        self.accesses.push(Access { at: event.index, key, grant });
+        let grant = client.latest.of(key).map(|claim| claim as u32);
+        self.touch(process, key, grant, event);
+    }
+
+    fn touch(&mut self, process: u32, key: usize, grant: Option<u32>, event: &Event) {
+        let Event { index, kind, f, mode, .. } = *event;
+        self.accesses.push(Access { at: index, process, key: key as u32, grant, f, kind, mode });
     }
 
     /// A write that comes late belongs to the grant under which it was sent.
-    fn arrive(&mut self, event: &Event) {
+    fn arrive(&mut self, process: u32, event: &Event) {
         let key = self.key(event);
         let begun = event.facts.as_ref().and_then(|facts| facts.begun);
         let sent = begun.and_then(|at| self.accesses.binary_search_by_key(&at, |a| a.at).ok());
         let grant = sent.and_then(|place| self.accesses[place].grant);
-        self.accesses.push(Access { at: event.index, key, grant });
+        self.touch(process, key, grant, event);
     }
 
     fn ask(&mut self, process: u32, client: &mut Client, event: &Event) -> usize {
@@ -139,6 +144,7 @@ impl Read {
             answer: Answer::Open,
             end: None,
             freed: None,
+            removed: None,
         });
         client.live.push(id);
         id
@@ -164,10 +170,8 @@ impl Read {
             claim.token = event.token;
             let to = Some(claim.mode);
             self.changes.push(Change { at: event.index, hold: id as u32, to });
-            match client.grants.iter_mut().find(|(of, _)| *of == key) {
-                Some((_, latest)) => *latest = id,
-                None => client.grants.push((key, id)),
-            }
+            client.latest.put(key, id);
+            client.grants += 1;
         } else {
             client.forget(id);
             client.gone |= event.kind != Kind::Fail;
@@ -179,7 +183,7 @@ impl Read {
         let held = client.held(&self.claims, key);
         // A client may still release what it has declared lost: that hold has ended already, and
         // only the outcome of its release is noted.
-        client.releasing = held.or(client.latest_grant(key));
+        client.releasing = held.or(client.latest.of(key));
         if let Some(id) = held {
             client.forget(id);
             self.end(id, event.index, Ending::Released);
@@ -204,9 +208,11 @@ impl Read {
         client.gone |= kind == Kind::Info;
     }
 
-    fn released(&mut self, client: &mut Client, at: u64, kind: Kind) {
+    fn released(&mut self, client: &mut Client, event: &Event) {
         if let Some(id) = client.releasing.take() {
-            self.claims[id].freed = Some((at, kind));
+            let claim = &mut self.claims[id];
+            claim.freed = Some((event.index, event.kind));
+            claim.removed = event.facts.as_ref().and_then(|facts| facts.removed);
         }
     }
 
@@ -221,7 +227,8 @@ impl Read {
     fn die(&mut self, client: &mut Client, at: u64) {
         client.gone = true;
         if let Some(id) = client.releasing.take() {
-            self.claims[id].freed = Some((at, Kind::Info));
+            let claim = &mut self.claims[id];
+            (claim.freed, claim.removed) = (Some((at, Kind::Info)), None);
         }
         for id in std::mem::take(&mut client.live) {
             match self.claims[id].answer {
@@ -235,27 +242,31 @@ impl Read {
     }
 }
 
-/// What is remembered of each process. Numbers are small in most histories, and then nothing is
-/// hashed.
+/// The latest grant of each key. A client has a handful of keys in most histories, and then nothing
+/// is hashed.
 #[derive(Debug, Default)]
-struct Clients {
-    small: Vec<Client>,
-    large: HashMap<u32, Client, FxBuildHasher>,
+struct Latest {
+    few: Vec<(usize, usize)>,
+    more: HashMap<usize, usize, FxBuildHasher>,
 }
 
-/// Processes below this number have their place in a list.
-const SMALL: u32 = 1 << 12;
+/// So many keys are looked for one by one.
+const FEW: usize = 8;
 
-impl Clients {
-    fn of(&mut self, process: u32) -> &mut Client {
-        if process >= SMALL {
-            return self.large.entry(process).or_default();
+impl Latest {
+    /// The grant, whether or not it is still held.
+    fn of(&self, key: usize) -> Option<usize> {
+        let found = self.few.iter().find(|(of, _)| *of == key).map(|(_, claim)| *claim);
+        found.or_else(|| self.more.get(&key).copied())
+    }
+
+    fn put(&mut self, key: usize, claim: usize) {
+        let room = self.few.len() < FEW;
+        match self.few.iter_mut().find(|(of, _)| *of == key) {
+            Some((_, latest)) => *latest = claim,
+            None if room => self.few.push((key, claim)),
+            None => drop(self.more.insert(key, claim)),
         }
-        let place = process as usize;
-        if self.small.len() <= place {
-            self.small.resize_with(place + 1, Client::default);
-        }
-        &mut self.small[place]
     }
 }
 

@@ -2,12 +2,11 @@
 
 use super::waiting::is_phantom;
 use crate::Case;
-use crate::calm::Calm;
 use crate::causes;
 use crate::holds::{Answer, Claim, Ending};
 use crate::phase::Phase;
 use crate::words::{Story, process, seconds};
-use base::{Cause, F, Kind, Removed};
+use base::{Cause, Kind, Removed};
 
 /// Whoever keeps a stuck lock from everybody.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +24,7 @@ pub(crate) enum Culprit<'a> {
 /// Finds whoever keeps a lock that nobody was granted until `stop`. What the history proves comes
 /// before what it leaves open.
 pub(crate) fn culprit<'a>(case: &'a Case<'_>, key: usize, stop: u64) -> Culprit<'a> {
-    let ours: Vec<&Claim> = case.claims.claims.iter().filter(|claim| claim.key == key).collect();
+    let ours: Vec<&Claim> = case.asked(key).map(|(_, claim)| claim).collect();
     let last = last_grant(&ours, stop);
     let after = last.and_then(Claim::granted).unwrap_or(0);
     if ours.iter().filter_map(|claim| is_phantom(case, claim)).any(|at| at > after) {
@@ -63,7 +62,7 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], key: usize, stop: u64) -> Op
     let granted = ours.iter().filter(|claim| claim.granted().is_some_and(|ok| ok < freed));
     let since = granted.map(|claim| claim.invoke).max()?.min(claim.invoke);
     let until = due.min(case.run.history.end());
-    let calm = Calm::of(case).spans_times(case.time(since), until);
+    let calm = case.calm().spans_times(case.time(since), until);
     calm.then_some(Culprit::Sleeper { claim, freed: Some(freed) })
 }
 
@@ -98,16 +97,14 @@ fn last_release(case: &Case<'_>, ours: &[&Claim]) -> Option<(u64, u64)> {
 
 /// Whether the store woke a claim's client after an event, while it asked.
 fn woken(case: &Case<'_>, claim: &Claim, since: u64) -> bool {
-    let asking = since..claim.asking().end;
-    let rings = case.run.history.events().iter().filter(|event| event.f == F::Notified);
-    rings.filter(|e| e.client() == Some(claim.process)).any(|e| asking.contains(&e.index))
+    case.woken(claim.process, since..claim.asking().end)
 }
 
 /// Tells of a stuck lock: the last hold, what came after it, who asked, and the end.
 pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &Phase, first: &Claim) {
     let run = case.run;
     let stop = phase.stop.index;
-    let ours: Vec<&Claim> = case.claims.claims.iter().filter(|c| c.key == first.key).collect();
+    let ours: Vec<&Claim> = case.asked(first.key).map(|(_, claim)| claim).collect();
     let last = last_grant(&ours, stop);
     if let Some((claim, end)) = last.and_then(|claim| Some((claim, claim.end?))) {
         story.end(claim, end);

@@ -1,8 +1,7 @@
 //! Those who wait for ever, and those who hold without knowing it.
 
 use crate::Case;
-use crate::bypass::{Bypass, bearable, bypasses, woken};
-use crate::calm::Calm;
+use crate::bypass::{Bypass, woken};
 use crate::causes::{self, Occurrence, by_cause};
 use crate::holds::{Answer, Claim};
 use base::{Anomaly, Cause};
@@ -22,20 +21,15 @@ pub(super) fn slept(case: &Case<'_>) -> Vec<Slept> {
         return Vec::new();
     }
     let history = &case.run.history;
-    let calm = Calm::of(case);
     let long = |bypass: &Bypass| {
         let claim = &case.claims.claims[bypass.claim];
         let until = history.get(claim.asking().end).map_or(history.end(), |event| event.time);
         let since = history.get(bypass.first).map_or(until, |event| event.time);
-        bypass.count > bearable(case)
-            && until.saturating_sub(since) >= case.run.info.due_ns()
-            && calm.spans(claim.invoke, claim.asking().end)
+        until.saturating_sub(since) >= case.run.info.due_ns()
+            && case.calm().spans(claim.invoke, claim.asking().end)
     };
-    let all = bypasses(case);
-    let long: Vec<&Bypass> = all.iter().filter(|bypass| long(bypass)).collect();
-    let woken = woken(case, &long);
-    let lost = long.iter().zip(woken).filter(|(_, woken)| !woken);
-    lost.map(|(bypass, _)| overtaken(case, bypass)).collect()
+    let lost = case.bypasses().long.iter().filter(|bypass| long(bypass) && !woken(case, bypass));
+    lost.map(|bypass| overtaken(case, bypass)).collect()
 }
 
 fn overtaken(case: &Case<'_>, bypass: &Bypass) -> Slept {

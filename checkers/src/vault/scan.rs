@@ -1,7 +1,8 @@
 //! One pass over a history: every access of the vault with the grant that it belongs to.
 
 use crate::holds::{self, Claim, Claims};
-use base::{Event, F, History, Kind, Mode};
+use crate::processes::Processes;
+use base::{F, History, Kind, Mode};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -39,6 +40,26 @@ struct Access {
     last: Option<(usize, u64)>,
 }
 
+/// What one process does with each vault.
+#[derive(Debug, Default)]
+struct Accesses {
+    /// The vault that it used last, where it mostly stays.
+    key: u32,
+    here: Access,
+    others: HashMap<u32, Access, FxBuildHasher>,
+}
+
+impl Accesses {
+    fn of(&mut self, key: u32) -> &mut Access {
+        if self.key != key {
+            let there = self.others.remove(&key).unwrap_or_default();
+            self.others.insert(self.key, std::mem::replace(&mut self.here, there));
+            self.key = key;
+        }
+        &mut self.here
+    }
+}
+
 /// A write that should not have been applied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Breach {
@@ -62,11 +83,12 @@ pub(super) enum Because {
 #[derive(Debug)]
 pub(super) struct Scan<'a> {
     fenced: bool,
+    history: &'a History,
     claims: &'a [Claim],
     served: Vec<Served>,
-    accesses: HashMap<(u32, usize), Access, FxBuildHasher>,
-    /// Of the writes that ended in doubt: the grant, and what they build on.
-    doubtful: Vec<(usize, u64)>,
+    accesses: Processes<Accesses>,
+    /// Of the first write under each grant that ended in doubt: what it builds on.
+    doubtful: HashMap<usize, u64, FxBuildHasher>,
     pub(super) accepted: u64,
     pub(super) refused_reads: u64,
     pub(super) refused_writes: u64,
@@ -76,86 +98,84 @@ pub(super) struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     /// Goes through all accesses; `fenced` is whether tokens say which grant is later.
-    pub(super) fn of(history: &History, claims: &'a Claims, fenced: bool) -> Self {
+    pub(super) fn of(history: &'a History, claims: &'a Claims, fenced: bool) -> Self {
         let mut scan = Self {
             fenced,
+            history,
             claims: &claims.claims,
             served: vec![Served::default(); claims.keys.len()],
-            accesses: HashMap::default(),
-            doubtful: Vec::new(),
+            accesses: Processes::default(),
+            doubtful: HashMap::default(),
             accepted: 0,
             refused_reads: 0,
             refused_writes: 0,
             lost: Vec::new(),
             stale: Vec::new(),
         };
-        for access in &claims.accesses {
-            history.get(access.at).into_iter().for_each(|event| scan.step(event, access));
-        }
+        claims.accesses.iter().for_each(|access| scan.step(access));
         scan
     }
 
-    fn step(&mut self, event: &Event, access: &holds::Access) {
-        let Some(client) = event.client() else { return };
-        match event.kind {
+    fn step(&mut self, access: &holds::Access) {
+        match access.kind {
             Kind::Invoke => {
-                self.accesses.entry((client, access.key)).or_default().under = access.grant;
+                let under = access.grant.map(|grant| grant as usize);
+                self.accesses.of(access.process).of(access.key).under = under;
             }
-            Kind::Ok => self.serve(client, access, event),
-            Kind::Fail => self.refuse(event),
-            Kind::Info => self.doubt(client, access, event),
+            Kind::Ok => self.serve(access),
+            Kind::Fail => self.refuse(access),
+            Kind::Info => self.doubt(access),
         }
     }
 
     /// A write that may still arrive, when its process has long gone on.
-    fn doubt(&mut self, client: u32, access: &holds::Access, event: &Event) {
-        let Some(Access { under: Some(claim), last: Some((last, at)) }) =
-            self.accesses.get(&(client, access.key))
-        else {
-            return;
-        };
-        if event.f == F::Write && last == claim {
-            self.doubtful.push((*claim, *at));
+    fn doubt(&mut self, access: &holds::Access) {
+        let known = *self.accesses.of(access.process).of(access.key);
+        let Access { under: Some(claim), last: Some((last, at)) } = known else { return };
+        if access.f == F::Write && last == claim {
+            self.doubtful.entry(claim).or_insert(at);
         }
     }
 
-    fn refuse(&mut self, event: &Event) {
-        if event.error.as_ref().is_some_and(|error| error.starts_with("fenced")) {
-            match event.f {
+    fn refuse(&mut self, access: &holds::Access) {
+        let event = self.history.get(access.at);
+        let error = event.and_then(|event| event.error.as_deref());
+        if error.is_some_and(|error| error.starts_with("fenced")) {
+            match access.f {
                 F::Write | F::Arrive => self.refused_writes += 1,
                 _ => self.refused_reads += 1,
             }
         }
     }
 
-    fn serve(&mut self, client: u32, served: &holds::Access, event: &Event) {
-        let (key, writes) = (served.key, event.f != F::Read);
+    fn serve(&mut self, served: &holds::Access) {
+        let (at, writes) = (served.at, served.f != F::Read);
+        let grant = served.grant.map(|grant| grant as usize);
         self.accepted += u64::from(writes);
-        let (claim, built_on) = if event.f == F::Arrive {
-            let Some(claim) = served.grant else { return };
-            let sent = self.doubtful.iter().find(|(under, _)| *under == claim);
-            (claim, sent.map(|(_, at)| *at))
+        let (claim, built_on) = if served.f == F::Arrive {
+            let Some(claim) = grant else { return };
+            (claim, self.doubtful.get(&claim).copied())
         } else {
-            let access = self.accesses.entry((client, key)).or_default();
-            let Some(claim) = access.under.or(served.grant) else { return };
+            let access = self.accesses.of(served.process).of(served.key);
+            let Some(claim) = access.under.or(grant) else { return };
             let built_on = access.last.filter(|(under, _)| *under == claim).map(|(_, at)| at);
-            access.last = Some((claim, event.index));
+            access.last = Some((claim, at));
             (claim, built_on)
         };
-        let mode = event.mode.unwrap_or(self.claims[claim].mode);
-        let served = &mut self.served[key];
+        let mode = served.mode.unwrap_or(self.claims[claim].mode);
+        let served = &mut self.served[served.key as usize];
         if writes {
-            self.lost.extend(lost_update(served, claim, built_on, event.index));
+            self.lost.extend(lost_update(served, claim, built_on, at));
             let later = later(served, self.claims, claim, mode, self.fenced);
             self.stale.extend(later.map(|mark| Breach {
-                write: event.index,
+                write: at,
                 claim,
                 over: mark.access,
                 because: Because::Later(mark.claim),
             }));
-            served.write = Some(event.index);
+            served.write = Some(at);
         }
-        served.note(&self.claims[claim], claim, mode, event.index);
+        served.note(&self.claims[claim], claim, mode, at);
     }
 }
 
