@@ -8,6 +8,7 @@ use super::entry::Value;
 use super::number::{decimal, ratio};
 use super::source::Source;
 use crate::HistoryError;
+use std::borrow::Cow;
 use std::io::BufRead;
 use std::str::FromStr;
 
@@ -51,6 +52,9 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Parser<R> {
     source: Source<R>,
+    /// The forms that have begun, and the last word: kept for their room.
+    begun: Vec<Frame>,
+    word: Vec<u8>,
 }
 
 /// What the text is made of.
@@ -68,9 +72,8 @@ impl Token {
     /// What it adds to the size of its form.
     fn size(&self) -> usize {
         match self {
-            Self::Tag(text) | Self::Atom(Value::Word(text) | Value::Text(text)) => {
-                1 + text.len() / UNIT
-            }
+            Self::Tag(text) | Self::Atom(Value::Text(text)) => 1 + text.len() / UNIT,
+            Self::Atom(Value::Word(text)) => 1 + text.len() / UNIT,
             _ => 1,
         }
     }
@@ -92,6 +95,11 @@ impl Shape {
             Self::Set | Self::Map => b'}',
         }
     }
+
+    /// Room for what it holds: the map of an operation has some ten pairs.
+    fn room(self) -> Vec<Value> {
+        Vec::with_capacity(if self == Self::Map { 20 } else { 0 })
+    }
 }
 
 /// A form that has begun.
@@ -105,7 +113,7 @@ enum Frame {
 impl<R: BufRead> Parser<R> {
     /// Forms from the place where the reader stands, which is on this line.
     pub fn new(reader: R, line: u64) -> Self {
-        Self { source: Source::new(reader, line) }
+        Self { source: Source::new(reader, line), begun: Vec::new(), word: Vec::new() }
     }
 
     /// Enters a vector or a list, if the text begins with one (its tag, if any, says nothing);
@@ -145,7 +153,20 @@ impl<R: BufRead> Parser<R> {
     }
 
     fn form_from(&mut self, first: Token, line: u64, close: Option<u8>) -> Result<Next, Stop> {
-        let mut begun: Vec<Frame> = Vec::new();
+        let mut begun = std::mem::take(&mut self.begun);
+        let next = self.form_of(first, line, close, &mut begun);
+        begun.clear();
+        self.begun = begun;
+        next
+    }
+
+    fn form_of(
+        &mut self,
+        first: Token,
+        line: u64,
+        close: Option<u8>,
+        begun: &mut Vec<Frame>,
+    ) -> Result<Next, Stop> {
         let mut size = 0;
         let mut start = line;
         let mut token = first;
@@ -161,7 +182,7 @@ impl<R: BufRead> Parser<R> {
                 Token::Close(bracket) => Some(closed(begun.pop(), bracket, here)?),
                 Token::Atom(value) => Some(value),
                 Token::Open(shape) => {
-                    begun.push(Frame::Holds(shape, Vec::new()));
+                    begun.push(Frame::Holds(shape, shape.room()));
                     None
                 }
                 Token::Tag(name) => {
@@ -180,7 +201,7 @@ impl<R: BufRead> Parser<R> {
                 let most = (LARGEST * UNIT) >> 20;
                 return Err(wrong(start, format!("one form of more than {most} MiB")));
             }
-            if let Some(whole) = finished.and_then(|value| place(value, &mut begun)) {
+            if let Some(whole) = finished.and_then(|value| place(value, begun)) {
                 return Ok(Next::Form(start, whole));
             }
             token = self.token()?;
@@ -203,8 +224,9 @@ impl<R: BufRead> Parser<R> {
             b'#' => self.dispatch()?,
             b'\\' => self.character()?,
             _ => {
-                let word = self.word(vec![byte])?;
-                Token::Atom(atom(&word).ok_or_else(|| self.nonsense(&word))?)
+                let line = self.source.token_line();
+                let word = self.word(&[byte])?;
+                Token::Atom(atom(word).ok_or_else(|| nonsense(line, word))?)
             }
         })
     }
@@ -221,9 +243,9 @@ impl<R: BufRead> Parser<R> {
                 self.source.bump()?;
                 Ok(Token::Discard)
             }
-            Some(b'#') => Ok(Token::Atom(Value::Word(self.word(vec![b'#'])?.into()))),
+            Some(b'#') => Ok(Token::Atom(Value::Word(self.word(b"#")?.to_owned().into()))),
             Some(byte) if byte.is_ascii_alphabetic() || byte == b':' => {
-                Ok(Token::Tag(self.word(Vec::new())?.into()))
+                Ok(Token::Tag(self.word(b"")?.into()))
             }
             Some(_) => Err(self.nonsense("#")),
         }
@@ -232,17 +254,21 @@ impl<R: BufRead> Parser<R> {
     /// What follows a `\`: any one character, and the rest of its name if it has one.
     fn character(&mut self) -> Result<Token, Stop> {
         let Some(byte) = self.source.bump()? else { return Err(Stop::CutOff) };
-        let word = self.word(vec![b'\\', byte])?;
+        let word = self.word(&[b'\\', byte])?.to_owned();
         Ok(Token::Atom(Value::Word(word.into())))
     }
 
     /// The rest of a word whose beginning was read.
-    fn word(&mut self, mut word: Vec<u8>) -> Result<String, Stop> {
-        let ends = |byte| is_blank(byte) || b"\"()[]{};\\".contains(&byte);
-        while self.source.take_until(ends, &mut word)? > 0 {
+    fn word(&mut self, beginning: &[u8]) -> Result<&str, Stop> {
+        let mut word = std::mem::take(&mut self.word);
+        word.clear();
+        word.extend_from_slice(beginning);
+        while self.source.take_until(|byte| ENDS_WORD[byte as usize], &mut word)? > 0 {
             self.bounded(&word)?;
         }
-        self.text(word)
+        self.word = word;
+        let line = self.source.token_line();
+        std::str::from_utf8(&self.word).map_err(|_| Stop::Wrong(HistoryError::NotUtf8 { line }))
     }
 
     /// The rest of a string whose quote was read.
@@ -316,9 +342,13 @@ impl<R: BufRead> Parser<R> {
     }
 
     fn nonsense(&self, word: &str) -> Stop {
-        let word: String = word.chars().take(40).collect();
-        wrong(self.source.token_line(), format!("not EDN: `{word}`"))
+        nonsense(self.source.token_line(), word)
     }
+}
+
+fn nonsense(line: u64, word: &str) -> Stop {
+    let word: String = word.chars().take(40).collect();
+    wrong(line, format!("not EDN: `{word}`"))
 }
 
 /// One form and nothing else.
@@ -339,9 +369,22 @@ fn wrong(line: u64, why: String) -> Stop {
     Stop::Wrong(HistoryError::Wrong { line, why })
 }
 
-pub(super) fn is_blank(byte: u8) -> bool {
-    byte == b',' || byte.is_ascii_whitespace() || byte == 0x0b || (0x1c..0x20).contains(&byte)
+pub(super) const fn is_blank(byte: u8) -> bool {
+    byte == b',' || byte.is_ascii_whitespace() || byte == 0x0b || (0x1c <= byte && byte < 0x20)
 }
+
+/// The bytes before which a word ends.
+const ENDS_WORD: [bool; 256] = {
+    let mut ends = [false; 256];
+    let mut byte = 0;
+    while byte < ends.len() {
+        let sign = byte as u8;
+        ends[byte] = is_blank(sign)
+            || matches!(sign, b'"' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';' | b'\\');
+        byte += 1;
+    }
+    ends
+};
 
 /// Puts a value where it belongs; gives it back when it is a whole form.
 fn place(mut value: Value, begun: &mut Vec<Frame>) -> Option<Value> {
@@ -412,11 +455,48 @@ fn atom(word: &str) -> Option<Value> {
         "false" => Value::Bool(false),
         ":" => return None,
         _ if signed.starts_with(|c: char| c.is_ascii_digit()) => return number(word),
-        _ => Value::Word(word.into()),
+        _ => Value::Word(known(word).map_or_else(|| word.to_owned().into(), Cow::Borrowed)),
     })
 }
 
+/// The words of most operations, which need no room of their own.
+fn known(word: &str) -> Option<&'static str> {
+    const WORDS: [&str; 24] = [
+        ":process",
+        ":type",
+        ":f",
+        ":value",
+        ":time",
+        ":index",
+        ":invoke",
+        ":ok",
+        ":fail",
+        ":info",
+        ":read",
+        ":write",
+        ":cas",
+        ":add",
+        ":acquire",
+        ":release",
+        ":key",
+        ":mode",
+        ":token",
+        ":exclusive",
+        ":shared",
+        ":error",
+        ":nemesis",
+        ":node",
+    ];
+    WORDS.into_iter().find(|known| *known == word)
+}
+
 fn number(word: &str) -> Option<Value> {
+    // Most numbers are short, and 128 bits are slow.
+    if word.len() < 19
+        && let Ok(number) = word.parse::<i64>()
+    {
+        return Some(Value::Int(number.into()));
+    }
     let whole = word.strip_suffix('N').unwrap_or(word);
     if let Ok(number) = whole.parse() {
         return Some(Value::Int(number));

@@ -1,5 +1,6 @@
 //! An event of any history, ours or foreign, before a model has said what its parts mean.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::Kind;
@@ -102,7 +103,7 @@ pub enum Value {
     Int(i128),
     /// A keyword (with its colon), a symbol, a character: as it is written. A number that is none of
     /// 128 bits: in the one way that [`decimal`](super::number::decimal) has for it.
-    Word(Box<str>),
+    Word(Cow<'static, str>),
     /// A string.
     Text(Box<str>),
     /// A vector or a list.
@@ -173,7 +174,9 @@ impl Value {
         let one = size_of::<Self>();
         match self {
             Self::Nil | Self::Bool(_) | Self::Int(_) => 0,
-            Self::Word(text) | Self::Text(text) => text.len(),
+            Self::Word(Cow::Borrowed(_)) => 0,
+            Self::Word(Cow::Owned(text)) => text.len(),
+            Self::Text(text) => text.len(),
             Self::List(items) | Self::Set(items) => items.iter().map(|i| one + i.heap()).sum(),
             Self::Map(pairs) => pairs.iter().map(|(k, v)| 2 * one + k.heap() + v.heap()).sum(),
             Self::Tagged(tag, inner) => tag.len() + one + inner.heap(),

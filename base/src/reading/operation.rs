@@ -34,8 +34,10 @@ impl<'a> Parts<'a> {
     /// part that stands there twice.
     fn of(pairs: &'a [(Value, Value)]) -> Result<Self, &'static str> {
         let spelled = || pairs.iter().filter_map(|(name, value)| Some((name.spelled()?, value)));
-        let processes = spelled().filter(|((_, name), _)| *name == "process");
-        let space = processes.map(|((space, _), _)| space).min().unwrap_or_default();
+        // No namespace is less than none.
+        let plain = pairs.iter().any(|(name, _)| name.spelled() == Some(("", "process")));
+        let spaces = spelled().filter(|((_, name), _)| !plain && *name == "process");
+        let space = spaces.map(|((space, _), _)| space).min().unwrap_or_default();
         let mut parts = Self::default();
         for ((_, name), value) in spelled().filter(|((of, _), _)| *of == space) {
             let (name, part) = match name {
@@ -117,10 +119,16 @@ fn entry(
 
 /// The client that a process is, by its number or name; `None` for the nemesis.
 pub fn client(line: u64, process: Value) -> Result<Option<Value>, HistoryError> {
-    match process.into_bare() {
-        Value::Word(name) | Value::Text(name) if matches!(&*name, ":nemesis" | "nemesis") => {
-            Ok(None)
-        }
+    let process = process.into_bare();
+    let name = match &process {
+        Value::Word(name) => &**name,
+        Value::Text(name) => &**name,
+        _ => "",
+    };
+    if matches!(name, ":nemesis" | "nemesis") {
+        return Ok(None);
+    }
+    match process {
         client @ (Value::Int(_) | Value::Word(_) | Value::Text(_)) => Ok(Some(client)),
         other => {
             let found = short(&other);

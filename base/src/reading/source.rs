@@ -8,13 +8,17 @@ use std::io::BufRead;
 #[derive(Debug)]
 pub struct Source<R> {
     reader: R,
+    /// What is at hand: to ask a chain of readers for each byte is slower by far.
+    piece: Vec<u8>,
+    /// How much of it was taken.
+    taken: usize,
     line: u64,
     token_line: u64,
 }
 
 impl<R: BufRead> Source<R> {
     pub fn new(reader: R, line: u64) -> Self {
-        Self { reader, line, token_line: line }
+        Self { reader, piece: Vec::new(), taken: 0, line, token_line: line }
     }
 
     /// The line of the first byte after the last blank.
@@ -22,16 +26,36 @@ impl<R: BufRead> Source<R> {
         self.token_line
     }
 
-    /// The next byte, left where it is.
+    /// What is at hand of the text; nothing at its end.
     #[inline]
-    pub fn peek(&mut self) -> Result<Option<u8>, HistoryError> {
+    fn rest(&mut self) -> Result<&[u8], HistoryError> {
+        if self.taken == self.piece.len() {
+            self.fetch()?;
+        }
+        Ok(&self.piece[self.taken..])
+    }
+
+    fn fetch(&mut self) -> Result<(), HistoryError> {
+        self.piece.clear();
+        self.taken = 0;
         loop {
             match self.reader.fill_buf() {
-                Ok(bytes) => return Ok(bytes.first().copied()),
+                Ok(bytes) => {
+                    self.piece.extend_from_slice(bytes);
+                    break;
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(said) => return Err(HistoryError::Read { line: self.line, said }),
             }
         }
+        self.reader.consume(self.piece.len());
+        Ok(())
+    }
+
+    /// The next byte, left where it is.
+    #[inline]
+    pub fn peek(&mut self) -> Result<Option<u8>, HistoryError> {
+        self.rest().map(|rest| rest.first().copied())
     }
 
     /// Takes bytes up to the first that ends it, as far as they are at hand. Nothing is taken when
@@ -41,13 +65,13 @@ impl<R: BufRead> Source<R> {
         ends: impl Fn(u8) -> bool,
         into: &mut Vec<u8>,
     ) -> Result<usize, HistoryError> {
-        self.peek()?;
-        let (line, bytes) = (self.line, self.reader.fill_buf());
-        let bytes = bytes.map_err(|said| HistoryError::Read { line, said })?;
-        let count = bytes.iter().position(|byte| ends(*byte)).unwrap_or(bytes.len());
-        into.extend_from_slice(&bytes[..count]);
-        self.line += bytes[..count].iter().filter(|byte| **byte == b'\n').count() as u64;
-        self.reader.consume(count);
+        let rest = self.rest()?;
+        let count = rest.iter().position(|byte| ends(*byte)).unwrap_or(rest.len());
+        let taken = &rest[..count];
+        into.extend_from_slice(taken);
+        let lines = taken.iter().filter(|byte| **byte == b'\n').count();
+        self.taken += count;
+        self.line += lines as u64;
         Ok(count)
     }
 
@@ -56,7 +80,7 @@ impl<R: BufRead> Source<R> {
     pub fn bump(&mut self) -> Result<Option<u8>, HistoryError> {
         let byte = self.peek()?;
         if let Some(byte) = byte {
-            self.reader.consume(1);
+            self.taken += 1;
             self.line += u64::from(byte == b'\n');
         }
         Ok(byte)
@@ -70,7 +94,8 @@ impl<R: BufRead> Source<R> {
             if !comment && !is_blank(byte) {
                 break;
             }
-            self.bump()?;
+            self.taken += 1;
+            self.line += u64::from(byte == b'\n');
         }
         self.token_line = self.line;
         Ok(())
