@@ -16,13 +16,17 @@ use crate::sweep::strict;
 pub enum Decision {
     /// The operations can be put on one line that the model can walk.
     Legal,
-    /// They cannot.
-    Illegal(Box<Illegal>),
+    /// They cannot: the keys of which that is so, the one whose history goes wrong first in front,
+    /// and no more than a few.
+    Illegal(Vec<Illegal>),
     /// A budget was spent before it was known; why, in words.
     Inconclusive(String),
 }
 
-/// Why a history is illegal. Operations are indices of the list that was given.
+/// Of so many keys it is told why they are illegal.
+const TOLD: usize = 8;
+
+/// Why the operations of a key are illegal. Operations are indices of the list that was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Illegal {
     /// The key of the operation.
@@ -44,7 +48,7 @@ pub struct Misfit(pub usize);
 const SWEPT: usize = 96;
 
 /// Decides whether operations (of any number of keys, in any order) are legal for a model. When
-/// several keys are illegal, the one whose history goes wrong first is told.
+/// several keys are illegal, the one whose history goes wrong first is told first.
 ///
 /// # Errors
 /// If the model does not know one of the operations: a lock cannot be read.
@@ -86,7 +90,7 @@ fn decide_with(
         return Err(Misfit(index));
     }
     let mut meter = Meter::new(&mut budget);
-    let mut first: Option<Illegal> = None;
+    let mut wrong: Vec<Illegal> = Vec::new();
     let mut stopped = None;
     for key in keys(operations) {
         let ours: Vec<&Operation> = key.iter().map(|index| &operations[*index as usize]).collect();
@@ -98,23 +102,22 @@ fn decide_with(
         match decision(answer, operations, &key) {
             Decision::Legal => {}
             Decision::Illegal(illegal) => {
-                let place = |illegal: &Illegal| operations[illegal.stuck].deadline();
-                if first.as_ref().is_none_or(|first| place(&illegal) < place(first)) {
-                    first = Some(*illegal);
-                }
+                wrong.extend(illegal);
+                wrong.sort_by_key(|illegal| operations[illegal.stuck].deadline());
+                wrong.truncate(TOLD);
             }
             Decision::Inconclusive(why) => stopped = stopped.or(Some(why)),
         }
     }
-    Ok(match (first, stopped) {
-        (Some(illegal), _) => Decision::Illegal(Box::new(illegal)),
-        (None, Some(why)) => Decision::Inconclusive(why),
-        (None, None) => Decision::Legal,
+    Ok(match stopped {
+        _ if !wrong.is_empty() => Decision::Illegal(wrong),
+        Some(why) => Decision::Inconclusive(why),
+        None => Decision::Legal,
     })
 }
 
 /// The operations of each key, as indices.
-fn keys(operations: &[Operation]) -> Vec<Vec<u32>> {
+pub(crate) fn keys(operations: &[Operation]) -> Vec<Vec<u32>> {
     let mut order: Vec<u32> = (0..operations.len() as u32).collect();
     order.sort_by_key(|index| operations[*index as usize].key);
     let same = |a: &u32, b: &u32| operations[*a as usize].key == operations[*b as usize].key;
@@ -126,12 +129,12 @@ fn decision(answer: Answer, operations: &[Operation], key: &[u32]) -> Decision {
     let index = |id: usize| key[id] as usize;
     match answer {
         Answer::Legal => Decision::Legal,
-        Answer::Illegal { stuck, concurrent, states } => Decision::Illegal(Box::new(Illegal {
+        Answer::Illegal { stuck, concurrent, states } => Decision::Illegal(vec![Illegal {
             key: operations[index(stuck)].key,
             stuck: index(stuck),
             concurrent: concurrent.into_iter().map(index).collect(),
             states,
-        })),
+        }]),
         Answer::Stopped(Stop::Time) => {
             Decision::Inconclusive("the time budget was spent before it was known".into())
         }

@@ -49,7 +49,7 @@ fn decided(model: &str, operations: &[Operation]) -> Decision {
 
 fn illegal(model: &str, operations: &[Operation]) -> Illegal {
     match decided(model, operations) {
-        Decision::Illegal(illegal) => *illegal,
+        Decision::Illegal(illegal) => illegal[0].clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -167,7 +167,7 @@ fn an_illegal_key_outweighs_one_that_nobody_knows() {
     operations.extend([on(0, op(0, 200, 201, write(1))), on(0, op(0, 202, 203, read(2)))]);
     let budget = Budget { memory: 1 << 20, expired: &mut || false };
     let decision = decide("cas-register".parse().unwrap(), &operations, budget).unwrap();
-    assert!(matches!(decision, Decision::Illegal(illegal) if illegal.key == 0));
+    assert!(matches!(decision, Decision::Illegal(illegal) if illegal[0].key == 0));
 }
 
 /// Cycles of clients that take turns, an operation in four open at once, and a second grant while

@@ -6,7 +6,7 @@
 
 use super::{Around, Model, ModelSpec};
 use crate::operation::{Action, Operation, Value};
-use crate::search::{Meter, Stop, search};
+use crate::search::{Meter, Stop, line, search};
 use crate::state::State;
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
@@ -19,6 +19,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
         matches!(action, Read { .. } | Write { .. } | Cas { .. } | Miss { .. })
     },
     search: |_, operations, meter| search(&CasRegister, operations, meter),
+    line: |_, operations, wanted, meter| line(&CasRegister, operations, wanted, meter),
 };
 
 pub(crate) struct CasRegister;

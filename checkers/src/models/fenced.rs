@@ -4,7 +4,7 @@
 use super::rw::{Does, Held, Step};
 use super::{Around, Model, ModelSpec, is_shared_lock};
 use crate::operation::{Operation, Token};
-use crate::search::{Meter, Stop, search};
+use crate::search::{Meter, Stop, line, search};
 use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
 
@@ -15,6 +15,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     lock: Some(|_| Lock { rule: Rule::ReadWrite, fenced: true }),
     takes: is_shared_lock,
     search: |_, operations, meter| search(&Fenced, operations, meter),
+    line: |_, operations, wanted, meter| line(&Fenced, operations, wanted, meter),
 };
 
 pub(crate) struct Fenced;

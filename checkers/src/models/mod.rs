@@ -24,7 +24,7 @@ pub(crate) use {
 };
 
 use crate::operation::{Action, Operation};
-use crate::search::{Answer, Meter, Stop};
+use crate::search::{Answer, Line, Meter, Stop, Wanted};
 use crate::state::State;
 use crate::sweep::strict::Lock;
 use base::Mode;
@@ -140,6 +140,8 @@ pub struct ModelSpec {
     pub(crate) takes: fn(&Action) -> bool,
     /// Decides by search.
     pub(crate) search: fn(u32, &[&Operation], &mut Meter<'_, '_>) -> Answer,
+    /// Looks for a line.
+    pub(crate) line: fn(u32, &[&Operation], &Wanted<'_>, &mut Meter<'_, '_>) -> Line,
 }
 
 /// A model with its parameter: `mutex`, `semaphore:3`.

@@ -2,7 +2,7 @@
 
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::{Action, Operation};
-use crate::search::{Meter, Stop, search};
+use crate::search::{Meter, Stop, line, search};
 use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
 
@@ -13,6 +13,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     lock: Some(|_| Lock { rule: Rule::Permits(1), fenced: false }),
     takes: is_lock,
     search: |_, operations, meter| search(&Mutex, operations, meter),
+    line: |_, operations, wanted, meter| line(&Mutex, operations, wanted, meter),
 };
 
 pub(crate) struct Mutex;

@@ -3,7 +3,7 @@
 use super::rw::{Does, Step};
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
-use crate::search::{Meter, Stop, search};
+use crate::search::{Meter, Stop, line, search};
 use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
 use base::Mode;
@@ -15,6 +15,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     lock: Some(|_| Lock { rule: Rule::Permits(1), fenced: false }),
     takes: is_lock,
     search: |_, operations, meter| search(&OwnerMutex, operations, meter),
+    line: |_, operations, wanted, meter| line(&OwnerMutex, operations, wanted, meter),
 };
 
 pub(crate) struct OwnerMutex;

@@ -4,7 +4,7 @@
 use super::rw::{Does, Step};
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
-use crate::search::{Meter, Stop, search};
+use crate::search::{Meter, Stop, line, search};
 use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
 
@@ -15,6 +15,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     lock: Some(|depth| Lock { rule: Rule::Reentrant(depth), fenced: false }),
     takes: is_lock,
     search: |depth, operations, meter| search(&Reentrant { depth }, operations, meter),
+    line: |depth, operations, wanted, meter| line(&Reentrant { depth }, operations, wanted, meter),
 };
 
 pub(crate) struct Reentrant {

@@ -3,7 +3,7 @@
 use super::ModelSpec;
 use super::cas_register::CasRegister;
 use crate::operation::Action;
-use crate::search::search;
+use crate::search::{line, search};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "register",
@@ -12,4 +12,5 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     lock: None,
     takes: |action| matches!(action, Action::Read { .. } | Action::Write { .. }),
     search: |_, operations, meter| search(&CasRegister, operations, meter),
+    line: |_, operations, wanted, meter| line(&CasRegister, operations, wanted, meter),
 };

@@ -6,7 +6,7 @@
 
 use super::{Around, Model, ModelSpec, is_shared_lock};
 use crate::operation::{Action, Operation, Token};
-use crate::search::{Meter, Stop, search};
+use crate::search::{Meter, Stop, line, search};
 use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
 use base::Mode;
@@ -21,6 +21,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     lock: Some(|_| Lock { rule: Rule::ReadWrite, fenced: false }),
     takes: is_shared_lock,
     search: |_, operations, meter| search(&Rw, operations, meter),
+    line: |_, operations, wanted, meter| line(&Rw, operations, wanted, meter),
 };
 
 pub(crate) struct Rw;

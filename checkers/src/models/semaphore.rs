@@ -3,7 +3,7 @@
 use super::mutex::Step;
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
-use crate::search::{Meter, Stop, search};
+use crate::search::{Meter, Stop, line, search};
 use crate::state::State;
 use crate::sweep::{Rule, strict::Lock};
 
@@ -14,6 +14,9 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     lock: Some(|permits| Lock { rule: Rule::Permits(permits), fenced: false }),
     takes: is_lock,
     search: |permits, operations, meter| search(&Semaphore { permits }, operations, meter),
+    line: |permits, operations, wanted, meter| {
+        line(&Semaphore { permits }, operations, wanted, meter)
+    },
 };
 
 pub(crate) struct Semaphore {

@@ -2,7 +2,7 @@
 
 use super::{Around, Model, ModelSpec};
 use crate::operation::{Action, Operation};
-use crate::search::{Meter, Stop, search};
+use crate::search::{Meter, Stop, line, search};
 use crate::state::State;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -15,6 +15,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     lock: None,
     takes: |action| matches!(action, Action::Add { .. } | Action::Members { .. }),
     search: |_, operations, meter| search(&Set, operations, meter),
+    line: |_, operations, wanted, meter| line(&Set, operations, wanted, meter),
 };
 
 pub(crate) struct Set;

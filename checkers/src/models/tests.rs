@@ -87,8 +87,8 @@ fn just_before(model: &str, actions: &[Action]) -> Vec<String> {
         .collect();
     match searched(model, &operations) {
         Ok((Decision::Illegal(illegal), _)) => {
-            assert_eq!(illegal.stuck, actions.len() - 1, "{model}");
-            illegal.states.iter().map(|state| state.clause(&Plain)).collect()
+            assert_eq!(illegal[0].stuck, actions.len() - 1, "{model}");
+            illegal[0].states.iter().map(|state| state.clause(&Plain)).collect()
         }
         other => panic!("{model}: {other:?}"),
     }

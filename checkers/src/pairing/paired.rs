@@ -145,6 +145,30 @@ impl Paired {
         format!("process {process}'s {} ({lines}{doubt})", self.done(&operation.action))
     }
 
+    /// What an operation does in as few words as will do: `read 5`.
+    pub fn label(&self, action: &Action) -> String {
+        let value = |value: &operation::Value| self.value(*value);
+        match action {
+            Action::Acquire { mode, token } => {
+                let shared = if *mode == Mode::Shared { " shared" } else { "" };
+                let token = token.map_or(String::new(), |token| format!(", token {token}"));
+                format!("acquire{shared}{token}")
+            }
+            Action::Read { value: Some(found) } => format!("read {}", value(found)),
+            Action::Write { value: new } => format!("write {}", value(new)),
+            Action::Cas { old, new } => format!("cas {} → {}", value(old), value(new)),
+            Action::Miss { old } => format!("cas, not {}", value(old)),
+            Action::Add { value: new } => format!("add {}", value(&Some(*new))),
+            Action::Members { values: Some(values) } => {
+                let some: Vec<String> =
+                    values.iter().take(MEMBERS).map(|member| value(&Some(*member))).collect();
+                let more = if values.len() > MEMBERS { " …" } else { "" };
+                format!("read {{{}{more}}}", some.join(" "))
+            }
+            _ => self.done(action),
+        }
+    }
+
     fn done(&self, action: &Action) -> String {
         match action {
             Action::Acquire { mode, token } => {

@@ -41,6 +41,7 @@
 
 mod bits;
 mod config;
+mod line;
 mod meter;
 mod open;
 #[cfg(test)]
@@ -49,6 +50,8 @@ pub(crate) mod random;
 pub(crate) mod tests;
 mod walk;
 
+pub use line::{Line, Point};
+pub(crate) use line::{Wanted, line};
 pub use meter::Budget;
 pub(crate) use meter::{Meter, Stop};
 

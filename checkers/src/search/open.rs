@@ -12,7 +12,7 @@ use rustc_hash::FxBuildHasher;
 /// The begin or the answer of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    place: u64,
+    pub(super) place: u64,
     /// The operation, doubled; plus one for its answer.
     code: u32,
 }
@@ -22,7 +22,7 @@ impl Event {
         self.code as usize / 2
     }
 
-    fn is_answer(self) -> bool {
+    pub(super) fn is_answer(self) -> bool {
         self.code % 2 == 1
     }
 }
@@ -31,7 +31,7 @@ impl Event {
 pub(super) struct Timeline {
     pub(super) events: Vec<Event>,
     /// For each operation, whether its process does nothing else while it may take place.
-    alone: Vec<bool>,
+    pub(super) alone: Vec<bool>,
 }
 
 impl Timeline {

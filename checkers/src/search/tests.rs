@@ -3,7 +3,7 @@
 use super::random::{Manner, Toy, history};
 use crate::models::{CasRegister, Fenced, Model, Mutex, OwnerMutex, Reentrant, Rw, Semaphore, Set};
 use crate::operation::{Ended, Operation};
-use crate::search::{Answer, Budget, Meter, search};
+use crate::search::{Answer, Budget, Line, Meter, Wanted, line, search};
 use base::Rng;
 use hashbrown::HashSet;
 use rustc_hash::FxBuildHasher;
@@ -47,6 +47,42 @@ pub(crate) fn searched<M: Model>(model: &M, operations: &[Operation], memory: us
     search(model, &operations, &mut Meter::new(&mut budget))
 }
 
+/// The line of these operations up to a place.
+pub(crate) fn lined<M: Model>(model: &M, operations: &[Operation], until: u64) -> Line {
+    let mut budget = Budget { memory: usize::MAX, expired: &mut || false };
+    let operations: Vec<&Operation> = operations.iter().collect();
+    let wanted = Wanted { until, told: &[] };
+    line(model, &operations, &wanted, &mut Meter::new(&mut budget))
+}
+
+/// There is a line up to what the search says cannot be put anywhere, and it is one: all that was
+/// answered by then is on it, each within its time, and the model can walk it.
+fn goes_as_far_as_can_be<M: Model>(model: &M, operations: &[Operation], found: &Answer) {
+    let until = match found {
+        Answer::Illegal { stuck, .. } => operations[*stuck].deadline(),
+        _ => u64::MAX,
+    };
+    let line = lined(model, operations, until);
+    assert!(line.whole, "{line:?} {operations:#?}");
+    let mut budget = Budget { memory: usize::MAX, expired: &mut || false };
+    let ops: Vec<&Operation> = operations.iter().collect();
+    let steps = model.steps(&ops, &mut Meter::new(&mut budget)).unwrap();
+    let (mut state, mut last, mut placed) = (model.initial(), 0, vec![false; ops.len()]);
+    for (number, point) in line.points.iter().enumerate() {
+        let operation = ops[point.operation];
+        let within = operation.invoke < point.before && point.before <= operation.deadline();
+        assert!(within && last <= point.before && point.before < until, "{line:?} {ops:#?}");
+        assert!(!std::mem::replace(&mut placed[point.operation], true), "{line:?}");
+        state = model.apply(&state, &steps[point.operation]).expect("a legal step");
+        assert_eq!(line.states[&number], model.describe(&state));
+        last = point.before;
+    }
+    assert!(
+        (0..ops.len()).all(|id| placed[id] || ops[id].deadline() >= until),
+        "{line:?} {ops:#?}"
+    );
+}
+
 /// Tries random histories of a toy, and wants enough of both kinds among them: a comparison in
 /// which both sides always say the same would prove nothing.
 fn agree<M: Model>(model: M, toy: &Toy) {
@@ -63,6 +99,7 @@ fn agree<M: Model>(model: M, toy: &Toy) {
         let expected = brute(&model, &operations);
         let found = searched(&model, &operations, usize::MAX);
         assert_eq!(expected, found == Answer::Legal, "seed {seed}: {found:?} {operations:#?}");
+        goes_as_far_as_can_be(&model, &operations, &found);
         legal += u64::from(expected);
     }
     assert!((cases / 5..cases * 9 / 10).contains(&legal), "{legal} of {cases} are legal");

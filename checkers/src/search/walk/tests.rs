@@ -44,7 +44,7 @@ fn decided(operations: &[Operation]) -> Decision {
 
 fn illegal(operations: &[Operation]) -> Illegal {
     match decided(operations) {
-        Decision::Illegal(illegal) => *illegal,
+        Decision::Illegal(illegal) => illegal[0].clone(),
         other => panic!("{other:?}"),
     }
 }

@@ -231,7 +231,7 @@ fn decide(
     let help = "give more with --time-budget or --memory-budget";
     Ok(match (decision, &history.unread) {
         (Decision::Illegal(illegal), _) => {
-            (Outcome::Violated, None, Some(witness(paired, &illegal)))
+            (Outcome::Violated, None, Some(witness(paired, &illegal[0])))
         }
         // What comes later can break it still.
         (_, Some(unread)) => {

@@ -1,0 +1,507 @@
+//! One line of the operations of a key, for people: the order that a picture shows.
+//!
+//! The [search](super) keeps nothing of the past, and some of its steps leave no trace; so whoever
+//! wants to see a line has to look for one again, when it is decided how far one goes. Here that is
+//! done depth first: at each answer the operation takes its point, after as few others as will do.
+//! Where no line goes on, the last choice is another one. What is in front of the latest few
+//! thousand answers stays as it is: a line that has come so far is hardly ever stuck for it, and if
+//! it is, there is a shorter line to show. Nothing is decided here.
+
+use super::EACH;
+use super::meter::{Meter, Stop};
+use super::open::{Event, Timeline};
+use crate::models::{Around, Model};
+use crate::operation::{Ended, Operation};
+use crate::state::State;
+use hashbrown::{HashMap, HashSet};
+use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The place of an operation on a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// The operation.
+    pub operation: usize,
+    /// The event right before which it takes place; of several points, one after another.
+    pub before: u64,
+}
+
+/// An order in which operations can have taken place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Its points, in order.
+    pub points: Vec<Point>,
+    /// What the model looks like after some of the points, by their number from 0 on.
+    pub states: BTreeMap<usize, State>,
+    /// All that is answered before this event is on the line. `None`: all there is.
+    pub until: Option<u64>,
+    /// It goes as far as was asked for.
+    pub whole: bool,
+}
+
+/// How far a line is to go, and what is to be told of it.
+pub(crate) struct Wanted<'a> {
+    /// The answers before this event have to be on it.
+    pub until: u64,
+    /// The state is told after these operations, and at both ends of the line.
+    pub told: &'a [usize],
+}
+
+/// After so many points, from each end, the state is told.
+const TOLD: usize = 2_000;
+/// So many choices can be taken back.
+const LEVELS: usize = 4_096;
+/// So many dead ends are remembered.
+const DEAD: usize = 1 << 16;
+
+/// Looks for a line of these operations, all of one key, as far as the budget goes.
+pub(crate) fn line<M: Model>(
+    model: &M,
+    operations: &[&Operation],
+    wanted: &Wanted<'_>,
+    meter: &mut Meter<'_, '_>,
+) -> Line {
+    if meter.take(operations.len() * (size_of::<M::Step>() + EACH)).is_err() {
+        return Line::default();
+    }
+    let happened: Vec<usize> =
+        (0..operations.len()).filter(|id| operations[*id].ended != Ended::Fail).collect();
+    let kept: Vec<&Operation> = happened.iter().map(|id| operations[*id]).collect();
+    let Ok(steps) = model.steps(&kept, meter) else { return Line::default() };
+    let timeline = Timeline::of(model, &kept, &steps);
+    let mut walk = Walk::of(model, &kept, &steps, &timeline, wanted.until);
+    let whole = walk.run(meter).unwrap_or(false);
+    let until = walk.keep_best();
+    let told = |number: usize, id: u32| {
+        let ends = number < TOLD || number + TOLD >= walk.points.len();
+        ends || wanted.told.contains(&happened[id as usize])
+    };
+    let states = states(model, &steps, &walk.points, told, meter);
+    let point =
+        |(id, before): &(u32, u64)| Point { operation: happened[*id as usize], before: *before };
+    Line { points: walk.points.iter().map(point).collect(), states, until, whole }
+}
+
+/// What the model looks like after the points that are to be told of.
+fn states<M: Model>(
+    model: &M,
+    steps: &[M::Step],
+    points: &[(u32, u64)],
+    told: impl Fn(usize, u32) -> bool,
+    meter: &mut Meter<'_, '_>,
+) -> BTreeMap<usize, State> {
+    let mut states = BTreeMap::new();
+    let mut state = model.initial();
+    for (number, (id, _)) in points.iter().enumerate() {
+        let next = model.apply(&state, &steps[*id as usize]);
+        let Some(next) = next.filter(|_| meter.handle(M::heap(&state)).is_ok()) else { break };
+        state = next;
+        if told(number, *id) {
+            states.insert(number, model.describe(&state));
+        }
+    }
+    states
+}
+
+/// One way in which the line may have gone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Config<S> {
+    state: S,
+    /// The operations on the line that are not answered yet, in order.
+    taken: SmallVec<[u32; 4]>,
+    /// How many of each kind of optional operations are on it, by kind; zeros are left out.
+    spent: SmallVec<[(u32, u32); 2]>,
+}
+
+impl<S> Config<S> {
+    fn has(&self, id: u32) -> bool {
+        self.taken.binary_search(&id).is_ok()
+    }
+
+    fn take(&mut self, id: u32) {
+        if let Err(place) = self.taken.binary_search(&id) {
+            self.taken.insert(place, id);
+        }
+    }
+
+    /// Whether the operation was on the line; it is over.
+    fn close(&mut self, id: u32) -> bool {
+        let place = self.taken.binary_search(&id);
+        place.is_ok_and(|place| self.taken.remove(place) == id)
+    }
+
+    fn spent(&self, kind: u32) -> u32 {
+        let place = self.spent.binary_search_by_key(&kind, |(kind, _)| *kind);
+        place.map_or(0, |place| self.spent[place].1)
+    }
+
+    fn spend(&mut self, kind: u32) {
+        match self.spent.binary_search_by_key(&kind, |(kind, _)| *kind) {
+            Ok(place) => self.spent[place].1 += 1,
+            Err(place) => self.spent.insert(place, (kind, 1)),
+        }
+    }
+}
+
+/// A step that a line may take.
+#[derive(Clone, Copy, Debug)]
+enum Candidate {
+    /// This operation, which certainly happened.
+    Certain(u32),
+    /// The next of this kind of optional operations.
+    Kind(u32),
+}
+
+/// A configuration on the way to an answer, and the operations that led to it.
+#[derive(Clone)]
+struct Trial<S> {
+    config: Config<S>,
+    path: SmallVec<[u32; 4]>,
+}
+
+/// An answer at which there was a choice.
+struct Level<S> {
+    /// Its event.
+    position: usize,
+    /// How the line had gone by then.
+    from: Config<S>,
+    /// How many points it had.
+    points: usize,
+    /// What is to be tried.
+    work: VecDeque<Trial<S>>,
+    /// What was tried, and can be carried on by another step before it is tried again.
+    tried: VecDeque<Trial<S>>,
+    seen: HashSet<Config<S>, FxBuildHasher>,
+    /// What is metered for it.
+    bytes: usize,
+}
+
+struct Walk<'a, M: Model> {
+    model: &'a M,
+    operations: &'a [&'a Operation],
+    steps: &'a [M::Step],
+    alone: &'a [bool],
+    /// The events up to which the line is wanted.
+    events: &'a [Event],
+    until: u64,
+    /// The next of them.
+    position: usize,
+    /// What is under way there.
+    open: Vec<u32>,
+    /// The optional operations that have begun, by kind.
+    kinds: Vec<Vec<u32>>,
+    kind_of: HashMap<&'a M::Step, u32, FxBuildHasher>,
+    levels: VecDeque<Level<M::State>>,
+    points: Vec<(u32, u64)>,
+    /// How far the longest line went that came to a dead end, and its points.
+    best: (usize, Vec<(u32, u64)>),
+    dead: HashSet<(usize, Config<M::State>), FxBuildHasher>,
+}
+
+impl<'a, M: Model> Walk<'a, M> {
+    fn of(
+        model: &'a M,
+        operations: &'a [&'a Operation],
+        steps: &'a [M::Step],
+        timeline: &'a Timeline,
+        until: u64,
+    ) -> Self {
+        let count = timeline.events.partition_point(|event| event.place < until);
+        Self {
+            model,
+            operations,
+            steps,
+            alone: &timeline.alone,
+            events: &timeline.events[..count],
+            until,
+            position: 0,
+            open: Vec::new(),
+            kinds: Vec::new(),
+            kind_of: HashMap::default(),
+            levels: VecDeque::new(),
+            points: Vec::new(),
+            best: (0, Vec::new()),
+            dead: HashSet::default(),
+        }
+    }
+
+    /// Says whether the line goes as far as it is wanted.
+    fn run(&mut self, meter: &mut Meter<'_, '_>) -> Result<bool, Stop> {
+        let (state, taken, spent) = (self.model.initial(), SmallVec::new(), SmallVec::new());
+        let mut config = Config { state, taken, spent };
+        loop {
+            self.advance(&mut config, meter)?;
+            if self.position == self.events.len() {
+                return Ok(true);
+            }
+            self.enter(config, meter)?;
+            match self.go_on(meter)? {
+                Some(next) => config = next,
+                None => return Ok(false),
+            }
+        }
+    }
+
+    /// Goes back to the longest line there was. Says where it ends.
+    fn keep_best(&mut self) -> Option<u64> {
+        if self.best.0 > self.position {
+            (self.position, self.points) = std::mem::take(&mut self.best);
+        }
+        let open = Some(self.until).filter(|until| *until != u64::MAX);
+        self.events.get(self.position).map(|event| event.place).or(open)
+    }
+
+    /// Goes on to the next answer of an operation that is not on the line.
+    fn advance(
+        &mut self,
+        config: &mut Config<M::State>,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<(), Stop> {
+        while let Some(event) = self.events.get(self.position) {
+            meter.tick()?;
+            let id = event.operation() as u32;
+            match event.is_answer() {
+                false => self.begin(id),
+                true if config.close(id) => self.open.retain(|open| *open != id),
+                true => break,
+            }
+            self.position += 1;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, id: u32) {
+        if self.operations[id as usize].certain() {
+            self.open.push(id);
+            return;
+        }
+        let kinds = &mut self.kinds;
+        let kind = *self.kind_of.entry(&self.steps[id as usize]).or_insert_with(|| {
+            kinds.push(Vec::new());
+            kinds.len() as u32 - 1
+        });
+        kinds[kind as usize].push(id);
+    }
+
+    /// Takes events back.
+    fn rewind(&mut self, position: usize) {
+        for event in self.events[position..self.position].iter().rev() {
+            let id = event.operation() as u32;
+            if event.is_answer() {
+                self.open.push(id);
+            } else if self.operations[id as usize].certain() {
+                self.open.retain(|open| *open != id);
+            } else {
+                self.kinds[self.kind_of[&self.steps[id as usize]] as usize].pop();
+            }
+        }
+        self.position = position;
+    }
+
+    /// Begins to look for ways to the answer at which the line stands.
+    fn enter(&mut self, from: Config<M::State>, meter: &mut Meter<'_, '_>) -> Result<(), Stop> {
+        let (position, points) = (self.position, self.points.len());
+        let mut work = VecDeque::new();
+        if self.dead.is_empty() || !self.dead.contains(&(position, from.clone())) {
+            let mut trial = Trial { config: from.clone(), path: SmallVec::new() };
+            self.hurry(&mut trial, meter)?;
+            work.push_back(trial);
+        }
+        let bytes = size_of::<Level<M::State>>() + 3 * self.bytes(&from);
+        meter.take(bytes)?;
+        let (tried, seen) = (VecDeque::new(), HashSet::default());
+        self.levels.push_back(Level { position, from, points, work, tried, seen, bytes });
+        if self.levels.len() > LEVELS {
+            let first = self.levels.pop_front();
+            meter.give(first.map_or(0, |level| level.bytes));
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, config: &Config<M::State>) -> usize {
+        let lists = config.taken.capacity() * 4 + config.spent.capacity() * 8;
+        size_of::<Trial<M::State>>() + M::heap(&config.state) + lists
+    }
+
+    /// Puts the next answer on the line, by the latest choice that is left.
+    fn go_on(&mut self, meter: &mut Meter<'_, '_>) -> Result<Option<Config<M::State>>, Stop> {
+        while !self.levels.is_empty() {
+            if let Some(Trial { config, path }) = self.next(meter)? {
+                let goal = self.events[self.position].operation() as u32;
+                let place = self.events[self.position].place;
+                self.points.extend(path.into_iter().chain([goal]).map(|id| (id, place)));
+                self.open.retain(|open| *open != goal);
+                self.position += 1;
+                return Ok(Some(config));
+            }
+            self.go_back(meter)?;
+        }
+        Ok(None)
+    }
+
+    /// The next way to the goal of the last level.
+    fn next(&mut self, meter: &mut Meter<'_, '_>) -> Result<Option<Trial<M::State>>, Stop> {
+        while let Some(level) = self.levels.back_mut() {
+            if let Some(trial) = level.work.pop_front() {
+                let goal = self.events[self.position].operation() as u32;
+                let state = self.model.apply(&trial.config.state, &self.steps[goal as usize]);
+                let found = state.map(|state| Trial {
+                    config: Config { state, ..trial.config.clone() },
+                    path: trial.path.clone(),
+                });
+                if found.is_none() || !self.is_eager(&trial.config, goal) {
+                    self.levels.back_mut().expect("it is there").tried.push_back(trial);
+                }
+                if found.is_some() {
+                    return Ok(found);
+                }
+            } else if let Some(trial) = level.tried.pop_front() {
+                self.expand(&trial, meter)?;
+            } else {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Carries a trial on, by every step that a line may have to take before the goal.
+    fn expand(&mut self, trial: &Trial<M::State>, meter: &mut Meter<'_, '_>) -> Result<(), Stop> {
+        let before = self.relevant(&trial.config, meter)?;
+        for candidate in &before {
+            meter.handle(M::heap(&trial.config.state))?;
+            let Some(id) = self.operation_of(&trial.config, *candidate) else { continue };
+            let Some(mut child) = self.step(trial, *candidate, id) else { continue };
+            if self.has_twin(&trial.config, id, &before) {
+                continue;
+            }
+            self.hurry(&mut child, meter)?;
+            let bytes = 3 * self.bytes(&child.config);
+            let level = self.levels.back_mut().expect("one is looked at");
+            if level.seen.insert(child.config.clone()) {
+                meter.take(bytes)?;
+                level.bytes += bytes;
+                level.work.push_back(child);
+            }
+        }
+        Ok(())
+    }
+
+    /// The open operations that cannot be put behind the goal, nor behind those that cannot.
+    fn relevant(
+        &self,
+        config: &Config<M::State>,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<Vec<Candidate>, Stop> {
+        let goal = self.events[self.position].operation() as u32;
+        let certain = self.open.iter().filter(|id| **id != goal).copied().map(Candidate::Certain);
+        let kinds = (0..self.kinds.len() as u32).map(Candidate::Kind);
+        let left = |candidate: &Candidate| self.operation_of(config, *candidate).is_some();
+        let mut rest: Vec<Candidate> = certain.chain(kinds).filter(left).collect();
+        let mut chosen: Vec<Candidate> = Vec::new();
+        let mut later = Some(goal);
+        let mut looked_at = 0;
+        while let Some(id) = later.filter(|_| !rest.is_empty()) {
+            meter.work(rest.len())?;
+            rest.retain(|candidate| {
+                let optional = matches!(candidate, Candidate::Kind(_));
+                let earlier = self.operation_of(config, *candidate).expect("it is left");
+                let (earlier, later) = (&self.steps[earlier as usize], &self.steps[id as usize]);
+                let passes = self.model.passes(earlier, later, optional);
+                if !passes {
+                    chosen.push(*candidate);
+                }
+                passes
+            });
+            later = chosen.get(looked_at).and_then(|it| self.operation_of(config, *it));
+            looked_at += 1;
+        }
+        Ok(chosen)
+    }
+
+    /// The operation that a candidate puts on the line, if it is not on it.
+    fn operation_of(&self, config: &Config<M::State>, candidate: Candidate) -> Option<u32> {
+        match candidate {
+            Candidate::Certain(id) => (!config.has(id)).then_some(id),
+            Candidate::Kind(kind) => {
+                self.kinds[kind as usize].get(config.spent(kind) as usize).copied()
+            }
+        }
+    }
+
+    /// Where a candidate leads, if it can be taken and is of use.
+    fn step(
+        &self,
+        trial: &Trial<M::State>,
+        candidate: Candidate,
+        id: u32,
+    ) -> Option<Trial<M::State>> {
+        let state = self.model.apply(&trial.config.state, &self.steps[id as usize])?;
+        let mut child = trial.clone();
+        match candidate {
+            Candidate::Certain(id) => child.config.take(id),
+            // What need not happen need not happen in vain.
+            Candidate::Kind(_) if state == trial.config.state => return None,
+            Candidate::Kind(kind) => child.config.spend(kind),
+        }
+        child.config.state = state;
+        child.path.push(id);
+        Some(child)
+    }
+
+    /// Whether another candidate does the same and must be done earlier.
+    fn has_twin(&self, config: &Config<M::State>, id: u32, others: &[Candidate]) -> bool {
+        let deadline = |id: u32| self.operations[id as usize].deadline();
+        let same = |other: u32| {
+            self.steps[other as usize] == self.steps[id as usize] && deadline(other) < deadline(id)
+        };
+        others.iter().any(|other| self.operation_of(config, *other).is_some_and(same))
+    }
+
+    /// Takes every step that may as well be taken at once.
+    fn hurry(&self, trial: &mut Trial<M::State>, meter: &mut Meter<'_, '_>) -> Result<(), Stop> {
+        let goal = self.events[self.position].operation() as u32;
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for id in self.open.iter().copied().filter(|id| *id != goal) {
+                meter.tick()?;
+                if trial.config.has(id) || !self.is_eager(&trial.config, id) {
+                    continue;
+                }
+                if let Some(next) = self.step(trial, Candidate::Certain(id), id) {
+                    (*trial, changed) = (next, true);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_eager(&self, config: &Config<M::State>, id: u32) -> bool {
+        let goal = &self.steps[self.events[self.position].operation()];
+        let open = self.open.iter().filter(|id| !config.has(**id));
+        let open = open.map(|id| &self.steps[*id as usize]);
+        let around = Around { goal, alone: self.alone[id as usize], open };
+        self.model.eager(&config.state, &self.steps[id as usize], around)
+    }
+
+    /// Gives the last level up, and goes back to the one before it.
+    fn go_back(&mut self, meter: &mut Meter<'_, '_>) -> Result<(), Stop> {
+        if self.position > self.best.0 {
+            meter.work(self.points.len() / 16)?;
+            self.best = (self.position, self.points.clone());
+        }
+        let Some(level) = self.levels.pop_back() else { return Ok(()) };
+        meter.give(level.bytes);
+        if self.dead.len() == DEAD {
+            self.dead.clear();
+        }
+        self.dead.insert((level.position, level.from));
+        if let Some(before) = self.levels.back() {
+            let (position, points) = (before.position, before.points);
+            meter.work(self.position - position)?;
+            self.points.truncate(points);
+            self.rewind(position);
+        }
+        Ok(())
+    }
+}
