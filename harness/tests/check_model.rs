@@ -527,3 +527,85 @@ fn what_cannot_be_judged_gets_one_line() {
     bench.run(&["check", "-"]).refuses(255, &["standard input", "--model mutex"]);
     bench.run(&["check", "."]).refuses(255, &["`.` is not a run folder: it has no run.json"]);
 }
+
+/// A mutex that is held by two.
+const DOUBLE_HOLD: [(&str, &str, &str, &str); 2] =
+    [("0", "acquire", "nil", "nil"), ("1", "acquire", "nil", "nil")];
+
+#[test]
+fn a_report_draws_what_was_decided_and_leaves_it_as_it_is() {
+    let bench = Bench::new();
+    let page = |name: &str| {
+        let page = fs::read_to_string(bench.home.path().join(name)).expect("a page");
+        page.replace('\u{a0}', " ")
+    };
+    for text in [edn(&DOUBLE_HOLD), json(&DOUBLE_HOLD)] {
+        let plain = check(&bench, &text, "mutex", &[]);
+        let said = check(&bench, &text, "mutex", &["--report", "page.html"]);
+        assert_eq!((said.code, plain.code), (1, 1), "{said:?}");
+        let told = "report           page.html\n\n";
+        assert_eq!(said.out.replace(told, ""), plain.out);
+        assert!(said.out.contains(told), "{said:?}");
+        let html = page("page.html");
+        assert!(html.contains("Process 1's acquire (lines 3 to 4) can be put nowhere"), "{html}");
+        assert!(html.contains("class=\"op ok stuck\"") && html.contains(">1</text>"), "{html}");
+        assert!(html.contains("picklock check file --model mutex --report page.html"), "{html}");
+    }
+    let said = check(&bench, register("4")[0].as_str(), "register", &["--report", "held.html"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(page("held.html").contains("Here is an order of 2 operations"));
+    let json = ["--report", "page.html", "--format", "json"];
+    let said = check(&bench, edn(&DOUBLE_HOLD), "mutex", &json);
+    let answer: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(answer["report"], "page.html");
+}
+
+#[test]
+fn every_model_has_a_report() {
+    let bench = Bench::new();
+    let take = [("0", "acquire", "nil", "nil"), ("0", "release", "nil", "nil")];
+    let locks = ["mutex", "owner-mutex", "rw", "reentrant:2", "semaphore:2", "fenced"];
+    for model in locks {
+        check(&bench, edn(&take), model, &["--report", &format!("{model}.html")]);
+        let html = fs::read_to_string(bench.home.path().join(format!("{model}.html")));
+        assert!(html.expect(model).contains("Here is an order of 2\u{a0}operations"), "{model}");
+    }
+    let set = [("0", "add", "4", "4"), ("1", "read", "nil", "[4]")];
+    check(&bench, edn(&set), "set", &["--report", "set.html"]);
+    let html = fs::read_to_string(bench.home.path().join("set.html")).expect("a page");
+    assert!(html.contains("read {4}") && html.contains("It had 1 member"), "{html}");
+}
+
+#[test]
+fn the_keys_that_go_wrong_are_drawn_first() {
+    let bench = Bench::new();
+    let mut operations = Vec::new();
+    let keys: Vec<String> = (0..20).map(|n| format!("[{n} nil]")).collect();
+    for key in &keys {
+        operations.push(("0", "acquire", &key[..], &key[..]));
+    }
+    operations.push(("1", "acquire", &keys[7], &keys[7]));
+    check(&bench, edn(&operations), "mutex", &["--report", "page.html"]);
+    let html = fs::read_to_string(bench.home.path().join("page.html")).expect("a page");
+    assert!(html.contains("<h2>Key 7</h2>"), "{html}");
+    assert!(html.contains("12 more keys are not drawn"), "{html}");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_does_not_take_the_verdict_away() {
+    let bench = Bench::new();
+    for place in ["nowhere/page.html", "/dev/full"] {
+        let said = check(&bench, edn(&DOUBLE_HOLD), "mutex", &["--report", place]);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(said.out.ends_with("VIOLATED\n") && !said.out.contains("report"), "{said:?}");
+        assert!(said.err.contains(&format!("cannot write `{place}`")), "{said:?}");
+        let said = check(&bench, edn(&DOUBLE_HOLD[..1]), "mutex", &["--report", place]);
+        assert_eq!(said.code, 255, "{said:?}");
+        assert!(said.out.ends_with("HELD\n"), "{said:?}");
+    }
+    let text = edn(&DOUBLE_HOLD);
+    check(&bench, &text, "mutex", &["--report", "./file"])
+        .refuses(254, &["--report would write over the history"]);
+    let kept = fs::read_to_string(bench.home.path().join("file")).expect("still there");
+    assert_eq!(kept, text);
+}

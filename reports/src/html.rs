@@ -2,6 +2,8 @@
 //! screen. It loads nothing from anywhere.
 
 mod data;
+mod history;
+mod order;
 mod plots;
 mod sections;
 mod witness;
@@ -11,7 +13,9 @@ use crate::{Context, Subject};
 use base::{Outcome, Run, Verdict, visible};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-const CSS: &str = include_str!("html/page.css");
+pub use history::history;
+
+const CSS: &str = concat!(include_str!("html/page.css"), include_str!("html/history.css"));
 /// One script in three files, in a scope of its own.
 const JS: &str = concat!(
     "(() => {\n'use strict';\n",
@@ -21,10 +25,26 @@ const JS: &str = concat!(
     "})();\n",
 );
 
+const HISTORY_JS: &str =
+    concat!("(() => {\n'use strict';\n", include_str!("html/history.js"), "})();\n");
+
+/// What moves on a page.
+enum Script {
+    /// The timeline of a run, from its data.
+    Run(String),
+    /// What is pointed at in the pictures of a history.
+    History,
+}
+
 /// The report of a run as an HTML file.
 pub fn page(run: &Run, verdicts: &[Verdict], outcome: Outcome, context: &Context) -> String {
     let subject = Subject::new(run, verdicts, outcome, context);
     let title = format!("{}: {}", crate::reading::word(outcome), crate::reading::title(&run.info));
+    document(&title, &content(&subject), Script::Run(data::embed(&subject)))
+}
+
+/// A page that needs nothing beside itself.
+fn document(title: &str, content: &Markup, script: Script) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -37,9 +57,17 @@ pub fn page(run: &Run, verdicts: &[Verdict], outcome: Outcome, context: &Context
                 style { (PreEscaped(CSS)) }
             }
             body {
-                main { (content(&subject)) }
-                script id="data" type="application/json" { (PreEscaped(data::embed(&subject))) }
-                script { (PreEscaped(JS)) }
+                @match script {
+                    Script::Run(data) => {
+                        main { (content) }
+                        script id="data" type="application/json" { (PreEscaped(data)) }
+                        script { (PreEscaped(JS)) }
+                    }
+                    Script::History => {
+                        main class="wide" { (content) }
+                        script { (PreEscaped(HISTORY_JS)) }
+                    }
+                }
             }
         }
     }

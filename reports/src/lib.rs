@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod facts;
+pub mod history;
 pub mod html;
 pub mod names;
 pub mod picture;

@@ -9,7 +9,7 @@ const EXAMPLES: &str = "Examples:
   picklock check store/latest
   picklock check store/zk-rw+partition/20260101T120000.000Z --format json
   picklock check store/latest --model owner-mutex
-  picklock check jepsen/history.edn --model cas-register
+  picklock check jepsen/history.edn --model cas-register --report history.html
   picklock check jepsen/history.edn --model cas-register --independent --initial 0
   zcat etcd.log.gz | picklock check - --model cas-register --time-budget 5m
   picklock check store/latest --export edn > history.edn";
@@ -47,6 +47,10 @@ pub struct CheckArgs {
     /// What a register holds at first, as EDN [default: nil; 0 in a run of picklock].
     #[arg(long, value_name = "VALUE", requires = "model", allow_hyphen_values = true, value_parser = value)]
     pub initial: Option<Value>,
+    /// Writes a page here (HTML, one file) with a picture of the history: how far its operations can
+    /// be ordered, and what cannot.
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub report: Option<PathBuf>,
     /// What it may cost.
     #[command(flatten)]
     pub budget: BudgetArgs,

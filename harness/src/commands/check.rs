@@ -14,6 +14,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 mod model;
+mod report;
 
 pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if args.run != Path::new("-") && !args.run.exists() {

@@ -36,7 +36,7 @@ pub(super) fn banner(subject: &Subject<'_>) -> Markup {
     }
 }
 
-fn class(outcome: Outcome) -> &'static str {
+pub(super) fn class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Held => "held",
         Outcome::Violated => "violated",
@@ -46,7 +46,7 @@ fn class(outcome: Outcome) -> &'static str {
     }
 }
 
-fn sign(outcome: Outcome) -> &'static str {
+pub(super) fn sign(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Held => "✓",
         Outcome::Violated => "✗",

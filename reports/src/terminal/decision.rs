@@ -16,6 +16,8 @@ pub struct Decided {
     pub why: Vec<String>,
     /// What else there is to know about the file.
     pub notes: Vec<String>,
+    /// The page with a picture of it, if there is one.
+    pub report: Option<String>,
 }
 
 /// The answer in words. Ends with a line break.
@@ -35,6 +37,10 @@ pub fn decision(decided: &Decided, style: Style) -> String {
     for note in &decided.notes {
         out.line(&format!("Note: {note}"));
     }
+    if let Some(report) = &decided.report {
+        out.blank();
+        out.copied("report", report);
+    }
     out.blank();
     out.verdict(ink, &word(decided.outcome).to_uppercase(), "");
     out.finish()
@@ -52,11 +58,12 @@ mod tests {
             summary: "4 operations".into(),
             why: vec!["process 1's acq\x1b[2Juire can be put nowhere".into()],
             notes: vec!["cut off at line 9".into()],
+            report: Some("page.html".into()),
         };
         let said =
             decision(&decided, Style { colour: false, unicode: false, width: 80, piped: true });
         assert!(said.starts_with("X mutex  violated  4 operations\n"), "{said}");
         assert!(said.contains("\n  process 1's acq\\u{1b}[2Juire can be put nowhere\n"), "{said}");
-        assert!(said.ends_with("Note: cut off at line 9\n\nVIOLATED\n"), "{said}");
+        assert!(said.ends_with("\n\nreport           page.html\n\nVIOLATED\n"), "{said}");
     }
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use std::path::Path;
 
 use super::history_in;
+use super::report::{Subject, Words, page};
 use crate::Exit;
 use crate::cli::{CheckArgs, Format, InputFormat};
 use crate::commands::Failure;
@@ -18,7 +19,7 @@ use crate::commands::judge::json;
 use crate::input::{self, Budget, Input};
 use crate::manner::{quiet, style, told};
 use crate::nearest;
-use crate::output::{Losses, say};
+use crate::output::{Losses, say, write_whole};
 
 /// The answer, as `--format json` prints it.
 #[derive(Serialize)]
@@ -37,6 +38,9 @@ struct Answer {
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<Witness>,
+    /// The page with a picture of it, if one was wanted and could be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<String>,
 }
 
 /// Why a history is none of the model.
@@ -73,17 +77,59 @@ struct History {
 pub fn run(args: &CheckArgs, name: &str) -> Result<Exit, Failure> {
     let model = named(name)?;
     let path = history_in(&args.run);
+    if args.report.as_ref().is_some_and(|report| is_same(report, &path)) {
+        let why = format!("--report would write over the history `{}`", path.display());
+        return Err(Failure::arguments(why));
+    }
     let budget = args.budget.begin();
     let history = read(args, model, &path, budget)?;
-    let answer = answer(model, &path, &history, budget)?;
+    let judged = decide(model, &history, budget)?;
+    let mut answer = answer(model, &path, &history, &judged);
+    let mut losses = Losses::default();
+    if let Some(report) = &args.report {
+        let Judged { decision, .. } = &judged;
+        let subject = Subject { model, paired: &history.paired, decision, budget };
+        let words = Words {
+            decided: decided(&answer),
+            file: answer.file.clone(),
+            command: command(args, name),
+        };
+        match write_whole(report, &page(&subject, words)) {
+            Ok(()) => answer.report = Some(report.display().to_string()),
+            lost => losses.note(lost),
+        }
+    }
     let text = match args.format {
         Format::Json => json(&answer)?,
         Format::Human if quiet() => told(&decision(&decided(&answer), style())),
         Format::Human => decision(&decided(&answer), style()),
     };
-    let mut losses = Losses::default();
     losses.note(say(&text));
     Ok(losses.end(answer.outcome))
+}
+
+/// Whether two paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(one).is_some_and(|one| one.is_file() && real(other) == Some(one))
+}
+
+/// The command that writes the page again.
+fn command(args: &CheckArgs, model: &str) -> String {
+    let mut words = vec!["picklock".into(), "check".into(), args.run.display().to_string()];
+    words.extend(["--model".into(), model.into()]);
+    if let Some(format) = args.input_format {
+        words.extend(["--input-format".into(), format.name().into()]);
+    }
+    if args.independent {
+        words.push("--independent".into());
+    }
+    if let Some(initial) = &args.initial {
+        words.extend(["--initial".into(), initial.to_string()]);
+    }
+    let report = args.report.iter().flat_map(|it| ["--report".into(), it.display().to_string()]);
+    words.extend(report);
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
 fn named(name: &str) -> Result<NamedModel, Failure> {
@@ -177,14 +223,14 @@ fn pair(
         .then(|| format!("the time budget was spent in reading, and up to line {line}")))
 }
 
-fn answer(
-    model: NamedModel,
-    path: &Path,
-    history: &History,
-    budget: Budget,
-) -> Result<Answer, Failure> {
+fn answer(model: NamedModel, path: &Path, history: &History, judged: &Judged) -> Answer {
     let paired = &history.paired;
-    let (outcome, why, witness) = decide(model, history, budget)?;
+    let Judged { outcome, why, decision } = judged;
+    let outcome = *outcome;
+    let witness = match decision {
+        Decision::Illegal(keys) => Some(witness(paired, &keys[0])),
+        _ => None,
+    };
     let mut notes = history.notes.clone();
     if let Some(line) = history.cut_off.filter(|_| outcome == Outcome::Violated) {
         notes.push(format!("{}; this is about what stands before it", ends_in(line)));
@@ -193,7 +239,7 @@ fn answer(
     if let Some(why) = why {
         summary = format!("{summary}: {why}");
     }
-    Ok(Answer {
+    Answer {
         file: path.display().to_string(),
         input_format: InputFormat::from(history.written).name(),
         model: model.to_string(),
@@ -206,20 +252,23 @@ fn answer(
         cut_off: history.cut_off,
         notes,
         witness,
-    })
+        report: None,
+    }
 }
 
-type Why = Option<String>;
+/// What is decided, and why it is no more.
+struct Judged {
+    outcome: Outcome,
+    why: Option<String>,
+    decision: Decision,
+}
 
-fn decide(
-    model: NamedModel,
-    history: &History,
-    budget: Budget,
-) -> Result<(Outcome, Why, Option<Witness>), Failure> {
+fn decide(model: NamedModel, history: &History, budget: Budget) -> Result<Judged, Failure> {
     let paired = &history.paired;
     if paired.operations.is_empty() && history.unread.is_none() {
         let why = "there is no operation of a client to judge".to_owned();
-        return Ok((Outcome::Inconclusive, Some(why), None));
+        let decision = Decision::Legal;
+        return Ok(Judged { outcome: Outcome::Inconclusive, why: Some(why), decision });
     }
     let memory = budget.memory.saturating_sub(paired.memory());
     let limits = checkers::Budget { memory, expired: &mut || budget.is_over() };
@@ -229,22 +278,21 @@ fn decide(
         Failure::could_not(format!("the model {model} has no {operation}"))
     })?;
     let help = "give more with --time-budget or --memory-budget";
-    Ok(match (decision, &history.unread) {
-        (Decision::Illegal(illegal), _) => {
-            (Outcome::Violated, None, Some(witness(paired, &illegal[0])))
-        }
+    let (outcome, why) = match (&decision, &history.unread) {
+        (Decision::Illegal(_), _) => (Outcome::Violated, None),
         // What comes later can break it still.
         (_, Some(unread)) => {
-            (Outcome::Inconclusive, Some(format!("{unread} nothing was found; {help}")), None)
+            (Outcome::Inconclusive, Some(format!("{unread} nothing was found; {help}")))
         }
         (Decision::Inconclusive(why), None) => {
-            (Outcome::Inconclusive, Some(format!("{why}; {help}")), None)
+            (Outcome::Inconclusive, Some(format!("{why}; {help}")))
         }
         (Decision::Legal, None) => match no_proof(model, history) {
-            Some(why) => (Outcome::Inconclusive, Some(why), None),
-            None => (Outcome::Held, None, None),
+            Some(why) => (Outcome::Inconclusive, Some(why)),
+            None => (Outcome::Held, None),
         },
-    })
+    };
+    Ok(Judged { outcome, why, decision })
 }
 
 /// Why a history that is legal as far as it goes need not be, if there is a reason.
@@ -313,5 +361,6 @@ fn decided(answer: &Answer) -> Decided {
         summary: answer.summary.clone(),
         why,
         notes: answer.notes.clone(),
+        report: answer.report.clone(),
     }
 }

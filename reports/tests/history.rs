@@ -1,0 +1,170 @@
+//! The page about a history that was held against a model: what is drawn of it, and that words of
+//! strangers stay words.
+
+use base::{Kind, Outcome, is_hidden};
+use picklock_reports::history::{Drawn, End, Key, Point, Role, Sheet, View};
+use picklock_reports::html::history;
+use picklock_reports::terminal::Decided;
+use std::collections::BTreeMap;
+
+fn drawn(process: &str, label: &str, invoke: u64, answer: Option<u64>, number: u64) -> Drawn {
+    let point = Point { number, before: answer.unwrap_or(0), state: Some("it was held".into()) };
+    Drawn {
+        process: process.into(),
+        label: label.into(),
+        text: format!("process {process}'s {label}"),
+        invoke,
+        answer,
+        ended: if answer.is_some() { Kind::Ok } else { Kind::Info },
+        point: Some(point).filter(|point| point.number > 0),
+        role: Role::Plain,
+    }
+}
+
+/// Two holds at once: the second cannot be put anywhere.
+fn double_hold() -> View {
+    let stuck = Drawn { role: Role::Stuck, ..drawn("2", "acquire", 11, Some(20), 0) };
+    let beside = Drawn { role: Role::Beside, ..drawn("1", "acquire", 10, Some(12), 2_991) };
+    let failed = Drawn { ended: Kind::Fail, ..drawn("4", "acquire", 15, Some(16), 0) };
+    let operations = vec![
+        drawn("0", "release", 8, Some(9), 2_990),
+        beside,
+        stuck,
+        drawn("3", "acquire", 13, None, 0),
+        failed,
+    ];
+    View { operations, skipped: BTreeMap::from([(8, 2_989), (u64::MAX, 7)]) }
+}
+
+fn key(view: View, end: End) -> Key {
+    let (close, wide) = (view.clone(), view);
+    Key { name: None, operations: 3_001, ordered: 2_991, end, close, wide }
+}
+
+fn sheet(outcome: Outcome, keys: Vec<Key>) -> Sheet {
+    let decided = Decided {
+        model: "mutex".into(),
+        outcome,
+        summary: "3,001 operations by 5 processes".into(),
+        why: vec!["process 2's acquire can be put nowhere.".into()],
+        notes: vec!["the time goes back at line 9".into()],
+        report: None,
+    };
+    let command = "picklock check file.edn --model mutex --report page.html".into();
+    let (about, file) = ("a lock".into(), "file.edn".into());
+    Sheet { decided, about, file, command, version: "0.0.0".into(), keys, left_out: 0 }
+}
+
+fn violated() -> Sheet {
+    sheet(Outcome::Violated, vec![key(double_hold(), End::Stuck { at: 20, reached: true })])
+}
+
+#[test]
+fn what_cannot_be_ordered_is_drawn_with_the_order_up_to_there() {
+    let html = history(&violated());
+    assert_eq!(html.matches("<g class=\"op ").count(), 5);
+    assert_eq!(html.matches("class=\"op ok stuck\"").count(), 1);
+    assert_eq!(html.matches("class=\"op ok beside\"").count(), 1);
+    assert_eq!(html.matches("class=\"op fail\"").count(), 1);
+    assert_eq!(html.matches("class=\"op info never later\"").count(), 1);
+    assert_eq!(html.matches("<g class=\"point\">").count(), 2);
+    assert_eq!(html.matches("<line class=\"route\"").count(), 1, "from 2,990 to 2,991");
+    for word in ["✗ Violated", ">2,991<", "+2,989<", "+7<", "no order goes on past here"] {
+        assert!(html.contains(word), "{word}");
+    }
+    assert!(html.contains("Process 2's acquire can be put nowhere."), "in words");
+    assert!(html.contains("<td>It was held</td>"), "and what it leads to");
+    assert!(html.contains("Note: the time goes back at line\u{a0}9"));
+    assert!(html.contains("5 of its 3,001 operations"));
+}
+
+#[test]
+fn a_bar_goes_from_call_to_answer_and_without_an_answer_to_the_end() {
+    let html = history(&violated());
+    let svg = html.split("<svg class=\"order\"").nth(1).expect("a picture");
+    let width: u64 = attribute(svg, " width");
+    let bar = |class: &str| {
+        let (_, group) = svg.split_once(&format!("<g class=\"op {class}\">")).expect(class);
+        let from: u64 = attribute(group, "<rect x");
+        (from, from + attribute(group, " width"))
+    };
+    assert_eq!(bar("info never later").1, width);
+    let (stuck, beside) = (bar("ok stuck"), bar("ok beside"));
+    assert!(beside.0 < stuck.0 && stuck.0 < beside.1 && beside.1 < stuck.1, "they overlap");
+    let limit = svg.split_once("<g class=\"limit\">").expect("where the order ends").1;
+    assert!(stuck.1.abs_diff(attribute(limit, "x1")) <= 1);
+}
+
+/// The first attribute of this name.
+fn attribute(text: &str, name: &str) -> u64 {
+    let (_, rest) = text.split_once(&format!("{name}=\"")).expect("the attribute");
+    rest.split('"').next().and_then(|number| number.parse().ok()).expect("a number")
+}
+
+#[test]
+fn an_order_that_is_whole_ends_nowhere() {
+    let held = history(&sheet(Outcome::Held, vec![key(double_hold(), End::Whole)]));
+    assert!(held.contains("✓ Held") && held.contains("in which the model allows each"));
+    assert!(!held.contains("class=\"limit") && !held.contains("id=\"why\""));
+    let unknown = End::Unknown { at: 16 };
+    let open = history(&sheet(Outcome::Inconclusive, vec![key(double_hold(), unknown)]));
+    assert!(open.contains("? Inconclusive") && open.contains("how it goes on is not known"));
+}
+
+#[test]
+fn the_first_key_is_open_and_the_others_can_be_opened() {
+    let named = |name: &str, end| Key { name: Some(name.into()), ..key(double_hold(), end) };
+    let stuck = End::Stuck { at: 20, reached: true };
+    let keys = vec![named("k17", stuck), named("k0", End::Whole)];
+    let html = history(&Sheet { left_out: 58, ..sheet(Outcome::Violated, keys) });
+    assert!(html.contains("<h2>Key k17</h2>"));
+    assert!(html.contains("<summary><h2>Key k0: 3,001 operations, can be ordered</h2></summary>"));
+    assert!(html.contains("58 more keys are not drawn"));
+}
+
+#[test]
+fn there_is_a_page_where_there_is_nothing_to_draw() {
+    let html = history(&sheet(Outcome::Inconclusive, Vec::new()));
+    assert!(html.contains("? Inconclusive") && !html.contains("<svg"));
+    let empty = key(View::default(), End::Stuck { at: 3, reached: false });
+    assert!(history(&sheet(Outcome::Violated, vec![empty])).contains("<svg"));
+}
+
+#[test]
+fn words_of_strangers_stay_words() {
+    let evil = "\u{202e}</title><script>alert(1)</script>\x1b[2J";
+    let mut view = double_hold();
+    view.operations[0] = Drawn {
+        process: evil.into(),
+        label: evil.into(),
+        text: evil.into(),
+        ..view.operations[0].clone()
+    };
+    let mut sheet =
+        sheet(Outcome::Violated, vec![Key { name: Some(evil.into()), ..key(view, End::Whole) }]);
+    (sheet.file, sheet.command) = (evil.into(), evil.into());
+    let html = history(&sheet);
+    assert_eq!(html.matches("<script").count(), 1, "the page's own");
+    assert!(html.chars().all(|c| c == '\n' || !is_hidden(c)));
+    assert!(html.contains("\\u{202e}&lt;/title&gt;"));
+}
+
+#[test]
+fn a_page_loads_nothing() {
+    let html = history(&violated());
+    for word in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!html.contains(word), "{word}");
+    }
+    assert_eq!(html.matches("href=").count(), 1, "the icon, which is empty");
+}
+
+#[test]
+fn a_picture_of_many_operations_is_not_large() {
+    let operations: Vec<Drawn> = (0..240)
+        .map(|n| drawn(&(n % 32).to_string(), "acquire", 2 * n, Some(2 * n + 1), n + 1))
+        .collect();
+    let view = View { operations, skipped: BTreeMap::new() };
+    let keys = (0..8).map(|_| key(view.clone(), End::Whole)).collect();
+    let html = history(&sheet(Outcome::Held, keys));
+    assert!(html.len() < 3_000_000, "{}", html.len());
+}
