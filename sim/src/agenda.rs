@@ -1,4 +1,4 @@
-//! What happens when: a priority queue of things to come, first come first served at equal times.
+//! The agenda: a priority queue of future events, first come first served at equal times.
 //!
 //! It is a sorted list. A simulation has a few dozen things to come, a few hundred with hundreds of
 //! clients, and most new ones come soon: inserting one moves a few small items, and taking the next
@@ -87,7 +87,7 @@ impl<T: Copy> Agenda<T> {
         }
     }
 
-    /// How much there is to come.
+    /// Returns the number of entries.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.items.len()

@@ -12,7 +12,7 @@ pub struct Bookkeeper {
     sessions: BTreeMap<i64, u32>,
     /// The last transaction of an ensemble that was entered.
     zxid: i64,
-    /// What stands in an ensemble's store, with its session: only sessions have owners to miss.
+    /// The znodes in an ensemble's store, each with its session: only sessions have owners to miss.
     standing: BTreeMap<Name, i64>,
 }
 

@@ -1,6 +1,6 @@
-//! What the simulator leaves to chance, as data: recorded while it is drawn from the seed, or given
-//! and replayed. A replay draws nothing, so that it does not change when somebody draws one number
-//! more or less.
+//! The random decisions of the simulator, as data: recorded while they are drawn from the seed, or
+//! given and replayed. A replay draws nothing, so that it does not change when somebody draws one
+//! number more or less.
 
 use base::Node;
 use serde::{Deserialize, Serialize};
@@ -13,25 +13,25 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chances {
-    /// How long a message is on its way between a client and a server.
+    /// The delay of a message between a client and a server.
     pub link: u64,
-    /// How long it is on its way between two servers.
+    /// The delay of a message between two servers.
     pub peer: u64,
-    /// How long a line takes between the harness and a client.
+    /// The delay of a line between the harness and a client.
     pub pipe: u64,
-    /// Messages that are on their way for another time.
+    /// Messages with another delay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delays: Vec<Delays>,
-    /// How far the wall clocks of the servers are ahead.
+    /// The lead of each server's wall clock over a correct one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_skews: Vec<u64>,
-    /// How far the wall clock of a client process is ahead.
+    /// The lead of each client process's wall clock over a correct one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub client_skews: BTreeMap<u32, u64>,
     /// The random numbers that a process drew; after them, and without them, it counts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub random: BTreeMap<u32, Vec<u64>>,
-    /// What seeds a process's client library: its own number when not listed.
+    /// The seed of each process's client library; its own number when not listed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub libraries: BTreeMap<u32, u64>,
 }
@@ -40,10 +40,10 @@ pub struct Chances {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delays {
-    /// Where the messages come from. The same client at both ends: the line between the harness
-    /// and that client.
+    /// The sender of the messages. The same client at both ends: the line between the harness and
+    /// that client.
     pub from: Node,
-    /// Where they go.
+    /// The receiver of the messages.
     pub to: Node,
     /// By the number of the message on this link, from 0.
     pub nanos: BTreeMap<u64, u64>,
@@ -133,7 +133,7 @@ impl Tape {
         }
     }
 
-    /// How long the next message on this link is on its way, in nanoseconds.
+    /// Returns the delay of the next message on this link, in nanoseconds.
     pub fn delay(&self, from: Node, to: Node, draw: impl FnOnce() -> u64) -> u64 {
         let mut taken = self.taken.borrow_mut();
         let delays = taken.delays.entry((from, to)).or_default();
@@ -145,7 +145,7 @@ impl Tape {
         nanos
     }
 
-    /// How far the wall clock of the next server is ahead.
+    /// Returns the lead of the next server's wall clock over a correct one.
     pub fn server_skew(&self, draw: impl FnOnce() -> Duration) -> Duration {
         let mut taken = self.taken.borrow_mut();
         let nanos = match &self.given {
@@ -156,7 +156,7 @@ impl Tape {
         Duration::from_nanos(nanos)
     }
 
-    /// How far the wall clock of a client process is ahead.
+    /// Returns the lead of a client process's wall clock over a correct one.
     pub fn client_skew(&self, process: u32, draw: impl FnOnce() -> Duration) -> Duration {
         let nanos = match &self.given {
             Some(given) => given.client_skews.get(&process).copied().unwrap_or(0),
@@ -183,7 +183,7 @@ impl Tape {
         number
     }
 
-    /// What seeds the client library of a process.
+    /// Returns the seed of a process's client library.
     pub fn library(&self, process: u32, draw: impl FnOnce() -> u64) -> u64 {
         let seed = match &self.given {
             Some(given) => given.libraries.get(&process).copied().unwrap_or(u64::from(process)),

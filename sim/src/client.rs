@@ -11,7 +11,7 @@ use crate::library::SimStore;
 use crate::machine::{Machine, SimMailbox};
 use crate::pause::Paused;
 
-/// What a client's task is given: its link and its mailbox.
+/// The arguments of a client's task: its link and its mailbox.
 pub struct Handle<L: ?Sized> {
     /// The link to its servers, and its clocks.
     pub link: Rc<L>,
@@ -21,7 +21,7 @@ pub struct Handle<L: ?Sized> {
     pub process: u32,
 }
 
-/// Whether a task has to be polled again.
+/// True while a task has to be polled again.
 #[derive(Default)]
 struct Flag(AtomicBool);
 
@@ -42,9 +42,9 @@ pub struct Client<S: SimStore> {
     task: Option<LocalFuture<'static, ()>>,
     flag: Arc<Flag>,
     waker: Waker,
-    /// `None`: it runs.
+    /// The work held back by a pause; `None` while the client runs.
     pub paused: Option<Paused>,
-    /// When the library's next tick is due, by the machine's monotonic clock, and where it stands on
+    /// The library's next tick: when it is due, by the machine's monotonic clock, and its ticket on
     /// the agenda.
     pub tick: Option<(Mono, Ticket)>,
     /// Its connections: the library's number and the network's.
@@ -79,7 +79,7 @@ impl<S: SimStore> Client<S> {
         self.wires.retain(|(known, _)| *known != local);
     }
 
-    /// Whether its task has to run.
+    /// Returns true if the client's task has to run.
     pub fn is_woken(&self) -> bool {
         self.task.is_some() && self.flag.0.load(Ordering::Relaxed)
     }

@@ -8,7 +8,7 @@
 use base::{ClockChange, Mono, Node, Wall};
 use std::time::Duration;
 
-/// Where every right wall clock starts: 2025-01-01T00:00:00Z.
+/// The time at which every correct wall clock starts: 2025-01-01T00:00:00Z.
 const EPOCH: u64 = 1_735_689_600 * SECOND;
 
 const SECOND: u64 = 1_000_000_000;
@@ -17,16 +17,17 @@ const MILLION: u64 = 1_000_000;
 /// The clocks of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// When the rate changed last, by the time of the world, and what the monotonic clock said.
+    /// The last change of the rate, by the time of the world, and what the monotonic clock read
+    /// then.
     since: Mono,
     read: Mono,
     /// All drifts in force together, in parts per million.
     drift: i64,
-    /// How many faults keep it still.
+    /// The number of faults that hold it still.
     frozen: u32,
-    /// How far the wall clock is ahead of the monotonic one, in nanoseconds.
+    /// The lead of the wall clock over the monotonic one, in nanoseconds.
     ahead: i64,
-    /// How far a right wall clock would be ahead of a right monotonic one.
+    /// The lead of a correct wall clock over a correct monotonic one, in nanoseconds.
     right: i64,
     /// All jumps in force together, in nanoseconds.
     jumps: i64,
@@ -51,20 +52,20 @@ impl Clock {
         Self::up_for(Duration::from_secs(3_600) * hours)
     }
 
-    /// What the monotonic clock says at this time of the world.
+    /// Returns the monotonic clock's reading at this time of the world.
     pub fn mono(&self, now: Mono) -> Mono {
         let passed = now.nanos() - self.since.nanos();
         let counted = if self.is_true() { passed } else { self.counted(passed) };
         Mono::from_nanos(self.read.nanos() + counted)
     }
 
-    /// What the oscillator makes of so much time.
+    /// Returns the nanoseconds that the oscillator counts while this many pass.
     #[cold]
     fn counted(&self, passed: u64) -> u64 {
         (u128::from(passed) * u128::from(self.rate()) / u128::from(MILLION)) as u64
     }
 
-    /// What the wall clock says at this time of the world.
+    /// Returns the wall clock's reading at this time of the world.
     pub fn wall(&self, now: Mono) -> Wall {
         Wall::from_nanos(self.mono(now).nanos().saturating_add_signed(self.ahead))
     }
@@ -77,7 +78,7 @@ impl Clock {
         Mono::from_nanos(self.since.nanos().saturating_add(lasts)).max(now)
     }
 
-    /// How long it takes the oscillator to count so much.
+    /// Returns the nanoseconds that pass until the oscillator has counted this many.
     #[cold]
     fn lasts(&self, left: u64) -> u64 {
         match self.rate() {
@@ -128,7 +129,7 @@ impl Clock {
         self.ahead += nanos;
     }
 
-    /// How far the wall clock is ahead of a right one, in nanoseconds.
+    /// Returns the lead of the wall clock over a correct one, in nanoseconds.
     fn off(&self, now: Mono) -> i64 {
         let right = EPOCH as i64 + now.nanos() as i64;
         self.wall(now).nanos() as i64 - right

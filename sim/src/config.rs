@@ -1,4 +1,4 @@
-//! What a simulated world is made of.
+//! The configuration of a simulated world.
 
 use base::{Node, Spread};
 use std::collections::BTreeMap;
@@ -6,27 +6,27 @@ use std::time::Duration;
 use stores::redis::script::Runner;
 use stores::zookeeper::Timing;
 
-/// What a simulated world is made of.
+/// The parts, times and seed of a simulated world.
 #[derive(Clone, Debug)]
 pub struct SimConfig {
-    /// How many seats for clients.
+    /// The number of seats for clients.
     pub clients: u32,
-    /// How many servers.
+    /// The number of servers.
     pub servers: u32,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
     /// The settings of a ZooKeeper ensemble.
     pub timing: Timing,
-    /// How long a call may take.
+    /// The longest time a call may take.
     pub call_timeout: Duration,
-    /// How long a packet is on its way between a client and a server, each way.
+    /// The delay of a packet between a client and a server, each way.
     pub latency: Spread,
-    /// The links, from one node to another, of which that is not true, and what is.
+    /// The links, from one node to another, that have a delay of their own.
     pub links: BTreeMap<(Node, Node), Spread>,
-    /// Who runs the scripts of Redis.
+    /// The component that runs the scripts of Redis.
     pub scripts: Runner,
-    /// Seeds everything.
+    /// The seed of everything random.
     pub seed: u64,
-    /// What each client is told first.
+    /// The first command to each client.
     pub init: base::Command,
 }

@@ -1,5 +1,5 @@
-//! What a client library is to the simulator: a pure state machine between the client's calls and
-//! the wires to its servers. It leaves results where the client's futures wait for them.
+//! The interface of client libraries to the simulator: a pure state machine between the client's
+//! calls and the wires to its servers. It leaves results where the client's futures wait for them.
 
 use base::{Mono, Rng};
 use std::rc::Rc;
@@ -8,26 +8,26 @@ use stores::model::ServerModel;
 
 use crate::machine::Machine;
 
-/// What a library wants done. Connection numbers are its own.
+/// An action that a library asks for. Connection numbers are its own.
 #[derive(Clone, Debug)]
 pub enum Do<P> {
     /// Connect to a server.
     Open {
         /// The number that it gives to the connection.
         connection: u64,
-        /// Which server.
+        /// The number of the server, from 0.
         server: usize,
     },
     /// Close a connection.
     Close {
-        /// Which.
+        /// The number of the connection.
         connection: u64,
     },
     /// Send a packet.
     Send {
-        /// Over which connection.
+        /// The connection to send it over.
         connection: u64,
-        /// The packet.
+        /// The packet to send.
         packet: P,
     },
 }
@@ -35,7 +35,7 @@ pub enum Do<P> {
 /// A client library, as a pure state machine. Its times are readings of its machine's monotonic
 /// clock.
 pub trait Library {
-    /// What travels on the wires.
+    /// A packet on a connection between a client and a server.
     type Packet;
 
     /// The client starts.
@@ -70,7 +70,7 @@ pub trait Library {
     /// The time that it asked for has come.
     fn tick(&mut self, at: Mono, out: &mut Vec<Do<Self::Packet>>);
 
-    /// When it wants to be ticked.
+    /// Returns the time at which it wants to be ticked; `None`: not at all.
     fn deadline(&self) -> Option<Mono>;
 
     /// The same when a tick makes it connect again.
@@ -79,15 +79,15 @@ pub trait Library {
     }
 }
 
-/// What a library is told when it is made.
+/// The settings of a library at its creation.
 pub struct Settings {
     /// The client's machine.
     pub machine: Rc<Machine>,
-    /// How many servers there are.
+    /// The number of servers.
     pub servers: usize,
     /// The session time-out, for stores that have sessions.
     pub ttl: Duration,
-    /// How long a call may take, for stores whose calls time out.
+    /// The longest time a call may take, for stores whose calls time out.
     pub call_timeout: Duration,
     /// The library's own randomness.
     pub rng: Rng,
@@ -95,11 +95,11 @@ pub struct Settings {
 
 /// A store in the simulator: its server model and its client library.
 pub trait SimStore {
-    /// The server.
+    /// The model of one server.
     type Server: ServerModel;
     /// The client library.
     type Library: Library<Packet = <Self::Server as ServerModel>::Packet>;
-    /// What the client's lock calls.
+    /// The interface that the client's lock calls.
     type Link: ?Sized;
 
     /// Makes a server.

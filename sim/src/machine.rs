@@ -14,7 +14,7 @@ use crate::chance::Tape;
 use crate::clock::Clock;
 use crate::timers::{TimerId, Timers};
 
-/// Where the random numbers of a process come from.
+/// The source of a process's random numbers.
 pub struct Numbers {
     pub process: u32,
     pub rng: Rng,
@@ -33,13 +33,13 @@ impl Numbers {
 pub struct Machine {
     /// The simulator's time, which all machines share.
     now: Rc<Cell<Mono>>,
-    /// What it makes of that. The seat's, where faults find it.
+    /// The machine's own clocks. They belong to the seat, where faults find them.
     clock: Rc<Cell<Clock>>,
-    /// How far this machine's wall clock is ahead without any fault.
+    /// The lead of this machine's wall clock without any fault.
     skew: Duration,
     numbers: RefCell<Numbers>,
     pub timers: RefCell<Timers>,
-    /// What the harness has said, in order, and how much of it has arrived.
+    /// The harness's requests, in order, and how many of them have arrived.
     inbox: RefCell<VecDeque<Request>>,
     arrived: Cell<usize>,
     inbox_waker: RefCell<Option<Waker>>,
@@ -78,7 +78,7 @@ impl Machine {
         self.clock.get()
     }
 
-    /// What `sleep` returns, without a box around it.
+    /// The future that `sleep` returns, without a box around it.
     pub fn timer(&self, duration: Duration) -> Sleep<'_> {
         Sleep { machine: self, until: self.monotonic() + duration, timer: None }
     }

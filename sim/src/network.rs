@@ -11,17 +11,18 @@ use std::time::Duration;
 use crate::chance::Tape;
 use crate::troubles::Troubles;
 
-/// How long a server's machine goes on sending to another whose acknowledgements do not come. Then it
-/// repeats what it has sent, and sends nothing new, neither data nor the end of a connection: with
-/// Linux, both on one bridge and the way back dropped by iptables, what was sent in the first 0.2 to
-/// 0.4 s arrived, and the rest after the heal.
+/// The longest time that a server's machine goes on sending to another whose acknowledgements do
+/// not come. Then it repeats what it has sent, and sends nothing new, neither data nor the end of a
+/// connection: with Linux, both on one bridge and the way back dropped by iptables, what was sent
+/// in the first 0.2 to 0.4 s arrived, and the rest after the heal.
 const UNACKNOWLEDGED: Duration = Duration::from_millis(400);
 
 struct Gate<T> {
-    /// How many faults keep it closed.
+    /// The number of faults that keep it closed.
     closed: u32,
     held: Vec<T>,
-    /// When the first packet passed that cannot be acknowledged, because the way back is closed.
+    /// The time of the first packet that passed but cannot be acknowledged, because the way back is
+    /// closed.
     unacknowledged: Option<Mono>,
 }
 
@@ -49,7 +50,8 @@ impl<T> Default for Gates<T> {
 }
 
 impl<T> Gates<T> {
-    /// What waits behind a closed gate, or for acknowledgements; `None`: what is sent now passes.
+    /// Returns the packets held behind a closed gate, or for want of acknowledgements; `None`: a
+    /// packet sent now passes.
     pub fn closed(&mut self, from: Node, to: Node, now: Mono) -> Option<&mut Vec<T>> {
         // Most of the time no gate was ever closed, and then there is none.
         if self.0.is_empty() {
@@ -63,8 +65,8 @@ impl<T> Gates<T> {
         self.0.get(&(from, to)).is_some_and(|gate| gate.closed > 0)
     }
 
-    /// Whether a server has waited too long for acknowledgements to send more. (Between a client and
-    /// a server stands the link proxy, whose machine acknowledges what it holds.)
+    /// Returns true if a server has waited too long for acknowledgements to send more. (Between a
+    /// client and a server stands the link proxy, whose machine acknowledges what it holds.)
     fn is_stalled(&mut self, from: Node, to: Node, now: Mono) -> bool {
         let between_servers = matches!((from, to), (Node::Server(_), Node::Server(_)));
         if !between_servers || !self.is_closed(to, from) {
@@ -74,7 +76,7 @@ impl<T> Gates<T> {
         now.since(*gate.unacknowledged.get_or_insert(now)) >= UNACKNOWLEDGED
     }
 
-    /// Whether one of the two ways between these is closed.
+    /// Returns true if at least one of the two directions between these nodes is closed.
     pub fn is_cut(&self, a: Node, b: Node) -> bool {
         !self.0.is_empty() && (self.is_closed(a, b) || self.is_closed(b, a))
     }
@@ -112,7 +114,7 @@ impl<T> Gates<T> {
         freed
     }
 
-    /// How much the gates of a cut hold now.
+    /// Returns the number of packets that the gates of a cut hold now.
     pub fn held(&self, fault: &Fault) -> u64 {
         directed(fault).filter_map(|ends| self.0.get(&ends)).map(|g| g.held.len() as u64).sum()
     }
@@ -124,11 +126,11 @@ pub struct Network<T> {
     pub troubles: Troubles,
     rng: Rng,
     tape: Option<Rc<Tape>>,
-    /// Between a client and a server.
+    /// The delay between a client and a server.
     outer: Spread,
-    /// Where it is another one.
+    /// The links with another delay.
     links: BTreeMap<(Node, Node), Spread>,
-    /// Between two servers.
+    /// The delay between two servers.
     inner: Spread,
 }
 
@@ -147,7 +149,7 @@ impl<T> Network<T> {
         Self { gates: Gates::default(), troubles, rng, tape, outer, links, inner }
     }
 
-    /// How long the next packet is on its way, in nanoseconds.
+    /// Returns the delay of the next packet, in nanoseconds.
     pub fn delay(&mut self, from: Node, to: Node) -> u64 {
         let between_servers = matches!((from, to), (Node::Server(_), Node::Server(_)));
         let usual = if between_servers { self.inner } else { self.outer };
@@ -185,7 +187,7 @@ fn directed(fault: &Fault) -> impl Iterator<Item = (Node, Node)> {
 pub struct Order(Mono);
 
 impl Order {
-    /// When what is sent then, and takes so many nanoseconds, arrives.
+    /// Returns the arrival time of a packet sent at `sent` with a delay of this many nanoseconds.
     pub fn arrival(&mut self, sent: Mono, delay: u64) -> Mono {
         let arrival = sent.after(delay).max(self.0.after(1));
         self.0 = arrival;
@@ -204,7 +206,7 @@ mod tests {
         Fault::Cut { links: vec![(CLIENT, SERVER)], direction }
     }
 
-    /// Whether what is sent is on its way.
+    /// Returns true if a packet sent now goes out at once.
     fn passes(net: &mut Gates<char>, from: Node, to: Node, what: char) -> bool {
         passes_at(net, Mono::ZERO, from, to, what)
     }

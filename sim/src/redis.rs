@@ -68,7 +68,7 @@ struct Calls {
     /// Those of them that no server has answered yet.
     unanswered: Vec<u64>,
     next_connection: u64,
-    /// What is to be done for the calls that were made since the library looked.
+    /// Actions for the calls made since the library last looked.
     fresh: Vec<Do<Packet>>,
 }
 
@@ -140,7 +140,7 @@ impl Calls {
         call.answer.take()
     }
 
-    /// Why a call is given up that took too long.
+    /// Returns the error of a call that took too long.
     fn too_late(&self, id: u64) -> CallError<Refusal> {
         let call = self.open.iter().find(|call| call.id == id);
         match call.is_some_and(|call| self.unanswered.contains(&call.connection)) {

@@ -12,19 +12,20 @@ use crate::simulation::Item;
 pub struct Server<M> {
     pub model: M,
     pub clock: Clock,
-    /// How far its wall clock is ahead without any fault.
+    /// The lead of its wall clock without any fault.
     skew: Duration,
     /// It is not crashed.
     pub up: bool,
     /// Its machine is gone: nothing that is sent to it is heard or answered.
     pub gone: bool,
-    /// What clients' machines have sent to it meanwhile, and send again until somebody answers.
+    /// Packets that clients' machines have sent to it meanwhile, and send again until somebody
+    /// answers.
     pub unheard: Vec<Item>,
-    /// What waits for a paused server. `None`: it runs.
+    /// The items that wait for a paused server; `None` while it runs.
     pub paused: Option<Paused>,
     /// The connections that it knows, in order.
     connections: Vec<u64>,
-    /// When its next tick is due, by its monotonic clock, and where it stands on the agenda.
+    /// Its next tick: when it is due, by its monotonic clock, and the ticket on the agenda.
     pub tick: Option<(Mono, Ticket)>,
 }
 

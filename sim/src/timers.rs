@@ -10,7 +10,7 @@ use std::task::Waker;
 
 use crate::agenda::{Agenda, Ticket};
 
-/// Which timer. A place is used again, so the generation tells its users apart.
+/// The identity of a timer. A place is used again, so the generation tells its users apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerId {
     place: u32,
@@ -20,9 +20,10 @@ pub struct TimerId {
 #[derive(Default)]
 struct Timer {
     generation: u32,
-    /// When it rings, by the machine's monotonic clock.
+    /// The time at which it rings, by the machine's monotonic clock.
     at: Mono,
-    /// Who waits for it. Stays when the timer is gone: the next one is most likely the same task's.
+    /// The task that waits for it. Stays when the timer is gone: the next one is most likely the
+    /// same task's.
     waker: Option<Waker>,
     /// Its place on the agenda, until that has come.
     booked: Option<Ticket>,
@@ -42,7 +43,7 @@ pub struct Timers {
     free: Vec<u32>,
     /// Not yet booked.
     fresh: Vec<TimerId>,
-    /// What stands on the agenda, each before the one in front of it. The timer of an alarm may be
+    /// The tickets on the agenda, each earlier than the one before it. The timer of an alarm may be
     /// gone; the first alarm is never later than the first timer.
     alarms: Vec<Ticket>,
 }

@@ -1,5 +1,5 @@
-//! What is wrong with the links now, beyond cuts: which connections are refused, which request or
-//! reply is the next to be lost, how much slower everything is. Counts what each fault has done.
+//! Troubles of the links beyond cuts: which connections are refused, which request or reply is the
+//! next to be lost, how much slower everything is. Counts what each fault has done.
 
 use base::{FaultId, LinkTrouble, Node};
 
@@ -27,12 +27,12 @@ impl Troubles {
         place.map_or(0, |place| self.0.remove(place).done)
     }
 
-    /// Whether a new connection is refused.
+    /// Returns true if a new connection is refused.
     pub fn refuses(&mut self, from: Node, to: Node) -> bool {
         self.count_first(from, to, |trouble| trouble.what == LinkTrouble::Refuse)
     }
 
-    /// Whether a request or a reply is the one to be lost: each such fault takes one.
+    /// Returns true if this request or reply is the one to be lost: each such fault takes one.
     pub fn loses(&mut self, from: Node, to: Node) -> bool {
         let lost = match from {
             Node::Client(_) => LinkTrouble::LoseRequest,
@@ -41,7 +41,7 @@ impl Troubles {
         self.count_first(from, to, |trouble| trouble.what == lost && trouble.done == 0)
     }
 
-    /// How many times as long a packet takes.
+    /// Returns the factor by which packets take longer.
     pub fn slowness(&mut self, from: Node, to: Node) -> u32 {
         let slow = |trouble: &mut Trouble| match trouble.what {
             LinkTrouble::Slow(times) if trouble.hits(from, to) => {

@@ -44,7 +44,7 @@ pub fn client(settings: Settings) -> (ZooKeeperLibrary, Rc<dyn Session>) {
 
 type Answer = Result<Reply, CallError<Refusal>>;
 
-/// What the session's futures and the library share.
+/// The state that the session's futures and the library share.
 #[derive(Default)]
 struct Shared {
     next: Cell<u64>,

@@ -1,4 +1,4 @@
-//! What happens at a client: its task and its library run until neither has anything to do.
+//! Events at a client: its task and its library run until neither has anything to do.
 
 use base::{Node, Rng, World};
 use std::time::Duration;
@@ -145,7 +145,7 @@ impl<S: SimStore> Simulation<S> {
     }
 }
 
-/// How long a line takes between the harness and a client, in nanoseconds.
+/// Returns the delay of a line between the harness and a client, in nanoseconds.
 pub fn pipe(rng: &mut Rng, tape: Option<&Tape>, seat: usize) -> u64 {
     let mut draw = || rng.nanos_between(Duration::from_micros(10), Duration::from_micros(50));
     let client = Node::Client(seat as u32);

@@ -1,4 +1,4 @@
-//! What a fault does to the world, and how it is undone.
+//! Injects faults into the world and undoes them.
 
 use base::{ClockChange, Data, Effect, Fault, FaultId, LinkTrouble, Node};
 use stores::model::ServerModel;
@@ -96,8 +96,8 @@ impl<S: SimStore> Simulation<S> {
         self.cancel_server_tick(server);
     }
 
-    /// What comes to a server whose machine is gone. Between servers, nothing of a connection that is
-    /// no more reaches its successor.
+    /// Keeps or drops an item that comes to a server whose machine is gone. Between servers,
+    /// nothing of a connection that no longer exists reaches its successor.
     pub(super) fn unheard(&mut self, server: u32, item: Item) {
         match item {
             Item::ToServer { .. } => self.servers[server as usize].unheard.push(item),
@@ -110,7 +110,7 @@ impl<S: SimStore> Simulation<S> {
         all.filter(|(_, wire)| wire.server == server).map(|(number, _)| number).collect()
     }
 
-    /// What waits for a node that is gone never happens.
+    /// Discards everything that waits for a node that is gone.
     fn forget(&mut self, paused: Option<Paused>) {
         let waiting = paused.map_or(Vec::new(), |paused| paused.waiting);
         waiting.into_iter().for_each(|item| self.freight.discard(item));

@@ -1,5 +1,4 @@
-//! What stands on the agenda, the freight that it brings, and the connections that packets travel
-//! over.
+//! Items on the agenda, the freight that they bring, and the connections that packets travel over.
 
 use base::{Node, Response};
 use slab::Slab;
@@ -8,7 +7,8 @@ use std::num::NonZeroU32;
 use crate::network::Order;
 use crate::timers::TimerId;
 
-/// What travels over a connection: the packet, or where it is kept on its way.
+/// The content of a message over a connection: the packet, or the place where it is kept on its
+/// way.
 #[derive(Clone, Copy)]
 pub enum Payload<P> {
     Data(P),
@@ -78,7 +78,7 @@ pub enum Item {
 
 const _: () = assert!(size_of::<Item>() == 16);
 
-/// Where a piece of freight is kept.
+/// The place where a piece of freight is kept.
 #[derive(Clone, Copy)]
 pub struct Place(NonZeroU32);
 
@@ -97,7 +97,7 @@ impl<T> Pieces<T> {
     }
 }
 
-/// What is on its way.
+/// Packets and responses on their way.
 pub struct Freight<P> {
     pub packets: Pieces<P>,
     pub responses: Pieces<Response>,
@@ -131,7 +131,7 @@ impl<P> Freight<P> {
 /// A connection between a client process and a server.
 pub struct Connection {
     pub process: u32,
-    /// Where that process sits.
+    /// The seat of that process.
     pub seat: u32,
     pub server: u32,
     /// The library's own number for it.
@@ -141,7 +141,7 @@ pub struct Connection {
     pub line: Line,
 }
 
-/// How far a connection has come.
+/// The state of a connection.
 pub enum Line {
     /// Its client has asked for it and was not answered: what it wants to send has not left.
     Opening(Vec<Place>),

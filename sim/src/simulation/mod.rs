@@ -39,7 +39,7 @@ type PacketOf<S> = <<S as SimStore>::Server as ServerModel>::Packet;
 
 /// A backend that can say how much has happened in it.
 pub trait Simulated: Backend {
-    /// How many events there were: things that were taken from the agenda and happened. These are
+    /// Returns the number of events: things that were taken from the agenda and happened. These are
     /// packets that arrived at a client or a server, lines between the harness and a client, timers
     /// that rang, and ticks of servers and client libraries.
     fn happened(&self) -> u64;
@@ -65,17 +65,17 @@ struct Simulation<S: SimStore> {
     between: BTreeMap<(u32, u32), Order>,
     happened: u64,
     bookkeeper: Bookkeeper,
-    /// What the model of the server that runs has noted.
+    /// The notes of the model of the server that is running.
     noted: Vec<Noted>,
-    /// What the library of the client that runs wants done.
+    /// The actions that the library of the running client asks for.
     wishes: Vec<Do<PacketOf<S>>>,
-    /// What the model of the server that runs wants done.
+    /// The actions that the model of the running server asks for.
     outs: Vec<Out<PacketOf<S>>>,
-    /// What the drive loop has yet to be told.
+    /// Messages for the drive loop, not yet delivered.
     inbox: Vec<Message>,
-    /// There is something that it has to be told at once.
+    /// True if a message in the inbox has to be delivered at once.
     stirred: bool,
-    /// Whether it wants to know of replies that pass.
+    /// The drive loop's interest in replies that pass.
     passing: Passing,
 }
 
@@ -142,7 +142,7 @@ impl<S: SimStore> Simulation<S> {
         self.inbox.push(Message { at: self.now.get(), notice });
     }
 
-    /// What a client has said has come to the harness.
+    /// Hands a client's response to the harness.
     fn hand_over(&mut self, process: u32, response: Place) {
         self.stirred = true;
         let (at, responses) = (self.now.get(), &mut self.freight.responses);

@@ -1,4 +1,4 @@
-//! What happens at a server: a packet or a tick comes, its model answers, its wishes are carried out.
+//! Events at a server: a packet or a tick comes, its model answers, its wishes are carried out.
 
 use base::{Mono, Node};
 use stores::model::{Out, Peer, ServerModel};

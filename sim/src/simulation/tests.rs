@@ -1,5 +1,5 @@
-//! What a client finds when it goes on after a pause, and what becomes of its calls when its link is
-//! cut, its server down or the server's machine gone.
+//! Tests of clients that go on after a pause, and of their calls when the link is cut, the server
+//! down or the server's machine gone.
 
 use super::*;
 use base::{Command, Direction, Init, Reply, Response, Spread};
@@ -107,7 +107,7 @@ fn failed(said: Option<Reply>, why: &str) {
     assert!(error.contains(why), "{error}");
 }
 
-/// What the client says after its call was under way for 10 ms and it was paused for so long.
+/// Returns the client's reply after its call was under way for 10 ms and it was paused for so long.
 fn said_after(pause: Duration) -> Option<Reply> {
     let (mut rig, fault) = (Rig::new(), Fault::Pause { node: CLIENT });
     rig.spawn(0);

@@ -86,7 +86,7 @@ impl<S: SimStore> Simulation<S> {
         }
     }
 
-    /// When something that leaves now has been answered.
+    /// Returns the time at which a packet that leaves now has been answered.
     fn round_trip(&mut self, (client, server): (Node, Node)) -> Mono {
         let delay =
             self.network.delay(client, server).saturating_add(self.network.delay(server, client));
@@ -169,7 +169,8 @@ impl<S: SimStore> Simulation<S> {
         self.agenda.push(self.now.get(), Item::Broken { process, local });
     }
 
-    /// Whether this is the request or the reply that a fault loses. Its connection is no more then.
+    /// Returns true if this is the request or the reply that a fault loses. Its connection is then
+    /// gone.
     fn is_lost(
         &mut self,
         connection: u64,
