@@ -6,20 +6,20 @@ use crate::{Effect, Fault, FaultId, Ledger, Mono, Request, Response};
 /// Something that happened in the world, as the drive loop learns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// When, since the run began.
+    /// The time of the event, since the run began.
     pub at: Mono,
-    /// What.
+    /// The event itself.
     pub notice: Notice,
 }
 
-/// What can happen in the world.
+/// An event in the world that the drive loop hears of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// A client says something.
+    /// A client sends a message.
     Client {
         /// Its process number.
         process: u32,
-        /// What it says.
+        /// The message: the answer to a request, or a notice.
         response: Response,
     },
     /// A reply of a server has passed the link to a client (and may not have reached it yet).
@@ -31,29 +31,30 @@ pub enum Notice {
     Died {
         /// Its process number.
         process: u32,
-        /// What is known of it.
+        /// The reason, as far as it is known, in words.
         error: String,
     },
-    /// Somebody else has done something to a server or a client: the run says nothing any more.
+    /// Someone else has done something to a server or a client: the run proves nothing from then
+    /// on.
     Interference {
-        /// What, in words.
+        /// The action, in words.
         what: String,
     },
     /// A fault is in force.
     Injected {
-        /// Which.
+        /// The number of the fault.
         id: FaultId,
     },
     /// A fault is undone; its effect was measured.
     Healed {
-        /// Which.
+        /// The number of the fault.
         id: FaultId,
-        /// What it did.
+        /// The measured effect of the fault.
         effect: Effect,
     },
 }
 
-/// How much the drive loop minds replies that pass.
+/// The attention that the drive loop pays to replies that pass a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passing {
     /// No nemesis looks at the clients: it need not be told.
@@ -64,7 +65,7 @@ pub enum Passing {
     Awaited,
 }
 
-/// Why a backend cannot go on. The text names the fix where there is one.
+/// A failure after which a backend cannot go on. The text names the fix where there is one.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BackendError(pub String);
@@ -74,7 +75,7 @@ pub struct BackendError(pub String);
 /// `inject` and `heal` only begin: that they are done comes as a message. All faults are healed by
 /// their own `heal`, which the drive loop calls for each fault whatever happens.
 pub trait Backend {
-    /// What `--backend` takes.
+    /// The name of the backend, as `--backend` takes it.
     fn name(&self) -> &'static str;
 
     /// Time since the run began.
@@ -122,8 +123,8 @@ pub trait Backend {
         None
     }
 
-    /// What somebody else has done to a server or a client, as far as it can be seen now and was
-    /// not told yet. Asked once more when a run is over.
+    /// Returns, in words, an action of someone else on a server or a client that has been seen
+    /// since the last call; `None` if there is none. Called once more when a run is over.
     fn interference(&mut self) -> Option<String> {
         None
     }

@@ -54,7 +54,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Every cause.
+    /// All causes, in the order of their declaration.
     pub const ALL: [Self; 19] = [
         Self::HolderPaused,
         Self::LongHold,

@@ -1,4 +1,4 @@
-//! What the harness and a client say to each other: JSON lines over stdin and stdout for a real
+//! The protocol between the harness and a client: JSON lines over stdin and stdout for a real
 //! process, the same values for a simulated one.
 //!
 //! The harness sends a [`Request`] and the client answers it with one [`Response`] of the same
@@ -14,58 +14,58 @@ use std::task::{Context, Poll};
 pub struct Request {
     /// The harness's number for this request; its response repeats it.
     pub id: u64,
-    /// What to do.
+    /// The command to carry out.
     #[serde(flatten)]
     pub command: Command,
 }
 
-/// What a client can be told to do.
+/// A command of the harness to a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 pub enum Command {
-    /// The first line: who the client is and where its servers are. Answered with `ok` once the
-    /// client is connected.
+    /// The first line: the client's identity and the addresses of its servers. Answered with `ok`
+    /// once the client is connected.
     Init(Box<Init>),
-    /// Acquire. Answered with `ok`, `fail` or `info`.
+    /// Acquire a lock. Answered with `ok`, `fail` or `info`.
     Acquire(Box<Acquire>),
     /// Answered with `ok` when the client runs. That answer is the moment at which its read or
     /// write leaves for the vault: a paused client's write arrives late, as in life.
     Touch {
-        /// Which lock's vault.
+        /// The lock whose vault is read or written.
         key: Key,
     },
-    /// Release. Answered with `ok`, `fail` or `info`.
+    /// Release a lock. Answered with `ok`, `fail` or `info`.
     Release {
-        /// Which lock.
+        /// The lock to release.
         key: Key,
     },
-    /// End.
+    /// End the client process.
     Exit,
 }
 
-/// What lock a client is to acquire.
+/// The lock that a client is to acquire, and the manner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acquire {
-    /// Which.
+    /// The key of the lock.
     pub key: Key,
-    /// How.
+    /// The mode in which it is to be held.
     pub mode: Mode,
-    /// How long the client may wait for it, in nanoseconds.
+    /// The longest time that the client may wait for it, in nanoseconds.
     pub patience: u64,
 }
 
-/// Who a client is and where its servers are.
+/// The identity of a client, and the servers and time-outs that it works with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Init {
     /// The lock to use, by its name in the catalogue.
     pub algo: String,
     /// The client's process number, unique in the run.
     pub process: u32,
-    /// The addresses of this client's own links, `host:port`, one a server.
+    /// The addresses of this client's own links, `host:port`, one per server.
     pub servers: Vec<String>,
     /// The lock's time to live, or its session time-out, in nanoseconds.
     pub ttl: u64,
-    /// How long a call to a server may take, in nanoseconds.
+    /// The longest time that a call to a server may take, in nanoseconds.
     pub call_timeout: u64,
     /// Seeds the client's randomness.
     pub seed: u64,
@@ -77,65 +77,65 @@ pub struct Response {
     /// The request that it answers; `None` for a notice that nobody asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub id: Option<u64>,
-    /// The answer.
+    /// The outcome or the notice.
     #[serde(flatten)]
     pub reply: Reply,
 }
 
-/// How a request ended, or what a client has to say on its own.
+/// The outcome of a request, or a notice from the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Reply {
-    /// It happened.
+    /// The command took effect.
     Ok {
         /// The fencing token of a grant, where the lock has one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         token: Option<u64>,
-        /// What the store said, times by the client's CLOCK_MONOTONIC.
+        /// The store facts, with times by the client's CLOCK_MONOTONIC.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         facts: Option<Box<Facts>>,
     },
-    /// It certainly did not happen.
+    /// The command certainly had no effect.
     Fail {
-        /// Why.
+        /// The reason, in words.
         error: String,
-        /// What the store said all the same.
+        /// The store facts that are known in spite of the failure.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         facts: Option<Box<Facts>>,
     },
-    /// It may have happened, or may happen later.
+    /// The command may have taken effect, or may do so later.
     Info {
-        /// Why this is not known.
+        /// The reason for the doubt, in words.
         error: String,
     },
     /// A notice: the client has learnt that it may have lost this lock, and touches nothing more.
     Lost {
-        /// Which lock.
+        /// The lock in question.
         key: Key,
-        /// The client's CLOCK_MONOTONIC when it learnt it, in nanoseconds.
+        /// The client's CLOCK_MONOTONIC when it learnt of the loss, in nanoseconds.
         at: u64,
-        /// How it learnt it.
+        /// The sign of the loss, in words.
         error: String,
     },
     /// A notice: the store has woken this client, which waits for this lock. It will look again.
     Notified {
-        /// Which lock.
+        /// The lock that the client waits for.
         key: Key,
     },
 }
 
 impl Reply {
-    /// It happened, and there is nothing more to say.
+    /// An `ok` without token or facts.
     pub fn ok() -> Self {
         Self::Ok { token: None, facts: None }
     }
 
-    /// It certainly did not happen, and there is nothing more to say.
+    /// A `fail` without facts.
     pub fn fail(error: impl Into<String>) -> Self {
         Self::Fail { error: error.into(), facts: None }
     }
 
-    /// Reads every time in it on another clock.
+    /// Converts every time in the reply to another clock.
     pub fn on_clock(&mut self, read: impl Fn(u64) -> u64) {
         match self {
             Self::Ok { facts: Some(facts), .. } | Self::Fail { facts: Some(facts), .. } => {

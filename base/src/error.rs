@@ -1,18 +1,19 @@
-//! What can be wrong with a stored history.
+//! Errors in a stored history.
 
 use crate::HEADER_VERSION;
 use crate::reading::LONGEST_LINE;
 use std::fmt::Display;
 use std::io;
 
-/// Why a text is not a history. Each names the line, where there is one, and says all of it: what
-/// a reader below it said is part of the text and no `source` that would be told a second time.
+/// An error in a text that should be a history. Each names the line, where there is one, and
+/// carries the whole message: the text of the reader below is part of it, and is not repeated as
+/// `source`.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("the history is empty")]
     Empty,
-    /// Its first line is no header.
+    /// The first line is not a header.
     #[error("line 1: not a picklock history (its first line is {{\"picklock_history\":1}})")]
     NoHeader,
     /// It was written by another version.
@@ -21,12 +22,12 @@ pub enum HistoryError {
         /// The version that it names.
         found: u32,
     },
-    /// The file cannot be read on.
+    /// The rest of the file cannot be read.
     #[error("line {line}: cannot be read: {said}")]
     Read {
         /// The line, from 1.
         line: u64,
-        /// What the system says.
+        /// The error of the operating system.
         said: io::Error,
     },
     /// A line is longer than any event.
@@ -35,18 +36,18 @@ pub enum HistoryError {
         /// The line, from 1.
         line: u64,
     },
-    /// A line is no text.
+    /// A line is not text.
     #[error("line {line}: not UTF-8 text")]
     NotUtf8 {
         /// The line, from 1.
         line: u64,
     },
-    /// A line is no event.
+    /// A line is not an event.
     #[error("line {line}: not an event: {}", column(said))]
     Line {
         /// The line, from 1.
         line: u64,
-        /// What the JSON reader says.
+        /// The error of the JSON reader.
         said: serde_json::Error,
     },
     /// A line is missing, stands twice or in the wrong place.
@@ -64,13 +65,13 @@ pub enum HistoryError {
     Wrong {
         /// The line, from 1.
         line: u64,
-        /// What is wrong, in words.
+        /// The mistake, in words.
         why: String,
     },
 }
 
 impl HistoryError {
-    /// Something is wrong with a line, in words.
+    /// A mistake in a line, in words.
     pub fn wrong(line: u64, why: impl Into<String>) -> Self {
         Self::Wrong { line, why: why.into() }
     }
@@ -94,7 +95,7 @@ impl HistoryError {
     }
 }
 
-/// What the JSON reader says of its only line, without the number that it gives to it.
+/// The error of the JSON reader, which sees one line at a time, without its line number.
 fn column(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column ", " at column ")
 }

@@ -51,7 +51,7 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// Data of any shape.
+/// Serializable data of any shape, as EDN.
 fn plain(data: &impl Serialize) -> String {
     let json = serde_json::to_string(data).expect("plain data");
     serde_json::from_str::<Value>(&json).unwrap_or_default().to_string()

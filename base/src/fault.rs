@@ -23,7 +23,7 @@ pub enum Node {
     Client(u32),
     /// A server, from 0.
     Server(u32),
-    /// What the lock guards. Only its links can be hit.
+    /// The resource that the lock guards. Only its links can be hit.
     Vault,
 }
 
@@ -37,11 +37,11 @@ impl fmt::Display for Node {
     }
 }
 
-/// Which way a cut link holds its bytes back.
+/// The direction in which a cut link holds its bytes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Both ways.
+    /// In both directions.
     Both,
     /// From the first node of each pair to the second (requests, for a client and a server).
     Forward,
@@ -49,7 +49,7 @@ pub enum Direction {
     Backward,
 }
 
-/// What becomes of a crashed server's data.
+/// The fate of a crashed server's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Data {
@@ -69,43 +69,43 @@ pub enum Data {
 pub enum Fault {
     /// The node stops running and notices nothing (SIGSTOP, `docker pause`).
     Pause {
-        /// Who.
+        /// The node to pause.
         node: Node,
     },
     /// The node's process dies (SIGKILL, `docker kill`): its machine closes its connections, and
     /// refuses new ones to a server that is down.
     Crash {
-        /// Who.
+        /// The node to kill.
         node: Node,
-        /// What a server finds when it starts again. A client always loses its memory.
+        /// The state in which a server starts again. A client always loses its memory.
         data: Data,
     },
     /// The machine of a server is gone, as when its power fails or its network card dies: nobody
     /// hears a word of it, and what is sent to it is lost until it is started again, with its data.
     Vanish {
-        /// Whose.
+        /// The number of the server.
         server: u32,
     },
     /// Links hold what is sent over them, as TCP does, and deliver it late, after the heal.
     Cut {
         /// The links, each a pair of nodes.
         links: Vec<(Node, Node)>,
-        /// Which way.
+        /// The direction in which bytes are held.
         direction: Direction,
     },
     /// The clocks of a node go wrong, and with them its timers. The heal sets the wall clock right,
     /// as NTP does; a monotonic clock goes on from where it stands, at the right rate.
     Clock {
-        /// Whose.
+        /// The node whose clocks go wrong.
         node: Node,
-        /// How.
+        /// The change to its clocks.
         change: ClockChange,
     },
-    /// Something goes wrong with the connections between clients and servers.
+    /// Connections between clients and servers suffer.
     Link {
         /// The links, each a pair of nodes.
         links: Vec<(Node, Node)>,
-        /// What.
+        /// The kind of disturbance.
         trouble: LinkTrouble,
     },
 }
@@ -156,13 +156,14 @@ impl Fault {
         nodes
     }
 
-    /// Whether it hits the vault's links. These are the same in every world: the drive loop does
-    /// it, and the backend hears nothing of it.
+    /// Returns true if the fault hits links of the vault. These are the same in every world: the
+    /// drive loop applies it, and the backend hears nothing of it.
     pub fn is_at_vault(&self) -> bool {
         self.nodes().contains(&Node::Vault)
     }
 
-    /// Whether it hits nothing of the vault but links of clients to it, or nothing of it at all.
+    /// Returns true if all links of the fault join a client and the vault, or if it leaves the
+    /// vault alone.
     pub fn is_sound(&self) -> bool {
         let to_vault = |link: &(Node, Node)| {
             matches!(link, (Node::Client(_), Node::Vault) | (Node::Vault, Node::Client(_)))
@@ -229,12 +230,12 @@ fn write_links(f: &mut fmt::Formatter<'_>, links: &[(Node, Node)], arrow: &str) 
     Ok(())
 }
 
-/// What a fault was measured to have done. A fault without one did not happen.
+/// The measured effect of a fault. A fault without one did not happen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effect {
-    /// What was measured, in words: "process state T", "bytes held".
+    /// The quantity measured, in words: "process state T", "bytes held".
     pub what: String,
-    /// How much of it; 0 means that the fault did nothing.
+    /// The amount of it; 0 means that the fault had no effect.
     pub amount: u64,
 }
 

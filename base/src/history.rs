@@ -25,7 +25,7 @@ impl Default for Header {
     }
 }
 
-/// Who did it.
+/// The originator of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Process {
@@ -36,7 +36,7 @@ pub enum Process {
     Client(u32),
 }
 
-/// By hand: the derived form would copy each value before it looks at it, on every line.
+/// Written by hand: the derived form would copy each value before it looks at it, on every line.
 impl<'de> Deserialize<'de> for Process {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Who;
@@ -74,21 +74,21 @@ impl fmt::Display for Process {
     }
 }
 
-/// Where an operation stands.
+/// The stage of an operation that an event marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// It begins.
+    /// The operation begins.
     Invoke,
     /// It ended and happened.
     Ok,
     /// It ended and certainly did not happen.
     Fail,
-    /// It is not known whether it happened or will happen; or a fact that is no operation.
+    /// The outcome is unknown, now or for good; or the event is a fact and not an operation.
     Info,
 }
 
-/// What was done.
+/// The operation or fact that an event records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum F {
@@ -118,8 +118,8 @@ pub enum F {
     /// The nemesis heals a fault: `invoke` when it begins to, `info` when it is undone, with the
     /// measured effect.
     Heal,
-    /// Somebody else than the harness did something to a server or a client (`info`, with what it
-    /// was): what comes from here on, or from shortly before it was seen, proves nothing.
+    /// Someone other than the harness did something to a server or a client (`info`, with the
+    /// action): what comes from here on, or from shortly before it was seen, proves nothing.
     Interference,
     /// All faults are healed and stay so (`info`): from here on the lock must make progress.
     Quiet,
@@ -154,9 +154,9 @@ impl fmt::Display for F {
 pub struct FaultEvent {
     /// Its number in the run; a heal has the number of its fault.
     pub id: FaultId,
-    /// The fault.
+    /// The fault itself.
     pub fault: Fault,
-    /// What it was measured to have done, on the `info` of its heal.
+    /// The measured effect, on the `info` of its heal.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub effect: Option<Effect>,
 }
@@ -168,32 +168,32 @@ pub struct Event {
     pub index: u64,
     /// Nanoseconds since the run began.
     pub time: u64,
-    /// Who.
+    /// The client process or the nemesis.
     pub process: Process,
-    /// Begin or end, and how.
+    /// The stage: begin or end, and with what outcome.
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// What.
+    /// The operation or fact.
     pub f: F,
-    /// Which lock.
+    /// The lock; `None` where the event concerns no single one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub key: Option<Key>,
-    /// How the lock is asked for.
+    /// The mode in which the lock is asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mode: Option<Mode>,
-    /// What was read or written.
+    /// The value read or written.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub value: Option<u64>,
     /// The fencing token, of a grant and of each read and write under it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub token: Option<u64>,
-    /// Why not, in words.
+    /// The reason for a failure or a doubt, in words.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
-    /// Which fault.
+    /// The fault that a `fault` or `heal` concerns.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<Box<FaultEvent>>,
-    /// What the store said, on the answer to an acquire or a release.
+    /// The store facts, on the answer to an acquire or a release.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub facts: Option<Box<Facts>>,
 }
@@ -225,8 +225,8 @@ impl Event {
         }
     }
 
-    /// No fewer bytes than it takes outside of itself, if its line has this length: whatever is
-    /// there is shorter than it is written.
+    /// An upper bound on the bytes that the event owns on the heap, if its line has this length:
+    /// whatever is there is shorter than its written form.
     fn heap(&self, line: usize) -> usize {
         let boxes = match (&self.fault, &self.facts) {
             (None, None) if self.error.is_none() => return self.key.as_deref().map_or(0, str::len),
@@ -345,13 +345,14 @@ impl History {
 /// when nothing else of its process is under way.
 #[derive(Debug, Default)]
 struct Pairs {
-    /// What each process has under way, and since which line; by its number, where that is small.
+    /// The operation that each process has under way and the line of its beginning, by process
+    /// number, where that is small.
     small: Vec<Option<(u64, F)>>,
     large: BTreeMap<u32, (u64, F)>,
 }
 
 impl Pairs {
-    /// Notes what a process has under way, and gives what it had.
+    /// Records what a process has under way, and returns what it had.
     fn put(&mut self, process: u32, now: Option<(u64, F)>) -> Option<(u64, F)> {
         const SMALL: usize = 1 << 12;
         let place = process as usize;
@@ -384,10 +385,10 @@ impl Pairs {
     }
 }
 
-/// What was read from a stored history.
+/// The result of reading a stored history.
 #[derive(Debug, Default)]
 pub struct Parsed {
-    /// The events.
+    /// The events that were read.
     pub history: History,
     /// The file ends in the middle of a line, which was left out.
     pub cut_off: bool,

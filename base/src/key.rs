@@ -49,7 +49,7 @@ impl PartialEq for Key {
     }
 }
 
-/// By the name and not by its place, which is another one in every process.
+/// Hashes the name and not its address, which differs in every process.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash(state);

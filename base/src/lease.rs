@@ -1,7 +1,7 @@
-//! The ends of leases and sessions: when a store gave up what a grant rests on.
+//! The ends of leases and sessions: the times at which a store gave up what a grant rests on.
 //!
-//! The simulator's ledger says it exactly. Without one it is what the client knows: when its request
-//! was sent, and for how long it asked.
+//! The simulator's ledger records them exactly. Without one they follow from what the client knows:
+//! the time of its request and the duration that it asked for.
 
 use crate::{Change, Event, Run};
 use std::collections::BTreeMap;
@@ -9,20 +9,21 @@ use std::collections::BTreeMap;
 /// The end of what a grant rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseEnd {
-    /// When, in nanoseconds.
+    /// The time of the end, in nanoseconds since the run began.
     pub at: u64,
-    /// Of a session, and not of a lease.
+    /// True for the end of a session, false for that of a lease.
     pub of_session: bool,
 }
 
 impl LeaseEnd {
-    /// What happened, in words.
+    /// The event in words, as a clause.
     pub fn words(self) -> &'static str {
         if self.of_session { "its session ended" } else { "its lease expired" }
     }
 }
 
-/// What a process put into the store: since when, and how it ended by itself, if it did.
+/// The life of an entry that a process put into the store: its beginning, and its end if it ended
+/// by itself.
 #[derive(Debug)]
 struct Life {
     since: u64,
@@ -42,7 +43,7 @@ impl Leases {
         Self { lives: lives(run) }
     }
 
-    /// When what this grant rests on ended, if that is known.
+    /// The end of what this grant rests on, if it is known.
     pub fn end(&self, grant: &Event) -> Option<LeaseEnd> {
         let facts = grant.facts.as_deref();
         let believed = || Some(LeaseEnd { at: facts?.expires?, of_session: false });
@@ -56,8 +57,8 @@ impl Leases {
     }
 }
 
-/// What became of each thing in the store. Where a lock is a majority of servers, no single one says
-/// when it ran out.
+/// The lives of the entries in the store, by process. `None` without a ledger, or where the lock is
+/// a majority of servers: no single one of these decides when it ran out.
 fn lives(run: &Run) -> Option<BTreeMap<u32, Vec<Life>>> {
     let ledger = run.ledger.as_ref()?;
     let ended = |change: Change| match change {

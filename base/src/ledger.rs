@@ -19,7 +19,7 @@ pub struct Entry {
     pub server: u32,
     /// The thing, as an index into the ledger's names.
     pub object: u32,
-    /// The change.
+    /// The change to the thing.
     pub change: Change,
 }
 
@@ -71,7 +71,7 @@ impl Ledger {
         &self.entries
     }
 
-    /// The name of a thing.
+    /// The name of a thing, by its index.
     pub fn name(&self, object: u32) -> &str {
         self.names.get(object as usize).map_or("", String::as_str)
     }

@@ -4,7 +4,7 @@ use crate::{LocalFuture, Mono, Removed};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How a lock is held.
+/// The manner in which a lock is held.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -17,20 +17,21 @@ pub enum Mode {
     Shared,
 }
 
-/// What a successful acquire gives.
+/// The result of a successful acquire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     /// The fencing token: grows with every grant. `None` when the lock has none.
     pub token: Option<u64>,
-    /// When the lock runs out by the client's own monotonic clock. `None`: not by time.
+    /// The time at which the lock runs out, by the client's own monotonic clock. `None`: it does
+    /// not run out by time.
     pub expires: Option<Mono>,
-    /// When the request that took the lock was sent, by the same clock.
+    /// The time at which the request that took the lock was sent, by the same clock.
     pub asked: Option<Mono>,
-    /// The place in the store's queue: who joined later has a greater one. `None`: no queue.
+    /// The place in the store's queue: whoever joined later has a greater one. `None`: no queue.
     pub place: Option<u64>,
 }
 
-/// Why an acquire gave no grant.
+/// A reason for which an acquire gave no grant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AcquireError {
     /// The client certainly does not hold the lock and will not come to hold it.
@@ -41,7 +42,7 @@ pub enum AcquireError {
     Unknown(String),
 }
 
-/// Why a release is not known to have freed the lock.
+/// A reason for which a release is not known to have freed the lock.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReleaseError {
     /// The release certainly removed nothing: the lock was not this client's any more.
@@ -55,19 +56,19 @@ pub enum ReleaseError {
 /// A lock on one key, as one client sees it.
 pub trait Lock {
     /// Waits for the lock, at most for `timeout`. A lock that gives up cleans up after itself, or
-    /// says `Unknown`.
+    /// returns `Unknown`.
     fn acquire(
         &mut self,
         mode: Mode,
         timeout: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>>;
 
-    /// Frees the lock, and says what the store said that it removed.
+    /// Frees the lock, and returns what the store said that it removed.
     fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>>;
 
-    /// After an acquire that failed: whether the store counts this client as the holder all the
-    /// same. `None`: it cannot be known. A client that was told "no" while the lock stands in its
-    /// name is a phantom holder.
+    /// Returns, after an acquire that failed, true if the store counts this client as the holder
+    /// all the same. `None`: it cannot be known. A client that was told "no" while the lock stands
+    /// in its name is a phantom holder.
     fn held(&self) -> LocalFuture<'_, Option<bool>> {
         Box::pin(std::future::ready(None))
     }

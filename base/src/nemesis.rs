@@ -1,10 +1,10 @@
 //! A nemesis decides which fault comes next. It sees the state of the lock and yields faults as
-//! data; who applies and heals them is not its business.
+//! data; it neither applies nor heals them.
 
 use crate::{Ability, Fault, Mono, Rng};
 use std::time::Duration;
 
-/// What a nemesis sees.
+/// The state of the run as a nemesis sees it.
 #[derive(Debug)]
 pub struct View<'a> {
     /// Time since the run began.
@@ -13,24 +13,24 @@ pub struct View<'a> {
     pub ttl: Duration,
     /// The clients, by seat.
     pub clients: &'a [ClientView],
-    /// How many servers there are.
+    /// The number of servers.
     pub servers: u32,
-    /// Whether they talk to each other, so that they can be cut off from each other.
+    /// True if the servers talk to each other, so that they can be cut off from each other.
     pub peers: bool,
-    /// Faults of this nemesis that are in force now.
+    /// The number of faults of this nemesis that are in force now.
     pub active: usize,
 }
 
-/// What a nemesis sees of a client.
+/// The state of a client as a nemesis sees it.
 #[derive(Clone, Debug, Default)]
 pub struct ClientView {
-    /// What it is doing.
+    /// The activity of the client.
     pub state: ClientState,
-    /// A fault already hits it.
+    /// True if a fault already hits it.
     pub faulted: bool,
 }
 
-/// What a client is doing.
+/// The activity of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientState {
     /// Nothing that concerns the lock.
@@ -38,64 +38,66 @@ pub enum ClientState {
     Idle,
     /// It has asked for the lock.
     Acquiring {
-        /// Since when.
+        /// The time at which it asked.
         since: Mono,
-        /// When the last reply of a server to this acquire passed the link, if one has.
+        /// The time at which the last reply of a server to this acquire passed the link, if one
+        /// has.
         last_reply: Option<Mono>,
     },
     /// It holds the lock.
     Holding {
-        /// Since when.
+        /// The time at which it was granted.
         since: Mono,
     },
     /// It is freeing the lock.
     Releasing {
-        /// When the last reply of a server to this release passed the link, if one has: from then
-        /// on the lock is free, though the client does not know it yet.
+        /// The time at which the last reply of a server to this release passed the link, if one
+        /// has: from then on the lock is free, though the client does not know it yet.
         last_reply: Option<Mono>,
     },
     /// It is not running.
     Down,
 }
 
-/// What a nemesis wants.
+/// An instruction from a nemesis to the drive loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Inject this fault now and heal it after `lasts`.
     Inject {
-        /// The fault.
+        /// The fault to inject.
         fault: Fault,
-        /// How long.
+        /// The time from injection to heal.
         lasts: Duration,
     },
     /// Inject this as well, at once: it is a part of the fault before it, and comes only with that.
     Also {
-        /// The fault.
+        /// The fault to inject.
         fault: Fault,
-        /// How long.
+        /// The time from injection to heal.
         lasts: Duration,
     },
     /// Ask again at this time, not before.
     At(Mono),
     /// Ask again when something has happened to a client.
     Watch,
-    /// Nothing more.
+    /// The schedule is over.
     Done,
 }
 
 /// A schedule of faults.
 pub trait Nemesis {
-    /// What comes next. Asked again right after each `Inject` or `Also`.
+    /// The next instruction. Called again right after each `Inject` or `Also`.
     fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next;
 }
 
 /// A nemesis in the list: its name, its manual entry and how to make one.
 pub struct NemesisSpec {
-    /// What `--nemesis` takes.
+    /// The name, as `--nemesis` takes it.
     pub name: &'static str,
     /// One line for `picklock list`.
     pub summary: &'static str,
-    /// What its faults take: a backend that lacks one of these refuses it before the run.
+    /// The abilities that its faults need: a backend that lacks one refuses the nemesis before the
+    /// run.
     pub needs: &'static [Ability],
     /// Makes a fresh one for a run.
     pub make: fn() -> Box<dyn Nemesis>,

@@ -1,9 +1,9 @@
-//! What was run: everything that a checker may know besides the history.
+//! The description of a run: everything that a checker may know besides the history.
 
 use crate::{Cause, History, Ledger};
 use serde::{Deserialize, Serialize};
 
-/// What a lock promises. A property that it does not promise is `not applicable`.
+/// The promises of a lock. A property that it does not promise is `not applicable`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promises {
     /// It can be held by several readers at once.
@@ -16,7 +16,7 @@ pub struct Promises {
     /// It is granted in the order in which clients joined its queue.
     #[serde(default)]
     pub fifo: bool,
-    /// Whoever waits sleeps until the store wakes him. `None`: clients ask again and again.
+    /// A waiter sleeps until the store wakes it. `None`: clients ask again and again.
     #[serde(default)]
     pub wakes: Option<Wakes>,
     /// Its holder may acquire it again.
@@ -36,11 +36,11 @@ pub struct Promises {
 pub struct Pace {
     /// The unit in which the lock counts its ttl, which is rounded up to it. Zero: none.
     pub grain_ns: u64,
-    /// How many of these units it may live on after the rounded ttl.
+    /// The number of these units that it may live on after the rounded ttl.
     pub grains_more: u32,
-    /// The longest time between two tries of an acquire. Zero: the store wakes whoever waits.
+    /// The longest time between two tries of an acquire. Zero: the store wakes the waiters.
     pub back_off_ns: u64,
-    /// The round trips of one try, at most.
+    /// The greatest number of round trips in one try.
     pub round_trips: u32,
     /// The part of its ttl within which a server must have answered a call, in thousandths.
     pub answer_permille: u32,
@@ -88,18 +88,18 @@ impl Default for Pace {
     }
 }
 
-/// Whom a store wakes when a lock changes hands.
+/// The waiters that a store wakes when a lock changes hands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wakes {
-    /// Everybody who waits: a herd.
+    /// All of them: a herd.
     All,
     /// Those whose turn it is, and at most one other.
     Next,
 }
 
 impl Promises {
-    /// What the least lock promises: one holder at a time.
+    /// The promise of the simplest lock: one holder at a time.
     pub const MUTEX: Self = Self {
         shared: false,
         fenced: false,
@@ -112,14 +112,14 @@ impl Promises {
     };
 }
 
-/// What is known to break a lock, and why that is no surprise.
+/// A known weakness of a lock: the cause that breaks it, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     /// The cause that breaks it.
     pub cause: Cause,
-    /// The anomaly that is seen.
+    /// The name of the anomaly that shows.
     pub anomaly: String,
-    /// Why, in a sentence, with the hazard's number in the catalogue.
+    /// The reason, in a sentence, with the hazard's number in the catalogue.
     pub why: String,
 }
 
@@ -134,8 +134,9 @@ pub struct Ensemble {
 }
 
 impl Ensemble {
-    /// Whether a member that is cut off may serve its clients for longer than such a session lives:
-    /// for a sync limit until its leader hangs up, and for another if it cannot hear that.
+    /// Returns true if a member that is cut off may serve its clients for longer than such a
+    /// session lives: for one sync limit until its leader hangs up, and for another if it cannot
+    /// hear that.
     pub const fn outlasts(&self, session_ns: u64) -> bool {
         2 * self.sync_limit as u128 * self.tick_ns as u128 > session_ns as u128
     }
@@ -146,30 +147,30 @@ impl Ensemble {
 pub struct RunInfo {
     /// The version of this format.
     pub version: u32,
-    /// The lock.
+    /// The name of the lock in the catalogue.
     pub algo: String,
     /// The nemesis; several are joined by a comma.
     pub nemesis: String,
-    /// The backend.
+    /// The name of the backend.
     pub backend: String,
     /// The seed of the schedule.
     pub seed: u64,
-    /// How many clients contended.
+    /// The number of clients that contended.
     pub clients: u32,
-    /// How many servers there were.
+    /// The number of servers.
     pub servers: u32,
-    /// How many keys.
+    /// The number of keys.
     pub keys: u32,
     /// The lock's time to live, or its session time-out.
     pub ttl: u64,
     /// The settings of the servers, where they have some that matter to sessions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ensemble: Option<Ensemble>,
-    /// How long faults were injected.
+    /// The time during which faults were injected.
     pub time_limit: u64,
-    /// How long the run went on after the last heal.
+    /// The time for which the run went on after the last heal.
     pub quiet: u64,
-    /// How long each client-server link delays, each way.
+    /// The delay of each link between a client and a server, each way.
     pub link_delay: u64,
     /// The longest time that a message takes between a client and a server while no fault is in
     /// force.
@@ -178,31 +179,31 @@ pub struct RunInfo {
     /// The store's own clock tick: what has run out may live on until the next one.
     #[serde(default)]
     pub tick_ns: u64,
-    /// How long an acquire may wait before it gives up.
+    /// The longest time that an acquire may wait before it gives up.
     pub patience: u64,
-    /// What the lock promises.
+    /// The promises of the lock.
     pub promises: Promises,
-    /// What is known to break it.
+    /// The known weaknesses of the lock.
     pub known: Vec<Known>,
     /// The command that runs it again.
     pub command: String,
 }
 
 impl RunInfo {
-    /// The longest time for which the lock may stay taken by somebody who is gone: what it promises,
-    /// in its own measure, and at least one life; and a tick of its store.
+    /// The longest time for which the lock may stay taken by a holder that is gone: what it
+    /// promises, in its own measure, and at least one life; and a tick of its store.
     pub fn recovery_ns(&self) -> u64 {
         let lives = u64::from(self.promises.recovers.unwrap_or(1).max(1));
         self.promises.pace.life_ns(self.ttl).saturating_mul(lives).saturating_add(self.tick_ns)
     }
 
-    /// The longest time from when the lock was left taken until somebody who asks must have been
+    /// The longest time from when the lock was left taken until a client that asks must have been
     /// granted it: its recovery, and the time that clients take to pick it up.
     pub fn due_ns(&self) -> u64 {
         self.recovery_ns().saturating_add(self.pick_up_ns())
     }
 
-    /// The longest time from when the lock is free until somebody who asks has it.
+    /// The longest time from when the lock is free until a client that asks has it.
     pub fn pick_up_ns(&self) -> u64 {
         self.promises.pace.pick_up_ns(self.slowest_message_ns.max(self.link_delay))
     }
@@ -211,10 +212,10 @@ impl RunInfo {
 /// A run as a checker sees it.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What was run.
+    /// The settings of the run.
     pub info: RunInfo,
-    /// What happened.
+    /// The events of the run.
     pub history: History,
-    /// What became of everything that was put into the store. `None`: nobody knows.
+    /// The changes of everything that was put into the store. `None`: the backend keeps no ledger.
     pub ledger: Option<Ledger>,
 }

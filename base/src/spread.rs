@@ -1,5 +1,5 @@
-//! How a duration is spread: what a link's delay, a pause to think or the length of a hold is
-//! drawn from.
+//! Distributions of durations: of the delays of a link, of pauses to think, of the lengths of
+//! holds.
 
 use crate::Rng;
 use std::time::Duration;
@@ -9,35 +9,35 @@ use std::time::Duration;
 pub enum Spread {
     /// From `least` up to `most`, uniformly.
     Uniform {
-        /// The shortest.
+        /// The shortest duration.
         least: Duration,
-        /// Just beyond the longest.
+        /// The bound just above the longest duration.
         most: Duration,
     },
     /// At least `least`, on average `mean` more, and at most ten times `mean` more.
     Exponential {
-        /// The shortest.
+        /// The shortest duration.
         least: Duration,
-        /// The mean of what is added to it.
+        /// The mean of the time that is added to it.
         mean: Duration,
     },
     /// At least `least`, and a heavy tail: half of them less than `scale` more, one in a hundred
     /// twenty times `scale` more, and none longer than `most`. (Lomax's distribution with a shape
     /// of 1.5, cut off.)
     Heavy {
-        /// The shortest.
+        /// The shortest duration.
         least: Duration,
-        /// What is added to it goes by this.
+        /// The scale of the time that is added to it.
         scale: Duration,
-        /// The longest.
+        /// The longest duration.
         most: Duration,
     },
     /// Three in four are exponential around `mean`; the others reach from a third of `most` up to
     /// it. None is longer.
     Tailed {
-        /// The mean of the short ones.
+        /// The mean of the short durations.
         mean: Duration,
-        /// The longest.
+        /// The longest duration.
         most: Duration,
     },
 }
@@ -53,7 +53,7 @@ impl Spread {
         }
     }
 
-    /// Draws one, in nanoseconds.
+    /// Draws one duration, in nanoseconds.
     #[inline]
     pub fn nanos(self, rng: &mut Rng) -> u64 {
         match self {
@@ -63,7 +63,7 @@ impl Spread {
         }
     }
 
-    /// Draws one.
+    /// Draws one duration.
     pub fn draw(self, rng: &mut Rng) -> Duration {
         match self {
             Self::Uniform { least, most } => rng.between(least, most),

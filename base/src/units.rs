@@ -1,22 +1,22 @@
-//! Numbers as people read them: times, durations, counts, rates. Everything that is said of a number,
-//! by checkers and in reports, is said here, so that one number is not told in two ways.
+//! Numbers as people read them: times, durations, counts, rates. Checkers and reports write every
+//! number with these functions, so that one number is not written in two ways.
 
 use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// How finely times are told apart.
+/// The precision with which times are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// "4.100 s".
+    /// Milliseconds: "4.100 s".
     Millis,
-    /// "4.100231 s", for a witness whose events lie within milliseconds.
+    /// Microseconds: "4.100231 s", for a witness whose events lie within milliseconds.
     Micros,
 }
 
 impl Precision {
-    /// What suits these times: the finer one if they lie close together and two of them would
-    /// read alike. Over a longer stretch the order says enough.
+    /// The precision that suits these times: the finer one if they lie close together and two of
+    /// them would read alike. Over a longer stretch the order says enough.
     pub fn for_times(times: &[u64]) -> Self {
         let lowest = times.iter().min().unwrap_or(&0);
         let close = times.iter().all(|t| t - lowest < 100_000_000);
@@ -47,7 +47,7 @@ pub fn span(nanos: u64) -> String {
     }
 }
 
-/// A duration of the real world, as [`span`] says it.
+/// A duration of the real world, in the notation of [`span`].
 pub fn duration(d: Duration) -> String {
     span(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
 }
@@ -102,7 +102,7 @@ fn singular(noun: &str) -> String {
     }
 }
 
-/// How often: "once", "twice", "12 times".
+/// A number of repetitions: "once", "twice", "12 times".
 pub fn times(n: u64) -> String {
     match n {
         1 => "once".into(),
@@ -125,7 +125,7 @@ pub fn digits(x: f64) -> String {
     }
 }
 
-/// What is called by a number: "process 3".
+/// Nouns that are followed by a number as their name: "process 3".
 const NUMBERED: [&str; 9] =
     ["process", "client", "server", "seed", "seeds", "token", "place", "line", "step"];
 

@@ -1,9 +1,9 @@
-//! What a checker says.
+//! Verdicts: the answers of checkers, with their evidence.
 
 use crate::{Cause, FaultId, Mode};
 use serde::{Deserialize, Serialize};
 
-/// The answers. They are ordered as they merge: the greatest wins.
+/// An answer of a checker. Answers are ordered as they merge: the greatest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -30,13 +30,13 @@ pub struct Anomaly {
     /// Its cause; anomalies of one name and several causes are told apart. `None`: not known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cause: Option<Cause>,
-    /// How often it was seen in this run.
+    /// The number of times that it was seen in this run.
     pub count: u64,
     /// The events that show its first occurrence, by index, in order.
     pub witness: Vec<u64>,
     /// The same in words, with times.
     pub explanation: String,
-    /// Who believed during these events that he held the lock.
+    /// The holds that clients believed in during these events.
     #[serde(default)]
     pub beliefs: Vec<Belief>,
     /// The faults that the explanation names, by number, in order.
@@ -50,15 +50,15 @@ pub struct Anomaly {
 /// A hold as its client believed in it. Times are nanoseconds since the run began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Belief {
-    /// Who.
+    /// The process that believes.
     pub process: u32,
-    /// How.
+    /// The mode of the hold.
     pub mode: Mode,
-    /// Since when.
+    /// The time at which the belief begins.
     pub from: u64,
-    /// Until when; `None`: to the end of the history.
+    /// The time at which it ends; `None`: it lasts to the end of the history.
     pub until: Option<u64>,
-    /// When the lock itself had run out, where the recipe knows it.
+    /// The time at which the lock itself had run out, where the recipe knows it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub expires: Option<u64>,
 }
@@ -66,11 +66,11 @@ pub struct Belief {
 /// A number worth knowing, whatever the verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measure {
-    /// What was measured.
+    /// The name of the quantity.
     pub name: String,
-    /// In what: "ns", "‰", "mHz" (so many in a thousand seconds), or nothing for a count.
+    /// The unit: "ns", "‰", "mHz" (so many in a thousand seconds), or empty for a count.
     pub unit: String,
-    /// How much.
+    /// The value, in that unit.
     pub value: u64,
 }
 
@@ -81,26 +81,26 @@ impl Measure {
     }
 }
 
-/// What one checker says about one run.
+/// The answer of one checker about one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The checker's name.
     pub property: String,
-    /// Its answer.
+    /// The answer itself.
     pub outcome: Outcome,
-    /// Whether the run says nothing as long as this answer is inconclusive. A property that most
+    /// True if the run proves nothing as long as this answer is inconclusive. A property that most
     /// runs give no chance to be tested can break a run, but does not hold it up.
     #[serde(default = "yes")]
     pub decisive: bool,
     /// One line: what was seen, or why nothing can be said.
     pub summary: String,
-    /// What was broken; empty unless violated. Facts worth saying that break no promise (a stale
-    /// write that the vault fenced off) stand in the summary.
+    /// The breaches; empty unless violated. Facts worth saying that break no promise (a stale write
+    /// that the vault fenced off) stand in the summary.
     pub anomalies: Vec<Anomaly>,
     /// Numbers worth knowing, also where nothing is promised.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub measures: Vec<Measure>,
-    /// What a run would need in order to tell, as the flags of `test` name it; mostly empty.
+    /// The changes to a run that would let it tell, as the flags of `test` name them; mostly empty.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub advice: Vec<String>,
 }
@@ -123,7 +123,7 @@ impl Verdict {
         }
     }
 
-    /// Whether an anomaly of this name was seen.
+    /// Returns true if an anomaly of this name was seen.
     pub fn shows(&self, anomaly: &str) -> bool {
         self.anomalies.iter().any(|a| a.name == anomaly)
     }

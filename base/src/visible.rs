@@ -1,4 +1,4 @@
-//! Text of strangers, fit to be shown.
+//! Untrusted text, made fit to be shown.
 //!
 //! A key, an error or a path may hold anything: characters that move a terminal's cursor, turn the
 //! direction of what follows, or cannot be seen. They are written out.
@@ -6,8 +6,8 @@
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Whether a character does something else than to be seen: control characters, marks of direction,
-/// separators of lines, and what has no width.
+/// Returns true for a character that does not simply show: control characters, direction marks,
+/// line separators, and characters of no width.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(

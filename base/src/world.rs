@@ -11,24 +11,24 @@ use std::time::Duration;
 /// A boxed future that stays on its thread: a client is one thread in both worlds.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// What a client's machine gives it: clocks, sleep, randomness. Each client has its own, so that
-/// its clocks can be wrong on their own.
+/// The facilities of a client's machine: clocks, sleep, randomness. Each client has its own, so
+/// that its clocks can be wrong on their own.
 pub trait World {
     /// The wall clock of this client. It may jump, drift or stand still.
     fn now(&self) -> Wall;
     /// The monotonic clock of this client.
     fn monotonic(&self) -> Mono;
-    /// Waits, by the monotonic clock.
+    /// Waits for a duration, by the monotonic clock.
     fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()>;
     /// 64 random bits.
     fn random(&self) -> u64;
 }
 
-/// What is said on the way to a store and back.
+/// The types of messages between a client and a store.
 pub trait Protocol {
-    /// One command.
+    /// A command to the store.
     type Request;
-    /// Its answer.
+    /// The store's answer to a command.
     type Reply;
     /// A definite "no" of the server: the command had no effect.
     type Refusal: Debug;
@@ -43,12 +43,12 @@ pub trait Link<P: Protocol>: World {
         request: P::Request,
     ) -> LocalFuture<'_, Result<P::Reply, CallError<P::Refusal>>>;
 
-    /// How many servers there are.
+    /// The number of servers.
     fn servers(&self) -> usize;
 }
 
-/// Why a call brought no reply. Each store decides in one table which of the two it is; whatever
-/// is not provably without effect is [`CallError::Unknown`].
+/// A reason for which a call brought no reply. Each store decides in one table which of the two it
+/// is; whatever is not provably without effect is [`CallError::Unknown`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError<R: Debug> {
     /// The command was certainly not applied and never will be.

@@ -1,10 +1,10 @@
-//! What a backend has to be able to do for a fault: asked before a run, so that a fault that it
-//! cannot do is refused by name and not met in the middle.
+//! Abilities that a fault needs of a backend: checked before a run, so that a fault that the
+//! backend lacks is refused by name and not met in the middle.
 
 use super::{Data, Fault, LinkTrouble};
 use std::fmt;
 
-/// What a backend can do to the world, or cannot.
+/// A power over the world that a backend has or lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ability {
     /// Pause a node.
@@ -34,7 +34,7 @@ pub enum Ability {
 }
 
 impl Fault {
-    /// What it takes to do this.
+    /// The ability that a backend needs for this fault.
     pub fn ability(&self) -> Ability {
         match self {
             _ if self.is_at_vault() => Ability::Vault,
@@ -55,7 +55,7 @@ impl Fault {
     }
 }
 
-/// After "cannot".
+/// Displays the ability as a verb phrase, to stand after "cannot".
 impl fmt::Display for Ability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,11 +1,11 @@
-//! What can go wrong with the clocks of a node.
+//! Faults of the clocks of a node.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// What becomes of the clocks of a node. Both go by one oscillator: a drift or a stop is one of
-/// both. Only the wall clock can be set.
+/// A change to the clocks of a node. Both go by one oscillator: a drift or a stop affects both.
+/// Only the wall clock can be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClockChange {
@@ -17,7 +17,7 @@ pub enum ClockChange {
     Freeze,
 }
 
-/// "jumped 5.000 s ahead", after the name of whose clock it is.
+/// Displays the change as a verb phrase, to stand after the node's name: "jumped 5.000 s ahead".
 impl fmt::Display for ClockChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

@@ -1,9 +1,9 @@
-//! What can go wrong with the connections over a link between a client and a server.
+//! Faults of the connections over a link between a client and a server.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What becomes of the connections over a link.
+/// A disturbance of the connections over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkTrouble {
@@ -22,7 +22,7 @@ pub enum LinkTrouble {
 }
 
 impl LinkTrouble {
-    /// What is counted of it.
+    /// The unit in which the effect is counted, such as "requests lost".
     pub const fn counted(self) -> &'static str {
         match self {
             Self::Reset => "connections reset",
@@ -34,7 +34,7 @@ impl LinkTrouble {
     }
 }
 
-/// Before the names of the ends of the link.
+/// Displays the disturbance as a phrase, to stand before the names of the link's two ends.
 impl fmt::Display for LinkTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -12,17 +12,17 @@ use std::borrow::Cow;
 use std::io::BufRead;
 use std::str::FromStr;
 
-/// How deep forms may be nested.
+/// The greatest depth to which forms may be nested.
 const DEEPEST: usize = 64;
-/// How large one form may be, on all levels together, in units of [`UNIT`]: each value is one, and
-/// so is each such piece of its text.
+/// The greatest size of one form, on all levels together, in units of [`UNIT`]: each value is one,
+/// and so is each such piece of its text.
 const LARGEST: usize = 1 << 20;
-/// Bytes.
+/// The length of a piece of text that counts as one value, in bytes.
 const UNIT: usize = 32;
-/// How long one string, number or name may be, in bytes.
+/// The greatest length of one string, number or name, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// Why there is no form.
+/// A reason for which there is no form.
 #[derive(Debug)]
 pub enum Stop {
     /// The text ends within the form that begins on this line.
@@ -37,18 +37,18 @@ impl From<HistoryError> for Stop {
     }
 }
 
-/// What stands next in the text.
+/// The next thing in the text.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// A whole form, and the line on which it begins.
     Form(u64, Value),
     /// The bracket that closes the sequence that was entered.
     Close,
-    /// Nothing.
+    /// The end of the text.
     End,
 }
 
-/// Reads forms.
+/// A reader of forms.
 #[derive(Debug)]
 pub struct Parser<R> {
     source: Source<R>,
@@ -57,7 +57,7 @@ pub struct Parser<R> {
     word: Vec<u8>,
 }
 
-/// What the text is made of.
+/// A token of the text.
 #[derive(Debug)]
 enum Token {
     Open(Shape),
@@ -69,7 +69,7 @@ enum Token {
 }
 
 impl Token {
-    /// What it adds to the size of its form.
+    /// The size that the token adds to its form.
     fn size(&self) -> usize {
         match self {
             Self::Tag(text) | Self::Atom(Value::Text(text)) => 1 + text.len() / UNIT,
@@ -116,8 +116,8 @@ impl<R: BufRead> Parser<R> {
         Self { source: Source::new(reader, line), begun: Vec::new(), word: Vec::new() }
     }
 
-    /// Enters a vector or a list, if the text begins with one (its tag, if any, says nothing);
-    /// says by which bracket it is closed. Otherwise gives what there is.
+    /// Enters a vector or a list, if the text begins with one (its tag, if any, is ignored), and
+    /// returns the bracket that closes it. Otherwise returns what stands there.
     pub fn enter(&mut self) -> Result<Result<u8, Next>, Stop> {
         let mut tagged = false;
         loop {
@@ -133,14 +133,14 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// The next form. `close` is the bracket that may stand instead of it.
+    /// The next form, or what stands in its place. `close` is the bracket that may stand there.
     pub fn form(&mut self, close: Option<u8>) -> Result<Next, Stop> {
         let token = self.token()?;
         let line = self.source.token_line();
         self.form_from(token, line, close)
     }
 
-    /// The line of what was read last.
+    /// The line of the last token.
     pub fn line(&self) -> u64 {
         self.source.token_line()
     }
@@ -231,7 +231,7 @@ impl<R: BufRead> Parser<R> {
         })
     }
 
-    /// What follows a `#`.
+    /// Reads the rest of a token that begins with `#`.
     fn dispatch(&mut self) -> Result<Token, Stop> {
         match self.source.peek()? {
             None => Err(Stop::CutOff),
@@ -251,7 +251,7 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// What follows a `\`: any one character, and the rest of its name if it has one.
+    /// Reads a character after its `\`: any one character, and the rest of its name if it has one.
     fn character(&mut self) -> Result<Token, Stop> {
         let Some(byte) = self.source.bump()? else { return Err(Stop::CutOff) };
         let word = self.word(&[b'\\', byte])?.to_owned();
@@ -351,7 +351,7 @@ fn nonsense(line: u64, word: &str) -> Stop {
     wrong(line, format!("not EDN: `{word}`"))
 }
 
-/// One form and nothing else.
+/// Parses a text that consists of exactly one form.
 impl FromStr for Value {
     type Err = String;
 

@@ -1,41 +1,41 @@
-//! An event of any history, ours or foreign, before a model has said what its parts mean.
+//! An event of any history, ours or foreign, before a model has interpreted its parts.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::Kind;
 
-/// One event of a client, as its file says it. What a nemesis did is no entry.
+/// One event of a client, as its file records it. Events of a nemesis are not entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The line on which it begins, from 1.
     pub line: u64,
     /// The client process, by the file's own number or name.
     pub process: Value,
-    /// Begin or end, and how.
+    /// The stage: begin or end, and with what outcome.
     pub kind: Kind,
-    /// What.
+    /// The operation of the client.
     pub verb: Verb,
-    /// Which of several objects; `None` where the file keeps only one.
+    /// The object, where there are several; `None` where the file keeps only one.
     pub key: Option<Value>,
-    /// What was read or written; how a lock is asked for, in foreign histories.
+    /// The value read or written; in foreign histories also the mode in which a lock is asked for.
     pub value: Value,
-    /// How a lock is asked for; `None` where the file does not say.
+    /// The mode in which a lock is asked for; `None` where the file does not say.
     pub mode: Option<crate::Mode>,
     /// The fencing token of a grant; `nil` where the file does not say.
     pub token: Value,
 }
 
-/// What a client did, under the one name that picklock has for it.
+/// An operation of a client, under the one name that picklock has for it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
-    /// `acquire`, `lock`.
+    /// Named `acquire` or `lock`: takes a lock.
     Acquire,
-    /// `release`, `unlock`.
+    /// Named `release` or `unlock`: frees a lock.
     Release,
-    /// `read`.
+    /// Named `read`: reads a register.
     Read,
-    /// `write`.
+    /// Named `write`: writes a register.
     Write,
     /// `cas`: compare and set.
     Cas,
@@ -47,12 +47,12 @@ pub enum Verb {
     Upgrade,
     /// `downgrade`: converts to shared.
     Downgrade,
-    /// Something else, which no model knows.
+    /// Any other name, which no model knows.
     Other(Box<str>),
 }
 
 impl Verb {
-    /// The verb of a name.
+    /// The verb with this name.
     pub fn of(name: &str) -> Self {
         match name {
             "acquire" | "lock" => Self::Acquire,
@@ -69,7 +69,7 @@ impl Verb {
     }
 }
 
-/// A name of an unknown thing ends up in an error line.
+/// A name of unknown length, shortened for an error line.
 fn shortened(name: &str) -> Box<str> {
     name.chars().take(40).collect::<String>().into()
 }
@@ -104,7 +104,7 @@ pub enum Value {
     /// A keyword (with its colon), a symbol, a character: as it is written. A number that is none of
     /// 128 bits: in the one way that [`decimal`](super::number::decimal) has for it.
     Word(Cow<'static, str>),
-    /// A string.
+    /// A string, without its quotes.
     Text(Box<str>),
     /// A vector or a list.
     List(Vec<Value>),
@@ -169,7 +169,7 @@ impl Value {
         }
     }
 
-    /// Bytes outside of the value itself.
+    /// The bytes that the value owns on the heap.
     pub fn heap(&self) -> usize {
         let one = size_of::<Self>();
         match self {
@@ -192,7 +192,7 @@ impl Value {
     }
 }
 
-/// As EDN.
+/// Displays the value as EDN.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

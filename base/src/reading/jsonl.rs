@@ -1,4 +1,4 @@
-//! A line of JSON as an [`Entry`]: ours, or anybody's who uses Jepsen's words.
+//! A line of JSON as an [`Entry`]: our own, or that of any tool that uses Jepsen's words.
 
 use super::entry::{Entry, Value, Verb};
 use super::number::decimal;
@@ -32,7 +32,7 @@ struct Wire<'a> {
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Reads a line.
+/// Reads one line.
 pub fn told(line: u64, text: &str) -> Result<Told, HistoryError> {
     if text.trim_start().starts_with('[') {
         return Err(HistoryError::wrong(
@@ -67,7 +67,7 @@ fn mode(line: u64, name: &str) -> Result<Mode, HistoryError> {
     })
 }
 
-/// Any JSON.
+/// Deserializes a value of any JSON type.
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Any)

@@ -12,9 +12,9 @@ pub const LONGEST_LINE: usize = 1 << 20;
 pub struct Line<'a> {
     /// Its number, from 1.
     pub number: u64,
-    /// What it says.
+    /// The text of the line.
     pub text: &'a str,
-    /// It has its line end. The last line of a file that was cut off has none.
+    /// True if the line ends with a line break. The last line of a file that was cut off does not.
     pub whole: bool,
 }
 

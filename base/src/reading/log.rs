@@ -12,18 +12,18 @@ use super::lines::Line;
 use super::operation::{client, kind_of};
 use crate::{HistoryError, Kind};
 
-/// What a line of a log is.
+/// The meaning of a line of a log.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said {
     /// An operation of a client.
     Operation(Entry),
-    /// Something else.
+    /// The line is not an operation.
     Nothing,
-    /// The end of it is missing.
+    /// The line breaks off too early to be an operation.
     CutOff,
 }
 
-/// Reads a line.
+/// Reads one line.
 pub fn said(line: Line<'_>) -> Result<Said, HistoryError> {
     let nothing = || if line.whole { Said::Nothing } else { Said::CutOff };
     let Some((process, kind, rest)) = find(line.text) else { return Ok(nothing()) };

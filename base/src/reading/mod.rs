@@ -1,5 +1,5 @@
 //! Reads histories from anything that can be read, event by event: ours, Jepsen's and Knossos' EDN,
-//! and operations in a log. Which it is, its first bytes say.
+//! and operations in a log. The first bytes of a file decide which of these it is.
 //!
 //! A file may be cut off, or hostile. What is read is bounded in memory; a text that ends too early
 //! is read up to there, which [`Entries::cut_off`] says; whatever else is wrong is an error with its
@@ -27,7 +27,7 @@ use edn::{Next, Parser, Stop};
 use operation::Told;
 use std::io::{BufRead, Chain, Cursor, Read};
 
-/// How a history is written.
+/// The notation of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// JSON Lines: an object an event. Ours begin with a header.
@@ -59,7 +59,7 @@ enum Text<R> {
 }
 
 impl<R: BufRead> Entries<R> {
-    /// Begins to read a history; `format` where it is known better than its first bytes say it.
+    /// Begins to read a history; `format` overrides the format that its first bytes suggest.
     ///
     /// # Errors
     /// When nothing can be read, or there is nothing.
@@ -88,17 +88,17 @@ impl<R: BufRead> Entries<R> {
         Ok(Self { format, text, order: Order::default(), cut_off: None, done: false })
     }
 
-    /// How the history is written.
+    /// The notation of this history.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Whether it is one of ours: JSON Lines with a header.
+    /// Returns true for one of ours: JSON Lines with a header.
     pub fn ours(&self) -> bool {
         matches!(self.text, Text::Jsonl { ours: true, .. })
     }
 
-    /// Once all is read: the line in the middle of which the text ends, where it does.
+    /// Once all is read: the number of the line in which the text breaks off, if it does.
     pub fn cut_off(&self) -> Option<u64> {
         self.cut_off
     }
@@ -146,7 +146,7 @@ impl<R: BufRead> Iterator for Entries<R> {
     }
 }
 
-/// What one step of reading gives.
+/// The result of one step of reading.
 #[expect(clippy::large_enum_variant, reason = "a box would be an allocation for every event")]
 enum Step {
     Told(u64, Told),
@@ -252,7 +252,7 @@ impl Order {
     }
 }
 
-/// What is often given in place of a text, and begins so.
+/// Refuses files that are often given in place of a text, known by their first bytes.
 fn no_text(head: &[u8]) -> Result<(), HistoryError> {
     let why = match head {
         [0x1f, 0x8b, ..] => "compressed by gzip; unpack it first",
@@ -278,7 +278,7 @@ fn detect(head: &[u8]) -> Format {
     }
 }
 
-/// Whether this, after a brace, is JSON: a string and a colon that begins no keyword.
+/// Returns true if this, after a brace, is JSON: a string, then a colon that begins no keyword.
 fn is_json(text: &[u8]) -> bool {
     let Some(text) = text.strip_prefix(b"\"") else { return text.first() == Some(&b'}') };
     let Some(end) = text.iter().position(|byte| *byte == b'"') else { return true };

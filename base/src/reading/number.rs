@@ -8,7 +8,7 @@ const LARGEST_POWER: i64 = 38;
 /// A fraction has at most so many zeros behind its point, and else an exponent.
 const MOST_ZEROS: i64 = 6;
 
-/// Reads a number in decimal notation, such as `-12`, `5.0` or `1e2`. `None` if it is none.
+/// Reads a number in decimal notation, such as `-12`, `5.0` or `1e2`. `None` if it is not one.
 pub fn decimal(text: &str) -> Option<Value> {
     let (sign, unsigned) = match text.strip_prefix('-') {
         Some(unsigned) => ("-", unsigned),
@@ -24,7 +24,7 @@ pub fn decimal(text: &str) -> Option<Value> {
     is_number.then(|| canonical(sign, &digits, i64::from(exponent) - fraction.len() as i64))
 }
 
-/// Reads a ratio, such as `-1/2`. `None` if it is none.
+/// Reads a ratio, such as `-1/2`. `None` if it is not one.
 pub fn ratio(above: &str, below: &str) -> Option<Value> {
     let (above, below): (i128, u64) = (above.parse().ok()?, below.parse().ok()?);
     let below = i128::from(below);

@@ -3,14 +3,14 @@
 use super::entry::{Entry, Value, Verb};
 use crate::{HistoryError, Kind, Mode};
 
-/// An event as its map says it: what orders it, and what a client did, if it was one.
+/// An event as its map describes it: its place in the order, and its entry if it is a client's.
 #[derive(Debug)]
 pub struct Told {
     /// Its place in its history, where the map says it.
     pub index: Option<u64>,
     /// Its time, in nanoseconds, where the map says it.
     pub time: Option<i128>,
-    /// What a client did; `None` for the nemesis.
+    /// The event of a client; `None` for the nemesis.
     pub entry: Option<Entry>,
 }
 
@@ -30,8 +30,8 @@ struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// The parts that stand in the namespace of the process: `:zk/value` beside `:process` is a
-    /// remark of somebody's, beside `:zk/process` it is the value. Otherwise gives the name of a
-    /// part that stands there twice.
+    /// private remark, beside `:zk/process` it is the value. Otherwise returns the name of a part
+    /// that stands there twice.
     fn of(pairs: &'a [(Value, Value)]) -> Result<Self, &'static str> {
         let spelled = || pairs.iter().filter_map(|(name, value)| Some((name.spelled()?, value)));
         // No namespace is less than none.
@@ -61,7 +61,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Reads a map such as `{:process 0, :type :invoke, :f :read, :value nil}`. Its tag, if it has one,
-/// says nothing; its keys may be keywords or strings, and others than these are passed over.
+/// is ignored; its keys may be keywords or strings, and others than these are passed over.
 pub fn told(line: u64, form: Value) -> Result<Told, HistoryError> {
     let map = form.into_bare();
     let Value::Map(pairs) = &map else {
@@ -137,7 +137,7 @@ pub fn client(line: u64, process: Value) -> Result<Option<Value>, HistoryError> 
     }
 }
 
-/// The kind of a name.
+/// The kind with this name.
 pub fn kind_of(name: &str) -> Option<Kind> {
     Some(match name {
         "invoke" => Kind::Invoke,
@@ -148,7 +148,7 @@ pub fn kind_of(name: &str) -> Option<Kind> {
     })
 }
 
-/// The mode of a name: as we say it, or as read/write locks do.
+/// The mode with this name: in our words, or in those of read/write locks.
 pub fn mode_of(name: &str) -> Option<Mode> {
     Some(match name {
         "exclusive" | "write" => Mode::Exclusive,
@@ -164,7 +164,7 @@ fn mode_named(line: u64, mode: &Value) -> Result<Mode, HistoryError> {
     })
 }
 
-/// A value for an error line.
+/// A value as text of at most 60 characters, for an error line.
 pub fn short(value: &Value) -> String {
     let said = value.to_string();
     match said.char_indices().nth(60) {

@@ -4,13 +4,13 @@ use super::edn::is_blank;
 use crate::HistoryError;
 use std::io::BufRead;
 
-/// Bytes, and where they stand.
+/// A stream of bytes that keeps count of lines.
 #[derive(Debug)]
 pub struct Source<R> {
     reader: R,
-    /// What is at hand: to ask a chain of readers for each byte is slower by far.
+    /// The bytes at hand: asking a chain of readers for each single byte is slower by far.
     piece: Vec<u8>,
-    /// How much of it was taken.
+    /// The number of these bytes that have been taken.
     taken: usize,
     line: u64,
     token_line: u64,
@@ -26,7 +26,7 @@ impl<R: BufRead> Source<R> {
         self.token_line
     }
 
-    /// What is at hand of the text; nothing at its end.
+    /// The bytes at hand, fetched if there are none; empty at the end of the text.
     #[inline]
     fn rest(&mut self) -> Result<&[u8], HistoryError> {
         if self.taken == self.piece.len() {

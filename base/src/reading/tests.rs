@@ -1,4 +1,4 @@
-//! The readers as one: what is detected, what is read, what is refused.
+//! Tests of the readers together: detection of the format, reading, refusal.
 
 use super::*;
 use crate::Kind;

@@ -1,16 +1,17 @@
-//! A reader for which the time is over at some point: there its text ends, as one that was cut off.
+//! A reader with a deadline: once that has passed its text ends, as one that was cut off does.
 
 use std::io::{self, Read};
 
-/// How often the time is asked: once for so many bytes, at most.
+/// The greatest number of bytes that are read between two looks at the clock.
 const PIECE: usize = 1 << 18;
 
-/// Reads until the time is over. Whoever wants to know whether it was asks the clock again.
+/// Reads until the time is over. A caller who wants to know whether it was asks the clock again.
 #[derive(Debug)]
 pub struct Until<R, E> {
     reader: R,
     expired: E,
-    /// The first piece is read at any rate: no text at all would be another thing than no time.
+    /// True once a piece was read. The first is read at any rate: an empty text would be mistaken
+    /// for an empty file.
     begun: bool,
 }
 
@@ -37,8 +38,8 @@ mod tests {
     use crate::reading::Entries;
     use std::io::BufReader;
 
-    /// How many entries are read of a text with these lines over and over, in pieces of this many
-    /// bytes, when the clock is looked at so often; and the line in which it ends.
+    /// The number of entries that are read of a text with these lines over and over, in pieces of
+    /// this many bytes, when the clock is looked at so often; and the line in which it ends.
     fn read(lines: &str, piece: usize, looks: u32) -> (usize, Option<u64>) {
         let endless = std::iter::repeat_n(lines, 1_000).collect::<String>();
         let mut asked = 0;

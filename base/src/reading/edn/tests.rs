@@ -1,4 +1,4 @@
-//! What is EDN, what is not, and what is too much of it.
+//! Tests of well-formed, malformed and oversized EDN.
 
 use super::*;
 
