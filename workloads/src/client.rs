@@ -15,7 +15,7 @@ use stores::zookeeper::{Bell, Client, SessionState};
 
 use crate::locks::{LockSpec, Open, Settings};
 
-/// The link of a client, by store.
+/// A client's link to its servers, by store.
 pub enum AnyLink {
     /// To Redis servers.
     Redis(Rc<dyn base::Link<Redis>>),
@@ -31,7 +31,8 @@ impl AnyLink {
         }
     }
 
-    /// What tells that the store has woken the client. Redis locks ask again and again instead.
+    /// The bell that rings when the store has woken the client. Redis locks ask again and again
+    /// instead.
     fn bell(&self) -> Option<&Bell> {
         match self {
             Self::Redis(_) => None,
@@ -81,7 +82,7 @@ pub async fn serve(spec: &LockSpec, link: AnyLink, mut mailbox: Box<dyn Mailbox>
 /// A grant that the client has not released yet.
 struct Held {
     key: Key,
-    /// The place of its lock.
+    /// The index of its lock in `Conversation::locks`.
     lock: usize,
     grant: Grant,
     /// The lock has said that the grant may be gone.
@@ -91,7 +92,7 @@ struct Held {
 struct Conversation<'a> {
     spec: &'a LockSpec,
     link: &'a AnyLink,
-    /// Those that were asked for, which are few: most clients have one key.
+    /// The locks that were asked for, which are few: most clients have one key.
     locks: Vec<(Key, Box<dyn Lock>)>,
     held: Option<Held>,
     ttl: u64,
@@ -99,8 +100,8 @@ struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    /// The next request. While the client holds a lock it listens to the lock as well, and says so
-    /// when the lock is lost.
+    /// The next request. While the client holds a lock it listens to the lock as well, and reports
+    /// to the harness when the lock is lost.
     async fn next(&mut self, mailbox: &mut dyn Mailbox) -> Option<Request> {
         if let Some(held) = self.held.as_mut().filter(|held| !held.lost) {
             let lock = &self.locks[held.lock].1;
@@ -153,7 +154,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// The place of a key's lock, which is opened when it is asked for the first time.
+    /// The index of a key's lock, which is opened when it is asked for the first time.
     fn lock(&mut self, key: Key) -> usize {
         let known = self.locks.iter().position(|(known, _)| *known == key);
         known.unwrap_or_else(|| {
@@ -163,8 +164,8 @@ impl Conversation<'_> {
         })
     }
 
-    /// After an acquire that failed: whom the store counts as the holder. Asks no longer than one
-    /// call may take.
+    /// After an acquire that failed: the store's word on whether this client is the holder. Asks no
+    /// longer than one call may take.
     async fn phantom(&self, lock: usize) -> Option<Box<Facts>> {
         let lock = &self.locks[lock].1;
         let deadline = self.link.world().sleep(Duration::from_nanos(self.call_timeout));
@@ -196,7 +197,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Waits for `work` and says of every ring of the bell meanwhile that the client was woken.
+/// Waits for `work`, and calls `notified` for every ring of the bell meanwhile.
 async fn listening<T>(
     work: impl Future<Output = T>,
     bell: Option<&Bell>,

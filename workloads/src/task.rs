@@ -1,34 +1,35 @@
-//! What clients do with a lock: contend. Each client thinks, asks, reads, works, writes, releases.
+//! The clients' task: to contend for a lock. Each client thinks, asks, reads, works, writes,
+//! releases.
 
 use base::{Mode, Rng, Spread};
 use std::time::Duration;
 
-/// How clients contend.
+/// The manner in which clients contend.
 #[derive(Clone, Debug)]
 pub struct Contend {
-    /// How many keys.
+    /// The number of keys.
     pub keys: u32,
     /// The lock can be held by readers together: a little more than half of the turns are theirs.
     pub shared: bool,
-    /// How long a client works. A hold that is shorter than a fault can never show what the fault
-    /// breaks, so some have to be long.
+    /// The time for which a client works. A hold that is shorter than a fault can never show what
+    /// the fault breaks, so some have to be long.
     pub hold: Spread,
-    /// How long a client does something else before its turn.
+    /// The time for which a client does something else before its turn.
     pub think: Spread,
-    /// How many turns each client takes. `None`: until the run is over.
+    /// The number of turns that each client takes. `None`: turns until the run is over.
     pub turns: Option<u32>,
 }
 
 /// One turn of one client.
 #[derive(Clone, Debug)]
 pub struct Turn {
-    /// What it does before it asks for the lock.
+    /// The time before it asks for the lock.
     pub think: Duration,
-    /// Which key, from 0.
+    /// The number of the key, from 0.
     pub key: u32,
-    /// How it asks.
+    /// The mode in which it asks.
     pub mode: Mode,
-    /// How long it works between its read and its last touch.
+    /// The time for which it works between its read and its last touch.
     pub hold: Duration,
 }
 

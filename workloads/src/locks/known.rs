@@ -1,18 +1,18 @@
-//! What is known to break locks: the rows that several of them share.
+//! Causes that are known to break locks: the rows that several locks share.
 
 use base::Cause;
 
 /// A cause that is known to break a lock.
 pub struct Breaks {
-    /// The cause.
+    /// The cause that breaks the lock.
     pub by: Cause,
     /// The anomalies that it is known to show.
     pub shows: &'static [&'static str],
-    /// Why, in a sentence, with the hazard's number in the catalogue.
+    /// The reason, in a sentence, with the hazard's number in the catalogue.
     pub why: &'static str,
 }
 
-/// A row.
+/// A row of a lock's list.
 pub const fn breaks(by: Cause, shows: &'static [&'static str], why: &'static str) -> Breaks {
     Breaks { by, shows, why }
 }

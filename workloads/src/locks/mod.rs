@@ -1,4 +1,4 @@
-//! The catalogue of locks: a file a lock, a line in [`LOCKS`].
+//! The catalogue of locks: one file per lock, one line each in [`LOCKS`].
 
 mod known;
 mod redis_getset;
@@ -36,7 +36,7 @@ use stores::Store;
 use stores::redis::Redis;
 use stores::zookeeper::Client;
 
-/// Every lock, in the order in which `picklock list` shows them.
+/// All locks, in the order in which `picklock list` shows them.
 pub const LOCKS: &[&LockSpec] = &[
     &redis_setnx::SPEC,
     &redis_setnx_expire::SPEC,
@@ -63,24 +63,24 @@ pub const LOCKS: &[&LockSpec] = &[
     &zk_rw_as_printed::SPEC,
 ];
 
-/// The lock of this name.
+/// The lock with this name.
 pub fn find(name: &str) -> Option<&'static LockSpec> {
     LOCKS.iter().copied().find(|spec| spec.name == name)
 }
 
 /// A lock in the catalogue.
 pub struct LockSpec {
-    /// What `--algo` takes.
+    /// The name, as `--algo` takes it.
     pub name: &'static str,
     /// One line for `picklock list`.
     pub summary: &'static str,
-    /// What it promises.
+    /// The properties that it promises.
     pub promises: Promises,
-    /// What is known to break it.
+    /// The causes that are known to break it.
     pub breaks: &'static [Breaks],
     /// The longest hold that its clients draw, in ttls: see [`BELOW_TTL`] and [`BEYOND_SESSION`].
     pub longest_hold: f64,
-    /// How a client opens it.
+    /// The function with which a client opens it.
     pub open: Open,
 }
 
@@ -101,7 +101,7 @@ impl LockSpec {
         }
     }
 
-    /// How many servers it wants.
+    /// The number of servers that it needs.
     pub const fn servers(&self) -> u32 {
         match self.open {
             Open::RedisServers(servers, _) => servers,
@@ -109,7 +109,8 @@ impl LockSpec {
         }
     }
 
-    /// How long its grants live, where its code says so itself, whatever ttl the run has.
+    /// The time for which its grants live, whatever ttl the run has; `None` if they live for that
+    /// ttl.
     pub const fn own_ttl(&self) -> Option<Duration> {
         match self.open {
             Open::RedisFor(ttl, _) => Some(ttl),
@@ -130,12 +131,12 @@ impl LockSpec {
         answered.min(left / pace.round_trips.max(1) / 2)
     }
 
-    /// Whether its servers talk to each other.
+    /// Returns true if its servers talk to each other.
     pub const fn has_peers(&self) -> bool {
         matches!(self.open, Open::ZooKeeper(_)) && self.servers() > 1
     }
 
-    /// What is known to break it, as it is stored with a run.
+    /// The causes that are known to break it, in the form in which they are stored with a run.
     pub fn known(&self) -> Vec<Known> {
         let rows = |breaks: &'static Breaks| {
             breaks.shows.iter().map(|anomaly| Known {
@@ -151,7 +152,7 @@ impl LockSpec {
 /// Opens a lock over a client's link.
 pub type OpenOn<L> = fn(L, Settings) -> Box<dyn Lock>;
 
-/// How a client opens a lock, by store.
+/// The function with which a client opens a lock, by store.
 #[derive(Clone, Copy)]
 pub enum Open {
     /// On one Redis server.
@@ -160,14 +161,14 @@ pub enum Open {
     RedisFor(Duration, OpenOn<Rc<dyn Link<Redis>>>),
     /// On so many Redis servers that know nothing of each other.
     RedisServers(u32, OpenOn<Rc<dyn Link<Redis>>>),
-    /// On ZooKeeper.
+    /// On a ZooKeeper ensemble.
     ZooKeeper(OpenOn<Client>),
 }
 
-/// What a lock is told when it is opened.
+/// The settings with which a lock is opened.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What it guards.
+    /// The key that it guards.
     pub key: Key,
     /// Its time to live, or its session time-out.
     pub ttl: Duration,

@@ -43,7 +43,7 @@ pub const SPEC: LockSpec = LockSpec {
     open: Open::Redis(open),
 };
 
-/// How long a client waits before it asks again.
+/// The pause of a client before it asks again.
 pub const OFTEN: Range<Duration> = Duration::from_millis(5)..Duration::from_millis(15);
 
 const LATE: &str = "H15: a GETSET that was held on its way writes the expiry of its old try over the \
@@ -72,7 +72,8 @@ impl GetSet {
         self.0.ttl.as_millis().div_ceil(1_000) as u64
     }
 
-    /// `SETNX`; or, when the time that stands there has passed, `GETSET` and look what stood there.
+    /// Tries `SETNX`; if the time that stands there has passed, tries `GETSET` and checks the old
+    /// value.
     async fn attempt(&self, asked: Mono) -> CallResult<Option<Grant>> {
         let node = &self.0;
         let expiry = self.now() + self.timeout() + 1;

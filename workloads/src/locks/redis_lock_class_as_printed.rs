@@ -40,7 +40,7 @@ struct RedisLock {
 }
 
 impl Recipe for RedisLock {
-    /// `acquireLock`.
+    /// Stands for the method `acquireLock`.
     async fn acquire(&mut self, _mode: Mode, _timeout: Duration) -> Result<Grant, AcquireError> {
         self.random_value = self.node.unique();
         let set = self.node.set_nx_px_command(&self.random_value);
@@ -51,7 +51,7 @@ impl Recipe for RedisLock {
         }
     }
 
-    /// `releaseLock`.
+    /// Stands for the method `releaseLock`.
     async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
         self.node.compare_and_delete(&self.random_value).await
     }

@@ -1,4 +1,4 @@
-//! What the recipes on one Redis server share: calling it, and trying again until the time
+//! The common part of the recipes on one Redis server: calling it, and trying again until the time
 //! is up.
 
 use base::{AcquireError, CallError, Grant, Link, Mono, Pace, ReleaseError, Removed};
@@ -14,7 +14,7 @@ use super::Settings;
 pub const COMPARE_AND_DELETE: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then \
      return redis.call('del', KEYS[1]) else return 0 end";
 
-/// How long a client waits before it asks again for a lock that somebody else holds.
+/// The pause of a client before it asks again for a lock that another holds.
 pub const BACK_OFF: Range<Duration> = Duration::from_millis(20)..Duration::from_millis(100);
 
 /// The pace of a lock whose clients ask again after such a pause, with so many round trips a try.
@@ -83,7 +83,8 @@ impl RedisNode {
     }
 
     /// Tries again and again until an attempt gives a grant, is in doubt, or the time is up.
-    /// `attempt` is told when it begins and says `None` when somebody else holds the lock.
+    /// `attempt` receives the time at which it begins and returns `None` when another client holds
+    /// the lock.
     pub async fn retry(
         &self,
         timeout: Duration,
@@ -127,14 +128,14 @@ impl RedisNode {
         .await
     }
 
-    /// Sets the key if it is not there, without an expiry: says whether it did.
+    /// Sets the key if it does not exist, without an expiry. Returns true if it did.
     pub async fn setnx(&self, value: impl ToRedisArgs) -> CallResult<bool> {
         let mut setnx = command("SETNX");
         setnx.arg(&self.key).arg(value);
         self.call(setnx).await
     }
 
-    /// Deletes the key, whosever it is: says how many keys it removed.
+    /// Deletes the key, whosever it is. Returns the number of keys removed.
     pub async fn delete(&self) -> CallResult<u64> {
         let mut del = command("DEL");
         del.arg(&self.key);
@@ -169,7 +170,8 @@ impl RedisNode {
         eval
     }
 
-    /// Whether the lock's value is this one, which nobody else uses.
+    /// Returns true if the lock's value is this one, which nobody else uses; `None` if the call
+    /// fails.
     pub async fn stands(&self, value: &str) -> Option<bool> {
         let found = self.value().await.ok()?;
         Some(found.as_deref() == Some(value))
@@ -182,7 +184,7 @@ impl RedisNode {
     }
 }
 
-/// All its digits, without the formatter: a client makes such a number for every acquire.
+/// All digits of the number, without the formatter: a client makes such a number for every acquire.
 fn hex(number: u128) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut digits = vec![0; 32];
@@ -193,7 +195,7 @@ fn hex(number: u128) -> String {
     String::from_utf8(digits).expect("digits are ASCII")
 }
 
-/// What an acquire says whose call gave no grant.
+/// The error of an acquire whose call gave no grant.
 pub fn no_grant(error: CallError<Refusal>) -> AcquireError {
     match error {
         CallError::Unknown(error) => AcquireError::Unknown(error),
@@ -201,7 +203,8 @@ pub fn no_grant(error: CallError<Refusal>) -> AcquireError {
     }
 }
 
-/// What a release says whose command answers how many keys it removed; `whose` they are if any.
+/// The result of a release, from the number of keys that its command removed; `whose` they are if
+/// any.
 pub fn released(removed: CallResult<u64>, whose: Removed) -> Result<Removed, ReleaseError> {
     match removed {
         Ok(0) => Err(ReleaseError::NotHeld("the key was not this client's any more".into())),

@@ -40,7 +40,7 @@ pub const SPEC: LockSpec = LockSpec {
     open: Open::Redis(open),
 };
 
-/// Everybody's value.
+/// The value that all clients write.
 const VALUE: &str = "locked";
 
 const SAME: &str = "H3: everybody's value is the same, so that the comparison lets an owner whose lock \

@@ -55,7 +55,7 @@ impl Recipe for RedisTool {
         self.node.set_nx_px(&self.request_id, timeout).await
     }
 
-    /// `releaseDistrbutedLock`.
+    /// Stands for the method `releaseDistrbutedLock`.
     async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
         let mut eval = command("EVAL");
         eval.arg(SCRIPT).arg(1).arg(&self.node.key).arg(&self.request_id);

@@ -48,7 +48,7 @@ pub const SPEC: LockSpec = LockSpec {
     open: Open::RedisFor(PX, open),
 };
 
-/// `PX 30`.
+/// The time to live as printed: `PX 30`.
 const PX: Duration = Duration::from_millis(30);
 
 /// `Thread.currentThread().getId()`: every client is a process of its own, with one thread.

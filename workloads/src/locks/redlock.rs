@@ -63,7 +63,7 @@ struct Redlock {
     left: usize,
 }
 
-/// What the servers answered, in numbers.
+/// The servers' answers, counted.
 #[derive(Default)]
 struct Votes {
     yes: usize,
@@ -80,8 +80,8 @@ impl Redlock {
         self.servers() / 2 + 1
     }
 
-    /// How far clocks may run apart while the lock is held: a hundredth of the ttl, and two
-    /// milliseconds for the grain of Redis's expiry.
+    /// The allowance for clocks that run apart while the lock is held: a hundredth of the ttl, and
+    /// two milliseconds for the grain of Redis's expiry.
     fn drift(&self) -> Duration {
         self.node.ttl / 100 + Duration::from_millis(2)
     }
@@ -125,7 +125,7 @@ impl Redlock {
         None
     }
 
-    /// What to say once the timeout is over.
+    /// The error of an acquire whose timeout is over.
     fn given_up(&self) -> AcquireError {
         if self.left < self.majority() {
             return AcquireError::Failed("no majority".into());

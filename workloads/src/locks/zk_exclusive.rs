@@ -36,7 +36,7 @@ fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
 struct Exclusive {
     client: Client,
     path: String,
-    /// How often the session had been disconnected at the current grant.
+    /// The number of times that the session had been disconnected at the current grant.
     disconnects: u64,
 }
 
@@ -45,7 +45,8 @@ impl Exclusive {
         self.client.id().to_string().into_bytes()
     }
 
-    /// Waits for the grant; says how often the session had been disconnected before it asked.
+    /// Waits for the grant. Returns the number of times that the session had been disconnected
+    /// before it asked.
     async fn take(&self) -> Try<u64> {
         loop {
             settled(&self.client).await;

@@ -57,7 +57,7 @@ pub const SPEC: LockSpec = LockSpec {
 const DEAD_HANDLE: &str = "H42: the session is made once, and when it has expired its client asks for \
      ever in vain; open a new one";
 
-/// `Thread.sleep(20)`.
+/// The pause as printed: `Thread.sleep(20)`.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
@@ -71,7 +71,7 @@ struct ZooKeeperSession {
 }
 
 impl Recipe for ZooKeeperSession {
-    /// `acquireDistributedLock`.
+    /// Stands for the method `acquireDistributedLock`.
     async fn acquire(&mut self, _mode: Mode, _timeout: Duration) -> Result<Grant, AcquireError> {
         while self.client.create(&self.path, b"", CreateMode::Ephemeral).await.is_err() {
             self.client.world().sleep(PAUSE).await;
@@ -79,7 +79,7 @@ impl Recipe for ZooKeeperSession {
         Ok(Grant::default())
     }
 
-    /// `releaseDistributedLock`.
+    /// Stands for the method `releaseDistributedLock`.
     async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
         let deleted = self.client.delete(&self.path, None);
         released(deleted.await, Removed::Any)

@@ -14,25 +14,25 @@ pub struct Queued {
     rule: Rule,
     /// The node of the last acquire, if it has come so far.
     mine: Node,
-    /// How often the session had been disconnected when it was granted.
+    /// The number of times that the session had been disconnected when it was granted.
     disconnects: u64,
 }
 
-/// What tells one such lock from another.
+/// The rule that tells one such lock from another.
 pub struct Rule {
-    /// What the name of a node begins with.
+    /// The beginning of a node's name.
     pub name: fn(Mode) -> &'static str,
     /// The place of the node that is watched, if there is a reason to wait.
     pub blocker: Blocker,
-    /// What a node gives that need not wait.
+    /// The grant of a node that need not wait.
     pub grant: fn(&Node) -> Grant,
 }
 
-/// Of all names in the order of their sequence numbers, and the place of one's own: the place of the
-/// node to wait for.
+/// A function from all names, in the order of their sequence numbers, and the place of one's own,
+/// to the place of the node to wait for.
 pub type Blocker = fn(&[String], usize) -> Option<usize>;
 
-/// The blocker of a mutex: whoever stands right before.
+/// The blocker of a mutex: the node right before.
 pub fn predecessor(_names: &[String], place: usize) -> Option<usize> {
     place.checked_sub(1)
 }
@@ -103,12 +103,12 @@ impl Queue {
         Self { client, directory }
     }
 
-    /// Where its nodes are.
+    /// The directory that holds its nodes.
     pub fn directory(&self) -> &str {
         &self.directory
     }
 
-    /// The path of the node of this name.
+    /// The path of the node with this name.
     pub fn path(&self, name: &str) -> String {
         format!("{}/{name}", self.directory)
     }
@@ -129,7 +129,7 @@ impl Queue {
         }
     }
 
-    /// The node of this whole name.
+    /// The node with this whole name.
     async fn identify(&self, name: String) -> Try<Node> {
         let path = self.path(&name);
         let czxid = known(&self.client, async || self.client.exists(&path).await).await?;
@@ -137,7 +137,7 @@ impl Queue {
         Ok(Node { name, czxid })
     }
 
-    /// The same without looking for the node again: a lost reply is the caller's to think about.
+    /// Does the same without looking for the node again: a lost reply is left to the caller.
     pub async fn create(&self, name: &str) -> Try<Node> {
         let path = self.path(name);
         loop {
@@ -177,11 +177,11 @@ impl Queue {
         }
     }
 
-    /// Waits until `blocker` finds nobody in the queue to wait for. It is shown all names in the
+    /// Waits until `blocker` finds no node in the queue to wait for. It receives all names in the
     /// order of their sequence numbers, and the place of one's own.
     ///
-    /// Says how often the session had been disconnected when the queue was last looked at; a grant
-    /// holds only as long as this has not changed.
+    /// Returns the number of times that the session had been disconnected when the queue was last
+    /// looked at; a grant holds only as long as this has not changed.
     pub async fn wait(&self, mine: &str, blocker: Blocker) -> Try<u64> {
         loop {
             reconnected(&self.client).await?;
@@ -195,7 +195,7 @@ impl Queue {
         }
     }
 
-    /// Who has to be waited for now.
+    /// The name of the node to wait for now; `None` if there is none.
     async fn look(&self, mine: &str, blocker: Blocker) -> Try<Option<String>> {
         let (mut names, place) = in_order(self.client.get_children(&self.directory).await?, mine)?;
         Ok(blocker(&names, place).map(|before| names.swap_remove(before)))
@@ -215,7 +215,8 @@ impl Queue {
         }
     }
 
-    /// Whether a node stands in the queue; one that was never created does not.
+    /// Returns true if a node stands in the queue; one that was never created does not. `None`:
+    /// unknown.
     pub async fn has(&self, mine: &Node) -> Option<bool> {
         if mine.name.is_empty() {
             return Some(false);

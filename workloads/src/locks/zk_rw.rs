@@ -38,7 +38,7 @@ fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
     read_write(client, &settings, blocker)
 }
 
-/// The lock of readers and writers in one queue, who wait for the node that `blocker` says.
+/// The lock of readers and writers in one queue, who wait for the node that `blocker` chooses.
 pub fn read_write(client: Client, settings: &Settings, blocker: Blocker) -> Box<dyn Lock> {
     let name = |mode| if mode == Mode::Shared { READ } else { WRITE };
     let rule = Rule { name, blocker, grant: Node::grant };
@@ -56,7 +56,7 @@ fn blocker(names: &[String], place: usize) -> Option<usize> {
     }
 }
 
-/// Whether a node of this name is a writer's.
+/// Returns true for the name of a writer's node.
 pub fn is_write(name: &str) -> bool {
     name.starts_with(WRITE)
 }

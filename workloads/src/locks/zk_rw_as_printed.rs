@@ -98,15 +98,15 @@ pub fn product(key: &str) -> String {
 
 struct AsPrinted {
     client: Client,
-    /// How long the Java client tries to connect to one server.
+    /// The time for which the Java client tries to connect to one server.
     connect_timeout: Duration,
     product: String,
-    /// What `acquireDistributedLock` returned: the path of the node, or null.
+    /// The result of `acquireDistributedLock`: the path of the node, or null.
     path: Option<String>,
 }
 
 impl AsPrinted {
-    /// `acquireDistributedLock`.
+    /// Stands for the method `acquireDistributedLock`.
     async fn acquire_distributed_lock(&self, mode: Mode) -> Option<String> {
         let kind = if mode == Mode::Shared { "read" } else { "write" };
         let path = format!("{DIRECTORY}/product_{kind}_{}", self.product);
@@ -141,7 +141,7 @@ impl AsPrinted {
         }
     }
 
-    /// `acquireSharedLock`.
+    /// Stands for the method `acquireSharedLock`.
     async fn acquire_shared_lock(&self, current: &str) -> Try<()> {
         let name = &current[DIRECTORY.len() + 1..];
         loop {
@@ -173,14 +173,14 @@ impl AsPrinted {
     }
 }
 
-/// What a look at the children leads to.
+/// The consequence of a look at the children.
 #[derive(Debug, PartialEq, Eq)]
 enum Turn {
-    /// `return true`.
+    /// Enter: `return true`.
     Enter,
-    /// To watch this node.
+    /// Watch this node, and wait.
     Watch(String),
-    /// To this exception.
+    /// Throw this exception.
     Throw(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! What the ZooKeeper recipes share: sessions that come and go.
+//! The common part of the ZooKeeper recipes: sessions that come and go.
 
 use base::{AcquireError, CallError, Grant, Pace, ReleaseError, Removed};
 use futures_util::future::{Either, select};
@@ -10,10 +10,11 @@ use stores::zookeeper::{Client, Refusal, SessionState, WatchEvent};
 /// queue, and looks at the node before it.
 pub const WOKEN: Pace = Pace { round_trips: 3, ..Pace::EXACT };
 
-/// Why a try cannot go on: a call came to nothing, or the session is over.
+/// The result of a step of a try. After an error the try cannot go on: a call came to nothing, or
+/// the session is over.
 pub type Try<T> = Result<T, CallError<Refusal>>;
 
-/// Waits until the session is connected or over; says which.
+/// Waits until the session is connected or over, and returns its state.
 pub async fn settled(client: &Client) -> SessionState {
     loop {
         match client.state() {
@@ -23,7 +24,7 @@ pub async fn settled(client: &Client) -> SessionState {
     }
 }
 
-/// After a call of unknown outcome: waits for the connection, and says whether the session lives.
+/// After a call of unknown outcome: waits for the connection. An error if the session is over.
 pub async fn reconnected(client: &Client) -> Try<()> {
     match settled(client).await {
         SessionState::Expired => Err(CallError::Refused(Refusal::SessionExpired)),
@@ -53,9 +54,8 @@ pub async fn woken(
     }
 }
 
-/// Runs `acquire` in a live session and for at most `timeout`. What `acquire` may have left
-/// behind when it did not come to a grant, `clean_up` removes; until that is certain the outcome
-/// is unknown.
+/// Runs `acquire` in a live session and for at most `timeout`. If it comes to no grant, `clean_up`
+/// removes what it may have left behind; until that is certain the outcome is unknown.
 pub async fn patiently(
     client: &Client,
     timeout: Duration,
@@ -88,7 +88,7 @@ pub async fn lost(client: &Client, disconnects_at_grant: u64) -> String {
     "the session was disconnected".into()
 }
 
-/// What a release says whose deletion ended so; `whose` the node was.
+/// The result of a release whose deletion ended so; `whose` the node was.
 pub fn released(deleted: Try<()>, whose: Removed) -> Result<Removed, ReleaseError> {
     match deleted {
         Ok(()) => Ok(whose),
@@ -97,7 +97,7 @@ pub fn released(deleted: Try<()>, whose: Removed) -> Result<Removed, ReleaseErro
     }
 }
 
-/// What an acquire says that came to nothing and left nothing to clean up but what goes with its
+/// The error of an acquire that came to nothing and left nothing to clean up but what goes with its
 /// session.
 pub fn refused(error: CallError<Refusal>) -> AcquireError {
     match error {
