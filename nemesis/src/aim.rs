@@ -1,4 +1,4 @@
-//! Whom to hit: by what the clients are doing with the lock.
+//! Aims: nodes to hit, chosen by what the clients are doing with the lock.
 
 use base::{ClientState, Mono, Node, Rng, View};
 use std::ops::Range;
@@ -53,8 +53,8 @@ fn just_answered(view: &View<'_>, free_since: Mono) -> Option<u32> {
     seats(view, replied).first().copied()
 }
 
-/// When a server answered the release that is still on its way back to its client; zero when there
-/// is none. `None`: somebody holds the lock, or is only about to free it.
+/// The time at which a server answered the release that is still on its way back to its client;
+/// zero if there is none. `None`: a client holds the lock, or is only about to free it.
 fn free_since(view: &View<'_>) -> Option<Mono> {
     let mut since = Mono::ZERO;
     for client in view.clients {
@@ -74,7 +74,7 @@ pub fn anybody(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
     rng.pick(&seats(view, |state| *state != ClientState::Down)).copied()
 }
 
-/// Any server.
+/// Any server; `None` if there is none.
 pub fn server(view: &View<'_>, rng: &mut Rng) -> Option<Node> {
     (view.servers > 0).then(|| Node::Server(rng.below(u64::from(view.servers)) as u32))
 }

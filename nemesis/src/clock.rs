@@ -1,5 +1,5 @@
-//! `clock`: the clocks of a node go wrong, which goes on running: a wall clock that is set, an
-//! oscillator that drifts, clocks that stand still as in a machine that is being moved.
+//! `clock`: the clocks of a node go wrong while it runs on: a wall clock that is set, an oscillator
+//! that drifts, clocks that stand still as in a machine that is being moved.
 //!
 //! Jumps are of half a ttl to two and a half: beyond that a server forgets every time to live that it
 //! keeps by its wall clock, and a client takes every time that it reads for past. What follows one
@@ -48,7 +48,7 @@ pub const FREEZE: NemesisSpec = NemesisSpec {
     make: || Box::new(Clocks::new(&[Wrong::Freeze], ALL)),
 };
 
-/// What goes wrong.
+/// A way in which clocks go wrong.
 #[derive(Clone, Copy)]
 enum Wrong {
     Jump,
@@ -56,7 +56,7 @@ enum Wrong {
     Freeze,
 }
 
-/// With whose clocks.
+/// A choice of nodes whose clocks go wrong.
 #[derive(Clone, Copy)]
 enum Aim {
     /// A server's, while somebody is in a long hold.
@@ -95,7 +95,7 @@ impl Clocks {
     }
 }
 
-/// How the clocks go wrong, and for how long.
+/// A change to the clocks, and the time for which it lasts.
 fn change(wrong: Wrong, view: &View<'_>, rng: &mut Rng) -> (ClockChange, Duration) {
     let lasts = rng.between(view.ttl / 2, view.ttl * 5 / 2);
     let change = match wrong {

@@ -55,7 +55,7 @@ pub const VANISH: NemesisSpec = NemesisSpec {
     make: || Box::new(Vanish { chance: false }),
 };
 
-/// What the next crash hits.
+/// The target of the next crash.
 #[derive(Clone, Copy)]
 enum Aim {
     Holder,
@@ -70,7 +70,7 @@ const ALL: &[Aim] = &[Aim::HalfGranted, Aim::HalfGranted, Aim::Holder, Aim::Serv
 struct Crash {
     aims: Deck<Aim>,
     data: Data,
-    /// The next aim, and since when it waits for its chance.
+    /// The next aim, and the time from which it waits for its chance.
     aim: Option<(Aim, Mono)>,
 }
 
@@ -142,7 +142,7 @@ impl Nemesis for Crash {
 }
 
 struct Vanish {
-    /// The time for the next one has come.
+    /// True once the time for the next one has come.
     chance: bool,
 }
 

@@ -1,7 +1,7 @@
-//! Fault schedules: a file a family, a line a variant in [`NEMESES`].
+//! Fault schedules: one file per family, one line per variant in [`NEMESES`].
 //!
-//! A nemesis decides what is to happen and yields it as data. It knows no lock, no backend and no
-//! checker.
+//! A nemesis decides which fault comes next and yields it as data. It knows no lock, no backend and
+//! no checker.
 
 mod aim;
 mod clock;
@@ -13,7 +13,7 @@ mod pause;
 
 use base::NemesisSpec;
 
-/// Every nemesis, in the order in which `picklock list` shows them.
+/// All nemeses, in the order in which `picklock list` shows them.
 pub const NEMESES: &[&NemesisSpec] = &[
     &none::NONE,
     &partition::PARTITION,
@@ -43,7 +43,7 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &link::VAULT,
 ];
 
-/// The nemesis of this name.
+/// The nemesis with this name.
 pub fn find(name: &str) -> Option<&'static NemesisSpec> {
     NEMESES.iter().copied().find(|spec| spec.name == name)
 }

@@ -64,7 +64,7 @@ pub const VAULT: NemesisSpec = NemesisSpec {
     make: || Box::new(Links { to_vault: true, aims: Deck::new(&[Aim::Holder]), ..Links::new(ALL) }),
 };
 
-/// What goes wrong next.
+/// A disturbance of connections.
 #[derive(Clone, Copy)]
 enum Trouble {
     Reset,
@@ -74,7 +74,7 @@ enum Trouble {
     Slow,
 }
 
-/// With whose links.
+/// A choice of the client whose links are disturbed.
 #[derive(Clone, Copy)]
 enum Aim {
     Holder,
@@ -98,7 +98,7 @@ struct Links {
     next: Option<(Trouble, Aim)>,
     /// A client whose connections are to be reset right away, so that it needs new ones.
     reset: Option<u32>,
-    /// It is about connections to the vault.
+    /// True if it disturbs connections to the vault.
     to_vault: bool,
 }
 
@@ -117,7 +117,8 @@ impl Links {
     }
 }
 
-/// What goes wrong, and for how long. What comes once waits so long for its chance.
+/// The next disturbance, and the time for which it lasts. One that strikes once waits so long for
+/// its chance.
 fn trouble(trouble: Trouble, view: &View<'_>, rng: &mut Rng) -> (LinkTrouble, Duration) {
     let once = view.ttl / 2;
     let while_ = rng.between(view.ttl / 2, view.ttl * 5 / 2);

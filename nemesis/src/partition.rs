@@ -1,7 +1,7 @@
 //! `partition`: links hold what is sent over them and deliver it late, as TCP does.
 //!
-//! A client is cut from what the lock guards, from some or all of its servers, or a server from its peers, both ways or one
-//! way, for half a ttl to two and a half; a holder for longer than its ttl.
+//! A client is cut from what the lock guards, from some or all of its servers, or a server from its
+//! peers, both ways or one way, for half a ttl to two and a half; a holder for longer than its ttl.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub const VAULT: NemesisSpec = NemesisSpec {
     make: || Box::new(Partition::new(&[Aim::Vault])),
 };
 
-/// Whom the next cut hits.
+/// The target of the next cut.
 #[derive(Clone, Copy)]
 enum Aim {
     /// A client in the middle of a long hold, for longer than its ttl: will it stop in time?
@@ -66,7 +66,7 @@ impl Partition {
         Self { aims: Deck::new(aims), aim: None }
     }
 
-    /// The links to cut, and for how many ttls at least.
+    /// The links to cut, and the least number of ttls for which to cut them.
     fn links(aim: Aim, view: &View<'_>, rng: &mut Rng) -> Option<(Links, f64)> {
         match aim {
             Aim::Holder => {

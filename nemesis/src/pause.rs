@@ -28,7 +28,7 @@ pub const SERVER: NemesisSpec = NemesisSpec {
     make: || Box::new(Pause::new(SERVERS)),
 };
 
-/// What the next pause hits.
+/// The target of the next pause.
 #[derive(Clone, Copy)]
 enum Aim {
     Holder,

@@ -1,4 +1,4 @@
-//! What every nemesis in the list has to keep.
+//! Rules that every nemesis in the list has to keep.
 
 use crate::NEMESES;
 use base::{ClientState, ClientView, Fault, Mono, Next, Node, Rng, View};
