@@ -9,12 +9,12 @@ use testcontainers::bollard::query_parameters::{
     ListContainersOptions, ListNetworksOptions, RemoveContainerOptions,
 };
 
-/// What was removed.
+/// The number of objects removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Containers.
+    /// The number of containers.
     pub containers: usize,
-    /// Networks.
+    /// The number of networks.
     pub networks: usize,
 }
 
@@ -35,8 +35,8 @@ pub async fn remove_run(docker: &Docker, run: &str) -> Result<Cleaned, BackendEr
     remove(docker, owner::RUN, |label| label.is_some_and(|it| it == run)).await
 }
 
-/// Removes what carries the label with a value that `chosen` takes: containers first, since a
-/// network in use stays.
+/// Removes what carries the label with a value that `chosen` accepts: containers first, since a
+/// network in use cannot be removed.
 async fn remove(
     docker: &Docker,
     label: &str,

@@ -22,12 +22,12 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
-/// How a client is started.
+/// The command that starts a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCommand {
-    /// The program.
+    /// The path of the program.
     pub program: std::path::PathBuf,
-    /// Its arguments.
+    /// The arguments of the program.
     pub args: Vec<String>,
 }
 
@@ -47,9 +47,9 @@ pub struct Client {
     process: u32,
     group: Group,
     requests: UnboundedSender<Request>,
-    /// Its end was asked for, so it is no news.
+    /// True once its end was asked for, so that it is no news.
     expected: AtomicBool,
-    /// A fault has stopped it, and nobody else has let it go on so far.
+    /// True from a fault's pause until the harness lets the client go on.
     paused: Mutex<bool>,
     ended: watch::Sender<Option<ExitStatus>>,
 }
@@ -94,13 +94,13 @@ impl Client {
         self.process
     }
 
-    /// Stops it and waits until the kernel says so. False when it is gone.
+    /// Stops it and waits until the kernel reports that. Returns false if it is gone.
     pub async fn pause(&self) -> bool {
         *self.paused() = true;
         !self.is_gone() && self.group.stop().await.is_ok() && self.group.is_stopped()
     }
 
-    /// Lets it go on. False when it was not stopped any more.
+    /// Lets it go on. Returns false if it was no longer stopped.
     pub fn resume(&self) -> bool {
         let mut paused = self.paused();
         let stopped = !self.is_gone() && self.group.is_stopped();
@@ -113,7 +113,8 @@ impl Client {
         true
     }
 
-    /// What somebody else has done to it since this was last asked: its end is told as it comes.
+    /// Returns what someone else has done to it since the last call, in words. Its end is reported
+    /// separately.
     pub fn interference(&self) -> Option<String> {
         let paused = self.paused();
         if self.is_gone() {
@@ -132,8 +133,8 @@ impl Client {
         self.paused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Kills it and waits until it is gone and all that it said is in the outbox. Whether it was
-    /// this that killed it.
+    /// Kills it and waits until it is gone and all its output is in the outbox. Returns true if
+    /// this call killed it.
     pub async fn kill(&self) -> bool {
         self.expected.store(true, SeqCst);
         if self.is_gone() {
@@ -157,13 +158,14 @@ impl Client {
         }
     }
 
-    /// Whether it was waited for: its number may be another's by now, who must get no signal.
+    /// Returns true once it was waited for: its number may be another's by now, which must get no
+    /// signal.
     fn is_gone(&self) -> bool {
         self.ended.borrow().is_some()
     }
 }
 
-/// Where its stderr goes. A client without a log is better than none.
+/// The destination of its stderr. A client without a log is better than none.
 fn log_file(process: u32, logs: Option<&Path>) -> Stdio {
     let path = logs.map(|folder| folder.join(format!("client-{process}.log")));
     let file = path.and_then(|path| File::create(path).ok());
@@ -229,7 +231,8 @@ async fn live(client: Arc<Client>, mut child: Child, answers: ChildStdout, outbo
     client.ended.send_replace(Some(status.unwrap_or_default()));
 }
 
-/// Passes on all that it says until it closes its stdout. The error is for a line that means nothing.
+/// Passes on all its responses until it closes its stdout. The error is for a line that is not a
+/// response.
 async fn listen(process: u32, answers: ChildStdout, outbox: &Outbox) -> Result<(), String> {
     let mut lines = BufReader::new(answers).lines();
     let mut last = Mono::ZERO;

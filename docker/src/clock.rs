@@ -10,7 +10,7 @@ pub fn monotonic_nanos() -> u64 {
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
-/// Time since the run began.
+/// A clock that shows the time since the run began.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: u64,
@@ -22,12 +22,12 @@ impl Clock {
         Self { origin: monotonic_nanos() }
     }
 
-    /// What it says now.
+    /// The current reading.
     pub fn now(self) -> Mono {
         self.at(monotonic_nanos())
     }
 
-    /// What it said when CLOCK_MONOTONIC stood at `nanos`.
+    /// The reading at the moment when CLOCK_MONOTONIC stood at `nanos`.
     pub fn at(self, nanos: u64) -> Mono {
         Mono::from_nanos(nanos.saturating_sub(self.origin))
     }

@@ -6,7 +6,7 @@ use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
 
-/// Its exit code and what it printed, on stdout and stderr together.
+/// The exit code of a command and its output, stdout and stderr together.
 pub async fn run(
     docker: &Docker,
     container: &str,

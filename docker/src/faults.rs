@@ -24,7 +24,7 @@ pub enum Active {
     Refusing(Vec<Refusing>),
 }
 
-/// Whether this backend can do such faults.
+/// Returns true if this backend has the ability.
 pub const fn can(ability: Ability) -> bool {
     match ability {
         Ability::Pause | Ability::Crash | Ability::Vanish => true,
@@ -41,7 +41,7 @@ fn unable(ability: Ability) -> BackendError {
     BackendError(format!("real servers cannot {ability}"))
 }
 
-/// Says why this backend cannot do this fault.
+/// Refuses a fault that this backend cannot do, with the reason.
 pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
     if !can(fault.ability()) {
         return Err(unable(fault.ability()));
@@ -71,7 +71,7 @@ pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
     }
 }
 
-/// Does it.
+/// Applies a fault, and returns once it is in force.
 pub async fn inject(world: &World, fault: &Fault) -> Result<Active, BackendError> {
     match fault {
         Fault::Pause { node: Node::Client(seat) } => Ok(pause_client(world, *seat).await),
@@ -116,7 +116,7 @@ fn client_links<'a>(world: &'a World, links: &'a [(Node, Node)]) -> impl Iterato
     })
 }
 
-/// Undoes it.
+/// Undoes a fault, and measures its effect.
 pub async fn heal(world: &World, active: Active) -> Result<Effect, BackendError> {
     match active {
         Active::Missed(why) => Ok(Effect::new(why, 0)),
@@ -186,8 +186,8 @@ async fn vanish(world: &World, server: Arc<Server>) -> Result<Active, BackendErr
     Ok(Active::ServerGone(server, holds, world.now()))
 }
 
-/// The effect is measured by what made it: the engine says when it is dead, and the server's start
-/// says whether it began with nothing.
+/// The effect is measured by what caused it: the engine reports that the server is dead, and the
+/// server's start whether it began with nothing.
 async fn revive(
     world: &World,
     server: &Server,

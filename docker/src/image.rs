@@ -17,21 +17,21 @@ const BASE_SCRIPT: &str = include_str!("../base.sh");
 const CONTEXT: [(&str, &str); 2] =
     [("Dockerfile", include_str!("../Dockerfile")), ("node.sh", include_str!("../node.sh"))];
 
-/// Whether servers could be started at once, without downloading or building anything.
+/// The readiness to start servers at once, without downloading or building anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// They could.
+    /// Servers can be started at once.
     Ready,
-    /// They could not.
+    /// Servers cannot be started at once.
     NotReady {
-        /// Why, in one line.
+        /// The reason, in one line.
         reason: String,
-        /// What to do about it, in one line.
+        /// The remedy, in one line.
         fix: String,
     },
 }
 
-/// Looks, and changes nothing.
+/// Looks whether servers could be started, and changes nothing.
 pub fn ready() -> Readiness {
     let looked = runtime().and_then(|it| it.block_on(async { is_there(&daemon().await?).await }));
     match looked {
@@ -55,8 +55,8 @@ pub fn ensure_image(progress: &dyn Fn(&str)) -> Result<(), BackendError> {
     runtime()?.block_on(async { ensure(&daemon().await?, progress).await })
 }
 
-/// The repository and the tag. The tag is a hash of what the image is made from: a changed file
-/// makes another image, and an old binary keeps its own.
+/// The repository and the tag. The tag is a hash of the files that the image is made from: a
+/// changed file makes another image, and an old binary keeps its own.
 pub fn tagged() -> (&'static str, String) {
     let mut hash = 0xCBF2_9CE4_8422_2325_u64;
     for byte in CONTEXT.iter().flat_map(|(name, text)| name.bytes().chain(text.bytes())) {

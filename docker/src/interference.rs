@@ -1,8 +1,8 @@
-//! What somebody else does to servers and clients during a run: removes, kills, stops, pauses or
-//! starts one. A run in which that happens says nothing about the lock, and must not seem to.
+//! Interference: actions of someone else on servers and clients during a run, which removes, kills,
+//! stops, pauses or starts one. Such a run says nothing about the lock, and must not seem to.
 //!
-//! The engine tells what is done to containers, and the kernel what is done to processes; both
-//! remember what was too short to be seen. Beside that, servers are compared with what was made of them
+//! The engine reports what is done to containers, and the kernel what is done to processes; both
+//! remember what was too short to be seen. Besides, servers are compared with what was made of them
 //! here, now and then and at the end.
 
 use super::owner;
@@ -16,14 +16,14 @@ use testcontainers::bollard::models::EventMessage;
 use testcontainers::bollard::query_parameters::EventsOptions;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-/// How often clients are looked at.
+/// The interval between two looks at the clients.
 const CLIENTS: Duration = Duration::from_millis(100);
-/// How often servers are looked at: each look is a question to the engine.
+/// The interval between two looks at the servers: each is a request to the engine.
 const SERVERS: Duration = Duration::from_secs(1);
-/// How long the engine may take to tell more of the same.
+/// The time that the engine has to report more of the same.
 const MORE: Duration = Duration::from_millis(500);
 
-/// Tells the first interference in a run, as soon as it is known.
+/// Reports the first interference in a run, as soon as it is known.
 pub async fn watch(docker: Docker, run: String, world: Arc<World>) {
     let label = format!("{}={run}", owner::RUN);
     let filters = [("label".into(), vec![label]), ("type".into(), vec!["container".into()])];
@@ -55,7 +55,7 @@ pub async fn watch(docker: Docker, run: String, world: Arc<World>) {
 }
 
 impl World {
-    /// What somebody else has done, as far as it can be seen now.
+    /// An interference that can be seen now, in words; `None` if there is none.
     pub async fn interference(&self) -> Option<String> {
         match self.client_interference() {
             Some(what) => Some(what),
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// Something could not be done: the world broke, unless somebody else broke it.
+    /// Reports a failed action: the world broke, unless someone else broke it.
     pub async fn fail(&self, error: BackendError) {
         match self.interference().await {
             Some(what) => drop(self.outbox.tell(Notice::Interference { what })),
@@ -84,7 +84,7 @@ impl World {
         None
     }
 
-    /// What the engine tells, in words, unless it was done here.
+    /// The engine's event in words; `None` if it was caused here.
     fn told(&self, event: &EventMessage) -> Option<String> {
         let actor = event.actor.as_ref()?;
         let server = self.servers.iter().find(|it| Some(it.id()) == actor.id.as_deref())?;

@@ -1,8 +1,8 @@
 //! Real servers in containers, and clients that are processes of their own.
 //!
 //! Servers are started with testcontainers; each client reaches each server through a link of its
-//! own (`link`). All waiting is done by tasks on a runtime of this backend's; the drive loop calls
-//! it from outside and gets what happened from a queue.
+//! own (`link`). All waiting is done by tasks on a runtime of this backend; the drive loop calls it
+//! from outside and receives its messages from a queue.
 
 pub mod link;
 
@@ -81,7 +81,7 @@ impl DockerBackend {
         Self::start_with(spec, ClientCommand::built_in()?, progress)
     }
 
-    /// The same with another program as the client.
+    /// Does the same with another program as the client.
     ///
     /// # Errors
     /// As for `start`.

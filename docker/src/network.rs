@@ -12,8 +12,8 @@ use testcontainers::bollard::models::{
 };
 
 /// A network whose servers keep their addresses when they are started again. The engine's name
-/// service would not do: it asks the outside for the name of a member that is down, and ZooKeeper
-/// waits for that answer for seconds, even to elect a leader.
+/// service would not do: it asks outside for the name of a member that is down, and ZooKeeper waits
+/// for that answer for seconds, even to elect a leader.
 #[derive(Clone, Debug)]
 pub struct Network {
     name: String,
@@ -22,7 +22,7 @@ pub struct Network {
 
 impl Network {
     /// Makes it, with the labels of its run. The engine gives fixed addresses only on a subnet that
-    /// was asked for, so it is let choose a free one first, which is then asked for.
+    /// was asked for, so it may choose a free one first, which is then asked for.
     pub async fn make(docker: &Docker, run: &str) -> Result<Self, BackendError> {
         let name = format!("picklock-{run}");
         create(docker, &name, run, None).await?;

@@ -1,4 +1,4 @@
-//! What happened, on its way from many tasks to the one drive loop.
+//! Messages on their way from many tasks to the one drive loop.
 
 use super::clock::Clock;
 use base::{BackendError, Message, Mono, Notice};
@@ -6,17 +6,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A message, or why there will be no more.
+/// A message, or the error after which there will be no more.
 type Item = Result<Message, BackendError>;
 
-/// Where tasks put their news. Stamping and queueing are one step, so that the order in the queue is
-/// the order of the stamps.
+/// The end of the queue for tasks. Stamping and queueing are one step, so that the order in the
+/// queue is the order of the stamps.
 pub struct Outbox {
     clock: Clock,
     queue: Mutex<Sender<Item>>,
 }
 
-/// Where the drive loop takes them from.
+/// The end of the queue for the drive loop.
 pub struct Inbox(Receiver<Item>);
 
 /// A fresh queue.
@@ -26,17 +26,17 @@ pub fn news(clock: Clock) -> (Outbox, Inbox) {
 }
 
 impl Outbox {
-    /// Happens now. Says when that is.
+    /// Reports an event that happens now. Returns its time.
     pub fn tell(&self, notice: Notice) -> Mono {
         self.put(|now| Ok(Message { at: now, notice }))
     }
 
-    /// Happened at `at`, which does not lie after now.
+    /// Reports an event that happened at `at`, which does not lie after now.
     pub fn tell_late(&self, at: Mono, notice: Notice) {
         self.put(|_| Ok(Message { at, notice }));
     }
 
-    /// The world broke.
+    /// Reports that the world broke.
     pub fn fail(&self, error: BackendError) {
         self.put(|_| Err(error));
     }

@@ -1,4 +1,4 @@
-//! What a container is told so that it becomes a server of a store, and how to see that it serves.
+//! The making of a server: the settings of its container, and the check that it serves.
 
 use super::image;
 use super::network::Network;
@@ -17,20 +17,20 @@ use tokio::time::timeout;
 /// The servers of one run.
 #[derive(Clone, Debug)]
 pub struct Ensemble {
-    /// The run.
+    /// The id of the run.
     pub run: String,
-    /// What they are.
+    /// The store that the servers belong to.
     pub store: Store,
-    /// How many.
+    /// The number of servers.
     pub servers: u32,
     /// The settings of a ZooKeeper ensemble.
     pub timing: Timing,
-    /// How they find each other.
+    /// The network on which they find each other.
     pub network: Network,
 }
 
 impl Ensemble {
-    /// The port that they serve on, inside.
+    /// The port that they serve on, inside their containers.
     pub fn port(&self) -> u16 {
         match self.store {
             Store::Redis => 6379,
@@ -38,7 +38,7 @@ impl Ensemble {
         }
     }
 
-    /// The container of a server.
+    /// The request for a server's container.
     pub fn request(&self, server: u32) -> ContainerRequest<GenericImage> {
         let (repository, tag) = image::tagged();
         let port = self.port();
@@ -75,8 +75,8 @@ impl Ensemble {
         })
     }
 
-    /// Whether the server at this address serves: Redis has loaded its data, a ZooKeeper member
-    /// belongs to a quorum.
+    /// Returns true if the server at this address serves: Redis has loaded its data, a ZooKeeper
+    /// member belongs to a quorum.
     pub async fn serves(&self, address: SocketAddr) -> bool {
         let (question, answers): (&[u8], &[&str]) = match self.store {
             Store::Redis => (b"PING\r\nQUIT\r\n", &["+PONG"]),
@@ -89,7 +89,7 @@ impl Ensemble {
     }
 }
 
-/// Asks something after which the server closes.
+/// Sends a question after which the server closes, and returns the answer.
 async fn ask(address: SocketAddr, question: &[u8]) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(question).await?;

@@ -1,9 +1,9 @@
-//! Who owns a container or a network, as labels, so that what a killed run left behind can be told
-//! from what a living one uses.
+//! Ownership of containers and networks, as labels, so that what a killed run left behind can be
+//! told from what a living one uses.
 
 use std::fs;
 
-/// The label that everything of picklock's carries; its value is the run.
+/// The label of everything that picklock makes; its value is the run.
 pub const RUN: &str = "picklock";
 /// The label that names the process that has to remove it.
 pub const OWNER: &str = "picklock.owner";
@@ -44,7 +44,7 @@ impl Owner {
         words.next().is_none().then_some(owner)
     }
 
-    /// Whether it has certainly ended. One of another namespace cannot be seen from here.
+    /// Returns true if it has certainly ended. One of another namespace cannot be seen from here.
     fn is_gone(&self, here: &Self) -> bool {
         if self.boot != here.boot {
             return true;
@@ -59,14 +59,14 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// Whether the owner that a label names has certainly ended. A label that cannot be read proves
-/// nothing.
+/// Returns true if the owner that a label names has certainly ended. A label that cannot be read
+/// proves nothing.
 pub fn is_gone(label: Option<&String>) -> bool {
     let here = Owner::this();
     label.and_then(|label| Owner::parse(label)).is_some_and(|owner| owner.is_gone(&here))
 }
 
-/// When a process started, in the kernel's ticks; `None` when there is no such process.
+/// The time at which a process started, in the kernel's ticks; `None` if there is no such process.
 fn started(pid: u32) -> Option<String> {
     stat_field(pid, 22)
 }

@@ -1,4 +1,4 @@
-//! Signals to a client process, and what they can be seen to have done.
+//! Signals to a client process, and their visible effects.
 
 use super::owner::stat_field;
 use nix::errno::Errno;
@@ -20,12 +20,12 @@ impl Group {
         Self(leader)
     }
 
-    /// Sends a signal to all of them.
+    /// Sends a signal to all processes of the group.
     pub fn signal(self, signal: Signal) -> Result<(), Errno> {
         killpg(Pid::from_raw(self.0 as i32), signal)
     }
 
-    /// Stops them and waits until the kernel says so.
+    /// Stops the group and waits until the kernel reports that its leader is stopped.
     pub async fn stop(self) -> Result<(), Errno> {
         self.signal(Signal::SIGSTOP)?;
         while !self.is_stopped() && self.state().is_some() {
@@ -34,12 +34,12 @@ impl Group {
         Ok(())
     }
 
-    /// Whether the kernel says that the leader is stopped.
+    /// Returns true if the kernel reports that the leader is stopped.
     pub fn is_stopped(self) -> bool {
         is_stopped(self.0.into())
     }
 
-    /// How the leader was stopped or continued since this was last asked, by whomever. The kernel
+    /// A stop or a continuation of the leader since the last call, by whomever. The kernel
     /// remembers it, so that nothing is too short to be seen.
     pub fn change(self) -> Option<Change> {
         let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WCONTINUED | WaitPidFlag::WNOHANG;
@@ -55,12 +55,12 @@ impl Group {
     }
 }
 
-/// Whether the kernel says that a process is stopped.
+/// Returns true if the kernel reports that a process is stopped.
 pub fn is_stopped(pid: i64) -> bool {
     u32::try_from(pid).is_ok_and(|pid| stat_field(pid, 3).as_deref() == Some("T"))
 }
 
-/// What a signal can do to a process beside ending it.
+/// An effect of a signal on a process other than its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Stopped,

@@ -37,7 +37,7 @@ impl RealServers {
         Ok(it)
     }
 
-    /// Crashes one of them and starts it again, with its data or without; says where it is then.
+    /// Crashes one of them and starts it again, with its data or without. Returns its new address.
     ///
     /// # Errors
     /// When it cannot be done, or the server does not serve again.
@@ -59,7 +59,7 @@ impl RealServers {
         Ok(address)
     }
 
-    /// Where one of them is for the others.
+    /// The address of one of them on the network of the servers.
     ///
     /// # Panics
     /// When there is no such server.
@@ -68,7 +68,7 @@ impl RealServers {
         servers.all()[number].peer_address()
     }
 
-    /// Where they are, by number.
+    /// The addresses of the servers, by number.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }

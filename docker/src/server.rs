@@ -16,10 +16,10 @@ use testcontainers::runners::AsyncRunner;
 use testcontainers::{ContainerAsync, GenericImage};
 use tokio::time::{sleep, timeout};
 
-/// How long a server may take until it serves. A loaded machine needs its time.
+/// The longest time that a server may take until it serves. A loaded machine needs its time.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
-/// `node.sh` knows them under the same names.
+/// Paths that `node.sh` knows under the same names.
 const KEEP_MARKER: &str = "/var/lib/picklock/keep";
 const EMPTY_MARKER: &str = "/var/lib/picklock/empty";
 
@@ -32,13 +32,13 @@ pub struct Server {
     expected: Mutex<Expected>,
 }
 
-/// What a server is to look like, by what was done to it here.
+/// The expected state of a server, by what was done to it here.
 #[derive(Debug, Default)]
 struct Expected {
     condition: Condition,
-    /// When the engine started it.
+    /// The time at which the engine started it.
     started: Option<String>,
-    /// What the engine has yet to tell of what was done here.
+    /// Events that the engine has yet to report of what was done here.
     events: Vec<&'static str>,
 }
 
@@ -47,9 +47,9 @@ enum Condition {
     #[default]
     Running,
     Paused,
-    /// It is being paused, or let go on.
+    /// The server is being paused or unpaused.
     Changing,
-    /// From before it is killed until it has been started again.
+    /// The server was killed and has not been started again.
     Down,
 }
 
@@ -69,14 +69,14 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it can be reached. Starting it again moves it.
+    /// The address at which it can be reached. A restart changes it.
     pub async fn address(&self) -> Result<SocketAddr, BackendError> {
         let port = self.container.get_host_port_ipv4(self.ensemble.port()).await;
         let port = port.map_err(|e| self.broken("has no port", e))?;
         Ok((Ipv4Addr::LOCALHOST, port).into())
     }
 
-    /// Waits until it serves.
+    /// Waits until it serves. An error, with the end of its log, after a minute.
     pub async fn until_serving(&self, address: SocketAddr) -> Result<(), BackendError> {
         let serving = async {
             while !self.ensemble.serves(address).await {
@@ -92,7 +92,7 @@ impl Server {
         Err(self.broken(format!("did not serve within {PATIENCE:?}"), tail.join(" | ")))
     }
 
-    /// Stops it running, with everything that it has in its head.
+    /// Stops it running, with everything that it has in memory.
     pub async fn pause(&self) -> Result<(), BackendError> {
         self.expect(Condition::Changing, &["pause"]);
         let paused = self.container.pause().await;
@@ -100,7 +100,7 @@ impl Server {
         paused.map_err(|e| self.broken("cannot be paused", e))
     }
 
-    /// Lets it go on. False when it was not paused any more: it was killed meanwhile.
+    /// Lets it go on. Returns false if it was no longer paused: it was killed meanwhile.
     pub async fn unpause(&self) -> Result<bool, BackendError> {
         if self.status().await? != Some(ContainerStateStatusEnum::PAUSED) {
             return Ok(false);
@@ -111,7 +111,7 @@ impl Server {
         unpaused.map(|()| true).map_err(|e| self.broken("cannot be unpaused", e))
     }
 
-    /// Kills it and waits until it is gone.
+    /// Kills it and waits until the engine reports it dead.
     pub async fn kill(&self) -> Result<(), BackendError> {
         // The engine lets one that is paused go on, so that it can die.
         self.expect(Condition::Down, &["kill", "die", "unpause"]);
@@ -123,7 +123,7 @@ impl Server {
         Ok(())
     }
 
-    /// Whether the engine says that it is dead.
+    /// Returns true if the engine reports it dead.
     pub async fn is_dead(&self) -> Result<bool, BackendError> {
         Ok(self.status().await? == Some(ContainerStateStatusEnum::EXITED))
     }
@@ -138,17 +138,17 @@ impl Server {
         Ok(())
     }
 
-    /// Whether it should be running and nothing is done to it.
+    /// Returns true if it should be running and nothing is being done to it.
     pub fn is_running(&self) -> bool {
         self.expected().condition == Condition::Running
     }
 
-    /// Whether it should be there: it was not killed, or was started again.
+    /// Returns true if it should be there: it was not killed, or was started again.
     pub fn is_up(&self) -> bool {
         self.expected().condition != Condition::Down
     }
 
-    /// What the engine tells of it, in words, unless it was done here or does nothing to it.
+    /// The engine's event about it, in words; `None` if it was caused here or is harmless.
     pub fn told(&self, event: &str) -> Option<String> {
         let mut expected = self.expected();
         if let Some(place) = expected.events.iter().position(|awaited| *awaited == event) {
@@ -170,7 +170,7 @@ impl Server {
         Some(format!("server {} {what}", self.number))
     }
 
-    /// How it differs from what was made of it here, in words.
+    /// Its difference from what was made of it here, in words; `None` if there is none.
     pub async fn interference(&self) -> Option<String> {
         let before = self.expected().condition;
         let seen = self.state().await;
@@ -208,7 +208,7 @@ impl Server {
         expected.events.extend(events);
     }
 
-    /// What was begun with a server is done, unless it was killed meanwhile.
+    /// Ends an action that was begun with a server, unless that was killed meanwhile.
     fn settle(&self, condition: Condition) {
         let mut expected = self.expected();
         if expected.condition == Condition::Changing {
@@ -220,25 +220,25 @@ impl Server {
         self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has it come back with its data when it starts the next time.
+    /// Makes it keep its data at the next start.
     pub async fn keep_data(&self) -> Result<(), BackendError> {
         self.shell(&format!("touch {KEEP_MARKER}")).await.map(drop)
     }
 
-    /// Whether it has come back empty.
+    /// Returns true if it has come back empty.
     pub async fn came_back_empty(&self) -> Result<bool, BackendError> {
         let answer = self.shell(&format!("test ! -e {EMPTY_MARKER} || echo empty")).await?;
         Ok(answer.contains("empty"))
     }
 
-    /// Has it hear nothing and say nothing any more, until it is killed and started again: then its
-    /// network is another.
+    /// Cuts it off from its network, in and out, until it is killed and started again: then it has
+    /// another network namespace.
     pub async fn silence(&self) -> Result<(), BackendError> {
         let rules = ["OUTPUT", "INPUT"].map(|chain| format!("iptables -w -I {chain} -j DROP"));
         self.shell(&rules.join(" && ")).await.map(drop)
     }
 
-    /// What a command in the container prints. It has to succeed.
+    /// Runs a command in the container, which has to succeed, and returns its output.
     pub async fn shell(&self, command: &str) -> Result<String, BackendError> {
         let run = timeout(PATIENCE, self.exec(command)).await;
         let run = run.map_err(|_| self.broken(format!("cannot run {command:?}"), "no answer"))?;
@@ -264,12 +264,12 @@ impl Server {
         }
     }
 
-    /// Its address among the servers.
+    /// Its address on the network of the servers.
     pub fn peer_address(&self) -> Ipv4Addr {
         self.ensemble.network.address(self.number)
     }
 
-    /// What it has logged so far, as far as it can be had.
+    /// Its log so far; what cannot be had of it is left out.
     pub async fn log(&self) -> String {
         let (out, err) =
             tokio::join!(self.container.stdout_to_vec(), self.container.stderr_to_vec());
@@ -288,7 +288,7 @@ impl Server {
         self.number
     }
 
-    /// The container's, as the engine names it.
+    /// The id of its container in the engine.
     pub fn id(&self) -> &str {
         self.container.id()
     }

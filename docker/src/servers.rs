@@ -15,7 +15,7 @@ use stores::Store;
 use stores::zookeeper::Timing;
 use testcontainers::bollard::Docker;
 
-/// The servers. They have to be removed with `remove`.
+/// The servers of a run. They have to be removed with `remove`.
 pub struct Servers {
     docker: Docker,
     run: String,
@@ -66,12 +66,12 @@ impl Servers {
         &self.all
     }
 
-    /// Where they can be reached now.
+    /// The addresses at which they can be reached now.
     pub async fn addresses(&self) -> Result<Vec<SocketAddr>, BackendError> {
         try_join_all(self.all.iter().map(|server| server.address())).await
     }
 
-    /// Writes what each has logged to a file of its own.
+    /// Writes the log of each to a file of its own.
     pub async fn save_logs(&self, folder: &Path) -> Result<(), BackendError> {
         for server in &self.all {
             let path = folder.join(format!("server-{}.log", server.number()));
@@ -102,7 +102,7 @@ async fn start_all(docker: &Docker, ensemble: &Ensemble) -> Result<Vec<Arc<Serve
     Ok(all)
 }
 
-/// Unique on this machine: the process, and a count within it.
+/// An id that is unique on this machine: the process, the time, and a count within the process.
 fn run_id() -> String {
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
     static RUNS: AtomicU32 = AtomicU32::new(0);

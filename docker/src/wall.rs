@@ -1,11 +1,11 @@
-//! What cuts servers off from each other: iptables in a server's own network namespace.
+//! Walls between servers: iptables in a server's own network namespace.
 
 use super::server::Server;
 use base::{BackendError, Direction};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// One server hears nothing of one other.
+/// A wall that keeps one server from hearing one other.
 pub struct Wall {
     deaf: Arc<Server>,
     silenced: Ipv4Addr,
@@ -30,7 +30,7 @@ impl Wall {
         self.deaf.shell(&format!("iptables -w -A {}", self.rule())).await.map(drop)
     }
 
-    /// Takes it down. How many packets it has dropped.
+    /// Takes it down. Returns the number of packets that it dropped.
     pub async fn fall(self) -> Result<u64, BackendError> {
         if !self.deaf.is_up() {
             // Its network namespace is gone, and the rule with it.

@@ -17,7 +17,7 @@ const LINKS: u64 = 1 << 40;
 pub struct World {
     /// The servers, by number.
     pub servers: Vec<Arc<Server>>,
-    /// Where news go.
+    /// The queue for messages to the drive loop.
     pub outbox: Arc<Outbox>,
     links: BTreeMap<(u32, u32), Link>,
     seats: Mutex<BTreeMap<u32, Arc<Client>>>,
@@ -45,14 +45,14 @@ impl World {
         Ok(world)
     }
 
-    /// Has the links of a server lead to where it is now.
+    /// Makes the links of a server lead to its present address.
     pub async fn aim_links(&self, server: &Server) -> Result<(), BackendError> {
         let address = server.address().await?;
         let aim = |link: &Link| link.set_target(Some(address));
         self.links_of(server.number()).try_for_each(aim).map_err(no_link)
     }
 
-    /// Has the links of a server refuse connections: its port may soon be another's.
+    /// Makes the links of a server refuse connections: its port may soon be another's.
     pub fn loosen_links(&self, server: &Server) -> Result<(), BackendError> {
         self.links_of(server.number()).try_for_each(|link| link.set_target(None)).map_err(no_link)
     }
@@ -98,12 +98,12 @@ impl World {
         self.seats().values().cloned().collect()
     }
 
-    /// How many seats there are.
+    /// The number of seats.
     pub fn seat_count(&self) -> u32 {
         self.links.last_key_value().map_or(0, |((seat, _), _)| seat + 1)
     }
 
-    /// Now.
+    /// The time since the run began.
     pub fn now(&self) -> Mono {
         self.outbox.clock().now()
     }

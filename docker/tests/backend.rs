@@ -79,7 +79,7 @@ fn suffer(
     })
 }
 
-/// What a server answers.
+/// The answer of a server to one command.
 fn redis(address: SocketAddr, question: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
@@ -167,7 +167,7 @@ fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
     assert!(TcpStream::connect(address).is_err(), "nobody serves there any more");
 }
 
-/// How many processes have this in their command line.
+/// The number of processes that have this in their command line.
 fn processes(mark: &str) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());

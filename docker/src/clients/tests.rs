@@ -17,7 +17,7 @@ struct Rig {
     client: Arc<Client>,
     clock: Clock,
     inbox: Inbox,
-    /// What has come and was not looked at yet.
+    /// Messages that have come and were not looked at yet.
     pending: VecDeque<Message>,
 }
 
@@ -35,7 +35,7 @@ impl Rig {
         self.client.send(Request { id, command: Op::Touch { key: "k".into() } });
     }
 
-    /// What happens next. Many seconds pass before it is given up.
+    /// The next message. Waits for many seconds before it gives up.
     fn next(&mut self) -> Message {
         if self.pending.is_empty() {
             let mut messages = Vec::new();

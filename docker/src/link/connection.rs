@@ -27,7 +27,8 @@ pub async fn serve(shared: &Shared, mut client: TcpStream) {
     }
 }
 
-/// The server's side, once the link lets a handshake through; `None` when there is none to be had.
+/// The connection to the server, once the link lets a handshake through; `None` if there can be
+/// none.
 async fn connect(
     shared: &Shared,
     client: &TcpStream,
@@ -62,7 +63,7 @@ async fn both_open(up: &Gate, down: &Gate) {
     }
 }
 
-/// Whether the client has closed its side, even with bytes still unread before the end.
+/// Returns true if the client has closed its side, even with bytes still unread before the end.
 fn has_left(client: &TcpStream) -> bool {
     match client.ready(Interest::READABLE).now_or_never() {
         Some(Ok(ready)) => ready.is_read_closed(),

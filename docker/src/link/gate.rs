@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::sync::watch;
 
-/// What a hold was measured to have held back.
+/// The amount that a hold has held back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Bytes that arrived while it lasted.
@@ -13,7 +13,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Both together.
+    /// The sum of both.
     pub fn plus(self, other: Self) -> Self {
         Self { bytes: self.bytes + other.bytes, connections: self.connections + other.connections }
     }
@@ -47,14 +47,14 @@ impl Gate {
         *self.holds.borrow() > 0
     }
 
-    /// Waits until nothing holds it.
+    /// Waits until no fault holds it.
     pub async fn open(&self) {
         let mut holds = self.holds.subscribe();
         // The sender lives in `self`, so this cannot fail.
         let _ = holds.wait_for(|holds| *holds == 0).await;
     }
 
-    /// Counts what arrives while it is held.
+    /// Counts bytes that arrive while it is held.
     pub fn count_bytes(&self, bytes: usize) {
         if self.is_held() {
             self.bytes.fetch_add(bytes as u64, Relaxed);
@@ -68,7 +68,7 @@ impl Gate {
         }
     }
 
-    /// Everything that was ever held.
+    /// The sum of all that was ever held.
     pub fn held(&self) -> Held {
         Held { bytes: self.bytes.load(Relaxed), connections: self.connections.load(Relaxed) }
     }

@@ -1,5 +1,5 @@
-//! The link proxy: one TCP listener on loopback for each client and server, and everything that can
-//! happen to what goes through it.
+//! The link proxy: one TCP listener on loopback for each client and server, and the faults of what
+//! goes through it.
 //!
 //! A cut link holds: what is sent over it stays queued and arrives late and in order after the
 //! release, as TCP would have it. That is what a network partition does to a connection; throwing
@@ -30,8 +30,8 @@ use tokio::task::{AbortHandle, JoinSet};
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// Is told of each chunk of a server's that passes, with the process number that the link served
-/// when the connection was made.
+/// A callback for each chunk of a server's that passes, with the process number that the link
+/// served when the connection was made.
 pub type OnPassed = Box<dyn Fn(u32) + Send + Sync>;
 
 /// A link between one client and one server. It ends, and its connections with it, when it is
@@ -46,14 +46,15 @@ struct Shared {
     address: SocketAddr,
     /// Keeps the port from others while nobody listens on it.
     _port: TcpSocket,
-    /// `None`: the kernel refuses connections, as that of a machine does whose server is down.
+    /// The open port. `None`: the kernel refuses connections, as that of a machine does whose
+    /// server is down.
     listener: watch::Sender<Option<Arc<TcpListener>>>,
     up: Gate,
     down: Gate,
     delay: Mutex<Delay>,
     target: Mutex<Option<SocketAddr>>,
     rng: Mutex<Rng>,
-    /// How many faults refuse new connections, and how many were refused.
+    /// The number of faults that refuse new connections now, and of connections refused so far.
     refusing: AtomicU32,
     refused: AtomicU64,
     resets: watch::Sender<()>,
@@ -90,12 +91,12 @@ impl Link {
         Ok(Self { shared, address, listening })
     }
 
-    /// Where the client connects to.
+    /// The address that the client connects to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where the server is now. Without one, connections are refused.
+    /// Sets the address of the server. Without one, connections are refused.
     ///
     /// # Errors
     /// When the port cannot be listened on again.
@@ -104,17 +105,17 @@ impl Link {
         self.shared.listen_or_not()
     }
 
-    /// The process whose connections come from now on.
+    /// Sets the process whose connections come from now on.
     pub fn serve(&self, process: u32) {
         self.shared.process.store(process, Relaxed);
     }
 
-    /// How long what is sent over connections made from now on takes, each way.
+    /// Sets the delay, each way, of connections made from now on.
     pub fn set_delay(&self, delay: Delay) {
         *lock(&self.shared.delay) = delay;
     }
 
-    /// Holds what is sent from here on, until the hold is released.
+    /// Holds bytes sent from now on, until the hold is released.
     pub fn hold(&self, direction: Direction) -> Hold {
         let hold =
             Hold { shared: self.shared.clone(), direction, before: self.shared.held(direction) };
@@ -124,7 +125,7 @@ impl Link {
         hold
     }
 
-    /// Aborts every connection (RST), whatever is held or on its way. Says how many there were.
+    /// Aborts every connection (RST), whatever is held or on its way. Returns the number of them.
     pub fn reset(&self) -> u64 {
         // Each connection listens for this.
         let connections = self.shared.resets.receiver_count();
@@ -132,13 +133,13 @@ impl Link {
         connections as u64
     }
 
-    /// Aborts new connections (RST) until that ends.
+    /// Aborts new connections (RST) until the returned guard is dropped.
     pub fn refuse(&self) -> Refusing {
         self.shared.refusing.fetch_add(1, Relaxed);
         Refusing { shared: self.shared.clone(), before: self.shared.refused.load(Relaxed) }
     }
 
-    /// How many chunks of the server's have passed so far.
+    /// The number of chunks of the server's that have passed so far.
     pub fn passed(&self) -> u64 {
         self.shared.chunks.load(Relaxed)
     }
@@ -159,7 +160,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// What was held so far.
+    /// The amount held so far.
     pub fn held(&self) -> Held {
         let now = self.shared.held(self.direction);
         Held {
@@ -168,7 +169,7 @@ impl Hold {
         }
     }
 
-    /// Lets everything go and says how much it was.
+    /// Lets everything go and returns how much it was.
     pub fn release(self) -> Held {
         self.held()
     }
@@ -190,7 +191,7 @@ pub struct Refusing {
 }
 
 impl Refusing {
-    /// Takes connections again, and says how many were refused.
+    /// Takes connections again, and returns the number that were refused.
     pub fn end(self) -> u64 {
         self.shared.refused.load(Relaxed) - self.before
     }
@@ -245,7 +246,7 @@ impl Shared {
         result
     }
 
-    /// Whether a new connection is to be refused; counts those that are.
+    /// Returns true if a new connection is to be refused, and counts it then.
     fn refuses(&self) -> bool {
         let refuses = self.refusing.load(Relaxed) > 0;
         self.refused.fetch_add(u64::from(refuses), Relaxed);
@@ -270,7 +271,7 @@ fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// The connections end with this task.
+/// Accepts connections, which end with this task.
 async fn listen(shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     let mut listeners = shared.listener.subscribe();
@@ -297,7 +298,7 @@ async fn listen(shared: Arc<Shared>) {
     }
 }
 
-/// What these locks guard is whole at every moment, so a panic elsewhere does not spoil it.
+/// Locks a mutex. Its data are whole at every moment, so a panic elsewhere does not spoil them.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! How long a link takes for what it lets through.
+//! The pace of a link: the time that it takes for what it lets through.
 
 use base::Rng;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use tokio::time::Instant;
 /// The delay of a link, each way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delay {
-    /// At least this long.
+    /// The shortest delay.
     pub base: Duration,
-    /// And up to this much longer, drawn for each chunk.
+    /// The most that is added to it, drawn for each chunk.
     pub jitter: Duration,
 }
 
-/// Says when each chunk of one direction of one connection is due. Order is kept: a chunk is never
-/// due before the one ahead of it.
+/// A schedule of the chunks of one direction of one connection. Order is kept: a chunk is never due
+/// before the one ahead of it.
 pub struct Pace {
     delay: Delay,
     rng: Rng,
@@ -26,7 +26,7 @@ impl Pace {
         Self { delay, rng, last: Instant::now() }
     }
 
-    /// When a chunk that sets out now is due.
+    /// The time at which a chunk that sets out now is due.
     pub fn due(&mut self) -> Instant {
         let drawn = self.rng.between(Duration::ZERO, self.delay.jitter);
         self.last = self.last.max(Instant::now() + self.delay.base + drawn);

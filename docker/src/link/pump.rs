@@ -13,18 +13,18 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-/// What may be on its way in one direction of one connection.
+/// The number of bytes that may be on their way in one direction of one connection.
 pub const BUDGET: usize = 1 << 20;
 const CHUNK: usize = 16 << 10;
 
-/// What travels. An end keeps its place behind the bytes before it.
+/// An item in a queue between two stages. An end keeps its place behind the bytes before it.
 enum Item {
     Data(Vec<u8>, OwnedSemaphorePermit),
     Closed,
     Aborted,
 }
 
-/// The connection was aborted by its source: the other side has to learn it as an abort, too.
+/// An abort by the connection's source: the other side has to learn of it as an abort, too.
 pub struct Abort;
 
 /// Moves everything from `source` to `sink` until the source has closed and the sink knows it.
@@ -87,8 +87,8 @@ async fn let_through(
     }
 }
 
-/// A sink that takes no more is one whose process is gone: its own direction says so, and what
-/// still comes for it is dropped, as a dead machine's network card would.
+/// Writes to the sink. One that takes no more belongs to a process that is gone: its own direction
+/// reports that, and what still comes for it is dropped, as a dead machine's network card would.
 async fn deliver(
     mut leaving: UnboundedReceiver<(Instant, Item)>,
     mut sink: WriteHalf<'_>,

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What the server sees: "open", "close" and the text in between.
+/// A link under test, with its server's view: "open", "close" and the text in between.
 struct Rig {
     link: Arc<Link>,
     seen: UnboundedReceiver<String>,
