@@ -16,7 +16,7 @@ pub use check::{CHECK_ABOUT, CheckArgs, ExportFormat, InputFormat};
 pub use exhaustive::ExhaustiveArgs;
 pub use explore::{ExploreArgs, MergeArgs, ReplayArgs, Shard};
 
-/// Where to run.
+/// The backend of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BackendChoice {
     /// Real servers when this machine is ready for them, else the simulator.
@@ -27,7 +27,7 @@ pub enum BackendChoice {
     Docker,
 }
 
-/// How to say it.
+/// The format of the output on stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -42,7 +42,7 @@ const TEST_EXAMPLES: &str = "Examples:
   picklock test --algo redis-setnx-expire --nemesis crash --link-delay 100ms
   picklock test --algo zk-sequential --nemesis partition,crash --backend docker --ttl 4s";
 
-/// What `test` takes.
+/// The arguments of `test`.
 #[derive(Debug, Args)]
 #[command(after_help = TEST_EXAMPLES)]
 pub struct TestArgs {
@@ -98,7 +98,7 @@ pub struct LoadArgs {
     pub keys: u32,
 }
 
-/// What `list` takes.
+/// The arguments of `list`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  picklock list\n  picklock list locks --format json")]
 pub struct ListArgs {
@@ -110,7 +110,7 @@ pub struct ListArgs {
     pub format: Format,
 }
 
-/// What can be listed.
+/// The lists of `picklock list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ListWhat {
     /// The locks.

@@ -3,7 +3,7 @@
 use base::Outcome;
 use std::process::ExitCode;
 
-/// How the program ends.
+/// The exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// 0: the lock kept its promises; or there was nothing to judge.
@@ -21,7 +21,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The number.
+    /// Returns the number of the exit code.
     pub const fn code(self) -> u8 {
         match self {
             Self::Held => 0,

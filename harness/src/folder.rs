@@ -99,7 +99,7 @@ impl Folder {
         Ok(Self { path: folder.to_owned(), store })
     }
 
-    /// Where it is.
+    /// Returns the path of the run folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -164,16 +164,16 @@ impl Folder {
     }
 }
 
-/// What is read may take this part of the memory, because what judges it takes more.
+/// The divisor of the memory budget that bounds what is read, because judging it takes more.
 const SHARE: usize = 3;
 
 /// A run, as it was read.
 pub struct Stored {
-    /// The run.
+    /// The run that was read.
     pub run: Run,
     /// Its history ends in the middle of a line.
     pub cut_off: bool,
-    /// Why its history was read in part only, if it was.
+    /// The reason why only part of its history was read, if so.
     pub unread: Option<&'static str>,
 }
 
@@ -194,7 +194,7 @@ fn unused(parent: &Path, stamp: &str) -> std::io::Result<String> {
     unreachable!("there is always a next number")
 }
 
-/// Whether a place is one where files can stand, but none can be written now.
+/// Returns true if files can stand at a place, but none can be written there now.
 fn takes_nothing(error: &std::io::Error) -> bool {
     use ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)

@@ -18,23 +18,23 @@ use piped::Piped;
 /// Buffered outside of the box: most bytes are asked for one by one.
 pub type Input = BufReader<Box<dyn Read>>;
 
-/// How much is read at once.
+/// The number of bytes read at once.
 const BUFFER: usize = 1 << 18;
 
 /// A document that is read whole may be this part of the memory: what its smallest pieces become is
 /// up to so many times as large.
 const DOCUMENT: usize = 32;
 
-/// What reading a file and judging it may cost.
+/// The limits on the time and memory of reading a file and judging it.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     begun: Instant,
     time: Duration,
-    /// Bytes.
+    /// The memory limit, in bytes.
     pub memory: usize,
 }
 
-/// What a command has that is not told otherwise.
+/// The budget of a command that is given none: 60 seconds and 4 GiB.
 impl Default for Budget {
     fn default() -> Self {
         Self::new(Duration::from_secs(60), 4 << 30)
@@ -47,12 +47,13 @@ impl Budget {
         Self { begun: Instant::now(), time, memory }
     }
 
-    /// Whether the time is over.
+    /// Returns true once the time is over.
     pub fn is_over(&self) -> bool {
         self.begun.elapsed() >= self.time
     }
 
-    /// What of it may be spent in reading: to judge what was read takes no longer than that.
+    /// Returns the part of the budget for reading: to judge what was read takes no longer than
+    /// that.
     pub fn to_read(self) -> Self {
         Self { time: self.time / 2, ..self }
     }
@@ -112,7 +113,7 @@ fn stream(from: impl Read + 'static, bar: &ProgressBar, budget: Budget) -> Input
     BufReader::with_capacity(BUFFER, Box::new(until))
 }
 
-/// How much of a file is read, and how long the rest will take.
+/// Returns the bar that shows how much of a file is read, and how long the rest will take.
 fn reading_bar(length: Option<u64>) -> ProgressBar {
     let (bar, style) = match length {
         Some(length) => {

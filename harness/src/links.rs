@@ -1,4 +1,4 @@
-//! How long messages are on their way between the clients and the servers of a simulated world.
+//! The delays of messages between the clients and the servers of a simulated world.
 
 use base::{Node, Rng, Spread};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub fn usual_delay(link_delay: Duration) -> Duration {
     Duration::from_micros(300) + link_delay
 }
 
-/// What is usual in this world.
+/// Returns the usual delays of links in this world.
 pub fn usual(spec: &WorldSpec) -> Spread {
     match spec.links {
         Links::HeavyTailed => heavy(spec),
@@ -68,7 +68,7 @@ fn manners(spec: &WorldSpec, rng: &mut Rng) -> Spread {
     }
 }
 
-/// What a message takes over a link without a delay of its own.
+/// The delay of a message over a link without a delay of its own.
 const LEAST: Duration = Duration::from_micros(100);
 const MEAN: Duration = Duration::from_micros(200);
 
@@ -76,7 +76,7 @@ fn steady(spec: &WorldSpec) -> Spread {
     Spread::Exponential { least: LEAST + spec.link_delay, mean: MEAN + spec.link_delay / 20 }
 }
 
-/// How much longer than usual a message may take: no lock breaks by that alone, and no call times
+/// Returns the longest extra delay of a message: no lock breaks by that alone, and no call times
 /// out.
 fn far(spec: &WorldSpec) -> Duration {
     (spec.ttl / 30).min(Duration::from_millis(100))

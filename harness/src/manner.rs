@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, stderr, stdout};
 use std::sync::OnceLock;
 
-/// What every command takes.
+/// The arguments that every command takes.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Manner {
@@ -21,7 +21,7 @@ pub struct Manner {
     pub quiet: bool,
 }
 
-/// When there are colours.
+/// The conditions for colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// On a terminal.
@@ -54,7 +54,7 @@ pub fn asked(args: &[OsString]) -> ColorChoice {
     }
 }
 
-/// What stdout can show.
+/// Returns the capabilities of stdout.
 pub fn style() -> Style {
     let piped = !stdout().is_terminal();
     Style { colour: colour(), unicode: unicode(), width: width(), piped }
@@ -68,7 +68,7 @@ pub fn told(text: &str) -> String {
     }
 }
 
-/// Whether only the last line is asked for.
+/// Returns true if only the last line is asked for.
 pub fn quiet() -> bool {
     MANNER.get().is_some_and(|manner| manner.quiet)
 }
@@ -80,7 +80,7 @@ pub fn hint(line: &str) {
     }
 }
 
-/// Where progress is drawn: on a terminal, if at all.
+/// Returns the target for progress bars: a terminal, if any.
 pub fn progress() -> ProgressDrawTarget {
     match stderr().is_terminal() && !quiet() {
         true => ProgressDrawTarget::stderr(),

@@ -1,5 +1,5 @@
-//! What is told and what is stored. Nothing of it is lost without a word, and what is lost does not
-//! take the verdict with it.
+//! Output to the terminal and to files. Nothing of it is lost without a word, and what is lost does
+//! not take the verdict with it.
 
 use anyhow::{Context, Result};
 use base::{Outcome, visible};
@@ -61,7 +61,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     part.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// What could not be told or stored of a verdict that stands.
+/// The parts of a standing verdict that could not be printed or stored.
 #[derive(Debug, Default)]
 pub struct Losses(Vec<String>);
 
@@ -71,7 +71,7 @@ impl Losses {
         self.0.extend(attempt.err().map(|error| format!("{error:#}")));
     }
 
-    /// Whether nothing was lost.
+    /// Returns true if nothing was lost.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

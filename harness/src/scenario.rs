@@ -17,13 +17,13 @@ use crate::simulate;
 
 /// A scenario, as it stands in the list.
 pub struct Scenario {
-    /// What `--scenario` takes.
+    /// The name that `--scenario` takes.
     pub name: &'static str,
     /// One line about it.
     pub summary: &'static str,
     algo: &'static str,
     clients: u32,
-    /// How many turns each client takes; `None`: as many as fit into 30 seconds.
+    /// The number of turns that each client takes; `None`: as many as fit into 30 seconds.
     turns: Option<u32>,
 }
 
@@ -63,19 +63,19 @@ pub fn find(name: &str) -> Option<&'static Scenario> {
     SCENARIOS.iter().find(|scenario| scenario.name == name)
 }
 
-/// What one run came to.
+/// The counts of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many things happened in the simulated world: see [`sim::Simulated::happened`].
+    /// The number of events in the simulated world: see [`sim::Simulated::happened`].
     pub events: u64,
-    /// How many lines the history has.
+    /// The number of lines in the history.
     pub recorded: u64,
-    /// How many times the lock was acquired or released.
+    /// The number of times that the lock was acquired or released.
     pub operations: u64,
 }
 
 impl Scenario {
-    /// Whether it runs scripts, so that it matters who does.
+    /// Returns true if its lock runs scripts, so that it matters who runs them.
     pub fn has_scripts(&self) -> bool {
         workloads::find(self.algo).is_some_and(|lock| lock.store() == Store::Redis)
     }

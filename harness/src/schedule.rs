@@ -26,11 +26,11 @@ const VERSION: u32 = 1;
 pub struct Schedule {
     /// The version of this format.
     pub picklock_schedule: u32,
-    /// The lock.
+    /// The name of the lock.
     pub algo: String,
     /// The nemeses that made it, joined by commas: what is expected of the lock depends on them.
     pub nemesis: String,
-    /// What it shows, where somebody has said so.
+    /// The anomaly that it shows, where somebody has said so.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shows: Option<Shows>,
     /// The lock's time to live, or its session time-out.
@@ -38,21 +38,21 @@ pub struct Schedule {
     /// The settings of the servers, where they have some that matter to sessions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ensemble: Option<Ensemble>,
-    /// How long a call to a server may take.
+    /// The longest time that a call to a server may take.
     pub call_timeout: u64,
-    /// How long an acquire may wait.
+    /// The longest time that an acquire may wait.
     pub patience: u64,
-    /// When the faults that are still in force are healed.
+    /// The time at which the faults still in force are healed.
     pub time_limit: u64,
-    /// How long the run goes on after that.
+    /// The time that the run goes on after that.
     pub quiet: u64,
-    /// How long each client-server link delays beyond a fast one, each way.
+    /// The delay of each client-server link beyond a fast one, each way.
     pub link_delay: u64,
     /// The turns of each client, by seat.
     pub clients: Vec<Vec<Turn>>,
     /// The faults, in order.
     pub faults: Vec<Planned>,
-    /// What the simulator leaves to chance.
+    /// The random decisions of the simulator.
     pub chance: Chances,
 }
 
@@ -62,7 +62,7 @@ pub struct Schedule {
 pub struct Shows {
     /// The property that is broken.
     pub property: String,
-    /// How.
+    /// The name of the anomaly.
     pub anomaly: String,
     /// Its cause. `None`: whatever it is.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -70,23 +70,23 @@ pub struct Shows {
 }
 
 impl Shows {
-    /// Whether a run shows it.
+    /// Returns true if a run shows it.
     pub fn is_in(&self, run: &Run) -> bool {
         let checker = CHECKERS.iter().find(|checker| checker.name() == self.property);
         let seen = checker.map(|checker| checker.check(&Case::of(run)).anomalies);
         seen.is_some_and(|seen| seen.iter().any(|anomaly| self.fits(anomaly)))
     }
 
-    /// Whether an anomaly of the same property is the one that is shown.
+    /// Returns true if an anomaly of the same property is the one that is shown.
     pub(crate) fn fits(&self, seen: &Anomaly) -> bool {
         seen.name == self.anomaly && self.cause.is_none_or(|cause| seen.cause == Some(cause))
     }
 }
 
-/// How many keys there may be.
+/// The largest number of keys.
 const KEYS: u32 = 1_000;
 
-/// How much later than in the simulator the last moment may come on real servers.
+/// The extra time by which the last moment may come later on real servers than in the simulator.
 const LATE: Duration = Duration::from_secs(5);
 
 /// Real servers keep no time to the millisecond, and a schedule that was shrunk has not one to spare:
@@ -118,7 +118,7 @@ impl Schedule {
         }
     }
 
-    /// What runs it, with the faults at their times or at their moments.
+    /// Returns the setup that runs it, with the faults at their times or at their moments.
     ///
     /// # Errors
     /// One line that names what is wrong with the schedule.
@@ -202,12 +202,12 @@ impl Schedule {
         }
     }
 
-    /// What a backend must be able to do for its faults.
+    /// Returns the abilities that a backend needs for its faults.
     pub fn needs(&self) -> Vec<Ability> {
         self.faults.iter().map(|planned| planned.fault.ability()).collect()
     }
 
-    /// Whether it can be run at all: nobody is named who is not there.
+    /// Checks that it can be run at all: that every client, server and key that it names exists.
     fn check(&self) -> Result<(), String> {
         let clients = self.clients.len() as u32;
         if !(1..=200).contains(&clients) {
@@ -292,7 +292,7 @@ struct Version {
     picklock_schedule: u64,
 }
 
-/// How far a fault sets a clock, ahead or back.
+/// Returns the distance by which a fault sets a clock, ahead or back; `None` for other faults.
 fn jump(fault: &Fault) -> Option<u64> {
     match fault {
         Fault::Clock { change: ClockChange::Jump(nanos), .. } => Some(nanos.unsigned_abs()),

@@ -12,17 +12,17 @@ use crate::nearest;
 use crate::plan::{Aim, Options, Plan, Script, Scripted, UNLIMITED};
 use crate::swarm;
 
-/// What is to be run.
+/// A checked run, ready to start.
 pub struct Setup {
-    /// The lock.
+    /// The lock under test.
     pub lock: &'static LockSpec,
-    /// What the run's header says. The backend is filled in by `info_for`.
+    /// The header of the run. The backend is filled in by `info_for`.
     info: RunInfo,
-    /// What was asked for.
+    /// The options that were asked for.
     asked: Options,
     /// Turns and faults to take instead of drawn ones.
     script: Option<Script>,
-    /// What is run: a swarm varies what was asked for.
+    /// The options that are run: a swarm varies those that were asked for.
     options: Options,
 }
 
@@ -111,7 +111,7 @@ impl Setup {
         }
     }
 
-    /// Fresh nemeses.
+    /// Returns fresh nemeses for one run.
     pub fn nemeses(&self) -> Vec<Box<dyn Nemesis>> {
         if let Some(script) = &self.script {
             return vec![Box::new(Scripted::new(script.faults.clone(), script.aim))];
@@ -127,7 +127,7 @@ impl Setup {
         self.options.nemesis.split(',').map(make).collect()
     }
 
-    /// What a backend must be able to do for the faults of this run.
+    /// Returns the abilities that a backend needs for the faults of this run.
     pub fn needs(&self) -> Vec<Ability> {
         if let Some(script) = &self.script {
             return script.faults.iter().map(|planned| planned.fault.ability()).collect();
@@ -136,7 +136,7 @@ impl Setup {
         specs.flat_map(|spec| spec.needs).copied().collect()
     }
 
-    /// What the drive loop is to do.
+    /// Returns the plan for the drive loop.
     pub fn plan(&self) -> Plan {
         let options = &self.options;
         Plan {
@@ -164,7 +164,7 @@ impl Setup {
         }
     }
 
-    /// What a backend is to set up.
+    /// Returns the world that a backend is to set up.
     pub fn world(&self) -> WorldSpec {
         let world = world(self.lock, &self.options);
         match &self.script {
@@ -190,9 +190,10 @@ fn world(lock: &LockSpec, options: &Options) -> WorldSpec {
     }
 }
 
-/// How long a call may take. A round trip over a slow link takes two delays, and a recipe must not
-/// time out on it. A grant that comes as late as that must leave time for the longest hold of a lock
-/// that runs out: with holds of 0.6 ttls, its reply may take 0.4 ttls from the server.
+/// Returns the longest time that a call may take. A round trip over a slow link takes two delays,
+/// and a recipe must not time out on it. A grant that comes as late as that must leave time for the
+/// longest hold of a lock that runs out: with holds of 0.6 ttls, its reply may take 0.4 ttls from
+/// the server.
 fn call_timeout(options: &Options) -> Duration {
     let usual = (options.ttl / 8).min(Duration::from_millis(500)) + options.link_delay * 4;
     usual.min(options.ttl * 3 / 8 + options.link_delay)
@@ -360,7 +361,7 @@ mod tests {
         }
     }
 
-    /// What a call is left beside the delays of its link.
+    /// The least time left to a call beside the delays of its link.
     const LEAST_SPARE: Duration = Duration::from_millis(10);
 
     #[test]

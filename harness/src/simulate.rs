@@ -24,7 +24,7 @@ pub fn world(
     world_of(lock, spec.store, config(spec), tape)
 }
 
-/// What the simulator makes of a world that was asked for.
+/// Returns the simulator's configuration of a world.
 pub fn config(spec: &WorldSpec) -> SimConfig {
     SimConfig {
         clients: spec.clients,
@@ -65,7 +65,8 @@ pub fn world_of(
     }
 }
 
-/// What a simulated client is told first. It has its links already, so there are no addresses.
+/// Returns the first command to a simulated client. It has its links already, so there are no
+/// addresses.
 fn init(spec: &WorldSpec) -> Command {
     Command::Init(Box::new(Init {
         algo: spec.algo.clone(),

@@ -18,7 +18,8 @@ use stores::Links;
 const CONFIGURATION: u64 = 30;
 const WEIGHTS: u64 = 31;
 
-/// How often a nemesis may propose what is switched off before it has to wait for the next event.
+/// The number of times that a nemesis may propose what is switched off before it has to wait for
+/// the next event.
 const PROPOSALS: u32 = 8;
 
 /// The configuration that the seed of these options draws within them.
@@ -66,7 +67,7 @@ pub struct Weighted {
     inner: Box<dyn Nemesis>,
     seed: u64,
     first: Option<u64>,
-    /// How much longer or shorter the fault that it proposed last is to last; `None`: it is not wanted.
+    /// The factor for the length of the fault that it proposed last; `None`: it is not wanted.
     last: Option<f64>,
 }
 
@@ -76,7 +77,7 @@ impl Weighted {
         Self { inner, seed, first: None, last: None }
     }
 
-    /// Whether this fault is wanted, and how much longer or shorter it lasts.
+    /// Returns the factor for the length of this fault; `None`: it is not wanted.
     fn weigh(&mut self, fault: &Fault, view: &View<'_>, rng: &mut Rng) -> Option<f64> {
         let kind = kind(fault, view);
         let mut weights = Rng::fork(self.seed, WEIGHTS << 32 | kind);
@@ -179,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Which of three kinds of victims a seed hits.
+    /// Returns the victims that a seed hits, of three kinds.
     fn victims(seed: u64) -> Vec<Node> {
         let holding = ClientState::Holding { since: Mono::ZERO };
         let acquiring = ClientState::Acquiring { since: Mono::ZERO, last_reply: None };

@@ -1,4 +1,4 @@
-//! What reading a file and judging it may cost.
+//! Limits on the time and memory of reading and judging a file.
 
 use super::duration;
 use crate::input::Budget;

@@ -1,4 +1,4 @@
-//! What `picklock check` takes.
+//! The arguments of `picklock check`.
 
 use super::{BudgetArgs, Format};
 use base::reading::{self, Value};
@@ -14,7 +14,7 @@ const EXAMPLES: &str = "Examples:
   zcat etcd.log.gz | picklock check - --model cas-register --time-budget 5m
   picklock check store/latest --export edn > history.edn";
 
-/// What `check --help` says first.
+/// The beginning of `check --help`.
 pub const CHECK_ABOUT: &str = "Judges a stored run again, and draws its report.\n\nWith --model: holds \
 any history against a model (`picklock list models`), by Jepsen's rule: an operation that failed \
 did not happen, and one of unknown outcome may have happened at any time after its begin, or not \
@@ -27,7 +27,7 @@ exclusive (or write) or shared (or read). A fencing token is a whole number, in 
 value of a grant.\n\nInconclusive is a history that is legal up to where it was cut off, one in \
 which nothing was answered ok, and, for `fenced`, one without any token.";
 
-/// What `check` takes.
+/// The arguments of `check`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
@@ -62,7 +62,7 @@ pub struct CheckArgs {
     pub format: Format,
 }
 
-/// How a history is written.
+/// The format of a history that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InputFormat {
     /// JSON Lines: an object an event.
@@ -104,7 +104,7 @@ impl From<reading::Format> for InputFormat {
     }
 }
 
-/// What a history can be exported to.
+/// The format of an exported history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
     /// As Jepsen and Knossos read it: a map an event, a line each.

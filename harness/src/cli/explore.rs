@@ -1,4 +1,4 @@
-//! What `explore` and `merge` take.
+//! The arguments of `explore`, `merge` and `replay`.
 
 use clap::Args;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ exit code is that of `test`: 0 when no schedule broke a promise, 2 when most of 
 With --exhaustive no schedule is drawn: all of them are taken, in a world without time. The exit \
 code is 2 when --states ended the search first.";
 
-/// What `explore` takes.
+/// The arguments of `explore`.
 #[derive(Debug, Args)]
 #[command(after_help = EXPLORE_EXAMPLES)]
 pub struct ExploreArgs {
@@ -84,7 +84,7 @@ const MERGE_EXAMPLES: &str = "Examples:
   picklock merge shards/*.json
   picklock merge 1.json 2.json --format json --out all.json";
 
-/// What `merge` takes.
+/// The arguments of `merge`.
 #[derive(Debug, Args)]
 #[command(after_help = MERGE_EXAMPLES)]
 pub struct MergeArgs {
@@ -108,7 +108,7 @@ const REPLAY_EXAMPLES: &str = "Examples:
   picklock replay store/latest
   picklock replay 17 --algo zk-rw-as-printed";
 
-/// What `replay` takes.
+/// The arguments of `replay`.
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub struct ReplayArgs {

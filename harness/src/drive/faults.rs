@@ -9,7 +9,7 @@ use crate::plan::Plan;
 
 struct Active {
     id: FaultId,
-    /// Which nemesis wanted it.
+    /// The index of the nemesis that wanted it.
     owner: usize,
     fault: Fault,
     heal_at: Mono,
@@ -37,7 +37,7 @@ impl Faults {
         Self { sources, active: Vec::new(), next_id: 0, rng }
     }
 
-    /// Whether a fault hits this node now.
+    /// Returns true if a fault hits this node now.
     pub fn hits(&self, node: Node) -> bool {
         self.active.iter().any(|active| active.fault.nodes().contains(&node))
     }
@@ -46,19 +46,20 @@ impl Faults {
         self.active.is_empty()
     }
 
-    /// When a nemesis wants to be asked or a fault is to be healed, whichever is first.
+    /// Returns the earliest time at which a nemesis wants to be asked or a fault is to be healed.
     pub fn next_look(&self) -> Option<Mono> {
         let asks = self.sources.iter().filter(|source| !source.done).map(|source| source.ask_at);
         let heals = self.active.iter().filter(|a| !a.healing).map(|active| active.heal_at);
         asks.filter(|at| *at > Mono::ZERO).chain(heals).min()
     }
 
-    /// Whether a nemesis has to be asked now.
+    /// Returns true if a nemesis has to be asked now.
     pub fn wants_to_be_asked(&self, now: Mono) -> bool {
         self.sources.iter().any(|source| !source.done && source.ask_at <= now)
     }
 
-    /// How much the nemeses mind replies that pass. One may want to be asked whatever happens.
+    /// Returns the nemeses' interest in replies that pass. One may want to be asked whatever
+    /// happens.
     pub fn passing(&self) -> Passing {
         let mut asks =
             self.sources.iter().filter(|source| !source.done).map(|source| source.ask_at);

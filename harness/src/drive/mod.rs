@@ -16,10 +16,10 @@ pub use recorder::Recorder;
 use seat::Seats;
 use vault::VaultNode;
 
-/// How long a run may wait for its clients to come up, and for its faults to be healed.
+/// The longest time that a run waits for its clients to come up, and for its faults to be healed.
 const SETTLE: Duration = Duration::from_secs(60);
 
-/// Why a run ended before its time.
+/// The reason why a run ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// The world broke.
@@ -33,13 +33,13 @@ pub enum DriveError {
     Interrupted,
 }
 
-/// What the drive loop looks at while it runs.
+/// An observer of the drive loop, which can end the run.
 pub trait Watcher {
     /// The run has got this far. Says whether it may go on.
     fn goes_on(&mut self, now: Mono, events: usize) -> bool;
 }
 
-/// Watches nothing.
+/// A watcher that never ends the run.
 pub struct Unwatched;
 
 impl Watcher for Unwatched {

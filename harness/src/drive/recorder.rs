@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::plan::Played;
 
 thread_local! {
-    /// How long the last history of this thread was: the next one is most likely as long, and one
+    /// The length of the last history of this thread: the next one is most likely as long, and one
     /// that has room from the start is not moved while it grows.
     static ROOM: Cell<usize> = const { Cell::new(0) };
 }
@@ -23,7 +23,7 @@ thread_local! {
 pub struct Recorder {
     history: History,
     file: Option<HistoryFile>,
-    /// What the drive loop decided, beside what came of it.
+    /// The decisions of the drive loop, beside what came of them.
     pub(super) played: Played,
 }
 
@@ -77,18 +77,18 @@ impl Recorder {
         });
     }
 
-    /// What was recorded so far.
+    /// Returns the history recorded so far.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// What was recorded.
+    /// Returns the recorded history.
     pub fn into_history(self) -> History {
         ROOM.set(self.history.events().len());
         self.history
     }
 
-    /// What was decided in the run so far.
+    /// Takes the decisions made in the run so far.
     pub fn take_played(&mut self) -> Played {
         std::mem::take(&mut self.played)
     }

@@ -17,14 +17,14 @@ use super::vault::{Access, Answer, Arrival, Said, VaultNode};
 use super::{DriveError, Recorder};
 use crate::plan::{self, Aim, Plan};
 
-/// How long a seat stays empty after its process was given up.
+/// The time that a seat stays empty after its process was given up.
 const RESPAWN: Duration = Duration::from_millis(100);
 
 /// A client waits for the vault for this part of a ttl, twice in a hold: so no hold that is drawn
 /// comes to outlive the ttl by that.
 const AT_VAULT: u32 = 8;
 
-/// Where a client stands in its turn.
+/// The stage of a client's turn.
 #[derive(Clone, Copy)]
 enum Stage {
     /// Its process is gone; a new one comes then, if a heal does not have to come first.
@@ -67,7 +67,7 @@ struct Touch {
 #[derive(Clone, Copy, Default)]
 struct Hold {
     token: Option<u64>,
-    /// What the first touch read.
+    /// The value that the first touch read.
     value: u64,
     /// The client has said that it may have lost it.
     lost: bool,
@@ -87,7 +87,7 @@ struct Seat {
     turns: Turns,
 }
 
-/// Where a client's turns come from.
+/// The source of a client's turns.
 enum Turns {
     /// Drawn, so many more of them, if there is an end.
     Drawn(Rng, Option<u32>),
@@ -198,7 +198,8 @@ impl Seat {
         }
     }
 
-    /// When it has something to do.
+    /// Returns the time at which the seat has something to do; `None`: it waits for an answer, or
+    /// is done.
     fn due(&self) -> Option<Mono> {
         match self.stage {
             Stage::Thinking { until }
@@ -226,20 +227,20 @@ impl Seat {
     }
 }
 
-/// What the turns of all clients have in common.
+/// The settings that the turns of all clients share.
 struct Round {
     task: Contend,
     keys: Vec<Key>,
-    /// How long a client waits for the vault.
+    /// The longest time that a client waits for the vault.
     at_vault: Duration,
-    /// What the times of listed turns count from.
+    /// The time from which the times of listed turns count; `None` until it is known.
     origin: Option<Mono>,
 }
 
 /// All clients of a run.
 pub struct Seats {
     seats: Vec<Seat>,
-    /// When which seat has something to do. What a seat had to do and has no more is passed over.
+    /// The times at which seats have something to do. Entries that no longer apply are passed over.
     agenda: BinaryHeap<Reverse<(Mono, u32)>>,
     /// Those that have something to do at once, which would only pass through the agenda.
     ready: Vec<u32>,
@@ -283,7 +284,8 @@ impl Seats {
         Some(&mut self.seats[number]).filter(|seat| seat.process == process)
     }
 
-    /// Where a process sits: a new one has the number of the one before it plus the number of seats.
+    /// Returns the seat of a process: a new one has the number of the one before it plus the number
+    /// of seats.
     fn number(&self, process: u32) -> usize {
         // Most seats still have their first process, and a division takes its time.
         let process = process as usize;
@@ -299,17 +301,17 @@ impl Seats {
         }
     }
 
-    /// Whether every client has come up.
+    /// Returns true once every client has come up.
     pub fn all_up(&self) -> bool {
         !self.seats.iter().any(|seat| seat.state() == ClientState::Down)
     }
 
-    /// Whether every client has had all its turns.
+    /// Returns true once every client has had all its turns.
     pub fn all_done(&self) -> bool {
         self.seats.iter().all(|seat| matches!(seat.stage, Stage::Done))
     }
 
-    /// What the nemeses see of the clients.
+    /// Returns the nemeses' view of the clients.
     pub fn view(&self, faults: &Faults) -> Vec<ClientView> {
         let view = |seat: &Seat| ClientView {
             state: seat.state(),
@@ -664,10 +666,10 @@ impl Seats {
     }
 }
 
-/// How a reply ends an operation, and what it says beside that.
+/// The end of an operation that a reply brings, with its facts and its error.
 struct Outcome {
     kind: Kind,
-    /// What the store said, as the reply passes it on.
+    /// The facts from the store, as the reply passes them on.
     facts: Option<Box<Facts>>,
     error: Option<String>,
 }

@@ -23,13 +23,13 @@ pub struct Access {
     pub key: Key,
     pub mode: Mode,
     pub token: Option<u64>,
-    /// What it writes.
+    /// The value to write; `None` for a read.
     pub value: Option<u64>,
     /// The index of its `invoke`.
     pub begun: u64,
 }
 
-/// What a client hears of its access.
+/// The answer to a client's access.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub seat: u32,
@@ -37,7 +37,7 @@ pub struct Answer {
     pub said: Said,
 }
 
-/// What became of an access.
+/// The outcome of an access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// It was served: what was read or written.
@@ -76,7 +76,7 @@ impl Message {
 
 pub struct VaultNode {
     vault: Vault,
-    /// How long a message takes over a link that faults slow, before they do.
+    /// The usual delay of a message over a link that faults can slow.
     usual: Duration,
     gates: Gates<Message>,
     troubles: Troubles,
@@ -141,7 +141,7 @@ impl VaultNode {
         None
     }
 
-    /// When the next thing arrives.
+    /// Returns the time of the next arrival.
     pub fn next_arrival(&self) -> Option<Mono> {
         self.on_the_way.front().map(|(due, _)| *due)
     }
@@ -309,8 +309,8 @@ mod tests {
         }
     }
 
-    /// What arrives by then: "w1" for a write that is served, "late 1" for one that was given up,
-    /// "a1" for its answer, "broken 1", "unsent 1".
+    /// Lists the arrivals by then: "w1" for a write that is served, "late 1" for one that was given
+    /// up, "a1" for its answer, "broken 1", "unsent 1".
     fn arrivals(node: &mut VaultNode, now: u64) -> Vec<String> {
         let mut all = Vec::new();
         while let Some(arrival) = node.arrival(at(now)) {

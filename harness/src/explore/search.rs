@@ -12,13 +12,13 @@ use crate::plan::Options;
 use crate::setup::Setup;
 use crate::simulate;
 
-/// What to search.
+/// The parameters of a search.
 pub struct Search<'a> {
     /// The options of every seed but for the seed itself.
     pub options: &'a Options,
-    /// Which seeds.
+    /// The seeds to search.
     pub part: Part,
-    /// How many threads.
+    /// The number of threads.
     pub jobs: usize,
     /// Stop at the first seed that breaks a promise.
     pub until_found: bool,

@@ -1,4 +1,4 @@
-//! What a search found, as data: `explore` makes it, `merge` adds it up, both print it.
+//! The result of a search, as data: `explore` makes it, `merge` adds it up, both print it.
 
 use base::{Cause, Ensemble, Outcome, RunInfo};
 use checkers::Judgement;
@@ -25,9 +25,10 @@ pub struct Tally {
     pub picklock_explore: u32,
     /// The picklock that searched: another one may draw other schedules from the same seeds.
     pub picklock: String,
-    /// What was searched.
+    /// The settings of the search.
     pub searched: Searched,
-    /// What this is a part of, one for each file that was added up; what is whole is one.
+    /// The parts that make up this result, one for each file that was added up; a whole search is
+    /// one.
     pub parts: Vec<Part>,
     /// The seeds that this answers for: those of its shard, or of all shards once they are added up.
     pub asked: Vec<Range<u64>>,
@@ -41,7 +42,7 @@ pub struct Tally {
     pub inconclusive: u64,
     /// The first seed that broke a promise.
     pub first_violation: Option<u64>,
-    /// What was seen, by name and cause.
+    /// The anomalies that were seen, by name and cause.
     pub anomalies: Vec<Sighting>,
 }
 
@@ -52,7 +53,7 @@ pub struct Part {
     pub whole: Range<u64>,
     /// Of how many shards.
     pub of: u64,
-    /// Which, from 1.
+    /// The number of this shard, from 1.
     pub shard: u64,
 }
 
@@ -72,7 +73,7 @@ impl Part {
         (place * u128::from(self.of)).div_ceil(seeds)
     }
 
-    /// Whether it is one that can be asked for.
+    /// Returns true if it is a part that a command can be asked for.
     fn is_sound(&self) -> bool {
         (1..=self.of).contains(&self.shard) && self.whole.start < self.whole.end
     }
@@ -81,25 +82,25 @@ impl Part {
 /// Seeds that were asked for and not searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// Which.
+    /// The missing seeds, as a half-open range.
     pub seeds: Range<u64>,
     /// The shards that have them, if there are several.
     pub shards: Option<String>,
 }
 
-/// What was searched: results can be added up only where this is the same. Durations are in
-/// nanoseconds.
+/// The settings of a search: results can be added up only where these are the same. Durations are
+/// in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Searched {
-    /// The lock.
+    /// The name of the lock.
     pub algo: String,
     /// The nemeses, joined by commas.
     pub nemesis: String,
-    /// Whether each seed drew its own configuration.
+    /// True if each seed drew its own configuration.
     pub swarm: bool,
     /// The most clients.
     pub clients: u32,
-    /// How long faults were injected.
+    /// The length of the phase with faults.
     pub time_limit: u64,
     /// The lock's time to live, or its session time-out.
     pub ttl: u64,
@@ -108,9 +109,9 @@ pub struct Searched {
     pub ensemble: Option<Ensemble>,
     /// The mean of a short hold.
     pub hold: u64,
-    /// How long each client-server link delays at least, each way.
+    /// The least delay of each client-server link, each way.
     pub link_delay: u64,
-    /// How many keys.
+    /// The number of keys.
     pub keys: u32,
 }
 
@@ -132,10 +133,10 @@ impl Searched {
     }
 }
 
-/// How often an anomaly was seen by one cause.
+/// The number of times that an anomaly was seen by one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sighting {
-    /// Its name.
+    /// The name of the anomaly.
     pub anomaly: String,
     /// Its cause; absent where none was found.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -146,13 +147,13 @@ pub struct Sighting {
     pub schedules: u64,
     /// The first seeds that show it, a few of them.
     pub seeds: Vec<u64>,
-    /// Why it is no surprise; absent where it is one.
+    /// The reason why it is expected; absent where it is a surprise.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub known: Option<String>,
 }
 
 impl Sighting {
-    /// What tells sightings apart, and their order.
+    /// Returns the key that tells sightings apart and orders them.
     fn order(&self) -> (&str, Option<Cause>) {
         (&self.anomaly, self.cause)
     }
@@ -233,12 +234,12 @@ impl Tally {
         }
     }
 
-    /// How many schedules were run.
+    /// Returns the number of schedules that were run.
     pub fn schedules(&self) -> u64 {
         self.held + self.violated + self.inconclusive
     }
 
-    /// How many schedules it took to the first violation, that one included.
+    /// Returns the number of schedules up to the first violation, that one included.
     pub fn to_first(&self) -> Option<u64> {
         let first = self.first_violation?;
         let before = |range: &Range<u64>| first.min(range.end).saturating_sub(range.start);
@@ -266,7 +267,7 @@ impl Tally {
         (self.outcome() == Outcome::Held).then(|| 3.0 / self.held as f64)
     }
 
-    /// How many schedules were asked for.
+    /// Returns the number of schedules that were asked for.
     pub fn wanted(&self) -> u64 {
         self.asked.iter().map(|range| range.end - range.start).sum()
     }
@@ -302,7 +303,7 @@ impl Tally {
         self.parts.dedup();
     }
 
-    /// Whether a search can have come to this, as far as shards and seeds go.
+    /// Returns true if a search can have had this result, as far as shards and seeds go.
     fn is_sound(&self) -> bool {
         let apart = self.seeds.is_sorted_by(|one, other| one.end < other.start);
         let some = |ranges: &[Range<u64>]| ranges.iter().all(|range| range.start < range.end);
@@ -481,7 +482,7 @@ mod tests {
         assert!(Tally::from_json("{\"picklock_explore\":9}").unwrap_err().contains("version 9"));
     }
 
-    /// What a shard of seeds 0 to 29 comes to, if it searched the first so many of its seeds.
+    /// Returns the result of a shard of seeds 0 to 29 that searched the first so many of its seeds.
     fn shard(number: u64, searched: u64) -> Tally {
         let part = Part { whole: 0..30, of: 3, shard: number };
         let asked = part.seeds();

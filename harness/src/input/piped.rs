@@ -7,7 +7,7 @@ use std::io::{self, Cursor, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// How many pieces are read ahead.
+/// The number of pieces read ahead.
 const AHEAD: usize = 4;
 
 /// Reads what a thread reads, until the time is over; there it ends.

@@ -15,29 +15,29 @@ pub use played::Played;
 pub use script::{Aim, Moment, Planned, Script, Turn, Victim};
 pub use scripted::Scripted;
 
-/// What to drive.
+/// The parameters of the drive loop for one run.
 pub struct Plan {
-    /// How many clients.
+    /// The number of clients.
     pub clients: u32,
-    /// How many servers.
+    /// The number of servers.
     pub servers: u32,
-    /// Whether they talk to each other.
+    /// True if the servers talk to each other.
     pub peers: bool,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
-    /// How long faults are injected.
+    /// The time during which faults are injected.
     pub time_limit: Duration,
-    /// How long the run goes on after the last heal.
+    /// The time that the run goes on after the last heal.
     pub quiet: Duration,
-    /// How long an acquire may wait.
+    /// The longest time that an acquire waits.
     pub patience: Duration,
-    /// What clients do.
+    /// The load that clients put on the lock.
     pub task: Contend,
     /// Turns to take and phases to keep, instead of drawn ones.
     pub script: Option<Script>,
-    /// What the lock promises.
+    /// The promises of the lock.
     pub promises: Promises,
-    /// How long a message takes over a client's link, as far as faults slow it.
+    /// The delay of a message over a client's link, as far as faults slow it.
     pub link_delay: Duration,
     /// Seeds what is drawn here: turns and faults.
     pub seed: u64,

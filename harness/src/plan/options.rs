@@ -11,31 +11,31 @@ pub const UNLIMITED: Duration = Duration::MAX;
 /// The numbers and names that a user can set.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The lock.
+    /// The name of the lock.
     pub algo: String,
     /// The nemeses, joined by commas.
     pub nemesis: String,
-    /// How many clients contend.
+    /// The number of clients that contend.
     pub clients: u32,
-    /// How long faults are injected.
+    /// The time during which faults are injected.
     pub time_limit: Duration,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
     /// The tick of a ZooKeeper ensemble. `None`: as is safe for such a session.
     pub tick: Option<Duration>,
-    /// How many ticks of silence end a connection between its servers. `None`: as is safe.
+    /// The ticks of silence that end a connection between its servers. `None`: as is safe.
     pub sync_limit: Option<u32>,
     /// The mean of a short hold.
     pub hold: Duration,
     /// The mean time between two turns of a client.
     pub think: Duration,
-    /// How long each client-server link delays, each way.
+    /// The delay of each client-server link, each way.
     pub link_delay: Duration,
-    /// How these delays are spread, which only a swarm chooses.
+    /// The distribution of these delays, which only a swarm chooses.
     pub links: Links,
-    /// How many keys.
+    /// The number of keys.
     pub keys: u32,
-    /// The seed.
+    /// The seed of the run.
     pub seed: u64,
     /// The seed draws its own configuration within these options, see [`crate::swarm`].
     pub swarm: bool,
@@ -67,7 +67,8 @@ impl Options {
         Timing::of(self.ttl).with(self.tick, self.sync_limit)
     }
 
-    /// What is stored of the settings of such servers.
+    /// Returns the settings of such servers as the run's header stores them; `None` without
+    /// ZooKeeper.
     pub fn ensemble(&self, store: Store) -> Option<Ensemble> {
         (store == Store::ZooKeeper).then(|| self.timing().ensemble())
     }

@@ -1,11 +1,11 @@
-//! What the drive loop decided in a run, as it is written down meanwhile.
+//! The decisions of the drive loop in a run, recorded as they are made.
 
 use base::{Fault, Mono, View};
 use std::time::Duration;
 
 use super::{Moment, Planned, Turn};
 
-/// What was decided in a run.
+/// The decisions made in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Played {
     /// The turns, each with its seat, in the order in which they were drawn.

@@ -11,19 +11,19 @@ pub struct Script {
     pub turns: Vec<Vec<Turn>>,
     /// The faults, in order.
     pub faults: Vec<Planned>,
-    /// How the faults, and the turns with them, find their time.
+    /// The rule by which the faults, and the turns with them, find their time.
     pub aim: Aim,
-    /// How long a call to a server may take.
+    /// The longest time that a call to a server may take.
     pub call_timeout: Duration,
-    /// How long an acquire may wait.
+    /// The longest time that an acquire may wait.
     pub patience: Duration,
-    /// How long the run goes on after the last heal.
+    /// The time that the run goes on after the last heal.
     pub quiet: Duration,
     /// The longest time that one of its messages takes.
     pub slowest_message: Duration,
 }
 
-/// How faults find their time.
+/// The rule by which faults find their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// By the clock, to the nanosecond.
@@ -36,14 +36,15 @@ pub enum Aim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
-    /// When it asks for the lock; later if it is not done with its last turn by then.
+    /// The time at which it asks for the lock, in nanoseconds; later if its last turn is not done
+    /// by then.
     pub at: u64,
-    /// Which key, from 0.
+    /// The number of the key, from 0.
     #[serde(default)]
     pub key: u32,
-    /// How it asks.
+    /// The mode in which it asks.
     pub mode: Mode,
-    /// How long it works between its read and its last touch.
+    /// The time that it works between its read and its last touch, in nanoseconds.
     pub hold: u64,
 }
 
@@ -52,11 +53,11 @@ pub struct Turn {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Planned {
-    /// The fault.
+    /// The fault to inject.
     pub fault: Fault,
-    /// When it is injected.
+    /// The time of its injection, in nanoseconds.
     pub at: u64,
-    /// How long it lasts.
+    /// The time from injection to heal, in nanoseconds.
     pub lasts: u64,
     /// The same in terms of the lock.
     pub moment: Moment,
@@ -67,15 +68,16 @@ pub struct Planned {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Moment {
-    /// How many grants the run has seen.
+    /// The number of grants that the run has seen.
     pub grants: u64,
-    /// What the client that is hit is doing.
+    /// The state of the client that is hit.
     pub victim: Victim,
-    /// How long it has been doing so; for `any`, how long ago the last grant was.
+    /// The time for which it has been in that state, in nanoseconds; for `any`, the time since the
+    /// last grant.
     pub later: u64,
 }
 
-/// What the client that a fault hits is doing.
+/// The state of the client that a fault hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {

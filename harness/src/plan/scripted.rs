@@ -50,7 +50,7 @@ impl Nemesis for Scripted {
 #[derive(Debug, Default)]
 struct Grants {
     count: u64,
-    /// When the last one was; before the first, when the clients were up.
+    /// The time of the last grant; before the first, the time when all clients were up.
     last: Option<Mono>,
     /// Since when each seat holds.
     holds: Vec<Option<Mono>>,
@@ -73,7 +73,7 @@ impl Grants {
         }
     }
 
-    /// When the moment of a fault is, and at which seat, if that can be said by now.
+    /// Returns the time of a fault and the seat that it hits, if they are known by now.
     fn find(&self, planned: &Planned, view: &View<'_>) -> Option<(Mono, Option<u32>)> {
         let Moment { grants, victim, later } = planned.moment;
         if self.count < grants {

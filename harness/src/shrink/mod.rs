@@ -17,8 +17,8 @@ use crate::simulate;
 use small::draw_small;
 pub use story::{Told, is_small, story_of};
 
-/// Whether a schedule shows its anomaly where nothing is exact, too: with the faults at their moments,
-/// over links with delays of their own. Then it most likely does so on real servers.
+/// Returns true if a schedule shows its anomaly where nothing is exact, too: with the faults at
+/// their moments, over links with delays of their own. Then it most likely does so on real servers.
 pub fn is_robust(schedule: &Schedule) -> bool {
     let shows = |seed: u64| {
         let setup = schedule.loose_setup(seed).ok()?;
@@ -33,13 +33,13 @@ pub fn is_robust(schedule: &Schedule) -> bool {
 pub struct Shrunk {
     /// The least schedule that was found.
     pub schedule: Schedule,
-    /// How many schedules were run to find it.
+    /// The number of schedules that were run to find it.
     pub tried: u64,
-    /// Why there may be a smaller one.
+    /// The reason why there may be a smaller one; `None` if nothing was left to try.
     pub cut_short: Option<CutShort>,
 }
 
-/// Why a shrink ended before there was nothing left to try.
+/// The reason why a shrink ended before there was nothing left to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutShort {
     /// It was told to.
@@ -54,7 +54,7 @@ const MOST_RUNS: u64 = 6_000;
 /// So many small schedules are drawn where taking pieces out does not lead to one.
 const MOST_DRAWN: u64 = 10_000;
 
-/// How long a message is on its way over a fast link, in nanoseconds.
+/// The delay of a message over a fast link, in nanoseconds.
 const FAST_LINK: u64 = 300_000;
 
 const MILLI: u64 = 1_000_000;
@@ -141,7 +141,7 @@ struct Shrinker<'a> {
     /// The best one shows its anomaly where nothing is exact, too.
     robust: bool,
     tried: u64,
-    /// Why nothing more is to be tried.
+    /// The reason to stop; `None` while there is more to try.
     done: Option<CutShort>,
     /// The same, once there would have been something.
     cut_short: Option<CutShort>,
@@ -174,7 +174,7 @@ impl Shrinker<'_> {
         });
     }
 
-    /// Whether a schedule shows the anomaly, and would with more quiet.
+    /// Returns true if a schedule shows the anomaly, and would with more quiet.
     fn still(&mut self, schedule: &Schedule) -> bool {
         self.tried += 1;
         if !(self.go_on)(self.tried) {
@@ -326,7 +326,8 @@ impl Shrinker<'_> {
         }
     }
 
-    /// Where chance could not be made plain at once: link by link, message by message.
+    /// Removes delays where chance could not be made plain at once: link by link, message by
+    /// message.
     fn fewer_delays(&mut self) {
         self.fewer(|s| s.chance.delays.clone(), |s, left| s.chance.delays = left.to_vec());
         for place in 0..self.best.chance.delays.len() {
@@ -445,7 +446,7 @@ fn refresh_moments(schedule: &mut Schedule) {
     }
 }
 
-/// What is to be small: pieces before times.
+/// Returns the size to be made small: pieces before times.
 pub fn size(s: &Schedule) -> (usize, usize, usize, usize, u64) {
     let links = s.faults.iter().map(|f| f.fault.nodes().len()).sum::<usize>();
     let delays = s.chance.delays.iter().map(|link| link.nanos.len()).sum::<usize>();
@@ -467,7 +468,7 @@ fn round(value: u64, unit: u64) -> u64 {
     value.div_ceil(unit) * unit
 }
 
-/// When turns and faults begin, in order.
+/// Returns the times at which turns and faults begin, in order.
 fn points(s: &Schedule) -> Vec<u64> {
     let turns = s.clients.iter().flatten().map(|turn| turn.at);
     let mut points: Vec<u64> = turns.chain(s.faults.iter().map(|f| f.at)).collect();

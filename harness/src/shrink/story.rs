@@ -14,11 +14,11 @@ use crate::simulate;
 /// A counterexample, told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// What it shows.
+    /// The anomaly that it shows.
     pub anomaly: Anomaly,
-    /// How many operations and faults there are in it.
+    /// The number of operations and faults in it.
     pub messages: usize,
-    /// What happened, in the order of time.
+    /// The steps, in the order of time.
     pub steps: Vec<Step>,
 }
 
@@ -43,7 +43,7 @@ pub fn story_of(schedule: &Schedule) -> Result<Told, String> {
     Ok(story(&run, found))
 }
 
-/// Whether a counterexample fits on one screen.
+/// Returns true if a counterexample fits on one screen.
 pub fn is_small(schedule: &Schedule) -> bool {
     let (clients, faults, messages) = SMALL;
     let few = schedule.clients.len() <= clients && schedule.faults.len() <= faults;
@@ -67,7 +67,7 @@ fn story(run: &Run, anomaly: Anomaly) -> Told {
     Told { anomaly, messages, steps: steps(&run.info, &facts, &told) }
 }
 
-/// Where each of these events ends, if it is the begin of something that does.
+/// Returns the place where each of these events ends, if it is the begin of something that does.
 fn ends(events: &[&Event]) -> Vec<Option<usize>> {
     let mut ends = vec![None; events.len()];
     let mut open: Vec<usize> = Vec::new();
@@ -84,8 +84,8 @@ fn ends(events: &[&Event]) -> Vec<Option<usize>> {
     ends
 }
 
-/// Whether the begin at a place needs no row of its own: its end follows at once. Asking for the lock
-/// and getting it are always two.
+/// Returns true if the begin at a place needs no row of its own: its end follows at once. Asking
+/// for the lock and getting it are always two.
 fn is_told_by_its_end(events: &[&Event], place: usize, end: Option<usize>) -> bool {
     let Some(end) = end else { return false };
     let millis = |place: usize| events[place].time / 1_000_000;
