@@ -1,6 +1,6 @@
-//! What a simulated run costs, in numbers that do not depend on the machine: a guard against slow
-//! growth that needs no clock. Memory is flat in the number of runs, and what an event costs does not
-//! grow with the number of clients.
+//! The cost of a simulated run, in numbers that do not depend on the machine: a guard against slow
+//! growth that needs no clock. Memory is flat in the number of runs, and the cost of an event does
+//! not grow with the number of clients.
 
 #![expect(unsafe_code, reason = "counts what the allocator is asked for")]
 

@@ -43,7 +43,7 @@ static DEAF: LockSpec = LockSpec {
     open: Open::ZooKeeper(open_deaf),
 };
 
-/// How many of 100 seeds show an anomaly.
+/// Counts the seeds, of 100, that show an anomaly.
 fn caught(lock: &'static LockSpec, nemesis: &str, anomaly: &str) -> usize {
     let shows = |seed: &u64| {
         let options = Options::new(lock.name, nemesis, *seed);

@@ -14,7 +14,7 @@ fn check(bench: &Bench, text: impl AsRef<[u8]>, model: &str, more: &[&str]) -> S
     bench.run(&[&["check", "file", "--model", model], more].concat())
 }
 
-/// What was said, on one line.
+/// Returns a command's stdout on one line.
 fn flat(said: &Said) -> String {
     said.out.split_whitespace().collect::<Vec<_>>().join(" ")
 }

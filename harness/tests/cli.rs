@@ -145,7 +145,7 @@ fn ctrl_c_keeps_the_history() {
     assert_eq!(faults, heals, "every fault is healed");
 }
 
-/// How many faults began, or were healed, in a history.
+/// Counts the faults that began, or were healed, in a history.
 fn count(history: &str, f: &str) -> usize {
     let needle = format!(r#""type":"info","f":"{f}""#);
     history.lines().filter(|line| line.contains(&needle)).count()

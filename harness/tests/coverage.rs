@@ -38,12 +38,12 @@ const LEAN: &[(&str, &str)] = &[
     ("zk-exclusive-naive", "link"),
 ];
 
-/// What a pair came to.
+/// The result of a pair of lock and nemesis.
 struct Cell {
     lean: bool,
     pair: String,
     inconclusive: u64,
-    /// What the first such seed lacked.
+    /// The reason why the first inconclusive seed cannot tell.
     why: String,
 }
 

@@ -9,10 +9,10 @@ use base::reading::Format;
 use std::fs;
 use std::path::Path;
 
-/// How often each file of the corpus is changed. `fuzz/run.sh` looks further.
+/// The number of changes to each file of the corpus. `fuzz/run.sh` looks further.
 const MUTATIONS: u64 = 300;
 
-/// What makes a difference to some reader.
+/// The words that make a difference to some reader.
 const WORDS: &[&[u8]] = &[
     b"\n",
     b"[",

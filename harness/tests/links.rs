@@ -1,4 +1,4 @@
-//! What a link does to what is sent over it, seen from the lock.
+//! Effects of links on what is sent over them, seen from the lock.
 
 use checkers::Judgement;
 use picklock::schedule::Schedule;

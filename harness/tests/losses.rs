@@ -1,4 +1,5 @@
-//! What cannot be told or stored: it is never lost without a word, and never takes the verdict with it.
+//! Losses of what cannot be told or stored: none goes without a word, and none takes the verdict
+//! with it.
 
 mod command;
 
@@ -151,7 +152,7 @@ fn what_cannot_be_written_is_named_beside_the_verdict() {
     assert!(said.out.contains("HELD") && said.err.contains("/dev/full"), "{said:?}");
 }
 
-/// How many judge one folder at the same time, and how often each does.
+/// The number of judges of one folder at the same time, and of judgements by each.
 const JUDGES: usize = 8;
 const TIMES: usize = 10;
 

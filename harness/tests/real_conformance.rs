@@ -14,7 +14,7 @@ fn addresses(servers: &RealServers) -> Vec<String> {
     servers.addresses().iter().map(ToString::to_string).collect()
 }
 
-/// How many random sequences are compared: `PICKLOCK_CASES`, or 2,000.
+/// Returns the number of random sequences to compare: `PICKLOCK_CASES`, or 2,000.
 fn sequences() -> u64 {
     let given = std::env::var("PICKLOCK_CASES").ok();
     given.map_or(2_000, |given| given.parse().expect("PICKLOCK_CASES is a number"))

@@ -1,4 +1,4 @@
-//! What the store said stands in the history, of every lock.
+//! The store's facts stand in the history, of every lock.
 
 use base::{Event, F, Facts, Kind, Removed, Run};
 use picklock::plan::Options;

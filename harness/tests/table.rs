@@ -18,7 +18,7 @@ fn seeds() -> u64 {
     std::env::var("PICKLOCK_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000)
 }
 
-/// How many seeds did what the row demands, did not, and could not tell.
+/// The numbers of seeds that did what the row demands, that did not, and that could not tell.
 #[derive(Default)]
 struct Count {
     fits: u64,

@@ -1,5 +1,5 @@
-//! What the command says at a terminal: as wide as it is, in colour or not, as much as is asked for,
-//! and nothing that a stranger's file could do to it.
+//! The command's output at a terminal: as wide as it is, in colour or not, as much as is asked for,
+//! and free of anything that a stranger's file could do to it.
 
 mod command;
 

@@ -32,7 +32,7 @@ impl Bench {
     }
 }
 
-/// How a command ended.
+/// The exit code and the output of a command.
 #[derive(Debug)]
 pub struct Said {
     pub code: i32,

@@ -14,16 +14,16 @@ pub struct Row {
     pub algo: &'static str,
     pub nemesis: &'static str,
     pub link_delay: Duration,
-    /// Where the lock's default does not fit.
+    /// The lock's time to live, where the default does not fit.
     pub ttl: Option<Duration>,
     /// Tick and sync limit, where the safe ones do not fit.
     pub ensemble: Option<(Duration, u32)>,
-    /// Where five are too many.
+    /// The number of clients, where five are too many.
     pub clients: Option<u32>,
     pub must: Must,
 }
 
-/// What a row demands.
+/// The demand of a row.
 pub enum Must {
     /// Every property holds.
     Hold,
@@ -43,7 +43,7 @@ const fn few(clients: u32, algo: &'static str, nemesis: &'static str, must: Must
     Row { clients: Some(clients), ..row(algo, nemesis, must) }
 }
 
-/// The rows.
+/// The rows of the table, in order.
 pub const TABLE: &[Row] = &[
     row("redis-setnx-expire", "none", Must::Hold),
     row("redis-set-nx-px", "none", Must::Hold),
@@ -145,7 +145,7 @@ const fn with_ensemble(session: u64, must: Must) -> Row {
 }
 
 impl Row {
-    /// What is run for this row.
+    /// Returns the setup of this row's run.
     pub fn setup(&self, seed: u64, time_limit: Duration) -> Setup {
         let mut options = Options::new(self.algo, self.nemesis, seed);
         options.link_delay = self.link_delay;
@@ -163,7 +163,7 @@ impl Row {
         format!("{} under {}{}", self.algo, self.nemesis, ttl.unwrap_or_default())
     }
 
-    /// Whether a run is what the row demands: `None` when it cannot tell.
+    /// Returns true if a run does what the row demands, and `None` when it cannot tell.
     pub fn judge(&self, run: &Run) -> (Option<bool>, Judgement) {
         let judgement = Judgement::of(run);
         let verdicts = &judgement.verdicts;
@@ -187,7 +187,7 @@ impl Row {
     }
 }
 
-/// How many reads and writes the vault fenced off.
+/// Counts the reads and writes that the vault fenced off.
 fn fenced(run: &Run) -> usize {
     let events = run.history.events().iter();
     events.filter(|e| matches!(e.f, F::Read | F::Write) && e.kind == Kind::Fail).count()
