@@ -1,11 +1,12 @@
-//! How a recipe tells its client that the store has woken it. Clones are the same bell.
+//! A bell with which a recipe tells its client that the store has woken it. Clones are the same
+//! bell.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-/// A bell that counts how often it was rung and not yet heard.
+/// A bell that counts the rings that were not yet heard.
 #[derive(Clone, Debug, Default)]
 pub struct Bell(Rc<Inner>);
 
@@ -16,7 +17,7 @@ struct Inner {
 }
 
 impl Bell {
-    /// The store has woken whoever calls this.
+    /// Rings: the store has woken the caller.
     pub fn ring(&self) {
         self.0.rings.set(self.0.rings.get() + 1);
         if let Some(listener) = self.0.listener.borrow_mut().take() {
@@ -24,7 +25,7 @@ impl Bell {
         }
     }
 
-    /// Hears one ring, if there is one that was not heard.
+    /// Hears one ring. Returns true if there was one that had not been heard.
     pub fn take(&self) -> bool {
         let rings = self.0.rings.get();
         self.0.rings.set(rings.saturating_sub(1));

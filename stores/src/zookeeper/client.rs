@@ -12,7 +12,7 @@ use std::fmt;
 use std::future::Future;
 use std::rc::Rc;
 
-/// What a call ends with.
+/// The result of a call.
 pub type Result<T> = std::result::Result<T, CallError<Refusal>>;
 
 /// A session, and the numbers of its watches. Clones are the same session; make one `Client` for a
@@ -63,12 +63,12 @@ impl Client {
         &*self.session
     }
 
-    /// What a recipe rings when a watch has woken it, and its client listens to.
+    /// The bell that a recipe rings when a watch has woken it, and that its client listens to.
     pub fn bell(&self) -> &Bell {
         &self.bell
     }
 
-    /// How many servers the ensemble has.
+    /// The number of servers in the ensemble.
     pub fn servers(&self) -> usize {
         self.session.servers()
     }
@@ -78,12 +78,12 @@ impl Client {
         self.session.id()
     }
 
-    /// How the session stands.
+    /// The state of the session, as far as this client knows it.
     pub fn state(&self) -> SessionState {
         self.session.state()
     }
 
-    /// How often it was disconnected so far.
+    /// The number of times that it has been disconnected so far.
     pub fn disconnects(&self) -> u64 {
         self.session.disconnects()
     }
@@ -154,7 +154,7 @@ impl Client {
         self.call(Request::Exists { path: path.to_owned(), watch: None }, into_exists)
     }
 
-    /// The same, and watches for its creation, its deletion and changes of its data.
+    /// Does the same, and watches for its creation, its deletion and changes of its data.
     pub fn exists_watched(
         &self,
         path: &str,
@@ -168,7 +168,7 @@ impl Client {
         self.call(Request::GetData { path: path.to_owned(), watch: None }, into_data)
     }
 
-    /// The same, and watches for its deletion and changes of its data.
+    /// Does the same, and watches for its deletion and changes of its data.
     pub fn get_data_watched(
         &self,
         path: &str,
@@ -177,12 +177,12 @@ impl Client {
         self.watched(|watch| Request::GetData { path, watch }, into_data)
     }
 
-    /// The names of a node's children, in no order.
+    /// The names of a node's children, in no particular order.
     pub fn get_children(&self, path: &str) -> impl Future<Output = Result<Vec<String>>> + use<'_> {
         self.call(Request::GetChildren { path: path.to_owned(), watch: None }, into_children)
     }
 
-    /// The same, and watches for children that come and go, and for the node's deletion.
+    /// Does the same, and watches for children that come and go, and for the node's deletion.
     pub fn get_children_watched(
         &self,
         path: &str,

@@ -1,5 +1,5 @@
-//! The conformance suite: what ZooKeeper does, as scripts of requests from several sessions. The
-//! same scripts run against the model and against real servers; where they differ, the model is
+//! The conformance suite: the behaviour of ZooKeeper, as scripts of requests from several sessions.
+//! The same scripts run against the model and against real servers; where they differ, the model is
 //! wrong.
 
 mod cases;
@@ -16,7 +16,7 @@ use std::time::Duration;
 #[cfg(feature = "real")]
 pub use real::real_arm;
 
-/// How a session of the suite ends.
+/// The end of a session of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Its client closes it.
@@ -73,10 +73,10 @@ enum Step {
     Stays(usize, &'static str, Duration),
 }
 
-/// What a call must end with.
+/// The expected result of a call.
 #[derive(Clone, Debug)]
 enum Expect {
-    /// This reply.
+    /// Exactly this reply.
     Is(Reply),
     /// A node of this path, created by a later transaction than any before.
     Created(&'static str),
@@ -84,21 +84,21 @@ enum Expect {
     There,
     /// These children, in any order.
     Children(&'static [&'static str]),
-    /// A refusal.
+    /// This refusal by the server.
     No(Refusal),
 }
 
-/// How the cases went.
+/// The results of the cases.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Each case, by name, and why it failed if it did.
+    /// Each case, by name, with the reason if it failed.
     pub cases: Vec<(String, Result<(), String>)>,
-    /// How many random sequences were compared.
+    /// The number of random sequences that were compared.
     pub sequences: u64,
 }
 
 impl Report {
-    /// Whether every case passed, and there were some.
+    /// Returns true if every case passed, and there were some.
     pub fn passed(&self) -> bool {
         !self.cases.is_empty() && self.cases.iter().all(|(_, result)| result.is_ok())
     }
@@ -116,8 +116,8 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs all named cases below nodes whose names begin with `root`. `patience` is how long something
-/// that must happen may take: longer than the longest session time-out in use.
+/// Runs all named cases below nodes whose names begin with `root`. `patience` is the time within
+/// which something that must happen has to: longer than the longest session time-out in use.
 pub async fn run(subject: &mut dyn Subject, root: &str, patience: Duration) -> Report {
     let mut report = Report::default();
     for (name, steps) in cases::all() {

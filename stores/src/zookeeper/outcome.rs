@@ -9,7 +9,7 @@ use super::Refusal;
 use base::CallError;
 use zookeeper_client::Error;
 
-/// What became of a request that ended with this error.
+/// The outcome of a request that ended with this error.
 ///
 /// `SessionExpired` is no refusal here: requests that were on their way when the session expired get
 /// the same error as those that were never sent.

@@ -1,5 +1,5 @@
-//! Which paths are well-formed. The client library checks before it sends, by the server's rules,
-//! but for a name `.` or `..` at the end: of that the servers judge.
+//! The rules for well-formed paths. The client library checks before it sends, by the server's
+//! rules, but for a name `.` or `..` at the end: those are left to the servers.
 
 use super::{CreateMode, Refusal, Request};
 
@@ -31,12 +31,13 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_allowed)
 }
 
-/// A name that is none, since other trees use it for a node or its parent.
+/// Returns true for `.` and `..`, which are not names, since other trees use them for a node or its
+/// parent.
 pub fn dots(name: &str) -> bool {
     matches!(name, "." | "..")
 }
 
-/// Control characters, surrogates, private use and the specials are not.
+/// Returns false for control characters, surrogates, private use and the specials.
 fn is_allowed(c: char) -> bool {
     !matches!(u32::from(c), 0..=0x1F | 0x7F..=0x9F | 0xD800..=0xF8FF | 0xFFF0..=0xFFFF)
 }

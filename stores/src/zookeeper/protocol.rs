@@ -2,8 +2,8 @@
 
 use base::{CallError, Link, LocalFuture, Protocol};
 
-/// The protocol. The ensemble is one address for a client: `Link::call` ignores the server number,
-/// since the session chooses its server by itself.
+/// The protocol of ZooKeeper. The ensemble is one address for a client: `Link::call` ignores the
+/// server number, since the session chooses its server by itself.
 #[derive(Clone, Copy, Debug)]
 pub struct ZooKeeper;
 
@@ -16,7 +16,7 @@ impl Protocol for ZooKeeper {
 /// A number that the client gives to a watch when it sets it. Each fires at most once.
 pub type WatchId = u64;
 
-/// What kind of node to create.
+/// The kind of node to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateMode {
     /// Stays until it is deleted.
@@ -27,58 +27,58 @@ pub enum CreateMode {
     EphemeralSequential,
 }
 
-/// A request.
+/// A request to the ensemble.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Create a node. Replies `Created`.
     Create {
-        /// Its path.
+        /// The path of the node.
         path: String,
-        /// Its data.
+        /// The data of the node.
         data: Vec<u8>,
-        /// Its kind.
+        /// The kind of the node.
         mode: CreateMode,
     },
     /// Delete a node. Replies `Deleted`.
     Delete {
-        /// Its path.
+        /// The path of the node.
         path: String,
         /// The data version that it must have; `None` for any.
         version: Option<i32>,
     },
-    /// Whether a node exists. Replies `Exists`. The watch fires when it is created, deleted or its
-    /// data changes; it is set even when there is no node.
+    /// Ask whether a node exists. Replies `Exists`. The watch fires when it is created, deleted or
+    /// its data changes; it is set even when there is no node.
     Exists {
-        /// Its path.
+        /// The path of the node.
         path: String,
         /// The watch to set.
         watch: Option<WatchId>,
     },
-    /// A node's data. Replies `Data`; `NoNode` sets no watch.
+    /// Read a node's data. Replies `Data`; `NoNode` sets no watch.
     GetData {
-        /// Its path.
+        /// The path of the node.
         path: String,
         /// The watch to set.
         watch: Option<WatchId>,
     },
-    /// A node's children, names without the path, in no order. Replies `Children`; `NoNode` sets
-    /// no watch. The watch fires when a child comes or goes or the node is deleted.
+    /// List a node's children, names without the path, in no particular order. Replies `Children`;
+    /// `NoNode` sets no watch. The watch fires when a child comes or goes or the node is deleted.
     GetChildren {
-        /// Its path.
+        /// The path of the node.
         path: String,
         /// The watch to set.
         watch: Option<WatchId>,
     },
-    /// Replaces a node's data. Replies `DataSet`.
+    /// Replace a node's data. Replies `DataSet`.
     SetData {
-        /// Its path.
+        /// The path of the node.
         path: String,
         /// The new data.
         data: Vec<u8>,
         /// The data version that it must have; `None` for any.
         version: Option<i32>,
     },
-    /// Brings the client's server up to date with the leader. Replies `Synced`.
+    /// Bring the client's server up to date with the leader. Replies `Synced`.
     Sync {
         /// A path; any will do.
         path: String,
@@ -86,7 +86,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// The path that it is about.
+    /// The path that the request is about.
     pub fn path_mut(&mut self) -> &mut String {
         match self {
             Self::Create { path, .. }
@@ -100,7 +100,7 @@ impl Request {
     }
 }
 
-/// A reply.
+/// A reply of the ensemble.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The path, with the sequence number, and the node's czxid.
@@ -110,18 +110,18 @@ pub enum Reply {
         /// The transaction that created it.
         czxid: i64,
     },
-    /// It is gone.
+    /// The node is deleted.
     Deleted,
-    /// Whether it exists; with its czxid if it does.
+    /// The czxid of the node if it exists, else `None`.
     Exists(Option<i64>),
-    /// Its data and data version.
+    /// The data of the node and their version.
     Data {
-        /// The data.
+        /// The data of the node.
         data: Vec<u8>,
         /// The data version.
         version: i32,
     },
-    /// Its children.
+    /// The names of the children.
     Children(Vec<String>),
     /// The new data version.
     DataSet(i32),
@@ -148,7 +148,7 @@ pub enum Refusal {
     SessionExpired,
 }
 
-/// What a watch says when it fires.
+/// The event with which a watch fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchEvent {
     /// The node was created.
@@ -163,7 +163,7 @@ pub enum WatchEvent {
     SessionExpired,
 }
 
-/// How a session stands, as its client knows it.
+/// The state of a session, as far as its client knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionState {
     /// A server answers.
@@ -183,11 +183,11 @@ pub trait Session: Link<ZooKeeper> {
     /// The session's number.
     fn id(&self) -> i64;
 
-    /// How it stands now.
+    /// The present state of the session.
     fn state(&self) -> SessionState;
 
-    /// How often this client has been disconnected so far. A number that has not moved since a
-    /// grant says that the session was never in doubt since then, which `state` alone cannot.
+    /// The number of times that this client has been disconnected so far. If it has not changed
+    /// since a grant, the session was never in doubt since then, which `state` alone cannot show.
     fn disconnects(&self) -> u64;
 
     /// Resolves when the state differs from what it was when this was called, or has changed and

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use zookeeper_client as zk;
 
-/// Why there is no session. The text names the fix.
+/// A failure to open a session. The text names the fix.
 #[derive(Debug, thiserror::Error)]
 #[error("no ZooKeeper session from {servers} within {timeout:?}: {why}; are the servers running?")]
 pub struct ConnectError {
@@ -27,7 +27,7 @@ pub struct ConnectError {
     why: zk::Error,
 }
 
-/// What becomes of a session when its `RealSession` is dropped.
+/// The fate of a session when its `RealSession` is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It is closed, and its ephemeral nodes go at once.
@@ -89,7 +89,7 @@ impl RealSession {
         Self::connect_with(servers, session_timeout, seed, Ending::Closed).await
     }
 
-    /// The same, and chooses how it ends.
+    /// Does the same, and chooses how the session ends.
     ///
     /// # Errors
     /// When no server grants one within the session time-out.
@@ -247,7 +247,7 @@ impl Session for RealSession {
 }
 
 impl RealSession {
-    /// Goes on with a new session, unless somebody else has opened one meanwhile.
+    /// Goes on with a new session, unless another task has opened one meanwhile.
     fn adopt(&self, client: zk::Client) {
         let mut live = self.live.borrow_mut();
         if live.refresh() != SessionState::Expired {

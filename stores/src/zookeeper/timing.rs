@@ -23,20 +23,20 @@ const INIT_LIMIT: u32 = 20;
 pub struct Timing {
     /// `tickTime`: the unit of the others. Sessions live between 2 and 20 of them.
     pub tick: Duration,
-    /// `initLimit`: how many ticks a follower may take to join its leader.
+    /// `initLimit`: the number of ticks within which a follower must join its leader.
     pub init_limit: u32,
-    /// `syncLimit`: how many ticks of silence end a connection between servers.
+    /// `syncLimit`: the number of ticks of silence that end a connection between servers.
     pub sync_limit: u32,
 }
 
 impl Timing {
-    /// What keeps sessions of this length safe.
+    /// The settings that keep sessions of this length safe.
     pub fn of(session: Duration) -> Self {
         let tick = Duration::from_millis((session / TICKS_PER_SESSION).as_millis() as u64);
         Self { tick, init_limit: INIT_LIMIT, sync_limit: SYNC_LIMIT }
     }
 
-    /// The same with what is set otherwise.
+    /// The same settings, but for those that are given.
     #[must_use]
     pub fn with(self, tick: Option<Duration>, sync_limit: Option<u32>) -> Self {
         Self {
@@ -46,19 +46,19 @@ impl Timing {
         }
     }
 
-    /// Settings that were stored.
+    /// The settings that were stored with a run.
     pub fn stored(ensemble: Ensemble) -> Self {
         let Ensemble { tick_ns, sync_limit } = ensemble;
         let tick = Duration::from_nanos(tick_ns);
         Self { tick, init_limit: INIT_LIMIT, sync_limit }
     }
 
-    /// What is stored of them.
+    /// The part of the settings that is stored with a run.
     pub fn ensemble(&self) -> Ensemble {
         Ensemble { tick_ns: self.tick.as_nanos() as u64, sync_limit: self.sync_limit }
     }
 
-    /// Refuses what no ensemble would do for sessions of this length.
+    /// Refuses settings that no ensemble would accept for sessions of this length.
     ///
     /// # Errors
     /// One line that names the mistake and its fix.
@@ -94,17 +94,17 @@ impl Timing {
         Ok(())
     }
 
-    /// How long a follower may take to join its leader.
+    /// The time within which a follower must join its leader.
     pub(super) fn init(&self) -> Duration {
         self.tick * self.init_limit
     }
 
-    /// How much silence ends a connection between servers.
+    /// The silence that ends a connection between servers.
     pub fn sync(&self) -> Duration {
         self.tick * self.sync_limit
     }
 
-    /// What a server makes of the time-out that a client would like.
+    /// The time-out that a server grants to a client that would like this one.
     pub(super) fn session(&self, wish: Duration) -> Duration {
         wish.clamp(self.tick * 2, self.tick * 20)
     }

@@ -1,4 +1,4 @@
-//! The cases.
+//! The cases of the suite, by name.
 
 use super::Ending::{Closed, Silent as FallsSilent};
 use super::Expect::{Children, Created, Is, No, There};

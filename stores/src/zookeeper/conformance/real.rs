@@ -1,4 +1,4 @@
-//! The real arm: an ensemble that stands somewhere.
+//! The real arm: an ensemble of real servers, wherever it runs.
 
 use super::{Ending, Report, Subject, random};
 use crate::zookeeper::real::Ending as RealEnding;
@@ -69,7 +69,8 @@ impl Subject for Real {
     }
 }
 
-/// How many random sequences run at a time: most of each is waiting for the servers' disks.
+/// The number of random sequences that run at a time: most of each is waiting for the servers'
+/// disks.
 const AT_A_TIME: u64 = 16;
 
 /// Runs the suite against real servers, and then the random sequences of these seeds, below nodes

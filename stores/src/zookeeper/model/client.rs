@@ -1,7 +1,7 @@
-//! The client library as a pure state machine, with the manners of the `zookeeper-client` crate
-//! (0.11.2): what a lock sees of its session is what that library shows it.
+//! The client library as a pure state machine, with the behaviour of the `zookeeper-client` crate
+//! (0.11.2): a lock sees of its session what that library shows it.
 //!
-//! Its manners that matter to locks: a connection is given up after 2/5 of the session time-out
+//! The behaviour that matters to locks: a connection is given up after 2/5 of the session time-out
 //! without a word; what was on its way then has an unknown outcome, and what was not yet sent waits
 //! for the next connection; and the library declares the session expired by itself only 7/5 of the
 //! time-out after the last word, between two attempts to connect, long after the servers may have.
@@ -18,40 +18,40 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use watching::Watching;
 
-/// What the client library wants done, or has to say.
+/// An action that the client library asks for, or an event that it reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientOut {
     /// Open a connection.
     Open {
-        /// To this server.
+        /// The number of the server.
         server: usize,
-        /// Under this number, which the library never uses again.
+        /// The number of the connection, which the library never uses again.
         connection: u64,
     },
     /// Close a connection.
     Close {
-        /// Which.
+        /// The number of the connection.
         connection: u64,
     },
     /// Send over a connection.
     Send {
-        /// Which.
+        /// The number of the connection.
         connection: u64,
-        /// What.
+        /// The packet to send.
         packet: Packet,
     },
     /// A request has ended.
     Done {
         /// Its number, as `submit` returned it.
         request: u64,
-        /// How.
+        /// The outcome of the request.
         result: Result<Reply, CallError<Refusal>>,
     },
     /// A watch fires.
     Fired {
-        /// Which.
+        /// The number of the watch.
         watch: WatchId,
-        /// What happened.
+        /// The event that fires it.
         event: WatchEvent,
     },
     /// The session's state has changed.
@@ -72,7 +72,7 @@ pub struct ClientModel {
     /// The servers in the order of this series of attempts, and how many attempts it has made.
     order: Vec<usize>,
     attempts: u32,
-    /// When the session is over by the client's own clock.
+    /// The time at which the session is over by the client's own clock.
     give_up: Option<Mono>,
     connections: u64,
     requests: u64,
@@ -193,7 +193,7 @@ impl ClientModel {
         }
     }
 
-    /// When the next `tick` is wanted.
+    /// The time at which the next `tick` is due.
     pub fn deadline(&self) -> Option<Mono> {
         match self.phase {
             Phase::Idle => None,
@@ -209,7 +209,7 @@ impl ClientModel {
         }
     }
 
-    /// When it connects again, if it waits for that.
+    /// The time at which it connects again, if it waits for that.
     pub const fn connects_at(&self) -> Option<Mono> {
         match self.phase {
             Phase::Pausing { until, .. } => Some(until),
@@ -245,12 +245,12 @@ impl ClientModel {
         self.session
     }
 
-    /// How the session stands.
+    /// The state of the session.
     pub const fn state(&self) -> SessionState {
         self.state
     }
 
-    /// How often it was disconnected.
+    /// The number of times that it was disconnected.
     pub const fn disconnects(&self) -> u64 {
         self.disconnects
     }
@@ -305,7 +305,7 @@ impl ClientModel {
         }
     }
 
-    /// Nobody will ever know what became of the requests on their way.
+    /// Ends the requests on their way, whose outcome nobody will ever know.
     fn abort(&mut self, why: &str, out: &mut Vec<ClientOut>) {
         for (request, _) in self.sent.drain(..) {
             let result = Err(CallError::Unknown(why.to_owned()));
@@ -313,8 +313,8 @@ impl ClientModel {
         }
     }
 
-    /// The session is over. Of the requests that were never sent the library says the same as of
-    /// those that were, so that their caller cannot know.
+    /// Ends the session. Of the requests that were never sent the library says the same as of those
+    /// that were, so that their caller cannot know.
     fn expire(&mut self, out: &mut Vec<ClientOut>) {
         self.phase = Phase::Idle;
         self.change(SessionState::Expired, out);

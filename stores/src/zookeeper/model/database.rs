@@ -1,4 +1,4 @@
-//! What a server knows of the ensemble's state: the tree, the sessions, and how far it has come.
+//! A server's knowledge of the ensemble's state: the tree, the sessions, and the last transaction.
 
 use super::tree::{Change, Tree};
 use crate::zookeeper::{Refusal, Reply, Request};
@@ -13,23 +13,23 @@ use std::time::Duration;
 pub enum Transaction {
     /// A session begins.
     CreateSession {
-        /// Its number.
+        /// The number of the session.
         session: i64,
-        /// Its time-out.
+        /// The session's time-out.
         timeout: Duration,
     },
     /// A session ends, and its ephemeral nodes with it.
     CloseSession {
-        /// Its number.
+        /// The number of the session.
         session: i64,
     },
-    /// A write.
+    /// A request that changes the tree.
     Write {
         /// The session that asked.
         session: i64,
-        /// Its request.
+        /// The client's number for the request.
         xid: u64,
-        /// What it asked.
+        /// The request itself.
         request: Request,
     },
 }
@@ -45,10 +45,10 @@ impl Transaction {
     }
 }
 
-/// A server's state.
+/// The state of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Database {
-    /// The nodes.
+    /// The tree of nodes.
     pub tree: Tree,
     /// The sessions and their time-outs.
     pub sessions: BTreeMap<i64, Duration>,

@@ -28,16 +28,16 @@ struct Connection {
     server: u32,
 }
 
-/// The world of a test.
+/// A small world of servers and clients for a test.
 pub struct Network {
-    /// The time.
+    /// The virtual time.
     pub now: Mono,
     sequence: u64,
     agenda: BTreeMap<(Mono, u64), (Node, Event)>,
-    /// The servers.
+    /// The servers, by number.
     pub servers: Vec<Server>,
     down: BTreeSet<u32>,
-    /// The clients.
+    /// The clients, by number.
     pub clients: Vec<ClientModel>,
     wakes: BTreeMap<u32, Mono>,
     connections: BTreeMap<u64, Connection>,
@@ -45,9 +45,9 @@ pub struct Network {
     held: Vec<(Node, Node, Event)>,
     paused: BTreeSet<Node>,
     frozen: Vec<(Node, Event)>,
-    /// How requests ended, by client and number.
+    /// The outcomes of requests, by client and number.
     pub done: BTreeMap<(u32, u64), Answer>,
-    /// Which watches fired, by client.
+    /// The events of watches that fired, by client and watch.
     pub fired: BTreeMap<(u32, WatchId), WatchEvent>,
     /// Everything that clients said to their users, in order.
     pub said: Vec<(Mono, u32, ClientOut)>,
@@ -111,7 +111,7 @@ impl Network {
         self.done[&(client, number)].clone()
     }
 
-    /// How a client's session stands.
+    /// The state of a client's session.
     pub fn state(&self, client: u32) -> SessionState {
         self.clients[client as usize].state()
     }
@@ -181,7 +181,7 @@ impl Network {
         self.paused.insert(node);
     }
 
-    /// Lets it go on.
+    /// Lets a paused node go on.
     pub fn resume(&mut self, node: Node) {
         self.paused.remove(&node);
         for (to, event) in std::mem::take(&mut self.frozen) {

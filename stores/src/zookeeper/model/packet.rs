@@ -1,10 +1,10 @@
-//! What travels on the wires: between a client and its server, and between the servers.
+//! Packets between a client and its server, and between the servers.
 
 use super::{Database, Transaction};
 use crate::zookeeper::{Refusal, Reply, Request, WatchEvent};
 use std::time::Duration;
 
-/// A packet.
+/// A packet on a connection of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet {
     /// Client to server, the first packet of a connection.
@@ -22,23 +22,23 @@ pub enum Packet {
     Request {
         /// The client's number for it.
         xid: u64,
-        /// What it asks.
+        /// The request itself.
         request: Request,
     },
     /// Client to server, after a reconnection: the watches that the client still waits for.
     SetWatches {
         /// The last transaction that the client has seen: what changed since then fires at once.
         zxid: i64,
-        /// The watches.
+        /// The paths watched, with the kind of each watch.
         watches: Vec<(String, WatchKind)>,
     },
     /// Client to server: end the session.
     CloseSession,
     /// Server to client: the session stands.
     Connected {
-        /// Its number.
+        /// The number of the session.
         session: i64,
-        /// Its time-out, as the server grants it.
+        /// The session time-out that the server grants.
         timeout: Duration,
     },
     /// Server to client: the session that you asked for has expired.
@@ -51,21 +51,21 @@ pub enum Packet {
         xid: u64,
         /// The last transaction that this server has applied.
         zxid: i64,
-        /// The answer.
+        /// The reply or the refusal.
         result: Result<Reply, Refusal>,
     },
     /// Server to client: a watch fires.
     Event {
         /// The path that was watched.
         path: String,
-        /// What happened to it.
+        /// The event at that path.
         event: WatchEvent,
     },
     /// Server to server.
     Peer(PeerPacket),
 }
 
-/// What a watch waits for.
+/// The kind of change that a watch waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WatchKind {
     /// A change of a node that is there.
@@ -76,30 +76,30 @@ pub enum WatchKind {
     Child,
 }
 
-/// What servers say to each other.
+/// A message from one server to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerPacket {
-    /// In an election: whom I would follow.
+    /// In an election: the sender's vote.
     Notification {
         /// The sender's round.
         round: u64,
-        /// Its vote.
+        /// The sender's vote.
         vote: Vote,
-        /// What it is doing.
+        /// The sender's role.
         standing: Standing,
     },
     /// From a follower to its leader.
     ToLeader {
         /// The number of the connection, chosen by the follower.
         join: u64,
-        /// What it says.
+        /// The message itself.
         message: ToLeader,
     },
     /// From a leader to its follower.
     ToFollower {
         /// The number of the connection, chosen by the follower.
         join: u64,
-        /// What it says.
+        /// The message itself.
         message: ToFollower,
     },
 }
@@ -111,22 +111,22 @@ pub struct Vote {
     pub epoch: u32,
     /// The last transaction that it has logged.
     pub zxid: i64,
-    /// The candidate.
+    /// The number of the candidate.
     pub leader: u32,
 }
 
-/// What a server is doing.
+/// The role of a server in an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It looks for a leader.
     Looking,
     /// It follows one.
     Following,
-    /// It leads.
+    /// It leads a quorum.
     Leading,
 }
 
-/// From a follower to its leader.
+/// A message from a follower to its leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToLeader {
     /// I would follow you. Opens the connection.
@@ -142,7 +142,7 @@ pub enum ToLeader {
     Joined,
     /// I have logged this proposal.
     Ack {
-        /// Which.
+        /// The transaction of the proposal.
         zxid: i64,
     },
     /// I am alive, and so are these sessions.
@@ -154,44 +154,44 @@ pub enum ToLeader {
     Forward(Transaction),
     /// A client of mine wants to be up to date.
     Sync {
-        /// Its session.
+        /// The number of the client's session.
         session: i64,
-        /// Its request.
+        /// The client's number for the request.
         xid: u64,
     },
     /// A client has come to me with this session; does it live?
     Revalidate {
-        /// The session.
+        /// The number of the session.
         session: i64,
     },
     /// The connection is no more.
     Reset,
 }
 
-/// From a leader to its follower.
+/// A message from a leader to its follower.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToFollower {
     /// This is the new epoch, and this the state that it starts from.
     NewLeader {
-        /// The epoch.
+        /// The number of the epoch.
         epoch: u32,
         /// A majority has agreed to it.
         established: bool,
-        /// The state.
+        /// The state at the beginning of the epoch.
         database: Box<Database>,
     },
     /// A majority has taken the state over; serve your clients.
     UpToDate,
-    /// Log this.
+    /// Log this proposal.
     Propose {
-        /// Its number.
+        /// The number of the transaction.
         zxid: i64,
-        /// What it does.
+        /// The transaction itself.
         transaction: Transaction,
     },
     /// A majority has logged this; apply it.
     Commit {
-        /// Its number.
+        /// The number of the transaction.
         zxid: i64,
     },
     /// Are you alive?
@@ -200,19 +200,19 @@ pub enum ToFollower {
     Synced {
         /// The session that asked.
         session: i64,
-        /// Its request.
+        /// The client's number for the request.
         xid: u64,
     },
     /// The answer to `Revalidate`.
     Revalidated {
-        /// The session.
+        /// The number of the session.
         session: i64,
         /// Its time-out; `None` when it has expired.
         timeout: Option<Duration>,
     },
     /// The session has expired or moved to another server: close its connection.
     Disown {
-        /// The session.
+        /// The number of the session.
         session: i64,
     },
     /// The connection is no more.

@@ -28,7 +28,7 @@ use leader::Leading;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A server.
+/// The model of one server.
 #[derive(Debug)]
 pub struct Server {
     me: u32,
@@ -44,17 +44,17 @@ pub struct Server {
     /// The changes of proposals that it has applied without knowing whether they were committed: they
     /// are if it comes to lead.
     forwarded: Vec<Noted>,
-    /// It has begun to lead, with a state that may not be the last leader's.
+    /// True once it has begun to lead, with a state that may not be the last leader's.
     restated: bool,
 }
 
-/// What survives a crash, if the data does.
+/// The part of a server that survives a crash, if the data do.
 #[derive(Debug, Default)]
 struct Disk {
     database: Database,
     /// Proposals that are logged and not yet known to be committed.
     log: VecDeque<(i64, Transaction)>,
-    /// The epoch that this server has agreed to last, and whose it is: it agrees to one leader an
+    /// The epoch that this server has agreed to last, and its leader: it agrees to one leader an
     /// epoch, and to no earlier epoch again.
     accepted: (u32, u32),
     /// The last epoch that it took part in.
@@ -116,17 +116,17 @@ impl Server {
         }
     }
 
-    /// Whether this server is leading and has a majority behind it.
+    /// Returns true if this server is leading and has a majority behind it.
     pub fn is_leader(&self) -> bool {
         matches!(&self.role, Role::Leading(leading) if leading.serves())
     }
 
-    /// Whether this server answers clients.
+    /// Returns true if this server answers clients.
     pub fn is_serving(&self) -> bool {
         self.is_leader() || matches!(&self.role, Role::Following(f) if f.serves())
     }
 
-    /// What this server has applied.
+    /// The state that this server has applied.
     #[cfg(test)]
     pub(super) const fn database(&self) -> &Database {
         &self.disk.database

@@ -1,4 +1,4 @@
-//! What an ensemble and its clients do when members fail, links are cut and sessions move.
+//! Tests of an ensemble and its clients when members fail, links are cut and sessions move.
 
 use super::ClientOut;
 use super::network::Network;

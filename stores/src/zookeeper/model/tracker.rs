@@ -1,4 +1,4 @@
-//! The leader's session tracker: which sessions live, until when, and at which server.
+//! The leader's session tracker: the sessions that live, until when, and at which server.
 
 use base::Mono;
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ struct Tracked {
     /// The server that its client is connected to; `None` after a change of leader, until the
     /// client is heard of.
     owner: Option<u32>,
-    /// Its end has been proposed; nothing more is accepted from it.
+    /// True once its end has been proposed; nothing more is accepted from it.
     closing: bool,
 }
 
-/// All sessions.
+/// The sessions that the leader knows.
 #[derive(Clone, Debug)]
 pub struct Tracker {
     tick: Duration,
@@ -24,18 +24,18 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// No sessions yet; they expire at multiples of `tick`.
+    /// A tracker without sessions; they will expire at multiples of `tick`.
     pub const fn new(tick: Duration) -> Self {
         Self { tick, sessions: BTreeMap::new() }
     }
 
-    /// A session begins, or a new leader learns of it: it gets its whole time-out.
+    /// Adds a session that begins, or that a new leader learns of: it gets its whole time-out.
     pub fn add(&mut self, at: Mono, session: i64, timeout: Duration, owner: Option<u32>) {
         let expires = self.bucket(at + timeout);
         self.sessions.insert(session, Tracked { timeout, expires, owner, closing: false });
     }
 
-    /// It was heard of.
+    /// Extends the life of a session that was heard of.
     pub fn touch(&mut self, at: Mono, session: i64) {
         let Some(timeout) = self.sessions.get(&session).map(|s| s.timeout) else { return };
         let expires = self.bucket(at + timeout);
@@ -44,7 +44,7 @@ impl Tracker {
         }
     }
 
-    /// Its client has come to this server. Returns its time-out if it lives.
+    /// Moves a session to the server that its client has come to. Returns its time-out if it lives.
     pub fn move_to(&mut self, at: Mono, session: i64, owner: u32) -> Option<Duration> {
         self.touch(at, session);
         let tracked = self.sessions.get_mut(&session).filter(|s| !s.closing)?;
@@ -52,20 +52,20 @@ impl Tracker {
         Some(tracked.timeout)
     }
 
-    /// Whether a request of this session, from this server, is to be served. A session that nobody
-    /// has claimed yet becomes this server's.
+    /// Returns true if a request of this session, from this server, is to be served. A session that
+    /// no server has claimed yet becomes this server's.
     pub fn admits(&mut self, session: i64, from: u32) -> bool {
         let live = self.sessions.get_mut(&session).filter(|s| !s.closing);
         live.is_some_and(|tracked| *tracked.owner.get_or_insert(from) == from)
     }
 
-    /// Its end is proposed. False when it had been already.
+    /// Marks a session whose end is proposed. Returns false if it had been already.
     pub fn close(&mut self, session: i64) -> bool {
         let live = self.sessions.get_mut(&session).filter(|s| !s.closing);
         live.map(|tracked| tracked.closing = true).is_some()
     }
 
-    /// It is over.
+    /// Removes a session that is over.
     pub fn remove(&mut self, session: i64) {
         self.sessions.remove(&session);
     }
@@ -76,13 +76,13 @@ impl Tracker {
         self.sessions.iter().filter(|(_, s)| due(s)).map(|(id, _)| *id).collect()
     }
 
-    /// When the next session expires.
+    /// The time at which the next session expires.
     pub fn deadline(&self) -> Option<Mono> {
         self.sessions.values().filter(|s| !s.closing).map(|s| s.expires).min()
     }
 
-    /// Rounded up to the next tick, as ZooKeeper's buckets are: a session lives up to a tick longer
-    /// than its time-out, never shorter.
+    /// The end of a session, rounded up to the next tick, as ZooKeeper's buckets are: a session
+    /// lives up to a tick longer than its time-out, never shorter.
     fn bucket(&self, at: Mono) -> Mono {
         let tick = self.tick.as_nanos().max(1) as u64;
         Mono::from_nanos((at.nanos() / tick + 1).saturating_mul(tick))

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A change that watches can see.
 pub type Change = (String, WatchEvent);
 
-/// A node.
+/// A node of the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Node {
     data: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct Node {
     /// The session whose ephemeral node it is; 0 for none.
     owner: i64,
     children: BTreeSet<String>,
-    /// How many children were ever created: the next sequence number.
+    /// The number of children ever created: the next sequence number.
     created: u32,
 }
 

@@ -66,13 +66,13 @@ impl Watches {
         }
     }
 
-    /// Whether a connection has any.
+    /// Returns true if a connection has any watches.
     pub fn has(&self, connection: u64) -> bool {
         let mut all = self.nodes.values().chain(self.children.values());
         all.any(|connections| connections.contains(&connection))
     }
 
-    /// The connection is gone, and its watches with it.
+    /// Forgets the watches of a connection that is gone.
     pub fn forget(&mut self, connection: u64) {
         for table in [&mut self.nodes, &mut self.children] {
             table.retain(|_, connections| {

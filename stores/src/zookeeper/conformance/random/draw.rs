@@ -1,16 +1,16 @@
-//! What random sequences are made of.
+//! The vocabulary of random sequences: requests and the ends of sessions.
 
 use super::{SILENT, Step};
 use crate::zookeeper::{CreateMode, Request, WatchId};
 use base::Rng;
 
-/// How many steps a sequence has.
+/// The number of steps in a sequence.
 const STEPS: u64 = 30;
 
 /// Few, so that requests meet each other. The last ones are names that the servers give.
 const NAMES: &[&str] = &["/a", "/a", "/b", "/q-0000000000", "/q-0000000001"];
 
-/// Below the root of the sequence, no paths.
+/// Malformed continuations of the root's path.
 const MALFORMED: &[&str] = &["/", "/a/", "//a", "/./a", "/..", "/.", "/a\u{1}", "/a\u{f8ff}"];
 
 /// The sequence of this seed.

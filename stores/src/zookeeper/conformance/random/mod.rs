@@ -1,6 +1,6 @@
 //! Random sequences of requests from several sessions, with watches, and with sessions that are
 //! closed or fall silent, held reply by reply and event by event against a tree and a list of
-//! watches: what nobody thought of writing down as a case.
+//! watches: they find what nobody thought of writing down as a case.
 //!
 //! Nothing of the model is left to chance but the sequence itself; of real servers it is how far each
 //! has got, so that only a difference that comes again is told. A read that could be stale follows a
@@ -22,10 +22,10 @@ use std::time::Duration;
 /// The session of this number falls silent at its end; the others are closed.
 const SILENT: usize = 3;
 
-/// How long to wait for something that comes soon.
+/// The pause before a second look for something that comes soon.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What a sequence does next. A session is opened when it is first used, and anew after its end.
+/// A step of a sequence. A session is opened when it is first used, and anew after its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     Call(usize, Request),
@@ -111,7 +111,7 @@ struct Run<'a> {
     opened: i64,
     /// The sessions whose servers have everything that was written so far.
     current: BTreeSet<usize>,
-    /// What the subject calls the reference's transactions.
+    /// The subject's numbers of the reference's transactions.
     czxids: BTreeMap<i64, i64>,
 }
 
@@ -202,7 +202,7 @@ impl Run<'_> {
         Ok(Err(Refusal::NotEmpty))
     }
 
-    /// What the reference says, in the subject's numbers of transactions.
+    /// The reference's answer, in the subject's numbers of transactions.
     fn told(&self, answer: Result<Reply, Refusal>) -> Result<Reply, Refusal> {
         let told = |czxid: i64| self.czxids.get(&czxid).copied().unwrap_or(-1);
         answer.map(|reply| match reply {
@@ -212,7 +212,7 @@ impl Run<'_> {
         })
     }
 
-    /// These watches have fired, each before the next reply to its session.
+    /// Checks that these watches have fired, each before the next reply to its session.
     async fn expect(&mut self, fired: Vec<(usize, WatchId, WatchEvent)>) -> Result<(), String> {
         for (session, watch, event) in fired {
             self.catch_up(session).await?;
@@ -232,9 +232,9 @@ impl Run<'_> {
         if self.current.contains(&session) { Ok(()) } else { self.write_a_mark(session).await }
     }
 
-    /// Its server has all that was written once it has answered a write of its own. A `sync` is not
-    /// enough: a leader answers that of its own client at once, and a follower may have told of a write
-    /// that the leader has yet to apply.
+    /// Brings a session's server up to date: it has all that was written once it has answered a
+    /// write of its own. A `sync` is not enough: a leader answers that of its own client at once,
+    /// and a follower may have told of a write that the leader has yet to apply.
     async fn write_a_mark(&mut self, session: usize) -> Result<(), String> {
         let path = self.base.to_owned();
         let mark = Request::SetData { path, data: Vec::new(), version: None };
@@ -274,7 +274,7 @@ impl Run<'_> {
         Err(format!("{path} has outlived its session"))
     }
 
-    /// The watches that wait for something wait still.
+    /// Checks that the watches that wait for something wait still.
     async fn nothing_else_fired(&mut self) -> Result<(), String> {
         for session in self.sessions.keys().copied().collect::<Vec<_>>() {
             self.write_a_mark(session).await?;
@@ -288,7 +288,7 @@ impl Run<'_> {
     }
 }
 
-/// Children come in no order.
+/// The answer with its children sorted, since they come in no order.
 fn sorted(answer: Result<Reply, Refusal>) -> Result<Reply, Refusal> {
     answer.map(|reply| match reply {
         Reply::Children(mut names) => {

@@ -1,5 +1,5 @@
-//! What the answers are held against: the tree that the model's servers are made of, and watches as
-//! the documentation has them, each for itself.
+//! The reference for the answers: the tree that the model's servers are made of, and watches as the
+//! documentation has them, each for itself.
 
 use crate::zookeeper::model::Tree;
 use crate::zookeeper::{CreateMode, Refusal, Reply, Request, WatchEvent, WatchId, path};
@@ -9,11 +9,11 @@ struct Watch {
     session: usize,
     id: WatchId,
     path: String,
-    /// On the node's children and its end, not on the node.
+    /// True for a watch on the node's children and its end, false for one on the node.
     children: bool,
 }
 
-/// Which watches fired, of whom, and with what.
+/// The watches that fired: session, number and event of each.
 pub type Fired = Vec<(usize, WatchId, WatchEvent)>;
 
 /// The state that all servers share, once they are up to date.
@@ -24,7 +24,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// With the roots of the sequence, made by transactions 1 and 2.
+    /// The reference with the roots of the sequence, made by transactions 1 and 2.
     pub fn new(base: &str) -> Self {
         let mut reference = Self { tree: Tree::default(), zxid: 0, watches: Vec::new() };
         for path in [base.to_owned(), super::rooted(base, "")] {
@@ -34,7 +34,7 @@ impl Reference {
         reference
     }
 
-    /// The answer to a request of a session, and what it fires.
+    /// The answer to a request of a session, and the watches that it fires.
     pub fn apply(
         &mut self,
         session: usize,
@@ -82,7 +82,8 @@ impl Reference {
         fired
     }
 
-    /// A session ends: which nodes go, and what that fires. Its own watches go silently.
+    /// Ends a session. Returns the nodes that go and the watches that this fires. Its own go
+    /// silently.
     pub fn end(&mut self, session: usize, number: i64) -> (Vec<String>, Fired) {
         self.watches.retain(|watch| watch.session != session);
         self.zxid += 1;

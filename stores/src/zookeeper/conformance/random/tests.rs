@@ -1,4 +1,4 @@
-//! The comparison compares: the model's servers agree, and who answers wrongly is found.
+//! Tests of the comparison: the model's servers agree, and one that answers wrongly is found.
 
 use super::*;
 use crate::zookeeper::conformance::model::Model;
@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is wrong with a subject.
+/// A defect of a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Nothing,
@@ -21,7 +21,7 @@ enum Fault {
     Endless,
     /// Children are told without the last.
     OneChildShort,
-    /// Whether a node exists is told by another transaction than the one that made it.
+    /// An existing node's czxid is not that of the transaction that made it.
     WrongStamp,
     /// The first watch of a sequence never fires.
     Deaf,

@@ -4,7 +4,7 @@ use super::{ClientModel, ClientOut, Packet, SessionState};
 use base::{Mono, Rng};
 use std::time::Duration;
 
-/// What the client does about its connection.
+/// The state of the client's connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     /// Nothing: not started, or the session is over.
@@ -15,7 +15,7 @@ pub(super) enum Phase {
     Opening { connection: u64, since: Mono },
     /// The session stands; the answer to the first ping is outstanding.
     Greeting { connection: u64, since: Mono },
-    /// Requests flow.
+    /// Requests and replies flow.
     Serving { connection: u64, since: Mono },
 }
 
@@ -30,7 +30,7 @@ impl Phase {
     }
 }
 
-/// The library's timers. They look only at a twentieth of the session time-out at a time.
+/// The timers of the library. They look only every twentieth of the session time-out.
 #[derive(Debug)]
 pub(super) struct Timers {
     timeout: Duration,
@@ -46,7 +46,7 @@ impl Timers {
         Self { timeout, beat, heard: Mono::ZERO, said: Mono::ZERO, pinged: false }
     }
 
-    /// The server has granted this time-out.
+    /// Takes over the time-out that the server has granted.
     pub(super) fn grant(&mut self, timeout: Duration) {
         let fresh = Self::new(timeout);
         (self.timeout, self.beat) = (fresh.timeout, fresh.beat);
@@ -64,12 +64,12 @@ impl Timers {
         self.pinged = false;
     }
 
-    /// When the silence has lasted for 2/5 of the time-out.
+    /// The time at which the silence has lasted for 2/5 of the time-out.
     pub(super) fn silent_until(&self) -> Mono {
         self.heard + self.beat * 8
     }
 
-    /// When a ping is due: 3/20 of the time-out after the last word, one at a time.
+    /// The time at which a ping is due: 3/20 of the time-out after the last word, one at a time.
     pub(super) fn ping_at(&self) -> Option<Mono> {
         (!self.pinged).then(|| self.said + (self.beat * 3).min(Duration::from_secs(10)))
     }
@@ -78,7 +78,7 @@ impl Timers {
         self.ping_at().is_some_and(|ping| at >= ping)
     }
 
-    /// When the session is over by the client's own clock.
+    /// The time at which the session is over by the client's own clock.
     fn over(&self) -> Mono {
         self.heard + self.timeout * 7 / 5
     }
@@ -105,7 +105,7 @@ impl ClientModel {
         self.attempt(at, out);
     }
 
-    /// Chooses the next server, and how long to wait before it.
+    /// Chooses the next server, and the pause before the attempt.
     fn attempt(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
         let size = self.order.len().max(1);
         let Some(server) = self.order.get(self.attempts as usize % size).copied() else {
@@ -121,7 +121,8 @@ impl ClientModel {
         self.phase = Phase::Pausing { until, server };
     }
 
-    /// None on the first round, then longer before each round, and a little between servers.
+    /// The pause before an attempt: none on the first round, then longer before each round, and a
+    /// little between servers.
     fn pause(&mut self, size: u32) -> Duration {
         let unit = Duration::from_millis(100);
         let jitter = |rng: &mut Rng, below| Duration::from_millis(rng.below(below));
@@ -158,7 +159,7 @@ impl ClientModel {
         }
     }
 
-    /// The connection is gone.
+    /// Handles the loss of the connection.
     pub(super) fn lose(&mut self, at: Mono, why: &str, out: &mut Vec<ClientOut>) {
         let served = matches!(self.phase, Phase::Serving { .. });
         // A new session that is lost before its first answer has a time to run out, too.
@@ -182,7 +183,7 @@ impl ClientModel {
     }
 }
 
-/// Fisher and Yates.
+/// Shuffles a list by the algorithm of Fisher and Yates.
 fn shuffle(order: &mut [usize], rng: &mut Rng) {
     for i in (1..order.len()).rev() {
         order.swap(i, rng.below(i as u64 + 1) as usize);

@@ -1,5 +1,5 @@
-//! The watches that a client waits for. A server knows only that a connection watches a path; which
-//! watches that means is the client's to know.
+//! The watches that a client waits for. A server knows only that a connection watches a path; the
+//! client knows which watches that means.
 
 use super::WatchKind;
 use crate::zookeeper::model::server::watched;
@@ -44,13 +44,13 @@ impl Watching {
         self.0.extract_if(.., fires).map(|watch| watch.id).collect()
     }
 
-    /// What a server must be told after a reconnection, each once.
+    /// The watches to tell a server of after a reconnection, each once.
     pub(super) fn list(&self) -> Vec<(String, WatchKind)> {
         let all: BTreeSet<_> = self.0.iter().map(|w| (w.path.clone(), w.kind)).collect();
         all.into_iter().collect()
     }
 
-    /// The session is over.
+    /// Takes out all watches when the session is over.
     pub(super) fn clear(&mut self) -> Vec<WatchId> {
         self.0.drain(..).map(|watch| watch.id).collect()
     }

@@ -12,7 +12,7 @@ use crate::zookeeper::model::{Packet, WatchKind};
 use crate::zookeeper::{Refusal, Reply, Request};
 use std::collections::{BTreeMap, VecDeque};
 
-/// All connections.
+/// The connections of a server's clients.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     connections: BTreeMap<u64, Connection>,
@@ -24,7 +24,7 @@ pub(super) struct Clients {
 #[derive(Debug)]
 struct Connection {
     session: i64,
-    /// What came before the session stood; `None` once it stands.
+    /// The packets that came before the session stood; `None` once it stands.
     backlog: Option<Vec<Packet>>,
     waiting: VecDeque<Waiting>,
 }
@@ -34,15 +34,15 @@ struct Connection {
 pub(super) enum Waiting {
     /// The leader's word on this request.
     Leader(u64),
-    /// A read.
+    /// A read, which is answered from the server's own state.
     Read(u64, Request),
-    /// A pong.
+    /// The answer to a ping.
     Pong,
     /// The watches that it had before it was reconnected.
     Restore(i64, Vec<(String, WatchKind)>),
 }
 
-/// How far a connection is.
+/// The progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Its session is not confirmed yet.
@@ -57,7 +57,7 @@ impl Clients {
         Some(if c.backlog.is_some() { Standing::Opening } else { Standing::Open(c.session) })
     }
 
-    /// A connection asks for this session. An earlier one is closed: what is still on its way over
+    /// Opens a connection for this session. An earlier one is closed: what is still on its way over
     /// that must not come after what its client says over this one.
     pub(super) fn open(&mut self, connection: u64, session: i64, out: &mut Outbox) {
         self.close_session(session, out);
@@ -82,7 +82,7 @@ impl Clients {
         Some((connection, backlog))
     }
 
-    /// Puts something at the end of what a connection waits for, and answers what can be answered.
+    /// Puts something in the queue of a connection, and answers what can be answered.
     pub(super) fn wait(
         &mut self,
         connection: u64,
@@ -96,7 +96,7 @@ impl Clients {
         }
     }
 
-    /// The leader has spoken on a request.
+    /// Answers a request on which the leader has decided.
     pub(super) fn complete(
         &mut self,
         session: i64,
@@ -126,7 +126,7 @@ impl Clients {
         }
     }
 
-    /// The session is over, or is not this server's any more.
+    /// Closes the connections of a session that is over, or is no longer this server's.
     pub(super) fn close_session(&mut self, session: i64, out: &mut Outbox) {
         let theirs = self.connections.iter().filter(|(_, c)| c.session == session);
         for connection in theirs.map(|(id, _)| *id).collect::<Vec<_>>() {
@@ -140,7 +140,7 @@ impl Clients {
         *self = Self::default();
     }
 
-    /// The connection is gone.
+    /// Forgets a connection that is gone, and its watches.
     pub(super) fn forget(&mut self, connection: u64) {
         if let Some(c) = self.connections.remove(&connection) {
             self.watches.forget(connection);

@@ -1,5 +1,5 @@
-//! The election: every looking server tells the others whom it would follow, changes its mind
-//! when it hears of a better candidate, and settles when a majority agrees.
+//! The election: every looking server tells the others its vote, changes it when it hears of a
+//! better candidate, and settles when a majority agrees.
 //!
 //! This is ZooKeeper's fast leader election, with its rounds and its final wait.
 
@@ -10,11 +10,11 @@ use base::Mono;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long a majority must stand before it counts, in case a better candidate is about to speak.
-/// ZooKeeper's constant.
+/// The time for which a majority must stand before it counts, in case a better candidate is about
+/// to speak. ZooKeeper's constant.
 pub(super) const FINALIZE_WAIT: Duration = Duration::from_millis(200);
 
-/// How often a looking server repeats itself.
+/// The interval at which a looking server repeats itself.
 const REPEAT: Duration = Duration::from_millis(200);
 
 /// An election that this server takes part in.
@@ -23,7 +23,7 @@ pub(super) struct Looking {
     vote: Vote,
     /// The votes of this round.
     votes: BTreeMap<u32, Vote>,
-    /// What the servers say that are not looking: whom they follow, and whether they are it.
+    /// The leader and the role that each server reports that is no longer looking.
     settled: BTreeMap<u32, (u32, Standing)>,
     repeat_at: Mono,
     decide_at: Option<Mono>,
@@ -157,7 +157,7 @@ impl Server {
         Vote { epoch: self.disk.epoch, zxid: self.disk.zxid(), leader: self.me }
     }
 
-    /// Tells everybody whom this server would follow.
+    /// Sends this server's vote to all others.
     fn campaign(&self, out: &mut Outbox) {
         out.extend(self.others().map(|to| self.notification(to)));
     }

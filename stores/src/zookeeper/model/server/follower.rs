@@ -5,7 +5,7 @@ use base::Mono;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How often a follower asks a leader that does not answer yet.
+/// The interval at which a follower asks a leader that does not answer yet.
 const REPEAT: Duration = Duration::from_millis(200);
 
 /// A connection to a leader.
@@ -14,7 +14,7 @@ pub(super) struct Following {
     leader: u32,
     join: u64,
     phase: Phase,
-    /// When the silence of the leader ends this.
+    /// The time at which the silence of the leader ends this.
     until: Mono,
     /// The sessions that were heard of since the leader last asked.
     touched: BTreeSet<i64>,
@@ -130,7 +130,7 @@ impl Server {
     }
 
     /// Agrees to the leader's epoch and takes its state over, unless it has agreed to a later one,
-    /// or to the same one for another, who might still come to lead in it.
+    /// or to the same one for another leader, which might still come to lead in it.
     fn on_new_leader(
         &mut self,
         at: Mono,
@@ -162,7 +162,7 @@ impl Server {
     }
 }
 
-/// A message over a connection that is no more: as TCP would, says so.
+/// Answers a message over a connection that is no more with a reset, as TCP would.
 fn refuse(from: u32, join: u64, message: &ToFollower, out: &mut Outbox) {
     if *message != ToFollower::Reset {
         to_leader(out, from, join, ToLeader::Reset);

@@ -1,4 +1,4 @@
-//! Leading: gathering a majority for a new epoch and keeping it. What it does with requests is in
+//! Leading: gathering a majority for a new epoch and keeping it. The handling of requests is in
 //! `broadcast`.
 
 use super::broadcast::PendingSync;
@@ -8,7 +8,7 @@ use base::Mono;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// A reign.
+/// The state of a leader during its reign.
 #[derive(Debug)]
 pub(super) struct Leading {
     epoch: u32,
@@ -16,7 +16,7 @@ pub(super) struct Leading {
     pub(super) learners: BTreeMap<u32, Learner>,
     /// The last transaction proposed.
     pub(super) last: i64,
-    /// Who has logged what is not committed yet.
+    /// The servers that have logged each transaction that is not committed yet.
     pub(super) acks: BTreeMap<i64, BTreeSet<u32>>,
     /// Syncs that wait for a commit.
     pub(super) syncs: VecDeque<PendingSync>,
@@ -43,7 +43,7 @@ pub(super) struct Learner {
     /// The highest epoch that it had agreed to when it came.
     accepted: u32,
     heard: Mono,
-    /// It has taken over this leader's state.
+    /// True once it has taken over this leader's state.
     joined: bool,
 }
 
@@ -120,7 +120,7 @@ impl Server {
         }
     }
 
-    /// What a serving leader does every half tick, and when a session's time is up.
+    /// Does the leader's routine work, every half tick and when a session's time is up.
     fn reign(&mut self, at: Mono, out: &mut Outbox) {
         let (majority, silence, half) = (self.majority(), self.timing.sync(), self.timing.tick / 2);
         let Role::Leading(leading) = &mut self.role else { return };
@@ -170,7 +170,8 @@ impl Server {
         }
     }
 
-    /// A server would follow this one. Servers that are not leading yet say nothing: it asks again.
+    /// Admits a server that would follow this one. Servers that are not leading yet say nothing: it
+    /// asks again.
     fn on_join(
         &mut self,
         at: Mono,
@@ -270,7 +271,7 @@ impl Server {
     }
 }
 
-/// A message over a connection that is no more: as TCP would, says so.
+/// Answers a message over a connection that is no more with a reset, as TCP would.
 fn refuse(from: u32, join: u64, message: &ToLeader, out: &mut Outbox) {
     if *message != ToLeader::Reset {
         to_follower(out, from, join, ToFollower::Reset);

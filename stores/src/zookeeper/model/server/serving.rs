@@ -1,4 +1,4 @@
-//! Serving clients: what a member of a quorum does with their packets.
+//! Serving clients: the handling of their packets by a member of a quorum.
 
 use super::clients::{Standing, Waiting};
 use super::{Outbox, Packet, Role, Server, ToFollower, ToLeader, Transaction, to_leader};
@@ -58,7 +58,7 @@ impl Server {
         }
     }
 
-    /// Numbered by server, as ZooKeeper's are.
+    /// A new session number, which contains the server's, as ZooKeeper's do.
     fn new_session(&mut self) -> i64 {
         self.numbers.sessions += 1;
         (i64::from(self.me) + 1) << 56 | self.numbers.sessions
@@ -104,7 +104,7 @@ impl Server {
         }
     }
 
-    /// The leader's word on something that a client of this server wanted.
+    /// Handles the leader's decision on something that a client of this server wanted.
     pub(super) fn on_answer(&mut self, at: Mono, answer: ToFollower, out: &mut Outbox) {
         match answer {
             ToFollower::Synced { session, xid } => {
@@ -126,7 +126,7 @@ impl Server {
         }
     }
 
-    /// A session stands: tells its client, if that waits here, and serves what came meanwhile.
+    /// Establishes a session: tells its client, if that waits here, and serves what came meanwhile.
     pub(super) fn establish(
         &mut self,
         at: Mono,
@@ -143,7 +143,7 @@ impl Server {
     }
 }
 
-/// What the leader must be asked for a request; `None` for a read.
+/// The message to the leader that a request needs; `None` for a read.
 fn leaders(session: i64, xid: u64, request: &Request) -> Option<ToLeader> {
     match request {
         Request::Create { .. } | Request::Delete { .. } | Request::SetData { .. } => {
