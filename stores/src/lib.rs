@@ -1,5 +1,5 @@
-//! The stores that locks are built on. A folder a store: protocol, model (a pure state machine),
-//! real adapter, and the conformance suite that both must pass.
+//! The stores that locks are built on. One folder per store: protocol, model (a pure state
+//! machine), real adapter, and the conformance suite that both must pass.
 
 pub mod model;
 #[cfg(feature = "real")]
@@ -14,7 +14,7 @@ pub use world_spec::{Links, WorldSpec};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The stores.
+/// A store that locks are built on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Store {
@@ -25,7 +25,7 @@ pub enum Store {
 }
 
 impl Store {
-    /// How many servers a lock on this store uses unless told otherwise.
+    /// The number of servers that a lock on this store uses unless told otherwise.
     pub const fn servers(self) -> u32 {
         match self {
             Self::Redis => 1,
@@ -33,8 +33,8 @@ impl Store {
         }
     }
 
-    /// What has run out may live on until the store's next tick: a ZooKeeper ensemble ends sessions on
-    /// a tick; Redis expires keys ten times a second.
+    /// The store's tick. What has run out may live on until the next one: a ZooKeeper ensemble ends
+    /// sessions on a tick; Redis expires keys ten times a second.
     pub const fn tick(self, timing: &zookeeper::Timing) -> Duration {
         match self {
             Self::Redis => Duration::from_millis(100),

@@ -1,10 +1,10 @@
-//! What the simulator needs of a model: a server as a pure state machine, fed with packets and
-//! ticks, answering with packets. It reads no clock but the one it is handed.
+//! The interface of a model to the simulator: a server as a pure state machine, fed with packets
+//! and ticks, answering with packets. It reads no clock but the one it is handed.
 
 use base::{Data, Mono, Wall};
 use smallvec::SmallVec;
 
-/// What a simulated server's clocks say at this moment.
+/// The readings of a simulated server's clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Clocks {
     /// Its wall clock.
@@ -22,21 +22,21 @@ pub enum Peer {
     Server(u32),
 }
 
-/// What a server wants done.
+/// An action that a server asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Out<P> {
-    /// Send this. Order is kept for each peer.
+    /// Send this packet. Order is kept for each peer.
     Send(Peer, P),
     /// Close a client's connection.
     Close(u64),
 }
 
-/// Something that became of a thing in the store, as the model notes it.
+/// A change of a thing in the store, as the model records it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Noted {
     /// The name of the thing.
     pub object: Name,
-    /// The change.
+    /// The kind of change.
     pub what: What,
     /// For members of an ensemble, which all apply the same changes: the number of the transaction.
     /// A change is noted once, by the member that comes first.
@@ -46,7 +46,7 @@ pub struct Noted {
 /// The name of a thing in the store, in place where it is short.
 pub type Name = SmallVec<[u8; 32]>;
 
-/// A change of something in the store.
+/// A kind of change of something in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// It was made or overwritten.
@@ -76,11 +76,11 @@ pub enum By {
 
 /// A server of a store, as a pure state machine.
 pub trait ServerModel {
-    /// What travels on the wires, to and from clients and between servers.
+    /// A packet on a connection, to or from a client or between servers.
     type Packet;
 
-    /// Whether a packet between a client and a server carries a call of the lock, or the answer to
-    /// one, and is no housekeeping of a client library's.
+    /// Returns true if a packet between a client and a server carries a call of the lock, or the
+    /// answer to one, and is not a client library's own housekeeping.
     fn is_call(packet: &Self::Packet) -> bool;
 
     /// A packet has arrived. The first one of a connection opens it.
@@ -107,11 +107,11 @@ pub trait ServerModel {
     /// gone; a `tick` follows.
     fn restart(&mut self, at: Clocks, data: Data);
 
-    /// Hands over the changes of what is stored since it was last called, in order.
+    /// Moves to `into` the changes of what is stored since the last call, in order.
     fn take_journal(&mut self, into: &mut Vec<Noted>);
 
-    /// After a change of leader or of data: what stands in an ensemble's store now, each thing with
-    /// the session that owns it (0 for none). `None`: nothing but the journal is needed.
+    /// After a change of leader or of data: the present contents of an ensemble's store, each thing
+    /// with the session that owns it (0 for none). `None`: nothing but the journal is needed.
     fn restated(&mut self) -> Option<Vec<(Name, i64)>> {
         None
     }

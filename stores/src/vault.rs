@@ -1,5 +1,5 @@
-//! The vault: what the lock guards. A register a key, which takes a fencing token with each read
-//! and each write.
+//! The vault: the resource that the lock guards. One register per key, which takes a fencing token
+//! with each read and each write.
 //!
 //! After Kleppmann, "How to do distributed locking" (2016): a token that is older than one it has
 //! already seen is refused. A read raises the mark as well; otherwise a reader that was overtaken
@@ -7,12 +7,12 @@
 
 use base::{Key, Mode};
 
-/// The vault.
+/// A resource with one register per key.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Vault {
-    /// It checks tokens.
+    /// True if it checks tokens.
     fenced: bool,
-    /// In the order of their keys, which are few.
+    /// The registers in the order of their keys, which are few.
     registers: Vec<(Key, Register)>,
 }
 
@@ -25,7 +25,7 @@ struct Register {
     exclusive_mark: u64,
 }
 
-/// The token was older than one that the vault has already seen.
+/// A refusal: the token was older than one that the vault has already seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("fenced: token {token} is older than {mark}")]
 pub struct Fenced {

@@ -1,30 +1,30 @@
-//! What a backend is asked to set up.
+//! The description of the world that a backend is asked to set up.
 
 use crate::Store;
 use crate::zookeeper::Timing;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How the delays of the links between clients and servers are spread, in the simulator.
+/// The distribution of the delays of the links between clients and servers, in the simulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
-    /// Alike, and steady.
+    /// All links have the same steady delay.
     #[default]
     Alike,
-    /// Alike, and now and then a message takes long.
+    /// All links have the same delay, and now and then a message takes long.
     HeavyTailed,
-    /// Each link, each way, has manners of its own: steady, far away, or with a heavy tail.
+    /// Each link, each way, has a character of its own: steady, far away, or with a heavy tail.
     Uneven,
 }
 
 /// The world of one run.
 #[derive(Clone, Debug)]
 pub struct WorldSpec {
-    /// The store.
+    /// The store that the servers belong to.
     pub store: Store,
-    /// How many servers.
+    /// The number of servers.
     pub servers: u32,
-    /// How many clients, each in a seat of its own.
+    /// The number of clients, each in a seat of its own.
     pub clients: u32,
     /// The lock that the clients use.
     pub algo: String,
@@ -32,14 +32,14 @@ pub struct WorldSpec {
     pub ttl: Duration,
     /// The settings of a ZooKeeper ensemble; other stores have no use for them.
     pub timing: Timing,
-    /// How long a call to a server may take.
+    /// The longest time that a call to a server may take.
     pub call_timeout: Duration,
-    /// How long each client-server link delays, each way.
+    /// The delay of each link between a client and a server, each way.
     pub link_delay: Duration,
-    /// How these delays are spread.
+    /// The distribution of these delays.
     pub links: Links,
     /// Seeds everything that is drawn.
     pub seed: u64,
-    /// Where logs go (`log/` of the run folder). `None`: nowhere.
+    /// The folder for logs (`log/` of the run folder). `None`: no logs are kept.
     pub logs: Option<PathBuf>,
 }

@@ -20,7 +20,7 @@ pub use real::RealLink;
 use base::Protocol;
 use std::rc::Rc;
 
-/// The protocol.
+/// The protocol of Redis: commands and replies.
 #[derive(Clone, Copy, Debug)]
 pub struct Redis;
 
@@ -34,15 +34,15 @@ impl Protocol for Redis {
     type Refusal = Refusal;
 }
 
-/// What travels between a simulated client and a simulated server, and between servers. Replies
-/// come in the order of their requests, as on a real connection.
+/// A packet between a simulated client and a simulated server, or between servers. Replies come in
+/// the order of their requests, as on a real connection.
 #[derive(Clone, Debug)]
 pub enum Packet {
     /// A command for the server.
     Request {
         /// The client's number for it, unique on its connection.
         id: u64,
-        /// The command.
+        /// The command to execute.
         command: Rc<redis::Cmd>,
     },
     /// The server's answer.

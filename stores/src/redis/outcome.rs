@@ -7,8 +7,8 @@ use super::reply::error_text;
 use base::CallError;
 use redis::{Arg, Cmd, Value};
 
-/// What kind of command an error answers. The same words prove less after a script, which may have
-/// written before they were said.
+/// The kind of command that an error answers. The same words prove less after a script, which may
+/// have written before they were said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// One command. Redis checks it before it changes anything.
@@ -20,7 +20,7 @@ pub enum Asked {
 const SCRIPT_COMMANDS: &[&str] = &["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro"];
 
 impl Asked {
-    /// What this request asks for.
+    /// The kind of this request.
     pub fn of(request: &Cmd) -> Self {
         let Some(Arg::Simple(name)) = request.args_iter().next() else { return Self::Command };
         let script = SCRIPT_COMMANDS.iter().any(|s| s.as_bytes().eq_ignore_ascii_case(name));
@@ -30,11 +30,11 @@ impl Asked {
 
 /// A kind of error reply. The first row that fits decides.
 struct Row {
-    /// How the reply begins, at a word's end; "" fits every reply.
+    /// The beginning of the reply, up to a word's end; "" fits every reply.
     starts: &'static str,
-    /// What must stand further on in it.
+    /// A text that must stand further on in it.
     has: &'static str,
-    /// Whether it proves that a command, and that a script, had no effect.
+    /// The proof that it gives: true if a command, and if a script, had no effect.
     refuses: (bool, bool),
 }
 
@@ -97,7 +97,7 @@ fn judge_text(asked: Asked, text: String) -> CallError<Refusal> {
     if refused { CallError::Refused(Refusal(text)) } else { CallError::Unknown(text) }
 }
 
-/// What a reply says about this command.
+/// Decides what a reply says about this command.
 ///
 /// # Errors
 /// For an error reply: `Refused` or `Unknown`.
@@ -108,7 +108,7 @@ pub fn judge_reply(request: &Cmd, reply: Box<Value>) -> Result<Box<Value>, CallE
     }
 }
 
-/// How far a command had come when the client library gave up.
+/// The progress of a command when the client library gave up.
 #[cfg(feature = "real")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -119,7 +119,7 @@ pub enum Progress {
     Sent,
 }
 
-/// What an error of the client library says about a command.
+/// Decides what an error of the client library says about a command.
 #[cfg(feature = "real")]
 pub fn judge_error(
     asked: Asked,

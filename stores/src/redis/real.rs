@@ -35,7 +35,7 @@ struct Server {
 /// The connection to a server, if there is one.
 #[derive(Default)]
 struct Slot {
-    /// How many were opened so far: tells a broken one from its successor.
+    /// The number of connections opened so far: it tells a broken one from its successor.
     opened: u64,
     connection: Option<MultiplexedConnection>,
 }
@@ -107,8 +107,8 @@ async fn open(address: &str) -> Result<MultiplexedConnection, RedisError> {
     Client::open(info(address)?)?.get_multiplexed_async_connection_with_config(&config).await
 }
 
-/// Where to connect, and how: small packets at once, and no word of the library's own on the wire,
-/// so that the first thing that a server hears is the lock's.
+/// The address and the settings of a connection: small packets are sent at once, and the library
+/// adds no command of its own, so that the first that a server hears is the lock's.
 fn info(address: &str) -> Result<ConnectionInfo, RedisError> {
     Ok(format!("redis://{address}")
         .into_connection_info()?
@@ -150,7 +150,7 @@ mod tests {
     use redis::cmd;
     use tokio::net::TcpListener;
 
-    /// What a server does with one connection.
+    /// The behaviour of a server on one connection.
     #[derive(Clone, Copy)]
     enum Manner {
         /// Answers this to the first request and keeps still.

@@ -30,7 +30,7 @@ pub use real::{real_arm, replicas_arm, restarts_arm};
 /// Unix epoch.
 pub type Moments = (i64, i64);
 
-/// What the suite can be run against.
+/// A server that the suite can be run against.
 pub trait Subject {
     /// Sends a command over one of its connections, which are numbered from 0 and opened when they
     /// are first used. An error reply is a value.
@@ -39,7 +39,8 @@ pub trait Subject {
     /// When no reply came.
     fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value>;
 
-    /// The same, and between which times of the server's wall clock it was executed.
+    /// Does the same, and returns the times of the server's wall clock between which it was
+    /// executed.
     ///
     /// # Errors
     /// When no reply came.
@@ -60,26 +61,27 @@ pub trait Subject {
 /// A reply that is not the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The case.
+    /// The name of the case.
     pub case: String,
-    /// The command.
+    /// The command as it was sent.
     pub command: String,
     /// The expected reply, as redis-cli shows it.
     pub expected: String,
-    /// What came.
+    /// The reply that came.
     pub got: String,
 }
 
-/// What a run of the suite found.
+/// The findings of a run of the suite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many replies were compared.
+    /// The number of replies that were compared.
     pub replies: usize,
-    /// How many random sequences the model agreed with from end to end.
+    /// The number of random sequences that the model agreed with from end to end.
     pub sequences: usize,
-    /// How many others could not be decided to their end, since time went on at a wrong moment.
+    /// The number of others that could not be decided to their end, since time went on at a wrong
+    /// moment.
     pub lost: usize,
-    /// Those that were not the expected ones.
+    /// The replies that were not the expected ones.
     pub differences: Vec<Difference>,
 }
 
@@ -97,13 +99,13 @@ impl Report {
         }
     }
 
-    /// Whether everything agreed, and hardly a random sequence was given up.
+    /// Returns true if everything agreed, and hardly a random sequence was given up.
     pub fn passed(&self) -> bool {
         self.replies > 350 && self.differences.is_empty() && self.lost * 20 <= self.sequences
     }
 }
 
-/// Reply by reply.
+/// Displays the counts, and then each difference.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { replies, sequences, lost, differences } = self;
@@ -126,7 +128,7 @@ pub fn run(subject: &mut dyn Subject) -> io::Result<Report> {
     run_cases(subject, include_str!("cases.txt"))
 }
 
-/// Runs the cases of a server that crashes: what it keeps, and what it does not.
+/// Runs the cases of a server that crashes, which show what it keeps and what it loses.
 ///
 /// # Errors
 /// When the subject does not answer at all, or cannot be restarted.

@@ -43,7 +43,8 @@ pub fn replicas_arm(first: &str, second: &str, master: &str) -> io::Result<Repor
     replicas::run(&mut real, master)
 }
 
-/// Crashes the server, starts it again, with its data or without, and says where it is then.
+/// A function that crashes the server, starts it again, with its data or without, and returns its
+/// new address.
 pub type Restart<'a> = &'a mut dyn FnMut(Data) -> io::Result<String>;
 
 /// Runs the cases of a server that crashes against the one at this address, which it empties.
@@ -114,7 +115,7 @@ impl Real {
     }
 }
 
-/// What TIME answers, in milliseconds.
+/// The answer to TIME, in milliseconds.
 fn millis(time: &Value) -> io::Result<i64> {
     let number = |value: &Value| match value {
         Value::BulkString(digits) => std::str::from_utf8(digits).ok()?.parse::<i64>().ok(),

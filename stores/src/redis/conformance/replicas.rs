@@ -6,12 +6,12 @@ use super::{Report, Subject};
 use std::io;
 use std::time::Duration;
 
-/// How long the second server may take until it answers as it must, and how often it is asked.
+/// The time that the second server has to answer as it must, and the pause between two questions.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs the cases. The subject's connection 0 leads to the first server, 1 to the second; `master`
-/// is where the second finds the first, as REPLICAOF takes it.
+/// is the first server's address for the second, as REPLICAOF takes it.
 ///
 /// # Errors
 /// When the subject does not answer at all.
@@ -48,8 +48,8 @@ fn join(subject: &mut dyn Subject, master: &str, case: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The first server answers at once; the second is asked again until it answers as it must. What it
-/// refuses has no effect, so that it can be asked again.
+/// Asks a server. The first answers at once; the second is asked again until it answers as it must.
+/// What it refuses has no effect, so that it can be asked again.
 fn answer(
     subject: &mut dyn Subject,
     connection: usize,

@@ -5,11 +5,11 @@ use base::Data;
 use redis::{Cmd, Value};
 use std::time::Duration;
 
-/// A case: a name and what is done, in order.
+/// A case: a name and its steps, in order.
 pub struct Case {
-    /// What it shows.
+    /// The name: the behaviour that it shows.
     pub name: String,
-    /// What is done.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -17,20 +17,20 @@ pub struct Case {
 pub enum Step {
     /// A command and its expected reply.
     Call {
-        /// Which connection sends it, from 0.
+        /// The connection that sends it, from 0.
         connection: usize,
         /// The command as it is written.
         text: String,
         /// The reply, line by line.
         expected: Vec<String>,
     },
-    /// Time passes.
+    /// A wait for this time.
     Wait(Duration),
-    /// The server crashes and starts again.
+    /// A crash of the server, which starts again with its data or without.
     Restart(Data),
 }
 
-/// Reads the cases. What is no step of a case is skipped: the preamble.
+/// Reads the cases. Lines before the first case, the preamble, are skipped.
 pub fn parse(text: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
@@ -75,7 +75,7 @@ fn restart(line: &str) -> Option<Step> {
     }
 }
 
-/// The command that a line writes.
+/// The command that a line stands for.
 pub fn command(text: &str) -> Cmd {
     let mut command = Cmd::new();
     let mut rest = text.trim_start();
@@ -93,7 +93,7 @@ pub fn command(text: &str) -> Cmd {
     command
 }
 
-/// Up to the closing quote, and what stands behind it.
+/// The bytes up to the closing quote, and the rest of the text behind it.
 fn unquoted(text: &str) -> (Vec<u8>, &str) {
     let mut bytes = Vec::new();
     let mut rest = text.chars();
@@ -165,7 +165,7 @@ fn visible_end(text: &str) -> String {
     }
 }
 
-/// Whether a reply is the expected one.
+/// Returns true if a reply is the expected one.
 pub fn agree(expected: &[String], got: &[String]) -> bool {
     match expected {
         [any] if any == "(any)" => true,

@@ -8,7 +8,7 @@ use crate::model::{By, What};
 use crate::redis::reply::{bulk, error, flag, not_an_integer, status, syntax_error, wrong_arity};
 use redis::Value;
 
-/// PING [word].
+/// PING [word]: answers PONG, or the word.
 pub fn ping(call: Call<'_>) -> Value {
     match call.args {
         [_] => status("PONG".into()),
@@ -17,7 +17,7 @@ pub fn ping(call: Call<'_>) -> Value {
     }
 }
 
-/// ECHO word.
+/// ECHO word: answers the word.
 pub fn echo(call: Call<'_>) -> Value {
     bulk(call.args[1])
 }
@@ -43,7 +43,7 @@ pub fn time(call: Call<'_>) -> Value {
     Value::Array(vec![text(micros / 1_000_000), text(micros % 1_000_000)])
 }
 
-/// DBSIZE.
+/// DBSIZE: the number of keys.
 pub fn dbsize(call: Call<'_>) -> Value {
     Value::Int(call.keys.len() as i64)
 }
@@ -70,7 +70,7 @@ pub fn no_subcommand(_: &mut Server, _: Clock, _: &[&[u8]]) -> Value {
     syntax_error()
 }
 
-/// CLIENT ID.
+/// CLIENT ID: the number of the caller's connection.
 pub fn client_id(server: &mut Server, _: Clock, _: &[&[u8]]) -> Value {
     Value::Int(server.connection as i64)
 }

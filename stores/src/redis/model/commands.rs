@@ -8,7 +8,7 @@ use redis::Value;
 
 /// A command on the keys, as it is called.
 pub struct Call<'a> {
-    /// The keys.
+    /// The keys of the server.
     pub keys: &'a mut Keyspace,
     /// The server's wall clock, which stands still during a command and during a whole script.
     pub clock: Clock,
@@ -21,13 +21,13 @@ pub struct Call<'a> {
 /// The server's wall clock at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// In milliseconds: what expiry goes by.
+    /// The time in milliseconds, by which keys expire.
     pub millis: Millis,
-    /// In microseconds: what TIME tells.
+    /// The time in microseconds, as TIME tells it.
     pub micros: i64,
 }
 
-/// What carries a command out.
+/// The function that executes a command.
 pub enum Run {
     /// It needs the keys alone, so a script may call it.
     Keys(fn(Call<'_>) -> Value),
@@ -35,20 +35,21 @@ pub enum Run {
     Server(fn(&mut Server, Clock, &[&[u8]]) -> Value),
 }
 
-/// A command.
+/// A command that the model knows.
 pub struct Command {
     /// Its name; that of a subcommand reads "script|load".
     pub name: &'static str,
-    /// How many arguments it takes, its name included; a negative number: at least so many.
+    /// The number of arguments that it takes, its name included; a negative number: at least so
+    /// many.
     arity: i32,
-    /// What it does.
+    /// The function that executes it.
     pub run: Run,
-    /// It only comes with a subcommand.
+    /// True if it only comes with a subcommand.
     is_container: bool,
 }
 
 impl Command {
-    /// Whether it can be called with so many arguments.
+    /// Returns true if it can be called with so many arguments.
     pub fn takes(&self, count: usize) -> bool {
         let count = count as i32;
         if self.arity >= 0 { count == self.arity } else { count >= -self.arity }
@@ -71,7 +72,7 @@ const fn container(name: &'static str) -> Command {
     Command { name, arity: -2, run: Run::Server(admin::no_subcommand), is_container: true }
 }
 
-/// All of them. Those that locks use most stand first, since the search goes from the top.
+/// All commands. Those that locks use most stand first, since the search goes from the top.
 const COMMANDS: &[Command] = &[
     keys("get", 2, strings::get),
     keys("set", -3, strings::set),
@@ -115,7 +116,7 @@ const COMMANDS: &[Command] = &[
     server("client|id", 2, admin::client_id),
 ];
 
-/// The names of all.
+/// The names of all commands.
 #[cfg(test)]
 pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
@@ -138,17 +139,17 @@ fn named(name: &[u8]) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| is_called(command.name, name))
 }
 
-/// Whether a name is spelled so, in whatever case. Most names differ in their length or their first
-/// letter, and the library's comparison prepares for long ones.
+/// Returns true if a name is spelled so, in whatever case. Most names differ in their length or
+/// their first letter, and the library's comparison prepares for long ones.
 fn is_called(name: &str, spelled: &[u8]) -> bool {
     let mut letters = name.bytes().zip(spelled);
     name.len() == spelled.len() && letters.all(|(a, b)| a == b.to_ascii_lowercase())
 }
 
-/// The command, if it may be called with these arguments; else the refusal.
+/// The command, if it may be called with these arguments.
 ///
 /// # Errors
-/// The error reply.
+/// The error reply that refuses it.
 pub fn checked(args: &[&[u8]]) -> Result<&'static Command, Value> {
     let command = find(args).ok_or_else(|| unknown(args))?;
     if command.takes(args.len()) { Ok(command) } else { Err(wrong_arity(command.name)) }
@@ -171,7 +172,7 @@ fn unknown(args: &[&[u8]]) -> Value {
     error(&format!("ERR unknown command '{name}', with args beginning with: {shown}"))
 }
 
-/// What C's `%.*s` prints: at most so many bytes, and none after a zero.
+/// The output of C's `%.*s`: at most so many bytes, and none after a zero.
 pub fn clipped(bytes: &[u8], most: usize) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len()).min(most);
     String::from_utf8_lossy(&bytes[..end]).into_owned()

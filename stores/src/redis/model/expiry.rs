@@ -12,12 +12,12 @@ pub fn relative(millis: Millis, now: Millis) -> Option<Millis> {
     millis.checked_add(now)
 }
 
-/// For a time that is none.
+/// The error reply for a time that makes no sense.
 pub fn invalid_expire_time(name: &str) -> Value {
     error(&format!("ERR invalid expire time in '{name}' command"))
 }
 
-/// When a new expiry may replace the old one.
+/// The conditions under which a new expiry may replace the old one.
 #[derive(Default)]
 struct Conditions {
     absent: bool,
@@ -109,7 +109,7 @@ fn expire_from(call: Call<'_>, base: Millis, unit: i64) -> Value {
     flag(true)
 }
 
-/// PERSIST key.
+/// PERSIST key: removes the expiry.
 pub fn persist(call: Call<'_>) -> Value {
     let entry = call.keys.get(call.args[1], call.clock.millis);
     flag(entry.is_some_and(|entry| entry.expires.take().is_some()))

@@ -10,12 +10,12 @@ pub type Millis = i64;
 /// The bytes of a key or a value, in place where they are few: those of a lock come and go with it.
 pub type Bytes = SmallVec<[u8; 32]>;
 
-/// A value and when it runs out.
+/// A value and the time at which it runs out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The value. This model knows no other type than the string.
     pub value: Bytes,
-    /// The last millisecond in which the key is there; `None`: for ever.
+    /// The last millisecond in which the key exists; `None`: for ever.
     pub expires: Option<Millis>,
 }
 
@@ -32,7 +32,7 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Keyspace {
     entries: Vec<(Bytes, Entry)>,
-    /// What became of them since somebody asked.
+    /// The changes of the keys since the journal was last taken.
     pub journal: Vec<Noted>,
 }
 
@@ -46,13 +46,12 @@ impl PartialEq for Keyspace {
 impl Eq for Keyspace {}
 
 impl Keyspace {
-    /// Where a key stands, or would.
+    /// The place of a key in the list: `Ok` where it stands, `Err` where it would.
     fn place(&self, key: &[u8]) -> Result<usize, usize> {
         self.entries.binary_search_by(|(name, _)| name.as_slice().cmp(key))
     }
 
-    /// What is stored under a key. Removes the key if it has run out, as every access does in
-    /// Redis.
+    /// The entry under a key. Removes the key if it has run out, as every access does in Redis.
     pub fn get(&mut self, key: &[u8], now: Millis) -> Option<&mut Entry> {
         let place = self.place(key).ok()?;
         if self.entries[place].1.is_expired(now) {
@@ -73,7 +72,7 @@ impl Keyspace {
         }
     }
 
-    /// Removes a key; says whether it was there.
+    /// Removes a key. Returns true if it existed and had not run out.
     pub fn delete(&mut self, key: &[u8], now: Millis) -> bool {
         let Ok(place) = self.place(key) else { return false };
         let (name, entry) = self.entries.remove(place);
@@ -95,18 +94,18 @@ impl Keyspace {
         self.journal.extend(expired.map(noted));
     }
 
-    /// Everything that is stored, by name.
+    /// All entries, by name: key, value and expiry.
     pub fn entries(&self) -> impl Iterator<Item = (&[u8], &[u8], Option<Millis>)> {
         self.entries.iter().map(|(key, entry)| (&key[..], &entry.value[..], entry.expires))
     }
 
-    /// Removes everything, for this reason.
+    /// Removes everything, and records this reason.
     pub fn clear(&mut self, what: What) {
         let noted = |(object, _)| Noted { object, what, zxid: None };
         self.journal.extend(self.entries.drain(..).map(noted));
     }
 
-    /// Goes back to what stood here before: what came later is lost.
+    /// Goes back to an earlier state: what came later is lost.
     pub fn go_back(&mut self, earlier: &Self) {
         let same = |one: &Self, (name, entry): &(Bytes, Entry)| {
             one.place(name).is_ok_and(|place| one.entries[place].1 == *entry)
@@ -121,12 +120,12 @@ impl Keyspace {
         self.entries.clone_from(&earlier.entries);
     }
 
-    /// Takes over what another server has, as its replica.
+    /// Takes over the data of another server, as its replica.
     pub fn copy(&mut self, from: &Self) {
         self.entries.clone_from(&from.entries);
     }
 
-    /// How many keys are stored, counting those that have run out unnoticed, as DBSIZE does.
+    /// The number of keys stored, counting those that have run out unnoticed, as DBSIZE does.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

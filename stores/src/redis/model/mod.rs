@@ -30,17 +30,18 @@ use replica::Replication;
 use smallvec::SmallVec;
 use std::time::Duration;
 
-/// How often Redis looks for keys that have run out though nobody asks for them (`hz 10`).
+/// The interval at which Redis looks for keys that have run out though nobody asks for them (`hz
+/// 10`).
 const EXPIRE_CYCLE: Duration = Duration::from_millis(100);
 
-/// How often `appendfsync everysec` makes sure that what was written is on the disk.
+/// The interval at which `appendfsync everysec` writes to the disk what was changed.
 const SYNC: Duration = Duration::from_secs(1);
 
-/// One server.
+/// The model of one server.
 #[derive(Clone)]
 pub struct Server {
     keys: Keyspace,
-    /// What was on the disk for certain, when that was made sure of last.
+    /// The data that were certainly on the disk after the last sync.
     synced: Keyspace,
     synced_at: Mono,
     pub(crate) scripts: Scripts,

@@ -22,13 +22,14 @@ use redis::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How often a replica tells its master that it is there, and so finds it again after a restart.
+/// The interval at which a replica makes itself known to its master, and so is known again after a
+/// restart.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// What a replica says to a command that would write.
+/// The reply of a replica to a command that would write.
 pub const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
 
-/// The commands that Redis takes for writes, whatever they come to.
+/// The commands that Redis takes for writes, whether or not they change anything.
 const WRITES: &[&str] = &[
     "set",
     "del",
@@ -52,7 +53,7 @@ const WRITES: &[&str] = &[
     "flushdb",
 ];
 
-/// Whether a command of this name is a write.
+/// Returns true if a command of this name is a write.
 pub fn writes(name: &str) -> bool {
     WRITES.contains(&name)
 }
@@ -61,24 +62,24 @@ pub fn writes(name: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct Copied(Keyspace);
 
-/// Whom a server follows, and who follows it.
+/// The relations of a server: the master that it follows, and the replicas that follow it.
 #[derive(Clone, Debug, Default)]
 pub struct Replication {
     master: Option<u32>,
-    /// When the master was last told; `None`: not yet.
+    /// The time at which the master was last told; `None`: not yet.
     told: Option<Mono>,
     replicas: BTreeSet<u32>,
-    /// What the replicas have been sent.
+    /// The data that the replicas were last sent.
     sent: Option<Keyspace>,
 }
 
 impl Replication {
-    /// Whether this server follows another.
+    /// Returns true if this server follows another.
     pub const fn follows(&self) -> bool {
         self.master.is_some()
     }
 
-    /// Whether it has anything to do with other servers.
+    /// Returns true if it has anything to do with other servers.
     pub fn is_used(&self) -> bool {
         self.follows() || !self.replicas.is_empty()
     }
@@ -107,7 +108,7 @@ impl Server {
         self.scripts.refuse_writes(master.is_some());
     }
 
-    /// A command to a replica. What it finds expired stays where it is.
+    /// Executes a command on a replica. What it finds expired stays where it is.
     pub(super) fn execute_unchanged(
         &mut self,
         command: &Command,
@@ -123,7 +124,7 @@ impl Server {
         reply
     }
 
-    /// Tells the master and the replicas what they are to know by now.
+    /// Tells the master and the replicas what they have to know by now.
     pub(super) fn replicate(&mut self, at: Mono, out: &mut Vec<Out<Packet>>) {
         let Replication { master, told, replicas, sent } = &mut self.replication;
         if let Some(master) = *master
@@ -142,7 +143,7 @@ impl Server {
         }
     }
 
-    /// A word from another server.
+    /// Handles a packet from another server.
     pub(super) fn hear_server(
         &mut self,
         at: Clocks,

@@ -8,7 +8,7 @@ use super::option;
 use crate::redis::reply::{error, flag, not_an_integer, syntax_error};
 use redis::Value;
 
-/// GET key.
+/// GET key: the value, or nil.
 pub fn get(call: Call<'_>) -> Value {
     stored(call.keys.get(call.args[1], call.clock.millis).map(|entry| &entry.value))
 }
@@ -17,7 +17,7 @@ fn stored(value: Option<&Bytes>) -> Value {
     value.map_or(Value::Nil, |value| Value::BulkString(value.to_vec()))
 }
 
-/// What stands behind SET's key and value.
+/// The options behind SET's key and value.
 #[derive(Default)]
 struct SetOptions<'a> {
     only: Option<Only>,
@@ -44,8 +44,8 @@ enum Unit {
 type Expiry<'a> = (Unit, &'a [u8]);
 
 impl<'a> SetOptions<'a> {
-    /// `None` is a syntax error. An option may stand twice, two of one kind may not: Redis says so
-    /// by which flags exclude each other, and so does this.
+    /// Reads the options. `None` is a syntax error. An option may stand twice, two of one kind may
+    /// not: Redis decides this by flags that exclude each other, and so does this.
     fn parse(args: &[&'a [u8]]) -> Option<Self> {
         let mut options = Self::default();
         let mut rest = args.iter();
@@ -119,7 +119,7 @@ fn set_with(call: Call<'_>, options: &SetOptions<'_>) -> Value {
     reply.unwrap_or(Value::Okay)
 }
 
-/// When SET's key runs out; only times after the epoch make sense to it.
+/// The time at which SET's key runs out; only times after the epoch make sense to it.
 fn expiry_time(unit: Unit, text: &[u8], now: Millis, name: &str) -> Result<Millis, Value> {
     let number = integer(text).ok_or_else(not_an_integer)?;
     let refusal = || invalid_expire_time(name);
@@ -187,7 +187,8 @@ pub fn getex(call: Call<'_>) -> Value {
     value
 }
 
-/// Whether GETEX calls the expiry off, or sets which. `None` is a syntax error.
+/// The options of GETEX: whether it removes the expiry, and which it sets. `None` is a syntax
+/// error.
 fn getex_options<'a>(args: &[&'a [u8]]) -> Option<(bool, Option<Expiry<'a>>)> {
     let (mut persist, mut expiry) = (false, None);
     let mut rest = args.iter();
@@ -207,7 +208,7 @@ fn getex_options<'a>(args: &[&'a [u8]]) -> Option<(bool, Option<Expiry<'a>>)> {
     Some((persist, expiry))
 }
 
-/// GETDEL key.
+/// GETDEL key: the value, or nil, and deletes the key.
 pub fn getdel(call: Call<'_>) -> Value {
     let now = call.clock.millis;
     let old = stored(call.keys.get(call.args[1], now).map(|entry| &entry.value));
@@ -229,12 +230,12 @@ pub fn exists(call: Call<'_>) -> Value {
     Value::Int(there as i64)
 }
 
-/// INCR key.
+/// INCR key: adds one.
 pub fn incr(call: Call<'_>) -> Value {
     add(call, 1)
 }
 
-/// DECR key.
+/// DECR key: subtracts one.
 pub fn decr(call: Call<'_>) -> Value {
     add(call, -1)
 }

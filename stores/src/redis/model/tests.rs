@@ -1,5 +1,5 @@
-//! What only a whole server shows: packets, ticks and restarts. Replies are the conformance
-//! suite's task.
+//! Tests that take a whole server: packets, ticks and restarts. Replies are the conformance suite's
+//! task.
 
 use super::*;
 use redis::cmd;

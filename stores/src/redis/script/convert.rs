@@ -7,7 +7,7 @@ use crate::redis::reply::{bulk, error, error_text, flag, status};
 use mlua::{IntoLua, Lua, LuaString, Result, Table, Value as LuaValue, Variadic};
 use redis::Value;
 
-/// How deep a script's answer may be nested. Redis stops where its Lua stack ends, far deeper, but
+/// The greatest depth of a script's answer. Redis stops where its Lua stack ends, far deeper, but
 /// no client library reads a reply of such a depth.
 const DEEPEST: usize = 100;
 
@@ -38,7 +38,7 @@ pub fn error_table(lua: &Lua, text: &str) -> Result<LuaValue> {
     single(lua, "err", text)
 }
 
-/// `redis.status_reply`.
+/// The table that `redis.status_reply` returns.
 pub fn status_table(lua: &Lua, text: &LuaString) -> Result<LuaValue> {
     let table = lua.create_table_with_capacity(0, 1)?;
     table.raw_set("ok", text)?;
@@ -70,7 +70,7 @@ fn argument(lua: &Lua, value: LuaValue) -> Option<LuaString> {
     }
 }
 
-/// What a script returned, as a reply.
+/// The value that a script returned, as a reply.
 pub fn to_reply(value: &LuaValue) -> Value {
     reply(value, DEEPEST).unwrap_or_else(|| error("ERR reached lua stack limit"))
 }
@@ -86,7 +86,7 @@ fn reply(value: &LuaValue, depth: usize) -> Option<Value> {
     })
 }
 
-/// As C converts a double to a `long long` on the usual machine.
+/// Converts a number as C converts a double to a `long long` on the usual machine.
 pub fn truncated(n: f64) -> i64 {
     let end = (1u64 << 63) as f64;
     if (-end..end).contains(&n) { n as i64 } else { i64::MIN }

@@ -10,7 +10,7 @@ use redis::Value;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What a running script works on.
+/// The environment of a running script: keys, clock and randomness.
 #[derive(Default)]
 pub struct Host {
     running: RefCell<Running>,
@@ -37,7 +37,7 @@ impl Host {
         self.swap(keys, Some(Terms { clock, readonly }));
     }
 
-    /// Gives them back.
+    /// Gives the keys back.
     pub fn end(&self, keys: &mut Keyspace) {
         self.swap(keys, None);
     }
@@ -48,7 +48,7 @@ impl Host {
         std::mem::swap(&mut running.keys, keys);
     }
 
-    /// A command that a script calls.
+    /// Executes a command that a script calls.
     pub fn execute(&self, args: &[&[u8]]) -> Value {
         let Some(command) = find(args) else {
             return error("ERR Unknown Redis command called from script");
@@ -82,7 +82,7 @@ impl Host {
     }
 }
 
-/// All of them, by the names that the sandbox uses.
+/// All functions, by the names that the sandbox uses.
 pub fn functions(lua: &Lua, host: &Rc<Host>) -> Result<Table> {
     let table = lua.create_table()?;
     table.set("call", raw::redis_call(lua, host)?)?;
@@ -187,8 +187,8 @@ fn thaw(lua: &Lua, raised: LuaValue) -> Result<LuaValue> {
     }
 }
 
-/// Where an error was raised: the innermost frame that is the script's own. Redis passes over one
-/// C function and no more.
+/// The place at which an error was raised: the innermost frame that is the script's own. Redis
+/// passes over one C function and no more.
 fn raiser(lua: &Lua) -> (Option<String>, Option<i64>) {
     let mut passed_c = false;
     // 0 is this function and 1 the sandbox's handler.

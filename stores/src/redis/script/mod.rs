@@ -32,14 +32,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-/// How many compiled scripts an engine keeps. Locks have a handful; a test that makes up scripts
-/// must not fill the memory.
+/// The number of compiled scripts that an engine keeps. Locks have a handful; a test that makes up
+/// scripts must not fill the memory.
 const MOST_SCRIPTS: usize = 1000;
 
 /// The name of the chunk that is the sandbox; frames of it are invisible in error texts.
 const SANDBOX: &str = "=sandbox";
 
-/// Whether a script can be run without Lua.
+/// Returns true if a script can be run without Lua.
 pub fn has_twin(body: &str) -> bool {
     native::twin(body.as_bytes()).is_some()
 }
@@ -47,10 +47,10 @@ pub fn has_twin(body: &str) -> bool {
 /// An error on its way through Lua.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Raised {
-    /// What Redis raises as a table: an error reply.
+    /// An error that Redis raises as a table: an error reply.
     #[error("{0}")]
     Reply(String),
-    /// What Lua's own libraries raise: a text that begins with the place.
+    /// An error that Lua's own libraries raise: a text that begins with the place.
     #[error("{0}")]
     Text(String),
 }
@@ -76,7 +76,7 @@ struct Machine {
 pub struct Script {
     sha: String,
     function: RegistryKey,
-    /// It may change KEYS or ARGV.
+    /// True if it may change KEYS or ARGV.
     changes_lists: bool,
     twin: Option<native::Twin>,
 }
@@ -117,7 +117,7 @@ impl Engine {
         SHARED.with(Engine::clone)
     }
 
-    /// The same machine, with its scripts run by somebody else.
+    /// The same machine, with its scripts run by this runner.
     pub fn run_by(self, runner: Runner) -> Self {
         Self { runner, ..self }
     }
@@ -178,10 +178,10 @@ impl Machine {
     }
 }
 
-/// Whether a script may set a global: only an assignment can, or a definition of a function. One
-/// that cannot is given the very table behind the guarded globals, which spares each look-up a
-/// detour; what it loads as text is guarded all the same. A sign of equality in a text or a comment
-/// counts too.
+/// Returns true if a script may set a global: only an assignment can, or a definition of a
+/// function. One that cannot is given the very table behind the guarded globals, which spares each
+/// look-up a detour; what it loads as text is guarded all the same. An equals sign in a text or a
+/// comment counts too.
 fn may_set_globals(source: &[u8]) -> bool {
     let text = String::from_utf8_lossy(source);
     // An assignment's sign never stands next to another, nor right behind one of `~<>`.
@@ -190,8 +190,8 @@ fn may_set_globals(source: &[u8]) -> bool {
     text.contains("function") || rest.contains('=')
 }
 
-/// Whether a script may change KEYS or ARGV. One that assigns nothing and names them only to look an
-/// element up cannot, unless it makes up their names.
+/// Returns true if a script may change KEYS or ARGV. One that assigns nothing and names them only
+/// to look an element up cannot, unless it makes up their names.
 fn may_change_lists(source: &[u8]) -> bool {
     let text = String::from_utf8_lossy(source);
     let looks_up = |list| text.split(list).skip(1).all(|rest| rest.starts_with('['));
@@ -229,7 +229,8 @@ fn compile_error(reason: &mlua::Error) -> Value {
     error(&format!("ERR Error compiling script (new function): {reason}"))
 }
 
-/// What the sandbox makes of an error: a table with the text and the place.
+/// The error reply for an error that the sandbox has turned into a table with the text and the
+/// place.
 fn runtime_error(sha: &str, raised: &LuaValue) -> Value {
     let LuaValue::Table(raised) = raised else {
         return error(&format!("ERR Error running script {sha}, execution failure"));
@@ -246,7 +247,7 @@ fn runtime_error(sha: &str, raised: &LuaValue) -> Value {
 pub(crate) struct Scripts {
     engine: Engine,
     loaded: BTreeMap<String, Rc<Script>>,
-    /// Scripts may only read.
+    /// True if scripts may only read.
     readonly: bool,
 }
 
@@ -274,12 +275,12 @@ impl Scripts {
         self.loaded.get(&sha).cloned()
     }
 
-    /// Whether a write that a script calls is refused, as a replica does.
+    /// Sets whether a write that a script calls is refused, as on a replica.
     pub const fn refuse_writes(&mut self, refuse: bool) {
         self.readonly = refuse;
     }
 
-    /// Forgets them all.
+    /// Forgets all scripts.
     pub fn clear(&mut self) {
         self.loaded.clear();
     }

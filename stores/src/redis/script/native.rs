@@ -5,7 +5,7 @@
 use crate::redis::model::{Keyspace, Millis};
 use redis::Value;
 
-/// Who runs scripts.
+/// The machine that runs scripts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Runner {
     /// Real Lua 5.1.
@@ -15,7 +15,7 @@ pub enum Runner {
     Native,
 }
 
-/// What a script comes to with these keys and arguments; `None`: ask Lua.
+/// A function that does what a script does with these keys and arguments; `None`: ask Lua.
 pub type Twin = fn(&mut Keyspace, Millis, &[&[u8]], &[&[u8]]) -> Option<Value>;
 
 /// The scripts that have a twin.
@@ -25,7 +25,7 @@ const TWINS: &[(&str, Twin)] = &[(
     compare_and_delete,
 )];
 
-/// The twin of a script.
+/// The twin of a script, if it has one.
 pub fn twin(body: &[u8]) -> Option<Twin> {
     TWINS.iter().find(|(text, _)| text.as_bytes() == body).map(|(_, twin)| *twin)
 }

@@ -22,7 +22,7 @@ impl Drand48 {
         self.0.set(START);
     }
 
-    /// `math.randomseed`.
+    /// Sets the state as `math.randomseed` does.
     pub fn seed(&self, seed: i32) {
         self.0.set(u64::from(seed as u32) << 16 | 0x330E);
     }

@@ -25,7 +25,7 @@ use std::rc::Rc;
 
 type State = *mut ffi::lua_State;
 
-/// What came of a script.
+/// The result of a script.
 pub enum Ran {
     /// It returned something plain.
     Plain(Value),
@@ -35,14 +35,15 @@ pub enum Ran {
     Raised(LuaValue),
 }
 
-/// Where scripts are run: a machine's main stack, and in its registry what has to be at hand there.
+/// The place where scripts are run: a machine's main stack, and in its registry what has to be at
+/// hand there.
 pub struct Stage {
     lua: Lua,
     state: State,
     explain: RegistryKey,
     keys: List,
     argv: List,
-    /// What a script left that is no plain value.
+    /// The slot for a result that is not a plain value.
     left: RegistryKey,
 }
 
@@ -111,7 +112,7 @@ struct List {
 struct Made {
     table: RegistryKey,
     length: usize,
-    /// A script may have changed it.
+    /// True if a script may have changed it.
     spent: bool,
 }
 
@@ -149,7 +150,7 @@ impl Made {
     }
 }
 
-/// What stands on top of the stack, as a reply, if it is no table.
+/// The value on top of the stack as a reply; `None` for a table.
 unsafe fn plain_value(state: State) -> Option<Value> {
     unsafe {
         match ffi::lua_type(state, -1) {

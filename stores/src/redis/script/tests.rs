@@ -1,4 +1,5 @@
-//! What the conformance suite cannot show: that nothing stays behind, and that abuse does no harm.
+//! Tests of two things that the conformance suite cannot show: nothing stays behind, and abuse does
+//! no harm.
 
 use super::Engine;
 use crate::redis::Server;
@@ -135,7 +136,7 @@ fn a_script_is_known_only_where_it_was_loaded() {
     assert_eq!(known(&mut there), "(error) NOSCRIPT No matching script. Please use EVAL.");
 }
 
-/// How a script complains about a global that it misses.
+/// The complaint of a script about a global that does not exist.
 fn nonexistent(name: &str) -> String {
     let what = "Script attempted to access nonexistent global variable";
     format!("(error) ERR user_script:1: {what} '{name}'")

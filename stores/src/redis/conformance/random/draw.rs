@@ -1,13 +1,13 @@
-//! What random sequences are made of: commands with options, right and wrong.
+//! The vocabulary of random sequences: commands with options, right and wrong.
 
 mod scripts;
 
 use super::Step;
 use base::Rng;
 
-/// How many steps a sequence has.
+/// The number of steps in a sequence.
 const STEPS: u64 = 30;
-/// How many connections take part.
+/// The number of connections that take part.
 const CONNECTIONS: u64 = 3;
 
 /// Few, so that commands meet.
@@ -28,7 +28,7 @@ const VALUES: &[&str] = &[
     "\"\\\r\n\0\u{fc}",
 ];
 
-/// No numbers, or none that make sense.
+/// Texts that are not numbers, or not sensible ones.
 const ODD_NUMBERS: &[&str] = &[
     "0",
     "-1",
@@ -48,13 +48,13 @@ const ODD_NUMBERS: &[&str] = &[
     "0x10",
 ];
 
-/// What may stand where an option does.
+/// Words that may stand in an option's place.
 const ODD_OPTIONS: &[&str] = &["", "n", "NXX", "PERSIST", "GT", "v", "10"];
 
 type Words = Vec<String>;
 type Kind = fn(&mut Draw) -> Words;
 
-/// Draws commands.
+/// A generator of commands.
 struct Draw {
     rng: Rng,
     /// The scripts that were drawn so far.
@@ -67,7 +67,7 @@ pub fn sequence(seed: u64) -> Vec<Step> {
     (0..STEPS).map(|_| draw.step()).collect()
 }
 
-/// Commands by how often they come, and what draws one.
+/// The commands, each as its weight and the function that draws one.
 const COMMANDS: &[(u64, Kind)] = &[
     (12, Draw::set),
     (8, Draw::expire),

@@ -1,6 +1,6 @@
 //! Random sequences of commands from several connections, with scripts, and with time that passes
-//! so that keys run out, answered by a server and by the model side by side: what nobody thought of
-//! writing down as a case.
+//! so that keys run out, answered by a server and by the model side by side: they find what nobody
+//! thought of writing down as a case.
 //!
 //! Replies depend on the moment: a key with 20 ms to live is there or is not. So every command is
 //! sent between two questions for the server's own time, and the model must give the reply at one
@@ -23,23 +23,23 @@ use redis::Cmd;
 use std::io;
 use std::time::Duration;
 
-/// More models than this are not kept: who waits for a stalled machine learns nothing.
+/// The most models that are kept: waiting for a stalled machine teaches nothing.
 const MOST_MODELS: usize = 500;
 
-/// How many sequences with a difference are shrunk, which takes time on a real server.
+/// The number of sequences with a difference that are shrunk, which takes time on a real server.
 const MOST_SHRUNK: usize = 5;
 
-/// What a sequence does next.
+/// A step of a sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     /// A command. A word `{now+7}` stands for the time by the server's clock, 7 ms ahead,
     /// `{now/1000+1}` for the same in seconds.
     Call { connection: usize, words: Vec<String> },
-    /// Some milliseconds.
+    /// A wait of so many milliseconds.
     Wait(u64),
 }
 
-/// How a sequence ended.
+/// The end of a sequence.
 enum Ended {
     /// All replies were the model's.
     Agreed,
@@ -74,7 +74,7 @@ pub fn compare(
     Ok(())
 }
 
-/// The steps as the cases are written.
+/// The steps in the notation of the cases.
 fn told(steps: &[Step]) -> String {
     let line = |step: &Step| match step {
         Step::Call { connection, words } => format!("{}> {}", connection + 1, line_of(words)),

@@ -53,7 +53,7 @@ fn the_model_agrees_with_itself() {
     assert_eq!((report.sequences, report.lost), (300, 0));
 }
 
-/// What is not drawn: it has no reply that could be compared, or takes two servers.
+/// Commands that are not drawn: they have no reply that could be compared, or take two servers.
 const UNCOMPARED: &[&str] = &["time", "client", "client|id", "replicaof"];
 
 #[test]

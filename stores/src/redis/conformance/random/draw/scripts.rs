@@ -3,7 +3,7 @@
 use super::{Draw, ODD_NUMBERS, Words};
 use crate::redis::script::sha1hex;
 
-/// What locks release by.
+/// The script that locks release by.
 const COMPARE_AND_DELETE: &str = "if redis.call('get',KEYS[1]) == ARGV[1] then \
      return redis.call('del',KEYS[1]) else return 0 end";
 
