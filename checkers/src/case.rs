@@ -13,8 +13,10 @@ use crate::words::Story;
 use base::{Anomaly, Event, F, Facts, Leases, Run, Verdict};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// A run with its readings.
 #[derive(Debug)]
@@ -45,8 +47,8 @@ pub struct Case<'a> {
     wakes: OnceCell<Wakes>,
     /// the times of the faults,
     outage_times: OnceCell<Stretches>,
-    /// what was left in the store,
-    left: OnceCell<Left>,
+    /// what was left in the store, by time,
+    left: RefCell<BTreeMap<u64, Rc<Left>>>,
     /// and the releases that may have freed what was another's.
     loose: OnceCell<Loose>,
 }
@@ -75,7 +77,7 @@ impl<'a> Case<'a> {
             bypasses: OnceCell::new(),
             wakes: OnceCell::new(),
             outage_times: OnceCell::new(),
-            left: OnceCell::new(),
+            left: RefCell::default(),
             loose: OnceCell::new(),
         }
     }
@@ -110,9 +112,10 @@ impl<'a> Case<'a> {
             .filter(|claim| claim.granted().is_some())
     }
 
-    /// What was left in the store at the end of the quiet phase.
-    pub(crate) fn left(&self, books: &Books, at_ns: u64) -> &Left {
-        self.left.get_or_init(|| Left::of(self, books, at_ns))
+    /// What was left in the store at a time. Many locks that are stuck are so at the same one.
+    pub(crate) fn left(&self, books: &Books, at_ns: u64) -> Rc<Left> {
+        let mut left = self.left.borrow_mut();
+        left.entry(at_ns).or_insert_with(|| Rc::new(Left::of(self, books, at_ns))).clone()
     }
 
     /// The releases that may have freed what was another's, as far as the history tells.

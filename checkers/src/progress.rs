@@ -12,6 +12,11 @@
 //! A lock that never promises to recover is excused by definite holds alone: a dead client that
 //! keeps it for ever is the very deadlock that is sought.
 //!
+//! What is due there is due everywhere else, too, where no fault is in force: a lock that somebody asks
+//! for, and that nobody is granted for the whole of its bound, is stuck, even if a client that is given
+//! up in the end sets it free. The bound counts from the last excuse or the last heal, and a fault ends
+//! the stretch.
+//!
 //! A stuck lock is one story, and has one name, the most exact one that the history proves:
 //!
 //! * `phantom holder`: a client was told that it did not get the lock, and holds it. This is judged
@@ -46,11 +51,13 @@ use base::{Anomaly, Measure, Outcome, Run, Verdict};
 
 mod culprit;
 mod deaths;
+mod standstill;
 #[cfg(test)]
 mod tests;
 mod waiting;
 
 use culprit::{Culprit, culprit, tell};
+use standstill::{Standstill, standstills};
 use waiting::{Slept, phantom_holders, slept};
 
 /// The checker.
@@ -80,9 +87,9 @@ impl Checker for Progress {
         if !story.pay(case.claims.claims.len() as u64 * 3) {
             return;
         }
-        let asked = |claim: &&Claim| anomaly.witness.contains(&claim.invoke);
-        if let Some(first) = case.claims.claims.iter().find(asked) {
-            tell(story, case, &phase, first);
+        let asked = |claim: &Claim| anomaly.witness.contains(&claim.invoke);
+        if let Some(first) = case.claims.claims.iter().position(asked) {
+            tell(story, case, &phase, &Standstill::at_the_end(case, &phase, first));
         }
     }
 }
@@ -138,15 +145,12 @@ fn unclear(name: &str, why: impl Into<String>) -> Verdict {
 /// the anomalies of the others. What a phantom holds is told with the phantoms.
 fn stuck(case: &Case<'_>, findings: &[Finding]) -> (Vec<Slept>, Vec<Anomaly>) {
     let (mut asleep, mut left) = (Vec::new(), Vec::new());
-    let Ok(phase) = case.phase else { return (asleep, Vec::new()) };
-    for finding in findings {
-        let Finding::Stuck(first) = *finding else { continue };
-        let Claim { key, invoke, .. } = case.claims.claims[first];
-        let stop = phase.stop.index;
-        let (at, culprit) = match culprit(case, key, stop) {
+    for stuck @ Standstill { key, first, until, proven_ns } in all_standstills(case, findings) {
+        let invoke = case.claims.claims[first].invoke;
+        let (at, culprit) = match culprit(case, &stuck) {
             Culprit::Phantom => continue,
             Culprit::Sleeper { claim, freed } => {
-                let witness = [Some(claim.invoke), freed, Some(stop)];
+                let witness = [Some(claim.invoke), freed, Some(until)];
                 let witness = witness.into_iter().flatten().collect();
                 asleep.push(Slept { key, witness, reason: String::new() });
                 continue;
@@ -154,11 +158,26 @@ fn stuck(case: &Case<'_>, findings: &[Finding]) -> (Vec<Slept>, Vec<Anomaly>) {
             Culprit::Gone(at, claim) => (Some(at), Some(claim)),
             Culprit::Unknown => (None, None),
         };
-        let cause = causes::of_stuck(case, key, stop, culprit);
-        let witness: Vec<u64> = at.into_iter().chain([invoke, stop]).collect();
+        let cause = causes::of_stuck(case, key, proven_ns, culprit);
+        let witness: Vec<u64> = at.into_iter().chain([invoke, until]).collect();
         left.push(Occurrence::new(cause, witness));
     }
     (asleep, by_cause("deadlock", "", left))
+}
+
+/// The locks that are stuck at the end, and of the others the stretches in which they were.
+fn all_standstills(case: &Case<'_>, findings: &[Finding]) -> Vec<Standstill> {
+    let at_the_end = |key: usize| match (findings.get(key), case.phase) {
+        (Some(Finding::Stuck(first)), Ok(phase)) => {
+            Some(Standstill::at_the_end(case, &phase, *first))
+        }
+        _ => None,
+    };
+    let of_key = |key| match at_the_end(key) {
+        Some(last) => vec![last],
+        None => standstills(case, key),
+    };
+    (0..case.claims.keys.len()).flat_map(of_key).collect()
 }
 
 /// The acquires that slept on: those that keep a lock from everybody, and on other locks those that

@@ -30,17 +30,8 @@ fn allowed(seeds: u64) -> u64 {
     (expected + 2.0 * expected.sqrt()) as u64
 }
 
-/// Pairs that are above, with the reason. Half of their seeds tell, which is demanded all the same.
-const LEAN: &[(&str, &str)] = &[
-    // A lost reply leaves a node that blocks everybody until its process is given up, after twice the
-    // patience: the better part of a run.
-    ("zk-exclusive-naive", "link-lose-reply"),
-    ("zk-exclusive-naive", "link"),
-];
-
 /// The result of a pair of lock and nemesis.
 struct Cell {
-    lean: bool,
     pair: String,
     inconclusive: u64,
     /// The reason why the first inconclusive seed cannot tell.
@@ -59,8 +50,8 @@ fn setup(algo: &str, nemesis: &str, seed: u64) -> Option<Setup> {
 }
 
 fn measure(algo: &str, nemesis: &str) -> Cell {
-    let (lean, pair) = (LEAN.contains(&(algo, nemesis)), format!("{algo} {nemesis}"));
-    let mut cell = Cell { lean, pair, inconclusive: 0, why: String::new() };
+    let pair = format!("{algo} {nemesis}");
+    let mut cell = Cell { pair, inconclusive: 0, why: String::new() };
     for seed in 0..seeds() {
         let Some(setup) = setup(algo, nemesis, seed) else { break };
         let run = simulate::run(&setup).expect("the simulator runs");
@@ -101,8 +92,7 @@ fn no_pair_of_lock_and_nemesis_is_a_search_in_vain() {
     });
     let mut cells = cells.into_inner().expect("no pair panics with the lock");
     cells.sort_by_key(|cell| std::cmp::Reverse(cell.inconclusive));
-    let most = |lean| if lean { seeds() / 2 } else { allowed(seeds()) };
-    let vain = |cell: &&Cell| cell.inconclusive > most(cell.lean);
+    let vain = |cell: &&Cell| cell.inconclusive > allowed(seeds());
     for Cell { pair, inconclusive, why, .. } in cells.iter().filter(|cell| cell.inconclusive > 0) {
         println!("{pair}: {inconclusive} of {} inconclusive, {why}", seeds());
     }

@@ -3,7 +3,7 @@
 use crate::Case;
 use crate::holds::{Answer, Claim};
 use base::{Change, Ledger};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 /// A change of a thing, with its time in nanoseconds.
@@ -47,7 +47,11 @@ impl Books {
         let mut books = Self::default();
         // On several servers a thing of one name is one thing each.
         let mut things: HashMap<(u32, u32), usize, FxBuildHasher> = HashMap::default();
+        let folders = folders(ledger);
         for entry in ledger.entries() {
+            if folders.contains(ledger.name(entry.object)) {
+                continue;
+            }
             let fresh = books.lives.len();
             let thing = *things.entry((entry.server, entry.object)).or_insert(fresh);
             if thing == fresh {
@@ -165,6 +169,12 @@ impl Books {
             Some(Standing { write, process: writer(&past[place])?, restored })
         })
     }
+}
+
+/// The things that have others in them. They lock nothing, and whoever comes first makes them for all.
+fn folders(ledger: &Ledger) -> HashSet<&str, FxBuildHasher> {
+    let names = ledger.entries().iter().map(|entry| ledger.name(entry.object));
+    names.filter_map(|name| name.rsplit_once('/')).map(|(folder, _)| folder).collect()
 }
 
 /// The step of its claim at which a process is.

@@ -10,16 +10,15 @@ use base::{Cause, Change, Kind};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The cause for which nobody is granted a lock, at an event: that of the latest thing which stands
-/// in the store and was left there by a claim for this lock. `culprit` is the claim that the history
-/// suspects, for runs without a ledger.
+/// The cause for which nobody is granted a lock, at a time in nanoseconds: that of the latest thing which
+/// stands in the store and was left there by a claim for this lock. `culprit` is the claim that the
+/// history suspects, for runs without a ledger.
 pub(crate) fn of_stuck(
     case: &Case<'_>,
     key: usize,
-    at: u64,
+    at_ns: u64,
     culprit: Option<&Claim>,
 ) -> Option<Cause> {
-    let at_ns = case.time(at);
     let Some(books) = case.ownership() else {
         return Some(culprit.map_or(Cause::Recipe, |claim| why_left(case, claim, None)));
     };
@@ -28,7 +27,7 @@ pub(crate) fn of_stuck(
         let claim = books.busy_with(case, *process, write.at_ns)?;
         let cause = match restored {
             true => Cause::ServerForgets,
-            false => left_behind(case, books, left, (claim, *write))?,
+            false => left_behind(case, books, &left, (claim, *write))?,
         };
         Some((write.at_ns, cause))
     };

@@ -201,7 +201,7 @@ fn a_write_that_is_on_its_way_while_the_lock_changes_hands() {
 fn stuck(text: &str) -> Option<Cause> {
     let run = picture(text);
     let case = Case::of(&run);
-    let stop = case.phase.expect("it has come to its end").stop.index;
+    let stop = case.phase.expect("it has come to its end").stop.time;
     super::of_stuck(&case, 0, stop, case.claims.claims.iter().find(|claim| is_gone(claim)))
 }
 
@@ -257,6 +257,26 @@ fn a_lock_that_stays_taken_is_explained_by_what_stands_there() {
         run      |          Q            E
         store    |  0   z";
     assert_eq!(stuck(session), Some(Cause::HolderPaused));
+}
+
+/// Whoever waits in a queue may have made its folder, too.
+#[test]
+fn a_folder_keeps_nobody_out() {
+    let mut run = picture(
+        "
+        p0       | a-A=R
+        p1       | a-----------------
+        run      |      Q           E",
+    );
+    (run.info.promises.fifo, run.info.promises.wakes) = (true, Some(base::Wakes::Next));
+    let mut ledger = base::Ledger::default();
+    for (ns, name, process) in [(1, "/locks", 1), (2, "/locks/a", 0), (3, "/locks/b", 1)] {
+        ledger.note(ns, 0, name, base::Change::Written(process));
+    }
+    ledger.note(400_000_000, 0, "/locks/a", base::Change::Deleted(0));
+    run.ledger = Some(ledger);
+    assert_eq!(causes_in(&run, "lost wake-up"), [Some(Cause::Recipe)]);
+    assert_eq!(causes_in(&run, "deadlock"), []);
 }
 
 #[test]

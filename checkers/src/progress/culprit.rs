@@ -1,5 +1,6 @@
 //! Whoever keeps a stuck lock from everybody, as far as the history tells, and its story.
 
+use super::standstill::Standstill;
 use super::waiting::is_phantom;
 use crate::Case;
 use crate::causes;
@@ -7,6 +8,7 @@ use crate::holds::{Answer, Claim, Ending};
 use crate::phase::Phase;
 use crate::words::{Story, process, seconds};
 use base::{Cause, Kind, Removed};
+use std::ops::Range;
 
 /// Whoever keeps a stuck lock from everybody.
 #[derive(Clone, Copy, Debug)]
@@ -21,20 +23,21 @@ pub(crate) enum Culprit<'a> {
     Unknown,
 }
 
-/// Finds whoever keeps a lock that nobody was granted until `stop`. What the history proves comes
-/// before what it leaves open.
-pub(crate) fn culprit<'a>(case: &'a Case<'_>, key: usize, stop: u64) -> Culprit<'a> {
+/// Finds whoever kept a stuck lock from everybody. What the history proves comes before what it leaves
+/// open.
+pub(super) fn culprit<'a>(case: &'a Case<'_>, stuck: &Standstill) -> Culprit<'a> {
+    let (key, stop) = (stuck.key, stuck.until);
     let ours: Vec<&Claim> = case.asked(key).map(|(_, claim)| claim).collect();
     let last = last_grant(&ours, stop);
     let after = last.and_then(Claim::granted).unwrap_or(0);
-    if ours.iter().filter_map(|claim| is_phantom(case, claim)).any(|at| at > after) {
+    if ours.iter().filter_map(|claim| is_phantom(case, claim)).any(|at| at > after && at < stop) {
         return Culprit::Phantom;
     }
-    if let Some(sleeper) = sleeper(case, &ours, key, stop) {
+    if let Some(sleeper) = sleeper(case, &ours, stuck) {
         return sleeper;
     }
     let suspects = ours.iter().filter_map(|claim| Some((claim.gone_at()?, *claim)));
-    let first = suspects.filter(|(at, _)| *at > after).min_by_key(|(at, _)| *at);
+    let first = suspects.filter(|(at, _)| *at > after && *at <= stop).min_by_key(|(at, _)| *at);
     first.map_or(Culprit::Unknown, |(at, claim)| Culprit::Gone(at, claim))
 }
 
@@ -45,17 +48,19 @@ fn last_grant<'a>(ours: &[&'a Claim], stop: u64) -> Option<&'a Claim> {
 }
 
 /// An acquire that slept while the lock was freed, and on for the whole of its bound.
-fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], key: usize, stop: u64) -> Option<Culprit<'a>> {
+fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
+    let stop = stuck.until;
     case.run.info.promises.wakes?;
     if case.ownership().is_some() {
-        let nothing_left = causes::of_stuck(case, key, stop, None) == Some(Cause::Recipe);
-        return nothing_left.then(|| asleep_at_the_end(case, ours, stop)).flatten();
+        let nothing_left =
+            causes::of_stuck(case, stuck.key, stuck.proven_ns, None) == Some(Cause::Recipe);
+        return nothing_left.then(|| asleep(case, ours, stuck)).flatten();
     }
-    let (release, freed) = last_release(case, ours)?;
+    let (release, freed) = last_release(case, ours).filter(|(_, freed)| *freed < stop)?;
     let due = case.time(freed).saturating_add(case.run.info.due_ns());
     let slept = |claim: &&&Claim| {
         let asking = claim.asking();
-        asking.start < release && case.time(asking.end) >= due && !woken(case, claim, release)
+        asking.start < release && case.time(asking.end) >= due && !woken(case, claim, release..stop)
     };
     let claim = ours.iter().filter(slept).min_by_key(|claim| claim.invoke)?;
     // Whatever lost its owner since the first request of those that were granted last is there still.
@@ -66,14 +71,15 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], key: usize, stop: u64) -> Op
     calm.then_some(Culprit::Sleeper { claim, freed: Some(freed) })
 }
 
-/// Of those that asked for the whole of the bound before the end, the first that was not woken in it.
-fn asleep_at_the_end<'a>(case: &Case<'_>, ours: &[&'a Claim], stop: u64) -> Option<Culprit<'a>> {
-    let since = case.time(stop).saturating_sub(case.run.info.due_ns());
+/// Of those that asked for the whole of the bound, the first that was not woken in it.
+fn asleep<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
     let events = case.run.history.events();
-    let first = events.partition_point(|event| event.time < since) as u64;
+    let place = |ns: u64| events.partition_point(|event| event.time < ns) as u64;
+    let until = stuck.until.min(place(stuck.proven_ns));
+    let since = place(stuck.proven_ns.saturating_sub(case.run.info.due_ns()));
     let slept = |claim: &&&Claim| {
         let asking = claim.asking();
-        asking.start < first && asking.end >= stop && !woken(case, claim, first)
+        asking.start < since && asking.end >= until && !woken(case, claim, since..until)
     };
     let claim = ours.iter().filter(slept).min_by_key(|claim| claim.invoke)?;
     let freed = last_release(case, ours).map(|(_, freed)| freed);
@@ -95,21 +101,22 @@ fn last_release(case: &Case<'_>, ours: &[&Claim]) -> Option<(u64, u64)> {
     last.map(|(freed, release)| (release, freed))
 }
 
-/// Whether the store woke a claim's client after an event, while it asked.
-fn woken(case: &Case<'_>, claim: &Claim, since: u64) -> bool {
-    case.woken(claim.process, since..claim.asking().end)
+/// Whether the store woke a claim's client between two events, while it asked.
+fn woken(case: &Case<'_>, claim: &Claim, during: Range<u64>) -> bool {
+    case.woken(claim.process, during.start..during.end.min(claim.asking().end))
 }
 
 /// Tells of a stuck lock: the last hold, what came after it, who asked, and the end.
-pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &Phase, first: &Claim) {
+pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &Phase, stuck: &Standstill) {
     let run = case.run;
+    let first = &case.claims.claims[stuck.first];
     let stop = phase.stop.index;
     let ours: Vec<&Claim> = case.asked(first.key).map(|(_, claim)| claim).collect();
     let last = last_grant(&ours, stop);
     if let Some((claim, end)) = last.and_then(|claim| Some((claim, claim.end?))) {
         story.end(claim, end);
     }
-    let culprit = culprit(case, first.key, stop);
+    let culprit = culprit(case, stuck);
     match culprit {
         Culprit::Gone(at, claim) => tell_gone(story, at, claim),
         Culprit::Unknown => {

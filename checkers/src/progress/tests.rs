@@ -583,3 +583,43 @@ fn a_lock_that_is_slow_to_pick_up_is_given_the_time() {
         assert_eq!(verdict.outcome, Outcome::Inconclusive, "{verdict:?}");
     }
 }
+
+#[test]
+fn a_lock_that_was_stuck_until_a_client_was_given_up_was_stuck() {
+    let left = "
+        p0  | A=R
+        p1  |   a------------?
+        p2  |    a------------A=R
+        p3  |       a-----------A==R
+        run |                       Q       E";
+    WOKEN.rejects(left, "deadlock", 1);
+    let verdict = check(left);
+    assert_eq!(verdict.anomalies[0].name, "deadlock", "{verdict:?}");
+    // It is not stuck for the whole of its bound, or not without a fault, or nobody asks.
+    for text in [
+        "
+        p0  | A=R
+        p1  |   a------?
+        p2  |    a------A=R
+        p3  |       a-----A==R
+        p4  |                         A=R
+        run |                       Q       E",
+        "
+        pause s0 |         []
+        p0       | A=R
+        p1       |   a------------?
+        p2       |    a------------A=R
+        p3       |       a-----------A==R
+        p4       |                           A=R
+        run      |                       Q       E",
+        "
+        p0  | A=R
+        p1  |            a---?
+        p2  |             a---A=R
+        p4  |                          A=R
+        run |                       Q       E",
+    ] {
+        let verdict = check(text);
+        assert_eq!(verdict.anomalies, [], "{text}");
+    }
+}

@@ -1,0 +1,78 @@
+//! Locks that were stuck for a while: nobody was granted them for the whole of their bound, though they
+//! were asked for and no fault was in force; then a fault, a client that was given up, or a grant ended it.
+
+use super::{Finding, persistent};
+use crate::Case;
+use crate::holds::Claim;
+use crate::phase::{Moment, Phase};
+
+/// A stretch in which a lock was stuck, between two events.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standstill {
+    /// Which lock, as an index into the claims' keys.
+    pub(super) key: usize,
+    /// Who asked first, as an index into the claims.
+    pub(super) first: usize,
+    /// The event that ended it.
+    pub(super) until: u64,
+    /// When its bound was over, in nanoseconds: whatever kept it from everybody was still there.
+    pub(super) proven_ns: u64,
+}
+
+impl Standstill {
+    /// Of a lock that is still stuck when the run ends.
+    pub(super) fn at_the_end(case: &Case<'_>, phase: &Phase, first: usize) -> Self {
+        let Moment { index: until, time: proven_ns } = phase.stop;
+        Self { key: case.claims.claims[first].key, first, until, proven_ns }
+    }
+}
+
+/// The stretches in which a lock was stuck. One that lasts until the run ends is none of them.
+pub(super) fn standstills(case: &Case<'_>, key: usize) -> Vec<Standstill> {
+    let due = case.run.info.due_ns();
+    let long = |(from, until): &(u64, u64)| case.time(*until) - case.time(*from) >= due;
+    let stuck = |(from, until): (u64, u64)| {
+        let moment = |at| case.run.history.get(at).map(Moment::from);
+        let phase = Phase { healed: None, quiet: moment(from)?, stop: moment(until)? };
+        match persistent(case.run, &phase, case.asked(key)) {
+            Finding::Stuck(first) => {
+                let asked = case.time(case.claims.claims[first].invoke);
+                let proven_ns = asked.max(case.time(from)) + due;
+                Some(Standstill { key, first, until, proven_ns })
+            }
+            _ => None,
+        }
+    };
+    free(case, key).into_iter().filter(long).filter_map(stuck).collect()
+}
+
+/// The stretches in which nothing kept a lock from being granted, and nobody was granted it.
+fn free(case: &Case<'_>, key: usize) -> Vec<(u64, u64)> {
+    let ours = case.asked(key).map(|(_, claim)| claim);
+    let faults = case.outages.iter().map(|fault| (fault.begin, fault.healed.unwrap_or(u64::MAX)));
+    let recovers = case.run.info.promises.recovers.is_some();
+    let mut kept: Vec<(u64, u64)> =
+        ours.filter_map(|claim| keeps(claim, recovers)).chain(faults).collect();
+    kept.sort_unstable();
+    let (mut free, mut from) = (Vec::new(), 0);
+    for (begin, end) in kept {
+        if begin > from {
+            free.push((from, begin));
+        }
+        from = from.max(end);
+    }
+    free
+}
+
+/// From when to when a claim keeps its lock from others, as it may: while it is held and being freed,
+/// and where its client went and may have left it taken, from when on its bound counts anew. One that
+/// never promises to recover is kept by holds alone.
+fn keeps(claim: &Claim, recovers: bool) -> Option<(u64, u64)> {
+    let gone = claim.left_at(u64::MAX).filter(|_| recovers && claim.granted().is_none());
+    let held = claim.granted().map(|ok| {
+        let end = claim.end.map_or(u64::MAX, |end| end.at);
+        let freed = claim.freed.map_or(end, |(at, _)| at);
+        (ok, if recovers { end.max(freed) } else { end })
+    });
+    held.or(gone.map(|at| (at, at)))
+}
