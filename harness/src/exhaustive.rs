@@ -1,14 +1,26 @@
 //! A lock, enumerated: every interleaving of a few clients in a world without time.
+//!
+//! The enumeration knows bad states by a sign. What they show, and by which cause, the checkers say, of
+//! the story of the shortest schedule to each sort of them, as of any other run with a ledger.
 
-use base::{Link, Outcome};
+use base::{Anomaly, Cause, Event, F, History, Kind, Link, Outcome, Process, Run, RunInfo};
+use checkers::Judgement;
+use reports::reading::{Breach, breaches};
 use serde::{Deserialize, Serialize};
-use sim::exhaustive::{AloneWorld, Anomaly, Case, Explorer, FaultKind, Found, Progress, Story};
+use sim::exhaustive::{
+    Action, AloneWorld, Case, Explorer, Extent, FaultKind, Progress, Sign, Story,
+};
 use sim::{Handle, RedisWorld};
+use std::time::Duration;
 use stores::Store;
 use stores::redis::Redis;
 use stores::zookeeper::{Client, Session};
 use workloads::LockSpec;
 use workloads::client::{AnyLink, serve};
+
+use crate::plan::Options;
+use crate::setup::Setup;
+use crate::shrink;
 
 /// A lock and what is enumerated of it.
 #[derive(Clone)]
@@ -53,20 +65,62 @@ impl Enumeration {
 
     /// Searches until there is nothing more, there are `most` states, or `go_on` says no.
     pub fn search(&self, most: u64, go_on: &mut dyn FnMut(Progress) -> bool) -> Found {
-        match self.lock.store() {
+        let (extent, sorts) = match self.lock.store() {
             Store::Redis => self.on_redis().search(most, go_on),
             Store::ZooKeeper => self.on_zookeeper().search(most, go_on),
+        };
+        let mut findings: Vec<Finding> = Vec::new();
+        for sort in sorts {
+            for shown in self.judge(sort.sign, &sort.story) {
+                let schedule = sort.story.actions.clone();
+                let fresh = Finding { states: sort.states, steps: sort.steps, schedule, ..shown };
+                match findings.iter_mut().find(|known| known.is_like(&fresh)) {
+                    Some(known) => known.add(fresh),
+                    None => findings.push(fresh),
+                }
+            }
         }
+        Found { extent, findings }
     }
 
-    /// Takes exactly these steps; tells what happens and what it breaks.
+    /// The anomalies that the checkers see in a story that shows a sign, without their schedules.
+    pub fn judge(&self, sign: Sign, story: &Story) -> Vec<Finding> {
+        // Who still holds the lock would seem to hold on for as long as nothing happens.
+        let silence = if sign == Sign::Stuck { HOUR } else { Duration::ZERO };
+        let run = self.run(story, silence);
+        let verdicts = Judgement::of(&run).verdicts;
+        let seen = breaches(&run.info, &verdicts).into_iter();
+        let shown: Vec<Finding> = seen
+            .filter(|breach| is_of(sign, breach.property, breach.anomaly))
+            .map(|breach| Finding::of(&run, &breach))
+            .collect();
+        if shown.is_empty() { vec![unjudged(sign, story, &run.info)] } else { shown }
+    }
+
+    /// A story as a run of the simulator, after which nothing happens for some time.
+    pub fn run(&self, story: &Story, silence: Duration) -> Run {
+        let mut history = History::default();
+        for event in &story.events {
+            history.push(event.clone());
+        }
+        for (f, later) in [(F::Quiet, Duration::ZERO), (F::Stop, silence)] {
+            let time = history.end() + later.as_nanos() as u64;
+            history.push(Event::new(time, Process::Nemesis, Kind::Info, f));
+        }
+        let options = Options {
+            clients: self.case.clients,
+            keys: self.case.keys,
+            ..Options::new(&self.case.algo, "none", 0)
+        };
+        let info = Setup::of(self.lock, options).expect("a lock that can be run").info_for("sim");
+        Run { info, history, ledger: Some(story.ledger().clone()) }
+    }
+
+    /// Takes exactly these steps; tells what happens and why it is bad.
     ///
     /// # Errors
     /// With the number of the first step, from 0, that cannot be taken.
-    pub fn replay(
-        &self,
-        schedule: &[sim::exhaustive::Action],
-    ) -> Result<(Story, Vec<Anomaly>), usize> {
+    pub fn replay(&self, schedule: &[Action]) -> Result<(Story, Vec<Sign>), usize> {
         match self.lock.store() {
             Store::Redis => self.on_redis().replay(schedule),
             Store::ZooKeeper => self.on_zookeeper().replay(schedule),
@@ -74,7 +128,7 @@ impl Enumeration {
     }
 
     /// Shows every schedule, one by one: for spaces that are small.
-    pub fn walk(&self, each: &mut dyn FnMut(&Story, &[Anomaly])) {
+    pub fn walk(&self, each: &mut dyn FnMut(&Story, &[Sign])) {
         match self.lock.store() {
             Store::Redis => self.on_redis().walk(each),
             Store::ZooKeeper => self.on_zookeeper().walk(each),
@@ -101,8 +155,94 @@ impl Enumeration {
     }
 }
 
+/// Longer than any lock takes to be granted again.
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Tells if an anomaly of a property is the one that a sign is the sign of.
+fn is_of(sign: Sign, property: &str, anomaly: &Anomaly) -> bool {
+    match sign {
+        Sign::Overlap => property == "exclusion",
+        Sign::StaleWrite => anomaly.name == "stale write accepted",
+        Sign::LostUpdate => anomaly.name == "lost update",
+        Sign::ForeignRelease => property == "foreign-release",
+        Sign::Stuck => property == "progress",
+        Sign::WaitsForAnotherKey => property == "independence",
+    }
+}
+
+/// A sign of which the checkers say nothing. To them one wait for another key is too little; here, where
+/// nothing is slow, it is one too many.
+fn unjudged(sign: Sign, story: &Story, info: &RunInfo) -> Finding {
+    let alone = sign == Sign::WaitsForAnotherKey && story.is_faultless();
+    let cause = alone.then_some(Cause::Recipe);
+    let anomaly = sign.to_string();
+    let known = info.known.iter().find(|k| Some(k.cause) == cause && k.anomaly == anomaly);
+    let known = known.map(|known| known.why.clone());
+    Finding { anomaly, cause, known, ..Finding::default() }
+}
+
+/// The result of an enumeration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// The extent of what was seen.
+    #[serde(flatten)]
+    pub extent: Extent,
+    /// The anomalies, each by each of its causes.
+    pub findings: Vec<Finding>,
+}
+
+/// A way to break something.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The property that it breaks; of a sign that the checkers pass over, none.
+    pub property: String,
+    /// The name of the anomaly.
+    pub anomaly: String,
+    /// Its cause, if the checkers find it.
+    pub cause: Option<Cause>,
+    /// The reason for which it was to be expected of this lock, if it was.
+    pub known: Option<String>,
+    /// The number of states that show it first.
+    pub states: u64,
+    /// The least number of steps, of those that others can see.
+    pub steps: u64,
+    /// The number of its operations and faults, as they are counted of a stored counterexample.
+    pub messages: u64,
+    /// All steps of the shortest schedule, those that nobody else can see included.
+    pub schedule: Vec<Action>,
+}
+
+impl Finding {
+    /// Without its schedule.
+    fn of(run: &Run, breach: &Breach<'_>) -> Self {
+        Self {
+            property: breach.property.into(),
+            anomaly: breach.anomaly.name.clone(),
+            cause: breach.anomaly.cause,
+            known: breach.known.map(|known| known.why.clone()),
+            messages: shrink::story(run, breach.anomaly.clone()).messages as u64,
+            ..Self::default()
+        }
+    }
+
+    /// The same anomaly by the same cause.
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.property, &self.anomaly, self.cause)
+            == (&other.property, &other.anomaly, other.cause)
+    }
+
+    /// Adds more states that show it.
+    fn add(&mut self, other: Self) {
+        let states = self.states + other.states;
+        if other.steps < self.steps {
+            *self = other;
+        }
+        self.states = states;
+    }
+}
+
 /// The version of the stored form that this build writes.
-pub const ENUMERATION_VERSION: u32 = 1;
+pub const ENUMERATION_VERSION: u32 = 2;
 
 /// An enumeration and what it came to, as it is stored. Each finding can be replayed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,7 +263,7 @@ impl Enumerated {
 
     /// Its answer.
     pub fn outcome(&self) -> Outcome {
-        match (self.found.findings.is_empty(), self.found.exhausted) {
+        match (self.found.findings.is_empty(), self.found.extent.exhausted) {
             (false, _) => Outcome::Violated,
             (true, true) => Outcome::Held,
             (true, false) => Outcome::Inconclusive,

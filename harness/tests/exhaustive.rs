@@ -1,14 +1,13 @@
 //! Exhaustive enumeration: spaces that are known to be clean or broken, the reduction held against
 //! the enumeration without it, and the counterexamples held against the checkers.
 
-use base::{Event, F, History, Kind, Outcome, Process, Run};
+use base::Cause;
 use checkers::Judgement;
-use picklock::exhaustive::{Enumerated, Enumeration};
-use picklock::plan::Options;
-use picklock::setup::Setup;
-use sim::exhaustive::{Anomaly, Case, FaultKind, Found, Story};
+use picklock::exhaustive::{Enumerated, Enumeration, Finding, Found};
+use sim::exhaustive::{Case, FaultKind, Sign};
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// More than any space here has.
 const MOST: u64 = 1_000_000;
@@ -25,16 +24,22 @@ fn search(enumeration: &Enumeration) -> Found {
     enumeration.search(MOST, &mut |_| true)
 }
 
-fn anomalies(found: &Found) -> Vec<Anomaly> {
-    found.findings.iter().map(|finding| finding.anomaly).collect()
+/// What was found, each with its cause.
+fn anomalies(found: &Found) -> BTreeSet<(String, Option<Cause>)> {
+    found.findings.iter().map(|f| (f.anomaly.clone(), f.cause)).collect()
+}
+
+/// The names alone.
+fn names(found: &Found) -> BTreeSet<&str> {
+    found.findings.iter().map(|finding| finding.anomaly.as_str()).collect()
 }
 
 #[track_caller]
 fn clean(enumeration: &Enumeration) {
     let found = search(enumeration);
-    assert!(found.exhausted, "{:?}", enumeration.case());
-    assert_eq!(anomalies(&found), [], "{:?}", enumeration.case());
-    assert!(found.states > 20 && found.schedules > 1, "{found:?}");
+    assert!(found.extent.exhausted, "{:?}", enumeration.case());
+    assert_eq!(found.findings, [], "{:?}", enumeration.case());
+    assert!(found.extent.states > 20 && found.extent.schedules > 1, "{found:?}");
 }
 
 #[test]
@@ -69,64 +74,44 @@ fn correct_locks_survive_two_lost_connections_anywhere() {
     for name in ["redis-set-nx-px", "zk-exclusive", "zk-sequential"] {
         clean(&lock(name).with(two_faults(&[FaultKind::Reset])));
     }
-    // Beliefs overlap where a session ends, but nobody sleeps for ever.
-    let ended = two_faults(&[FaultKind::Expire, FaultKind::Reset]);
-    let found = search(&lock("zk-exclusive").with(ended));
-    assert!(found.exhausted, "{found:?}");
-    let stuck = [Anomaly::LostWakeUp, Anomaly::Deadlock];
-    assert!(anomalies(&found).iter().all(|anomaly| !stuck.contains(anomaly)), "{found:?}");
 }
 
-/// The anomaly with the shortest schedule, which replays to the same anomaly, and the checkers that
-/// know such an anomaly see it in the history.
+/// Beliefs overlap where a session ends while its client sleeps, but nobody waits for ever.
+#[test]
+fn whatever_two_faults_hit_a_lock_on_sessions_nobody_waits_for_ever() {
+    let found = search(&lock("zk-exclusive").with(|case| case.faults = 2));
+    assert!(found.extent.exhausted, "{found:?}");
+    let overlaps = ["double hold", "lost update", "stale write accepted"];
+    assert_eq!(names(&found), BTreeSet::from(overlaps));
+    let slept = |finding: &Finding| finding.cause == Some(Cause::HolderPaused);
+    assert!(found.findings.iter().all(slept), "{found:?}");
+}
+
+/// An anomaly by its cause, which is known of its lock; its shortest schedule replays to the same.
 #[track_caller]
-fn breaks(enumeration: &Enumeration, anomaly: Anomaly) -> Vec<String> {
+fn breaks(enumeration: &Enumeration, anomaly: &str, cause: Cause) -> Vec<String> {
     let found = search(enumeration);
-    let finding = found.findings.iter().find(|finding| finding.anomaly == anomaly);
-    let finding = finding.unwrap_or_else(|| panic!("{anomaly}: {found:?}"));
-    let (story, again) = enumeration.replay(&finding.schedule).expect("it replays");
-    assert!(again.contains(&anomaly), "{again:?}");
-    // No checker asks for so little as one schedule shows: a single wait, a store fact too many.
-    let alone = [Anomaly::WaitsForAnotherKey, Anomaly::ForeignRelease];
-    if !alone.contains(&anomaly) {
-        let judgement = Judgement::of(&run(enumeration.case(), &story));
-        // A history alone does not tell a client that sleeps for ever from one that nobody can wake.
-        let stuck = [Anomaly::LostWakeUp, Anomaly::Deadlock];
-        let names = if stuck.contains(&anomaly) { &stuck[..] } else { &[anomaly] };
-        let shown = |verdict: &base::Verdict| {
-            names.iter().any(|anomaly| verdict.shows(&anomaly.to_string()))
-        };
-        assert!(judgement.verdicts.iter().any(shown), "{anomaly}: {:?}", judgement.verdicts);
-        assert_eq!(judgement.outcome, Outcome::Violated);
-    }
+    let is_it = |finding: &&Finding| finding.anomaly == anomaly && finding.cause == Some(cause);
+    let finding = found.findings.iter().find(is_it);
+    let finding = finding.unwrap_or_else(|| panic!("{anomaly}: {:#?}", found.findings));
+    assert!(finding.known.is_some(), "{finding:?}");
+    let (story, signs) = enumeration.replay(&finding.schedule).expect("it replays");
+    let again = signs.into_iter().flat_map(|sign| enumeration.judge(sign, &story));
+    let mut again = again.filter(|again| again.anomaly == anomaly && again.cause == Some(cause));
+    assert!(again.next().is_some(), "{anomaly}");
     assert!(finding.schedule.len() < 60 && story.lines.len() < 30, "{:#?}", story.lines);
     story.lines
-}
-
-/// The history of a story, as a run: after the story nothing happens for an hour.
-fn run(case: &Case, story: &Story) -> Run {
-    let mut history = History::default();
-    story.events.iter().cloned().for_each(|event| {
-        history.push(event);
-    });
-    let hour = 3_600_000_000_000;
-    for (f, time) in [(F::Quiet, history.end() + 1), (F::Stop, history.end() + hour)] {
-        history.push(Event::new(time, Process::Nemesis, Kind::Info, f));
-    }
-    let mut options = Options::new(&case.algo, "none", 1);
-    (options.clients, options.keys) = (case.clients, case.keys);
-    let info = Setup::new(options).expect("a setup").info_for("sim");
-    Run { info, history, ledger: None }
 }
 
 #[test]
 fn the_scheduler_alone_breaks_the_lock_as_printed() {
     let printed = lock("zk-rw-as-printed");
-    let h27 = breaks(&printed, Anomaly::ReaderWriterOverlap);
+    let h27 = breaks(&printed, "reader-writer overlap", Cause::Recipe);
     assert!(h27.last().unwrap().contains("holds it as well"), "{h27:#?}");
-    let h28 = breaks(&printed, Anomaly::Deadlock);
+    let h28 = breaks(&printed, "lost wake-up", Cause::Recipe);
     assert!(h28.iter().any(|line| line.contains("fires: Deleted")), "{h28:#?}");
-    let h31 = breaks(&printed.clone().with(|case| case.keys = 2), Anomaly::WaitsForAnotherKey);
+    let h31 =
+        breaks(&printed.clone().with(|case| case.keys = 2), "waits for another key", Cause::Recipe);
     assert!(h31.iter().any(|line| line.contains("exists")), "{h31:#?}");
     // With keys of their own, a lock without this mistake is independent.
     clean(&lock("zk-rw").with(|case| case.keys = 2));
@@ -135,7 +120,7 @@ fn the_scheduler_alone_breaks_the_lock_as_printed() {
 #[test]
 fn one_crash_between_two_commands_is_a_deadlock() {
     let h2 = lock("redis-setnx-expire").with(fault(FaultKind::Crash));
-    let lines = breaks(&h2, Anomaly::Deadlock);
+    let lines = breaks(&h2, "deadlock", Cause::ClientDied);
     assert!(lines.iter().any(|line| line == "client 0 dies"), "{lines:#?}");
 }
 
@@ -143,19 +128,19 @@ fn one_crash_between_two_commands_is_a_deadlock() {
 #[test]
 fn the_naive_recipes_break_as_their_hazards_say() {
     let h5 = lock("redis-set-nx-px-getdel").with(fault(FaultKind::Expire));
-    let lines = breaks(&h5, Anomaly::ForeignRelease);
-    let freed = "which frees the lock that client 1 holds";
+    let lines = breaks(&h5, "foreign release", Cause::RanOutWhileReleasing);
+    let freed = "which frees the lock that client 0 holds";
     assert!(lines.iter().any(|line| line.contains(freed)), "{lines:#?}");
 
     let h17 = lock("redis-timestamp-del").with(fault(FaultKind::Crash));
-    let lines = breaks(&h17.with(|case| case.clients = 3), Anomaly::DoubleHold);
+    let lines = breaks(&h17.with(|case| case.clients = 3), "double hold", Cause::Recovery);
     assert!(lines.iter().filter(|line| line.contains("DEL lock:k0")).count() > 1, "{lines:#?}");
 
-    let h20 = breaks(&lock("zk-exclusive-naive"), Anomaly::LostWakeUp);
+    let h20 = breaks(&lock("zk-exclusive-naive"), "lost wake-up", Cause::Recipe);
     assert!(h20.last().unwrap().contains("watched → no"), "{h20:#?}");
 
     let h23 = lock("zk-sequential-naive").with(fault(FaultKind::Reset));
-    let lines = breaks(&h23, Anomaly::Deadlock);
+    let lines = breaks(&h23, "deadlock", Cause::ReplyLost);
     let lost = "the connection of client 0 is lost, but not its last request";
     assert!(lines.iter().any(|line| line.contains(lost)), "{lines:#?}");
 }
@@ -163,11 +148,11 @@ fn the_naive_recipes_break_as_their_hazards_say() {
 #[test]
 fn a_ttl_that_runs_out_is_a_double_hold_unless_the_vault_is_fenced() {
     let plain = lock("redis-set-nx-px").with(fault(FaultKind::Expire));
-    breaks(&plain, Anomaly::DoubleHold);
-    breaks(&plain, Anomaly::LostUpdate);
+    breaks(&plain, "double hold", Cause::HolderPaused);
+    breaks(&plain, "lost update", Cause::HolderPaused);
     let fenced = search(&lock("redis-set-nx-px-fenced").with(fault(FaultKind::Expire)));
     // Beliefs overlap all the same.
-    assert_eq!(anomalies(&fenced), [Anomaly::DoubleHold]);
+    assert_eq!(names(&fenced), BTreeSet::from(["double hold"]));
 }
 
 /// Everything that is left out as equivalent is equivalent: without the reduction the same is
@@ -201,25 +186,24 @@ fn the_reduction_loses_nothing() {
         let reduced = search(&enumeration);
         let whole = search(&enumeration.clone().unreduced());
         let case = enumeration.case();
-        assert!(reduced.exhausted && whole.exhausted, "{case:?}");
+        assert!(reduced.extent.exhausted && whole.extent.exhausted, "{case:?}");
         assert_eq!(anomalies(&reduced), anomalies(&whole), "{case:?}");
-        assert!(reduced.states <= whole.states, "{case:?}");
+        assert!(reduced.extent.states <= whole.extent.states, "{case:?}");
         if case.faults == 0 {
-            assert_eq!(reduced.ends, whole.ends, "{case:?}");
+            assert_eq!(reduced.extent.ends, whole.extent.ends, "{case:?}");
         }
-        assert!(reduced.schedules <= whole.schedules, "{case:?}");
+        assert!(reduced.extent.schedules <= whole.extent.schedules, "{case:?}");
     }
 }
 
-/// Merging equal states loses nothing, and the monitors see what the checkers see: of every single
-/// schedule both say the same, and all of them together break what the search says.
+/// Merging equal states loses nothing, and the signs are those of what the checkers see: of every single
+/// schedule both say the same, and all of them together break what the search says, by the same causes.
 #[test]
 fn every_schedule_judged_by_itself_breaks_the_same() {
-    const JUDGED: [Anomaly; 4] = [
-        Anomaly::DoubleHold,
-        Anomaly::ReaderWriterOverlap,
-        Anomaly::StaleWrite,
-        Anomaly::LostUpdate,
+    const JUDGED: [(Sign, &str); 3] = [
+        (Sign::Overlap, "exclusion"),
+        (Sign::StaleWrite, "stale write accepted"),
+        (Sign::LostUpdate, "lost update"),
     ];
     let cases = [
         lock("redis-set-nx-px"),
@@ -237,21 +221,23 @@ fn every_schedule_judged_by_itself_breaks_the_same() {
         let found = search(&enumeration);
         let mut all = BTreeSet::new();
         let mut schedules = 0;
-        enumeration.walk(&mut |story, monitored| {
+        enumeration.walk(&mut |story, signs| {
             schedules += 1;
-            let judged = Judgement::of(&run(case, story));
-            for anomaly in JUDGED {
-                let name = anomaly.to_string();
-                let checked = judged.verdicts.iter().any(|verdict| verdict.shows(&name));
-                assert_eq!(checked, monitored.contains(&anomaly), "{name}: {:#?}", story.lines);
-                all.extend(checked.then_some(anomaly));
+            let judged = Judgement::of(&enumeration.run(story, Duration::ZERO)).verdicts;
+            for (sign, name) in JUDGED {
+                let fits =
+                    |v: &base::Verdict, a: &base::Anomaly| v.property == name || a.name == name;
+                let seen = judged.iter().flat_map(|v| v.anomalies.iter().map(move |a| (v, a)));
+                let seen: Vec<_> = seen.filter(|(v, a)| fits(v, a)).map(|(_, a)| a).collect();
+                assert_eq!(!seen.is_empty(), signs.contains(&sign), "{name}: {:#?}", story.lines);
+                all.extend(seen.iter().map(|anomaly| (anomaly.name.clone(), anomaly.cause)));
             }
         });
-        let all: Vec<Anomaly> = all.into_iter().collect();
         let mut found_all = anomalies(&found);
-        found_all.retain(|anomaly| JUDGED.contains(anomaly));
+        found_all
+            .retain(|(name, _)| ["deadlock", "lost wake-up"].iter().all(|stuck| name != stuck));
         assert_eq!(all, found_all, "{case:?}");
-        assert_eq!(schedules, found.schedules, "{case:?}");
+        assert_eq!(schedules, found.extent.schedules, "{case:?}");
     }
 }
 
@@ -259,7 +245,7 @@ fn every_schedule_judged_by_itself_breaks_the_same() {
 fn a_bound_is_said_and_a_search_is_the_same_twice() {
     let enumeration = lock("zk-rw").with(|case| case.clients = 3);
     let found = enumeration.search(500, &mut |_| true);
-    assert!(!found.exhausted && found.states > 500, "{found:?}");
+    assert!(!found.extent.exhausted && found.extent.states > 500, "{found:?}");
     let again = lock("zk-rw-as-printed");
     assert_eq!(search(&again), search(&again));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stores::model::{By, Name, Noted, What};
 
 /// The ledger in the making.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bookkeeper {
     ledger: Ledger,
     /// The process of each session.
@@ -36,6 +36,11 @@ impl Bookkeeper {
         }
     }
 
+    /// A process has this session, if it has one, from before the first entry.
+    pub fn open(&mut self, session: Option<i64>, process: u32) {
+        self.sessions.extend(session.map(|session| (session, process)));
+    }
+
     /// Compares what stands in an ensemble's store under a new leader with what should.
     pub fn restate(&mut self, at: Mono, now: Vec<(Name, i64)>) {
         let now: BTreeMap<Name, i64> = now.into_iter().collect();
@@ -51,6 +56,11 @@ impl Bookkeeper {
     }
 
     /// The ledger so far.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The same, for whoever needs no more of it here.
     pub fn take(&mut self) -> Ledger {
         std::mem::take(&mut self.ledger)
     }

@@ -2,14 +2,14 @@
 
 use base::units::{count, counted};
 use indicatif::{ProgressBar, ProgressStyle};
-use sim::exhaustive::{Anomaly, Case, Finding, Found, Progress};
+use sim::exhaustive::{Case, Extent, Progress};
 use std::sync::atomic::Ordering;
 
 use super::explore::{tell_result, writable};
 use super::{Failure, ended, interruptible, note_interruption};
 use crate::Exit;
 use crate::cli::ExploreArgs;
-use crate::exhaustive::{Enumerated, Enumeration};
+use crate::exhaustive::{Enumerated, Enumeration, Finding, Found};
 use crate::manner;
 use crate::nearest;
 use crate::output::Losses;
@@ -88,20 +88,21 @@ fn message(progress: Progress) -> String {
 
 /// The result, for people.
 fn told(enumeration: &Enumeration, found: &Found) -> String {
+    let extent = &found.extent;
     let mut text = format!(
         "picklock {}: {}\n\n{} and {} between them, {} of which led to a state that was known; {}\n",
         env!("CARGO_PKG_VERSION"),
         what(enumeration.case()),
-        counted(found.states, "state", "states"),
-        counted(found.transitions, "step", "steps"),
-        count(found.merged),
-        schedules(found),
+        counted(extent.states, "state", "states"),
+        counted(extent.transitions, "step", "steps"),
+        count(extent.merged),
+        schedules(extent),
     );
     for finding in &found.findings {
         text.push_str(&counterexample(enumeration, finding, found));
     }
     text.push('\n');
-    text.push_str(match (found.exhausted, found.findings.is_empty()) {
+    text.push_str(match (extent.exhausted, found.findings.is_empty()) {
         (true, true) => "HELD: the space is exhausted, and no schedule breaks a promise\n",
         (false, true) => {
             "INCONCLUSIVE: the space is not exhausted; give more --states, or fewer clients\n"
@@ -133,11 +134,11 @@ fn what(case: &Case) -> String {
     format!("{}, every schedule of {clients} that ask {cycles}{keys}, {faults}{ttl}", case.algo)
 }
 
-fn schedules(found: &Found) -> String {
-    let depth = counted(found.depth, "step", "steps");
-    let schedules = match u64::try_from(found.schedules) {
+fn schedules(extent: &Extent) -> String {
+    let depth = counted(extent.depth, "step", "steps");
+    let schedules = match u64::try_from(extent.schedules) {
         Ok(few) if few < 1_000_000_000_000 => counted(few, "schedule", "schedules"),
-        _ => format!("{:.1e} schedules", found.schedules as f64),
+        _ => format!("{:.1e} schedules", extent.schedules as f64),
     };
     format!("they stand for {schedules} of at most {depth}")
 }
@@ -148,16 +149,24 @@ fn counterexample(enumeration: &Enumeration, finding: &Finding, found: &Found) -
     let Finding { anomaly, steps, states, .. } = finding;
     let seen = counted(*states, "state", "states");
     let title = format!("\n{anomaly}: shows in {seen}, first after {steps} steps");
-    let overlaps =
-        |f: &Finding| matches!(f.anomaly, Anomaly::DoubleHold | Anomaly::ReaderWriterOverlap);
-    let follows = matches!(anomaly, Anomaly::StaleWrite | Anomaly::LostUpdate);
-    if follows && found.findings.iter().any(overlaps) {
-        return title + "; it comes of the overlap\n";
+    let overlaps = |f: &Finding| f.property == "exclusion" && f.cause == finding.cause;
+    if finding.property == "vault" && found.findings.iter().any(overlaps) {
+        return format!("{title}; it comes of the overlap\n{}\n", because(finding));
     }
+    let title = format!("{title}\n{}", because(finding));
     let lines = match enumeration.replay(&finding.schedule) {
         Ok((story, _)) => story.lines,
         Err(step) => vec![format!("its schedule does not replay from step {step}: a bug")],
     };
     let lines: Vec<String> = lines.iter().map(|line| format!("  {line}\n")).collect();
     title + "\n" + &lines.concat()
+}
+
+/// Whether it was to be expected, and its cause.
+fn because(finding: &Finding) -> String {
+    match (finding.cause, &finding.known) {
+        (Some(cause), Some(why)) => format!("  expected, because {cause}: {why}"),
+        (Some(cause), None) => format!("  not expected of this lock: {cause}"),
+        (None, _) => "  not expected of this lock, and its cause could not be found".into(),
+    }
 }

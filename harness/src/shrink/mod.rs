@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 use small::draw_small;
-pub use story::{Told, is_small, story_of};
+pub use story::{Told, is_small, story, story_of};
 
 /// Returns true if a schedule shows its anomaly where nothing is exact, too: with the faults at
 /// their moments, over links with delays of their own. Then it most likely does so on real servers.

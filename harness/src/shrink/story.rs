@@ -51,7 +51,7 @@ pub fn is_small(schedule: &Schedule) -> bool {
 }
 
 /// The story of an anomaly in its run.
-fn story(run: &Run, anomaly: Anomaly) -> Told {
+pub fn story(run: &Run, anomaly: Anomaly) -> Told {
     let last = anomaly.witness.iter().copied().max().unwrap_or(0);
     let events = run.history.events().iter().take_while(|event| event.index <= last);
     // The phases of a run are no part of it, and a death is told by the fault that brought it.

@@ -1,6 +1,7 @@
 //! What can happen next.
 
 use base::Mode;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -73,6 +74,18 @@ impl fmt::Display for Action {
                 write!(f, " {kept}")
             }
         }
+    }
+}
+
+impl Serialize for Action {
+    fn serialize<Z: Serializer>(&self, to: Z) -> Result<Z::Ok, Z::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Action {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -10,12 +10,12 @@ use super::action::{Action, connections};
 use super::actor::{Input, Log, PacketOf};
 use super::examine::Examine;
 use super::state::{Attempt, Printed, Seat, Stage, State, Stored, Wire};
-use super::step::Seen;
-use super::{Anomaly, Explorer, FaultKind};
+use super::story::{Seen, Story};
+use super::{Explorer, FaultKind};
 
-/// How often all pollers try again before a deadlock is believed.
+/// How often all pollers try again before a state is believed to be stuck.
 const TRIES: usize = 3;
-/// A client that comes to a deadlock gets so many steps to get the lock.
+/// They get so many steps each time.
 const PATIENCE: usize = 200;
 
 impl<S: Examine> Explorer<S>
@@ -39,6 +39,16 @@ where
             self.join(&mut state, client);
         }
         state
+    }
+
+    /// What a story begins with: every client has its session.
+    pub(super) fn beginning(&self, state: &State<S>) -> Seen {
+        let mut story = Story::default();
+        for client in 0..state.seats.len() as u32 {
+            let session = S::session(state.server(), connections(client));
+            story.books.open(session, client);
+        }
+        Seen { story: Some(story), ..Seen::default() }
     }
 
     /// A new client connects.
@@ -231,18 +241,7 @@ where
         if waits(&later) != waiting {
             return Some(Stuck::Polling);
         }
-        let newcomer = later.seats.len() as u32;
-        // On the key of the first that waits.
-        let newcomer = newcomer
-            + (waiting[0] as u32 + self.case.keys - newcomer % self.case.keys) % self.case.keys;
-        while (later.seats.len() as u32) <= newcomer {
-            let client = later.seats.len() as u32;
-            self.join(&mut later, client);
-        }
-        self.apply(&mut later, Action::Begin(newcomer, Mode::Exclusive), &mut Seen::default());
-        self.run(&mut later);
-        let free = matches!(later.seats[newcomer as usize].stage, Stage::Granted { .. });
-        Some(Stuck::For(if free { Anomaly::LostWakeUp } else { Anomaly::Deadlock }))
+        Some(Stuck::Forever)
     }
 
     /// Takes any steps that are no faults, as long as there are some; grants stay unused.
@@ -301,8 +300,8 @@ where
 /// Why a state has no step that leads on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// Because of this.
-    For(Anomaly),
+    /// Because nothing leads on.
+    Forever,
     /// Only because pollers were not let try again: somebody would get on.
     Polling,
 }

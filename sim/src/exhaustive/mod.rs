@@ -55,9 +55,12 @@
 //!
 //! # What is looked for
 //!
-//! In every state and at every step, by [`Anomaly`]. A state from which nothing but a fault leads on
-//! while somebody waits is a deadlock, if it stays one when all pollers try again; if a new client
-//! gets the lock there, it is a lost wake-up.
+//! In every state and at every step, a [`Sign`] that it is bad: that is all that is decided here. A state
+//! from which nothing but a fault leads on while somebody waits is one, if it stays so when all pollers
+//! try again. Which anomaly that is, and by which cause, the checkers say: of each sign, and each sort of
+//! state that shows it ([`Finding`]), the shortest schedule is told as a [`Story`], which has a history
+//! with its faults and a ledger, as a run of the simulator has. The ledger is kept of stories alone, so
+//! that states stay small.
 
 mod action;
 mod actor;
@@ -68,14 +71,15 @@ mod redis;
 mod search;
 mod state;
 mod step;
+mod story;
 mod zookeeper;
 
 pub use action::Action;
 pub use actor::{Open, PacketOf};
 pub use examine::Examine;
 pub use fingerprint::Fingerprint;
-pub use search::{Finding, Found, Progress};
-pub use step::Story;
+pub use search::{Extent, Finding, Progress};
+pub use story::Story;
 pub use zookeeper::AloneWorld;
 
 use serde::{Deserialize, Serialize};
@@ -108,7 +112,7 @@ pub struct Case {
 }
 
 /// A kind of fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FaultKind {
     /// A client dies.
@@ -119,38 +123,31 @@ pub enum FaultKind {
     Reset,
 }
 
-/// What can be broken. The order is that of reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Anomaly {
-    /// Two clients hold the lock alone.
-    DoubleHold,
-    /// A reader and a writer hold it.
-    ReaderWriterOverlap,
+/// What makes a state bad, before anybody has judged it. The order is that of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Sign {
+    /// Two clients hold the lock that may not hold it together.
+    Overlap,
     /// A write was accepted after a later grant that excludes the writer's.
     StaleWrite,
     /// A write built on what another had overwritten.
     LostUpdate,
     /// A release removed what another had put there, who holds the lock.
     ForeignRelease,
-    /// The lock is free, and whoever asked for it is never told.
-    LostWakeUp,
-    /// Nobody ever gets the lock again.
-    Deadlock,
+    /// Somebody waits for the lock, and nothing but a fault leads on.
+    Stuck,
     /// A client waits though nobody else ever asked for its key.
     WaitsForAnotherKey,
 }
 
-impl fmt::Display for Anomaly {
+impl fmt::Display for Sign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::DoubleHold => "double hold",
-            Self::ReaderWriterOverlap => "reader-writer overlap",
+            Self::Overlap => "overlap",
             Self::StaleWrite => "stale write accepted",
             Self::LostUpdate => "lost update",
             Self::ForeignRelease => "foreign release",
-            Self::LostWakeUp => "lost wake-up",
-            Self::Deadlock => "deadlock",
+            Self::Stuck => "nobody gets on",
             Self::WaitsForAnotherKey => "waits for another key",
         })
     }

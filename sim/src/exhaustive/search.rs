@@ -9,21 +9,21 @@ use super::actor::PacketOf;
 use super::enabled::Stuck;
 use super::examine::Examine;
 use super::state::State;
-use super::step::{Seen, Story};
-use super::{Anomaly, Explorer, FaultKind};
+use super::story::{Seen, Story};
+use super::{Explorer, FaultKind, Fingerprint, Sign};
 
-/// What an enumeration came to.
+/// The extent of what an enumeration has seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct Extent {
     /// The whole space was seen.
     pub exhausted: bool,
-    /// How many different states were seen.
+    /// The number of different states.
     pub states: u64,
-    /// How many steps between them.
+    /// The number of steps between them.
     pub transitions: u64,
     /// Of these, how many led to a state that another step had led to already.
     pub merged: u64,
-    /// How many schedules that is: the ways through the states from the first to a last one. It
+    /// The number of schedules: the ways through the states from the first to a last one. It
     /// does not count the orders of steps that nobody else can see.
     #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
     pub schedules: u128,
@@ -31,10 +31,8 @@ pub struct Found {
     pub ends: u64,
     /// The most steps of a schedule.
     pub depth: u64,
-    /// How often a client's code was run.
+    /// The number of times that a client's code was run.
     pub runs: u64,
-    /// What was broken, each with its shortest schedule.
-    pub findings: Vec<Finding>,
 }
 
 /// JSON has no numbers of this size.
@@ -46,37 +44,29 @@ fn from_text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u128, D::Error
     String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }
 
-/// A way to break something.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The shortest way to bad states of one sort: they show the same sign, after faults of the same kinds,
+/// each client is at the same step and has as many things in the store. Most often that means the same
+/// cause; who names it sees one story of each sort, and not one of each state.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What.
-    pub anomaly: Anomaly,
-    /// In how many states it shows first.
+    /// The sign by which they are bad.
+    pub sign: Sign,
+    /// The number of states that show it first.
     pub states: u64,
-    /// How many steps it takes, of those that others can see.
+    /// The number of steps, of those that others can see.
     pub steps: u64,
-    /// All steps, those that nobody else can see included.
-    #[serde(serialize_with = "as_words", deserialize_with = "from_words")]
-    pub schedule: Vec<Action>,
+    /// The schedule, told.
+    pub story: Story,
 }
 
-fn as_words<Z: serde::Serializer>(actions: &[Action], to: Z) -> Result<Z::Ok, Z::Error> {
-    to.collect_seq(actions.iter().map(Action::to_string))
-}
-
-fn from_words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Action>, D::Error> {
-    let words = Vec::<String>::deserialize(from)?;
-    words.iter().map(|word| word.parse().map_err(serde::de::Error::custom)).collect()
-}
-
-/// How far a search is.
+/// The progress of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// How many steps deep.
+    /// The depth, in steps.
     pub depth: u64,
-    /// How many states so far.
+    /// The number of states so far.
     pub states: u64,
-    /// How many of them are being gone on from.
+    /// The number of those that are being gone on from.
     pub width: u64,
 }
 
@@ -87,18 +77,19 @@ where
 {
     state: State<S>,
     node: usize,
-    /// How many schedules lead there.
+    /// The number of schedules that lead there.
     ways: u128,
 }
 
-/// How a state was reached first.
+/// The step by which a state was reached first.
 #[derive(Clone, Copy)]
 struct Node {
     before: usize,
     action: Action,
 }
 
-/// Of an anomaly: the node before it, the step that shows it if one does, and how often it was seen.
+/// Of a sort of bad states: the node before the first, the step that leads there if the node is not bad
+/// itself, and how many there are.
 struct First {
     node: usize,
     action: Option<Action>,
@@ -111,7 +102,11 @@ where
     PacketOf<S>: Clone + Debug,
 {
     /// Searches until there is nothing more, there are `most` states, or `go_on` says no.
-    pub fn search(&mut self, most: u64, go_on: &mut dyn FnMut(Progress) -> bool) -> Found {
+    pub fn search(
+        &mut self,
+        most: u64,
+        go_on: &mut dyn FnMut(Progress) -> bool,
+    ) -> (Extent, Vec<Finding>) {
         let found = self.search_once(most, go_on);
         // See the module's words on wall clocks.
         let expires = self.case.faults > 0 && self.case.kinds.contains(&FaultKind::Expire);
@@ -122,7 +117,11 @@ where
         found
     }
 
-    fn search_once(&mut self, most: u64, go_on: &mut dyn FnMut(Progress) -> bool) -> Found {
+    fn search_once(
+        &mut self,
+        most: u64,
+        go_on: &mut dyn FnMut(Progress) -> bool,
+    ) -> (Extent, Vec<Finding>) {
         let mut search = Search::default();
         let mut state = self.initial();
         self.settle(&mut state, &mut Seen::default());
@@ -140,9 +139,11 @@ where
         }
         let exhausted = exhausted && !search.cut;
         let firsts = std::mem::take(&mut search.firsts);
-        let findings = firsts.into_iter().map(|(a, first)| self.finding(a, &first, &search.nodes));
-        Found {
-            findings: findings.collect(),
+        let findings = firsts
+            .into_iter()
+            .map(|((sign, _), first)| self.finding(sign, &first, &search.nodes))
+            .collect();
+        let extent = Extent {
             exhausted,
             states: search.nodes.len() as u64,
             transitions: search.transitions,
@@ -151,7 +152,8 @@ where
             ends: search.ends.len() as u64,
             depth: search.depth,
             runs: self.actors.runs() as u64,
-        }
+        };
+        (extent, findings)
     }
 
     fn next_level(&mut self, level: Vec<Open<S>>, search: &mut Search) -> Vec<Open<S>> {
@@ -164,7 +166,7 @@ where
                 search.schedules = search.schedules.saturating_add(open.ways);
                 search.ends.insert(open.state.fingerprint());
                 match self.stuck(&open.state) {
-                    Some(Stuck::For(anomaly)) => search.saw(anomaly, open.node, None),
+                    Some(Stuck::Forever) => search.saw(Sign::Stuck, &open.state, open.node, None),
                     Some(Stuck::Polling) => search.cut = true,
                     None => {}
                 }
@@ -176,9 +178,11 @@ where
                 self.apply(&mut state, action, &mut seen);
                 self.settle(&mut state, &mut seen);
                 if self.waits_in_vain(&state) {
-                    seen.anomalies.push(Anomaly::WaitsForAnotherKey);
+                    seen.signs.push(Sign::WaitsForAnotherKey);
                 }
-                seen.anomalies.iter().for_each(|a| search.saw(*a, open.node, Some(action)));
+                for sign in seen.signs {
+                    search.saw(sign, &state, open.node, Some(action));
+                }
                 match places.entry(state.fingerprint()) {
                     std::collections::btree_map::Entry::Occupied(place) => {
                         let known = &mut next[*place.get()];
@@ -198,17 +202,17 @@ where
 
     /// Walks through every schedule, one by one, and shows each: the search without its merging,
     /// for spaces that are small.
-    pub fn walk(&mut self, each: &mut dyn FnMut(&Story, &[Anomaly])) {
+    pub fn walk(&mut self, each: &mut dyn FnMut(&Story, &[Sign])) {
         let mut state = self.initial();
-        let mut seen = Seen { story: Some(Story::default()), ..Seen::default() };
+        let mut seen = self.beginning(&state);
         self.settle(&mut state, &mut seen);
         self.walk_on(&state, &seen, each);
     }
 
-    fn walk_on(&mut self, state: &State<S>, seen: &Seen, each: &mut dyn FnMut(&Story, &[Anomaly])) {
+    fn walk_on(&mut self, state: &State<S>, seen: &Seen, each: &mut dyn FnMut(&Story, &[Sign])) {
         let actions = self.enabled(state);
         if actions.iter().all(|action| self.is_fault(state, *action)) {
-            each(seen.story.as_ref().unwrap_or(&Story::default()), &seen.anomalies);
+            each(seen.story.as_ref().unwrap_or(&Story::default()), &seen.signs);
         }
         for action in actions {
             let (mut state, mut seen) = (state.clone(), seen.clone());
@@ -228,34 +232,30 @@ where
         }
     }
 
-    fn finding(&mut self, anomaly: Anomaly, first: &First, nodes: &[Option<Node>]) -> Finding {
+    fn finding(&mut self, sign: Sign, first: &First, nodes: &[Option<Node>]) -> Finding {
         let mut steps: Vec<Action> = first.action.into_iter().collect();
-        let mut at = first.node;
-        while let Some(Node { before, action }) = nodes[at] {
-            steps.push(action);
-            at = before;
-        }
+        steps.extend(way_to(first.node, nodes));
         steps.reverse();
         let mut state = self.initial();
-        let mut seen = Seen { story: Some(Story::default()), ..Seen::default() };
+        let mut seen = self.beginning(&state);
         self.settle(&mut state, &mut seen);
         for action in steps {
             self.apply(&mut state, action, &mut seen);
             self.settle(&mut state, &mut seen);
         }
-        let schedule = seen.story.map(|story| story.actions).unwrap_or_default();
-        Finding { anomaly, states: first.states, steps: first.steps, schedule }
+        let story = seen.story.unwrap_or_default();
+        Finding { sign, states: first.states, steps: first.steps, story }
     }
 
-    /// Takes exactly these steps and tells what happens, and what it breaks. A deadlock is looked
-    /// for at the end.
+    /// Takes exactly these steps and tells what happens, and which states are bad. Whether the last one
+    /// is stuck is looked for at the end.
     ///
     /// # Errors
     /// With the number of the first step, from 0, that cannot be taken.
-    pub fn replay(&mut self, schedule: &[Action]) -> Result<(Story, Vec<Anomaly>), usize> {
+    pub fn replay(&mut self, schedule: &[Action]) -> Result<(Story, Vec<Sign>), usize> {
         let reduce = std::mem::replace(&mut self.reduce, false);
         let mut state = self.initial();
-        let mut seen = Seen { story: Some(Story::default()), ..Seen::default() };
+        let mut seen = self.beginning(&state);
         let mut refused = None;
         for (at, action) in schedule.iter().enumerate() {
             if !self.enabled(&state).contains(action) {
@@ -264,19 +264,19 @@ where
             }
             self.apply(&mut state, *action, &mut seen);
             if self.waits_in_vain(&state) {
-                seen.anomalies.push(Anomaly::WaitsForAnotherKey);
+                seen.signs.push(Sign::WaitsForAnotherKey);
             }
         }
         let ends = self.enabled(&state).iter().all(|action| self.is_fault(&state, *action));
-        if ends && let Some(Stuck::For(anomaly)) = self.stuck(&state) {
-            seen.anomalies.push(anomaly);
+        if ends && self.stuck(&state) == Some(Stuck::Forever) {
+            seen.signs.push(Sign::Stuck);
         }
         self.reduce = reduce;
-        seen.anomalies.sort_unstable();
-        seen.anomalies.dedup();
+        seen.signs.sort_unstable();
+        seen.signs.dedup();
         match refused {
             Some(at) => Err(at),
-            None => Ok((seen.story.unwrap_or_default(), seen.anomalies)),
+            None => Ok((seen.story.unwrap_or_default(), seen.signs)),
         }
     }
 }
@@ -290,13 +290,41 @@ struct Search {
     depth: u64,
     /// A poller would have got on that was not let try again.
     cut: bool,
-    firsts: BTreeMap<Anomaly, First>,
+    firsts: BTreeMap<(Sign, u128), First>,
+}
+
+/// The steps to a node, the last one first.
+fn way_to(node: usize, nodes: &[Option<Node>]) -> impl Iterator<Item = Action> {
+    let nodes = std::iter::successors(nodes[node], |node| nodes[node.before]);
+    nodes.map(|node| node.action)
 }
 
 impl Search {
-    fn saw(&mut self, anomaly: Anomaly, node: usize, action: Option<Action>) {
+    fn saw<S: Examine>(&mut self, sign: Sign, state: &State<S>, node: usize, action: Option<Action>)
+    where
+        PacketOf<S>: Clone + Debug,
+    {
+        let mut sort = Fingerprint::new();
+        let mut faults: Vec<FaultKind> =
+            action.into_iter().chain(way_to(node, &self.nodes)).filter_map(kind).collect();
+        faults.sort_unstable();
+        sort.add(&faults);
+        for (client, seat) in (0..).zip(&state.seats) {
+            let things = state.store.owners.values().filter(|owner| **owner == client).count();
+            sort.add((std::mem::discriminant(&seat.stage), things));
+        }
         let steps = self.depth + u64::from(action.is_some());
         let fresh = First { node, action, states: 0, steps };
-        self.firsts.entry(anomaly).or_insert(fresh).states += 1;
+        self.firsts.entry((sign, sort.bits())).or_insert(fresh).states += 1;
+    }
+}
+
+/// The kind of fault that a step is, or may be.
+fn kind(action: Action) -> Option<FaultKind> {
+    match action {
+        Action::Crash(..) => Some(FaultKind::Crash),
+        Action::Expire(_) | Action::Lapse => Some(FaultKind::Expire),
+        Action::Reset(..) => Some(FaultKind::Reset),
+        _ => None,
     }
 }

@@ -1,7 +1,8 @@
-//! One step: what an action does to a state, and what can be seen of it.
+//! One step: what an action does to a state.
 
 use base::{
-    Acquire, Command, Event, F, Facts, Key, Kind, Mode, Mono, Process, Reply, Request, Response,
+    Acquire, Command, Data, Effect, Event, F, Facts, Fault, Key, Kind, LinkTrouble, Mode, Mono,
+    Node, Reply, Request, Response,
 };
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -12,51 +13,12 @@ use super::action::{Action, client_of, connection, connections, local_of};
 use super::actor::{Input, NEVER, PacketOf};
 use super::examine::Examine;
 use super::state::{Attempt, Hold, Printed, Stage, State, Stored, Up, Wire};
-use super::{Anomaly, Explorer};
+use super::story::{LAPSE, Seen};
+use super::{Explorer, Sign};
 use crate::clock::Clock;
 use crate::library::Do;
 
-/// How far time goes on at once: beyond every ttl, however a recipe rounds it up.
-const LAPSE: Duration = Duration::from_secs(1_000);
-
 type Outbox<S> = Vec<Out<PacketOf<S>>>;
-
-/// What is seen of a step.
-#[derive(Clone, Debug, Default)]
-pub struct Seen {
-    /// What it broke.
-    pub anomalies: Vec<Anomaly>,
-    /// `None`: nobody wants to be told.
-    pub story: Option<Story>,
-}
-
-/// What happened, told.
-#[derive(Clone, Debug, Default)]
-pub struct Story {
-    /// Every step, those that were taken at once included: this list replays without any rule.
-    pub actions: Vec<Action>,
-    /// The history.
-    pub events: Vec<Event>,
-    /// The steps that matter, in words.
-    pub lines: Vec<String>,
-}
-
-impl Seen {
-    fn line(&mut self, line: impl FnOnce() -> String) {
-        if let Some(story) = &mut self.story {
-            story.lines.push(line());
-        }
-    }
-
-    fn event(&mut self, client: u32, kind: Kind, f: F, more: impl FnOnce(&mut Event)) {
-        if let Some(story) = &mut self.story {
-            let time = story.actions.len() as u64 * 1_000_000;
-            let mut event = Event::new(time, Process::Client(client), kind, f);
-            more(&mut event);
-            story.events.push(event);
-        }
-    }
-}
 
 impl<S: Examine> Explorer<S>
 where
@@ -269,9 +231,7 @@ where
             if other == client || theirs.lost || !excludes || self.key(other) != self.key(client) {
                 continue;
             }
-            let both = mode == Mode::Exclusive && seat.mode == Mode::Exclusive;
-            let anomaly = if both { Anomaly::DoubleHold } else { Anomaly::ReaderWriterOverlap };
-            seen.anomalies.push(anomaly);
+            seen.signs.push(Sign::Overlap);
             seen.line(|| format!("  while client {other} holds it as well{}", shared(seat.mode)));
             // The later grant is the one with the higher token: news of it can come first.
             match (self.case.fenced, mine.token, theirs.token) {
@@ -318,10 +278,10 @@ where
         }
         seen.line(|| format!("client {client} writes {value}"));
         if hold.overtaken {
-            seen.anomalies.push(Anomaly::StaleWrite);
+            seen.signs.push(Sign::StaleWrite);
         }
         if hold.stolen {
-            seen.anomalies.push(Anomaly::LostUpdate);
+            seen.signs.push(Sign::LostUpdate);
         }
         for (other, seat) in (0..).zip(&mut state.seats) {
             if let Stage::Holding(theirs) = &mut seat.stage
@@ -340,7 +300,7 @@ where
         let Some(Up { packet, releasing }) = wire.up.pop_front() else { return };
         let at = clocks(state);
         let Some(packet) = packet.map(|packet| packet.packet.clone()) else {
-            self.serve(state, None, |server, _| server.disconnected(at, number));
+            self.serve(state, None, seen, |server, _| server.disconnected(at, number));
             return;
         };
         let attempt = &mut state.seats[client as usize].attempt;
@@ -351,7 +311,7 @@ where
         let by = Some((client, releasing));
         let from = Peer::Connection(number);
         let (out, robbed) =
-            self.serve(state, by, |server, out| server.receive(at, from, packet, out));
+            self.serve(state, by, seen, |server, out| server.receive(at, from, packet, out));
         let answer = out.iter().find_map(|out| match out {
             Out::Send(to, reply) if asked.is_some() && *to == from => Some(S::words(reply)),
             _ => None,
@@ -361,7 +321,7 @@ where
             format!("server, for client {client}: {asked} → {answer}")
         });
         if let Some(other) = robbed {
-            seen.anomalies.push(Anomaly::ForeignRelease);
+            seen.signs.push(Sign::ForeignRelease);
             seen.line(|| format!("  which frees the lock that client {other} holds"));
         }
         route(state, out);
@@ -373,12 +333,16 @@ where
         &self,
         state: &mut State<S>,
         by: Option<(u32, bool)>,
+        seen: &mut Seen,
         work: impl FnOnce(&mut S::Server, &mut Outbox<S>),
     ) -> (Outbox<S>, Option<u32>) {
         let stored = state.store.clone();
         let mut server = stored.server.clone();
         let mut out = Vec::new();
         work(&mut server, &mut out);
+        let mut noted = Vec::new();
+        server.take_journal(&mut noted);
+        seen.note(by.map(|(client, _)| client), noted);
         let (before, after) = (&stored.things, S::things(&server));
         let mut owners = stored.owners.clone();
         let mut robbed = None;
@@ -400,10 +364,14 @@ where
     // Time and faults.
 
     fn lapse(&mut self, state: &mut State<S>, seen: &mut Seen) {
-        state.faults += u32::from(!self.may_lapse(state));
+        if !self.may_lapse(state) {
+            state.faults += 1;
+            let alive = (0..).zip(&state.seats).filter(|(_, seat)| !seat.is_over());
+            seen.pause(alive.map(|(client, _)| client));
+        }
         state.lapses += 1;
         let at = clocks(state);
-        let (out, _) = self.serve(state, None, |server, out| {
+        let (out, _) = self.serve(state, None, seen, |server, out| {
             server.tick(at, out);
         });
         seen.line(|| "time passes, beyond every ttl".into());
@@ -422,8 +390,9 @@ where
         let Some(session) = S::session(state.server(), connections(client)) else { return };
         if state.seats[client as usize].stage != Stage::Gone {
             state.faults += 1;
+            seen.pause(std::iter::once(client));
         }
-        let (out, _) = self.serve(state, None, |server, out| S::expire(server, session, out));
+        let (out, _) = self.serve(state, None, seen, |server, out| S::expire(server, session, out));
         seen.line(|| format!("the session of client {client} expires"));
         route(state, out);
     }
@@ -433,6 +402,9 @@ where
         let seat = &mut state.seats[client as usize];
         seat.stage = Stage::Gone;
         let about = self.about(client, seat.mode);
+        let node = Node::Client(client);
+        let crash = Fault::Crash { node, data: Data::Kept };
+        seen.fault(|| (crash, Effect::new("process killed", 1)));
         seen.event(client, Kind::Info, F::Death, about);
         seen.line(|| format!("client {client} dies"));
         for wire in state.wires.range_mut(connections(client)).map(|(_, wire)| wire) {
@@ -448,6 +420,10 @@ where
         wire.down.push_back(None);
         wire.open = false;
         let client = client_of(connection);
+        let links = vec![(Node::Client(client), Node::Server(0))];
+        let trouble = LinkTrouble::Reset;
+        let effect = Effect::new(trouble.counted(), 1);
+        seen.fault(|| (Fault::Link { links, trouble }, effect));
         seen.line(|| match kept {
             0 => format!("the connection of client {client} is lost"),
             _ => format!("the connection of client {client} is lost, but not its last request"),
