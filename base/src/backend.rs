@@ -17,7 +17,7 @@ pub struct Message {
 pub enum Notice {
     /// A client sends a message.
     Client {
-        /// Its process number.
+        /// The client's process number.
         process: u32,
         /// The message: the answer to a request, or a notice.
         response: Response,
@@ -29,7 +29,7 @@ pub enum Notice {
     },
     /// A client process ended though nobody asked it to.
     Died {
-        /// Its process number.
+        /// The client's process number.
         process: u32,
         /// The reason, as far as it is known, in words.
         error: String,
@@ -57,11 +57,11 @@ pub enum Notice {
 /// The attention that the drive loop pays to replies that pass a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passing {
-    /// No nemesis looks at the clients: it need not be told.
+    /// Not reported: no nemesis looks at the clients.
     Ignored,
-    /// It is told with what happens next.
+    /// Reported with the next event.
     Noted,
-    /// It is told at once.
+    /// Reported at once.
     Awaited,
 }
 
@@ -104,9 +104,8 @@ pub trait Backend {
     /// When it cannot be undone.
     fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError>;
 
-    /// Lets time pass until `until` or until something happened, whichever is first, and moves
-    /// what happened to `inbox`, in order. Whether it counts that a reply has passed, `passing`
-    /// says.
+    /// Lets time pass until `until` or until something happens, whichever is first, and moves the
+    /// events to `inbox`, in order. `passing` decides whether a reply that passes counts as one.
     ///
     /// # Errors
     /// When the world broke in a way that no fault asked for.
@@ -117,8 +116,8 @@ pub trait Backend {
         inbox: &mut Vec<Message>,
     ) -> Result<(), BackendError>;
 
-    /// Hands over what is known of everything that was put into the store. `None`: the backend
-    /// cannot look into its servers.
+    /// Hands over the changes of everything that was put into the store. `None`: the backend cannot
+    /// look into its servers.
     fn ledger(&mut self) -> Option<Ledger> {
         None
     }

@@ -1,9 +1,9 @@
-//! Causes: why a lock broke, apart from how it shows.
+//! Causes: the reasons for which a lock broke, apart from the anomalies that show it.
 //!
-//! A nemesis is no cause: under `pause` a server may be paused and not the holder, and one nemesis of
-//! a list may have done nothing. Checkers name the cause of each anomaly from the history and, where
-//! there is one, the [ledger](crate::Ledger) of the store; a lock lists the causes that are known to
-//! break it.
+//! A nemesis is not a cause: under `pause` a server may be paused and not the holder, and one
+//! nemesis of a list may have done nothing. Checkers name the cause of each anomaly from the
+//! history and, where there is one, the [ledger](crate::Ledger) of the store; a lock lists the
+//! causes that are known to break it.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -77,7 +77,7 @@ impl Cause {
         Self::Recipe,
     ];
 
-    /// Its name, as files and options spell it: "holder-paused".
+    /// The name, as files and options spell it: "holder-paused".
     pub const fn name(self) -> &'static str {
         match self {
             Self::HolderPaused => "holder-paused",
@@ -103,7 +103,7 @@ impl Cause {
     }
 }
 
-/// In words, as a clause of its own: "the holder was paused for longer than its lock lives".
+/// Displays the cause as a clause: "the holder was paused for longer than its lock lives".
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -60,7 +60,7 @@ pub enum HistoryError {
         /// The index that it should have.
         expected: u64,
     },
-    /// The text, or what it says, makes no sense at this line.
+    /// The text, or its meaning, is wrong at this line.
     #[error("line {line}: {why}")]
     Wrong {
         /// The line, from 1.

@@ -1,8 +1,8 @@
 //! Store facts: statements of the store about a grant or a release, as far as the recipe knows
 //! them, and of the vault about a write that arrives late.
 //!
-//! They stand beside what a client believes, and each is optional: a recipe says what it knows, and
-//! a checker that misses a fact says so.
+//! They stand beside what a client believes, and each is optional: a recipe reports what it knows,
+//! and a checker that misses a fact says so.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,16 +18,16 @@ pub struct Facts {
     /// time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
-    /// The grant's place in the store's queue: who joined later has a greater one.
+    /// The grant's place in the store's queue: whoever joined later has a greater one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<u64>,
     /// The extent of a release: nothing, this grant's own entry, or any entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
-    /// Of a write that arrives late: the index of its `invoke`.
+    /// The index of the `invoke` of a write that arrives late.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begun: Option<u64>,
-    /// After an acquire that failed: true if the store counts the client as the holder.
+    /// True if the store counts the client as the holder, after an acquire that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<bool>,
 }

@@ -57,7 +57,7 @@ pub enum Data {
     Kept,
     /// It comes back empty.
     Lost,
-    /// It comes back without what it had not yet made sure to be on the disk, as a machine does that
+    /// It comes back without what was not yet certain to be on the disk, as a machine does that
     /// loses its power: up to the last second, for a Redis with `appendfsync everysec`.
     Unsynced,
 }
@@ -190,7 +190,7 @@ fn moved(links: &[(Node, Node)], at: impl Fn(Node) -> Node) -> Vec<(Node, Node)>
     links.iter().map(|(a, b)| (at(*a), at(*b))).collect()
 }
 
-/// In words, for witnesses and reports: "client 3 paused".
+/// Displays the fault in words, for witnesses and reports: "client 3 paused".
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -149,10 +149,10 @@ impl fmt::Display for F {
     }
 }
 
-/// The part of a `fault` or `heal` event that says which fault it is.
+/// The fault of a `fault` or `heal` event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultEvent {
-    /// Its number in the run; a heal has the number of its fault.
+    /// The number of the fault in the run; a heal has the number of its fault.
     pub id: FaultId,
     /// The fault itself.
     pub fault: Fault,
@@ -164,7 +164,7 @@ pub struct FaultEvent {
 /// One line of the history. Its index decides what came before what; its time is for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Its place in the history, from 0, without gaps.
+    /// The event's place in the history, from 0, without gaps.
     pub index: u64,
     /// Nanoseconds since the run began.
     pub time: u64,
@@ -297,8 +297,8 @@ impl History {
         Self::read_within(reader, usize::MAX)
     }
 
-    /// The same, of events that take at most so many bytes; [`Parsed::full`] says whether there
-    /// are more.
+    /// Does the same with events that take at most so many bytes; [`Parsed::full`] says whether
+    /// there are more.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -341,8 +341,8 @@ impl History {
     }
 }
 
-/// Holds each process to one operation at a time: what ends has begun, and what begins does so
-/// when nothing else of its process is under way.
+/// Checks that each process has one operation at a time: what ends has begun, and what begins does
+/// so when nothing else of its process is under way.
 #[derive(Debug, Default)]
 struct Pairs {
     /// The operation that each process has under way and the line of its beginning, by process
@@ -392,7 +392,7 @@ pub struct Parsed {
     pub history: History,
     /// The file ends in the middle of a line, which was left out.
     pub cut_off: bool,
-    /// There are more events than were wanted.
+    /// True if there are more events than were asked for.
     pub full: bool,
 }
 

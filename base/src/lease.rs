@@ -33,7 +33,7 @@ struct Life {
 /// The ends of the leases and sessions of a run.
 #[derive(Debug)]
 pub struct Leases {
-    /// By process, in the order of time; `None`: there is no ledger that would say it.
+    /// The lives by process, in the order of time; `None` without a ledger that would record them.
     lives: Option<BTreeMap<u32, Vec<Life>>>,
 }
 

@@ -23,7 +23,7 @@ pub struct Entry {
     pub change: Change,
 }
 
-/// Something that became of a thing in the store.
+/// A kind of change of a thing in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
@@ -31,7 +31,7 @@ pub enum Change {
     Written(u32),
     /// A request of this process removed it.
     Deleted(u32),
-    /// Its time to live was over.
+    /// The thing's time to live was over.
     Expired,
     /// The session of this process ended.
     SessionEnded(u32),
@@ -41,7 +41,7 @@ pub enum Change {
     Restored,
 }
 
-/// Every change, in order.
+/// A list of all changes, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     names: Vec<String>,

@@ -25,7 +25,7 @@ pub struct Promises {
     /// It goes on being granted while a minority of its servers is down.
     #[serde(default)]
     pub available: bool,
-    /// Its own measure of time: what it adds to a ttl, and how fast its clients ask.
+    /// The lock's own measure of time: what it adds to a ttl, and how fast its clients ask.
     #[serde(default)]
     pub pace: Pace,
 }
@@ -74,7 +74,7 @@ impl Pace {
         self.rounded_ns(ttl).saturating_add(more)
     }
 
-    /// The longest time from when the lock is free until somebody who asks has it, over links on
+    /// The longest time from when the lock is free until a client that asks has it, over links on
     /// which a message takes so long at most.
     pub fn pick_up_ns(&self, slowest_message: u64) -> u64 {
         let trips = slowest_message.saturating_mul(2).saturating_mul(u64::from(self.round_trips));

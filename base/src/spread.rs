@@ -14,7 +14,7 @@ pub enum Spread {
         /// The bound just above the longest duration.
         most: Duration,
     },
-    /// At least `least`, on average `mean` more, and at most ten times `mean` more.
+    /// Exponential: at least `least`, on average `mean` more, and at most ten times `mean` more.
     Exponential {
         /// The shortest duration.
         least: Duration,

@@ -75,8 +75,8 @@ pub fn rate(n: u64, nanos: u64) -> String {
     format!("{} a second", digits(n as f64 * 1e9 / nanos.max(1) as f64))
 }
 
-/// An amount and what it is an amount of, told of many: "2 replies lost", "1 reply lost". An amount
-/// of time is told like any other: "3.99 s not running".
+/// An amount and its noun, given in the plural: "2 replies lost", "1 reply lost". An amount of time
+/// is written like any other: "3.99 s not running".
 pub fn measured(n: u64, many: &str) -> String {
     match many.split_once(' ') {
         Some(("ms" | "milliseconds", rest)) => time(n, 1_000_000, rest),

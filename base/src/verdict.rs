@@ -25,9 +25,9 @@ pub enum Outcome {
 /// after all verdicts stand, and changes none of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Anomaly {
-    /// Its name: "double hold", "stale write accepted".
+    /// The name of the breach: "double hold", "stale write accepted".
     pub name: String,
-    /// Its cause; anomalies of one name and several causes are told apart. `None`: not known.
+    /// The cause; anomalies of one name and several causes are told apart. `None`: not known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cause: Option<Cause>,
     /// The number of times that it was seen in this run.

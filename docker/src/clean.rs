@@ -74,8 +74,8 @@ async fn remove_container(docker: &Docker, id: &str) -> Result<(), BackendError>
     unless_gone(removed).map_err(|e| broken("cannot remove a container", e))
 }
 
-/// Two that clean at the same time find the same things; whoever comes second finds them gone (404)
-/// or going (409).
+/// Accepts that an object is gone. Two that clean at the same time find the same objects; the
+/// second finds them gone (404) or going (409).
 fn unless_gone(
     removed: Result<(), testcontainers::bollard::errors::Error>,
 ) -> Result<(), testcontainers::bollard::errors::Error> {

@@ -89,7 +89,7 @@ impl Client {
         let _ = self.requests.send(request);
     }
 
-    /// Its process number.
+    /// The process number of the client.
     pub fn process(&self) -> u32 {
         self.process
     }
@@ -186,8 +186,8 @@ fn start(command: &ClientCommand, log: Stdio) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Has the kernel kill this process when the harness ends, however that ends. The kernel means the
-/// thread that forked, not its process: hence the rule of `Client::start`.
+/// Makes the kernel kill this process when the harness ends, however that ends. The kernel means
+/// the thread that forked, not its process: hence the rule of `Client::start`.
 fn die_with(harness: Pid) -> io::Result<()> {
     set_pdeathsig(Signal::SIGKILL)?;
     // It may have ended before the line above.

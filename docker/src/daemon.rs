@@ -8,7 +8,7 @@ use testcontainers::core::client::docker_client_instance;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-/// An error that says what was tried.
+/// An error with the action that failed.
 pub fn broken(what: impl Display, error: impl Display) -> BackendError {
     BackendError(format!("{what}: {error}"))
 }

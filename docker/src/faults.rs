@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A fault in force, with what it takes to undo it.
 pub enum Active {
-    /// There was nothing to do it to.
+    /// There was no target to hit.
     Missed(&'static str),
     ClientPaused(Arc<Client>, Mono),
     ClientKilled,
@@ -175,8 +175,8 @@ async fn kill_server(world: &World, server: &Server, data: Data) -> Result<(), B
     world.loosen_links(server)
 }
 
-/// Nobody hears that it dies: neither its peers, for its last words do not leave it, nor clients,
-/// whose links hold what the engine says in its name.
+/// Makes a server vanish. Nobody hears that it dies: neither its peers, for its last words do not
+/// leave it, nor clients, whose links hold what the engine says in its name.
 async fn vanish(world: &World, server: Arc<Server>) -> Result<Active, BackendError> {
     server.keep_data().await?;
     let links = world.links_of(server.number());

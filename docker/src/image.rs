@@ -47,7 +47,7 @@ pub fn ready() -> Readiness {
     }
 }
 
-/// Makes the image unless it is there. `progress` is told each line of what goes on.
+/// Makes the image unless it exists. `progress` receives each line of output.
 ///
 /// # Errors
 /// When there is no daemon, no base image to be had, or the build fails.

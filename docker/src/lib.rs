@@ -67,7 +67,7 @@ pub struct DockerBackend {
     tasks: Vec<JoinHandle<()>>,
     inbox: Inbox,
     clock: Clock,
-    /// Each fault's injection, which its heal waits for.
+    /// The injection of each fault, which its heal waits for.
     faults: BTreeMap<FaultId, JoinHandle<Option<Active>>>,
 }
 

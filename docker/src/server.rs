@@ -283,7 +283,7 @@ impl Server {
         self.container.rm().await.map_err(|e| broken(format!("cannot remove server {number}"), e))
     }
 
-    /// Its number, from 0.
+    /// The number of the server, from 0.
     pub fn number(&self) -> u32 {
         self.number
     }

@@ -69,7 +69,7 @@ fn free_since(view: &View<'_>) -> Option<Mono> {
     Some(since)
 }
 
-/// Any client that runs.
+/// Any client that runs; `None` if there is none.
 pub fn anybody(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
     rng.pick(&seats(view, |state| *state != ClientState::Down)).copied()
 }

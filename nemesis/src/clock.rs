@@ -59,9 +59,9 @@ enum Wrong {
 /// A choice of nodes whose clocks go wrong.
 #[derive(Clone, Copy)]
 enum Aim {
-    /// A server's, while somebody is in a long hold.
+    /// One server, while a client is in a long hold.
     Server,
-    /// Those of all servers at once.
+    /// All servers at once.
     Servers,
     Holder,
     Anybody,

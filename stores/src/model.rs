@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 /// The readings of a simulated server's clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Clocks {
-    /// Its wall clock.
+    /// The server's wall clock.
     pub wall: Wall,
-    /// Its monotonic clock.
+    /// The server's monotonic clock.
     pub mono: Mono,
 }
 
@@ -38,7 +38,7 @@ pub struct Noted {
     pub object: Name,
     /// The kind of change.
     pub what: What,
-    /// For members of an ensemble, which all apply the same changes: the number of the transaction.
+    /// The number of the transaction, for members of an ensemble, which all apply the same changes.
     /// A change is noted once, by the member that comes first.
     pub zxid: Option<i64>,
 }
@@ -53,7 +53,7 @@ pub enum What {
     Written(By),
     /// A request removed it.
     Deleted(By),
-    /// Its time to live was over.
+    /// The thing's time to live was over.
     Expired,
     /// This session began; the thing is of no interest.
     SessionBegan(i64),
@@ -83,7 +83,7 @@ pub trait ServerModel {
     /// answer to one, and is not a client library's own housekeeping.
     fn is_call(packet: &Self::Packet) -> bool;
 
-    /// A packet has arrived. The first one of a connection opens it.
+    /// Handles a packet that has arrived. The first one of a connection opens it.
     fn receive(
         &mut self,
         at: Clocks,
@@ -92,25 +92,25 @@ pub trait ServerModel {
         out: &mut Vec<Out<Self::Packet>>,
     );
 
-    /// A client's connection is gone.
+    /// Handles the loss of a client's connection.
     fn disconnected(&mut self, at: Clocks, connection: u64);
 
-    /// Time has passed. Called when the server starts, and again at the time that the last call
-    /// asked for (by the server's monotonic clock); `None` asks for nothing more.
+    /// Handles the passing of time. Called when the server starts, and again at the time that the
+    /// last call asked for (by the server's monotonic clock); `None` asks for nothing more.
     fn tick(&mut self, at: Clocks, out: &mut Vec<Out<Self::Packet>>) -> Option<Mono>;
 
     /// Ends the server's connections to other servers, as the machine of a killed process does. (It
     /// ends those to clients, too, which is not for the model to do.)
     fn hang_up(&self, _out: &mut Vec<Out<Self::Packet>>) {}
 
-    /// The server has crashed and starts again, with or without its data. All connections are
-    /// gone; a `tick` follows.
+    /// Starts the server again after a crash, with or without its data. All connections are gone; a
+    /// `tick` follows.
     fn restart(&mut self, at: Clocks, data: Data);
 
     /// Moves to `into` the changes of what is stored since the last call, in order.
     fn take_journal(&mut self, into: &mut Vec<Noted>);
 
-    /// After a change of leader or of data: the present contents of an ensemble's store, each thing
+    /// The present contents of an ensemble's store, after a change of leader or of data: each thing
     /// with the session that owns it (0 for none). `None`: nothing but the journal is needed.
     fn restated(&mut self) -> Option<Vec<(Name, i64)>> {
         None

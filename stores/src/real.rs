@@ -8,7 +8,7 @@ use nix::time::{ClockId, clock_gettime};
 use std::cell::RefCell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// This machine, as a client sees it. Its monotonic clock is CLOCK_MONOTONIC itself, which all
+/// The machine of a client, as it sees it. Its monotonic clock is CLOCK_MONOTONIC itself, which all
 /// processes of a host share: what a client stamps with it, the harness can compare.
 #[derive(Debug)]
 pub struct RealWorld {
@@ -16,7 +16,8 @@ pub struct RealWorld {
 }
 
 impl RealWorld {
-    /// This machine; `seed` starts its randomness, so that clients draw what a harness chose.
+    /// The view of this machine; `seed` starts its randomness, so that clients draw what a harness
+    /// chose.
     pub fn new(seed: u64) -> Self {
         Self { rng: RefCell::new(Rng::new(seed)) }
     }

@@ -36,7 +36,7 @@ pub struct Fenced {
 }
 
 impl Vault {
-    /// An empty vault, all registers 0. One that is not `fenced` serves everybody.
+    /// An empty vault, all registers 0. One that is not `fenced` accepts every token.
     pub fn new(fenced: bool) -> Self {
         Self { fenced, registers: Vec::new() }
     }

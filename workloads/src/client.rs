@@ -17,9 +17,9 @@ use crate::locks::{LockSpec, Open, Settings};
 
 /// A client's link to its servers, by store.
 pub enum AnyLink {
-    /// To Redis servers.
+    /// A link to Redis servers.
     Redis(Rc<dyn base::Link<Redis>>),
-    /// To a ZooKeeper ensemble.
+    /// A session with a ZooKeeper ensemble.
     ZooKeeper(Client),
 }
 

@@ -301,7 +301,7 @@ impl<R: BufRead> Parser<R> {
         })
     }
 
-    /// Four hexadecimal digits; a pair of surrogates is one character.
+    /// Reads four hexadecimal digits; a pair of surrogates is one character.
     fn unicode(&mut self) -> Result<char, Stop> {
         let mut units = vec![self.hex()?];
         if (0xd800..0xdc00).contains(&units[0]) {

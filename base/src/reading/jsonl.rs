@@ -74,8 +74,8 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// From here on the JSON reader may be one off in the last digit of what has a point or an exponent,
-/// or does not fit 64 bits.
+/// The magnitude from which the JSON reader may be off by one in the last digit of a number that
+/// has a point or an exponent, or does not fit 64 bits.
 const LARGEST_FLOAT: f64 = (1_u64 << 49) as f64;
 
 struct Any;

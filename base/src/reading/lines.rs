@@ -10,7 +10,7 @@ pub const LONGEST_LINE: usize = 1 << 20;
 /// One line, without its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub number: u64,
     /// The text of the line.
     pub text: &'a str,

@@ -2,9 +2,9 @@
 //!
 //! A line is an operation where a process, a type and a name follow each other; what stands before
 //! (time, level, thread) is passed over, and so is every line that has no such three. A process
-//! that is no number counts as one before a verb that picklock knows. The rest of the line is the
-//! value as EDN and, in `fail` and `info`, the error, which often stands in the value's place. Only
-//! the two values of a cas with nothing behind them are no error: `:fail :cas [1 2]`.
+//! that is not a number counts as one before a verb that picklock knows. The rest of the line is
+//! the value as EDN and, in `fail` and `info`, the error, which often stands in the value's place.
+//! Only the two values of a cas with nothing behind them are not an error: `:fail :cas [1 2]`.
 
 use super::edn::{Next, Parser, Stop};
 use super::entry::{Entry, Value, Verb};

@@ -98,7 +98,7 @@ impl<R: BufRead> Entries<R> {
         matches!(self.text, Text::Jsonl { ours: true, .. })
     }
 
-    /// Once all is read: the number of the line in which the text breaks off, if it does.
+    /// The number of the line in which the text breaks off, if it does, once all is read.
     pub fn cut_off(&self) -> Option<u64> {
         self.cut_off
     }
@@ -229,7 +229,8 @@ struct Order {
 }
 
 impl Order {
-    /// Ours are numbered without gaps; others may have left events out, but not moved them.
+    /// Checks the index and the time of an event. Our histories are numbered without gaps; others
+    /// may have left events out, but not moved them.
     fn follow(&mut self, line: u64, told: &Told, ours: bool) -> Result<(), HistoryError> {
         if let Some(found) = told.index {
             let expected = self.last.map_or(0, |last| last + 1);

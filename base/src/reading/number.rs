@@ -1,5 +1,5 @@
-//! Numbers, as whoever compares them would: two that are equal are the same value, however they are
-//! written. `5`, `5.0`, `50e-1` and `5N` are one, and so are `1/2` and `0.5`.
+//! Numbers, compared by value: two that are equal are the same value, however they are written.
+//! `5`, `5.0`, `50e-1` and `5N` are one, and so are `1/2` and `0.5`.
 
 use super::entry::Value;
 

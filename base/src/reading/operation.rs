@@ -6,9 +6,9 @@ use crate::{HistoryError, Kind, Mode};
 /// An event as its map describes it: its place in the order, and its entry if it is a client's.
 #[derive(Debug)]
 pub struct Told {
-    /// Its place in its history, where the map says it.
+    /// The event's place in its history, where the map gives it.
     pub index: Option<u64>,
-    /// Its time, in nanoseconds, where the map says it.
+    /// The event's time, in nanoseconds, where the map gives it.
     pub time: Option<i128>,
     /// The event of a client; `None` for the nemesis.
     pub entry: Option<Entry>,

@@ -4,7 +4,7 @@ use super::*;
 use crate::Kind;
 use std::io;
 
-/// Each entry as a few words, and where the text was cut off.
+/// Reads a text: each entry as a few words, and the line in which the text breaks off.
 fn read(text: &str) -> Result<(Vec<String>, Option<u64>), String> {
     let said = |error: HistoryError| error.to_string();
     let mut entries = Entries::open(text.as_bytes(), None).map_err(said)?;

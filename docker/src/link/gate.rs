@@ -19,7 +19,7 @@ impl Held {
     }
 }
 
-/// Holds nest: the gate is open again when the last of them is released.
+/// A gate that faults hold shut. Holds nest: it is open again when the last of them is released.
 pub struct Gate {
     holds: watch::Sender<u32>,
     bytes: AtomicU64,

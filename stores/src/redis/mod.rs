@@ -52,8 +52,8 @@ pub enum Packet {
         /// The answer; an error reply is `Value::ServerError`.
         value: Box<redis::Value>,
     },
-    /// To another server: this one follows it, and is to have its data.
+    /// A request of a server to follow another, and to receive its data.
     Follow,
-    /// To a server that follows this one: its data.
+    /// A copy of the sender's data, for a server that follows it.
     Copied(Box<model::Copied>),
 }

@@ -35,17 +35,17 @@ pub fn flag(yes: bool) -> Value {
     Value::Int(i64::from(yes))
 }
 
-/// "…for 'get' command".
+/// The error reply "… for 'get' command".
 pub fn wrong_arity(name: &str) -> Value {
     error(&format!("ERR wrong number of arguments for '{name}' command"))
 }
 
-/// For a number that is none.
+/// The error reply for a text that is not a number.
 pub fn not_an_integer() -> Value {
     error("ERR value is not an integer or out of range")
 }
 
-/// For options that make no sense.
+/// The error reply for options that make no sense.
 pub fn syntax_error() -> Value {
     error("ERR syntax error")
 }

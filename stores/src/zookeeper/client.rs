@@ -27,7 +27,7 @@ pub struct Client {
 /// A node that was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Created {
-    /// Its path, with the sequence number.
+    /// The path of the node, with the sequence number.
     pub path: String,
     /// The transaction that created it. Later ones are greater: a fencing token.
     pub czxid: i64,

@@ -25,7 +25,7 @@ pub enum Ending {
     Silent,
 }
 
-/// Something that has sessions: the model or real servers. Sessions are numbered by the case.
+/// A provider of sessions: the model or real servers. Sessions are numbered by the case.
 pub trait Subject {
     /// Opens a session.
     fn open(&mut self, session: usize, ending: Ending) -> LocalFuture<'_, Result<(), String>>;

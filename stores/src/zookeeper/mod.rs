@@ -1,4 +1,4 @@
-//! ZooKeeper: what a client can ask of an ensemble, and what its session tells it.
+//! ZooKeeper: the requests of a client to an ensemble, and the events of its session.
 
 mod bell;
 pub mod client;

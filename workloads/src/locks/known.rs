@@ -17,7 +17,7 @@ pub const fn breaks(by: Cause, shows: &'static [&'static str], why: &'static str
     Breaks { by, shows, why }
 }
 
-/// Two holders at once, and what comes of it where nothing fences writes off.
+/// The anomalies of two holders at once, where nothing fences writes off.
 pub const OVERLAP: &[&str] = &["double hold", "stale write accepted", "lost update"];
 
 /// The same under a lock that readers hold together.

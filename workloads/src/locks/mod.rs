@@ -84,12 +84,13 @@ pub struct LockSpec {
     pub open: Open,
 }
 
-/// For a lock that runs out by time: with a hold beyond the ttl it would break without any fault
-/// (H8), and with this one there is time left for a slow machine.
+/// The longest hold for a lock that runs out by time: with a hold beyond the ttl it would break
+/// without any fault (H8), and with this one there is time left for a slow machine.
 pub const BELOW_TTL: f64 = 0.6;
 
-/// For a lock that lives as long as its client's session: only a hold that outlasts the session of
-/// a client that is cut off can show whether the client stops in time (H24).
+/// The longest hold for a lock that lives as long as its client's session: only a hold that
+/// outlasts the session of a client that is cut off can show whether the client stops in time
+/// (H24).
 pub const BEYOND_SESSION: f64 = 1.75;
 
 impl LockSpec {
@@ -170,7 +171,7 @@ pub enum Open {
 pub struct Settings {
     /// The key that it guards.
     pub key: Key,
-    /// Its time to live, or its session time-out.
+    /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
 }
 

@@ -74,7 +74,7 @@ impl Recipe for Queued {
 /// One's own node in a queue.
 #[derive(Default)]
 pub struct Node {
-    /// Its whole name; empty as long as no node was created.
+    /// The whole name; empty as long as no node was created.
     pub name: String,
     /// The transaction that created it: whoever comes later in the queue has a greater one.
     czxid: i64,

@@ -37,7 +37,7 @@ pub enum Run {
 
 /// A command that the model knows.
 pub struct Command {
-    /// Its name; that of a subcommand reads "script|load".
+    /// The name; that of a subcommand reads "script|load".
     pub name: &'static str,
     /// The number of arguments that it takes, its name included; a negative number: at least so
     /// many.

@@ -137,7 +137,7 @@ pub fn pexpiretime(call: Call<'_>) -> Value {
     time_left(call, |when| when.max(0))
 }
 
-/// Rounded. The end of time has no half a second after it; Redis counts on all the same.
+/// Rounds to seconds. The end of time has no half a second after it; Redis counts on all the same.
 fn seconds(millis: Millis) -> i64 {
     ((millis.unsigned_abs() + 500) / 1000) as i64
 }
@@ -146,7 +146,7 @@ fn left(when: Millis, now: Millis) -> i64 {
     when.saturating_sub(now).max(0)
 }
 
-/// -2 without a key, -1 without an expiry.
+/// The time left of a key: -2 without a key, -1 without an expiry.
 fn time_left(call: Call<'_>, tell: impl Fn(Millis) -> i64) -> Value {
     let entry = call.keys.get(call.args[1], call.clock.millis);
     Value::Int(entry.map_or(-2, |entry| entry.expires.map_or(-1, tell)))

@@ -36,7 +36,7 @@ pub struct Keyspace {
     pub journal: Vec<Noted>,
 }
 
-/// Two servers hold the same if the same keys stand in them, however they came there.
+/// Compares the keys alone: two servers hold the same, however it came there.
 impl PartialEq for Keyspace {
     fn eq(&self, other: &Self) -> bool {
         self.entries == other.entries

@@ -63,8 +63,8 @@ impl Server {
         }
     }
 
-    /// Every key with its value and when it runs out (milliseconds since the Unix epoch), in the
-    /// order of their names.
+    /// All keys with their values and the times at which they run out (milliseconds since the Unix
+    /// epoch), in the order of their names.
     pub fn entries(&self) -> impl Iterator<Item = (&[u8], &[u8], Option<i64>)> {
         self.keys.entries()
     }

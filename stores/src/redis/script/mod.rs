@@ -82,7 +82,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Its SHA-1, 40 hexadecimal digits in lower case.
+    /// The SHA-1 of the script, 40 hexadecimal digits in lower case.
     pub fn sha(&self) -> &str {
         &self.sha
     }

@@ -5,8 +5,8 @@ use std::cell::Cell;
 const START: u64 = 0x1234_ABCD_330E;
 const MASK: u64 = (1 << 48) - 1;
 
-/// Its state. A real server keeps it from script to script; here every script starts afresh, so
-/// that no run depends on what ran before it.
+/// The state of the generator `drand48`. A real server keeps it from script to script; here every
+/// script starts afresh, so that no run depends on what ran before it.
 #[derive(Debug)]
 pub struct Drand48(Cell<u64>);
 

@@ -27,11 +27,11 @@ type State = *mut ffi::lua_State;
 
 /// The result of a script.
 pub enum Ran {
-    /// It returned something plain.
+    /// The script returned a plain value.
     Plain(Value),
-    /// It returned a table.
+    /// The script returned a table.
     Returned(LuaValue),
-    /// It broke off, with what the sandbox made of the error.
+    /// The script broke off, with what the sandbox made of the error.
     Raised(LuaValue),
 }
 
@@ -101,8 +101,8 @@ unsafe fn push_registered(state: State, key: &RegistryKey) {
     unsafe { ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, key.id()) };
 }
 
-/// KEYS or ARGV. To make a table costs more than to fill it, so it serves one script after the
-/// other, as long as they only read it.
+/// The list KEYS or ARGV. To make a table costs more than to fill it, so it serves one script after
+/// the other, as long as they only read it.
 struct List {
     name: &'static str,
     members: Table,

@@ -19,8 +19,8 @@ fn check(script: &str, expected: &str) {
     assert_eq!(eval(&mut Server::new(Engine::new()), script), expected, "{script}");
 }
 
-/// Whatever the first script does, the second, on another server of the same machine, answers as
-/// on a fresh one.
+/// Checks that, whatever the first script does, the second, on another server of the same machine,
+/// answers as on a fresh one.
 fn leaves_nothing(first: &str, second: &str) {
     let engine = Engine::new();
     let expected = eval(&mut Server::new(Engine::new()), second);

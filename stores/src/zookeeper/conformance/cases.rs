@@ -9,7 +9,7 @@ use std::time::Duration;
 
 type Case = (&'static str, fn() -> Vec<Step>);
 
-/// Every case by its name.
+/// All cases, each with its name.
 pub fn all() -> Vec<Case> {
     vec![
         ("create, read and delete", create_read_delete),

@@ -15,7 +15,7 @@ struct Chaos {
     size: u32,
     down: Option<u32>,
     paused: Option<u32>,
-    /// Every create: its client, its number, its path.
+    /// The requests to create a node: client, number and path of each.
     asked: Vec<(u32, u64, String)>,
 }
 

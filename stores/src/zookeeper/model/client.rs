@@ -42,7 +42,7 @@ pub enum ClientOut {
     },
     /// A request has ended.
     Done {
-        /// Its number, as `submit` returned it.
+        /// The number of the request, as `submit` returned it.
         request: u64,
         /// The outcome of the request.
         result: Result<Reply, CallError<Refusal>>,
@@ -133,7 +133,7 @@ impl ClientModel {
         number
     }
 
-    /// A packet has arrived.
+    /// Handles a packet that has arrived.
     pub fn receive(&mut self, at: Mono, from: u64, packet: Packet, out: &mut Vec<ClientOut>) {
         if self.phase.connection() != Some(from) {
             return;
@@ -165,14 +165,14 @@ impl ClientModel {
         }
     }
 
-    /// A connection was closed by the other side, or could not be opened.
+    /// Handles a connection that was closed by the other side, or could not be opened.
     pub fn closed(&mut self, at: Mono, connection: u64, out: &mut Vec<ClientOut>) {
         if self.phase.connection() == Some(connection) {
             self.lose(at, "connection to server has lost", out);
         }
     }
 
-    /// Time has passed.
+    /// Handles the passing of time: opens connections, sends pings, gives up.
     pub fn tick(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
         if self.deadline().is_none_or(|deadline| at < deadline) {
             return;

@@ -88,14 +88,14 @@ pub enum PeerPacket {
         /// The sender's role.
         standing: Standing,
     },
-    /// From a follower to its leader.
+    /// A message from a follower to its leader.
     ToLeader {
         /// The number of the connection, chosen by the follower.
         join: u64,
         /// The message itself.
         message: ToLeader,
     },
-    /// From a leader to its follower.
+    /// A message from a leader to its follower.
     ToFollower {
         /// The number of the connection, chosen by the follower.
         join: u64,
@@ -207,7 +207,7 @@ pub enum ToFollower {
     Revalidated {
         /// The number of the session.
         session: i64,
-        /// Its time-out; `None` when it has expired.
+        /// The session's time-out; `None` when it has expired.
         timeout: Option<Duration>,
     },
     /// The session has expired or moved to another server: close its connection.

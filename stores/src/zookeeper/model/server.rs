@@ -257,7 +257,7 @@ impl ServerModel for Server {
     }
 }
 
-/// Notes the changes of a transaction.
+/// Records the changes of a transaction in the journal.
 pub fn note(
     zxid: i64,
     transaction: &Transaction,

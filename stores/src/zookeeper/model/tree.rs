@@ -41,12 +41,12 @@ impl Tree {
         self.0.get(path)
     }
 
-    /// Every node's path and the transaction that last made or changed it, by path.
+    /// The path of each node and the transaction that last made or changed it, by path.
     pub fn stamps(&self) -> impl Iterator<Item = (&str, i64)> {
         self.0.iter().map(|(path, node)| (path.as_str(), node.mzxid))
     }
 
-    /// Every node's path and the session that owns it, 0 for none, by path.
+    /// The path of each node and the session that owns it, 0 for none, by path.
     pub fn owners(&self) -> impl Iterator<Item = (&str, i64)> {
         self.0.iter().map(|(path, node)| (path.as_str(), node.owner))
     }

@@ -10,7 +10,7 @@ const STEPS: u64 = 30;
 /// The number of connections that take part.
 const CONNECTIONS: u64 = 3;
 
-/// Few, so that commands meet.
+/// A few names, so that commands meet on the same keys.
 const KEYS: &[&str] = &["a", "b", "lock"];
 const ODD_KEYS: &[&str] = &["", "a b", "\u{e9}\0\r\n"];
 
@@ -136,7 +136,7 @@ impl Draw {
         self.of(VALUES)
     }
 
-    /// Some milliseconds: soon over, or not for long.
+    /// A number of milliseconds: soon over, or not for long.
     fn millis(&mut self) -> String {
         match self.rng.below(8) {
             0 => self.of(ODD_NUMBERS),

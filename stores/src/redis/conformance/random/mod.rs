@@ -43,7 +43,7 @@ enum Step {
 enum Ended {
     /// All replies were the model's.
     Agreed,
-    /// After so many steps came a reply that no model gives.
+    /// A reply that no model gives came after so many steps.
     Differed(usize, Box<Difference>),
     /// The clock moved on while a script ran, or the machine stood still for long: nothing can be
     /// said of what follows.

@@ -1,4 +1,4 @@
-//! From a sequence that shows a difference to the least that still shows one.
+//! Shrinking: from a sequence that shows a difference to the least that still shows one.
 
 use super::{Difference, Ended, Step, Subject, run};
 use crate::redis::conformance::Report;

@@ -7,7 +7,7 @@ use base::Rng;
 /// The number of steps in a sequence.
 const STEPS: u64 = 30;
 
-/// Few, so that requests meet each other. The last ones are names that the servers give.
+/// A few names, so that requests meet each other. The last ones are names that the servers give.
 const NAMES: &[&str] = &["/a", "/a", "/b", "/q-0000000000", "/q-0000000001"];
 
 /// Malformed continuations of the root's path.

@@ -19,7 +19,7 @@ enum Fault {
     Undead,
     /// A session that ends leaves its nodes.
     Endless,
-    /// Children are told without the last.
+    /// Lists of children lack the last one.
     OneChildShort,
     /// An existing node's czxid is not that of the transaction that made it.
     WrongStamp,

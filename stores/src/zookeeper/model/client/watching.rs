@@ -18,7 +18,7 @@ struct Watch {
 }
 
 impl Watching {
-    /// A request was answered: the watch that it asked for is set, if the server set one.
+    /// Sets the watch that an answered request asked for, if the server set one.
     pub(super) fn answered(&mut self, request: &Request, result: &Result<Reply, Refusal>) {
         let id = match request {
             Request::Exists { watch, .. }

@@ -29,7 +29,7 @@ struct Connection {
     waiting: VecDeque<Waiting>,
 }
 
-/// Something that a client waits for.
+/// An entry in the queue of a client's connection.
 #[derive(Clone, Debug)]
 pub(super) enum Waiting {
     /// The leader's word on this request.

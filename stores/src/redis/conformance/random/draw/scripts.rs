@@ -33,7 +33,7 @@ impl Draw {
         self.called("EVALSHA", sha)
     }
 
-    /// One that was drawn before, most likely.
+    /// The SHA-1 of a script, most likely of one that was drawn before.
     fn sha(&mut self) -> String {
         let sha = self.rng.pick(&self.scripts).map(|body| sha1hex(body.as_bytes()));
         match (sha, self.rng.below(10)) {
