@@ -214,7 +214,11 @@ impl<R: BufRead> Parser<R> {
 
     fn token(&mut self) -> Result<Token, Stop> {
         self.source.skip_blank()?;
-        let Some(byte) = self.source.bump()? else { return Ok(Token::End) };
+        let Some(byte) = self.source.peek()? else { return Ok(Token::End) };
+        if !b"[({])}\"#\\".contains(&byte) {
+            return self.atom().map(Token::Atom);
+        }
+        self.source.bump()?;
         Ok(match byte {
             b'[' => Token::Open(Shape::Vector),
             b'(' => Token::Open(Shape::List),
@@ -222,13 +226,20 @@ impl<R: BufRead> Parser<R> {
             b']' | b')' | b'}' => Token::Close(byte),
             b'"' => Token::Atom(self.string()?),
             b'#' => self.dispatch()?,
-            b'\\' => self.character()?,
-            _ => {
-                let line = self.source.token_line();
-                let word = self.word(&[byte])?;
-                Token::Atom(atom(word).ok_or_else(|| nonsense(line, word))?)
-            }
+            _ => self.character()?,
         })
+    }
+
+    /// Reads a number, a keyword or a symbol.
+    fn atom(&mut self) -> Result<Value, Stop> {
+        let line = self.source.token_line();
+        let word = match self.source.take_word(&ENDS_WORD) {
+            Some(word) => std::str::from_utf8(word)
+                .map_err(|_| Stop::Wrong(HistoryError::NotUtf8 { line }))?,
+            // It goes on in the next piece.
+            None => self.word(b"")?,
+        };
+        atom(word).ok_or_else(|| nonsense(line, word))
     }
 
     /// Reads the rest of a token that begins with `#`.
@@ -459,35 +470,36 @@ fn atom(word: &str) -> Option<Value> {
     })
 }
 
-/// The words of most operations, which need no room of their own.
+/// The words of most operations, which need no room of their own: keywords without a namespace.
 fn known(word: &str) -> Option<&'static str> {
-    const WORDS: [&str; 24] = [
-        ":process",
-        ":type",
-        ":f",
-        ":value",
-        ":time",
-        ":index",
-        ":invoke",
-        ":ok",
-        ":fail",
-        ":info",
-        ":read",
-        ":write",
-        ":cas",
-        ":add",
-        ":acquire",
-        ":release",
-        ":key",
-        ":mode",
-        ":token",
-        ":exclusive",
-        ":shared",
-        ":error",
-        ":nemesis",
-        ":node",
-    ];
-    WORDS.into_iter().find(|known| *known == word)
+    // By their bytes, which are told apart one after another and not word by word.
+    Some(match word.as_bytes() {
+        b":process" => ":process",
+        b":type" => ":type",
+        b":f" => ":f",
+        b":value" => ":value",
+        b":time" => ":time",
+        b":index" => ":index",
+        b":invoke" => ":invoke",
+        b":ok" => ":ok",
+        b":fail" => ":fail",
+        b":info" => ":info",
+        b":read" => ":read",
+        b":write" => ":write",
+        b":cas" => ":cas",
+        b":add" => ":add",
+        b":acquire" => ":acquire",
+        b":release" => ":release",
+        b":key" => ":key",
+        b":mode" => ":mode",
+        b":token" => ":token",
+        b":exclusive" => ":exclusive",
+        b":shared" => ":shared",
+        b":error" => ":error",
+        b":nemesis" => ":nemesis",
+        b":node" => ":node",
+        _ => return None,
+    })
 }
 
 fn number(word: &str) -> Option<Value> {

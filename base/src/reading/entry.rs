@@ -102,7 +102,8 @@ pub enum Value {
     /// A whole number.
     Int(i128),
     /// A keyword (with its colon), a symbol, a character: as it is written. A number that is none of
-    /// 128 bits: in the one way that [`decimal`](super::number::decimal) has for it.
+    /// 128 bits: in the one way that [`decimal`](super::number::decimal) has for it. What is borrowed
+    /// is a keyword without a namespace.
     Word(Cow<'static, str>),
     /// A string, without its quotes.
     Text(Box<str>),
@@ -136,7 +137,9 @@ impl Value {
     pub fn spelled(&self) -> Option<(&str, &str)> {
         match self {
             Self::Text(text) => Some(("", text)),
-            Self::Word(word) => {
+            // Only keywords without a namespace are borrowed.
+            Self::Word(Cow::Borrowed(word)) => Some(("", &word[1..])),
+            Self::Word(Cow::Owned(word)) => {
                 let word = word.strip_prefix(':').unwrap_or(word);
                 Some(word.rsplit_once('/').unwrap_or(("", word)))
             }

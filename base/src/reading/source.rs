@@ -75,6 +75,15 @@ impl<R: BufRead> Source<R> {
         Ok(count)
     }
 
+    /// Takes what comes before the first byte that ends it, if that is at hand: it is on one line.
+    #[inline]
+    pub fn take_word(&mut self, ends: &[bool; 256]) -> Option<&[u8]> {
+        let from = self.taken;
+        let length = self.piece[from..].iter().position(|byte| ends[*byte as usize])?;
+        self.taken += length;
+        Some(&self.piece[from..self.taken])
+    }
+
     /// The next byte, taken.
     #[inline]
     pub fn bump(&mut self) -> Result<Option<u8>, HistoryError> {
