@@ -452,6 +452,28 @@ fn standard_input_is_a_history_too() {
 }
 
 #[test]
+fn a_run_that_was_cut_off_between_two_lines_is_not_green() {
+    let bench = Bench::new();
+    assert_eq!(bench.test("redis-set-nx-px", "none", "1").code, 0);
+    let path = bench.home.path().join("store/latest/history.jsonl");
+    let whole = fs::read_to_string(path).expect("a history");
+    assert_eq!(check(&bench, &whole, "mutex", &[]).code, 0);
+    let stop = whole.rfind("{\"index\"").expect("a last line");
+    assert!(whole[stop..].contains("\"f\":\"stop\""), "{}", &whole[stop..]);
+    let said = check(&bench, &whole[..stop], "mutex", &[]);
+    assert_eq!(said.code, 2, "{said:?}");
+    let why = "the file ends before the `stop` of its run, and what is missing may break it";
+    assert!(flat(&said).contains(why), "{said:?}");
+    bench.test("redis-set-nx-px", "pause", "1");
+    let path = bench.home.path().join("store/latest/history.jsonl");
+    let violated = fs::read_to_string(path).expect("a history");
+    let stop = violated.rfind("{\"index\"").expect("a last line");
+    let said = check(&bench, &violated[..stop], "mutex", &[]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(flat(&said).contains("before the `stop` of its run; this is about what"), "{said:?}");
+}
+
+#[test]
 fn what_was_cut_off_is_judged_up_to_there_and_says_so() {
     let bench = Bench::new();
     for (text, line) in register("5").iter().zip([5, 5, 4]) {

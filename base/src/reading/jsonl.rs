@@ -44,7 +44,7 @@ pub fn told(line: u64, text: &str) -> Result<Told, HistoryError> {
         serde_json::from_str(text).map_err(|said| HistoryError::Line { line, said })?;
     let (index, time) = (wire.index, wire.time.as_ref().and_then(Value::int));
     let Some(process) = client(line, wire.process)? else {
-        return Ok(Told { index, time, entry: None });
+        return Ok(Told { index, time, entry: None, stop: wire.f.0 == "stop" });
     };
     let mode = wire.mode.map(|name| mode(line, &name.0)).transpose()?;
     let entry = Entry {
@@ -57,7 +57,7 @@ pub fn told(line: u64, text: &str) -> Result<Told, HistoryError> {
         mode,
         token: wire.token,
     };
-    Ok(Told { index, time, entry: Some(entry) })
+    Ok(Told { index, time, entry: Some(entry), stop: false })
 }
 
 fn mode(line: u64, name: &str) -> Result<Mode, HistoryError> {

@@ -47,6 +47,7 @@ pub struct Entries<R> {
     text: Text<R>,
     order: Order,
     cut_off: Option<u64>,
+    stopped: bool,
     done: bool,
 }
 
@@ -85,7 +86,14 @@ impl<R: BufRead> Entries<R> {
             }
             Format::Log => Text::Log { lines: Lines::new(reader) },
         };
-        Ok(Self { format, text, order: Order::default(), cut_off: None, done: false })
+        Ok(Self {
+            format,
+            text,
+            order: Order::default(),
+            cut_off: None,
+            stopped: false,
+            done: false,
+        })
     }
 
     /// The notation of this history.
@@ -101,6 +109,12 @@ impl<R: BufRead> Entries<R> {
     /// The number of the line in which the text breaks off, if it does, once all is read.
     pub fn cut_off(&self) -> Option<u64> {
         self.cut_off
+    }
+
+    /// Once all is read: whether it is one of ours and lacks the `stop` with which a run ends, as
+    /// does one that was cut off between two lines.
+    pub fn lacks_end(&self) -> bool {
+        self.ours() && !self.stopped
     }
 
     /// The first line whose time is before that of the line above. Order is the place in the file,
@@ -119,6 +133,7 @@ impl<R: BufRead> Entries<R> {
             match read {
                 Step::Told(line, told) => {
                     self.order.follow(line, &told, self.ours())?;
+                    self.stopped |= told.stop;
                     if told.entry.is_some() {
                         return Ok(told.entry);
                     }
@@ -212,7 +227,7 @@ fn log_step<R: BufRead>(lines: &mut Lines<R>) -> Result<Step, HistoryError> {
     let number = line.number;
     Ok(match log::said(line)? {
         log::Said::Operation(entry) => {
-            Step::Told(number, Told { index: None, time: None, entry: Some(entry) })
+            Step::Told(number, Told { index: None, time: None, entry: Some(entry), stop: false })
         }
         log::Said::Nothing => Step::Nothing,
         log::Said::CutOff => Step::CutOff(number),

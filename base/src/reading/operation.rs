@@ -12,6 +12,8 @@ pub struct Told {
     pub time: Option<i128>,
     /// The event of a client; `None` for the nemesis.
     pub entry: Option<Entry>,
+    /// The run was at its end.
+    pub stop: bool,
 }
 
 /// The parts of a map that count.
@@ -88,7 +90,7 @@ pub fn told(line: u64, form: Value) -> Result<Told, HistoryError> {
         Some(process) => Some(entry(line, process, &parts, missing)?),
         None => None,
     };
-    Ok(Told { index, time: parts.time.and_then(Value::int), entry })
+    Ok(Told { index, time: parts.time.and_then(Value::int), entry, stop: false })
 }
 
 fn entry(

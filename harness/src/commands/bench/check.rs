@@ -67,7 +67,7 @@ const ROWS: &[Row] = &[
         summary: "`picklock check FILE --model mutex`: read, paired and decided",
         measure: |args| {
             let load = Load::new(args.operations, 10);
-            command::measured(load, args.rounds, &["--model", "mutex"])
+            command::measured(Load { phases: true, ..load }, args.rounds, &["--model", "mutex"])
         },
     },
     Row {

@@ -69,6 +69,8 @@ struct History {
     paired: Paired,
     written: Written,
     cut_off: Option<u64>,
+    /// It is of a run that did not come to its end, as far as it says.
+    lacks_end: bool,
     /// Why it was read in part only, if it was.
     unread: Option<String>,
     notes: Vec<String>,
@@ -174,6 +176,7 @@ fn entries(args: &CheckArgs, model: NamedModel, reader: Input, budget: Budget) -
     let paired = pairing.finish()?;
     let mut notes = Vec::new();
     let cut_off = entries.cut_off().filter(|_| unread.is_none());
+    let lacks_end = unread.is_none() && cut_off.is_none() && entries.lacks_end();
     if let Some(line) = entries.time_goes_back() {
         notes.push(format!("the time goes back at line {line}; order is that of the lines"));
     }
@@ -181,7 +184,7 @@ fn entries(args: &CheckArgs, model: NamedModel, reader: Input, budget: Budget) -
         notes.push("values are read as [key value]: each key is judged by itself".into());
     }
     notes.extend(paired.passed_over(model));
-    Ok(History { paired, written: entries.format(), cut_off, unread, notes })
+    Ok(History { paired, written: entries.format(), cut_off, lacks_end, unread, notes })
 }
 
 /// Nobody wrote anything in time.
@@ -190,13 +193,19 @@ fn nothing(model: NamedModel, format: Option<Written>) -> Result<History> {
         paired: Pairing::new(model, Reading::default()).finish()?,
         written: format.unwrap_or(Written::Jsonl),
         cut_off: None,
+        lacks_end: false,
         unread: Some("the time budget was spent before anything could be read, and so".into()),
         notes: Vec::new(),
     })
 }
 
-fn ends_in(line: u64) -> String {
-    format!("the file ends in the middle of line {line}")
+/// Where the file ends, if that is no end of a history.
+fn ends_early(history: &History) -> Option<String> {
+    match history.cut_off {
+        Some(line) => Some(format!("the file ends in the middle of line {line}")),
+        None if history.lacks_end => Some("the file ends before the `stop` of its run".into()),
+        None => None,
+    }
 }
 
 /// The operations may take this part of the memory: to decide about them takes up to twice as much.
@@ -232,8 +241,8 @@ fn answer(model: NamedModel, path: &Path, history: &History, judged: &Judged) ->
         _ => None,
     };
     let mut notes = history.notes.clone();
-    if let Some(line) = history.cut_off.filter(|_| outcome == Outcome::Violated) {
-        notes.push(format!("{}; this is about what stands before it", ends_in(line)));
+    if let Some(end) = ends_early(history).filter(|_| outcome == Outcome::Violated) {
+        notes.push(format!("{end}; this is about what stands before it"));
     }
     let mut summary = summary(paired);
     if let Some(why) = why {
@@ -297,8 +306,7 @@ fn decide(model: NamedModel, history: &History, budget: Budget) -> Result<Judged
 
 /// Why a history that is legal as far as it goes need not be, if there is a reason.
 fn no_proof(model: NamedModel, history: &History) -> Option<String> {
-    let cut_off =
-        history.cut_off.map(|line| format!("{}, and what is missing may break it", ends_in(line)));
+    let cut_off = ends_early(history).map(|end| format!("{end}, and what is missing may break it"));
     cut_off.or_else(|| history.paired.proves_nothing(model))
 }
 
