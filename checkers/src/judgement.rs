@@ -11,6 +11,9 @@ pub const JUDGEMENT_VERSION: u32 = 3;
 /// How many things all explanations of a run together may look at. A step costs some nanoseconds.
 pub const EXPLANATION_STEPS: u64 = 20_000_000;
 
+/// What is said of a property for which no time was left.
+const UNJUDGED: &str = "the time budget was spent before this was judged";
+
 /// The verdict file of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
@@ -25,27 +28,37 @@ pub struct Judgement {
 impl Judgement {
     /// Judges a run, and explains what was violated.
     pub fn of(run: &Run) -> Self {
-        Self::explained(run, EXPLANATION_STEPS)
+        Self::within(run, &|| false)
     }
 
-    /// Judges the beginning of a run. What broke in it is broken; what did not may break yet.
-    pub fn of_beginning(run: &Run) -> Self {
-        let judgement = Self::of(run);
-        let outcome = match judgement.outcome {
+    /// Judges a run as long as the time is not `expired`: a checker for which none is left is
+    /// inconclusive, and so is the run, unless it was violated by then.
+    pub fn within(run: &Run, expired: &dyn Fn() -> bool) -> Self {
+        Self::limited(run, Limits { steps: EXPLANATION_STEPS, expired })
+    }
+
+    /// What it says if the run was only a beginning. What broke in it is broken; what did not may
+    /// break yet.
+    pub fn of_beginning(self) -> Self {
+        let outcome = match self.outcome {
             Outcome::Violated => Outcome::Violated,
             _ => Outcome::Inconclusive,
         };
-        Self { outcome, ..judgement }
+        Self { outcome, ..self }
     }
 
     /// Judges a run, with so many steps for the explanations. The verdicts stand before the first of
     /// them is begun: no number of steps changes an outcome, an anomaly or its count.
     pub fn explained(run: &Run, steps: u64) -> Self {
+        Self::limited(run, Limits { steps, expired: &|| false })
+    }
+
+    fn limited(run: &Run, limits: Limits<'_>) -> Self {
         let case = Case::of(run);
         match case.interference() {
-            None => Self::of_case(&case, steps),
+            None => Self::of_case(&case, limits),
             Some(seen) => {
-                let mut judgement = Self::of_case(&Case::of(&undisturbed(run, seen)), steps);
+                let mut judgement = Self::of_case(&Case::of(&undisturbed(run, seen)), limits);
                 // Of what cannot be told, this is the one reason.
                 for verdict in judgement.verdicts.iter_mut().filter(|v| v.property != "coverage") {
                     verdict.decisive &= verdict.outcome != Outcome::Inconclusive;
@@ -55,16 +68,26 @@ impl Judgement {
         }
     }
 
-    fn of_case(case: &Case<'_>, steps: u64) -> Self {
-        let mut verdicts = check_case(case);
+    fn of_case(case: &Case<'_>, limits: Limits<'_>) -> Self {
+        let mut verdicts = check_case(case, limits.expired);
         let outcome = overall(&verdicts);
         let broken: usize = verdicts.iter().map(|verdict| verdict.anomalies.len()).sum();
-        let each = steps / broken.max(1) as u64;
+        let each = limits.steps / broken.max(1) as u64;
         for (checker, verdict) in CHECKERS.iter().zip(&mut verdicts) {
-            explain(*checker, case, verdict, each);
+            let steps = if (limits.expired)() { 0 } else { each };
+            explain(*checker, case, verdict, steps);
         }
         Self { version: JUDGEMENT_VERSION, outcome, verdicts }
     }
+}
+
+/// What a judgement may cost.
+#[derive(Clone, Copy)]
+struct Limits<'a> {
+    /// How many steps all explanations together may take.
+    steps: u64,
+    /// Whether the time is over.
+    expired: &'a dyn Fn() -> bool,
 }
 
 /// How long before it was seen somebody else's doing may have begun, in nanoseconds.
@@ -81,9 +104,16 @@ fn undisturbed(run: &Run, seen: &Event) -> Run {
     Run { history, ..run.clone() }
 }
 
-/// What each checker says about a case, without explanations.
-pub(crate) fn check_case(case: &Case<'_>) -> Vec<Verdict> {
-    let verdict = |c: &&dyn Checker| Verdict { decisive: c.decisive(), ..c.check(case) };
+/// What each checker says about a case, without explanations, until the time is `expired`.
+pub(crate) fn check_case(case: &Case<'_>, expired: &dyn Fn() -> bool) -> Vec<Verdict> {
+    let verdict = |c: &&dyn Checker| match expired() {
+        false => Verdict { decisive: c.decisive(), ..c.check(case) },
+        true => Verdict {
+            decisive: true,
+            advice: vec!["a longer --time-budget".into()],
+            ..Verdict::new(c.name(), Outcome::Inconclusive, UNJUDGED)
+        },
+    };
     CHECKERS.iter().map(verdict).collect()
 }
 
@@ -191,11 +221,11 @@ mod tests {
     #[test]
     fn the_beginning_of_a_run_is_never_held() {
         let broken = crate::picture::picture(BROKEN);
-        assert_eq!(Judgement::of_beginning(&broken).outcome, Outcome::Violated);
+        assert_eq!(Judgement::of(&broken).of_beginning().outcome, Outcome::Violated);
         let mut kept = crate::picture::picture(KEPT);
         kept.info.promises.shared = false;
         assert_eq!(Judgement::of(&kept).outcome, Outcome::Held, "{:#?}", Judgement::of(&kept));
-        assert_eq!(Judgement::of_beginning(&kept).outcome, Outcome::Inconclusive);
+        assert_eq!(Judgement::of(&kept).of_beginning().outcome, Outcome::Inconclusive);
     }
 
     #[test]
@@ -206,16 +236,36 @@ mod tests {
             verdicts.iter().flat_map(|v| &v.anomalies).all(|anomaly| !anomaly.cut_short)
         };
         let alone = |steps: &u64| {
-            let mut verdicts = check_case(&case);
+            let mut verdicts = check_case(&case, &|| false);
             let explained = CHECKERS.iter().zip(&mut verdicts);
             explained.for_each(|(checker, verdict)| explain(*checker, &case, verdict, *steps));
             whole(&verdicts)
         };
         let together = |steps: &u64| whole(&Judgement::explained(&run, *steps).verdicts);
-        let broken = check_case(&case).iter().map(|v| v.anomalies.len() as u64).sum::<u64>();
+        let broken =
+            check_case(&case, &|| false).iter().map(|v| v.anomalies.len() as u64).sum::<u64>();
         assert!(broken > 1);
         let each = (0..1_000).find(alone).expect("enough for the longest");
         assert_eq!((0..10_000).find(together), Some(each * broken));
+    }
+
+    #[test]
+    fn what_there_was_no_time_for_is_inconclusive() {
+        let broken = crate::picture::picture(BROKEN);
+        let first_violated = Judgement::of(&broken).verdicts;
+        let first_violated = first_violated.iter().position(|v| v.outcome == Outcome::Violated);
+        for judged in 0..CHECKERS.len() {
+            let asked = std::cell::Cell::new(0);
+            let expired = || asked.replace(asked.get() + 1) >= judged;
+            let Judgement { outcome, verdicts, .. } = Judgement::within(&broken, &expired);
+            let unjudged = verdicts.iter().filter(|verdict| verdict.summary == UNJUDGED);
+            assert_eq!(unjudged.count(), CHECKERS.len() - judged);
+            let violated = first_violated.is_some_and(|first| first < judged);
+            let known = if violated { Outcome::Violated } else { Outcome::Inconclusive };
+            assert_eq!(outcome, known, "{judged}");
+        }
+        let kept = crate::picture::picture("p0 | A==R\n run |       Q   E");
+        assert_eq!(Judgement::within(&kept, &|| true).outcome, Outcome::Inconclusive);
     }
 
     #[test]

@@ -40,10 +40,10 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(why) = &unread {
         note(&format!("picklock: of the history, the first {events} events are judged: {why}"));
     }
-    let judgement = match cut_off || unread.is_some() {
-        true => Judgement::of_beginning(&run),
-        false => Judgement::of(&run),
-    };
+    let mut judgement = Judgement::within(&run, &|| budget.is_over());
+    if cut_off || unread.is_some() {
+        judgement = judgement.of_beginning();
+    }
     let mut losses = Losses::default();
     report(&judgement, &run, Some(&folder), args.format, None, &mut losses)?;
     Ok(losses.end(judgement.outcome))
