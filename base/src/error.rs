@@ -16,7 +16,7 @@ pub enum HistoryError {
     /// The first line is not a header.
     #[error("line 1: not a picklock history (its first line is {{\"picklock_history\":1}})")]
     NoHeader,
-    /// It was written by another version.
+    /// The file was written by another version.
     #[error("line 1: history version {found}; this picklock reads up to version {HEADER_VERSION}")]
     Version {
         /// The version that it names.

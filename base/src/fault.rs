@@ -41,11 +41,13 @@ impl fmt::Display for Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// In both directions.
+    /// Both directions at once.
     Both,
-    /// From the first node of each pair to the second (requests, for a client and a server).
+    /// The direction from the first node of each pair to the second: requests, from client to
+    /// server.
     Forward,
-    /// From the second node of each pair to the first (replies, for a client and a server).
+    /// The direction from the second node of each pair to the first: replies, from server to
+    /// client.
     Backward,
 }
 
@@ -53,12 +55,12 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Data {
-    /// It comes back with everything it had acknowledged.
+    /// The server comes back with everything it had acknowledged.
     Kept,
-    /// It comes back empty.
+    /// The server comes back empty.
     Lost,
-    /// It comes back without what was not yet certain to be on the disk, as a machine does that
-    /// loses its power: up to the last second, for a Redis with `appendfsync everysec`.
+    /// The server comes back without what was not yet certain to be on the disk, as a machine does
+    /// that loses its power: up to the last second, for a Redis with `appendfsync everysec`.
     Unsynced,
 }
 
@@ -123,7 +125,7 @@ impl Fault {
         }
     }
 
-    /// The same fault at other nodes.
+    /// A copy of the fault at other nodes.
     #[must_use]
     pub fn map(&self, at: impl Fn(Node) -> Node) -> Self {
         match self {
@@ -185,7 +187,7 @@ impl Fault {
     }
 }
 
-/// The same links between other nodes.
+/// A copy of the links between other nodes.
 fn moved(links: &[(Node, Node)], at: impl Fn(Node) -> Node) -> Vec<(Node, Node)> {
     links.iter().map(|(a, b)| (at(*a), at(*b))).collect()
 }

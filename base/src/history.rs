@@ -80,9 +80,9 @@ impl fmt::Display for Process {
 pub enum Kind {
     /// The operation begins.
     Invoke,
-    /// It ended and happened.
+    /// The operation ended and happened.
     Ok,
-    /// It ended and certainly did not happen.
+    /// The operation ended and certainly did not happen.
     Fail,
     /// The outcome is unknown, now or for good; or the event is a fact and not an operation.
     Info,
@@ -244,7 +244,7 @@ pub struct History {
 }
 
 impl History {
-    /// An empty history with room for so many events.
+    /// An empty history with room for this many events.
     pub fn with_room(events: usize) -> Self {
         Self { events: Vec::with_capacity(events) }
     }
@@ -390,7 +390,7 @@ impl Pairs {
 pub struct Parsed {
     /// The events that were read.
     pub history: History,
-    /// The file ends in the middle of a line, which was left out.
+    /// True if the file ends in the middle of a line, which was left out.
     pub cut_off: bool,
     /// True if there are more events than were asked for.
     pub full: bool,

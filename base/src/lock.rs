@@ -10,10 +10,10 @@ use std::time::Duration;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// By one client, alone: a mutex, or the write side of a read/write lock.
+    /// Held by one client, alone: a mutex, or the write side of a read/write lock.
     #[default]
     Exclusive,
-    /// Together with other shared holders: the read side of a read/write lock.
+    /// Held together with other shared holders: the read side of a read/write lock.
     Shared,
 }
 

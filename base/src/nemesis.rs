@@ -36,7 +36,7 @@ pub enum ClientState {
     /// Nothing that concerns the lock.
     #[default]
     Idle,
-    /// It has asked for the lock.
+    /// The client has asked for the lock.
     Acquiring {
         /// The time at which it asked.
         since: Mono,
@@ -44,18 +44,18 @@ pub enum ClientState {
         /// has.
         last_reply: Option<Mono>,
     },
-    /// It holds the lock.
+    /// The client holds the lock.
     Holding {
         /// The time at which it was granted.
         since: Mono,
     },
-    /// It is freeing the lock.
+    /// The client is freeing the lock.
     Releasing {
         /// The time at which the last reply of a server to this release passed the link, if one
         /// has: from then on the lock is free, though the client does not know it yet.
         last_reply: Option<Mono>,
     },
-    /// It is not running.
+    /// The client is not running.
     Down,
 }
 

@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 /// The promises of a lock. A property that it does not promise is `not applicable`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promises {
-    /// It can be held by several readers at once.
+    /// True if it can be held by several readers at once.
     pub shared: bool,
-    /// Its grants carry fencing tokens, and the vault checks them.
+    /// True if its grants carry fencing tokens, and the vault checks them.
     pub fenced: bool,
-    /// It is free again, after a holder's death, within this many of its lives (see
-    /// [`Pace::life_ns`]). `None`: never promised.
+    /// The number of its lives (see [`Pace::life_ns`]) within which it is free again after a
+    /// holder's death. `None`: never promised.
     pub recovers: Option<u32>,
-    /// It is granted in the order in which clients joined its queue.
+    /// True if it is granted in the order in which clients joined its queue.
     #[serde(default)]
     pub fifo: bool,
-    /// A waiter sleeps until the store wakes it. `None`: clients ask again and again.
+    /// The waiters that the store wakes. `None`: clients ask again and again.
     #[serde(default)]
     pub wakes: Option<Wakes>,
-    /// Its holder may acquire it again.
+    /// True if its holder may acquire it again.
     #[serde(default)]
     pub reentrant: bool,
-    /// It goes on being granted while a minority of its servers is down.
+    /// True if it goes on being granted while a minority of its servers is down.
     #[serde(default)]
     pub available: bool,
     /// The lock's own measure of time: what it adds to a ttl, and how fast its clients ask.
@@ -92,9 +92,9 @@ impl Default for Pace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wakes {
-    /// All of them: a herd.
+    /// All waiters: a herd.
     All,
-    /// Those whose turn it is, and at most one other.
+    /// The waiters whose turn it is, and at most one other.
     Next,
 }
 

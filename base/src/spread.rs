@@ -7,7 +7,7 @@ use std::time::Duration;
 /// A distribution of durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// From `least` up to `most`, uniformly.
+    /// Uniform, from `least` up to `most`.
     Uniform {
         /// The shortest duration.
         least: Duration,

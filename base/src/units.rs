@@ -70,7 +70,7 @@ pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
-/// A rate, from so many things in so many nanoseconds: "1.21 a second".
+/// A rate, from a number of things in a number of nanoseconds: "1.21 a second".
 pub fn rate(n: u64, nanos: u64) -> String {
     format!("{} a second", digits(n as f64 * 1e9 / nanos.max(1) as f64))
 }

@@ -34,7 +34,7 @@ pub struct Anomaly {
     pub count: u64,
     /// The events that show its first occurrence, by index, in order.
     pub witness: Vec<u64>,
-    /// The same in words, with times.
+    /// The events of the witness in words, with times.
     pub explanation: String,
     /// The holds that clients believed in during these events.
     #[serde(default)]
@@ -42,7 +42,7 @@ pub struct Anomaly {
     /// The faults that the explanation names, by number, in order.
     #[serde(default)]
     pub faults: Vec<FaultId>,
-    /// The budget of the explanation was used up: there is more to say.
+    /// True if the budget of the explanation was used up: there is more to say.
     #[serde(default)]
     pub cut_short: bool,
 }

@@ -13,7 +13,7 @@ pub fn broken(what: impl Display, error: impl Display) -> BackendError {
     BackendError(format!("{what}: {error}"))
 }
 
-/// The same daemon that testcontainers uses.
+/// The Docker daemon, the same that testcontainers uses. An error if none answers.
 pub async fn daemon() -> Result<Docker, BackendError> {
     local()?;
     let docker = docker_client_instance().await.map_err(silent)?;

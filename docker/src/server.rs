@@ -170,7 +170,7 @@ impl Server {
         Some(format!("server {} {what}", self.number))
     }
 
-    /// Its difference from what was made of it here, in words; `None` if there is none.
+    /// The difference from what was made of it here, in words; `None` if there is none.
     pub async fn interference(&self) -> Option<String> {
         let before = self.expected().condition;
         let seen = self.state().await;
@@ -264,12 +264,12 @@ impl Server {
         }
     }
 
-    /// Its address on the network of the servers.
+    /// The server's address on the network of the servers.
     pub fn peer_address(&self) -> Ipv4Addr {
         self.ensemble.network.address(self.number)
     }
 
-    /// Its log so far; what cannot be had of it is left out.
+    /// The server's log so far; what cannot be had of it is left out.
     pub async fn log(&self) -> String {
         let (out, err) =
             tokio::join!(self.container.stdout_to_vec(), self.container.stderr_to_vec());

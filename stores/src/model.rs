@@ -49,7 +49,7 @@ pub type Name = SmallVec<[u8; 32]>;
 /// A kind of change of something in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
-    /// It was made or overwritten.
+    /// The thing was made or overwritten.
     Written(By),
     /// A request removed it.
     Deleted(By),

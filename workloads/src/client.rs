@@ -85,7 +85,7 @@ struct Held {
     /// The index of its lock in `Conversation::locks`.
     lock: usize,
     grant: Grant,
-    /// The lock has said that the grant may be gone.
+    /// True once the lock has reported that the grant may be gone.
     lost: bool,
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct Contend {
     /// The number of keys.
     pub keys: u32,
-    /// The lock can be held by readers together: a little more than half of the turns are theirs.
+    /// True if readers can hold the lock together: a little more than half of the turns are theirs.
     pub shared: bool,
     /// The time for which a client works. A hold that is shorter than a fault can never show what
     /// the fault breaks, so some have to be long.

@@ -19,9 +19,9 @@ pub use real::real_arm;
 /// The end of a session of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Its client closes it.
+    /// The client closes the session.
     Closed,
-    /// Its client falls silent, and it expires.
+    /// The client falls silent, and the session expires.
     Silent,
 }
 

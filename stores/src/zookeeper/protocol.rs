@@ -23,7 +23,7 @@ pub enum CreateMode {
     Persistent,
     /// Goes with the session that created it.
     Ephemeral,
-    /// The same, and the server appends a ten-digit sequence number to its name.
+    /// Goes with its session too, and the server appends a ten-digit sequence number to its name.
     EphemeralSequential,
 }
 

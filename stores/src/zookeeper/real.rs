@@ -30,9 +30,9 @@ pub struct ConnectError {
 /// The fate of a session when its `RealSession` is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It is closed, and its ephemeral nodes go at once.
+    /// The session is closed, and its ephemeral nodes go at once.
     Closed,
-    /// Its client falls silent; the servers find out by themselves.
+    /// The client falls silent; the servers find out by themselves.
     Silent,
 }
 

@@ -36,7 +36,7 @@ impl Timing {
         Self { tick, init_limit: INIT_LIMIT, sync_limit: SYNC_LIMIT }
     }
 
-    /// The same settings, but for those that are given.
+    /// A copy of the settings with those that are given replaced.
     #[must_use]
     pub fn with(self, tick: Option<Duration>, sync_limit: Option<u32>) -> Self {
         Self {

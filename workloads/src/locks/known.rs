@@ -20,7 +20,7 @@ pub const fn breaks(by: Cause, shows: &'static [&'static str], why: &'static str
 /// The anomalies of two holders at once, where nothing fences writes off.
 pub const OVERLAP: &[&str] = &["double hold", "stale write accepted", "lost update"];
 
-/// The same under a lock that readers hold together.
+/// The anomalies of two holders under a lock that readers hold together.
 pub const SHARED_OVERLAP: &[&str] =
     &["double hold", "reader-writer overlap", "stale write accepted", "lost update"];
 

@@ -156,13 +156,13 @@ pub type OpenOn<L> = fn(L, Settings) -> Box<dyn Lock>;
 /// The function with which a client opens a lock, by store.
 #[derive(Clone, Copy)]
 pub enum Open {
-    /// On one Redis server.
+    /// A lock on one Redis server.
     Redis(OpenOn<Rc<dyn Link<Redis>>>),
-    /// On one Redis server, with a time to live of its own instead of the run's.
+    /// A lock on one Redis server, with a time to live of its own instead of the run's.
     RedisFor(Duration, OpenOn<Rc<dyn Link<Redis>>>),
-    /// On so many Redis servers that know nothing of each other.
+    /// A lock on this many Redis servers that know nothing of each other.
     RedisServers(u32, OpenOn<Rc<dyn Link<Redis>>>),
-    /// On a ZooKeeper ensemble.
+    /// A lock on a ZooKeeper ensemble.
     ZooKeeper(OpenOn<Client>),
 }
 

@@ -86,7 +86,7 @@ impl Node {
         Grant { place: sequence(&self.name), ..Grant::default() }
     }
 
-    /// The same with the node's czxid as fencing token.
+    /// The grant with the node's czxid as fencing token.
     pub fn fenced_grant(&self) -> Grant {
         Grant { token: Some(self.czxid as u64), ..self.grant() }
     }

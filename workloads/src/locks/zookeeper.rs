@@ -24,7 +24,7 @@ pub async fn settled(client: &Client) -> SessionState {
     }
 }
 
-/// After a call of unknown outcome: waits for the connection. An error if the session is over.
+/// Waits for the connection after a call of unknown outcome. An error if the session is over.
 pub async fn reconnected(client: &Client) -> Try<()> {
     match settled(client).await {
         SessionState::Expired => Err(CallError::Refused(Refusal::SessionExpired)),

@@ -29,9 +29,9 @@ pub struct Clock {
 
 /// The function that executes a command.
 pub enum Run {
-    /// It needs the keys alone, so a script may call it.
+    /// A function of the keys alone, so that a script may call it.
     Keys(fn(Call<'_>) -> Value),
-    /// It needs the whole server, and no script may call it.
+    /// A function of the whole server, which no script may call.
     Server(fn(&mut Server, Clock, &[&[u8]]) -> Value),
 }
 

@@ -20,8 +20,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Redis compares with `now > when`: in the very millisecond of its expiry a key is still
-    /// there, with a remaining time of 0.
+    /// Returns true if the key has run out. Redis compares with `now > when`: in the very
+    /// millisecond of its expiry a key is still there, with a remaining time of 0.
     fn is_expired(&self, now: Millis) -> bool {
         self.expires.is_some_and(|when| now > when)
     }

@@ -117,7 +117,7 @@ impl Engine {
         SHARED.with(Engine::clone)
     }
 
-    /// The same machine, with its scripts run by this runner.
+    /// A handle to the same machine, with its scripts run by this runner.
     pub fn run_by(self, runner: Runner) -> Self {
         Self { runner, ..self }
     }

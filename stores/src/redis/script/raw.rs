@@ -194,7 +194,7 @@ unsafe extern "C-unwind" fn call(state: State) -> c_int {
     }
 }
 
-/// Carries the command out and pushes the reply; false when it is an error, to be raised.
+/// Carries the command out and pushes the reply. Returns false for an error, to be raised.
 unsafe fn answer(state: State) -> bool {
     unsafe {
         let host = &*ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Host>();
@@ -241,7 +241,7 @@ unsafe fn number_to_string(state: State, index: c_int) {
     }
 }
 
-/// Pushes a reply as a script sees it; false when it is an error.
+/// Pushes a reply as a script sees it. Returns false for an error.
 unsafe fn push(state: State, value: &Value) -> bool {
     unsafe {
         match value {

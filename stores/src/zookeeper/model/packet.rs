@@ -79,7 +79,7 @@ pub enum WatchKind {
 /// A message from one server to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerPacket {
-    /// In an election: the sender's vote.
+    /// A vote in an election.
     Notification {
         /// The sender's round.
         round: u64,
@@ -118,11 +118,11 @@ pub struct Vote {
 /// The role of a server in an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It looks for a leader.
+    /// The server looks for a leader.
     Looking,
-    /// It follows one.
+    /// The server follows a leader.
     Following,
-    /// It leads a quorum.
+    /// The server leads a quorum.
     Leading,
 }
 
@@ -175,7 +175,7 @@ pub enum ToFollower {
     NewLeader {
         /// The number of the epoch.
         epoch: u32,
-        /// A majority has agreed to it.
+        /// True once a majority has agreed to it.
         established: bool,
         /// The state at the beginning of the epoch.
         database: Box<Database>,

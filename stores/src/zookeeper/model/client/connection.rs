@@ -11,7 +11,7 @@ pub(super) enum Phase {
     Idle,
     /// Waiting before the next attempt.
     Pausing { until: Mono, server: usize },
-    /// It has asked a server for the session.
+    /// A server was asked for the session.
     Opening { connection: u64, since: Mono },
     /// The session stands; the answer to the first ping is outstanding.
     Greeting { connection: u64, since: Mono },

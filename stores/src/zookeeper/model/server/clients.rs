@@ -45,9 +45,9 @@ pub(super) enum Waiting {
 /// The progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Its session is not confirmed yet.
+    /// The connection waits for its session to be confirmed.
     Opening,
-    /// It serves this session.
+    /// The connection serves this session.
     Open(i64),
 }
 

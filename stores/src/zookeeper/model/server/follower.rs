@@ -24,7 +24,7 @@ pub(super) struct Following {
 enum Phase {
     /// Asking the leader to be let in, again at this time.
     Asking(Mono),
-    /// It has the leader's state and waits for a majority to have it too.
+    /// The follower has the leader's state and waits for a majority to have it too.
     Joined,
     Serving,
 }
