@@ -45,8 +45,8 @@ impl Rng {
         Duration::from_nanos(self.nanos_between(low, high))
     }
 
-    /// Draws such a duration in nanoseconds: each packet's delay is drawn here, and a `Duration`
-    /// would be put together to be taken apart.
+    /// A duration in `[low, high)`, uniformly, in nanoseconds: each packet's delay is drawn here,
+    /// and a `Duration` would be put together to be taken apart.
     #[inline]
     pub fn nanos_between(&mut self, low: Duration, high: Duration) -> u64 {
         let nanos = |d: Duration| d.as_secs() * 1_000_000_000 + u64::from(d.subsec_nanos());

@@ -149,7 +149,7 @@ mod tests {
     use crate::redis::reply::error;
     use redis::cmd;
 
-    /// A reply for every row that decides it, and whether it proves that a command, and that a
+    /// Replies, at least one for every row, and whether each proves that a command, and that a
     /// script, had no effect.
     const EXAMPLES: &[(&str, bool, bool)] = &[
         ("ERR value is not an integer script: 6f5ade10, on @user_script:1.", false, false),
