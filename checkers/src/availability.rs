@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[cfg(test)]
 mod tests;
 
-/// The checker.
+/// The availability checker.
 pub struct Availability;
 
 impl Checker for Availability {
@@ -93,7 +93,7 @@ enum Finding {
     TooShort,
 }
 
-/// Whether a fault hits servers only, and with all that overlap it fewer than half of them.
+/// Returns true if a fault hits servers only, and with all that overlap it fewer than half of them.
 fn hits_minority(case: &Case<'_>, meetings: &Stretches, outage: &Outage) -> bool {
     let until = outage.healed.unwrap_or(u64::MAX);
     let together = || meetings.meeting(outage.begin, until).map(|id| &case.outages[id]);
@@ -105,7 +105,7 @@ fn hits_minority(case: &Case<'_>, meetings: &Stretches, outage: &Outage) -> bool
     !down.is_empty() && (down.len() as u32) * 2 < case.run.info.servers
 }
 
-/// Whether a fault takes servers from the others, and nothing else.
+/// Returns true if a fault takes servers from the others, and nothing else.
 fn takes_down(fault: &Fault) -> bool {
     match fault {
         Fault::Pause { .. } | Fault::Crash { .. } | Fault::Vanish { .. } => true,
@@ -142,7 +142,7 @@ fn server(node: Node) -> Option<u32> {
     }
 }
 
-/// Who wanted and had the lock when, by time, in nanoseconds.
+/// The stretches in which the lock was wanted and held, by time, in nanoseconds.
 struct Demand<'c, 'a> {
     case: &'c Case<'a>,
     asking: Stretches,

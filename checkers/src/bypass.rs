@@ -1,5 +1,5 @@
-//! Who is overtaken while he waits: the acquires during which others that began later were granted
-//! the lock, in a mode that excludes theirs.
+//! Overtaken acquires: those during which others that began later were granted the lock, in a mode
+//! that excludes theirs.
 
 use crate::Case;
 use crate::holds::{Answer, Claims};
@@ -8,9 +8,9 @@ use base::Mode;
 /// An acquire that was overtaken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bypass {
-    /// Whose, as an index into the claims.
+    /// The overtaken claim, as an index into the claims.
     pub(crate) claim: usize,
-    /// How often; counted up to four times what is [`bearable`].
+    /// The number of times it was overtaken; counted up to four times what is [`bearable`].
     pub(crate) count: u64,
     /// The first grant that overtook it.
     pub(crate) first: u64,
@@ -22,7 +22,7 @@ pub(crate) fn bearable(case: &Case<'_>) -> u64 {
     u64::from(case.run.info.clients.max(1)) * 4
 }
 
-/// Who was overtaken, and how often.
+/// The acquires of a run that were overtaken, and how often.
 #[derive(Debug, Default)]
 pub(crate) struct Bypasses {
     /// The greatest number of times.
@@ -83,12 +83,12 @@ fn answers(claims: &Claims) -> impl Iterator<Item = usize> {
     claims.answered.iter().map(|id| *id as usize).chain(open)
 }
 
-/// Whether two modes cannot be held together.
+/// Returns true if two modes cannot be held together.
 pub(crate) fn excludes(a: Mode, b: Mode) -> bool {
     a == Mode::Exclusive || b == Mode::Exclusive
 }
 
-/// Whether the store woke an acquire after it was first overtaken.
+/// Returns true if the store woke an acquire after it was first overtaken.
 pub(crate) fn woken(case: &Case<'_>, bypass: &Bypass) -> bool {
     let claim = &case.claims.claims[bypass.claim];
     case.woken(claim.process, bypass.first..claim.asking().end)

@@ -41,7 +41,7 @@ impl<'a> Calm<'a> {
         Self { history, troubled }
     }
 
-    /// Whether nothing disturbed the stretch from one event to another, both included.
+    /// Returns true if nothing disturbed the stretch from one event to another, both included.
     pub(crate) fn spans(&self, from: u64, to: u64) -> bool {
         let time = |at: u64| self.history.get(at).map_or(self.history.end(), |event| event.time);
         self.spans_times(time(from), time(to))

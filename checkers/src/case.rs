@@ -1,4 +1,5 @@
-//! What is judged: a run, and what several checkers want to know of it, read once for all.
+//! The case that checkers judge: a run, and what several of them want to know of it, read once for
+//! all.
 
 use crate::bypass::{self, Bypasses};
 use crate::calm::Calm;
@@ -21,39 +22,40 @@ use std::rc::Rc;
 /// A run with its readings.
 #[derive(Debug)]
 pub struct Case<'a> {
-    /// What was run, and what happened.
+    /// The run with its history.
     pub run: &'a Run,
-    /// Who asked for and held which lock, and under which grant the vault was touched.
+    /// The claims: who asked for and held which lock, and under which grant the vault was touched.
     pub claims: Claims,
-    /// Where clients believed what a read/write lock forbids.
+    /// The overlapping beliefs of clients that a read/write lock forbids.
     pub conflicts: Vec<Conflict>,
-    /// What the nemesis did.
+    /// The faults of the run.
     pub outages: Vec<Outage>,
     /// The phase in which progress is due, or why there is none.
     pub(crate) phase: Result<Phase, &'static str>,
-    /// The ledger by thing, made when it is first asked for: most runs break nothing.
+    /// The ledger by thing. Made when it is first asked for, as is all below: most runs break
+    /// nothing.
     books: OnceCell<Option<Books>>,
-    /// When leases ended, the same.
+    /// The ends of leases and sessions.
     leases: OnceCell<Leases>,
-    /// What follows is made when it is first asked for, too: the claims by key and request,
+    /// The claims by key and request.
     asked: OnceCell<Groups>,
-    /// by key and answer,
+    /// The claims by key and answer.
     answered: OnceCell<Groups>,
-    /// the stretches that no fault disturbs,
+    /// The stretches that no fault disturbs.
     calm: OnceCell<Calm<'a>>,
-    /// who was overtaken,
+    /// The acquires that were overtaken.
     bypasses: OnceCell<Bypasses>,
-    /// the wake-ups of each process,
+    /// The wake-ups of each process.
     wakes: OnceCell<Wakes>,
-    /// the times of the faults,
+    /// The times of the faults.
     outage_times: OnceCell<Stretches>,
-    /// what was left in the store, by time,
+    /// The contents of the store, by time.
     left: RefCell<BTreeMap<u64, Rc<Left>>>,
-    /// and the releases that may have freed what was another's.
+    /// The releases that may have freed what was another's.
     loose: OnceCell<Loose>,
 }
 
-/// Where each process was woken, by process.
+/// The events at which each process was woken, by process.
 type Wakes = HashMap<u32, Vec<u64>, FxBuildHasher>;
 
 impl<'a> Case<'a> {
@@ -112,7 +114,7 @@ impl<'a> Case<'a> {
             .filter(|claim| claim.granted().is_some())
     }
 
-    /// What was left in the store at a time. Many locks that are stuck are so at the same one.
+    /// Returns the contents of the store at a time. Many locks that are stuck are so at the same one.
     pub(crate) fn left(&self, books: &Books, at_ns: u64) -> Rc<Left> {
         let mut left = self.left.borrow_mut();
         left.entry(at_ns).or_insert_with(|| Rc::new(Left::of(self, books, at_ns))).clone()
@@ -128,12 +130,12 @@ impl<'a> Case<'a> {
         self.calm.get_or_init(|| Calm::of(self))
     }
 
-    /// Who was overtaken while he waited.
+    /// Returns the acquires that were overtaken.
     pub(crate) fn bypasses(&self) -> &Bypasses {
         self.bypasses.get_or_init(|| bypass::bypasses(self))
     }
 
-    /// Whether the store woke a process in a stretch of the history.
+    /// Returns true if the store woke a process in a stretch of the history.
     pub(crate) fn woken(&self, process: u32, during: Range<u64>) -> bool {
         let wakes = self.wakes.get_or_init(|| {
             let mut wakes = Wakes::default();
@@ -166,13 +168,14 @@ impl<'a> Case<'a> {
         self.time(outage.begin)..outage.healed.map_or(u64::MAX, |healed| self.time(healed))
     }
 
-    /// Who wrote and who removed each thing in the store, if that is known of this run.
+    /// Returns the writer and the remover of each thing in the store, if they are known of this
+    /// run.
     pub(crate) fn ownership(&self) -> Option<&Books> {
         let read = || self.run.ledger.as_ref().map(|ledger| Books::of(self, ledger));
         self.books.get_or_init(read).as_ref()
     }
 
-    /// When the leases and sessions behind grants ended.
+    /// Returns the ends of the leases and sessions behind grants.
     pub(crate) fn leases(&self) -> &Leases {
         self.leases.get_or_init(|| Leases::of(self.run))
     }
@@ -183,13 +186,13 @@ impl<'a> Case<'a> {
         history.get(at).map_or(history.end(), |event| event.time)
     }
 
-    /// Where somebody else did something to a server or a client.
+    /// Returns the first event at which somebody else did something to a server or a client.
     pub fn interference(&self) -> Option<&'a Event> {
         let events = self.claims.run_events.iter().filter_map(|at| self.run.history.get(*at));
         events.into_iter().find(|event| event.f == F::Interference)
     }
 
-    /// What the store said with an answer.
+    /// Returns the facts that the store gave with an answer.
     pub fn facts(&self, at: u64) -> Option<&'a Facts> {
         self.run.history.get(at)?.facts.as_deref()
     }
@@ -201,8 +204,9 @@ pub trait Checker {
     fn name(&self) -> &'static str;
     /// One line for `picklock list`.
     fn summary(&self) -> &'static str;
-    /// Whether a run says nothing as long as this property is inconclusive. A property that most
-    /// runs give no chance to be tested is not decisive: it can break a run, but not hold it up.
+    /// Returns true if a run says nothing as long as this property is inconclusive. A property that
+    /// most runs give no chance to be tested is not decisive: it can break a run, but not hold it
+    /// up.
     fn decisive(&self) -> bool {
         true
     }

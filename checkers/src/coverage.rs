@@ -40,7 +40,7 @@ const LONGER: &str = "a longer --time-limit";
 const MORE_CLIENTS: &str = "more --clients";
 const RIVALS: &str = "more --clients, a longer --hold or fewer --keys";
 
-/// The checker.
+/// The coverage checker.
 pub struct Coverage;
 
 impl Checker for Coverage {
@@ -68,12 +68,12 @@ impl Checker for Coverage {
     }
 }
 
-/// What was seen, and what was missed.
+/// The parts of a run that were seen, and those that were missed.
 #[derive(Debug, Default)]
 struct Facts {
     seen: Vec<String>,
     missed: Vec<String>,
-    /// What a run needs so that nothing is missed.
+    /// The changes to a run after which nothing would be missed.
     advice: Vec<&'static str>,
 }
 
@@ -97,7 +97,7 @@ impl Facts {
     }
 }
 
-/// What somebody else did, in words.
+/// Tells in words what somebody else did.
 fn told(interference: &Event) -> String {
     let what = interference.error.as_deref().unwrap_or("a server or a client was disturbed");
     let at = seconds(interference.time);
@@ -182,7 +182,8 @@ fn rivals(claims: &Claims) -> impl Iterator<Item = Rivals> {
     })
 }
 
-/// Where claims end to be wanted, in order: at the end of a hold, or at an answer that was no grant.
+/// Returns the events at which claims are no longer wanted, in order: the end of a hold, or an
+/// answer that was no grant.
 fn no_longer_wanted(claims: &Claims) -> impl Iterator<Item = (u64, u32)> {
     let ended = claims.changes.iter().filter(|change| change.to.is_none());
     let mut ended = ended.map(|change| (change.at, change.hold)).peekable();
@@ -213,7 +214,7 @@ fn faults(Case { run, claims, outages, .. }: &Case<'_>, facts: &mut Facts) {
     }
 }
 
-/// When the lock was held or wanted, by the client in each seat and by all.
+/// The stretches in which the lock was held or wanted, by the client in each seat and by all.
 struct Wanted {
     seats: BTreeMap<u32, Stretches>,
     all: Stretches,
@@ -231,7 +232,7 @@ impl Wanted {
         Self { seats, all }
     }
 
-    /// Whether a fault was in force while it mattered to somebody whom it hits.
+    /// Returns true if a fault was in force while it mattered to somebody whom it hits.
     fn meets(&self, outage: &Outage) -> bool {
         let meets = |wanted: &Stretches| {
             let until = outage.healed.unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! Whether a history of operations is one of a model: `picklock check --model`.
+//! Decides whether a history of operations is one of a model: `picklock check --model`.
 //!
 //! This is Jepsen's rule, the *strict* normal form: operations that failed are dropped, those of
 //! unknown outcome may have happened at any time after their begin or not at all, and nothing is
@@ -11,7 +11,7 @@ use crate::search::{Answer, Budget, Meter, Stop};
 use crate::state::State;
 use crate::sweep::strict;
 
-/// What is decided.
+/// The answer to whether a history is one of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The operations can be put on one line that the model can walk.
@@ -26,7 +26,8 @@ pub enum Decision {
 /// Of so many keys it is told why they are illegal.
 const TOLD: usize = 8;
 
-/// Why the operations of a key are illegal. Operations are indices of the list that was given.
+/// The reason why the operations of a key are illegal. Operations are indices of the list that was
+/// given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Illegal {
     /// The key of the operation.
@@ -36,7 +37,7 @@ pub struct Illegal {
     /// The operations that it is in conflict with or that were under way beside it: those that
     /// hold the lock, those not yet answered, those of unknown outcome.
     pub concurrent: Vec<usize>,
-    /// What the model may have looked like just before; at most a few of many.
+    /// The states in which the model may have been just before; at most a few of many.
     pub states: Vec<State>,
 }
 
@@ -44,7 +45,8 @@ pub struct Illegal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misfit(pub usize);
 
-/// What the sweep takes for an operation, in bytes: its change, twice, and a few numbers.
+/// The memory that the sweep takes for an operation, in bytes: its change, twice, and a few
+/// numbers.
 const SWEPT: usize = 96;
 
 /// Decides whether operations (of any number of keys, in any order) are legal for a model. When

@@ -20,7 +20,7 @@ use crate::{Case, Checker};
 use base::{Anomaly, Event, Outcome, Verdict};
 use std::collections::BTreeSet;
 
-/// The checker.
+/// The mutual exclusion checker.
 pub struct Exclusion;
 
 impl Checker for Exclusion {

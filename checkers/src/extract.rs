@@ -1,5 +1,5 @@
-//! What a picture of a history against a model can show: for each key one order of its operations, as
-//! far as there is one, and the operations around the place where it ends.
+//! The extract of a history that a picture against a model shows: for each key one order of its
+//! operations, as far as there is one, and the operations around the place where it ends.
 //!
 //! This explains what was decided and decides nothing: with too small a budget there is less to see.
 
@@ -10,7 +10,7 @@ use crate::search::{Budget, Line, Meter, Point, Wanted};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How much a picture can show.
+/// The limits of a picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     /// So many keys.
@@ -26,21 +26,21 @@ pub struct Room {
 /// Of so many times as many operations as there is room for, those are chosen that are shown.
 const CHOICE: usize = 8;
 
-/// What is shown of a history.
+/// The part of a history that is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extract {
     /// The keys: first those whose operations cannot be ordered, by where that shows.
     pub keys: Vec<KeyExtract>,
-    /// How many keys are left out.
+    /// The number of keys that are left out.
     pub left_out: usize,
 }
 
-/// What is shown of a key. Operations are indices of the list that was given.
+/// The part of a key that is shown. Operations are indices of the list that was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyExtract {
-    /// The key.
+    /// The number of the key.
     pub key: u32,
-    /// Why its operations cannot be ordered, if they cannot.
+    /// The reason why its operations cannot be ordered, if they cannot.
     pub illegal: Option<Illegal>,
     /// An order of them, as far as one was found.
     pub line: Line,
@@ -48,7 +48,7 @@ pub struct KeyExtract {
     pub close: View,
     /// As many as there is room for.
     pub wide: View,
-    /// How many operations it has.
+    /// The number of its operations.
     pub operations: usize,
 }
 
@@ -57,8 +57,8 @@ pub struct KeyExtract {
 pub struct View {
     /// The operations, by their begin.
     pub shown: Vec<usize>,
-    /// How many operations that are not shown began right before each begin and answer of one that
-    /// is, and behind the last; places without any are left out.
+    /// The number of hidden operations that began right before each begin and answer of a shown
+    /// one, and behind the last; places without any are left out.
     pub skipped: BTreeMap<u64, usize>,
 }
 
@@ -148,7 +148,7 @@ impl Ids<'_> {
         View { shown, skipped }
     }
 
-    /// What cannot be put anywhere, what stands in its way, and what is nearest to it.
+    /// Chooses what cannot be put anywhere, what stands in its way, and what is nearest to it.
     fn shown(&self, illegal: Option<&Illegal>, line: &Line, room: Room) -> Vec<usize> {
         let mut choice = Choice {
             operations: self.operations,

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// The checker.
+/// The fairness checker.
 pub struct Fairness;
 
 impl Checker for Fairness {
@@ -96,7 +96,8 @@ fn starvation(case: &Case<'_>) -> Option<Anomaly> {
     Some(by_recipe("starvation", 1 + starved.count() as u64, witness, reason))
 }
 
-/// How many grants could be compared with one before them, and those that were given too late.
+/// Returns the number of grants that could be compared with one before them, and the anomaly of
+/// those that were given too late.
 fn inversions(case: &Case<'_>) -> (u64, Option<Anomaly>) {
     let (mut compared, mut seen) = (0, Vec::new());
     for key in 0..case.claims.keys.len() {

@@ -1,4 +1,4 @@
-//! What the nemesis did: every fault of a history with the places where it began and ended.
+//! The faults of a history, each with the places where it began and ended.
 
 use base::{Effect, Event, F, Fault, FaultId, Kind, Node};
 
@@ -7,15 +7,15 @@ use base::{Effect, Event, F, Fault, FaultId, Kind, Node};
 pub struct Outage {
     /// Its number in the run.
     pub id: FaultId,
-    /// What it was.
+    /// The fault as it was injected.
     pub fault: Fault,
-    /// Where its injection began: it may be in force from here on.
+    /// The event at which its injection began: it may be in force from here on.
     pub begin: u64,
-    /// Where it was in force for certain. `None`: the history ends before.
+    /// The event by which it was in force for certain. `None`: the history ends before.
     pub in_force: Option<u64>,
-    /// Where it was undone for certain. `None`: the history ends before.
+    /// The event by which it was undone for certain. `None`: the history ends before.
     pub healed: Option<u64>,
-    /// What it was measured to have done.
+    /// The effect that was measured.
     pub effect: Option<Effect>,
 }
 
@@ -51,17 +51,17 @@ impl Outage {
         self.effect = measured.or(self.effect.take());
     }
 
-    /// Whether it may have been in force somewhere from `from` to `to`, both included.
+    /// Returns true if it may have been in force somewhere from `from` to `to`, both included.
     pub fn meets(&self, from: u64, to: u64) -> bool {
         self.begin <= to && self.healed.is_none_or(|healed| from <= healed)
     }
 
-    /// Whether it was measured to have done something.
+    /// Returns true if it was measured to have done something.
     pub fn had_effect(&self) -> bool {
         self.effect.as_ref().is_some_and(|effect| effect.amount > 0)
     }
 
-    /// Whether it was measured to have done nothing.
+    /// Returns true if it was measured to have done nothing.
     pub fn had_none(&self) -> bool {
         self.effect.as_ref().is_some_and(|effect| effect.amount == 0)
     }

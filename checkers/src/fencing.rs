@@ -20,7 +20,7 @@ use base::{Anomaly, Outcome, Verdict};
 #[cfg(test)]
 mod tests;
 
-/// The checker.
+/// The fencing checker.
 pub struct Fencing;
 
 impl Checker for Fencing {
@@ -49,7 +49,7 @@ impl Checker for Fencing {
     }
 }
 
-/// What was found: each anomaly's first events, and how many there are.
+/// The findings: each anomaly's first events, and how many there are.
 #[derive(Debug, Default)]
 struct Seen {
     pairs: u64,

@@ -29,7 +29,7 @@ use base::{Kind, Outcome, Removed, Verdict};
 #[cfg(test)]
 mod tests;
 
-/// The checker.
+/// The foreign release checker.
 pub struct ForeignRelease;
 
 impl Checker for ForeignRelease {

@@ -6,7 +6,7 @@ use crate::holds::{Claim, Claims};
 #[derive(Debug)]
 pub(crate) struct Groups {
     claims: Vec<u32>,
-    /// Where the claims of each key end.
+    /// The ends of each key's claims in the list.
     ends: Vec<u32>,
 }
 

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// The checker.
+/// The thundering herd checker.
 pub struct Herd;
 
 impl Checker for Herd {
@@ -127,7 +127,7 @@ fn causes(case: &Case<'_>) -> Vec<Cause> {
     causes
 }
 
-/// What a claim does that can wake others.
+/// Returns the acts of a claim that can wake others.
 fn begins(claim: &Claim) -> impl Iterator<Item = Cause> {
     let cause = |at: u64, kind| Cause { at, key: claim.key, kind, woken: vec![], vain: vec![] };
     let ended = match claim.answer {

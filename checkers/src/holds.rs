@@ -21,7 +21,7 @@ mod tracker;
 
 use tracker::Tracker;
 
-/// How an acquire was answered, with the index of the answer.
+/// The answer to an acquire, with its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Not yet, when the history ends.
@@ -34,7 +34,7 @@ pub enum Answer {
     Unknown(u64),
 }
 
-/// What ended a definite hold.
+/// The way in which a definite hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The client asked for its release.
@@ -45,23 +45,23 @@ pub enum Ending {
     Death,
 }
 
-/// Where and how a definite hold ended.
+/// The end of a definite hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// The index of the event that ended it.
     pub at: u64,
-    /// How.
+    /// The way in which it ended.
     pub how: Ending,
 }
 
 /// One request of one process for one lock, and what came of it. Places are event indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Who.
+    /// The process that asked.
     pub process: u32,
-    /// Which lock, as an index into [`Claims::keys`].
+    /// The lock, as an index into [`Claims::keys`].
     pub key: usize,
-    /// How it was asked for; a conversion changes it from then on.
+    /// The mode in which it was asked for; a conversion changes it from then on.
     pub mode: Mode,
     /// The fencing token of the grant.
     pub token: Option<u64>,
@@ -69,16 +69,16 @@ pub struct Claim {
     pub invoke: u64,
     /// The answer to the acquire.
     pub answer: Answer,
-    /// What ended the hold. `None`: nothing did, or it was never granted.
+    /// The end of the hold. `None`: nothing ended it, or it was never granted.
     pub end: Option<End>,
     /// The outcome of the release, with its index; `Info` also when its process died before.
     pub freed: Option<(u64, Kind)>,
-    /// What the store said that the release removed.
+    /// The removal that the store reported for the release.
     pub removed: Option<Removed>,
 }
 
 impl Claim {
-    /// Who holds what, if it is granted.
+    /// Returns the process and the lock, as the holder if it is granted.
     pub fn holder(&self) -> Holder {
         Holder { process: self.process, key: self.key }
     }
@@ -119,8 +119,9 @@ impl Claim {
         [held, unknown, freed].into_iter().flatten().filter(|at| *at < until).max()
     }
 
-    /// Where its client went without having freed it for certain: it died, believed the lock lost, or
-    /// its acquire or release ended in doubt. The lock may still count it as the holder.
+    /// Returns the event at which its client went without having freed it for certain: it died,
+    /// believed the lock lost, or its acquire or release ended in doubt. The lock may still count
+    /// it as the holder.
     pub fn gone_at(&self) -> Option<u64> {
         let unfreed = self.freed.filter(|(_, kind)| *kind == Kind::Info).map(|(at, _)| at);
         let silent = self.end.filter(|end| end.how != Ending::Released).map(|end| end.at);
@@ -145,10 +146,10 @@ impl Claim {
 pub struct Claims {
     /// The locks, in the order in which the history names them.
     pub keys: Vec<Key>,
-    /// The claims.
+    /// The claims, in the order of their requests.
     pub claims: Vec<Claim>,
-    /// Where definite holds begin, change their mode and end, in order; a hold has the number of
-    /// its claim.
+    /// The begins, mode changes and ends of definite holds, in order; a hold has the number of its
+    /// claim.
     pub changes: Vec<Change>,
     /// Every read and write of the vault, in order.
     pub accesses: Vec<Access>,
@@ -166,18 +167,18 @@ pub struct Claims {
 pub struct Access {
     /// The index of the event.
     pub at: u64,
-    /// Whose it is.
+    /// The process that touches the vault.
     pub process: u32,
-    /// Which lock guards what is touched, as an index into [`Claims::keys`].
+    /// The lock that guards what is touched, as an index into [`Claims::keys`].
     pub key: u32,
     /// The latest grant of its process at this place, held or not; of a late arrival, the one under
     /// which it was sent, if the history says that.
     pub grant: Option<u32>,
-    /// What it is.
+    /// The operation: a read or a write.
     pub f: F,
     /// Its begin or its answer.
     pub kind: Kind,
-    /// How its process held the lock, if the history says that.
+    /// The mode in which its process held the lock, if the history says that.
     pub mode: Option<Mode>,
 }
 
@@ -194,7 +195,7 @@ impl Claims {
         self.claims.iter().find(|claim| claim.granted() == Some(ok))
     }
 
-    /// How many grants there were.
+    /// Returns the number of grants.
     pub fn granted(&self) -> u64 {
         self.holders.iter().map(|(_, grants)| grants).sum()
     }

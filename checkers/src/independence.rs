@@ -26,7 +26,7 @@ mod tests;
 /// Fewer chances than this show little.
 const MIN_CHANCES: u64 = 3;
 
-/// The checker.
+/// The independence checker.
 pub struct Independence;
 
 impl Checker for Independence {
@@ -72,7 +72,7 @@ impl Checker for Independence {
     }
 }
 
-/// What was seen of two keys, of which one was held while the other was asked for.
+/// The findings on two keys, of which one was held while the other was asked for.
 #[derive(Debug, Default)]
 struct Pair {
     taken: u64,
@@ -132,8 +132,8 @@ fn chances(case: &Case<'_>) -> BTreeMap<(usize, usize), Pair> {
     pairs
 }
 
-/// Whether a claim had no rival: nobody wanted its key when it began, and nobody else was granted
-/// it before its answer.
+/// Tells for each claim whether it had no rival: nobody wanted its key when it began, and nobody
+/// else was granted it before its answer.
 fn alone(case: &Case<'_>) -> Vec<bool> {
     let claims = &case.claims.claims;
     let keys = case.claims.keys.len();

@@ -1,4 +1,4 @@
-//! What all checkers together say about a run, as it is stored beside its history.
+//! The judgement of a run by all checkers together, as it is stored beside its history.
 
 use crate::words::Story;
 use crate::{CHECKERS, Case, Checker};
@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 /// The version of the stored form that this build writes.
 pub const JUDGEMENT_VERSION: u32 = 3;
 
-/// How many things all explanations of a run together may look at. A step costs some nanoseconds.
+/// The number of things that all explanations of a run together may look at. A step costs some
+/// nanoseconds.
 pub const EXPLANATION_STEPS: u64 = 20_000_000;
 
-/// What is said of a property for which no time was left.
+/// The verdict on a property for which no time was left.
 const UNJUDGED: &str = "the time budget was spent before this was judged";
 
 /// The verdict file of a run.
@@ -21,7 +22,7 @@ pub struct Judgement {
     pub version: u32,
     /// The verdicts, merged.
     pub outcome: Outcome,
-    /// What each checker says.
+    /// The verdict of each checker.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -81,16 +82,16 @@ impl Judgement {
     }
 }
 
-/// What a judgement may cost.
+/// The limits of a judgement.
 #[derive(Clone, Copy)]
 struct Limits<'a> {
-    /// How many steps all explanations together may take.
+    /// The number of steps that all explanations together may take.
     steps: u64,
-    /// Whether the time is over.
+    /// Returns true once the time is over.
     expired: &'a dyn Fn() -> bool,
 }
 
-/// How long before it was seen somebody else's doing may have begun, in nanoseconds.
+/// The longest time between somebody else's doing and its discovery, in nanoseconds.
 const HINDSIGHT_NS: u64 = 2_000_000_000;
 
 /// The part of a run that nobody else can have disturbed, with the word of what was seen. What was
@@ -104,7 +105,7 @@ fn undisturbed(run: &Run, seen: &Event) -> Run {
     Run { history, ..run.clone() }
 }
 
-/// What each checker says about a case, without explanations, until the time is `expired`.
+/// Returns each checker's verdict on a case, without explanations, until the time is `expired`.
 pub(crate) fn check_case(case: &Case<'_>, expired: &dyn Fn() -> bool) -> Vec<Verdict> {
     let verdict = |c: &&dyn Checker| match expired() {
         false => Verdict { decisive: c.decisive(), ..c.check(case) },

@@ -95,7 +95,7 @@ pub const CHECKERS: &[&dyn Checker] = &[
     &Perf,
 ];
 
-/// What each checker says about a run, in the order of [`CHECKERS`], without explanations.
+/// Returns each checker's verdict on a run, in the order of [`CHECKERS`], without explanations.
 pub fn check_all(run: &Run) -> Vec<Verdict> {
     judgement::check_case(&Case::of(run), &|| false)
 }

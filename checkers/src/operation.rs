@@ -8,8 +8,8 @@ use base::Mode;
 use std::fmt;
 use std::sync::Arc;
 
-/// What a register holds: `None` is *nothing yet* (nil). Models compare values and do nothing else
-/// with them, so a reader may number values that are no integers as it likes.
+/// The value of a register: `None` is *nothing yet* (nil). Models compare values and do nothing
+/// else with them, so a reader may number values that are not integers as it likes.
 pub type Value = Option<i64>;
 
 /// A fencing token: a whole number of up to 128 bits. In two halves, because one number of this size
@@ -44,7 +44,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// What is known of how an operation ended.
+/// The outcome of an operation, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ended {
     /// It happened, at one moment between [`Operation::invoke`] and [`Operation::answer`].
@@ -56,7 +56,7 @@ pub enum Ended {
     Info,
 }
 
-/// What was done, with the argument and, after `ok`, the result.
+/// The kind of an operation, with its argument and, after `ok`, its result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// The process takes the lock.
@@ -69,14 +69,14 @@ pub enum Action {
     /// The process changes how it holds the lock, at one moment and without letting go of it: to
     /// [`Mode::Exclusive`] is an upgrade, to [`Mode::Shared`] a downgrade.
     Convert {
-        /// How it holds the lock from then on.
+        /// The mode in which it holds the lock from then on.
         mode: Mode,
     },
     /// The process lets go of the lock.
     Release,
     /// A register is read.
     Read {
-        /// What was read; `None` when nobody knows, which fits every state.
+        /// The value that was read; `None` when nobody knows, which fits every state.
         value: Option<Value>,
     },
     /// A register is written.
@@ -86,20 +86,20 @@ pub enum Action {
     },
     /// A register is written if it holds `old`.
     Cas {
-        /// What it must hold.
+        /// The value that it must hold.
         old: Value,
-        /// What it holds then.
+        /// The value that it holds then.
         new: Value,
     },
     /// A register was found to hold something else than `old`: a cas that failed for this reason,
     /// which only some histories say. Any other cas that failed has [`Ended::Fail`].
     Miss {
-        /// What it does not hold.
+        /// The value that it does not hold.
         old: Value,
     },
     /// A member is added to a set; it may be in it already.
     Add {
-        /// The member.
+        /// The added member.
         value: i64,
     },
     /// A whole set is read.
@@ -113,22 +113,22 @@ pub enum Action {
 /// decide what came before what, and no two operations share one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Operation {
-    /// Who. Numbers stand for themselves; any distinct ones will do.
+    /// The process. Numbers stand for themselves; any distinct ones will do.
     pub process: u32,
-    /// On what, as a small number that the reader gives to each key. Keys are judged by themselves.
+    /// The key, as a small number that the reader gives to it. Keys are judged by themselves.
     pub key: u32,
-    /// Where it began.
+    /// The place of its begin in the history.
     pub invoke: u64,
-    /// Where it was answered. `None`: it never was, and is [`Ended::Info`].
+    /// The place of its answer. `None`: it was never answered, and is [`Ended::Info`].
     pub answer: Option<u64>,
-    /// How it ended.
+    /// The outcome, as far as it is known.
     pub ended: Ended,
-    /// What was done.
+    /// The action, with its argument and result.
     pub action: Action,
 }
 
 impl Operation {
-    /// Where it must have happened at the latest; `u64::MAX` when it need not have.
+    /// Returns the last place at which it can have happened; `u64::MAX` when it need not have.
     pub fn deadline(&self) -> u64 {
         match (self.ended, self.answer) {
             (Ended::Ok, Some(answer)) => answer,
@@ -136,7 +136,7 @@ impl Operation {
         }
     }
 
-    /// Whether it certainly happened.
+    /// Returns true if it certainly happened.
     pub fn certain(&self) -> bool {
         self.deadline() != u64::MAX
     }

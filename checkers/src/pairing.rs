@@ -23,12 +23,12 @@ mod said;
 
 pub use paired::Paired;
 
-/// What is known of a history beside its events.
+/// The facts about a history that its events do not say.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     /// Values are `[key value]`. `None`: as the first read, cas or operation of a lock shows it.
     pub independent: Option<bool>,
-    /// What registers hold before anything is written.
+    /// The value of every register before anything is written.
     pub initial: Value,
     /// A cas that failed and says its values found another one, and did not just come to nothing.
     pub misses: bool,
@@ -55,14 +55,14 @@ pub struct Pairing {
 struct Open {
     verb: Verb,
     line: u64,
-    /// Which it is in the list; `None` where the model does not know it.
+    /// The index of the operation in the list; `None` where the model does not know it.
     index: Option<usize>,
     value: Value,
-    /// How the lock was asked for, where that was said.
+    /// The mode in which the lock was asked for, where that was said.
     asked: Option<Mode>,
 }
 
-/// How many events wait for a sign that values are tuples.
+/// The number of events that may wait for a sign that values are tuples.
 const MOST_WAITING: usize = 10_000;
 
 impl Pairing {
@@ -105,8 +105,9 @@ impl Pairing {
         self.paired.memory() + self.held
     }
 
-    /// Whether an event shows that values are tuples. Only what would make no sense otherwise
-    /// does: a read that begins with `[key nil]`, a cas of `[key [old new]]`, two values at a lock.
+    /// Returns whether an event shows that values are tuples; `None`: it shows nothing. Only what
+    /// would make no sense otherwise does: a read that begins with `[key nil]`, a cas of
+    /// `[key [old new]]`, two values at a lock.
     fn sign(entry: &Entry) -> Option<bool> {
         let pair = match entry.value.bare() {
             Value::List(items) if items.len() == 2 => Some(&items[1]),
@@ -172,8 +173,8 @@ impl Pairing {
         Ok(())
     }
 
-    /// What an operation does, as far as an event says it; `None` where the model does not know
-    /// it. Results count only in an `ok`.
+    /// Returns the action of an operation, as far as an event says it; `None` where the model does
+    /// not know it. Results count only in an `ok`.
     fn action(&mut self, entry: &Entry, said: Said) -> Result<Option<Action>, HistoryError> {
         let takes = self.model.spec.takes;
         let ok = entry.kind == Kind::Ok;
@@ -293,8 +294,8 @@ impl Pairing {
         Ok(())
     }
 
-    /// What a cas that failed did not find, if the history says so: by the values with which it
-    /// began. Anything else in their place is an error.
+    /// Returns the value that a failed cas did not find, if the history says so: by the values with
+    /// which it began. Anything else in their place is an error.
     fn missed(&mut self, entry: &Entry, asked: &Value) -> Option<Option<i64>> {
         let fails = entry.kind == Kind::Fail && entry.verb == Verb::Cas;
         let says = self.reading.misses && fails && entry.value == *asked;
@@ -329,7 +330,7 @@ fn held(process: &Value, value: &Value) -> usize {
     size_of::<Entry>() + process.heap() + value.heap()
 }
 
-/// Whether it is done to a lock.
+/// Returns true for a verb of a lock.
 fn is_lock(verb: &Verb) -> bool {
     use Verb::{Acquire, Convert, Downgrade, Release, Upgrade};
     matches!(verb, Acquire | Release | Convert | Upgrade | Downgrade)

@@ -17,7 +17,7 @@ use base::{Kind, Measure, Outcome, Verdict};
 #[cfg(test)]
 mod tests;
 
-/// The checker.
+/// The performance checker.
 pub struct Perf;
 
 impl Checker for Perf {

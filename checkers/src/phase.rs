@@ -45,17 +45,17 @@ impl Phase {
         })
     }
 
-    /// How long it lasts, in nanoseconds.
+    /// Returns its length in nanoseconds.
     pub(crate) fn lasts(&self) -> u64 {
         self.stop.time.saturating_sub(self.quiet.time)
     }
 
-    /// Whether an event lies in it.
+    /// Returns true if an event lies in it.
     pub(crate) fn has(&self, index: u64) -> bool {
         (self.quiet.index..self.stop.index).contains(&index)
     }
 
-    /// Whether a stretch of the history has a part in it.
+    /// Returns true if a stretch of the history has a part in it.
     pub(crate) fn meets(&self, stretch: &Range<u64>) -> bool {
         stretch.start < self.stop.index && self.quiet.index < stretch.end
     }

@@ -101,7 +101,7 @@ fn info(nemesis: &str) -> RunInfo {
 /// A checker and the promises of the lock that its pictures are of.
 pub(crate) struct Gallery {
     pub(crate) checker: &'static dyn Checker,
-    /// What differs from a lock as [`picture`] draws it.
+    /// The changes to a lock as [`picture`] draws it.
     pub(crate) info: fn(&mut RunInfo),
 }
 
@@ -185,7 +185,7 @@ struct Pen {
     sent: Option<F>,
     mode: Mode,
     token: Option<u64>,
-    /// When the request that is granted was sent.
+    /// The time at which the request that is granted was sent.
     asked: Option<u64>,
     read: u64,
     /// The index of the last `invoke` of a write.
@@ -272,7 +272,7 @@ impl Painter {
         self.put(pen, Kind::Invoke, f, (f == F::Write).then_some(pen.read + 1));
     }
 
-    /// What a sign stands for: an answer, or something that has none.
+    /// Records the meaning of a sign: an answer, or something that has none.
     fn happen(&mut self, pen: &mut Pen, sign: char, next: Option<char>) {
         match (sign, pen.open) {
             ('A' | 'S', _) => {
@@ -333,7 +333,7 @@ impl Painter {
         }
     }
 
-    /// What the store says about a grant.
+    /// Returns the store's facts about a grant.
     fn granted(&self, pen: &Pen) -> Facts {
         let asked = pen.asked.unwrap_or(self.time.saturating_sub(COLUMN / 2));
         let expires = self.ttl.then_some(asked + 10 * COLUMN);

@@ -1,5 +1,4 @@
-//! What is remembered of each process. Numbers are small in most histories, and then nothing is
-//! hashed.
+//! A record for each process. Numbers are small in most histories, and then nothing is hashed.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -21,7 +20,7 @@ impl<T> Default for Processes<T> {
 }
 
 impl<T: Default> Processes<T> {
-    /// What is known of a process.
+    /// Returns the record of a process.
     pub(crate) fn of(&mut self, process: u32) -> &mut T {
         if process >= SMALL {
             return self.large.entry(process).or_default();

@@ -60,7 +60,7 @@ use culprit::{Culprit, culprit, tell};
 use standstill::{Standstill, standstills};
 use waiting::{Slept, phantom_holders, slept};
 
-/// The checker.
+/// The progress checker.
 pub struct Progress;
 
 impl Checker for Progress {
@@ -94,10 +94,10 @@ impl Checker for Progress {
     }
 }
 
-/// What became of one lock in the quiet phase.
+/// The fate of one lock in the quiet phase.
 #[derive(Clone, Copy, Debug)]
 enum Finding {
-    /// Nobody asked.
+    /// It was never asked for.
     Idle,
     /// It was granted so many times.
     Granted(u64),
@@ -191,7 +191,7 @@ fn lost_wake_ups(case: &Case<'_>, stuck: Vec<Slept>) -> Option<Anomaly> {
     Some(by_recipe("lost wake-up", all.len() as u64, witness, first.reason.clone()))
 }
 
-/// What became of each lock.
+/// Returns the fate of each lock.
 fn examine(case: &Case<'_>, phase: &Phase) -> Vec<Finding> {
     let mut grants = vec![0; case.claims.keys.len()];
     let granted = case.granted_in(phase.quiet.index..phase.stop.index);
@@ -221,7 +221,7 @@ fn examine_ungranted(case: &Case<'_>, phase: &Phase, key: usize) -> Finding {
     persistent(run, &phase, ours())
 }
 
-/// Whether the lock was asked for long enough after its last excuse.
+/// Decides whether the lock was asked for long enough after its last excuse.
 fn persistent<'a>(
     run: &Run,
     phase: &Phase,

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// The checker.
+/// The reentrancy checker.
 pub struct Reentrancy;
 
 impl Checker for Reentrancy {

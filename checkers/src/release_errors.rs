@@ -23,7 +23,7 @@ use std::cell::LazyCell;
 #[cfg(test)]
 mod tests;
 
-/// The checker.
+/// The release errors checker.
 pub struct ReleaseErrors;
 
 impl Checker for ReleaseErrors {
@@ -112,7 +112,7 @@ impl Loose {
         Self(keys)
     }
 
-    /// Whether one of them was under way at some time between these.
+    /// Returns true if one of them was under way at some time between these.
     fn meets(&self, key: usize, from: u64, to: u64) -> bool {
         let begun = self.0[key].partition_point(|(begin, _)| *begin < to);
         begun.checked_sub(1).is_some_and(|last| self.0[key][last].1 > from)
@@ -129,7 +129,7 @@ fn time(case: &Case<'_>, at: u64) -> u64 {
     case.run.history.get(at).map_or(u64::MAX, |event| event.time)
 }
 
-/// Whether the client could still count on its hold when its release was answered.
+/// Returns true if the client could still count on its hold when its release was answered.
 fn alive(case: &Case<'_>, claim: &Claim, answered: u64) -> bool {
     let released = claim.end.is_some_and(|end| end.how == Ending::Released);
     let expires = claim.granted().and_then(|ok| case.facts(ok)?.expires);

@@ -25,7 +25,7 @@ mod tests;
 /// Fewer pairs than this show little.
 const MIN_PAIRS: u64 = 3;
 
-/// The checker.
+/// The shared concurrency checker.
 pub struct SharedConcurrency;
 
 impl Checker for SharedConcurrency {
@@ -63,8 +63,8 @@ impl Checker for SharedConcurrency {
     }
 }
 
-/// How many pairs entered together; of each of the others the writer's release, the first reader's
-/// grant, its end and the second reader's grant.
+/// Returns the number of pairs that entered together; and of each of the others the writer's
+/// release, the first reader's grant, its end and the second reader's grant.
 fn pairs(case: &Case<'_>) -> (u64, Vec<[u64; 4]>) {
     let calm = case.calm();
     let (mut together, mut apart) = (0, Vec::new());
@@ -112,6 +112,6 @@ fn pair_behind(case: &Case<'_>, writers: &[&Claim], pair: &[&Claim]) -> Option<[
     fit.then_some([release, first, end, second])
 }
 
-/// How many writers before a pair are looked at: more than a run has clients, else a pair that a
-/// writer stands between might be missed.
+/// The number of writers before a pair that are looked at: more than a run has clients, else a pair
+/// that a writer stands between might be missed.
 const WINDOW: usize = 256;

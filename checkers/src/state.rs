@@ -1,4 +1,4 @@
-//! What a model looks like at some point of a history, and how that is said.
+//! States of models at some point of a history, and their description in words.
 
 use crate::operation::{Token, Value};
 use base::Mode;
@@ -13,30 +13,30 @@ pub enum State {
     Held,
     /// A lock with these holders.
     HeldBy {
-        /// How they hold it.
+        /// The mode in which they hold it.
         mode: Mode,
-        /// Who.
+        /// The holders, by process number.
         processes: Vec<u32>,
     },
     /// A lock that its one holder has taken so many times.
     Deep {
-        /// Who.
+        /// The holder's process number.
         process: u32,
-        /// How many times.
+        /// The number of times that it has taken the lock.
         depth: u32,
     },
     /// Permits of which so many are taken.
     Taken {
-        /// How many.
+        /// The number of permits taken.
         permits: u32,
         /// Of how many.
         of: u32,
     },
     /// A lock whose last grant brought this token.
     Fenced {
-        /// The lock.
+        /// The state of the lock itself.
         lock: Box<State>,
-        /// The token.
+        /// The token of the last grant.
         last: Token,
     },
     /// A cell with something in it.
@@ -54,7 +54,7 @@ pub trait Names {
     fn value(&self, value: Value) -> String;
 }
 
-/// How many holders are told by name.
+/// The number of holders that are told by name.
 const TOLD: usize = 8;
 
 impl State {

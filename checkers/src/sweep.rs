@@ -89,7 +89,7 @@ use std::collections::VecDeque;
 
 pub(crate) mod strict;
 
-/// Which sets of holds are legal. Each is closed as the proof asks.
+/// The sets of holds that are legal. Each is closed as the proof asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// At most so many, of whomever: 1 for a mutex.
@@ -100,7 +100,7 @@ pub enum Rule {
     Reentrant(u32),
 }
 
-/// What kind of holds overlap.
+/// The kind of holds that overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
     /// Two exclusive ones, or one more than the rule allows.
@@ -112,13 +112,13 @@ pub enum Overlap {
 /// A hold that was given, or made exclusive, while another definite hold forbade it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// What overlaps.
+    /// The kind of the overlap.
     pub overlap: Overlap,
     /// The oldest hold that forbade it.
     pub first: usize,
     /// The hold that should not have begun.
     pub second: usize,
-    /// Where.
+    /// The event at which it begins.
     pub at: u64,
 }
 
@@ -129,14 +129,14 @@ pub struct Change {
     pub at: u64,
     /// The hold, by its number.
     pub hold: u32,
-    /// How it is held from here on; `None` when it is not.
+    /// The mode in which it is held from here on; `None` when it ends.
     pub to: Option<Mode>,
 }
 
-/// Whose hold it is, and of which lock.
+/// The process that holds a lock, and the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The process.
+    /// The process number.
     pub process: u32,
     /// The lock, as a small number.
     pub key: usize,
@@ -189,7 +189,7 @@ pub(crate) struct Sweep<H> {
     rule: Rule,
     holder: H,
     keys: Vec<Active>,
-    /// How each hold is held now.
+    /// The mode in which each hold is held now.
     modes: Vec<Option<Mode>>,
 }
 
@@ -253,7 +253,7 @@ impl<H: Fn(u32) -> Holder> Sweep<H> {
         }
     }
 
-    /// Whether one more hold is too many, by a rule for holds of one mode.
+    /// Returns true if one more hold is too many, by a rule for holds of one mode.
     fn forbids(&mut self, oldest: u32, new: u32, key: usize) -> bool {
         let active = &mut self.keys[key];
         match self.rule {

@@ -31,7 +31,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-/// The checker.
+/// The vault checker.
 pub struct Vault;
 
 impl Checker for Vault {
@@ -103,7 +103,7 @@ fn witness(breach: &Breach) -> [u64; 2] {
     [breach.over, breach.write]
 }
 
-/// Why the write came too late.
+/// Returns the reason why the write came too late.
 fn cause(case: &Case<'_>, breach: &Breach) -> Option<Cause> {
     let claims = &case.claims.claims;
     let later = match breach.because {
@@ -128,7 +128,7 @@ fn named<'a>(scan: &'a Scan<'_>) -> [(&'static str, &'a [Breach]); 2] {
     [("lost update", &scan.lost), ("stale write accepted", &scan.stale)]
 }
 
-/// What the two processes did, in order, and the faults of the one that was overtaken.
+/// Tells what the two processes did, in order, and the faults of the one that was overtaken.
 fn tell(story: &mut Story<'_>, Case { run, claims, .. }: &Case<'_>, breach: Breach) {
     let claim = &claims.claims[breach.claim];
     story.grant(claim);

@@ -95,7 +95,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// What is said last, of no event.
+    /// Ends the story with a remark about no event.
     pub(crate) fn remark(&mut self, text: impl Into<String>) {
         self.remark = text.into();
     }
@@ -180,7 +180,7 @@ impl<'a> Story<'a> {
         self.tell(event.index, event.process, &what, tail);
     }
 
-    /// What ended a hold.
+    /// Tells what ended a hold.
     pub(crate) fn end(&mut self, claim: &Claim, end: End) {
         let how = match end.how {
             Ending::Released => "released",
@@ -190,12 +190,12 @@ impl<'a> Story<'a> {
         self.tell(end.at, process(claim), how, "");
     }
 
-    /// Whether an event is the death of a process.
+    /// Returns true if an event is the death of a process.
     pub(crate) fn is_death(&self, at: u64) -> bool {
         self.run.history.get(at).is_some_and(|event| event.f == F::Death)
     }
 
-    /// How a process died: by a fault, or for a reason of its own.
+    /// Tells how a process died: by a fault, or for a reason of its own.
     pub(crate) fn death(&self, claim: &Claim, at: u64) -> &'static str {
         let node = Node::Client(self.seat(claim));
         let kills = |fault: &Fault| matches!(fault, Fault::Crash { node: n, .. } if *n == node);
@@ -313,7 +313,7 @@ impl<'a> Story<'a> {
 /// A witness that spans a whole run would else list every hold of its processes.
 const BELIEFS: usize = 16;
 
-/// What an event is called when nothing more is known about it.
+/// Returns the words for an event about which nothing more is known.
 fn bare(event: &Event) -> &'static str {
     match (event.f, event.kind) {
         (F::Acquire, Kind::Invoke) => "asked",
@@ -359,7 +359,7 @@ pub(crate) fn process(claim: &Claim) -> String {
     format!("process {}", claim.process)
 }
 
-/// What a fault does to the client in this seat.
+/// Tells what a fault does to the client in this seat.
 fn hit(fault: &Fault, seat: u32) -> String {
     match fault {
         Fault::Pause { .. } => "was paused".into(),
@@ -371,7 +371,7 @@ fn hit(fault: &Fault, seat: u32) -> String {
     }
 }
 
-/// What a client with such a trouble on its links goes through.
+/// Tells what a client with such a trouble on its links goes through.
 fn troubled(trouble: LinkTrouble) -> String {
     match trouble {
         LinkTrouble::Reset => "had its connections reset".into(),
@@ -408,7 +408,7 @@ fn undone(fault: &Fault) -> &'static str {
     }
 }
 
-/// Who is hit by a fault among servers, what happens to him, and what its heal is called.
+/// Tells what is hit by a fault among servers, what happens to it, and what its heal is called.
 fn on_servers(fault: &Fault) -> (String, String, &'static str) {
     match fault {
         Fault::Pause { node } => (node.to_string(), "was paused".into(), undone(fault)),

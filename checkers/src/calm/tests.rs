@@ -4,7 +4,8 @@ use super::Calm;
 use crate::Case;
 use crate::picture::picture;
 
-/// Whether nothing disturbs the acquires of process 4, when trouble lasts for three columns more.
+/// Tells for each acquire of process 4 whether nothing disturbs it, when trouble lasts for three
+/// columns more.
 fn calm(text: &str) -> Vec<bool> {
     let mut run = picture(text);
     run.info.ttl = 300_000_000;

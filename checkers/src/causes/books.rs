@@ -76,7 +76,7 @@ impl Books {
         self.servers[thing]
     }
 
-    /// What became of a thing after one of its changes.
+    /// Returns the changes to a thing after one of its writes.
     pub(super) fn after(&self, write: Written) -> &[Changed] {
         &self.lives[write.thing][write.place + 1..]
     }

@@ -44,7 +44,7 @@ pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<C
     })
 }
 
-/// Why a claim had most likely lost what it took by a time.
+/// Returns the most likely reason why a claim had lost what it took by a time.
 fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
     let ok = claim.granted()?;
     let granted_ns = case.time(ok);

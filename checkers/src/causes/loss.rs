@@ -1,4 +1,4 @@
-//! How a client came to have nothing in the store any more, and why it did not know.
+//! Losses: how a client came to have nothing in the store any more, and why it did not know.
 
 use super::books::{Books, Changed, Step, Written};
 use super::span::{Trouble, had, lasted};
@@ -6,7 +6,7 @@ use crate::Case;
 use crate::holds::Claim;
 use base::{Cause, Change};
 
-/// What a client has in the store of what it took.
+/// The part that a client still has in the store of what it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     /// All of it.
@@ -21,7 +21,7 @@ pub(super) enum Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lost {
     pub(super) at_ns: u64,
-    /// When it had been made.
+    /// The time at which it had been made.
     pub(super) made_ns: u64,
     pub(super) server: u32,
     pub(super) how: Change,
@@ -82,25 +82,25 @@ fn of_thing(
     Some(Lost { at_ns: changed.at_ns, made_ns: write.at_ns, server, how: changed.change, spoilt })
 }
 
-/// Whether a process was granted the lock by what it wrote at a time.
+/// Returns true if a process was granted the lock by what it wrote at a time.
 pub(super) fn has_won(case: &Case<'_>, books: &Books, by: u32, at_ns: u64) -> bool {
     let Some(claim) = books.busy_with(case, by, at_ns) else { return false };
     let last = books.taken(case, claim).into_iter().map(|write| write.at_ns).max();
     claim.granted().is_some() && last == Some(at_ns)
 }
 
-/// Whether a request of a process took effect after its client had given it up.
+/// Returns true if a request of a process took effect after its client had given it up.
 fn is_late(case: &Case<'_>, books: &Books, by: u32, at_ns: u64) -> bool {
     let claim = books.busy_with(case, by, at_ns);
     claim.is_none_or(|claim| Step::of(case, claim, at_ns) == Step::Over)
 }
 
-/// Whether something was lost by time alone.
+/// Returns true if something was lost by time alone.
 pub(super) fn ran_out(lost: &Lost) -> bool {
     matches!(lost.how, Change::Expired)
 }
 
-/// Why a client lost what it had, and believed on until a time.
+/// Returns the reason why a client lost what it had, and believed on until a time.
 pub(super) fn why(
     case: &Case<'_>,
     books: &Books,
@@ -121,7 +121,7 @@ pub(super) fn why(
 /// Redis counts in milliseconds, and a wait in its own event loop may add some.
 const GRAIN_NS: u64 = 5_000_000;
 
-/// Why a client believed on though its lock had run out by time.
+/// Returns the reason why a client believed on though its lock had run out by time.
 pub(super) fn why_expired(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> Cause {
     let life = lost.at_ns.saturating_sub(lost.made_ns);
     let promised = promised_life(case, claim);
@@ -149,14 +149,15 @@ pub(super) fn why_expired(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns:
     }
 }
 
-/// How long a grant was to live, as its recipe knows it, in nanoseconds.
+/// Returns the time that a grant was to live, as its recipe knows it, in nanoseconds.
 fn promised_life(case: &Case<'_>, claim: &Claim) -> Option<u64> {
     let facts = case.facts(claim.granted()?)?;
     facts.expires?.checked_sub(facts.asked?)
 }
 
-/// Why a session ended at a time while its client believed in it until another: it was paused and
-/// could not notice; or else the longest trouble in the time in which the servers must have missed it.
+/// Returns the reason why a session ended at a time while its client believed in it until another:
+/// it was paused and could not notice; or else the longest trouble in the time in which the servers
+/// must have missed it.
 pub(super) fn why_session_ended(
     case: &Case<'_>,
     claim: &Claim,
@@ -181,8 +182,8 @@ pub(super) fn why_session_ended(
     met.max_by_key(|(lasted, _)| *lasted).map(|(_, cause)| cause)
 }
 
-/// Why a session ended whose servers were apart: with these settings they may serve it for longer than
-/// it lives.
+/// Returns the reason why a session ended whose servers were apart: with these settings they may
+/// serve it for longer than it lives.
 fn servers_apart(case: &Case<'_>) -> Cause {
     let info = &case.run.info;
     match info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl)) {
@@ -191,7 +192,7 @@ fn servers_apart(case: &Case<'_>) -> Cause {
     }
 }
 
-/// Why another client's request took something from its owner.
+/// Returns the reason why another client's request took something from its owner.
 fn why_taken(
     case: &Case<'_>,
     books: &Books,

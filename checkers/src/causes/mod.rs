@@ -38,9 +38,9 @@ pub(crate) use guess::Loose;
 /// One occurrence of an anomaly.
 #[derive(Clone, Debug)]
 pub(crate) struct Occurrence {
-    /// Its cause.
+    /// The cause of the anomaly, if one was found.
     pub(crate) cause: Option<Cause>,
-    /// How clearly it shows: of several, the clearest is told.
+    /// The clarity with which it shows: of several, the clearest is told.
     pub(crate) clarity: u64,
     /// The events that prove it.
     pub(crate) witness: Vec<u64>,
@@ -111,7 +111,7 @@ pub(crate) fn of_overlap(case: &Case<'_>, first: &Claim, second: &Claim, at: u64
     }
 }
 
-/// Whether a grant of a queue has a place in it; of a lock without a queue, always.
+/// Returns true if a grant of a queue has a place in it; of a lock without a queue, always.
 fn is_queued(case: &Case<'_>, claim: &Claim) -> bool {
     let place = || claim.granted().and_then(|ok| case.facts(ok)?.place);
     !case.run.info.promises.fifo || place().is_some()

@@ -22,8 +22,8 @@ pub(super) enum Trouble {
     Wiped,
 }
 
-/// How long in all the client of a process had such trouble in a span of time, in nanoseconds;
-/// `None` when it had none.
+/// Returns the time in all for which the client of a process had such trouble in a span of time, in
+/// nanoseconds; `None` when it had none.
 pub(super) fn lasted(
     case: &Case<'_>,
     trouble: Trouble,
@@ -41,7 +41,7 @@ pub(super) fn lasted(
     parts.reduce(|a, b| a + b)
 }
 
-/// Whether a client had such trouble in a span of time.
+/// Returns true if a client had such trouble in a span of time.
 pub(super) fn had(case: &Case<'_>, trouble: Trouble, process: u32, during: Range<u64>) -> bool {
     lasted(case, trouble, process, during).is_some()
 }

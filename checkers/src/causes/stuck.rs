@@ -1,4 +1,4 @@
-//! Why a lock stays taken: the thing that still stands in the store, and how it was left there.
+//! Locks that stay taken: the thing that still stands in the store, and how it was left there.
 
 use super::books::{Books, Standing, Written};
 use super::loss::why_session_ended;
@@ -41,7 +41,7 @@ pub(crate) fn of_stuck(
     Some(latest.or_else(session_gone).unwrap_or(Cause::Recipe))
 }
 
-/// What was left in the store at some time.
+/// The contents of the store at some time.
 #[derive(Debug)]
 pub(crate) struct Left {
     /// The things that stand there, by the key that their writer was busy with.
@@ -86,7 +86,8 @@ fn sessions(case: &Case<'_>) -> BTreeMap<usize, (usize, u64)> {
     sessions
 }
 
-/// Why a claim left a thing behind; `None` if it still waits or holds, as it may.
+/// Returns the reason why a claim left a thing behind; `None` if it still waits or holds, as it
+/// may.
 fn left_behind(
     case: &Case<'_>,
     books: &Books,
@@ -118,7 +119,8 @@ fn left_behind(
     Some(why_left(case, claim, Some(write.at_ns)))
 }
 
-/// Why a claim left the lock taken, by how it ended; `made_ns` is when it made what stands there.
+/// Returns the reason why a claim left the lock taken, by how it ended; `made_ns` is when it made
+/// what stands there.
 fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
     let is_death =
         |at: u64| case.run.history.get(at).is_some_and(|event| event.f == base::F::Death);

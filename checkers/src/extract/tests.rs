@@ -1,5 +1,5 @@
-//! What is shown of histories: of the right keys, the right operations, and no more than there is
-//! room for.
+//! Tests of what is shown of histories: of the right keys, the right operations, and no more than
+//! there is room for.
 
 use super::{Extract, Room, extract};
 use crate::decide::decide;

@@ -8,14 +8,14 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::collections::BTreeMap;
 
-/// What was read so far, and what is remembered of each process.
+/// The reader of claims: what it has read so far, and what it remembers of each process.
 #[derive(Debug, Default)]
 pub(super) struct Tracker {
     clients: Processes<Client>,
     read: Read,
 }
 
-/// What was read so far.
+/// The claims and accesses read so far.
 #[derive(Debug, Default)]
 struct Read {
     keys: Keys,
@@ -26,7 +26,7 @@ struct Read {
     run_events: Vec<u64>,
 }
 
-/// What is remembered of a process. Lists, not maps: a client has a handful of locks at most.
+/// The memory of one process. Lists, not maps: a client has a handful of locks at most.
 #[derive(Debug, Default)]
 struct Client {
     /// Claims that are being asked for or held.
@@ -35,7 +35,7 @@ struct Client {
     releasing: Option<usize>,
     /// The latest grant of each key.
     latest: Latest,
-    /// How many grants it had.
+    /// The number of its grants.
     grants: u64,
     /// It died, or an acquire of unknown outcome ended its number.
     gone: bool,

@@ -46,7 +46,7 @@ impl Step {
         }
     }
 
-    /// What is in the cell for certain when it is done.
+    /// Returns the value that is in the cell for certain when it is done.
     fn leaves(self) -> Option<Value> {
         match self {
             Self::Read(value) => value,
@@ -55,7 +55,7 @@ impl Step {
         }
     }
 
-    /// What must be in the cell for it to be legal.
+    /// Returns the value that must be in the cell for it to be legal.
     fn finds(self) -> Option<Value> {
         match self {
             Self::Read(value) => value,
@@ -88,9 +88,9 @@ impl Model for CasRegister {
         })
     }
 
-    /// What does not find what was left is never legal next to it. A write hides what an optional
-    /// step has left, and what changes nothing leaves all as it is. (Two writes are
-    /// [constant](Model::constant).)
+    /// Returns true where the later step does not find what the earlier one left: it is never legal
+    /// next to it. A write hides what an optional step has left, and what changes nothing leaves
+    /// all as it is. (Two writes are [constant](Model::constant).)
     fn passes(&self, earlier: &Step, later: &Step, optional: bool) -> bool {
         match (earlier, later) {
             (earlier, later) if self.pure(earlier) && self.pure(later) => true,
@@ -104,7 +104,7 @@ impl Model for CasRegister {
         }
     }
 
-    /// What changes nothing.
+    /// Returns true for steps that change nothing.
     fn eager<'a>(
         &self,
         _: &Value,

@@ -21,7 +21,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
 pub(crate) struct Fenced;
 
 impl Model for Fenced {
-    /// Who holds it, and the greatest token so far.
+    /// The holder, and the greatest token so far.
     type State = (Held, Option<Token>);
     type Step = Step;
 

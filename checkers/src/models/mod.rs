@@ -1,4 +1,4 @@
-//! What a history can be held against: small automata, a file each.
+//! The models that a history can be held against: small automata, a file each.
 //!
 //! A model says from which state which step is legal and where it leads; [`search`] finds out
 //! whether the operations of a history can be put on one line that the model can walk. What a
@@ -47,7 +47,7 @@ pub const MODELS: &[ModelSpec] = &[
 
 /// An automaton over the operations of one key.
 pub(crate) trait Model {
-    /// Where it stands.
+    /// A state of the automaton.
     type State: Clone + Eq + Hash;
     /// An operation as this model sees it.
     type Step: Clone + Eq + Hash;
@@ -60,20 +60,21 @@ pub(crate) trait Model {
         meter: &mut Meter<'_, '_>,
     ) -> Result<Vec<Self::Step>, Stop>;
 
-    /// Where it begins.
+    /// Returns the state in which it begins.
     fn initial(&self) -> Self::State;
 
-    /// Where a step leads; `None` when it is illegal.
+    /// Returns the state to which a step leads; `None` when it is illegal.
     fn apply(&self, state: &Self::State, step: &Self::Step) -> Option<Self::State>;
 
-    /// Whether, wherever `earlier` and then `later` is legal, `later` and then `earlier` is legal
-    /// too and leads to the same state; or, for an `optional` one that need not happen, `later`
-    /// without `earlier` is. It is trivially so where `later` is never legal after `earlier`.
+    /// Returns true if, wherever `earlier` and then `later` is legal, `later` and then `earlier` is
+    /// legal too and leads to the same state; or, for an `optional` one that need not happen,
+    /// `later` without `earlier` is. It is trivially so where `later` is never legal after
+    /// `earlier`.
     fn passes(&self, earlier: &Self::Step, later: &Self::Step, optional: bool) -> bool;
 
-    /// Whether a step that is legal in this state may as well be taken at once: no line that is
-    /// legal from here on, in which it stands later or (if it is optional) not at all, becomes
-    /// illegal. The line passes through `around.goal` at some time.
+    /// Returns true if a step that is legal in this state may as well be taken at once: no line
+    /// that is legal from here on, in which it stands later or (if it is optional) not at all,
+    /// becomes illegal. The line passes through `around.goal` at some time.
     fn eager<'a>(
         &self,
         state: &Self::State,
@@ -83,25 +84,25 @@ pub(crate) trait Model {
     where
         Self::Step: 'a;
 
-    /// Whether a step is legal in every state, and leads from all of them to the same one. Right
-    /// before another such step it leaves no trace.
+    /// Returns true if a step is legal in every state, and leads from all of them to the same one.
+    /// Right before another such step it leaves no trace.
     fn constant(&self, _step: &Self::Step) -> bool {
         false
     }
 
-    /// Whether a step never changes the state.
+    /// Returns true if a step never changes the state.
     fn pure(&self, _step: &Self::Step) -> bool {
         false
     }
 
-    /// Whether an optional step is never of use to any other operation, whatever becomes of other
-    /// idle ones. `last`: no operation of its process that certainly happened is answered after
-    /// its begin.
+    /// Returns true if an optional step is never of use to any other operation, whatever becomes of
+    /// other idle ones. `last`: no operation of its process that certainly happened is answered
+    /// after its begin.
     fn idle(&self, step: &Self::Step, last: bool) -> bool;
 
-    /// Whether, of two lines to the same state, the one with a part of the other's open steps can
-    /// go wherever the other can: the steps that it lacks can be put in at every state, in some
-    /// order, and lead back to that state.
+    /// Returns true if, of two lines to the same state, the one with a part of the other's open
+    /// steps can go wherever the other can: the steps that it lacks can be put in at every state,
+    /// in some order, and lead back to that state.
     fn fewer(&self) -> bool {
         false
     }
@@ -115,7 +116,7 @@ pub(crate) trait Model {
     fn describe(&self, state: &Self::State) -> State;
 }
 
-/// What stands around a step that might be taken at once.
+/// The surroundings of a step that might be taken at once.
 pub(crate) struct Around<'a, Step, Open> {
     /// The step that must be reached next.
     pub goal: &'a Step,
@@ -128,15 +129,15 @@ pub(crate) struct Around<'a, Step, Open> {
 
 /// A model in the list: its name, its parameter and how to make it.
 pub struct ModelSpec {
-    /// Its name.
+    /// The name of the model.
     pub name: &'static str,
-    /// What its number bounds, when it has one: `semaphore:3`.
+    /// The thing that its number bounds, when it has one: `semaphore:3`.
     pub bound: Option<&'static str>,
-    /// One line.
+    /// The model in one line, for `picklock list`.
     pub summary: &'static str,
-    /// Which holds may be together, and whether tokens grow; `None` when it is no lock.
+    /// The sets of holds that are legal, and whether tokens grow; `None` when it is no lock.
     pub(crate) lock: Option<fn(u32) -> Lock>,
-    /// Whether it knows this action.
+    /// Returns true if the model knows this action.
     pub(crate) takes: fn(&Action) -> bool,
     /// Decides by search.
     pub(crate) search: fn(u32, &[&Operation], &mut Meter<'_, '_>) -> Answer,
@@ -147,19 +148,19 @@ pub struct ModelSpec {
 /// A model with its parameter: `mutex`, `semaphore:3`.
 #[derive(Clone, Copy)]
 pub struct NamedModel {
-    /// Which.
+    /// The model in the list.
     pub spec: &'static ModelSpec,
     /// Its number; 1 when it has none.
     pub bound: u32,
 }
 
 impl NamedModel {
-    /// Whether it is a lock that can be held shared.
+    /// Returns true if it is a lock that can be held shared.
     pub(crate) fn is_shared(&self) -> bool {
         (self.spec.takes)(&Action::Convert { mode: Mode::Shared })
     }
 
-    /// Whether it is a lock whose grants bring tokens.
+    /// Returns true if it is a lock whose grants bring tokens.
     pub(crate) fn is_fenced(&self) -> bool {
         self.spec.lock.is_some_and(|lock| lock(self.bound).fenced)
     }
@@ -180,7 +181,7 @@ impl fmt::Debug for NamedModel {
     }
 }
 
-/// Why a text names no model.
+/// The reason why a text names no model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoModel {
     /// There is none of this name.
@@ -213,12 +214,12 @@ impl FromStr for NamedModel {
     }
 }
 
-/// Whether an action is one of a lock.
+/// Returns true if an action is one of a lock.
 pub(crate) fn is_lock(action: &Action) -> bool {
     matches!(action, Action::Acquire { .. } | Action::Release)
 }
 
-/// Whether an action is one of a lock that can be held in two modes.
+/// Returns true if an action is one of a lock that can be held in two modes.
 pub(crate) fn is_shared_lock(action: &Action) -> bool {
     is_lock(action) || matches!(action, Action::Convert { .. })
 }

@@ -21,7 +21,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
 pub(crate) struct OwnerMutex;
 
 impl Model for OwnerMutex {
-    /// Who holds it.
+    /// The process that holds it.
     type State = Option<u32>;
     type Step = Step;
 

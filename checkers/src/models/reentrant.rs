@@ -23,7 +23,7 @@ pub(crate) struct Reentrant {
 }
 
 impl Model for Reentrant {
-    /// Who holds it and how deep.
+    /// The process that holds it, and how many times.
     type State = Option<(u32, u32)>;
     type Step = Step;
 

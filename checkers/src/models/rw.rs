@@ -26,7 +26,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
 
 pub(crate) struct Rw;
 
-/// Who does what with a lock that knows its holders.
+/// A step of one process on a lock that knows its holders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Step {
     pub process: u32,
@@ -63,8 +63,8 @@ impl Step {
         steps().map(|step| Self { reader: !writers.contains(&step.process), ..step }).collect()
     }
 
-    /// Whether it takes more of the lock. Between steps of other processes it may always be taken
-    /// later: to be legal next to it, a step of another process must be legal without it.
+    /// Returns true if it takes more of the lock. Between steps of other processes it may always be
+    /// taken later: to be legal next to it, a step of another process must be legal without it.
     pub(super) fn takes_more(&self) -> bool {
         matches!(self.does, Does::Take(..) | Does::Convert(Mode::Exclusive))
     }
@@ -98,7 +98,7 @@ impl Step {
     }
 }
 
-/// Who holds the lock.
+/// The holders of the lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Held {
     writer: Option<u32>,
@@ -143,7 +143,7 @@ impl Held {
         Some(())
     }
 
-    /// [`Model::heap`].
+    /// Returns the bytes outside of the state itself: see [`Model::heap`].
     pub(super) fn heap(&self) -> usize {
         self.readers.len() * size_of::<u32>()
     }

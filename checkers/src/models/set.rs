@@ -58,7 +58,7 @@ pub(crate) enum Step {
 pub(crate) struct Shown(usize, Arc<Numbers>);
 
 impl Step {
-    /// Whether it shows a set without this member.
+    /// Returns true if it shows a set without this member.
     fn lacks(&self, member: usize) -> bool {
         matches!(self, Self::Members(Some(Shown(_, members))) if !members.has(member))
     }
@@ -171,7 +171,7 @@ impl Model for Set {
         }
     }
 
-    /// A read.
+    /// Returns true for a read.
     fn pure(&self, step: &Step) -> bool {
         matches!(step, Step::Members(_))
     }

@@ -1,5 +1,5 @@
-//! How models are named, what they know, what they say of their states, and what they save the
-//! search. All by search: the sweep would decide most of it without asking them.
+//! Tests of models: how they are named, what they know, what they say of their states, and what
+//! they save the search. All by search: the sweep would decide most of it without asking them.
 
 use super::{CasRegister, Fenced, MODELS, Model, NamedModel, NoModel, Rw, Set};
 use crate::operation::{Action, Ended, Operation, Token};
@@ -79,7 +79,8 @@ fn what_a_model_does_not_know_is_named() {
     }
 }
 
-/// What a model was just before the last of these, each of another process, one after the other.
+/// Returns the states of a model just before the last of these, each of another process, one after
+/// the other.
 fn just_before(model: &str, actions: &[Action]) -> Vec<String> {
     let operations: Vec<Operation> = (0..)
         .zip(actions)

@@ -14,7 +14,7 @@ pub(super) struct Numbers<T> {
     heap: usize,
 }
 
-/// What gets a number.
+/// A thing that gets a number.
 pub(super) trait Name: Clone + Ord {
     /// Bytes outside of the name itself.
     fn heap(&self) -> usize;

@@ -13,7 +13,7 @@ use base::units::{count, counted};
 pub struct Paired {
     /// The operations, by their begin.
     pub operations: Vec<Operation>,
-    /// Whether values are `[key value]`.
+    /// True if values are `[key value]`.
     pub independent: bool,
     /// The line of each place.
     pub(super) lines: Vec<u32>,
@@ -21,7 +21,7 @@ pub struct Paired {
     pub(super) processes: Numbers<Value>,
     /// Values that are no integers.
     values: Numbers<Value>,
-    /// How many members all reads of sets show together.
+    /// The number of members that all reads of sets show together.
     pub(super) members: usize,
 }
 
@@ -29,7 +29,7 @@ pub struct Paired {
 const BEFORE: u64 = 2;
 /// The integers that are their own numbers.
 const INTEGERS: std::ops::RangeInclusive<i128> = (i64::MIN / 2) as i128..=i64::MAX as i128;
-/// How many members of a set are told.
+/// The number of members of a set that are told.
 const MEMBERS: usize = 10;
 
 impl Paired {
@@ -45,7 +45,7 @@ impl Paired {
         }
     }
 
-    /// How many operations clients did: all but the initial values of registers.
+    /// Returns the number of operations by clients: all but the initial values of registers.
     pub fn asked(&self) -> usize {
         self.by_clients().count()
     }
@@ -54,7 +54,8 @@ impl Paired {
         self.operations.iter().filter(|operation| self.line(operation.invoke).is_some())
     }
 
-    /// Why the operations could not have been against the model, if they could not.
+    /// Returns the reason why the operations could not have been against the model, if they could
+    /// not.
     pub fn proves_nothing(&self, model: NamedModel) -> Option<String> {
         if !self.by_clients().any(Operation::certain) {
             return Some("every operation failed or has no known outcome".into());
@@ -66,7 +67,7 @@ impl Paired {
         })
     }
 
-    /// What a model leaves out of account, if there is something.
+    /// Tells what a model leaves out of account, if there is something.
     pub fn passed_over(&self, model: NamedModel) -> Option<String> {
         let (grants, tokens) = self.grants();
         if model.is_fenced() && tokens < grants {
@@ -81,7 +82,7 @@ impl Paired {
         any.then(|| format!("the model {model} knows no shared holds; it takes all for exclusive"))
     }
 
-    /// How many grants there are for certain, and how many of them say a token.
+    /// Returns the number of certain grants, and of those among them that say a token.
     fn grants(&self) -> (u64, u64) {
         let certain = self.operations.iter().filter(|operation| operation.certain());
         let tokens = certain.filter_map(|operation| match operation.action {
@@ -101,17 +102,17 @@ impl Paired {
             + self.values.memory()
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub fn keys(&self) -> usize {
         self.keys.names.len()
     }
 
-    /// How many events there are.
+    /// Returns the number of events.
     pub fn events(&self) -> usize {
         self.lines.len() - BEFORE as usize
     }
 
-    /// How many processes there are.
+    /// Returns the number of processes.
     pub fn processes(&self) -> usize {
         self.processes.names.len()
     }
@@ -145,7 +146,7 @@ impl Paired {
         format!("process {process}'s {} ({lines}{doubt})", self.done(&operation.action))
     }
 
-    /// What an operation does in as few words as will do: `read 5`.
+    /// Labels an operation in as few words as will do: `read 5`.
     pub fn label(&self, action: &Action) -> String {
         let value = |value: &operation::Value| self.value(*value);
         match action {

@@ -1,4 +1,4 @@
-//! What an event says of how a lock is asked for or given: its mode and its fencing token.
+//! The mode and the fencing token with which an event says that a lock is asked for or given.
 //!
 //! Both may stand in a part of their own, or in the value: `:read`, `7`, `{:mode :read, :fence 7}`. A
 //! model that knows both modes has to know which it is, and one that compares tokens which they are;
@@ -9,7 +9,7 @@ use crate::operation::Token;
 use base::reading::{Entry, Value, Verb, mode_of, short};
 use base::{HistoryError, Kind, Mode};
 
-/// How a lock is asked for, or given.
+/// The mode and the token of a lock that is asked for, or given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Said {
     /// `None` where neither the event nor the one with which it began says it.

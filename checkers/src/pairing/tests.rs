@@ -1,4 +1,4 @@
-//! What becomes of events: operations, or an error with its line.
+//! Tests of what events become: operations, or an error with its line.
 
 use super::*;
 use base::reading::Entries;
@@ -410,7 +410,8 @@ fn what_fits_nothing_is_refused_with_its_line() {
     assert_eq!(said, "line 2: process 0 ends on another key than it began on");
 }
 
-/// What a pairing says that it keeps after these lines, begun with a `Reading` of tuples or not.
+/// Returns the memory that a pairing keeps after these lines, begun with a `Reading` of tuples or
+/// not.
 fn kept(model: &str, independent: Option<bool>, text: &str) -> usize {
     let reading = Reading { independent, ..Reading::default() };
     let mut pairing = Pairing::new(model.parse().unwrap(), reading);

@@ -101,7 +101,7 @@ fn last_release(case: &Case<'_>, ours: &[&Claim]) -> Option<(u64, u64)> {
     last.map(|(freed, release)| (release, freed))
 }
 
-/// Whether the store woke a claim's client between two events, while it asked.
+/// Returns true if the store woke a claim's client between two events, while it asked.
 fn woken(case: &Case<'_>, claim: &Claim, during: Range<u64>) -> bool {
     case.woken(claim.process, during.start..during.end.min(claim.asking().end))
 }

@@ -1,4 +1,4 @@
-//! How long a lock is kept from the living by a holder that has died.
+//! The time for which a holder that has died keeps a lock from the living.
 
 use crate::Case;
 use crate::bypass::excludes;

@@ -411,7 +411,7 @@ fn a_client_is_told_no_and_holds_the_lock() {
     assert!(verdict.anomalies.is_empty(), "{verdict:?}");
 }
 
-/// How long after a holder's death the lock was granted again, in tenths of a second.
+/// Returns the time from a holder's death to the next grant of the lock, in tenths of a second.
 fn after_death(text: &str) -> Option<u64> {
     let measures = check(text).measures;
     let slowest = measures.iter().find(|m| m.name == "slowest grant after a holder's death")?;

@@ -9,7 +9,7 @@ use base::{Anomaly, Cause};
 /// An acquire that slept on and should have been woken.
 #[derive(Debug)]
 pub(super) struct Slept {
-    /// Which lock it asked for, as an index into the claims' keys.
+    /// The lock that it asked for, as an index into the claims' keys.
     pub(super) key: usize,
     pub(super) witness: Vec<u64>,
     pub(super) reason: String,
@@ -43,7 +43,7 @@ fn overtaken(case: &Case<'_>, bypass: &Bypass) -> Slept {
     Slept { key: claim.key, witness, reason }
 }
 
-/// Where a claim was told "no" while the lock stood in its client's name.
+/// Returns the event at which a claim was told "no" while the lock stood in its client's name.
 pub(super) fn is_phantom(case: &Case<'_>, claim: &Claim) -> Option<u64> {
     let Answer::Failed(at) = claim.answer else { return None };
     (case.facts(at).and_then(|facts| facts.held) == Some(true)).then_some(at)

@@ -1,6 +1,6 @@
 //! A set of small numbers: the slots of open operations.
 
-/// How many lie in place: most histories have fewer operations open at once.
+/// The number of bits stored in place: most histories have fewer operations open at once.
 const LOW: usize = u128::BITS as usize;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -63,7 +63,7 @@ impl Bits {
         both
     }
 
-    /// Whether all of these are in the other.
+    /// Returns true if all of these are in the other.
     #[inline]
     pub(super) fn within(&self, other: &Self) -> bool {
         let mut words = self.high.iter().enumerate();

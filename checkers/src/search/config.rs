@@ -7,7 +7,7 @@ use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 use std::hash::Hash;
 
-/// How many of each kind of optional operations are on a line, by kind; zeros are left out.
+/// The number of optional operations of each kind on a line, by kind; zeros are left out.
 type Spent = SmallVec<[(u32, u32); 2]>;
 
 /// One way in which the line may have gone.
@@ -17,7 +17,7 @@ pub(super) struct Config<S> {
     pub(super) way: Way,
 }
 
-/// What is on a line, as far as it matters for what comes.
+/// The operations on a line, as far as they matter for what comes.
 #[derive(Debug, Default)]
 pub(super) struct Way {
     /// The slots of the open operations that may be answered: they are on the line, or can be put
@@ -74,9 +74,9 @@ impl Way {
         }
     }
 
-    /// Whether, in the same state, it can go wherever the other can. Of each open operation it
-    /// knows as much: what is only `done` in it may count as on the line and as not on it, whatever
-    /// the other has. `fewer` is [`Model::fewer`](crate::models::Model::fewer).
+    /// Returns true if, in the same state, it can go wherever the other can. Of each open operation
+    /// it knows as much: what is only `done` in it may count as on the line and as not on it,
+    /// whatever the other has. `fewer` is [`Model::fewer`](crate::models::Model::fewer).
     fn serves(&self, other: &Self, fewer: bool) -> bool {
         self.used.within(&other.used)
             && (fewer || other.done.within(&self.done))
@@ -89,7 +89,7 @@ impl Way {
     }
 }
 
-/// Whether no kind is spent more often in the first than in the second.
+/// Returns true if no kind is spent more often in the first than in the second.
 fn at_most(first: &Spent, second: &Spent) -> bool {
     let mut second = second.iter();
     first.iter().all(|(kind, count)| {
@@ -118,7 +118,7 @@ pub(super) struct Frontier<S> {
     many: HashMap<(S, Bits), SmallVec<[Way; 1]>, FxBuildHasher>,
     fewer: bool,
     heap: fn(&S) -> usize,
-    /// What is metered for it.
+    /// The bytes that are metered for it.
     bytes: usize,
 }
 

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// The place of an operation on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// The operation.
+    /// The index of the operation.
     pub operation: usize,
     /// The event right before which it takes place; of several points, one after another.
     pub before: u64,
@@ -32,7 +32,7 @@ pub struct Point {
 pub struct Line {
     /// Its points, in order.
     pub points: Vec<Point>,
-    /// What the model looks like after some of the points, by their number from 0 on.
+    /// The model's states after some of the points, by their number from 0 on.
     pub states: BTreeMap<usize, State>,
     /// All that is answered before this event is on the line. `None`: all there is.
     pub until: Option<u64>,
@@ -40,7 +40,7 @@ pub struct Line {
     pub whole: bool,
 }
 
-/// How far a line is to go, and what is to be told of it.
+/// The extent of a line that is wanted, and the states that are to be told.
 pub(crate) struct Wanted<'a> {
     /// The answers before this event have to be on it.
     pub until: u64,
@@ -83,7 +83,7 @@ pub(crate) fn line<M: Model>(
     Line { points: walk.points.iter().map(point).collect(), states, until, whole }
 }
 
-/// What the model looks like after the points that are to be told of.
+/// Returns the model's states after the points that are to be told of.
 fn states<M: Model>(
     model: &M,
     steps: &[M::Step],
@@ -110,7 +110,7 @@ struct Config<S> {
     state: S,
     /// The operations on the line that are not answered yet, in order.
     taken: SmallVec<[u32; 4]>,
-    /// How many of each kind of optional operations are on it, by kind; zeros are left out.
+    /// The number of optional operations of each kind on it, by kind; zeros are left out.
     spent: SmallVec<[(u32, u32); 2]>,
 }
 
@@ -125,7 +125,7 @@ impl<S> Config<S> {
         }
     }
 
-    /// Whether the operation was on the line; it is over.
+    /// Removes an operation that is over, and returns true if it was on the line.
     fn close(&mut self, id: u32) -> bool {
         let place = self.taken.binary_search(&id);
         place.is_ok_and(|place| self.taken.remove(place) == id)
@@ -162,18 +162,18 @@ struct Trial<S> {
 
 /// An answer at which there was a choice.
 struct Level<S> {
-    /// Its event.
+    /// The place of its event.
     position: usize,
-    /// How the line had gone by then.
+    /// The configuration of the line by then.
     from: Config<S>,
-    /// How many points it had.
+    /// The number of points that the line had.
     points: usize,
-    /// What is to be tried.
+    /// The trials that are left.
     work: VecDeque<Trial<S>>,
-    /// What was tried, and can be carried on by another step before it is tried again.
+    /// The trials made that can be carried on by another step before they are tried again.
     tried: VecDeque<Trial<S>>,
     seen: HashSet<Config<S>, FxBuildHasher>,
-    /// What is metered for it.
+    /// The bytes that are metered for it.
     bytes: usize,
 }
 
@@ -187,14 +187,14 @@ struct Walk<'a, M: Model> {
     until: u64,
     /// The next of them.
     position: usize,
-    /// What is under way there.
+    /// The operations under way there.
     open: Vec<u32>,
     /// The optional operations that have begun, by kind.
     kinds: Vec<Vec<u32>>,
     kind_of: HashMap<&'a M::Step, u32, FxBuildHasher>,
     levels: VecDeque<Level<M::State>>,
     points: Vec<(u32, u64)>,
-    /// How far the longest line went that came to a dead end, and its points.
+    /// The place that the longest line reached which came to a dead end, and its points.
     best: (usize, Vec<(u32, u64)>),
     dead: HashSet<(usize, Config<M::State>), FxBuildHasher>,
 }
@@ -429,7 +429,7 @@ impl<'a, M: Model> Walk<'a, M> {
         }
     }
 
-    /// Where a candidate leads, if it can be taken and is of use.
+    /// Returns the trial to which a candidate leads, if it can be taken and is of use.
     fn step(
         &self,
         trial: &Trial<M::State>,
@@ -449,7 +449,7 @@ impl<'a, M: Model> Walk<'a, M> {
         Some(child)
     }
 
-    /// Whether another candidate does the same and must be done earlier.
+    /// Returns true if another candidate does the same and must be done earlier.
     fn has_twin(&self, config: &Config<M::State>, id: u32, others: &[Candidate]) -> bool {
         let deadline = |id: u32| self.operations[id as usize].deadline();
         let same = |other: u32| {

@@ -1,22 +1,23 @@
-//! What a search may cost. Checkers read no clock, so the caller brings one.
+//! The budget of a search. Checkers read no clock, so the caller brings one.
 
-/// What a decision may cost. It is honoured inside each step: past it the answer is inconclusive.
+/// The limits of a decision. They are honoured inside each step: past them the answer is
+/// inconclusive.
 pub struct Budget<'a> {
     /// Bytes that deciding may keep at once, beside the operations.
     pub memory: usize,
-    /// Whether the time is over. Asked every few thousand steps of a search; the sweep, which is
-    /// linear in the history, does not ask.
+    /// Returns true once the time is over. Asked every few thousand steps of a search; the sweep,
+    /// which is linear in the history, does not ask.
     pub expired: &'a mut dyn FnMut() -> bool,
 }
 
-/// Which budget was spent.
+/// The budget that was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     Time,
     Memory,
 }
 
-/// How many steps pass between two looks at the clock.
+/// The number of steps between two looks at the clock.
 const TICKS: usize = 4096;
 
 /// Bytes that are copied or compared in about the time of a step.
@@ -58,7 +59,7 @@ impl<'a, 'b> Meter<'a, 'b> {
         Ok(())
     }
 
-    /// Takes memory.
+    /// Takes memory, in bytes, and stops the search past the budget.
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), Stop> {
         self.used += bytes;
         if self.used > self.budget.memory { Err(Stop::Memory) } else { Ok(()) }

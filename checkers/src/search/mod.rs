@@ -61,7 +61,7 @@ use crate::state::State;
 use open::{Open, Timeline};
 use walk::{Dead, Search};
 
-/// What the search says about the operations of one key.
+/// The answer of the search about the operations of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// There is such a line.
@@ -72,14 +72,14 @@ pub(crate) enum Answer {
         stuck: usize,
         /// Those that were open, or of unknown outcome, when it was answered.
         concurrent: Vec<usize>,
-        /// Where the lines that go furthest lead; a few of them.
+        /// The states to which the lines that go furthest lead; a few of them.
         states: Vec<State>,
     },
     /// The budget was spent.
     Stopped(Stop),
 }
 
-/// What is kept of an operation throughout, beside its step: its begin and its answer in order,
+/// The bytes kept of an operation throughout, beside its step: its begin and its answer in order,
 /// and a few numbers.
 const EACH: usize = 120;
 

@@ -1,4 +1,4 @@
-//! What is under way at each place of a history: operations that began and are not answered, and
+//! Operations under way at each place of a history: those that began and are not answered, and
 //! those of unknown outcome, which stay for ever.
 
 use super::bits::Bits;
@@ -105,7 +105,7 @@ struct Kind {
     alone: bool,
 }
 
-/// Which operations are open.
+/// The open operations at a place.
 pub(super) struct Open<'a, M: Model> {
     model: &'a M,
     operations: &'a [&'a Operation],
@@ -219,7 +219,7 @@ impl<'a, M: Model> Open<'a, M> {
         &self.steps[self.operation_of(candidate)]
     }
 
-    /// Where it must have happened at the latest.
+    /// Returns the last place at which it can have happened.
     pub(super) fn deadline(&self, candidate: Candidate) -> u64 {
         match candidate {
             Candidate::Slot(_) => self.operations[self.operation_of(candidate)].deadline(),
@@ -234,7 +234,7 @@ impl<'a, M: Model> Open<'a, M> {
         }
     }
 
-    /// Whether a line that has gone this way can take it.
+    /// Returns true if a line that has gone this way can take it.
     #[inline]
     pub(super) fn is_left(&self, candidate: Candidate, way: &Way) -> bool {
         match candidate {

@@ -5,7 +5,7 @@ use crate::operation::{Action, Ended, Operation, Value};
 use base::{Mode, Rng};
 use std::collections::BTreeSet;
 
-/// How processes behave.
+/// The behaviour of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
     /// One thing at a time, and nothing after an operation of unknown outcome.
@@ -17,7 +17,7 @@ pub(crate) enum Manner {
     Wild,
 }
 
-/// What processes play with.
+/// The object that processes play with.
 #[derive(Clone, Debug)]
 pub(crate) enum Toy {
     Lock(Lock),
@@ -67,7 +67,8 @@ impl Toy {
         })
     }
 
-    /// What a process might want to do next; `claims` is how many grants it believes to have.
+    /// Draws what a process might want to do next; `claims` is the number of grants it believes to
+    /// have.
     fn wish(&self, claims: usize, wild: bool, rng: &mut Rng) -> Option<Action> {
         let value = |rng: &mut Rng| Some(rng.below(3) as i64);
         Some(match self {

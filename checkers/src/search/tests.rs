@@ -8,14 +8,14 @@ use base::Rng;
 use hashbrown::HashSet;
 use rustc_hash::FxBuildHasher;
 
-/// How many histories of each kind are tried: `PICKLOCK_CASES`, or this many.
+/// Returns the number of histories of each kind to try: `PICKLOCK_CASES`, or this many.
 pub(crate) fn cases(default: u64) -> u64 {
     let given = std::env::var("PICKLOCK_CASES").ok();
     given.map_or(default, |given| given.parse().expect("PICKLOCK_CASES is a number"))
 }
 
-/// Whether there is a line, by trying every order that the places allow. It shares nothing with
-/// the search but the model's steps.
+/// Finds out whether there is a line, by trying every order that the places allow. It shares
+/// nothing with the search but the model's steps.
 pub(crate) fn brute<M: Model>(model: &M, operations: &[Operation]) -> bool {
     let ops: Vec<&Operation> = operations.iter().filter(|op| op.ended != Ended::Fail).collect();
     let mut budget = Budget { memory: usize::MAX, expired: &mut || false };

@@ -6,10 +6,10 @@ use super::open::{Candidate, Open, Timeline};
 use crate::models::{Around, Model};
 use crate::state::State;
 
-/// How many of the furthest states are told.
+/// The number of the furthest states that are told.
 const STATES: usize = 4;
 
-/// How many candidates can be looked at in the time of a step.
+/// The number of candidates that can be looked at in the time of a step.
 const GLANCES: usize = 16;
 
 /// No line goes on.
@@ -25,15 +25,15 @@ pub(super) struct Search<'a, M: Model> {
     open: Open<'a, M>,
 }
 
-/// What must be on the line now, and what a line may have to take before it.
+/// The step that must be on the line now, and those that a line may have to take before it.
 struct Goal<'a, Step> {
     slot: usize,
     step: &'a Step,
     before: &'a [Candidate],
 }
 
-/// Where the configurations of one answer go. All of it is empty between two answers, and kept for
-/// its room.
+/// The configurations that those of one answer lead to. All of it is empty between two answers, and
+/// kept for its room.
 struct Reached<S> {
     /// Those that have the goal.
     next: Frontier<S>,
@@ -116,8 +116,8 @@ impl<'a, M: Model> Search<'a, M> {
         Ok(())
     }
 
-    /// Whether a candidate can be put behind this step, is not needed before it, or leaves no trace
-    /// there.
+    /// Returns true if a candidate can be put behind this step, is not needed before it, or leaves
+    /// no trace there.
     fn passes(&self, candidate: Candidate, later: &M::Step) -> bool {
         let earlier = self.open.step_of(candidate);
         let optional = matches!(candidate, Candidate::Kind(_));
@@ -237,7 +237,7 @@ impl<'a, M: Model> Search<'a, M> {
         }
     }
 
-    /// Where a candidate leads, if it can be taken and is of use.
+    /// Returns the state to which a candidate leads, if it can be taken and is of use.
     #[inline]
     fn step(&self, config: &Config<M::State>, candidate: Candidate) -> Option<M::State> {
         if !self.open.is_left(candidate, &config.way) {
@@ -262,7 +262,7 @@ impl<'a, M: Model> Search<'a, M> {
         self.model.eager(&config.state, self.open.step_of(candidate), around)
     }
 
-    /// Whether another candidate does the same and must be done earlier.
+    /// Returns true if another candidate does the same and must be done earlier.
     fn has_twin(
         &self,
         config: &Config<M::State>,

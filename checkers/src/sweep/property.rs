@@ -49,7 +49,7 @@ fn agree<M: Model>(model: M, lock: Lock, toy: &Toy) {
     assert!((swept / 5..swept * 9 / 10).contains(&legal), "{legal} of {swept} are legal");
 }
 
-/// What goes wrong first; `None` if nothing does.
+/// Returns the operation that goes wrong first; `None` if nothing does.
 fn stuck(answer: &Answer) -> Option<usize> {
     match answer {
         Answer::Illegal { stuck, .. } => Some(*stuck),

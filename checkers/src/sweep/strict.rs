@@ -11,10 +11,10 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-/// How the sweep reads a model.
+/// The model as the sweep reads it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lock {
-    /// Which sets of holds are legal.
+    /// The sets of holds that are legal.
     pub rule: Rule,
     /// Each grant has a greater token than those before.
     pub fenced: bool,
@@ -81,8 +81,9 @@ fn changed_by(operations: &[&Operation], change: Change) -> usize {
     operations.iter().position(converts).unwrap_or(hold)
 }
 
-/// What goes wrong first: the operation whose answer is the first place up to which the history is
-/// illegal. A history that begins legal goes on illegal from one place on, so it is found by halves.
+/// Returns what goes wrong first: the operation whose answer is the first place up to which the
+/// history is illegal. A history that begins legal goes on illegal from one place on, so it is
+/// found by halves.
 fn first(lock: Lock, operations: &[&Operation]) -> Option<Clash> {
     let certain = |id: &usize| operations[*id].certain();
     let mut answered: Vec<usize> = (0..operations.len()).filter(certain).collect();
@@ -124,7 +125,7 @@ fn token(operation: &Operation) -> Option<Token> {
     }
 }
 
-/// What a process is about.
+/// The state of a process in the sweep.
 #[derive(Default)]
 struct Client {
     /// Its last operation was answered here or, if its outcome is unknown, begun.
@@ -190,7 +191,7 @@ fn changes(lock: Lock, operations: &[&Operation], until: u64) -> Option<Vec<Chan
 }
 
 impl Lock {
-    /// Whether a release frees nothing but a hold of its own process.
+    /// Returns true if a release frees nothing but a hold of its own process.
     fn has_owners(self) -> bool {
         !matches!(self.rule, Rule::Permits(_))
     }

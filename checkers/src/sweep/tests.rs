@@ -138,7 +138,7 @@ fn what_goes_wrong_first_is_told() {
     }
 }
 
-/// How many hold it, and not who: there may be thousands.
+/// States tell how many hold it, and not who: there may be thousands.
 #[test]
 fn a_lock_of_many_is_told_by_their_number() {
     let hold = |n: u64| (n as u32, X, None, n * 2, n * 2 + 1, 50 + n * 2);

@@ -22,7 +22,7 @@ struct Latest {
     token: Option<Mark>,
 }
 
-/// What the vault of one key has served.
+/// The accesses that the vault of one key has served.
 #[derive(Clone, Copy, Debug, Default)]
 struct Served {
     exclusive: Latest,
@@ -31,7 +31,7 @@ struct Served {
     write: Option<u64>,
 }
 
-/// What one process does with the vault of one key.
+/// The accesses of one process to the vault of one key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Access {
     /// The grant under which the access that is under way was sent.
@@ -40,7 +40,7 @@ struct Access {
     last: Option<(usize, u64)>,
 }
 
-/// What one process does with each vault.
+/// The accesses of one process to each vault.
 #[derive(Debug, Default)]
 struct Accesses {
     /// The vault that it used last, where it mostly stays.
@@ -68,7 +68,7 @@ pub(super) struct Breach {
     pub(super) claim: usize,
     /// The access by another process that it ran over.
     pub(super) over: u64,
-    /// Why it should not have.
+    /// The reason why it should not have.
     pub(super) because: Because,
 }
 

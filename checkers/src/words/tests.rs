@@ -1,4 +1,4 @@
-//! What is told of an anomaly, and in which words.
+//! Tests of what is told of an anomaly, and in which words.
 
 use super::*;
 use crate::picture::{Gallery, judge, picture};

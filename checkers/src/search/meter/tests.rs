@@ -1,11 +1,11 @@
-//! What a budget covers: steps by their size, large sets, many keys.
+//! Tests of what a budget covers: steps by their size, large sets, many keys.
 
 use super::{BLOCK, Budget, Meter, Stop, TICKS};
 use crate::operation::{Action, Ended, Operation};
 use crate::{Decision, decide_by_search};
 
-/// What this makes of a budget of so much memory and so many looks at the clock, and how often the
-/// clock was looked at.
+/// Returns what this makes of a budget of so much memory and so many looks at the clock, and how
+/// often the clock was looked at.
 fn within<T>(memory: usize, looks: u64, spend: impl FnOnce(Budget<'_>) -> T) -> (T, u64) {
     let mut looked = 0;
     let mut expired = || {
@@ -26,7 +26,8 @@ fn memory_can_be_used_to_the_last_byte_and_again_when_it_is_given_back() {
     });
 }
 
-/// How often something of this size can be handled until the clock has been looked at ten times.
+/// Counts how often something of this size can be handled until the clock has been looked at ten
+/// times.
 fn handled(bytes: usize) -> usize {
     let (count, _) = within(0, 10, |mut budget| {
         let mut meter = Meter::new(&mut budget);
@@ -49,7 +50,7 @@ fn op(key: u32, at: u64, action: Action) -> Operation {
     Operation { process: 0, key, invoke: at, answer, ended: Ended::Ok, action }
 }
 
-/// Why it is not decided, if it is not; and how often the clock was looked at.
+/// Returns the reason why it is not decided, if it is not; and how often the clock was looked at.
 fn spent(model: &str, operations: &[Operation], memory: usize) -> (Option<String>, u64) {
     let model = model.parse().unwrap();
     let (decision, looks) =
