@@ -29,7 +29,7 @@ pub enum State {
     Taken {
         /// The number of permits taken.
         permits: u32,
-        /// Of how many.
+        /// The number of permits there are.
         of: u32,
     },
     /// A lock whose last grant brought this token.

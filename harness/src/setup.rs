@@ -1,4 +1,5 @@
-//! From what was asked for to what is run: one lock, its nemeses, a plan, and the run's header.
+//! The setup of a run, from what was asked for: one lock, its nemeses, a plan, and the run's
+//! header.
 
 use base::{Ability, Nemesis, RunInfo, Spread};
 use std::time::Duration;

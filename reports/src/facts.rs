@@ -1,4 +1,4 @@
-//! What a history shows at a glance: who waited and who held when, what was read and written,
+//! The facts of a history at a glance: who waited and who held when, what was read and written,
 //! which faults were in force, and the numbers that follow from these.
 
 mod reader;
@@ -7,14 +7,14 @@ use base::units::rate;
 use base::{Effect, Event, Fault, FaultId, LeaseEnd, Leases, Mode, Run};
 use reader::Reader;
 
-/// How an acquire ended.
+/// The outcome of an acquire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// With a grant.
+    /// It ended with a grant.
     Granted,
-    /// Certainly without.
+    /// It ended certainly without a grant.
     Failed,
-    /// Nobody knows.
+    /// It ended in doubt: nobody knows whether it was granted.
     Unknown,
     /// The history ends, or its process died, before it did.
     Open,
@@ -23,21 +23,21 @@ pub enum Answer {
 /// A client's wait for the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait<'a> {
-    /// Who.
+    /// The process that waited.
     pub process: u32,
-    /// For which lock.
+    /// The lock that it waited for.
     pub key: &'a str,
-    /// Since when.
+    /// The begin of the wait, in nanoseconds.
     pub from: u64,
-    /// Until when.
+    /// The end of the wait, in nanoseconds.
     pub until: u64,
-    /// How it ended.
+    /// The outcome of the acquire.
     pub answer: Answer,
-    /// Why it was not granted.
+    /// The reason why it was not granted.
     pub error: Option<&'a str>,
 }
 
-/// How a definite hold ended.
+/// The way in which a definite hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Its release was sent.
@@ -53,34 +53,34 @@ pub enum Ending {
 /// A definite hold: from the grant to the begin of its release, to `lost` or to death.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold<'a> {
-    /// Who.
+    /// The process that held the lock.
     pub process: u32,
-    /// Which lock.
+    /// The lock that it held.
     pub key: &'a str,
-    /// How.
+    /// The mode in which it held the lock.
     pub mode: Mode,
     /// The fencing token.
     pub token: Option<u64>,
-    /// Since when.
+    /// The begin of the hold, in nanoseconds.
     pub from: u64,
-    /// Until when.
+    /// The end of the hold, in nanoseconds.
     pub until: u64,
-    /// How it ended.
+    /// The way in which the hold ended.
     pub ending: Ending,
-    /// When its lease or session had ended, where that is known and its client believed on.
+    /// The end of its lease or session, where that is known and its client believed on.
     pub ran_out: Option<LeaseEnd>,
     begins: u64,
     ends: u64,
 }
 
 impl Hold<'_> {
-    /// Whether the two may not stand at the same moment.
+    /// Returns true if the two may not stand at the same moment.
     pub fn conflicts(&self, other: &Self) -> bool {
         let shared = self.mode == Mode::Shared && other.mode == Mode::Shared;
         self.process != other.process && self.key == other.key && !shared
     }
 
-    /// Whether both stand at some index of the history. The index decides, never the time.
+    /// Returns true if both stand at some index of the history. The index decides, never the time.
     pub fn meets(&self, other: &Self) -> bool {
         self.begins < other.ends && other.begins < self.ends
     }
@@ -89,20 +89,20 @@ impl Hold<'_> {
 /// A fault, from its begin to its heal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultSpan<'a> {
-    /// Its number.
+    /// The number of the fault.
     pub id: FaultId,
-    /// What.
+    /// The fault itself.
     pub fault: &'a Fault,
-    /// When it was in force, or was begun if it never came to be.
+    /// The time at which it came into force, or was begun if it never did.
     pub from: u64,
-    /// When it was healed.
+    /// The time at which it was healed.
     pub until: Option<u64>,
-    /// What it was measured to have done.
+    /// The effect that was measured.
     pub effect: Option<&'a Effect>,
 }
 
 impl FaultSpan<'_> {
-    /// Whether it was measured to have done something.
+    /// Returns true if it was measured to have done something.
     pub fn had_effect(&self) -> bool {
         self.effect.is_some_and(|e| e.amount > 0)
     }
@@ -113,25 +113,25 @@ impl FaultSpan<'_> {
 pub struct Overlap {
     /// One of the two holders.
     pub process: u32,
-    /// Since when.
+    /// The begin of the overlap, in nanoseconds.
     pub from: u64,
-    /// Until when.
+    /// The end of the overlap, in nanoseconds.
     pub until: u64,
 }
 
-/// How many pairs of holds are compared, and how many overlaps are told, at the most: where nothing is
-/// ever released, everything overlaps everything.
+/// The largest numbers of pairs of holds that are compared, and of overlaps that are told: where
+/// nothing is ever released, everything overlaps everything.
 const LOOKS: usize = 20_000_000;
 const OVERLAPS: usize = 100_000;
 
-/// What a history shows.
+/// The facts of a history.
 #[derive(Clone, Debug, Default)]
 pub struct Facts<'a> {
     /// The latest time of any event.
     pub end: u64,
-    /// When the quiet phase began.
+    /// The time at which the quiet phase began.
     pub quiet: Option<u64>,
-    /// Whether the history reaches the end of its run.
+    /// True if the history reaches the end of its run.
     pub stopped: bool,
     /// The waits, by begin.
     pub waits: Vec<Wait<'a>>,
@@ -156,17 +156,17 @@ impl<'a> Facts<'a> {
         reader.finish(run.history.events().iter().map(|e| e.time).max().unwrap_or(0))
     }
 
-    /// How many acquires ended in this way.
+    /// Returns the number of acquires that ended in this way.
     pub fn answered(&self, answer: Answer) -> u64 {
         self.waits.iter().filter(|w| w.answer == answer).count() as u64
     }
 
-    /// How many faults were measured to have done something.
+    /// Returns the number of faults that were measured to have done something.
     pub fn effective_faults(&self) -> u64 {
         self.faults.iter().filter(|f| f.had_effect()).count() as u64
     }
 
-    /// How long granted acquires took, in order.
+    /// Returns the times that granted acquires took, in order, in nanoseconds.
     pub fn latencies(&self) -> Vec<u64> {
         let granted = self.waits.iter().filter(|w| w.answer == Answer::Granted);
         let mut latencies: Vec<u64> = granted.map(|w| w.until - w.from).collect();
@@ -174,15 +174,16 @@ impl<'a> Facts<'a> {
         latencies
     }
 
-    /// How many grants there were in a second, from the first request to the last event; `None`
-    /// when nobody asked.
+    /// Returns the number of grants in a second, from the first request to the last event, as text;
+    /// `None` when nobody asked.
     pub fn grant_rate(&self) -> Option<String> {
         let began = self.waits.first()?.from;
         Some(rate(self.answered(Answer::Granted), self.end.saturating_sub(began)))
     }
 
-    /// Where conflicting holds meet, in the lanes of both, by begin. What is shown is what the
-    /// history says; whether it breaks a promise is for the verdicts. Of very many, the first.
+    /// Returns the overlaps of conflicting holds, in the lanes of both, by begin. What is shown is
+    /// what the history says; whether it breaks a promise is for the verdicts. Of very many, the
+    /// first.
     pub fn overlaps(&self) -> Vec<Overlap> {
         let mut found = Vec::new();
         let mut active: Vec<&Hold> = Vec::new();

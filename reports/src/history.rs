@@ -6,22 +6,22 @@ use crate::terminal::Decided;
 use base::Kind;
 use std::collections::BTreeMap;
 
-/// What there is to say and to draw of a history.
+/// The content of a page about a history against a model.
 #[derive(Clone, Debug)]
 pub struct Sheet {
     /// The answer in words.
     pub decided: Decided,
-    /// What the model is, in a line.
+    /// The summary of the model, in one line.
     pub about: String,
-    /// The file.
+    /// The path of the file.
     pub file: String,
     /// The command that makes this page again.
     pub command: String,
     /// The version of picklock.
     pub version: String,
-    /// What is drawn, a picture or two a key.
+    /// The keys that are drawn, with a picture or two each.
     pub keys: Vec<Key>,
-    /// How many keys are not drawn.
+    /// The number of keys that are not drawn.
     pub left_out: u64,
 }
 
@@ -30,11 +30,11 @@ pub struct Sheet {
 pub struct Key {
     /// Its name, where the file has one.
     pub name: Option<String>,
-    /// How many operations it has.
+    /// The number of operations of the key.
     pub operations: u64,
-    /// How many of them are on the order that was found.
+    /// The number of them that are on the order that was found.
     pub ordered: u64,
-    /// How the order ends.
+    /// The end of the order.
     pub end: End,
     /// The few operations that show the most.
     pub close: View,
@@ -42,22 +42,22 @@ pub struct Key {
     pub wide: View,
 }
 
-/// How an order ends.
+/// The end of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Everything is on it.
     Whole,
-    /// What is answered at this place cannot be put anywhere. The order goes up to there, or, if no
-    /// such order was found in the time for it, not so far.
+    /// The operation answered at this place cannot be put anywhere. The order goes up to there, or,
+    /// if no such order was found in the time for it, not so far.
     Stuck {
         /// The place of the answer.
         at: u64,
-        /// Whether the order goes up to there.
+        /// True if the order goes up to there.
         reached: bool,
     },
-    /// How it goes on from this place is not known.
+    /// The order goes on from this place in a way that is not known.
     Unknown {
-        /// The place.
+        /// The place up to which it is known.
         at: u64,
     },
 }
@@ -67,51 +67,51 @@ pub enum End {
 pub struct View {
     /// The operations, by their begin.
     pub operations: Vec<Drawn>,
-    /// How many that are not drawn began right before each begin and answer of one that is; at
-    /// `u64::MAX`, behind the last.
+    /// The number of operations not drawn that began right before each begin and answer of a drawn
+    /// one; at `u64::MAX`, behind the last.
     pub skipped: BTreeMap<u64, u64>,
 }
 
 /// An operation in a picture.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// Who.
+    /// The process, as it is named in the picture.
     pub process: String,
-    /// What, in as few words as will do.
+    /// The operation, in as few words as will do.
     pub label: String,
     /// All that there is to say of it.
     pub text: String,
-    /// Where it began.
+    /// The place of its begin.
     pub invoke: u64,
-    /// Where it was answered, if it was.
+    /// The place of its answer, if it was answered.
     pub answer: Option<u64>,
-    /// How it ended.
+    /// The kind of its answer.
     pub ended: Kind,
     /// Its place on the order.
     pub point: Option<Point>,
-    /// What part it has in what goes wrong.
+    /// The part that it has in what goes wrong.
     pub role: Role,
 }
 
 /// A place on an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// Which it is, from 1 on.
+    /// The number of the point, from 1 on.
     pub number: u64,
     /// The event right before which it lies.
     pub before: u64,
-    /// What the object looks like then, as a clause.
+    /// The state of the object then, as a clause.
     pub state: Option<String>,
 }
 
-/// What part an operation has in what goes wrong.
+/// The part that an operation has in what goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It can be put nowhere.
     Stuck,
     /// It stands in the way, or was under way beside it.
     Beside,
-    /// None.
+    /// It has no part in it.
     Plain,
 }
 

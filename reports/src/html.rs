@@ -28,11 +28,11 @@ const JS: &str = concat!(
 const HISTORY_JS: &str =
     concat!("(() => {\n'use strict';\n", include_str!("html/history.js"), "})();\n");
 
-/// What moves on a page.
+/// The script of a page.
 enum Script {
     /// The timeline of a run, from its data.
     Run(String),
-    /// What is pointed at in the pictures of a history.
+    /// The marking of what is pointed at in the pictures of a history.
     History,
 }
 

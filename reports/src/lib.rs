@@ -19,14 +19,14 @@ use base::{Outcome, Run, Verdict};
 use facts::Facts;
 use std::time::Duration;
 
-/// What a report says about a run that neither the run nor its verdicts know.
+/// The part of a report that neither the run nor its verdicts know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Context {
     /// The run folder, as it is to be shown. Empty when nothing was stored.
     pub folder: String,
     /// The version of picklock.
     pub version: String,
-    /// How long the run took by the clock on the wall; `None` for a stored run.
+    /// The time that the run took by the clock on the wall; `None` for a stored run.
     pub elapsed: Option<Duration>,
 }
 

@@ -30,7 +30,7 @@ impl Speaker {
         }
     }
 
-    /// Who did it.
+    /// Returns the name of the event's process.
     pub fn who(&self, event: &Event) -> String {
         match event.process {
             Process::Nemesis => "nemesis".into(),
@@ -38,7 +38,7 @@ impl Speaker {
         }
     }
 
-    /// What happened, without who: "acquired the lock".
+    /// Tells what happened, without who: "acquired the lock".
     pub fn what(&self, event: &Event) -> String {
         let mut text = self.phrase(event);
         text.push_str(&self.details(event));
@@ -87,7 +87,7 @@ impl Speaker {
     }
 }
 
-/// What the store said, where it says more than the client.
+/// Returns the words of the store, where it says more than the client.
 fn store_fact(facts: &Facts) -> &'static str {
     match (facts.removed, facts.held) {
         (Some(Removed::Nothing), _) => ", which removed nothing",

@@ -6,7 +6,7 @@ use crate::facts::{Facts, FaultSpan, Hold};
 use crate::names::{Speaker, fault_name};
 use base::{Event, F, FaultId, Kind, Mode, Node, Run};
 
-/// How many lanes and bands a picture can carry before nobody reads it any more.
+/// The most lanes and bands that a picture can carry before nobody reads it any more.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Lanes of processes.
@@ -18,13 +18,13 @@ pub struct Limits {
 /// A stretch of time in a lane, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Since when.
+    /// The begin of the stretch, in nanoseconds.
     pub from: u64,
-    /// Until when.
+    /// The end of the stretch, in nanoseconds.
     pub until: u64,
 }
 
-/// What a mark stands for.
+/// The meaning of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sign {
     /// A read that the vault served.
@@ -44,32 +44,32 @@ pub enum Sign {
 /// Something that happened at one moment in a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// When.
+    /// The time of the event, in nanoseconds.
     pub at: u64,
-    /// What.
+    /// The meaning of the mark.
     pub sign: Sign,
-    /// Which event.
+    /// The index of the event.
     pub index: u64,
     /// The witness names it.
     pub named: bool,
 }
 
-/// What one process did.
+/// The lane of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lane {
-    /// Who.
+    /// The number of the process.
     pub process: u32,
-    /// Its name.
+    /// The name of the process.
     pub label: String,
-    /// When it waited for the lock.
+    /// The stretches in which it waited for the lock.
     pub waits: Vec<Stretch>,
-    /// When it held it, and how.
+    /// The stretches in which it held the lock, each with its mode.
     pub holds: Vec<(Stretch, Mode)>,
-    /// When it believed in a hold whose lease had run out.
+    /// The stretches in which it believed in a hold whose lease had run out.
     pub unleased: Vec<Stretch>,
-    /// When these leases ran out.
+    /// The times at which these leases ran out.
     pub lease_ends: Vec<u64>,
-    /// What it did meanwhile.
+    /// The marks of what it did meanwhile.
     pub marks: Vec<Mark>,
 }
 
@@ -80,24 +80,24 @@ pub struct Band {
     pub id: FaultId,
     /// The name of its kind.
     pub kind: &'static str,
-    /// Its name.
+    /// The name of the fault.
     pub label: String,
-    /// When it was in force.
+    /// The stretch in which it was in force.
     pub stretch: Stretch,
     /// The lanes that it hit, by place; none for a fault of servers alone.
     pub lanes: Vec<usize>,
 }
 
-/// The picture.
+/// A picture of the events around an anomaly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// What of the run it shows.
+    /// The part of the run that it shows.
     pub window: Stretch,
     /// The lanes, by first appearance in the witness.
     pub lanes: Vec<Lane>,
-    /// The faults.
+    /// The bands of the faults.
     pub bands: Vec<Band>,
-    /// Where conflicting holds of these lanes meet.
+    /// The stretches in which conflicting holds of these lanes meet.
     pub overlaps: Vec<Stretch>,
     /// Processes of the witness that found no place.
     pub hidden: usize,
@@ -184,7 +184,7 @@ fn mark(event: &Event, witness: &[u64]) -> Mark {
     }
 }
 
-/// What a mark of this event stands for.
+/// Returns the meaning of this event's mark.
 pub fn sign(event: &Event) -> Sign {
     match (event.f, event.kind) {
         (F::Death, _) => Sign::Death,
@@ -241,7 +241,8 @@ fn only_servers(fault: &FaultSpan<'_>) -> bool {
     fault.fault.nodes().iter().all(|node| matches!(node, Node::Server(_)))
 }
 
-/// Where conflicting holds of the shown processes meet within the window, merged.
+/// Returns the stretches in which conflicting holds of the shown processes meet within the window,
+/// merged.
 fn overlaps(facts: &Facts<'_>, shown: &[u32], window: Stretch) -> Vec<Stretch> {
     let inside =
         |h: &&Hold<'_>| shown.contains(&h.process) && clip(h.from, h.until, window).is_some();

@@ -1,5 +1,5 @@
-//! What the verdicts mean for this lock under this nemesis: was it to be expected, and the one line
-//! that says how the run ended.
+//! The meaning of the verdicts for this lock under this nemesis: was it to be expected, and the one
+//! line that says how the run ended.
 
 use crate::facts::Facts;
 use crate::units::{Precision, moment};
@@ -10,9 +10,9 @@ use base::{Anomaly, Known, Outcome, Run, RunInfo, Verdict};
 pub struct Breach<'a> {
     /// The property that it breaks.
     pub property: &'a str,
-    /// The anomaly.
+    /// The anomaly that was seen.
     pub anomaly: &'a Anomaly,
-    /// Why it is no surprise, if it is none.
+    /// The entry of the known anomaly, if it is no surprise.
     pub known: Option<&'a Known>,
 }
 
@@ -35,18 +35,18 @@ fn known<'a>(info: &'a RunInfo, anomaly: &Anomaly) -> Option<&'a Known> {
     info.known.iter().find(|known| known.cause == cause && known.anomaly == anomaly.name)
 }
 
-/// Whether a run ended as is known of its lock.
+/// The relation of a run's outcome to what is known of its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surprise {
     /// Broken, and known to break so.
     Expected,
     /// Broken in a way that is not known.
     Unexpected,
-    /// Not broken.
+    /// No promise was broken.
     None,
 }
 
-/// Whether these breaches were to be expected.
+/// Decides whether these breaches were to be expected.
 pub fn surprise(outcome: Outcome, breaches: &[Breach<'_>]) -> Surprise {
     match outcome {
         Outcome::Violated if breaches.is_empty() => Surprise::Unexpected,
@@ -56,7 +56,7 @@ pub fn surprise(outcome: Outcome, breaches: &[Breach<'_>]) -> Surprise {
     }
 }
 
-/// Whether a breach was to be expected, in two parts: the answer, and why.
+/// Tells whether a breach was to be expected, in two parts: the answer, and why.
 pub fn expectation(breach: &Breach<'_>) -> (&'static str, String) {
     match (breach.known, breach.anomaly.cause) {
         (Some(known), Some(cause)) => {
@@ -79,7 +79,7 @@ pub fn sentence(text: &str) -> String {
     sentence
 }
 
-/// What was tested: "redis-set-nx-px under pause, backend sim".
+/// Returns the title of a run: "redis-set-nx-px under pause, backend sim".
 pub fn title(info: &RunInfo) -> String {
     match info.nemesis.as_str() {
         "none" => format!("{} without faults, backend {}", info.algo, info.backend),
@@ -98,7 +98,7 @@ pub fn word(outcome: Outcome) -> &'static str {
     }
 }
 
-/// What must not be overlooked when the verdict is read.
+/// Returns the notes that must not be overlooked when the verdict is read.
 pub fn notes(run: &Run, facts: &Facts<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if run.history.events().is_empty() {
@@ -138,7 +138,7 @@ fn violated(info: &RunInfo, verdicts: &[Verdict]) -> String {
     format!("{} — not expected of this lock: {}", all.join(", "), surprises.join(", "))
 }
 
-/// Why the run cannot tell, and what one would need that can.
+/// Tells why the run cannot tell, and what one would need that can.
 fn inconclusive(verdicts: &[Verdict]) -> String {
     let why = first_summary(verdicts, Outcome::Inconclusive);
     let mut advice: Vec<&str> = Vec::new();
@@ -179,7 +179,8 @@ fn hazard(why: &str) -> Option<&str> {
     words.into_iter().find(|word| word.strip_prefix('H').is_some_and(is_number))
 }
 
-/// Whether each breach was to be expected, and why: a reason that was told before is referred to.
+/// Tells whether each breach was to be expected, and why: a reason that was told before is referred
+/// to.
 pub fn expectations(breaches: &[Breach<'_>]) -> Vec<(&'static str, String)> {
     let mut told: Vec<String> = Vec::new();
     let mut once = |breach: &Breach<'_>| {

@@ -8,13 +8,13 @@ use base::{Event, RunInfo};
 /// A step of a story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When, in nanoseconds.
+    /// The time of the step, in nanoseconds.
     pub time: u64,
     /// Its place among the events, from 1; none for the end of a lease.
     pub number: Option<usize>,
-    /// Who.
+    /// The name of the process or nemesis.
     pub who: String,
-    /// What happened.
+    /// The act, in words.
     pub what: String,
 }
 

@@ -32,14 +32,14 @@ const EVENTS: usize = 14;
 /// Few enough to be read at a glance.
 const LIMITS: Limits = Limits { lanes: 4, bands: 3 };
 
-/// What the reader's terminal can show.
+/// The capabilities of the reader's terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// ANSI colours.
+    /// True if ANSI colours may be used.
     pub colour: bool,
-    /// Signs and bars beyond ASCII.
+    /// True if signs and bars beyond ASCII may be used.
     pub unicode: bool,
-    /// How many columns there are.
+    /// The number of columns.
     pub width: usize,
     /// The text goes into a pipe or a file: the last line stays in one piece, so that a search finds
     /// all of it.

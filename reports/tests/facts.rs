@@ -1,4 +1,4 @@
-//! What is read from a history: waits, holds, overlaps, faults, and the numbers.
+//! Tests of what is read from a history: waits, holds, overlaps, faults, and the numbers.
 
 mod common;
 

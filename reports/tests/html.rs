@@ -12,7 +12,7 @@ fn html(sample: &Sample) -> String {
     page(&sample.run, &sample.verdicts, sample.outcome, &context())
 }
 
-/// What the page's script reads.
+/// Returns the data that the page's script reads.
 fn data(html: &str) -> Value {
     let (_, rest) = html.split_once("<script id=\"data\" type=\"application/json\">").unwrap();
     let (json, _) = rest.split_once("</script>").unwrap();

@@ -57,7 +57,7 @@ impl Recorder {
     /// Says whether all that was recorded stands in the file.
     ///
     /// # Errors
-    /// With what became of it otherwise.
+    /// When not all of it does: the error says what became of it.
     pub fn stored(&mut self) -> Result<()> {
         self.file.take().map_or(Ok(()), HistoryFile::finish)
     }

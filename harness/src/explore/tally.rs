@@ -51,7 +51,7 @@ pub struct Tally {
 pub struct Part {
     /// The seeds of all shards.
     pub whole: Range<u64>,
-    /// Of how many shards.
+    /// The number of shards.
     pub of: u64,
     /// The number of this shard, from 1.
     pub shard: u64,
@@ -143,7 +143,7 @@ pub struct Sighting {
     pub cause: Option<Cause>,
     /// The property that it breaks.
     pub property: String,
-    /// In how many schedules.
+    /// The number of schedules that show it.
     pub schedules: u64,
     /// The first seeds that show it, a few of them.
     pub seeds: Vec<u64>,

@@ -52,7 +52,7 @@ struct Grants {
     count: u64,
     /// The time of the last grant; before the first, the time when all clients were up.
     last: Option<Mono>,
-    /// Since when each seat holds.
+    /// The time since which each seat holds the lock; `None`: it does not.
     holds: Vec<Option<Mono>>,
 }
 

@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         span.effect = fault.effect.as_ref();
     }
 
-    /// What is still open lasts to the end of the history.
+    /// Ends what is still open with the history, and returns the facts.
     pub fn finish(mut self, end: u64) -> Facts<'a> {
         for at in self.waiting.values() {
             self.facts.waits[*at].until = end;

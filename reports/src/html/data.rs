@@ -13,7 +13,7 @@ use base::{Event, Mode, Node, show_strings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// How many clients have a lane. A run has no more, whatever its file says.
+/// The most clients that have a lane. A run has no more, whatever its file says.
 const LANES: u32 = 200;
 
 /// The data as JSON that is safe inside a `<script>`: nothing in it can end the element.
@@ -112,7 +112,7 @@ fn hold_columns(holds: &[&Hold<'_>], words: &mut Words) -> Value {
     Value::Object(columns)
 }
 
-/// How long after its begin the lease of a hold ran out, in microseconds.
+/// Returns the time from the begin of a hold to the end of its lease, in microseconds.
 fn lease(hold: &Hold<'_>, ran_out: u64) -> u64 {
     micros(ran_out).saturating_sub(micros(hold.from))
 }
@@ -189,7 +189,7 @@ fn fault(span: &FaultSpan<'_>, end: u64) -> Value {
     })
 }
 
-/// Where the witnesses lie.
+/// Returns the marks of the witnesses, as JSON.
 fn breach_marks(subject: &Subject<'_>) -> Vec<Value> {
     let history = &subject.run.history;
     let mark = |breach: crate::reading::Breach<'_>| {

@@ -48,7 +48,7 @@ fn banner(sheet: &Sheet) -> Markup {
     }
 }
 
-/// What goes wrong, in words.
+/// Explains in words what goes wrong.
 fn why(sheet: &Sheet) -> Markup {
     html! {
         @if sheet.decided.outcome == Outcome::Violated {
@@ -60,7 +60,7 @@ fn why(sheet: &Sheet) -> Markup {
     }
 }
 
-/// How far the order of a key goes.
+/// Tells how far the order of a key goes.
 fn reach(key: &Key) -> String {
     let ordered = counted(key.ordered, "operation", "operations");
     match key.end {
@@ -124,7 +124,7 @@ fn pictures(key: &Key) -> Markup {
     }
 }
 
-/// How much of a key a picture shows.
+/// Tells how much of a key a picture shows.
 fn drawn(key: &Key, view: &View) -> String {
     let (shown, all) = (view.operations.len() as u64, key.operations);
     match shown == all {
@@ -181,7 +181,7 @@ fn number(drawn: &Drawn) -> u64 {
     drawn.point.as_ref().map_or(u64::MAX, |point| point.number)
 }
 
-/// What the table says of an operation.
+/// Returns the table's text about an operation.
 fn outcome(key: &Key, drawn: &Drawn) -> String {
     match drawn.point.as_ref().and_then(|point| point.state.as_ref()) {
         Some(state) => capital(state),
@@ -189,7 +189,7 @@ fn outcome(key: &Key, drawn: &Drawn) -> String {
     }
 }
 
-/// Where an operation is on the order, as a sentence.
+/// Tells where an operation is on the order, as a sentence.
 pub(super) fn place(key: &Key, drawn: &Drawn) -> String {
     match (&drawn.point, drawn.role, drawn.ended) {
         (Some(point), ..) => format!("Number {} of the order.", count(point.number)),

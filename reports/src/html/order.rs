@@ -9,21 +9,21 @@ use maud::{Markup, html};
 use std::collections::BTreeMap;
 
 const LANE: u64 = 46;
-/// Where numbers of what is left out stand.
+/// The space above the lanes, for the numbers of what is left out.
 const TOP: u64 = 24;
-/// Where the end of the order is named.
+/// The space below the lanes, for the words at the end of the order.
 const BOTTOM: u64 = 26;
 const BAR: u64 = 20;
-/// How wide the space between two events is at least.
+/// The least width of the space between two events.
 const GAP: u64 = 22;
-/// What is taken at least by a place at which something is left out.
+/// The least width of a place at which something is left out.
 const BREAK: u64 = 40;
 /// A picture that is narrower is drawn as wide as this, or twice as wide as it has to be.
 const FILL: u64 = 880;
-/// How wide letters are, in tenths: no font is known here, so this is a bit more than most need.
+/// The width of letters, in tenths: no font is known here, so this is a bit more than most need.
 const LETTER: u64 = 66;
 const DIGIT: u64 = 70;
-/// How many letters of an operation stand at its bar, and of a process at its lane.
+/// The most letters of an operation at its bar, and of a process at its lane.
 const LABEL: usize = 22;
 const NAME: usize = 16;
 
@@ -48,11 +48,11 @@ struct Drawing<'a> {
     columns: Columns,
 }
 
-/// Where the events stand.
+/// The positions of the events.
 struct Columns {
     /// The events, in order.
     places: Vec<u64>,
-    /// How wide the space before each of them is; the last one is behind them all.
+    /// The width of the space before each of them; the last one is behind them all.
     gaps: Vec<u64>,
 }
 
@@ -110,12 +110,12 @@ impl Columns {
         self.gaps.iter().sum()
     }
 
-    /// Where a space begins.
+    /// Returns the x coordinate at which a space begins.
     fn left(&self, gap: usize) -> u64 {
         self.gaps[..gap].iter().sum()
     }
 
-    /// Where an event stands.
+    /// Returns the x coordinate of an event.
     fn x(&self, place: u64) -> u64 {
         let gap = self.gap(place);
         self.left(gap) + self.gaps[gap]
@@ -295,7 +295,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// Where the order ends.
+    /// Draws the line at which the order ends.
     fn limit(&self) -> Markup {
         let (class, text) = match self.key.end {
             End::Whole => return html! {},
@@ -321,17 +321,17 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// What is taken by a place at which so many are left out.
+/// Returns the width of a place at which so many operations are left out.
 fn break_width(skipped: u64) -> u64 {
     (letters(&count(skipped)) + 18).max(BREAK)
 }
 
-/// How wide the sign of a point is.
+/// Returns the width of the sign of a point.
 fn pill(number: u64) -> u64 {
     10 + count(number).len() as u64 * DIGIT / 10
 }
 
-/// How wide a text is.
+/// Returns the width of a text.
 fn letters(text: &str) -> u64 {
     text.chars().count() as u64 * LETTER / 10
 }

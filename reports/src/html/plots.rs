@@ -44,7 +44,7 @@ const ROLES: [(&str, &str); 11] = [
 type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// How long acquires took, over the time at which they ended; `None` when none ended.
+/// Plots the times that acquires took, over the time at which they ended; `None` when none ended.
 pub(super) fn latency(subject: &Subject<'_>) -> Option<String> {
     let marks = spots(&subject.facts);
     let low = marks.iter().map(|m| m.latency).fold(f64::INFINITY, f64::min);

@@ -217,7 +217,7 @@ pub(super) fn settings(subject: &Subject<'_>) -> Markup {
     }
 }
 
-/// What the timeline's colours mean, as far as this run shows them.
+/// Returns the legend of the timeline's colours, as far as this run shows them.
 pub(super) fn timeline_legend(subject: &Subject<'_>) -> Markup {
     let facts = &subject.facts;
     let waits = |answer| facts.waits.iter().any(|w| w.answer == answer);

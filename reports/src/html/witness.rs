@@ -15,9 +15,9 @@ const NARROW: Frame = Frame { class: "witness narrow", width: 430, gutter: 84 };
 const RIGHT: u64 = 14;
 const LANE: u64 = 58;
 const BAND: u64 = 30;
-/// How far two hatches stand apart.
+/// The distance between two hatches.
 const HATCH: u64 = 6;
-/// How far two numbers must stand apart to be read.
+/// The least distance between two numbers that can be read.
 const APART: u64 = 20;
 
 /// The picture of a witness, or nothing where no client is part of it.
@@ -229,8 +229,8 @@ impl Drawing<'_> {
         callouts
     }
 
-    /// Where the numbers of an event's lane or band stand; those of the run's phases stand below
-    /// the lanes. An event whose lane found no place has none.
+    /// Returns the height at which the numbers of an event's lane or band stand; those of the run's
+    /// phases stand below the lanes. An event whose lane found no place has none.
     fn row(&self, event: &Event) -> Option<u64> {
         if matches!(event.f, F::Quiet | F::Stop) {
             return Some(self.floor() + 2);

@@ -1,4 +1,4 @@
-//! What a model says about a history, for the terminal.
+//! The decision of a model about a history, for the terminal.
 
 use super::paint::Painter;
 use super::{Outcome, Style, word};
@@ -8,13 +8,13 @@ use super::{Outcome, Style, word};
 pub struct Decided {
     /// The model's name.
     pub model: String,
-    /// The answer.
+    /// The outcome of the decision.
     pub outcome: Outcome,
     /// One line: what was judged, or why there is no answer.
     pub summary: String,
-    /// Why it is so, a paragraph each.
+    /// The reasons for it, a paragraph each.
     pub why: Vec<String>,
-    /// What else there is to know about the file.
+    /// The notes on the file.
     pub notes: Vec<String>,
     /// The page with a picture of it, if there is one.
     pub report: Option<String>,

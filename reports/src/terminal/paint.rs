@@ -4,7 +4,7 @@ use super::{PROSE, Style};
 use base::units::glued;
 use base::{Outcome, visible};
 
-/// What a colour means.
+/// The meaning of a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ink {
     Plain,
@@ -45,12 +45,12 @@ impl Painter {
         self.style.unicode
     }
 
-    /// How many columns there are.
+    /// Returns the number of columns.
     pub fn width(&self) -> usize {
         self.style.width
     }
 
-    /// How long a line of prose may be behind an indent.
+    /// Returns the longest line of prose behind an indent, in columns.
     fn prose(&self, indent: usize) -> usize {
         self.style.width.min(PROSE).saturating_sub(indent).max(1)
     }
