@@ -58,7 +58,7 @@ impl Enumeration {
         Self { reduce: false, ..self }
     }
 
-    /// What is enumerated.
+    /// Returns the enumerated case.
     pub fn case(&self) -> &Case {
         &self.case
     }
@@ -249,9 +249,9 @@ pub const ENUMERATION_VERSION: u32 = 2;
 pub struct Enumerated {
     /// The version of this format.
     pub picklock_enumeration: u32,
-    /// What was enumerated.
+    /// The case that was enumerated.
     pub case: Case,
-    /// What was found.
+    /// The result of the search.
     pub found: Found,
 }
 
@@ -261,7 +261,7 @@ impl Enumerated {
         Self { picklock_enumeration: ENUMERATION_VERSION, case, found }
     }
 
-    /// Its answer.
+    /// Returns the outcome that it amounts to.
     pub fn outcome(&self) -> Outcome {
         match (self.found.findings.is_empty(), self.found.extent.exhausted) {
             (false, _) => Outcome::Violated,

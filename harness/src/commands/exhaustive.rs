@@ -36,7 +36,7 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     Ok(ended(losses.end(enumerated.outcome()), &stop))
 }
 
-/// What the arguments ask for.
+/// Returns the enumeration that the arguments ask for.
 fn enumeration(args: &ExploreArgs) -> Result<Enumeration, String> {
     let lock = workloads::find(&args.algo).ok_or_else(|| {
         let known: Vec<&str> = workloads::LOCKS.iter().map(|lock| lock.name).collect();
@@ -113,7 +113,7 @@ fn told(enumeration: &Enumeration, found: &Found) -> String {
     text
 }
 
-/// What was enumerated.
+/// Describes the enumerated case in words.
 fn what(case: &Case) -> String {
     let clients = counted(case.clients.into(), "client", "clients");
     let cycles = match case.cycles {

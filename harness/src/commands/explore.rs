@@ -258,7 +258,7 @@ fn summary(tally: &Tally) -> String {
     text
 }
 
-/// How many schedules, and of how many where they are not all.
+/// Returns the number of schedules, with the number asked for where they are not all.
 fn searched(tally: &Tally) -> String {
     let (searched, wanted) = (tally.schedules(), tally.wanted());
     match searched == wanted {
@@ -267,7 +267,8 @@ fn searched(tally: &Tally) -> String {
     }
 }
 
-/// What was seen, each with its cause; a reason that several share is told once.
+/// Lists the anomalies that were seen, each with its cause; a reason that several share is told
+/// once.
 fn anomalies(tally: &Tally) -> String {
     let mut text = String::new();
     let width = tally.anomalies.iter().map(|seen| seen.anomaly.len()).max().unwrap_or(0);

@@ -18,7 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why a command could not do its work: one line, and the exit code.
+/// The reason why a command could not do its work, in one line, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code.
@@ -88,7 +88,7 @@ fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// `picklock client`.
+/// Runs `picklock client`.
 pub fn client() -> Result<Exit, Failure> {
     #[cfg(feature = "docker")]
     return Ok(crate::client::run()?);
@@ -96,7 +96,7 @@ pub fn client() -> Result<Exit, Failure> {
     Err(Failure::could_not(NO_DOCKER))
 }
 
-/// What is said where real servers are asked for and this build has none.
+/// The error where real servers are asked for and this build has none.
 #[cfg(not(feature = "docker"))]
 pub const NO_DOCKER: &str =
     "this picklock was built without real servers; build it with the cargo feature `docker`";

@@ -149,7 +149,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// What `--backend` takes for it.
+    /// Returns its name, as `--backend` takes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
@@ -236,7 +236,8 @@ struct Progress {
     spent: Option<&'static str>,
 }
 
-/// What an event of a run takes in memory, at most, with its share of all that is made of it.
+/// The most memory that an event of a run takes, in bytes, with its share of all that is made of
+/// it.
 const EVENT: usize = 1 << 10;
 
 impl Progress {

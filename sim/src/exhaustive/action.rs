@@ -1,4 +1,4 @@
-//! What can happen next.
+//! The actions that can come next.
 
 use base::Mode;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -26,13 +26,13 @@ pub const NEVER: Duration = Duration::from_secs(1_000_000_000);
 /// Opens the task of a client.
 pub type Open<L> = Box<dyn Fn(Handle<L>) -> LocalFuture<'static, ()>>;
 
-/// What travels between a store's clients and its servers.
+/// A packet between a store's clients and its servers.
 pub type PacketOf<S> = <<S as SimStore>::Server as ServerModel>::Packet;
 
 /// Something that happens to a client.
 #[derive(Clone, Debug)]
 pub enum Input<P> {
-    /// It starts.
+    /// The client starts.
     Start,
     /// The harness asks it for something.
     Request(Request),
@@ -44,11 +44,11 @@ pub enum Input<P> {
     Ring(u64, Mono),
     /// The time has come at which its library connects again, by the client's own clock.
     Tick(Mono),
-    /// Time passes.
+    /// So much time passes.
     Later(Duration),
 }
 
-/// What has happened to a client, the latest first.
+/// The inputs of a client so far, the latest first.
 #[derive(Debug)]
 pub struct Log<P> {
     input: Input<P>,
@@ -88,16 +88,16 @@ pub struct Timer {
     pub at: Mono,
 }
 
-/// What a client does when something happens to it.
+/// The reaction of a client to an input.
 #[derive(Debug)]
 pub struct Reaction<P> {
-    /// What it wants done to its wires.
+    /// The actions on its wires that it wants.
     pub wants: Vec<Do<P>>,
-    /// What it says to the harness.
+    /// The responses that it sends to the harness.
     pub said: Vec<Response>,
     /// The timers that it waits for now, but for those that never ring.
     pub timers: Vec<Timer>,
-    /// When its library connects again, if it waits for that.
+    /// The time at which its library connects again, if it waits for that.
     pub tick: Option<Mono>,
     /// It has looked at its wall clock.
     pub told_time: bool,
@@ -139,12 +139,13 @@ where
         self.store.server(0, 1)
     }
 
-    /// How many different things clients were seen to do: how often their code was run.
+    /// Returns the number of different reactions that were computed: how often clients' code was
+    /// run.
     pub fn runs(&self) -> usize {
         self.known.len()
     }
 
-    /// What a client tells the harness first.
+    /// Returns the request with which a client is set up.
     pub fn init(&self, algo: &str, client: u32) -> Request {
         let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let init = Init {
@@ -158,7 +159,7 @@ where
         Request { id: 0, command: Command::Init(Box::new(init)) }
     }
 
-    /// What a client does at the last thing that has happened to it.
+    /// Returns a client's reaction to the last thing that has happened to it.
     pub fn react(&mut self, client: u32, log: &Log<PacketOf<S>>) -> Rc<Reaction<PacketOf<S>>> {
         if let Some(known) = self.known.get(&log.digest) {
             return known.clone();

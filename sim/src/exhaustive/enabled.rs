@@ -1,4 +1,5 @@
-//! Which steps can be taken in a state, which are taken at once, and what a state without any means.
+//! Enabled steps: which can be taken in a state, which are taken at once, and what a state without
+//! any means.
 
 use base::Mode;
 use std::collections::{BTreeMap, VecDeque};
@@ -218,7 +219,7 @@ where
         steps
     }
 
-    /// What a state without a step means that is no fault: `None` when all is well.
+    /// Returns the reason why no step but faults can be taken in a state; `None` when nobody waits.
     pub(super) fn stuck(&mut self, state: &State<S>) -> Option<Stuck> {
         let waits = |state: &State<S>| {
             let waiting =
@@ -274,7 +275,7 @@ where
     }
 }
 
-/// What is under way from and to a client.
+/// Returns the deliveries that are under way from and to a client.
 fn traffic<S: Examine>(state: &State<S>, client: u32) -> impl Iterator<Item = Action>
 where
     PacketOf<S>: Clone + Debug,
@@ -297,7 +298,7 @@ where
         && !wire.down.iter().flatten().any(opens)
 }
 
-/// Why a state has no step that leads on.
+/// The reason why a state has no step that leads on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
     /// Because nothing leads on.

@@ -1,5 +1,5 @@
-//! What the enumeration must know of a store: a server that it can copy, compare and look into, and
-//! what its packets say in words.
+//! The interface of stores to the enumeration: a server that it can copy, compare and look into,
+//! and what its packets say in words.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -23,7 +23,7 @@ where
     /// Everything that the server's answers depend on.
     fn fingerprint(server: &Self::Server, into: &mut Fingerprint);
 
-    /// What stands in the store: the name of each thing and a stamp that changes with it.
+    /// Returns the things in the store, each by its name with a stamp that changes with it.
     fn things(server: &Self::Server) -> BTreeMap<String, u64>;
 
     /// The session that the client with these connections has.
@@ -41,6 +41,6 @@ where
     /// It answers a request.
     fn answers(packet: &PacketOf<Self>) -> bool;
 
-    /// What a packet says, in the words of the store.
+    /// Describes a packet in the words of the store.
     fn words(packet: &PacketOf<Self>) -> String;
 }

@@ -88,16 +88,16 @@ use std::time::Duration;
 
 use actor::Actors;
 
-/// What is enumerated.
+/// The case that is enumerated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
-    /// The lock.
+    /// The name of the lock.
     pub algo: String,
-    /// How many clients.
+    /// The number of clients.
     pub clients: u32,
-    /// How often each asks for the lock.
+    /// The number of times that each asks for the lock.
     pub cycles: u32,
-    /// How many keys; client n uses key n modulo this.
+    /// The number of keys; client n uses key n modulo this.
     pub keys: u32,
     /// The lock can be held by readers together: each turn is a reader's or a writer's.
     pub shared: bool,
@@ -105,9 +105,9 @@ pub struct Case {
     pub fenced: bool,
     /// Nothing that lives for a time ever runs out.
     pub unlimited: bool,
-    /// How many faults at most.
+    /// The largest number of faults.
     pub faults: u32,
-    /// Which faults.
+    /// The kinds of faults.
     pub kinds: Vec<FaultKind>,
 }
 
@@ -156,7 +156,7 @@ impl fmt::Display for Sign {
 /// The time to live that locks are told where it can run out, and where it cannot.
 const TTL: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(1_000_000));
 
-/// An enumeration.
+/// An enumeration of all schedules of a case.
 pub struct Explorer<S: Examine>
 where
     PacketOf<S>: Clone + fmt::Debug,

@@ -21,13 +21,13 @@ pub struct Extent {
     pub states: u64,
     /// The number of steps between them.
     pub transitions: u64,
-    /// Of these, how many led to a state that another step had led to already.
+    /// The number of these that led to a state that another step had led to already.
     pub merged: u64,
     /// The number of schedules: the ways through the states from the first to a last one. It
     /// does not count the orders of steps that nobody else can see.
     #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
     pub schedules: u128,
-    /// In how many different states they end.
+    /// The number of different states in which they end.
     pub ends: u64,
     /// The most steps of a schedule.
     pub depth: u64,

@@ -45,7 +45,7 @@ pub struct Up<P> {
     pub releasing: bool,
 }
 
-/// What a client is doing, as the harness sees it.
+/// The stage of a client, as the harness sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     Idle,
@@ -66,7 +66,7 @@ pub enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hold {
     pub token: Option<u64>,
-    /// What it read from the vault; `None` when the vault fenced it off.
+    /// The value that it read from the vault; `None` when the vault fenced it off.
     pub read: Option<u64>,
     /// It has learnt that it may have lost the lock.
     pub lost: bool,
@@ -76,7 +76,7 @@ pub struct Hold {
     pub stolen: bool,
 }
 
-/// How much of its latest attempt a client has made in a store that did not change.
+/// The part of its latest attempt that a client has made in a store that did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Attempt {
     /// Nothing of it has reached the server.
@@ -92,14 +92,14 @@ pub struct Seat<P> {
     pub log: Rc<Log<P>>,
     pub stage: Stage,
     pub mode: Mode,
-    /// How often it has asked for the lock.
+    /// The number of times that it has asked for the lock.
     pub turns: u32,
-    /// How many requests the harness has made.
+    /// The number of requests that the harness has made.
     pub asked: u64,
     pub timers: Vec<Timer>,
-    /// When its library connects again, by the client's own clock.
+    /// The time at which its library connects again, by the client's own clock.
     pub tick: Option<Mono>,
-    /// What the store said of the grant.
+    /// The facts that the store gave with the grant.
     pub facts: Option<Rc<Facts>>,
     pub attempt: Attempt,
 }
@@ -111,9 +111,9 @@ where
 {
     pub server: S::Server,
     pub print: u128,
-    /// See [`Examine::things`].
+    /// The things in the store: see [`Examine::things`].
     pub things: BTreeMap<String, u64>,
-    /// Who made them.
+    /// The makers of these things, by client.
     pub owners: BTreeMap<String, u32>,
 }
 
@@ -145,7 +145,7 @@ where
     PacketOf<S>: Clone + Debug,
 {
     pub store: Rc<Stored<S>>,
-    /// How often time has passed.
+    /// The number of times that time has passed.
     pub lapses: u32,
     /// Nothing in the store has changed since.
     pub lapsed: bool,
@@ -174,8 +174,8 @@ impl<S: Examine> State<S>
 where
     PacketOf<S>: Clone + Debug,
 {
-    /// What decides everything that can still happen. Of a client that is gone, or has done all it
-    /// had to do, nothing counts but what it left behind.
+    /// Returns the fingerprint of all that decides what can still happen. Of a client that is gone,
+    /// or has done all it had to do, nothing counts but what it left behind.
     pub fn fingerprint(&self) -> u128 {
         let mut print = Fingerprint::new();
         print.add((self.store.print, self.lapses, self.lapsed, self.faults, &self.vault));
@@ -211,7 +211,7 @@ where
         fresh.for_each(|seat| seat.attempt = Attempt::Stale);
     }
 
-    /// Whether a release by one client ends the hold of another.
+    /// Returns true if a release by one client ends the hold of another.
     pub fn robs(&self, by: Option<(u32, bool)>, owner: u32) -> bool {
         let Stage::Holding(theirs) = self.seats[owner as usize].stage else { return false };
         !theirs.lost && by.is_some_and(|(client, releasing)| releasing && client != owner)

@@ -222,7 +222,7 @@ where
         state.seats[client as usize].stage = Stage::Holding(hold);
     }
 
-    /// Who holds the lock now though this grant excludes it.
+    /// Notes every client that holds the lock now though this grant excludes it.
     fn overlap(&self, state: &mut State<S>, client: u32, mine: &mut Hold, seen: &mut Seen) {
         let mode = state.seats[client as usize].mode;
         for (other, seat) in (0..).zip(&mut state.seats) {
@@ -431,7 +431,7 @@ where
     }
 }
 
-/// What the server's clocks say.
+/// Returns the readings of the server's clocks.
 fn clocks<S: Examine>(state: &State<S>) -> Clocks
 where
     PacketOf<S>: Clone + Debug,
@@ -487,7 +487,7 @@ where
     }
 }
 
-/// What the store said of an answer. Times mean nothing here.
+/// Returns the facts that the store gave with an answer. Times mean nothing here.
 fn facts(reply: &Reply) -> Option<Box<Facts>> {
     let (Reply::Ok { facts, .. } | Reply::Fail { facts, .. }) = reply else { return None };
     let timeless = Facts { asked: None, expires: None, ..*facts.clone()? };

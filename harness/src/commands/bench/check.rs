@@ -35,7 +35,7 @@ const EXAMPLES: &str = "Examples:
 `bytes/op` is the memory that judging takes beyond the history; of the whole command, all
 that it takes. Searches are measured on a tenth of the operations.";
 
-/// What `bench check` takes.
+/// The arguments of `bench check`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
@@ -169,7 +169,7 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// What one row came to.
+/// The measurements of one row.
 struct Measured {
     operations: u64,
     /// The least processor time of all rounds.
@@ -303,7 +303,7 @@ fn searched(args: &CheckArgs, name: &str, operations: &[Operation]) -> Result<Me
     best(args, operations.len() as u64, search)
 }
 
-/// What a run of so many clients says of itself.
+/// Returns the header of a run of so many clients.
 fn info(clients: u32) -> RunInfo {
     let options = Options { clients, ..Options::new("redis-set-nx-px", "none", 0) };
     Setup::new(options).expect("a lock of the list").info_for("sim")

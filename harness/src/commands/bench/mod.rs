@@ -10,7 +10,7 @@ use clap::Subcommand;
 use super::Failure;
 use crate::Exit;
 
-/// What can be measured.
+/// The things that can be measured.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
     /// The checkers: the sweep, the search, and all together, one line a row.

@@ -27,7 +27,7 @@ An event is a thing that was taken from the simulator's agenda and happened: a p
 arrived, a line between the harness and a client, a timer that rang, a tick of a server or a
 client library.";
 
-/// What `bench sim` takes.
+/// The arguments of `bench sim`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct SimArgs {
@@ -54,7 +54,7 @@ pub struct SimArgs {
     format: Format,
 }
 
-/// Who runs scripts.
+/// The runner of scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scripts {
     /// Real Lua 5.1, as everywhere else.
@@ -109,7 +109,7 @@ pub fn run(args: &SimArgs) -> Result<Exit, Failure> {
     Ok(Exit::Held)
 }
 
-/// Who runs the scripts of a scenario, time after time; `None`: it has none.
+/// Returns the runners of a scenario's scripts, time after time; `None`: it has no scripts.
 fn ways(scenario: &Scenario, args: &SimArgs) -> Vec<Option<Scripts>> {
     match (scenario.has_scripts(), args.scripts) {
         (false, _) => vec![None],
@@ -123,7 +123,7 @@ fn unknown(name: &str) -> Failure {
     Failure::arguments(nearest::unknown("scenario", name, &known))
 }
 
-/// What one round came to, on all its threads.
+/// The counts of one round, on all its threads.
 #[derive(Clone, Copy, Default)]
 struct Round {
     runs: u64,

@@ -43,7 +43,7 @@ struct Answer {
     report: Option<String>,
 }
 
-/// Why a history is none of the model.
+/// The reason why a history is not one of the model.
 #[derive(Serialize)]
 struct Witness {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ struct Witness {
     operation: Part,
     /// Those that stand in its way, or were under way beside it.
     beside: Vec<Part>,
-    /// What the model may have looked like just before.
+    /// The states in which the model may have been just before.
     states: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ struct History {
     cut_off: Option<u64>,
     /// It is of a run that did not come to its end, as far as it says.
     lacks_end: bool,
-    /// Why it was read in part only, if it was.
+    /// The reason why it was read in part only, if it was.
     unread: Option<String>,
     notes: Vec<String>,
 }
@@ -110,7 +110,7 @@ pub fn run(args: &CheckArgs, name: &str) -> Result<Exit, Failure> {
     Ok(losses.end(answer.outcome))
 }
 
-/// Whether two paths lead to one file.
+/// Returns true if two paths lead to one file.
 fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     real(one).is_some_and(|one| one.is_file() && real(other) == Some(one))
@@ -265,7 +265,7 @@ fn answer(model: NamedModel, path: &Path, history: &History, judged: &Judged) ->
     }
 }
 
-/// What is decided, and why it is no more.
+/// The decision on a history, and why it is no more than that.
 struct Judged {
     outcome: Outcome,
     why: Option<String>,
@@ -304,7 +304,7 @@ fn decide(model: NamedModel, history: &History, budget: Budget) -> Result<Judged
     Ok(Judged { outcome, why, decision })
 }
 
-/// Why a history that is legal as far as it goes need not be, if there is a reason.
+/// Returns the reason why a history that is legal as far as it goes need not be, if there is one.
 fn no_proof(model: NamedModel, history: &History) -> Option<String> {
     let cut_off = ends_early(history).map(|end| format!("{end}, and what is missing may break it"));
     cut_off.or_else(|| history.paired.proves_nothing(model))
@@ -336,9 +336,9 @@ fn witness(paired: &Paired, illegal: &Illegal) -> Witness {
     }
 }
 
-/// How many operations are told beside the one that is stuck; JSON has all.
+/// The number of operations told beside the one that is stuck; JSON has all.
 const TOLD: usize = 8;
-/// How many states are told.
+/// The number of states that are told.
 const STATES: usize = 3;
 
 /// The answer for people.

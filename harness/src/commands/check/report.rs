@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::input::Budget;
 
-/// What a page has room for: it stays below two megabytes, and its first picture can be taken in at
-/// a glance.
+/// The room on a page: it stays below two megabytes, and its first picture can be taken in at a
+/// glance.
 const ROOM: Room = Room { keys: 8, operations: 240, close: 14, processes: 32 };
 
 /// The clock is asked every few thousand steps. So often the answer does not count, so that there is
@@ -26,14 +26,14 @@ pub(super) struct Subject<'a> {
     pub budget: Budget,
 }
 
-/// What a page says about the history.
+/// The words of a page about the history.
 pub(super) struct Words {
     pub decided: Decided,
     pub file: String,
     pub command: String,
 }
 
-/// The page.
+/// Returns the page as HTML.
 pub(super) fn page(subject: &Subject<'_>, words: Words) -> String {
     let Extract { keys, left_out } = subject.extract();
     reports::html::history(&Sheet {
@@ -117,7 +117,7 @@ impl Subject<'_> {
         }
     }
 
-    /// Whose lane an operation has.
+    /// Returns the name of an operation's lane.
     fn process(&self, operation: &Operation) -> String {
         match self.paired.line(operation.invoke) {
             Some(_) => self.paired.process(operation.process),

@@ -79,7 +79,7 @@ fn check(folder: &Path, flags: &[&str]) -> Result<&'static str> {
     })
 }
 
-/// What the programs that were started and have ended took.
+/// Returns the resources used by the programs that were started and have ended.
 fn usage() -> Result<Usage> {
     getrusage(UsageWho::RUSAGE_CHILDREN).context("cannot tell what was used")
 }

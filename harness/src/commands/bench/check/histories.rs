@@ -4,7 +4,7 @@
 use base::{Event, F, History, Key, Kind, Mode, Process, Rng};
 use checkers::operation::{Action, Ended, Operation, Token};
 
-/// What clients do with the lock.
+/// The load that clients put on the lock.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Acquires and releases together.
@@ -12,11 +12,11 @@ pub struct Load {
     pub clients: u32,
     /// A grant is given while another holds the lock, at this part of the history.
     pub violation: Option<f64>,
-    /// How many of the acquires end in doubt.
+    /// The fraction of the acquires that end in doubt.
     pub doubt: f64,
     /// Each hold reads and writes the vault.
     pub vault: bool,
-    /// How many of the acquires are shared.
+    /// The fraction of the acquires that are shared.
     pub shared: f64,
     /// It ends in a quiet phase.
     pub phases: bool,
