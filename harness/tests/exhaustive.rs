@@ -24,7 +24,7 @@ fn search(enumeration: &Enumeration) -> Found {
     enumeration.search(MOST, &mut |_| true)
 }
 
-/// What was found, each with its cause.
+/// Returns the anomalies that were found, each with its cause.
 fn anomalies(found: &Found) -> BTreeSet<(String, Option<Cause>)> {
     found.findings.iter().map(|f| (f.anomaly.clone(), f.cause)).collect()
 }

@@ -9,13 +9,14 @@ use crate::phase::{Moment, Phase};
 /// A stretch in which a lock was stuck, between two events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standstill {
-    /// Which lock, as an index into the claims' keys.
+    /// The lock, as an index into the claims' keys.
     pub(super) key: usize,
-    /// Who asked first, as an index into the claims.
+    /// The claim that asked first, as an index into the claims.
     pub(super) first: usize,
     /// The event that ended it.
     pub(super) until: u64,
-    /// When its bound was over, in nanoseconds: whatever kept it from everybody was still there.
+    /// The time at which its bound was over, in nanoseconds: whatever kept it from everybody was
+    /// still there.
     pub(super) proven_ns: u64,
 }
 

@@ -51,7 +51,7 @@ pub struct CheckArgs {
     /// be ordered, and what cannot.
     #[arg(long, value_name = "FILE", requires = "model")]
     pub report: Option<PathBuf>,
-    /// What it may cost.
+    /// The limits on time and memory.
     #[command(flatten)]
     pub budget: BudgetArgs,
     /// Writes the history of a run to stdout in this format, and judges nothing.

@@ -94,7 +94,7 @@ pub struct MergeArgs {
     /// Writes the sum to a file as well, as JSON.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// What it may cost.
+    /// The limits on time and memory.
     #[command(flatten)]
     pub budget: BudgetArgs,
     /// How to say the result, on stdout.
@@ -131,7 +131,7 @@ pub struct ReplayArgs {
     /// For a seed: the load on the lock.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// What it may cost. Real servers take the time that a schedule takes.
+    /// The limits on time and memory. Real servers take the time that a schedule takes.
     #[command(flatten)]
     pub budget: BudgetArgs,
     /// Where run folders go.

@@ -162,7 +162,7 @@ fn counterexample(enumeration: &Enumeration, finding: &Finding, found: &Found) -
     title + "\n" + &lines.concat()
 }
 
-/// Whether it was to be expected, and its cause.
+/// Tells whether a finding was to be expected, and its cause.
 fn because(finding: &Finding) -> String {
     match (finding.cause, &finding.known) {
         (Some(cause), Some(why)) => format!("  expected, because {cause}: {why}"),

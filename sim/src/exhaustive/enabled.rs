@@ -14,7 +14,7 @@ use super::state::{Attempt, Printed, Seat, Stage, State, Stored, Wire};
 use super::story::{Seen, Story};
 use super::{Explorer, FaultKind};
 
-/// How often all pollers try again before a state is believed to be stuck.
+/// The number of times that all pollers try again before a state is believed to be stuck.
 const TRIES: usize = 3;
 /// They get so many steps each time.
 const PATIENCE: usize = 200;
@@ -42,7 +42,7 @@ where
         state
     }
 
-    /// What a story begins with: every client has its session.
+    /// Returns the beginning of a story: every client has its session.
     pub(super) fn beginning(&self, state: &State<S>) -> Seen {
         let mut story = Story::default();
         for client in 0..state.seats.len() as u32 {

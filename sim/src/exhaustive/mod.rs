@@ -123,7 +123,7 @@ pub enum FaultKind {
     Reset,
 }
 
-/// What makes a state bad, before anybody has judged it. The order is that of reports.
+/// The signs of a bad state, before anybody has judged it. The order is that of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sign {
     /// Two clients hold the lock that may not hold it together.

@@ -1,4 +1,4 @@
-//! What is seen of some steps: why the states are bad to which they led, and their story.
+//! The observations of some steps: why the states are bad to which they led, and their story.
 
 use base::{Effect, Event, F, Fault, FaultEvent, FaultId, Kind, Ledger, Mono, Node, Process};
 use std::time::Duration;
