@@ -85,11 +85,11 @@ impl Checker for Availability {
 }
 
 enum Finding {
-    /// Somebody was granted the lock.
+    /// The lock was granted to somebody.
     Served,
-    /// Nobody was: the fault, the first acquire that waited, the heal.
+    /// The lock was granted to nobody: the fault, the first acquire that waited, the heal.
     Silent([u64; 3]),
-    /// Nobody had the time to be granted it.
+    /// The fault was too short for anybody to be granted the lock.
     TooShort,
 }
 

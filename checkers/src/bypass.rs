@@ -16,8 +16,8 @@ pub(crate) struct Bypass {
     pub(crate) first: u64,
 }
 
-/// In a queue an acquire can be overtaken by those who ask at the same moment. More than four
-/// grants a client are no coincidence.
+/// Returns the number of times that an acquire may be overtaken. In a queue it can be overtaken by
+/// those who ask at the same moment. More than four grants a client are no coincidence.
 pub(crate) fn bearable(case: &Case<'_>) -> u64 {
     u64::from(case.run.info.clients.max(1)) * 4
 }
@@ -27,7 +27,8 @@ pub(crate) fn bearable(case: &Case<'_>) -> u64 {
 pub(crate) struct Bypasses {
     /// The greatest number of times.
     pub(crate) most: u64,
-    /// Those that were overtaken more often than is [`bearable`], in the order of the answers.
+    /// The acquires that were overtaken more often than is [`bearable`], in the order of the
+    /// answers.
     pub(crate) long: Vec<Bypass>,
 }
 

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// Fewer grants than this show little.
+/// The least number of grants that shows anything.
 const MIN_GRANTS: u64 = 10;
 
 const LONGER: &str = "a longer --time-limit";

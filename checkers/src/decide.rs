@@ -23,7 +23,7 @@ pub enum Decision {
     Inconclusive(String),
 }
 
-/// Of so many keys it is told why they are illegal.
+/// The number of keys of which it is told why they are illegal.
 const TOLD: usize = 8;
 
 /// The reason why the operations of a key are illegal. Operations are indices of the list that was

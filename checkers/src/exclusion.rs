@@ -99,7 +99,7 @@ fn anomalies(case: &Case<'_>, overlap: Overlap) -> Vec<Anomaly> {
     by_cause(name, "", seen.filter_map(occurrence))
 }
 
-/// Both grants, the faults that brought them together, and what ended the first hold.
+/// Tells of both grants, the faults that brought them together, and what ended the first hold.
 fn tell_overlap(story: &mut Story<'_>, first: &Claim, second: &Claim, at: u64) {
     story.grant(first);
     story.grant(second);

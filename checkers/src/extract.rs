@@ -13,17 +13,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The limits of a picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// So many keys.
+    /// The number of keys.
     pub keys: usize,
-    /// So many operations of a key, if as many are to be seen as can be.
+    /// The number of operations of a key, if as many are to be seen as can be.
     pub operations: usize,
-    /// So many operations, if they are to be seen at a glance.
+    /// The number of operations of a key, if they are to be seen at a glance.
     pub close: usize,
-    /// So many processes of a key.
+    /// The number of processes of a key.
     pub processes: usize,
 }
 
-/// Of so many times as many operations as there is room for, those are chosen that are shown.
+/// The factor by which more operations are considered than there is room for.
 const CHOICE: usize = 8;
 
 /// The part of a history that is shown.
@@ -46,7 +46,7 @@ pub struct KeyExtract {
     pub line: Line,
     /// The few operations that show the most.
     pub close: View,
-    /// As many as there is room for.
+    /// The most operations that there is room for.
     pub wide: View,
     /// The number of its operations.
     pub operations: usize,

@@ -11,12 +11,12 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// By the requests.
+    /// Groups all claims, in the order of their requests.
     pub(crate) fn by_request(claims: &Claims) -> Self {
         Self::of(claims, 0..claims.claims.len() as u32)
     }
 
-    /// Of those that were answered, by their answers.
+    /// Groups the claims that were answered, in the order of their answers.
     pub(crate) fn by_answer(claims: &Claims) -> Self {
         Self::of(claims, claims.answered.iter().copied())
     }

@@ -86,7 +86,7 @@ enum Kind {
     Withdrawal,
 }
 
-/// Something that can wake waiters, and whom it woke, in calm.
+/// An event that can wake waiters, and whom it woke, in calm.
 #[derive(Debug)]
 struct Cause {
     at: u64,
@@ -141,7 +141,7 @@ fn begins(claim: &Claim) -> impl Iterator<Item = Cause> {
 /// The claims of one key: the grants in their order, and who asks.
 struct Turns {
     grants: Vec<(u64, usize)>,
-    /// By process and `invoke`.
+    /// The acquires, by process and `invoke`.
     asked: Vec<(u32, u64, usize)>,
 }
 

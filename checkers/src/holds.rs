@@ -24,13 +24,13 @@ use tracker::Tracker;
 /// The answer to an acquire, with its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Not yet, when the history ends.
+    /// The history ends before the answer.
     Open,
     /// The client got the lock.
     Granted(u64),
     /// The client certainly did not get it.
     Failed(u64),
-    /// Nobody knows; the process number ends here.
+    /// The answer is in doubt; the process number ends here.
     Unknown(u64),
 }
 
@@ -96,8 +96,8 @@ impl Claim {
         self.granted().map(|ok| ok..self.end.map_or(u64::MAX, |end| end.at))
     }
 
-    /// From the request to the answer that was not a grant, or to the end of the hold: the client
-    /// is waiting for the lock or holds it.
+    /// Returns the stretch from the request to the answer that was not a grant, or to the end of
+    /// the hold: the client is waiting for the lock or holds it.
     pub fn wanted(&self) -> Range<u64> {
         let end = match self.answer {
             Answer::Open => u64::MAX,
@@ -131,7 +131,7 @@ impl Claim {
         }
     }
 
-    /// From the request to its answer.
+    /// Returns the stretch from the request to its answer.
     pub fn asking(&self) -> Range<u64> {
         let end = match self.answer {
             Answer::Open => u64::MAX,

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// Fewer chances than this show little.
+/// The least number of chances that shows anything.
 const MIN_CHANCES: u64 = 3;
 
 /// The independence checker.

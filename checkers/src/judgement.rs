@@ -38,8 +38,8 @@ impl Judgement {
         Self::limited(run, Limits { steps: EXPLANATION_STEPS, expired })
     }
 
-    /// What it says if the run was only a beginning. What broke in it is broken; what did not may
-    /// break yet.
+    /// Returns the judgement if the run was only a beginning. What broke in it is broken; what did
+    /// not may break yet.
     pub fn of_beginning(self) -> Self {
         let outcome = match self.outcome {
             Outcome::Violated => Outcome::Violated,

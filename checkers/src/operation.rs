@@ -61,7 +61,7 @@ pub enum Ended {
 pub enum Action {
     /// The process takes the lock.
     Acquire {
-        /// How. Locks that know one mode only do not look at it.
+        /// The mode of the hold. Locks that know one mode only do not look at it.
         mode: Mode,
         /// The fencing token that came with the grant.
         token: Option<Token>,

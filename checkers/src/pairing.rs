@@ -43,7 +43,7 @@ pub struct Pairing {
     reading: Reading,
     /// Events that wait until it is known whether values are tuples.
     waiting: Vec<Entry>,
-    /// Nobody said whether values are tuples.
+    /// True while nobody has said whether values are tuples.
     guessed: bool,
     open: BTreeMap<Value, Open>,
     /// Bytes of what waits or is open.
@@ -100,7 +100,7 @@ impl Pairing {
         Ok(self.paired)
     }
 
-    /// As [`Paired::memory`], so far, with what is not in the list yet.
+    /// Returns the bytes kept so far: see [`Paired::memory`], with what is not in the list yet.
     pub fn memory(&self) -> usize {
         self.paired.memory() + self.held
     }

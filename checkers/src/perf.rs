@@ -71,11 +71,11 @@ impl Checker for Perf {
     }
 }
 
-/// Median, 99th percentile and the greatest of some durations, in nanoseconds.
+/// The median, the 99th percentile and the greatest of some durations, in nanoseconds.
 struct Spread([u64; 3]);
 
 impl Spread {
-    /// By the nearest rank; zero where there is nothing.
+    /// Computes them by the nearest rank; zero where there are no durations.
     fn of(durations: &mut [u64]) -> Self {
         let place = |percent: usize| (durations.len() * percent).div_ceil(100).saturating_sub(1);
         let (middle, high) = (place(50), place(99));

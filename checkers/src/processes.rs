@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 /// Processes below this number have their place in a list.
 const SMALL: u32 = 1 << 12;
 
-/// Something of each process.
+/// A record for each process, by its number.
 #[derive(Debug)]
 pub(crate) struct Processes<T> {
     small: Vec<T>,

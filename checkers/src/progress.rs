@@ -238,8 +238,8 @@ fn persistent<'a>(
     }
 }
 
-/// Up to when a claim excuses its lock. One that never promises to recover is excused by definite
-/// holds alone.
+/// Returns the event up to which a claim excuses its lock. One that never promises to recover is
+/// excused by definite holds alone.
 fn excused_until(claim: &Claim, recovers: bool, stop: u64) -> Option<u64> {
     match recovers {
         true => claim.left_at(stop),

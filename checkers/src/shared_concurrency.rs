@@ -22,7 +22,7 @@ use base::{Mode, Outcome, Verdict};
 #[cfg(test)]
 mod tests;
 
-/// Fewer pairs than this show little.
+/// The least number of pairs that shows anything.
 const MIN_PAIRS: u64 = 3;
 
 /// The shared concurrency checker.

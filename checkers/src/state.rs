@@ -111,7 +111,7 @@ impl State {
     }
 }
 
-/// "process 3", "processes 3, 4 and 5".
+/// Names the holders: "process 3", "processes 3, 4 and 5".
 fn holders(processes: &[u32], names: &impl Names) -> String {
     let mut told: Vec<String> =
         processes.iter().take(TOLD).map(|process| names.process(*process)).collect();

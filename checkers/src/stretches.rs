@@ -12,7 +12,7 @@ pub(crate) struct Stretches {
 }
 
 impl Stretches {
-    /// Of their begins and ends, in any order.
+    /// Makes stretches of their begins and ends, in any order.
     pub(crate) fn of(stretches: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let (begins, ends): (Vec<u64>, Vec<u64>) = stretches.into_iter().unzip();
         let mut begins: Vec<(u64, u32)> = begins.into_iter().zip(0..).collect();
@@ -28,8 +28,8 @@ impl Stretches {
         Self { begins, latest, leaves }
     }
 
-    /// Those that begin at `to` or before and end at `from` or later, by their numbers, in the order
-    /// of their begins.
+    /// Returns the stretches that begin at `to` or before and end at `from` or later, by their
+    /// numbers, in the order of their begins.
     pub(crate) fn meeting(&self, from: u64, to: u64) -> impl Iterator<Item = usize> {
         let begun = self.begins.partition_point(|(begin, _)| *begin <= to);
         let mut next = 0;

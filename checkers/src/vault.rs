@@ -81,7 +81,7 @@ fn verdict(name: &str, case: &Case<'_>, scan: &Scan<'_>) -> Verdict {
     Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) }
 }
 
-/// "; 2 stale writes fenced off".
+/// Tells what was fenced off: "; 2 stale writes fenced off".
 fn fenced_off(scan: &Scan<'_>) -> String {
     let refused = [(scan.refused_writes, "stale write"), (scan.refused_reads, "stale read")];
     let refused = refused.iter().filter(|(n, _)| *n > 0);

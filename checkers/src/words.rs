@@ -82,7 +82,7 @@ impl<'a> Story<'a> {
         moment(self.run.history.get(at).map_or(self.run.history.end(), |event| event.time))
     }
 
-    /// "`subject` `what` at 4.100 s`tail`".
+    /// Adds an event to the witness: "`subject` `what` at 4.100 s`tail`".
     pub(crate) fn tell(&mut self, at: u64, subject: impl ToString, what: &str, tail: &str) {
         let said = format!("{what} at {}{tail}", self.time(at));
         self.say(at, subject, said);
@@ -344,7 +344,7 @@ fn bare(event: &Event) -> &'static str {
     }
 }
 
-/// "process 3 acquired at 4.100 s and was paused at 4.210 s".
+/// Joins clauses: "process 3 acquired at 4.100 s and was paused at 4.210 s".
 fn sentence(clauses: &[Clause]) -> String {
     let said: Vec<&str> = clauses.iter().map(|clause| clause.said.as_str()).collect();
     let joined = match said.as_slice() {
@@ -382,8 +382,8 @@ fn troubled(trouble: LinkTrouble) -> String {
     }
 }
 
-/// "was cut off from server 0, server 1". A link's direction is seen from the client, whichever
-/// end of the link it is.
+/// Tells of cut links: "was cut off from server 0, server 1". A link's direction is seen from the
+/// client, whichever end of the link it is.
 fn cut_off(links: &[(Node, Node)], direction: Direction, seat: u32) -> String {
     let client = Node::Client(seat);
     let ours = links.iter().filter(|(a, b)| *a == client || *b == client);

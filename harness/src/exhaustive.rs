@@ -31,7 +31,7 @@ pub struct Enumeration {
 }
 
 impl Enumeration {
-    /// Two clients that ask once for one key, without faults.
+    /// Enumerates two clients that ask once for one key, without faults.
     pub fn new(lock: &'static LockSpec) -> Self {
         let case = Case {
             algo: lock.name.into(),
@@ -155,7 +155,7 @@ impl Enumeration {
     }
 }
 
-/// Longer than any lock takes to be granted again.
+/// A time longer than any lock takes to be granted again.
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Tells if an anomaly of a property is the one that a sign is the sign of.
@@ -213,7 +213,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Without its schedule.
+    /// Makes the finding of a breach, without its schedule.
     fn of(run: &Run, breach: &Breach<'_>) -> Self {
         Self {
             property: breach.property.into(),
@@ -256,7 +256,7 @@ pub struct Enumerated {
 }
 
 impl Enumerated {
-    /// In the form of this version.
+    /// Makes a result in the form of this version.
     pub fn new(case: Case, found: Found) -> Self {
         Self { picklock_enumeration: ENUMERATION_VERSION, case, found }
     }

@@ -22,7 +22,8 @@ pub fn largest_delay(slowest: Duration) -> Duration {
     Duration::from_millis(delay.as_millis() as u64)
 }
 
-/// With slower links than these the lock would never be granted, or break by that alone.
+/// Returns the slowest links over which the lock can be granted and does not break by their delay
+/// alone.
 pub fn slowest_link(lock: &LockSpec, ttl: Duration) -> Duration {
     largest_delay(lock.slowest_message(ttl))
 }

@@ -98,7 +98,8 @@ fn width() -> usize {
     said.or_else(of_terminal).filter(|width| *width > 0).unwrap_or(80).max(NARROWEST)
 }
 
-/// By the flag; else on a terminal that has colours, unless <https://no-color.org> says otherwise.
+/// Decides on colours by the flag; else on a terminal that has them, unless <https://no-color.org>
+/// says otherwise.
 fn colour() -> bool {
     let forbidden = || var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = || var_os("TERM").is_some_and(|term| term == "dumb");

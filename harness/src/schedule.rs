@@ -192,7 +192,7 @@ impl Schedule {
         Setup::scripted(options, script)
     }
 
-    /// Default options but for the session and the servers.
+    /// Returns default options but for the session and the servers.
     fn servers(&self, seed: u64) -> Options {
         Options {
             ttl: Duration::from_nanos(self.ttl),

@@ -205,7 +205,8 @@ fn patience(lock: &LockSpec, options: &Options) -> Duration {
     options.ttl.mul_f64(lock.longest_hold.max(1.0)) * options.clients.max(5)
 }
 
-/// Long enough for the lock to be granted again as it promises, after two long holds.
+/// Returns a time long enough for the lock to be granted again as it promises, after two long
+/// holds.
 fn quiet(lock: &LockSpec, options: &Options, info: &RunInfo) -> Duration {
     let holds = options.ttl.mul_f64(lock.longest_hold) * 2;
     Duration::from_nanos(info.due_ns()) + holds + options.link_delay * 20
@@ -248,7 +249,7 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Only ZooKeeper's servers have settings, and they must fit the session.
+/// Checks the settings of servers: only ZooKeeper's have any, and they must fit the session.
 pub fn check_ensemble(lock: &LockSpec, options: &Options) -> Result<(), String> {
     match (lock.store(), options.tick, options.sync_limit) {
         (Store::ZooKeeper, _, _) => options.timing().check(options.ttl),

@@ -24,7 +24,8 @@ fn chosen(variable: &str, name: &str) -> bool {
     var(variable).map_or(true, |names| names.split(',').any(|it| it == name))
 }
 
-/// As many as so few seeds can show by chance where one of twenty is the truth: two deviations more.
+/// Returns the number that so few seeds can show by chance where one of twenty is the truth: two
+/// deviations more.
 fn allowed(seeds: u64) -> u64 {
     let expected = seeds as f64 / 20.0;
     (expected + 2.0 * expected.sqrt()) as u64

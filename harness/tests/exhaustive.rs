@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// More than any space here has.
+/// A number larger than any space here.
 const MOST: u64 = 1_000_000;
 
 fn lock(name: &str) -> Enumeration {

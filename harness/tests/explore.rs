@@ -201,7 +201,7 @@ fn ctrl_c_says_what_was_searched_so_far() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"));
 }
 
-/// Long enough for the search to have begun; it would go on for hours.
+/// Waits long enough for the search to have begun; it would go on for hours.
 #[expect(clippy::disallowed_methods, reason = "waits for a process of its own")]
 fn pause() {
     std::thread::sleep(std::time::Duration::from_secs(2));

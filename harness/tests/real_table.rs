@@ -59,7 +59,8 @@ fn check(row: &Row, seed: u64) -> Result<(), Failed> {
     Err(format!("not as demanded: {said} (the history: {})", keep(&run, row, seed)).into())
 }
 
-/// Two rows at a time: a run mostly waits, but three would starve each other of processor time.
+/// The number of rows at a time: a run mostly waits, but three would starve each other of processor
+/// time.
 const SIDE_BY_SIDE: usize = 2;
 
 /// Every row is a test of its own, in every round.

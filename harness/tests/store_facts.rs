@@ -18,7 +18,7 @@ fn facts(event: &Event) -> &Facts {
     event.facts.as_deref().unwrap_or_else(|| panic!("no facts: {event:?}"))
 }
 
-/// Nobody ever gets the one, and nobody can free the other.
+/// The locks without releases: nobody ever gets the one, and nobody can free the other.
 const NEVER_RELEASED: [&str; 2] = ["redis-lock-class-as-printed", "redis-set-nx-px-lua-as-printed"];
 
 #[test]

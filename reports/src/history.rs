@@ -38,14 +38,14 @@ pub struct Key {
     pub end: End,
     /// The few operations that show the most.
     pub close: View,
-    /// As many as a picture holds.
+    /// The most operations that a picture holds.
     pub wide: View,
 }
 
 /// The end of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Everything is on it.
+    /// The order has every operation on it.
     Whole,
     /// The operation answered at this place cannot be put anywhere. The order goes up to there, or,
     /// if no such order was found in the time for it, not so far.

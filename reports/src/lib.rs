@@ -30,7 +30,7 @@ pub struct Context {
     pub elapsed: Option<Duration>,
 }
 
-/// Everything that a report draws from.
+/// The data that a report is drawn from.
 pub(crate) struct Subject<'a> {
     pub run: &'a Run,
     pub verdicts: &'a [Verdict],

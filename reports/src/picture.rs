@@ -41,7 +41,7 @@ pub enum Sign {
     Death,
 }
 
-/// Something that happened at one moment in a lane.
+/// A mark for what happened at one moment in a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The time of the event, in nanoseconds.
@@ -135,8 +135,9 @@ fn processes(events: &[&Event]) -> Vec<u32> {
     seen
 }
 
-/// From the first event of the witness to its last, then on through the holds that stand at its
-/// end (an overlap that is cut off where it begins could not be seen), and a margin.
+/// Returns the stretch from the first event of the witness to its last, then on through the holds
+/// that stand at its end (an overlap that is cut off where it begins could not be seen), and a
+/// margin.
 fn window(events: &[&Event], facts: &Facts<'_>, shown: &[u32]) -> Stretch {
     let first = events.iter().map(|e| e.time).min().unwrap_or(0);
     let last = events.iter().map(|e| e.time).max().unwrap_or(0);

@@ -209,7 +209,7 @@ fn first_summary(verdicts: &[Verdict], outcome: Outcome) -> String {
 pub struct Grouped<'a> {
     /// Each with its summary, in the order of the verdicts.
     pub told: Vec<&'a Verdict>,
-    /// Not decisive, and inconclusive: the run gave them no chance.
+    /// The properties that are inconclusive and not decisive: the run gave them no chance.
     pub untested: Vec<&'a Verdict>,
     /// The lock makes no such promise.
     pub not_applicable: Vec<&'a Verdict>,

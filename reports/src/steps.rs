@@ -18,8 +18,8 @@ pub struct Step {
     pub what: String,
 }
 
-/// These events of a run, in its order, with the ends of the leases that their processes believed in
-/// beyond them.
+/// Returns these events of a run, in its order, with the ends of the leases that their processes
+/// believed in beyond them.
 pub fn steps(info: &RunInfo, facts: &Facts<'_>, events: &[&Event]) -> Vec<Step> {
     let speaker = Speaker::new(info);
     let event = |(place, event): (usize, &&Event)| Step {

@@ -25,11 +25,11 @@ pub use decision::{Decided, decision};
 pub use fit::{fitted, table};
 pub use story::story;
 
-/// Prose in longer lines is hard to read.
+/// The longest line of prose, in columns: longer ones are hard to read.
 const PROSE: usize = 100;
-/// More events than this are cut in the middle: the page shows them all.
+/// The most events that are shown: more are cut in the middle, and the page shows them all.
 const EVENTS: usize = 14;
-/// Few enough to be read at a glance.
+/// The lanes and bands that can be read at a glance.
 const LIMITS: Limits = Limits { lanes: 4, bands: 3 };
 
 /// The capabilities of the reader's terminal.

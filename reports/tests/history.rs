@@ -21,7 +21,7 @@ fn drawn(process: &str, label: &str, invoke: u64, answer: Option<u64>, number: u
     }
 }
 
-/// Two holds at once: the second cannot be put anywhere.
+/// Returns a view of two holds at once: the second cannot be put anywhere.
 fn double_hold() -> View {
     let stuck = Drawn { role: Role::Stuck, ..drawn("2", "acquire", 11, Some(20), 0) };
     let beside = Drawn { role: Role::Beside, ..drawn("1", "acquire", 10, Some(12), 2_991) };

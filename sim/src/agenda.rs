@@ -52,8 +52,8 @@ impl<T: Copy> Agenda<T> {
         self.insert(booked, item, |other| other < booked);
     }
 
-    /// Most things come soon: the last few items make room one by one, which is cheaper than to
-    /// search first.
+    /// Inserts an item. Most things come soon: the last few items make room one by one, which is
+    /// cheaper than to search first.
     fn insert(&mut self, ticket: Ticket, item: T, is_before: impl Fn(Ticket) -> bool) {
         let near = self.items.len().saturating_sub(16);
         if near > 0 && is_before(self.items[near - 1].0) {

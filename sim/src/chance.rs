@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Everything that chance decided in a simulated world. Durations are in nanoseconds. What is not
-/// listed has the plain value, so that a simple world is a short list.
+/// The random decisions in a simulated world. Durations are in nanoseconds. What is not listed has
+/// the plain value, so that a simple world is a short list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chances {
@@ -45,7 +45,7 @@ pub struct Delays {
     pub from: Node,
     /// The receiver of the messages.
     pub to: Node,
-    /// By the number of the message on this link, from 0.
+    /// The delays, by the number of the message on this link, from 0.
     pub nanos: BTreeMap<u64, u64>,
 }
 
@@ -114,8 +114,8 @@ impl Tape {
         Self { given: Some(chances), taken: RefCell::default() }
     }
 
-    /// Everything that was decided so far, each delay and each number; `link` is the plain delay
-    /// for messages beyond the recorded ones.
+    /// Returns everything that was decided so far, each delay and each number; `link` is the plain
+    /// delay for messages beyond the recorded ones.
     pub fn taken(&self, link: Duration) -> Chances {
         let taken = self.taken.borrow();
         let delays = taken.delays.iter().map(|(&(from, to), nanos)| Delays {

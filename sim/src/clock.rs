@@ -41,8 +41,8 @@ impl Clock {
         Self { since: Mono::ZERO, read, drift: 0, frozen: 0, ahead: right, right, jumps: 0 }
     }
 
-    /// Those of a node. Each machine has been up for another number of hours, so that a recipe that
-    /// compares the monotonic clocks of two is wrong by hours.
+    /// Returns the clocks of a node. Each machine has been up for another number of hours, so that
+    /// a recipe that compares the monotonic clocks of two is wrong by hours.
     pub fn of(node: Node) -> Self {
         let hours = match node {
             Node::Client(seat) => 100 + seat,
@@ -98,7 +98,7 @@ impl Clock {
         reading.saturating_add_signed(apart)
     }
 
-    /// It goes wrong.
+    /// Makes the clock go wrong.
     pub fn change(&mut self, change: ClockChange, now: Mono) {
         self.rebase(now);
         match change {
@@ -135,7 +135,7 @@ impl Clock {
         self.wall(now).nanos() as i64 - right
     }
 
-    /// It goes at the rate of the world, as most clocks do.
+    /// Returns true if it goes at the rate of the world, as most clocks do.
     fn is_true(&self) -> bool {
         self.drift == 0 && self.frozen == 0
     }

@@ -123,7 +123,7 @@ impl World for Machine {
 
 pub struct Sleep<'a> {
     machine: &'a Machine,
-    /// By the machine's monotonic clock.
+    /// The end of the sleep, by the machine's monotonic clock.
     until: Mono,
     timer: Option<TimerId>,
 }

@@ -135,8 +135,8 @@ pub struct Network<T> {
 }
 
 impl<T> Network<T> {
-    /// With this delay of each link between a client and a server, each way, but for those that
-    /// have another. Servers stand close to each other.
+    /// Makes a network with this delay of each link between a client and a server, each way, but
+    /// for those that have another. Servers stand close to each other.
     pub fn new(
         rng: Rng,
         tape: Option<Rc<Tape>>,

@@ -21,7 +21,7 @@ pub struct RedisWorld {
 }
 
 impl RedisWorld {
-    /// With the script engine of this thread.
+    /// Makes a store with the script engine of this thread.
     pub fn new(scripts: Runner) -> Self {
         Self { engine: Engine::of_this_thread().run_by(scripts) }
     }
@@ -65,7 +65,7 @@ struct Calls {
     open: Vec<Call>,
     /// The connection to each server.
     connections: Vec<Option<u64>>,
-    /// Those of them that no server has answered yet.
+    /// The connections among them that no server has answered yet.
     unanswered: Vec<u64>,
     next_connection: u64,
     /// Actions for the calls made since the library last looked.
@@ -73,7 +73,7 @@ struct Calls {
 }
 
 struct Call {
-    /// [`OVER`] for one that is.
+    /// The number of the call; [`OVER`] for one that is over.
     id: u64,
     connection: u64,
     command: Rc<redis::Cmd>,

@@ -14,7 +14,7 @@ pub struct Server<M> {
     pub clock: Clock,
     /// The lead of its wall clock without any fault.
     skew: Duration,
-    /// It is not crashed.
+    /// True unless it is crashed.
     pub up: bool,
     /// Its machine is gone: nothing that is sent to it is heard or answered.
     pub gone: bool,
@@ -44,7 +44,7 @@ impl<M> Server<M> {
         }
     }
 
-    /// Something has come over a connection.
+    /// Notes a connection over which something has come.
     pub fn know(&mut self, connection: u64) {
         if let Err(place) = self.connections.binary_search(&connection) {
             self.connections.insert(place, connection);

@@ -41,7 +41,7 @@ impl Timer {
 pub struct Timers {
     timers: Vec<Timer>,
     free: Vec<u32>,
-    /// Not yet booked.
+    /// The timers that are not yet booked.
     fresh: Vec<TimerId>,
     /// The tickets on the agenda, each earlier than the one before it. The timer of an alarm may be
     /// gone; the first alarm is never later than the first timer.
@@ -68,14 +68,14 @@ impl Timers {
         self.timers.get_mut(id.place as usize).filter(|timer| timer.generation == id.generation)
     }
 
-    /// From now on this waker waits for it.
+    /// Makes this waker wait for a timer from now on.
     pub fn wait(&mut self, id: TimerId, waker: &Waker) {
         if let Some(timer) = self.get(id) {
             timer.awaken(waker);
         }
     }
 
-    /// Nobody waits for it any more.
+    /// Removes a timer that nobody waits for any more.
     pub fn unset(&mut self, id: TimerId) {
         let Some(timer) = self.get(id) else { return };
         timer.generation = timer.generation.wrapping_add(1);
@@ -90,7 +90,7 @@ impl Timers {
         }
     }
 
-    /// Somebody waits for it.
+    /// Returns true if somebody waits for it.
     pub fn awaits(&mut self, id: TimerId) -> bool {
         self.get(id).is_some()
     }

@@ -16,12 +16,12 @@ struct Trouble {
 pub struct Troubles(Vec<Trouble>);
 
 impl Troubles {
-    /// Something goes wrong, and has done so much already.
+    /// Begins a trouble, which has done so much already.
     pub fn begin(&mut self, id: FaultId, links: &[(Node, Node)], what: LinkTrouble, done: u64) {
         self.0.push(Trouble { id, links: links.to_vec(), what, done });
     }
 
-    /// It is over. Says how much it did.
+    /// Ends a trouble, and returns how much it did.
     pub fn end(&mut self, id: FaultId) -> u64 {
         let place = self.0.iter().position(|trouble| trouble.id == id);
         place.map_or(0, |place| self.0.remove(place).done)

@@ -90,8 +90,8 @@ impl Loose {
     }
 }
 
-/// Another's release in this time that removed whatever stood there: of several, that of the first
-/// claim.
+/// Finds another's release in this time that removed whatever stood there: of several, that of the
+/// first claim.
 fn freed_by_another(case: &Case<'_>, owner: &Claim, during: Range<u64>) -> Option<Cause> {
     let claims = &case.claims.claims;
     let frees = |id: &usize| {

@@ -46,7 +46,7 @@ pub(crate) fn of_stuck(
 pub(crate) struct Left {
     /// The things that stand there, by the key that their writer was busy with.
     standing: BTreeMap<usize, Vec<Standing>>,
-    /// By key, the claim that still asks in the session that ended last, and when that was.
+    /// The claim that still asks in the session that ended last, and when that was, by key.
     sessions: BTreeMap<usize, (usize, u64)>,
     /// The lock is free again by its time.
     expires: bool,

@@ -15,7 +15,7 @@ fn op(process: u32, invoke: u64, action: Action) -> Operation {
     Operation { process, key: 0, invoke, answer, ended: Ended::Ok, action }
 }
 
-/// So many rounds of a mutex, by two processes in turn.
+/// Returns the operations of so many rounds of a mutex, by two processes in turn.
 fn rounds(count: u64) -> Vec<Operation> {
     let round = |n: u64| {
         let process = (n % 2) as u32;

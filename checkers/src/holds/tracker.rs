@@ -37,14 +37,14 @@ struct Client {
     latest: Latest,
     /// The number of its grants.
     grants: u64,
-    /// It died, or an acquire of unknown outcome ended its number.
+    /// True once it died, or an acquire of unknown outcome ended its number.
     gone: bool,
 }
 
 impl Tracker {
-    /// With room for what a history of so many events mostly has. Room that is not used costs
-    /// nothing, and lists that grow are copied each time: a claim has four events, but for those that
-    /// are still open at the end.
+    /// Makes a tracker with room for what a history of so many events mostly has. Room that is not
+    /// used costs nothing, and lists that grow are copied each time: a claim has four events, but
+    /// for those that are still open at the end.
     pub(super) fn with_room(events: usize) -> Self {
         let read = Read {
             claims: Vec::with_capacity(events / 3),
@@ -250,7 +250,7 @@ struct Latest {
     more: HashMap<usize, usize, FxBuildHasher>,
 }
 
-/// So many keys are looked for one by one.
+/// The number of keys that are looked for one by one.
 const FEW: usize = 8;
 
 impl Latest {
@@ -275,7 +275,8 @@ impl Latest {
 struct Keys {
     names: Vec<Key>,
     ids: BTreeMap<Key, usize>,
-    /// Most histories name one key most of the time: the last answer is mostly the next one.
+    /// The last answer: most histories name one key most of the time, so it is mostly the next one,
+    /// too.
     last: Option<(Option<Key>, usize)>,
 }
 

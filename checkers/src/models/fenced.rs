@@ -42,7 +42,7 @@ impl Model for Fenced {
         Some((held.apply(step)?, mark))
     }
 
-    /// As without tokens; but a grant can not be put behind one with a greater token.
+    /// Decides as without tokens; but a grant cannot be put behind one with a greater token.
     fn passes(&self, earlier: &Step, later: &Step, _optional: bool) -> bool {
         let rising = match (earlier.does, later.does) {
             (Does::Take(_, Some(earlier)), Does::Take(_, Some(later))) => earlier < later,

@@ -25,7 +25,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// For every model in which it does not matter who takes and who frees.
+    /// Reads a step for every model in which it does not matter who takes and who frees.
     pub(super) fn of(operation: &&Operation) -> Self {
         match operation.action {
             Action::Release => Self::Free,

@@ -102,7 +102,7 @@ impl Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Held {
     writer: Option<u32>,
-    /// In order; a process that holds it twice is in it twice.
+    /// The readers, in order; a process that holds it twice is in it twice.
     readers: SmallVec<[u32; 4]>,
 }
 

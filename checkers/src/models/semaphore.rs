@@ -63,7 +63,7 @@ impl Model for Semaphore {
         false
     }
 
-    /// As for the mutex.
+    /// Returns the same as for the mutex.
     fn fewer(&self) -> bool {
         true
     }

@@ -198,7 +198,7 @@ fn what_could_have_been_done_already_may_be_needed_later() {
     }
 }
 
-/// Nobody knows how it ended.
+/// Makes an operation of unknown outcome.
 fn doubt(process: u32, invoke: u64, action: Action) -> Operation {
     Operation { process, key: 0, invoke, answer: None, ended: Ended::Info, action }
 }

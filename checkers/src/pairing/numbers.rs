@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub(super) struct Numbers<T> {
     pub(super) names: Vec<T>,
     ids: BTreeMap<T, u32>,
-    /// Most histories name one thing many times in a row.
+    /// The last number given: most histories name one thing many times in a row.
     last: u32,
     /// Bytes of the names, outside of the names themselves.
     heap: usize,
@@ -56,8 +56,8 @@ impl<T: Name> Numbers<T> {
         self.last
     }
 
-    /// About how many bytes they take: each name stands in two places, a list that grows and a tree
-    /// whose nodes are half full.
+    /// Estimates the bytes that they take: each name stands in two places, a list that grows and a
+    /// tree whose nodes are half full.
     pub(super) fn memory(&self) -> usize {
         self.names.capacity() * size_of::<T>()
             + self.names.len() * 2 * size_of::<(T, u32)>()

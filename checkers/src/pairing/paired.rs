@@ -19,7 +19,7 @@ pub struct Paired {
     pub(super) lines: Vec<u32>,
     pub(super) keys: Numbers<Option<Value>>,
     pub(super) processes: Numbers<Value>,
-    /// Values that are no integers.
+    /// The values that are not integers.
     values: Numbers<Value>,
     /// The number of members that all reads of sets show together.
     pub(super) members: usize,
@@ -92,7 +92,7 @@ impl Paired {
         tokens.fold((0, 0), |(grants, tokens), said| (grants + 1, tokens + u64::from(said)))
     }
 
-    /// About how many bytes the operations take.
+    /// Estimates the bytes that the operations take.
     pub fn memory(&self) -> usize {
         self.operations.capacity() * size_of::<Operation>()
             + self.lines.capacity() * size_of::<u32>()

@@ -14,7 +14,7 @@ use base::{HistoryError, Kind, Mode};
 pub(super) struct Said {
     /// `None` where neither the event nor the one with which it began says it.
     pub mode: Option<Mode>,
-    /// Only of a grant, for a model that compares tokens.
+    /// The token, only of a grant, for a model that compares tokens.
     pub token: Option<Token>,
 }
 

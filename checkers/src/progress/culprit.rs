@@ -1,4 +1,4 @@
-//! Whoever keeps a stuck lock from everybody, as far as the history tells, and its story.
+//! The culprit that keeps a stuck lock from everybody, as far as the history tells, and its story.
 
 use super::standstill::Standstill;
 use super::waiting::is_phantom;
@@ -10,7 +10,7 @@ use crate::words::{Story, process, seconds};
 use base::{Cause, Kind, Removed};
 use std::ops::Range;
 
-/// Whoever keeps a stuck lock from everybody.
+/// The culprit that keeps a stuck lock from everybody.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Culprit<'a> {
     /// It was told that it did not get the lock, and the store counts it as the holder.
@@ -71,7 +71,7 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Optio
     calm.then_some(Culprit::Sleeper { claim, freed: Some(freed) })
 }
 
-/// Of those that asked for the whole of the bound, the first that was not woken in it.
+/// Returns the first, of those that asked for the whole of the bound, that was not woken in it.
 fn asleep<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
     let events = case.run.history.events();
     let place = |ns: u64| events.partition_point(|event| event.time < ns) as u64;

@@ -21,7 +21,7 @@ pub(super) struct Standstill {
 }
 
 impl Standstill {
-    /// Of a lock that is still stuck when the run ends.
+    /// Returns the standstill of a lock that is still stuck when the run ends.
     pub(super) fn at_the_end(case: &Case<'_>, phase: &Phase, first: usize) -> Self {
         let Moment { index: until, time: proven_ns } = phase.stop;
         Self { key: case.claims.claims[first].key, first, until, proven_ns }
@@ -65,9 +65,9 @@ fn free(case: &Case<'_>, key: usize) -> Vec<(u64, u64)> {
     free
 }
 
-/// From when to when a claim keeps its lock from others, as it may: while it is held and being freed,
-/// and where its client went and may have left it taken, from when on its bound counts anew. One that
-/// never promises to recover is kept by holds alone.
+/// Returns the stretch in which a claim keeps its lock from others, as it may: while it is held and
+/// being freed, and where its client went and may have left it taken, from when on its bound counts
+/// anew. One that never promises to recover is kept by holds alone.
 fn keeps(claim: &Claim, recovers: bool) -> Option<(u64, u64)> {
     let gone = claim.left_at(u64::MAX).filter(|_| recovers && claim.granted().is_none());
     let held = claim.granted().map(|ok| {

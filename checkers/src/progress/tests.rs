@@ -5,7 +5,7 @@ use crate::picture::{Gallery, judge, picture};
 
 use base::{Outcome, Verdict, Wakes};
 
-/// With a lock that promises to be free again within one second, ten columns.
+/// Checks a lock that promises to be free again within one second, ten columns.
 fn check(text: &str) -> Verdict {
     judge(&Progress, &picture(text))
 }

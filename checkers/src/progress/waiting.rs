@@ -1,4 +1,4 @@
-//! Those who wait for ever, and those who hold without knowing it.
+//! Clients that wait for ever, and those that hold the lock without knowing it.
 
 use crate::Case;
 use crate::bypass::{Bypass, woken};

@@ -53,7 +53,7 @@ impl Bits {
         self.high.iter_mut().zip(&other.high).for_each(|(word, more)| *word |= more);
     }
 
-    /// Those that are in both.
+    /// Returns the numbers that are in both.
     pub(super) fn and(&self, other: &Self) -> Self {
         let high = self.high.iter().zip(&other.high).map(|(a, b)| a & b);
         let mut both = Self { low: self.low & other.low, high: high.collect() };

@@ -23,7 +23,7 @@ pub(super) struct Way {
     /// The slots of the open operations that may be answered: they are on the line, or can be put
     /// there without a trace.
     pub(super) done: Bits,
-    /// Those of them that can not be put on the line any more.
+    /// The slots of those that cannot be put on the line any more.
     pub(super) used: Bits,
     spent: Spent,
 }
@@ -43,7 +43,7 @@ impl<S> Config<S> {
         size_of::<Self>() + heap(&self.state) + self.way.heap()
     }
 
-    /// Without the operation of a slot, which is over.
+    /// Returns the way without the operation of a slot, which is over.
     pub(super) fn without(mut self, slot: usize) -> Self {
         self.way.done.remove(slot);
         self.way.used.remove(slot);
@@ -99,7 +99,7 @@ fn at_most(first: &Spent, second: &Spent) -> bool {
     })
 }
 
-/// So many are compared one by one, which is faster than a table.
+/// The number of configurations that are compared one by one, which is faster than a table.
 const FEW: usize = 12;
 
 /// A table that grows has room for so many configurations for each that is in it, while it is copied.
@@ -203,7 +203,7 @@ impl<S: Clone + Eq + Hash> Frontier<S> {
         self.shrink();
     }
 
-    /// To empty a large table costs as much as it once held, every time.
+    /// Shrinks a large table: to empty one costs as much as it once held, every time.
     fn shrink(&mut self) {
         if self.many.capacity() > ROOM {
             self.many = HashMap::default();

@@ -36,7 +36,7 @@ pub struct Line {
     pub states: BTreeMap<usize, State>,
     /// All that is answered before this event is on the line. `None`: all there is.
     pub until: Option<u64>,
-    /// It goes as far as was asked for.
+    /// True if it goes as far as was asked for.
     pub whole: bool,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Wanted<'a> {
     pub told: &'a [usize],
 }
 
-/// After so many points, from each end, the state is told.
+/// The number of points at each end of a line after which the state is told.
 const TOLD: usize = 2_000;
-/// So many choices can be taken back.
+/// The number of choices that can be taken back.
 const LEVELS: usize = 4_096;
-/// So many dead ends are remembered.
+/// The number of dead ends that are remembered.
 const DEAD: usize = 1 << 16;
 
 /// Looks for a line of these operations, all of one key, as far as the budget goes.

@@ -45,7 +45,7 @@ impl<'a, 'b> Meter<'a, 'b> {
         self.work(1 + bytes / BLOCK)
     }
 
-    /// So many steps of work.
+    /// Counts so many steps of work, and stops the search past the budget.
     pub(crate) fn work(&mut self, steps: usize) -> Result<(), Stop> {
         match self.ticks.checked_sub(steps) {
             Some(left) => self.ticks = left,

@@ -70,7 +70,7 @@ pub(crate) enum Answer {
     Illegal {
         /// The operation that cannot be placed.
         stuck: usize,
-        /// Those that were open, or of unknown outcome, when it was answered.
+        /// The operations that were open, or of unknown outcome, when it was answered.
         concurrent: Vec<usize>,
         /// The states to which the lines that go furthest lead; a few of them.
         states: Vec<State>,

@@ -30,7 +30,7 @@ impl Event {
 /// All begins and answers in order; operations that cannot matter are left out.
 pub(super) struct Timeline {
     pub(super) events: Vec<Event>,
-    /// For each operation, whether its process does nothing else while it may take place.
+    /// True for each operation whose process does nothing else while it may take place.
     pub(super) alone: Vec<bool>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum Toy {
 pub(crate) struct Lock {
     pub legal: fn(u32, &[(u32, Mode)]) -> bool,
     pub bound: u32,
-    /// It has modes, and can be converted.
+    /// True if it has modes, and can be converted.
     pub shared: bool,
     pub tokens: bool,
     pub holds: Vec<(u32, Mode)>,
@@ -247,7 +247,7 @@ fn answer(done: bool, honest: f64, manner: Manner, rng: &mut Rng) -> Ended {
     }
 }
 
-/// Nobody learned what an operation of unknown outcome gave.
+/// Removes what an operation of unknown outcome gave: nobody learned it.
 fn forget(action: &mut Action) {
     match action {
         Action::Acquire { token, .. } => *token = None,

@@ -35,11 +35,11 @@ struct Goal<'a, Step> {
 /// The configurations that those of one answer lead to. All of it is empty between two answers, and
 /// kept for its room.
 struct Reached<S> {
-    /// Those that have the goal.
+    /// The configurations that have the goal.
     next: Frontier<S>,
-    /// Those on the way to it that need not be gone through again.
+    /// The configurations on the way to it that need not be gone through again.
     seen: Frontier<S>,
-    /// Those among them that are to be carried on.
+    /// The configurations among them that are to be carried on.
     work: Vec<Config<S>>,
 }
 

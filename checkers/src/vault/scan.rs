@@ -87,7 +87,7 @@ pub(super) struct Scan<'a> {
     claims: &'a [Claim],
     served: Vec<Served>,
     accesses: Processes<Accesses>,
-    /// Of the first write under each grant that ended in doubt: what it builds on.
+    /// The access on which the first write in doubt under each grant builds, by claim.
     doubtful: HashMap<usize, u64, FxBuildHasher>,
     pub(super) accepted: u64,
     pub(super) refused_reads: u64,

@@ -15,7 +15,7 @@ fn told_by(gallery: &Gallery, text: &str) -> String {
     gallery.judge(text).anomalies[0].explanation.clone()
 }
 
-/// Of a lock whose inner release frees the outer hold, with what else was drawn.
+/// Returns the story of a lock whose inner release frees the outer hold, with what else was drawn.
 fn retold(rows: &str) -> String {
     let again = Gallery { checker: &Reentrancy, info: |info| info.promises.reentrant = true };
     let text = format!(

@@ -346,7 +346,7 @@ fn last_line(tally: &Tally) -> String {
     }
 }
 
-/// So many of the seeds that are missing are named.
+/// The number of missing seeds that are named.
 const NAMED: usize = 4;
 
 fn why_inconclusive(tally: &Tally) -> String {

@@ -37,7 +37,7 @@ impl Failure {
         Self { exit: Exit::Interrupted, line: line.into() }
     }
 
-    /// It could not be done.
+    /// Makes the failure of a command that could not do its work.
     pub fn could_not(line: impl Into<String>) -> Self {
         Self { exit: Exit::CouldNotRun, line: line.into() }
     }

@@ -28,7 +28,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// In memory only.
+    /// Records in memory only.
     pub fn in_memory() -> Self {
         Self { history: History::with_room(ROOM.get()), ..Self::default() }
     }

@@ -57,7 +57,7 @@ enum Stage {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Touch {
     f: F,
-    /// It is the first of its hold.
+    /// True for the first access of its hold.
     first: bool,
     /// The vault has served it or fenced it off.
     served: bool,
@@ -89,7 +89,7 @@ struct Seat {
 
 /// The source of a client's turns.
 enum Turns {
-    /// Drawn, so many more of them, if there is an end.
+    /// Drawn ones, so many more of them, if there is an end.
     Drawn(Rng, Option<u32>),
     Listed(std::vec::IntoIter<plan::Turn>),
 }
@@ -242,7 +242,7 @@ pub struct Seats {
     seats: Vec<Seat>,
     /// The times at which seats have something to do. Entries that no longer apply are passed over.
     agenda: BinaryHeap<Reverse<(Mono, u32)>>,
-    /// Those that have something to do at once, which would only pass through the agenda.
+    /// The seats that have something to do at once, which would only pass through the agenda.
     ready: Vec<u32>,
     round: Round,
     next_request: u64,

@@ -50,7 +50,7 @@ pub enum Said {
     Broken,
 }
 
-/// Something that comes to its end of a link.
+/// A message that comes to its end of a link.
 #[derive(Debug)]
 pub enum Arrival {
     /// An access to the vault, which has served it or fenced it off.
@@ -81,7 +81,7 @@ pub struct VaultNode {
     gates: Gates<Message>,
     troubles: Troubles,
     orders: BTreeMap<(Node, Node), Order>,
-    /// In the order in which it arrives.
+    /// The messages on their way, in the order in which they arrive.
     on_the_way: VecDeque<(Mono, Message)>,
     /// The process in each seat that has a connection.
     connected: BTreeMap<u32, u32>,

@@ -20,9 +20,9 @@ pub struct Search<'a> {
     pub part: Part,
     /// The number of threads.
     pub jobs: usize,
-    /// Stop at the first seed that breaks a promise.
+    /// True to stop at the first seed that breaks a promise.
     pub until_found: bool,
-    /// Stop when this is set.
+    /// The flag that stops the search when it is set.
     pub stop: &'a AtomicBool,
 }
 
@@ -58,7 +58,7 @@ struct Shared {
     /// The next seed that nobody has taken. Who took one finishes it, so that what was searched
     /// is always a whole range.
     next: AtomicU64,
-    /// Nothing more is to be taken.
+    /// True once no more seeds are to be taken.
     broken: AtomicBool,
     collected: Mutex<Collected>,
 }

@@ -11,11 +11,11 @@ use crate::plan::Options;
 /// The version of the stored form.
 const VERSION: u32 = 2;
 
-/// Fewer schedules than this that held support no bound worth the name: with ten of them, three in
-/// ten may break a promise.
+/// The least number of schedules that held to support a bound worth the name: with ten of them,
+/// three in ten may break a promise.
 pub const MIN_HELD: u64 = 10;
 
-/// So many seeds are named for each anomaly.
+/// The number of seeds named for each anomaly.
 const SEEDS: usize = 8;
 
 /// The result of a search.
@@ -167,7 +167,7 @@ impl Sighting {
 }
 
 impl Tally {
-    /// Nothing searched yet.
+    /// Makes a tally of nothing searched yet.
     pub fn new(options: &Options, part: Part) -> Self {
         let nanos = |d: std::time::Duration| d.as_nanos() as u64;
         Self {
@@ -260,9 +260,9 @@ impl Tally {
         }
     }
 
-    /// For a clean search: the share of schedules that can break a promise is below this, with
-    /// 95 % confidence (the rule of three: Hanley, Lippman-Hand, JAMA 249, 1983). Only schedules
-    /// that could tell count.
+    /// Returns the bound of a clean search: the share of schedules that can break a promise is
+    /// below this, with 95 % confidence (the rule of three: Hanley, Lippman-Hand, JAMA 249, 1983).
+    /// Only schedules that could tell count.
     pub fn bound(&self) -> Option<f64> {
         (self.outcome() == Outcome::Held).then(|| 3.0 / self.held as f64)
     }

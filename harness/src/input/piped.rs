@@ -71,7 +71,7 @@ fn next(from: &mut impl Read) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Never waited for: what is read ends before.
+    /// Returns a time that is never waited for: what is read ends before.
     fn long() -> Duration {
         Duration::from_secs(3_600)
     }

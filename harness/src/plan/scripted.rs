@@ -16,7 +16,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// These faults, in order.
+    /// Makes a nemesis of these faults, in order.
     pub fn new(faults: Vec<Planned>, aim: Aim) -> Self {
         Self { left: faults.into(), aim, grants: Grants::default() }
     }
@@ -93,7 +93,7 @@ impl Grants {
     }
 }
 
-/// Since when a client is in the state that is wanted of it.
+/// Returns the time since when a client is in the state that is wanted of it.
 fn since(state: ClientState, victim: Victim) -> Option<Mono> {
     match (victim, state) {
         (Victim::Holding, ClientState::Holding { since }) => Some(since),

@@ -48,10 +48,10 @@ pub enum CutShort {
     Bound,
 }
 
-/// More runs than this are not spent on one schedule.
+/// The most runs that are spent on one schedule.
 const MOST_RUNS: u64 = 6_000;
 
-/// So many small schedules are drawn where taking pieces out does not lead to one.
+/// The number of small schedules drawn where taking pieces out does not lead to one.
 const MOST_DRAWN: u64 = 10_000;
 
 /// The delay of a message over a fast link, in nanoseconds.
@@ -62,7 +62,7 @@ const MILLI: u64 = 1_000_000;
 /// Links that are slow enough for two clients to meet that would miss each other over fast ones.
 const SLOW_LINKS: [u64; 3] = [2 * MILLI, 10 * MILLI, 40 * MILLI];
 
-/// Up to so many turns a schedule is tried over slow links, too.
+/// The most turns of a schedule that is tried over slow links, too.
 const FEW_TURNS: usize = 16;
 
 /// Shrinks a schedule that shows this anomaly. `go_on` is told how many schedules were tried; once
@@ -231,7 +231,7 @@ impl Shrinker<'_> {
         })
     }
 
-    /// Nothing that comes after the anomaly, first of all: every later run is shorter for it.
+    /// Removes what comes after the anomaly, first of all: every later run is shorter for it.
     fn less_after(&mut self) {
         self.least(MILLI / 100, |s| &mut s.time_limit);
         self.least(MILLI / 100, |s| &mut s.quiet);
@@ -274,8 +274,8 @@ impl Shrinker<'_> {
         });
     }
 
-    /// Turn by turn once more, with longer holds: a turn that went before others may only have made
-    /// them late enough for a fault to hit them.
+    /// Removes turn by turn once more, with longer holds: a turn that went before others may only
+    /// have made them late enough for a fault to hit them.
     fn fewer_turns_longer(&mut self) {
         // Beyond the longest hold that is drawn a lock may break for another reason.
         let longest = workloads::find(&self.best.algo).map_or(0.0, |lock| lock.longest_hold);
@@ -305,7 +305,7 @@ impl Shrinker<'_> {
         }
     }
 
-    /// Fewer links that are hit, and cuts both ways rather than one.
+    /// Tries fewer links that are hit, and cuts both ways rather than one.
     fn fewer_links(&mut self) {
         for place in 0..self.best.faults.len() {
             let links = move |s: &Schedule| {

@@ -11,7 +11,7 @@ use crate::plan::{Aim, Moment, Planned, Turn, Victim};
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 
-/// So many clients a small schedule has at most, and so many faults.
+/// The most clients of a small schedule, and the most faults.
 const CLIENTS: u64 = 3;
 const FAULTS: u64 = 2;
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 const SIZE: (u32, u32) = (1000, 300);
-/// More marks than this only make the page slow: they would lie over each other.
+/// The most marks in a plot: more only make the page slow, since they would lie over each other.
 const MARKS: usize = 2_000;
 
 const INK: RGBColor = RGBColor(1, 1, 1);
@@ -111,7 +111,7 @@ fn grid(points: &[(f64, f64)], answer: Answer, end: f64, columns: f64) -> Vec<Sp
     cells.into_values().collect()
 }
 
-/// Larger for more acquires, and larger where there are few marks.
+/// Returns the radius of a mark: larger for more acquires, and larger where there are few marks.
 fn radius(spot: &Spot, few: bool) -> i32 {
     let growth = spot.count.ilog2().min(3) as i32;
     if few { 4 } else { 2 + growth / 2 }
@@ -179,8 +179,8 @@ fn draw_latency(
     Ok(())
 }
 
-/// Round places on a logarithmic axis: 1, 2 and 5 of each power of ten, or the powers alone where
-/// those would be too many.
+/// Returns round places on a logarithmic axis: 1, 2 and 5 of each power of ten, or the powers alone
+/// where those would be too many.
 fn decades(range: &Range<f64>) -> Vec<f64> {
     let points = |steps: &[f64]| -> Vec<f64> {
         let powers = (-7..=9).map(|power| 10f64.powi(power));

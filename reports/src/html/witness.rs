@@ -8,8 +8,9 @@ use base::{Event, F, Mode};
 use maud::{Markup, html};
 
 const LIMITS: Limits = Limits { lanes: 8, bands: 6 };
-/// Drawn twice, for a wide screen and for a phone: one picture shrunk would be illegible, and one
-/// that scrolls sideways would hide its right half, where the breach is. The style sheet shows one.
+/// The frames of a picture. It is drawn twice, for a wide screen and for a phone: one picture
+/// shrunk would be illegible, and one that scrolls sideways would hide its right half, where the
+/// breach is. The style sheet shows one.
 const WIDE: Frame = Frame { class: "witness wide", width: 960, gutter: 150 };
 const NARROW: Frame = Frame { class: "witness narrow", width: 430, gutter: 84 };
 const RIGHT: u64 = 14;
@@ -138,7 +139,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Inside its bar where there is room, else beside it.
+    /// Draws the name of a band, inside its bar where there is room, else beside it.
     fn band_name(&self, band: &Band, x: u64, width: u64, top: u64) -> Markup {
         let needs = band.label.chars().count() as u64 * 7 + 30;
         let (at, anchor, class) = match () {
@@ -181,7 +182,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// In a narrow frame there is no room to say whose place a process took.
+    /// Returns the name of a lane. In a narrow frame there is no room to say whose place a process
+    /// took.
     fn name(&self, lane: &Lane) -> String {
         let room = (self.frame.gutter / 7) as usize;
         match lane.label.chars().count() <= room {

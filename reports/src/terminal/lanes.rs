@@ -127,7 +127,7 @@ impl Scale {
         ((at / u128::from(width)) as usize).min(self.columns - 1)
     }
 
-    /// Whatever lasted at all has a cell at least.
+    /// Fills the cells of a stretch: whatever lasted at all has at least one.
     fn fill(&self, cells: &mut [Cell], stretch: Stretch, cell: Cell) {
         let (from, until) = (self.column(stretch.from), self.column(stretch.until));
         cells[from..until.max(from + 1)].fill(cell);

@@ -60,8 +60,8 @@ impl Painter {
         self.text.trim_end().to_string() + "\n"
     }
 
-    /// Text of any origin as this terminal can show it. Hidden characters could move the cursor,
-    /// recolour the screen or turn the direction of what follows, so they are written out.
+    /// Returns text of any origin as this terminal can show it. Hidden characters could move the
+    /// cursor, recolour the screen or turn the direction of what follows, so they are written out.
     pub fn plain(&self, text: &str) -> String {
         visible(text).chars().fold(String::new(), |mut out, c| {
             match c {
@@ -101,7 +101,7 @@ impl Painter {
         (if self.style.unicode { fancy } else { simple }, ink)
     }
 
-    /// Text in a colour, where there are colours.
+    /// Returns text in a colour, where there are colours.
     pub fn inked(&self, ink: Ink, text: &str) -> String {
         match ink.code() {
             "" => text.into(),
@@ -137,7 +137,7 @@ impl Painter {
         }
     }
 
-    /// Text wrapped behind an indent.
+    /// Adds text wrapped behind an indent.
     pub fn wrapped(&mut self, indent: usize, text: &str) {
         for line in wrap(&self.plain(text), self.prose(indent)) {
             self.raw(&format!("{:indent$}{line}", ""));
@@ -222,7 +222,7 @@ impl Painter {
     }
 }
 
-/// Text beside a head has at least so many columns.
+/// The least number of columns for text beside a head.
 const NARROWEST: usize = 24;
 /// The width of a field's name.
 const FIELD: usize = 17;

@@ -29,7 +29,7 @@ pub type Open<L> = Box<dyn Fn(Handle<L>) -> LocalFuture<'static, ()>>;
 /// A packet between a store's clients and its servers.
 pub type PacketOf<S> = <<S as SimStore>::Server as ServerModel>::Packet;
 
-/// Something that happens to a client.
+/// An event at a client.
 #[derive(Clone, Debug)]
 pub enum Input<P> {
     /// The client starts.
@@ -84,7 +84,7 @@ impl<P: std::fmt::Debug> Log<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timer {
     pub id: u64,
-    /// By the client's own clock.
+    /// The time at which it rings, by the client's own clock.
     pub at: Mono,
 }
 
@@ -99,7 +99,7 @@ pub struct Reaction<P> {
     pub timers: Vec<Timer>,
     /// The time at which its library connects again, if it waits for that.
     pub tick: Option<Mono>,
-    /// It has looked at its wall clock.
+    /// True if it has looked at its wall clock.
     pub told_time: bool,
 }
 
@@ -122,7 +122,7 @@ pub struct Actors<S: SimStore> {
     /// The time to live that locks are told.
     ttl: Duration,
     known: BTreeMap<u128, Rc<Reaction<PacketOf<S>>>>,
-    /// Some client has looked at its wall clock.
+    /// True once some client has looked at its wall clock.
     pub told_time: bool,
 }
 
@@ -198,7 +198,7 @@ where
 struct Running<S: SimStore> {
     now: Rc<Cell<Mono>>,
     client: Client<S>,
-    /// In the order in which they were set: the client's own numbers for them.
+    /// The timers, in the order in which they were set: the client's own numbers for them.
     timers: BTreeMap<u64, (Mono, TimerId)>,
     set: u64,
 }

@@ -99,7 +99,7 @@ where
         steps
     }
 
-    /// Of these, the client's only steps, those that may be taken before all steps of others:
+    /// Returns true if these, the client's only steps, may be taken before all steps of others:
     /// nobody sees them, and nothing else can come to the client before them.
     fn is_invisible(&self, state: &State<S>, client: u32, steps: &[Action]) -> bool {
         let seat = &state.seats[client as usize];
@@ -177,7 +177,8 @@ where
         steps
     }
 
-    /// Time may pass without harm: somebody waits for the lock, and nothing else can happen.
+    /// Returns true if time may pass without harm: somebody waits for the lock, and nothing else
+    /// can happen.
     pub(super) fn may_lapse(&self, state: &State<S>) -> bool {
         let still = |client| state.is_quiet(client) && self.own_steps(state, client).is_empty();
         !S::SESSIONS

@@ -20,7 +20,7 @@ where
     /// goes by a time of its own.
     const SESSIONS: bool;
 
-    /// Everything that the server's answers depend on.
+    /// Adds everything that the server's answers depend on to a fingerprint.
     fn fingerprint(server: &Self::Server, into: &mut Fingerprint);
 
     /// Returns the things in the store, each by its name with a stamp that changes with it.
@@ -38,7 +38,7 @@ where
     /// A connection that carries this packet is being opened: its client has no use of it yet.
     fn opens(packet: &PacketOf<Self>) -> bool;
 
-    /// It answers a request.
+    /// Returns true if a packet answers a request.
     fn answers(packet: &PacketOf<Self>) -> bool;
 
     /// Describes a packet in the words of the store.

@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub struct Fingerprint(DefaultHasher, DefaultHasher);
 
 impl Fingerprint {
-    /// Of nothing yet.
+    /// Returns the fingerprint of nothing yet.
     #[expect(clippy::new_without_default, reason = "a default would say nothing more")]
     pub fn new() -> Self {
         let (low, mut high) = (DefaultHasher::new(), DefaultHasher::new());

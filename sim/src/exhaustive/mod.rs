@@ -103,7 +103,7 @@ pub struct Case {
     pub shared: bool,
     /// The vault checks tokens.
     pub fenced: bool,
-    /// Nothing that lives for a time ever runs out.
+    /// True if nothing that lives for a time ever runs out.
     pub unlimited: bool,
     /// The largest number of faults.
     pub faults: u32,
@@ -171,7 +171,7 @@ impl<S: Examine> Explorer<S>
 where
     PacketOf<S>: Clone + fmt::Debug,
 {
-    /// Of this case, over this store; `open` opens the task of a client.
+    /// Makes an enumeration of this case, over this store; `open` opens the task of a client.
     pub fn new(case: Case, store: S, open: Open<S::Link>) -> Self {
         let ttl = if case.unlimited { TTL.1 } else { TTL.0 };
         Self { case, actors: Actors::new(store, open, ttl), reduce: true }

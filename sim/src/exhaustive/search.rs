@@ -88,8 +88,8 @@ struct Node {
     action: Action,
 }
 
-/// Of a sort of bad states: the node before the first, the step that leads there if the node is not bad
-/// itself, and how many there are.
+/// The first of a sort of bad states: the node before it, the step that leads there if the node is
+/// not bad itself, and how many there are.
 struct First {
     node: usize,
     action: Option<Action>,

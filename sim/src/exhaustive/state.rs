@@ -14,11 +14,11 @@ use super::fingerprint::Fingerprint;
 /// A connection between a client and the server.
 #[derive(Clone, Debug)]
 pub struct Wire<P> {
-    /// On its way to the server, with what the sender was doing.
+    /// The packets on their way to the server, with what the sender was doing.
     pub up: VecDeque<Up<P>>,
-    /// On its way to the client; `None`: it was closed.
+    /// The packets on their way to the client; `None`: it was closed.
     pub down: VecDeque<Option<Rc<Printed<P>>>>,
-    /// Neither end has lost it.
+    /// True while neither end has lost it.
     pub open: bool,
 }
 
@@ -41,7 +41,7 @@ impl<P: Debug> Printed<P> {
 pub struct Up<P> {
     /// `None`: the client closed it.
     pub packet: Option<Rc<Printed<P>>>,
-    /// It is part of a release.
+    /// True if it is part of a release.
     pub releasing: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct Hold {
     pub token: Option<u64>,
     /// The value that it read from the vault; `None` when the vault fenced it off.
     pub read: Option<u64>,
-    /// It has learnt that it may have lost the lock.
+    /// True once it has learnt that it may have lost the lock.
     pub lost: bool,
     /// A later grant that excludes this one has been given.
     pub overtaken: bool,
@@ -134,7 +134,7 @@ where
 }
 
 impl<P> Seat<P> {
-    /// It never does anything any more.
+    /// Returns true if it never does anything any more.
     pub fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Done | Stage::Gone)
     }
@@ -147,7 +147,7 @@ where
     pub store: Rc<Stored<S>>,
     /// The number of times that time has passed.
     pub lapses: u32,
-    /// Nothing in the store has changed since.
+    /// True while nothing in the store has changed since time last passed.
     pub lapsed: bool,
     pub seats: Vec<Seat<PacketOf<S>>>,
     pub wires: BTreeMap<u64, Wire<PacketOf<S>>>,
@@ -204,7 +204,7 @@ where
         &self.store.server
     }
 
-    /// Something in the store has changed: what pollers saw is out of date.
+    /// Notes that something in the store has changed: what pollers saw is out of date.
     pub fn changed(&mut self) {
         self.lapsed = false;
         let fresh = self.seats.iter_mut().filter(|seat| seat.attempt == Attempt::Fresh);
@@ -222,7 +222,7 @@ where
         self.seats[client as usize].stage == Stage::Gone
     }
 
-    /// Nothing is on its way from or to a client.
+    /// Returns true if nothing is on its way from or to a client.
     pub fn is_quiet(&self, client: u32) -> bool {
         self.wires_of(client).all(|(_, wire)| wire.up.is_empty() && wire.down.is_empty())
     }

@@ -77,7 +77,7 @@ where
         self.feed(state, client, Input::Request(request), seen);
     }
 
-    /// Something happens to a client, and it does what it does then.
+    /// Feeds an input to a client, which does what it does then.
     pub(super) fn feed(
         &mut self,
         state: &mut State<S>,

@@ -57,7 +57,7 @@ impl Story {
         self.events.push(event);
     }
 
-    /// Some faults at once, for as long as nobody else does anything.
+    /// Tells of some faults at once, for as long as nobody else does anything.
     fn faults(&mut self, faults: &[(Fault, Effect)], lasts: Duration) {
         let first = self.faults;
         let numbered = || (first..).zip(faults);
@@ -97,7 +97,7 @@ impl Seen {
         }
     }
 
-    /// These clients are paused until something of theirs has run out.
+    /// Pauses these clients until something of theirs has run out.
     pub fn pause(&mut self, clients: impl Iterator<Item = u32>) {
         if let Some(story) = &mut self.story {
             let pause = |client| {

@@ -31,7 +31,7 @@ fn random(rng: &mut Rng) -> Config<u64> {
     Config { state: rng.below(2), way }
 }
 
-/// [`Way::serves`], slot by slot and kind by kind.
+/// Computes [`Way::serves`] slot by slot and kind by kind.
 fn serves(one: &Way, other: &Way, fewer: bool) -> bool {
     let slots = || PURE.into_iter().chain(CONSTANT).chain(FIRM);
     slots().all(|slot| !one.used.has(slot) || other.used.has(slot))

@@ -53,7 +53,7 @@ pub struct CheckArgs {
     format: Format,
 }
 
-/// Something to measure.
+/// A row of the benchmark: something to measure.
 struct Row {
     name: &'static str,
     summary: &'static str,
@@ -177,7 +177,7 @@ struct Measured {
     /// Bytes at the peak of the first round, beyond the history.
     bytes: Option<u64>,
     verdict: &'static str,
-    /// To the sweep over the same history, in the same rounds.
+    /// The ratio to the sweep over the same history, in the same rounds.
     ratio: Option<f64>,
 }
 

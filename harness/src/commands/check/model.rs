@@ -50,7 +50,7 @@ struct Witness {
     key: Option<String>,
     /// The first operation that can be put nowhere.
     operation: Part,
-    /// Those that stand in its way, or were under way beside it.
+    /// The operations that stand in its way, or were under way beside it.
     beside: Vec<Part>,
     /// The states in which the model may have been just before.
     states: Vec<String>,
@@ -69,7 +69,7 @@ struct History {
     paired: Paired,
     written: Written,
     cut_off: Option<u64>,
-    /// It is of a run that did not come to its end, as far as it says.
+    /// True if it is of a run that did not come to its end, as far as it says.
     lacks_end: bool,
     /// The reason why it was read in part only, if it was.
     unread: Option<String>,
@@ -187,7 +187,7 @@ fn entries(args: &CheckArgs, model: NamedModel, reader: Input, budget: Budget) -
     Ok(History { paired, written: entries.format(), cut_off, lacks_end, unread, notes })
 }
 
-/// Nobody wrote anything in time.
+/// Returns an empty history, where nobody wrote anything in time.
 fn nothing(model: NamedModel, format: Option<Written>) -> Result<History> {
     Ok(History {
         paired: Pairing::new(model, Reading::default()).finish()?,
@@ -199,7 +199,7 @@ fn nothing(model: NamedModel, format: Option<Written>) -> Result<History> {
     })
 }
 
-/// Where the file ends, if that is no end of a history.
+/// Tells where the file ends, if that is not the end of a history.
 fn ends_early(history: &History) -> Option<String> {
     match history.cut_off {
         Some(line) => Some(format!("the file ends in the middle of line {line}")),

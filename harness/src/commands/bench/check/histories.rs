@@ -18,7 +18,7 @@ pub struct Load {
     pub vault: bool,
     /// The fraction of the acquires that are shared.
     pub shared: f64,
-    /// It ends in a quiet phase.
+    /// True if it ends in a quiet phase.
     pub phases: bool,
 }
 
@@ -173,8 +173,8 @@ pub fn operations(history: &History) -> Vec<Operation> {
     operations
 }
 
-/// So many pairs of an acquire and a release, each of unknown outcome and of a process of its own,
-/// spread over the history.
+/// Adds so many pairs of an acquire and a release, each of unknown outcome and of a process of its
+/// own, spread over the history.
 pub fn add_doubtful_pairs(operations: &mut Vec<Operation>, pairs: u32) {
     let end = operations.iter().map(|operation| operation.invoke).max().unwrap_or(0);
     for pair in 0..pairs {
