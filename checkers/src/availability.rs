@@ -2,13 +2,14 @@
 //!
 //! **Decides** for a lock that promises `available`, over the outages that hit servers only, fewer
 //! than half of them at a time: crashes, pauses, and servers cut off from each other. After the
-//! bound within which the lock is granted again (an election, sessions that run out; counted from the
-//! last client that went meanwhile and may have taken it along), from there to the heal, somebody
-//! who asks must be granted it. If clients were asking for at least as long again, nobody definitely
-//! held it meanwhile and nobody was granted it, the anomaly is `unavailable`. A grant at any time of the outage shows that the lock goes on.
+//! bound within which the lock is granted again (an election, sessions that run out; counted from
+//! the last client that went meanwhile and may have taken it along), from there to the heal,
+//! somebody who asks must be granted it. If clients were asking for at least as long again, nobody
+//! definitely held it meanwhile and nobody was granted it, the anomaly is `unavailable`. A grant at
+//! any time of the outage shows that the lock goes on.
 //!
 //! **Limits.** Most faults are shorter than that: without one that was long enough it is
-//! inconclusive. Servers that are cut off one way only are no minority that is down: those that
+//! inconclusive. Servers that are cut off one way only are not a minority that is down: those that
 //! still hear them and cannot answer may elect them again and again, and no quorum promises
 //! otherwise. One whose clock is wrong is not down. A lock on one server does not apply.
 //!

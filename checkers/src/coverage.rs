@@ -16,9 +16,9 @@
 //!
 //! Whatever the nemesis, nobody else may have done something to a server or a client.
 //!
-//! What is missing makes the run inconclusive, by name; it is never violated. **Limits.** A fault can have had its
-//! effect and still be too short or too early to break anything; that is for the sizes of holds
-//! and ttls to provide.
+//! What is missing makes the run inconclusive, by name; it is never violated. **Limits.** A fault
+//! can have had its effect and still be too short or too early to break anything; that is for the
+//! sizes of holds and ttls to provide.
 //!
 //! **Source.** stateright's `sometimes` properties; "a green run must be able to be red".
 
@@ -183,7 +183,7 @@ fn rivals(claims: &Claims) -> impl Iterator<Item = Rivals> {
 }
 
 /// Returns the events at which claims are no longer wanted, in order: the end of a hold, or an
-/// answer that was no grant.
+/// answer that was not a grant.
 fn no_longer_wanted(claims: &Claims) -> impl Iterator<Item = (u64, u32)> {
     let ended = claims.changes.iter().filter(|change| change.to.is_none());
     let mut ended = ended.map(|change| (change.at, change.hold)).peekable();

@@ -1,7 +1,8 @@
 //! The extract of a history that a picture against a model shows: for each key one order of its
 //! operations, as far as there is one, and the operations around the place where it ends.
 //!
-//! This explains what was decided and decides nothing: with too small a budget there is less to see.
+//! This explains what was decided and decides nothing: with too small a budget there is less to
+//! see.
 
 use crate::decide::{Decision, Illegal, keys};
 use crate::models::NamedModel;

@@ -4,8 +4,8 @@
 //! next`). A `notified` belongs to what came last before it on its key: a release, an arrival
 //! (another acquire), or an acquire that was given up. It was *in vain* if the next grant that
 //! excludes the woken client's went to somebody else. The anomaly is `herd`: one such event woke
-//! two clients or more in vain, while nothing disturbed the run from there to that grant. One is within the promise, for whoever waits behind a client that
-//! gives up must look again.
+//! two clients or more in vain, while nothing disturbed the run from there to that grant. One is
+//! within the promise, for whoever waits behind a client that gives up must look again.
 //!
 //! **Limits.** Sessions that run out wake clients without an event in the history, so that it is
 //! judged in calm only. A lock that declares that it wakes everybody is

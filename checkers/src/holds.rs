@@ -107,8 +107,8 @@ impl Claim {
         self.invoke..end
     }
 
-    /// The last event before `until` at which its client may have left the lock taken: the end of its
-    /// hold and of its release, and an answer that leaves the outcome open.
+    /// The last event before `until` at which its client may have left the lock taken: the end of
+    /// its hold and of its release, and an answer that leaves the outcome open.
     pub fn left_at(&self, until: u64) -> Option<u64> {
         let held = self.end.map(|end| end.at);
         let unknown = match self.answer {

@@ -48,8 +48,8 @@ impl Judgement {
         Self { outcome, ..self }
     }
 
-    /// Judges a run, with so many steps for the explanations. The verdicts stand before the first of
-    /// them is begun: no number of steps changes an outcome, an anomaly or its count.
+    /// Judges a run, with so many steps for the explanations. The verdicts stand before the first
+    /// of them is begun: no number of steps changes an outcome, an anomaly or its count.
     pub fn explained(run: &Run, steps: u64) -> Self {
         Self::limited(run, Limits { steps, expired: &|| false })
     }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// else with them, so a reader may number values that are not integers as it likes.
 pub type Value = Option<i64>;
 
-/// A fencing token: a whole number of up to 128 bits. In two halves, because one number of this size
-/// would make every operation larger by how it must lie in memory.
+/// A fencing token: a whole number of up to 128 bits. In two halves, because one number of this
+/// size would make every operation larger by how it must lie in memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
     high: i64,

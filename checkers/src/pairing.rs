@@ -251,7 +251,7 @@ impl Pairing {
     }
 
     fn end(&mut self, place: u64, mut entry: Entry) -> Result<(), HistoryError> {
-        // Facts about a process, such as its death, are no ends of anything.
+        // Facts about a process, such as its death, are not ends of anything.
         if self.reading.mixed && matches!(entry.verb, Verb::Other(_)) {
             return Ok(());
         }

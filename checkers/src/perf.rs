@@ -4,8 +4,8 @@
 //! `invoke` and the `ok` of the history, which under a fault hold the fault's time as well, and the
 //! grants a second from the first request to the last event.
 //!
-//! **Limits.** It says `measured`, whatever was measured: a fact is neither held nor violated. Times of
-//! a run in the simulator are virtual.
+//! **Limits.** It says `measured`, whatever was measured: a fact is neither held nor violated.
+//! Times of a run in the simulator are virtual.
 //!
 //! **Source.** Jepsen's `checker/perf`, which is never invalid either.
 

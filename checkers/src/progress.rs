@@ -4,37 +4,40 @@
 //! A grant in this phase is progress. Without one, the lock is *excused* until the last moment at
 //! which a client may have left it taken: the end of a definite hold and of its release, a death,
 //! an acquire of unknown outcome. From there on its bound counts (`RunInfo::due_ns`): as long as it
-//! may stay taken by somebody who is gone (so many of its lives as it promises, in its own grain, and
-//! a tick of its store), and as long as clients take to pick it up (the tries of an acquire, each with
-//! its round trips over the slowest link and its back-off). If clients were asking for it over that
-//! time, from one unanswered acquire to the last, and nobody was granted it until `stop`, it is stuck.
+//! may stay taken by somebody who is gone (so many of its lives as it promises, in its own grain,
+//! and a tick of its store), and as long as clients take to pick it up (the tries of an acquire,
+//! each with its round trips over the slowest link and its back-off). If clients were asking for it
+//! over that time, from one unanswered acquire to the last, and nobody was granted it until `stop`,
+//! it is stuck.
 //!
 //! A lock that never promises to recover is excused by definite holds alone: a dead client that
 //! keeps it for ever is the very deadlock that is sought.
 //!
-//! What is due there is due everywhere else, too, where no fault is in force: a lock that somebody asks
-//! for, and that nobody is granted for the whole of its bound, is stuck, even if a client that is given
-//! up in the end sets it free. The bound counts from the last excuse or the last heal, and a fault ends
-//! the stretch.
+//! What is due there is due everywhere else, too, where no fault is in force: a lock that somebody
+//! asks for, and that nobody is granted for the whole of its bound, is stuck, even if a client that
+//! is given up in the end sets it free. The bound counts from the last excuse or the last heal, and
+//! a fault ends the stretch.
 //!
 //! A stuck lock is one story, and has one name, the most exact one that the history proves:
 //!
 //! * `phantom holder`: a client was told that it did not get the lock, and holds it. This is judged
 //!   over the whole run: the acquire was answered `fail`, and the store counts its client as the
 //!   holder all the same (`held`).
-//! * `lost wake-up`: its waiters sleep until the store wakes them (`wakes`), the lock was freed while
+//! * `lost wake-up`: its waiters sleep until the store wakes them (`wakes`), the lock was freed
+//! while
 //!   one of them slept, and nothing woke it: the ledger knows of nothing in the store that a client
 //!   left there. Without a ledger nothing may have disturbed the run there (a reply that is lost leaves
 //!   something in the store that nobody knows to be his, and then nothing has to wake anybody).
 //!   Over the whole run, it is the name of an acquire, too, that was overtaken again and again for as
 //!   long as the bound and was not woken meanwhile, in calm.
-//! * `deadlock`: everything else. Its story tells who may have left the lock taken: whoever died, or
+//! * `deadlock`: everything else. Its story tells who may have left the lock taken: whoever died,
+//! or
 //!   whose acquire or release ended in doubt. There is no name apart for that, because a client that
 //!   dies with the lock is the deadlock that everybody knows, and what became of a client in doubt the
 //!   history cannot tell.
 //!
-//! **Measures** how long after the death of a holder the lock was granted again, at most, to somebody
-//! who was asking for it; and the bound beside it.
+//! **Measures** how long after the death of a holder the lock was granted again, at most, to
+//! somebody who was asking for it; and the bound beside it.
 //!
 //! **Limits.** Inconclusive, with the reason: no `quiet` or no `stop` event; nobody asked;
 //! somebody definitely held the lock until `stop`; the phase or the asking was too short to tell.

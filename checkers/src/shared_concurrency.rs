@@ -1,12 +1,11 @@
 //! `shared-concurrency`: do readers that wait together enter together?
 //!
 //! **Decides** for a lock that promises `shared`. Two readers are a *pair* if both were asking when
-//! a writer released the lock, no writer was asking until both had it (but behind both of them in the
-//! store's queue: such a one is no reason to wait), and the first of them then held it for a twentieth
-//! of the ttl or more, and long enough to take a free lock over these links. They entered together if
-//! the second was granted it
-//! before the first had released it. When at least three pairs entered one after the other, and
-//! more than together, the anomaly is `readers one by one`.
+//! a writer released the lock, no writer was asking until both had it (but behind both of them in
+//! the store's queue: such a one is no reason to wait), and the first of them then held it for a
+//! twentieth of the ttl or more, and long enough to take a free lock over these links. They entered
+//! together if the second was granted it before the first had released it. When at least three
+//! pairs entered one after the other, and more than together, the anomaly is `readers one by one`.
 //!
 //! **Limits.** Single pairs are put down to a slow machine. Judged in calm only. Fewer than three
 //! pairs are inconclusive.

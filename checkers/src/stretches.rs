@@ -1,4 +1,5 @@
-//! Stretches of a history, and which of them meet another one: without looking at those that do not.
+//! Stretches of a history, and which of them meet another one: without looking at those that do
+//! not.
 
 /// Stretches, in the order of their begins.
 #[derive(Debug, Default)]

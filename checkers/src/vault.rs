@@ -15,8 +15,8 @@
 //! and also any grant that was asked for after the other was given, whatever its token.
 //!
 //! Writes that the vault fenced off broke nothing; the summary counts them. **Limits.** A write of
-//! unknown outcome is left out, unless it is seen to arrive late: then it belongs to the grant under
-//! which it was sent. Without an accepted write the answer is inconclusive.
+//! unknown outcome is left out, unless it is seen to arrive late: then it belongs to the grant
+//! under which it was sent. Without an accepted write the answer is inconclusive.
 //!
 //! **Source.** Kleppmann, "How to do distributed locking", 2016: the write of a client that was
 //! paused past its lease, and the one that was delayed on its way.

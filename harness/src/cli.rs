@@ -64,7 +64,7 @@ pub struct TestArgs {
     /// Where run folders go.
     #[arg(long, value_name = "FOLDER", default_value = "store")]
     pub store: PathBuf,
-    /// How to say the result, on stdout.
+    /// The format of the result, on stdout.
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,
 }
@@ -81,7 +81,8 @@ pub struct LoadArgs {
     /// The lock's time to live, or its session time-out [default: 4s on Redis, 2s on ZooKeeper].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = ttl)]
     pub ttl: Option<Duration>,
-    /// The tick of the ZooKeeper servers; sessions live 2 to 20 of them [default: a sixth of --ttl].
+    /// The tick of the ZooKeeper servers; sessions live 2 to 20 of them [default: a sixth of
+    /// --ttl].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration)]
     pub tick: Option<Duration>,
     /// How many ticks of silence end a connection between ZooKeeper servers [default: 2].
@@ -105,7 +106,7 @@ pub struct ListArgs {
     /// What to list; everything when not given.
     #[arg(value_enum)]
     pub what: Option<ListWhat>,
-    /// How to say it.
+    /// The output format.
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,
 }

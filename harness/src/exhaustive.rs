@@ -1,7 +1,8 @@
 //! A lock, enumerated: every interleaving of a few clients in a world without time.
 //!
-//! The enumeration knows bad states by a sign. What they show, and by which cause, the checkers say, of
-//! the story of the shortest schedule to each sort of them, as of any other run with a ledger.
+//! The enumeration knows bad states by a sign. What they show, and by which cause, the checkers
+//! say, of the story of the shortest schedule to each sort of them, as of any other run with a
+//! ledger.
 
 use base::{Anomaly, Cause, Event, F, History, Kind, Link, Outcome, Process, Run, RunInfo};
 use checkers::Judgement;
@@ -170,8 +171,8 @@ fn is_of(sign: Sign, property: &str, anomaly: &Anomaly) -> bool {
     }
 }
 
-/// A sign of which the checkers say nothing. To them one wait for another key is too little; here, where
-/// nothing is slow, it is one too many.
+/// A sign of which the checkers say nothing. To them one wait for another key is too little; here,
+/// where nothing is slow, it is one too many.
 fn unjudged(sign: Sign, story: &Story, info: &RunInfo) -> Finding {
     let alone = sign == Sign::WaitsForAnotherKey && story.is_faultless();
     let cause = alone.then_some(Cause::Recipe);

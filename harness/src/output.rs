@@ -34,8 +34,8 @@ pub fn note(line: &str) {
     let _ = writeln!(io::stderr(), "{}", visible(line));
 }
 
-/// Writes a file whole or not at all, whoever else writes it at the same time. What is no file, such
-/// as `/dev/stdout`, is written to and not replaced.
+/// Writes a file whole or not at all, whoever else writes it at the same time. What is not a file,
+/// such as `/dev/stdout`, is written to and not replaced.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -84,8 +84,8 @@ impl Losses {
     }
 
     /// Ends with a verdict. A violation is one whatever was lost; everything else that was not
-    /// told or stored in full is no clean end. Losses are named with the verdict, which may be among
-    /// what was lost.
+    /// told or stored in full is no clean end. Losses are named with the verdict, which may be
+    /// among what was lost.
     pub fn end(self, outcome: Outcome) -> Exit {
         if self.is_empty() {
             return outcome.into();

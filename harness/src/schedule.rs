@@ -2,7 +2,8 @@
 //! goes on doing so when the way in which seeds draw schedules changes: a replay draws nothing.
 //!
 //! A schedule is made of pieces that can be taken out one by one (turns, faults, delays), with
-//! times that do not shift when one is gone. [`crate::shrink`] takes out what an anomaly does not need.
+//! times that do not shift when one is gone. [`crate::shrink`] takes out what an anomaly does not
+//! need.
 
 use base::{Ability, Anomaly, Cause, ClockChange, Ensemble, Fault, Run};
 use checkers::{CHECKERS, Case};
@@ -89,8 +90,8 @@ const KEYS: u32 = 1_000;
 /// The extra time by which the last moment may come later on real servers than in the simulator.
 const LATE: Duration = Duration::from_secs(5);
 
-/// Real servers keep no time to the millisecond, and a schedule that was shrunk has not one to spare:
-/// there this part of a ttl is added to what has to last.
+/// Real servers keep no time to the millisecond, and a schedule that was shrunk has not one to
+/// spare: there this part of a ttl is added to what has to last.
 const SLACK: f64 = 0.25;
 
 impl Schedule {
@@ -130,8 +131,8 @@ impl Schedule {
         }
     }
 
-    /// Returns what runs it where nothing is exact: with the faults at their moments, over links with
-    /// delays of their own, which are drawn from `seed`.
+    /// Returns what runs it where nothing is exact: with the faults at their moments, over links
+    /// with delays of their own, which are drawn from `seed`.
     ///
     /// # Errors
     /// As [`setup`](Self::setup).
@@ -139,8 +140,8 @@ impl Schedule {
         self.with_slack().as_it_is(Aim::Moment, seed)
     }
 
-    /// The same with longer faults and holds, as far as the lock allows, over links as slow as its own: a
-    /// hold of no length and a crash stay what they are.
+    /// The same with longer faults and holds, as far as the lock allows, over links as slow as its
+    /// own: a hold of no length and a crash stay what they are.
     fn with_slack(&self) -> Self {
         let slack = (self.ttl as f64 * SLACK) as u64;
         let longest = workloads::find(&self.algo).map_or(0.0, |lock| lock.longest_hold);

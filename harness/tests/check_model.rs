@@ -500,7 +500,7 @@ fn a_budget_that_is_spent_is_inconclusive() {
     let said = check(&bench, &text, "register", &["--memory-budget", "64KiB"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(flat(&said).contains("the history is larger"), "{said:?}");
-    // Values that are no numbers are kept, however few they are.
+    // Values that are not numbers are kept, however few they are.
     let long = "x".repeat(100_000);
     let text: String = (0..20).map(|n| format!("- {n} :invoke :write \"{n}{long}\"\n")).collect();
     let said = check(&bench, &text, "register", &["--memory-budget", "1MiB"]);

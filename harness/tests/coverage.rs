@@ -1,10 +1,10 @@
-//! The matrix once more: every lock under every nemesis, each seed with a configuration of its own, as
-//! `explore` draws it. A nemesis that does nothing to a lock leaves a search that could not have
+//! The matrix once more: every lock under every nemesis, each seed with a configuration of its own,
+//! as `explore` draws it. A nemesis that does nothing to a lock leaves a search that could not have
 //! failed, so that no pair may be inconclusive in more than one of twenty seeds; one that cannot do
 //! better is refused by name.
 //!
-//! `PICKLOCK_COVERAGE` sets another number of seeds than 20; `PICKLOCK_ALGO` and `PICKLOCK_NEMESIS` choose
-//! some locks and nemeses, joined by commas.
+//! `PICKLOCK_COVERAGE` sets another number of seeds than 20; `PICKLOCK_ALGO` and `PICKLOCK_NEMESIS`
+//! choose some locks and nemeses, joined by commas.
 
 use base::Outcome;
 use checkers::Judgement;

@@ -196,8 +196,9 @@ fn the_reduction_loses_nothing() {
     }
 }
 
-/// Merging equal states loses nothing, and the signs are those of what the checkers see: of every single
-/// schedule both say the same, and all of them together break what the search says, by the same causes.
+/// Merging equal states loses nothing, and the signs are those of what the checkers see: of every
+/// single schedule both say the same, and all of them together break what the search says, by the
+/// same causes.
 #[test]
 fn every_schedule_judged_by_itself_breaks_the_same() {
     const JUDGED: [(Sign, &str); 3] = [

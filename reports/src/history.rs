@@ -1,6 +1,6 @@
-//! A history of any origin held against a model, as it is drawn: [`html::history`](crate::html::history)
-//! makes a page of it. Words are those that the reader of the file has found; places are indices of
-//! events.
+//! A history of any origin held against a model, as it is drawn:
+//! [`html::history`](crate::html::history) makes a page of it. Words are those that the reader of
+//! the file has found; places are indices of events.
 
 use crate::terminal::Decided;
 use base::Kind;

@@ -28,8 +28,8 @@ pub fn breaches<'a>(info: &'a RunInfo, verdicts: &'a [Verdict]) -> Vec<Breach<'a
     verdicts.iter().flat_map(of_verdict).collect()
 }
 
-/// The row of the lock that expects an anomaly: one of its name and its cause. An anomaly whose cause
-/// nobody could find is never expected.
+/// The row of the lock that expects an anomaly: one of its name and its cause. An anomaly whose
+/// cause nobody could find is never expected.
 fn known<'a>(info: &'a RunInfo, anomaly: &Anomaly) -> Option<&'a Known> {
     let cause = anomaly.cause?;
     info.known.iter().find(|known| known.cause == cause && known.anomaly == anomaly.name)

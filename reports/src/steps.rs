@@ -1,4 +1,4 @@
-//! The steps of a story in the order of time: events, and the ends of leases, which are no events,
+//! The steps of a story in the order of time: events, and the ends of leases, which are not events,
 //! because nobody is told of them.
 
 use crate::facts::{Facts, Hold};

@@ -41,8 +41,8 @@ pub struct Style {
     pub unicode: bool,
     /// The number of columns.
     pub width: usize,
-    /// The text goes into a pipe or a file: the last line stays in one piece, so that a search finds
-    /// all of it.
+    /// The text goes into a pipe or a file: the last line stays in one piece, so that a search
+    /// finds all of it.
     pub piped: bool,
 }
 

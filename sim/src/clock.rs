@@ -1,9 +1,9 @@
 //! The clocks of a node: how its monotonic clock and its wall clock go, against the time of the
 //! world, which nobody in it can read.
 //!
-//! Both go by one oscillator, whose rate may be wrong; the wall clock can be set as well. A deadline
-//! is a reading of the node's own monotonic clock: it is put on the agenda at the world's time at
-//! which that clock will say so, and again when the rate changes.
+//! Both go by one oscillator, whose rate may be wrong; the wall clock can be set as well. A
+//! deadline is a reading of the node's own monotonic clock: it is put on the agenda at the world's
+//! time at which that clock will say so, and again when the rate changes.
 
 use base::{ClockChange, Mono, Node, Wall};
 use std::time::Duration;

@@ -10,9 +10,9 @@ use base::{Cause, Change, Kind};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The cause for which nobody is granted a lock, at a time in nanoseconds: that of the latest thing which
-/// stands in the store and was left there by a claim for this lock. `culprit` is the claim that the
-/// history suspects, for runs without a ledger.
+/// The cause for which nobody is granted a lock, at a time in nanoseconds: that of the latest thing
+/// which stands in the store and was left there by a claim for this lock. `culprit` is the claim
+/// that the history suspects, for runs without a ledger.
 pub(crate) fn of_stuck(
     case: &Case<'_>,
     key: usize,

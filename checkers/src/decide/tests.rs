@@ -204,7 +204,7 @@ fn twenty_pairs_of_unknown_outcome_cost_little() {
     assert!(looks < 300, "{looks} thousand steps");
 }
 
-/// Readers that all come and go at once are no more work than one.
+/// Readers that all come and go at once take no more work than one.
 #[test]
 fn thirty_readers_at_once_cost_little() {
     let mut operations = Vec::new();

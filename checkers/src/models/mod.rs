@@ -135,7 +135,7 @@ pub struct ModelSpec {
     pub bound: Option<&'static str>,
     /// The model in one line, for `picklock list`.
     pub summary: &'static str,
-    /// The sets of holds that are legal, and whether tokens grow; `None` when it is no lock.
+    /// The sets of holds that are legal, and whether tokens grow; `None` when it is not a lock.
     pub(crate) lock: Option<fn(u32) -> Lock>,
     /// Returns true if the model knows this action.
     pub(crate) takes: fn(&Action) -> bool,
@@ -186,7 +186,7 @@ impl fmt::Debug for NamedModel {
 pub enum NoModel {
     /// There is none of this name.
     Unknown(String),
-    /// Its number is missing, is not wanted, or is no number from 1 on; in words.
+    /// Its number is missing, is not wanted, or is not a number from 1 on; in words.
     Bound(String),
 }
 

@@ -1,8 +1,8 @@
 //! The mode and the fencing token with which an event says that a lock is asked for or given.
 //!
-//! Both may stand in a part of their own, or in the value: `:read`, `7`, `{:mode :read, :fence 7}`. A
-//! model that knows both modes has to know which it is, and one that compares tokens which they are;
-//! what cannot be understood is refused there. Other models do not look at it.
+//! Both may stand in a part of their own, or in the value: `:read`, `7`, `{:mode :read, :fence 7}`.
+//! A model that knows both modes has to know which it is, and one that compares tokens which they
+//! are; what cannot be understood is refused there. Other models do not look at it.
 
 use crate::models::NamedModel;
 use crate::operation::Token;

@@ -425,7 +425,7 @@ fn kept(model: &str, independent: Option<bool>, text: &str) -> usize {
 fn whatever_is_kept_is_counted() {
     const LONG: usize = 100_000;
     let long = "x".repeat(LONG);
-    // A value that is no integer, one that is open, one that waits, and a name of a key.
+    // A value that is not an integer, one that is open, one that waits, and a name of a key.
     let write = format!("- 0 :invoke :write \"{long}\"\n");
     let over = write.clone() + "- 0 :fail :write nil\n";
     let waits = format!("- 0 :invoke :write [1 \"{long}\"]\n");

@@ -23,8 +23,8 @@ pub(crate) enum Culprit<'a> {
     Unknown,
 }
 
-/// Finds whoever kept a stuck lock from everybody. What the history proves comes before what it leaves
-/// open.
+/// Finds whoever kept a stuck lock from everybody. What the history proves comes before what it
+/// leaves open.
 pub(super) fn culprit<'a>(case: &'a Case<'_>, stuck: &Standstill) -> Culprit<'a> {
     let (key, stop) = (stuck.key, stuck.until);
     let ours: Vec<&Claim> = case.asked(key).map(|(_, claim)| claim).collect();

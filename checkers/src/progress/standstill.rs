@@ -1,5 +1,6 @@
-//! Locks that were stuck for a while: nobody was granted them for the whole of their bound, though they
-//! were asked for and no fault was in force; then a fault, a client that was given up, or a grant ended it.
+//! Locks that were stuck for a while: nobody was granted them for the whole of their bound, though
+//! they were asked for and no fault was in force; then a fault, a client that was given up, or a
+//! grant ended it.
 
 use super::{Finding, persistent};
 use crate::Case;

@@ -102,7 +102,8 @@ fn at_most(first: &Spent, second: &Spent) -> bool {
 /// The number of configurations that are compared one by one, which is faster than a table.
 const FEW: usize = 12;
 
-/// A table that grows has room for so many configurations for each that is in it, while it is copied.
+/// A table that grows has room for so many configurations for each that is in it, while it is
+/// copied.
 const SLOTS: usize = 4;
 
 /// A table that has room for more than this is not kept.

@@ -3,8 +3,8 @@
 //! # The algorithm
 //! Wing and Gong ("Testing and verifying concurrent objects", 1993) with Lowe's just-in-time
 //! linearization ("Testing for linearizability", 2017). The history is read once, from front to
-//! back. A *configuration* is one way in which the line may have gone so far: the state that it leads
-//! to, and which of the open operations are on it. Only the *answer* of an operation forces
+//! back. A *configuration* is one way in which the line may have gone so far: the state that it
+//! leads to, and which of the open operations are on it. Only the *answer* of an operation forces
 //! anything: by then it must be on the line. So at each answer every configuration that lacks the
 //! operation is carried on, by steps of other open operations, until it can take it; those that
 //! cannot are dropped. A history is illegal if none remains, and the operation that was answered

@@ -146,8 +146,8 @@ impl<'a, M: Model> Search<'a, M> {
         Ok(self.is_eager(config, candidate, goal) && self.take_goal(config, goal, next, meter)?)
     }
 
-    /// Puts into `next` every configuration that comes from this one by relevant steps and takes the
-    /// goal.
+    /// Puts into `next` every configuration that comes from this one by relevant steps and takes
+    /// the goal.
     fn answer(
         &self,
         config: &Config<M::State>,

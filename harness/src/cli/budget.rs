@@ -8,8 +8,8 @@ use std::time::Duration;
 /// The flags of every command that reads a file of any origin.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct BudgetArgs {
-    /// How long reading and judging may take. What was read until then is judged, and that the rest
-    /// was kept is not known: the answer is inconclusive, unless it is violated.
+    /// How long reading and judging may take. What was read by then is judged, and the rest is
+    /// unknown: the answer is inconclusive, unless it is violated.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "60s")]
     pub time_budget: Duration,
     /// How much memory the command may take; past it the same holds.

@@ -37,7 +37,7 @@ pub struct CheckArgs {
     /// Holds the history against this model (`picklock list models`).
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
-    /// How the history is written; its first bytes say it when this is not given.
+    /// The format of the history; its first bytes tell it when this is not given.
     #[arg(long, value_enum, value_name = "FORMAT", requires = "model")]
     pub input_format: Option<InputFormat>,
     /// Values are [key value], as those of `jepsen.independent`; each key is judged by itself. Seen
@@ -47,8 +47,8 @@ pub struct CheckArgs {
     /// What a register holds at first, as EDN [default: nil; 0 in a run of picklock].
     #[arg(long, value_name = "VALUE", requires = "model", allow_hyphen_values = true, value_parser = value)]
     pub initial: Option<Value>,
-    /// Writes a page here (HTML, one file) with a picture of the history: how far its operations can
-    /// be ordered, and what cannot.
+    /// Writes a page here (HTML, one file) with a picture of the history: how far its operations
+    /// can be ordered, and what cannot.
     #[arg(long, value_name = "FILE", requires = "model")]
     pub report: Option<PathBuf>,
     /// The limits on time and memory.
@@ -57,7 +57,7 @@ pub struct CheckArgs {
     /// Writes the history of a run to stdout in this format, and judges nothing.
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "model")]
     pub export: Option<ExportFormat>,
-    /// How to say the result, on stdout.
+    /// The format of the result, on stdout.
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,
 }
@@ -65,9 +65,9 @@ pub struct CheckArgs {
 /// The format of a history that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InputFormat {
-    /// JSON Lines: an object an event.
+    /// JSON Lines: one object per event.
     Jsonl,
-    /// EDN: a map an event, one after another or in one vector.
+    /// EDN: one map per event, one after another or in one vector.
     Edn,
     /// A log with operations in it, as Jepsen prints them.
     Log,
@@ -107,7 +107,7 @@ impl From<reading::Format> for InputFormat {
 /// The format of an exported history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// As Jepsen and Knossos read it: a map an event, a line each.
+    /// As Jepsen and Knossos read it: one map per event, one per line.
     Edn,
 }
 

@@ -1,4 +1,4 @@
-//! What `explore --exhaustive` takes besides.
+//! The arguments of `explore --exhaustive` beyond those of `explore`.
 
 use clap::{Args, ValueEnum};
 use sim::exhaustive::FaultKind;
@@ -30,7 +30,7 @@ pub struct ExhaustiveArgs {
     pub states: u64,
 }
 
-/// What belongs to schedules that are drawn, and means nothing here.
+/// The arguments that belong to schedules that are drawn, and mean nothing here.
 const DRAWN: [&str; 11] = [
     "nemesis",
     "seeds",

@@ -40,7 +40,7 @@ pub struct ExploreArgs {
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub first_seed: u64,
-    /// How many threads [default: one a core].
+    /// How many threads [default: one per core].
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     /// Searches only this part of the seeds, for `merge`: 3/16 is the third of sixteen.
@@ -64,7 +64,7 @@ pub struct ExploreArgs {
     /// Writes the result to a file as well, as JSON.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// How to say the result, on stdout.
+    /// The format of the result, on stdout.
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,
     /// All schedules instead of many.
@@ -97,7 +97,7 @@ pub struct MergeArgs {
     /// The limits on time and memory.
     #[command(flatten)]
     pub budget: BudgetArgs,
-    /// How to say the result, on stdout.
+    /// The format of the result, on stdout.
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,
 }
@@ -137,7 +137,7 @@ pub struct ReplayArgs {
     /// Where run folders go.
     #[arg(long, value_name = "FOLDER", default_value = "store")]
     pub store: PathBuf,
-    /// How to say the result, on stdout.
+    /// The format of the result, on stdout.
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,
 }

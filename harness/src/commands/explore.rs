@@ -118,11 +118,12 @@ fn tell_of(args: &ExploreArgs, what: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Once a small and robust schedule was found, no more than about so many runs look for a smaller one.
+/// Once a small and robust schedule was found, no more than about so many runs look for a smaller
+/// one.
 const ENOUGH_RUNS: u64 = 5_000;
 
-/// Shrinks the schedule of each of these seeds and takes the best: some are stuck earlier than others,
-/// and some hang on a hair.
+/// Shrinks the schedule of each of these seeds and takes the best: some are stuck earlier than
+/// others, and some hang on a hair.
 fn shrink_best(
     shows: &Shows,
     seeds: &[u64],

@@ -50,8 +50,8 @@ fn note_interruption(stop: &AtomicBool) {
     }
 }
 
-/// Returns how a search ends that may have been interrupted. A violation stands, and so does what was
-/// lost.
+/// Returns how a search ends that may have been interrupted. A violation stands, and so does what
+/// was lost.
 fn ended(exit: Exit, stop: &AtomicBool) -> Exit {
     match exit {
         Exit::Held | Exit::Inconclusive if stop.load(Ordering::Relaxed) => Exit::Interrupted,

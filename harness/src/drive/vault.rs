@@ -1,10 +1,10 @@
 //! The vault as a node: what the lock guards, and a link to it for each client.
 //!
 //! Both worlds share it. An access leaves when its client has answered, so that of a paused client
-//! leaves late, and passes the client's link. Where no fault is in its way, that takes no time. Faults
-//! do to these links what they do to those of servers: a cut holds what is sent and delivers it late,
-//! also after its client has given up waiting; only over a connection that was never made nothing
-//! leaves at all.
+//! leaves late, and passes the client's link. Where no fault is in its way, that takes no time.
+//! Faults do to these links what they do to those of servers: a cut holds what is sent and delivers
+//! it late, also after its client has given up waiting; only over a connection that was never made
+//! nothing leaves at all.
 
 use base::{Effect, F, Fault, FaultId, Key, LinkTrouble, Mode, Mono, Node};
 use sim::{Gates, Order, Troubles};
@@ -146,8 +146,8 @@ impl VaultNode {
         self.on_the_way.front().map(|(due, _)| *due)
     }
 
-    /// A client waits no longer for the answer to its access, which has not been served by now. Says
-    /// whether it has left.
+    /// A client waits no longer for the answer to its access, which has not been served by now.
+    /// Says whether it has left.
     pub fn give_up(&mut self, request: u64) -> bool {
         let unsent = self.unsent.len();
         self.unsent.retain(|access| access.request != request);

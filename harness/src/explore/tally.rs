@@ -30,7 +30,8 @@ pub struct Tally {
     /// The parts that make up this result, one for each file that was added up; a whole search is
     /// one.
     pub parts: Vec<Part>,
-    /// The seeds that this answers for: those of its shard, or of all shards once they are added up.
+    /// The seeds that this answers for: those of its shard, or of all shards once they are added
+    /// up.
     pub asked: Vec<Range<u64>>,
     /// The seeds whose schedules were run, as half-open ranges, in order, apart from each other.
     pub seeds: Vec<Range<u64>>,

@@ -1,6 +1,6 @@
-//! A reader for what may keep its reader waiting: to open a FIFO that has no writer blocks for ever,
-//! and so does a writer that stalls. No call of the system ends in time, so a thread of its own makes
-//! it, and is left behind when the time is over.
+//! A reader for what may keep its reader waiting: to open a FIFO that has no writer blocks for
+//! ever, and so does a writer that stalls. No call of the system ends in time, so a thread of its
+//! own makes it, and is left behind when the time is over.
 
 use super::BUFFER;
 use std::io::{self, Cursor, Read};

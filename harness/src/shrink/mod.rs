@@ -211,8 +211,8 @@ impl Shrinker<'_> {
         kept
     }
 
-    /// Keeps a schedule without a piece, if need be over slow links: the piece may have done no more
-    /// than to make others meet.
+    /// Keeps a schedule without a piece, if need be over slow links: the piece may have done no
+    /// more than to make others meet.
     fn take_out(&mut self, piece: impl Fn(&mut Schedule)) -> bool {
         if self.attempt(&piece) {
             return true;
@@ -437,7 +437,8 @@ impl Shrinker<'_> {
     }
 }
 
-/// Gives faults the moments that they have in this very schedule: the lock's life has changed with it.
+/// Gives faults the moments that they have in this very schedule: the lock's life has changed with
+/// it.
 fn refresh_moments(schedule: &mut Schedule) {
     if let Ok((_, again)) = simulate::replay_played(schedule) {
         for (planned, new) in schedule.faults.iter_mut().zip(again.faults) {

@@ -1,8 +1,9 @@
 //! Small schedules, drawn anew from the pieces of a large one.
 //!
-//! Taking pieces out of a schedule keeps the luck that it needs: clients that met because of all that
-//! went before. So where shrinking gets stuck, a few turns of a few clients and at most two of the
-//! faults are drawn, over links with random delays, until they show the same anomaly by the same cause.
+//! Taking pieces out of a schedule keeps the luck that it needs: clients that met because of all
+//! that went before. So where shrinking gets stuck, a few turns of a few clients and at most two of
+//! the faults are drawn, over links with random delays, until they show the same anomaly by the
+//! same cause.
 
 use base::{Fault, Mode, Node, Rng};
 use std::time::Duration;
@@ -18,8 +19,8 @@ const FAULTS: u64 = 2;
 /// The delays of links that are tried, in milliseconds.
 const LINKS: [u64; 4] = [0, 2, 10, 40];
 
-/// Draws small schedules with the pieces of `found` until one shows the same; `go_on` is asked before
-/// each. What is found is recorded exactly.
+/// Draws small schedules with the pieces of `found` until one shows the same; `go_on` is asked
+/// before each. What is found is recorded exactly.
 pub fn draw_small(
     found: &Schedule,
     shows: &Shows,

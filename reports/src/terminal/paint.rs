@@ -144,8 +144,8 @@ impl Painter {
         }
     }
 
-    /// A line as it is, if it fits; else wrapped, with its rest two columns deeper, or in the column
-    /// behind its first gap.
+    /// A line as it is, if it fits; else wrapped, with its rest two columns deeper, or in the
+    /// column behind its first gap.
     pub fn listed(&mut self, indent: usize, line: &str) {
         let line = self.plain(line);
         if line.chars().count() <= self.width() {
@@ -180,8 +180,8 @@ impl Painter {
         self.raw(&format!("{:indent$}{}", "", self.inked(ink, &line)));
     }
 
-    /// A painted head, and text beside it that wraps into its own column, or below it where there is
-    /// no room.
+    /// A painted head, and text beside it that wraps into its own column, or below it where there
+    /// is no room.
     pub fn hanging(&mut self, head: &str, ink: Ink, indent: usize, text: &str) {
         let head = self.plain(head);
         if self.width() < indent + NARROWEST {

@@ -1,9 +1,9 @@
 //! A client as a function: what it has been told so far decides what it does next.
 //!
-//! A running task cannot be copied, and an enumeration has to go on from one state in many ways. But
-//! a client reads nothing but its machine: its clocks, its randomness, its mailbox, its wires. So
-//! the list of what has happened to it *is* its state. What it does when one more thing happens is
-//! found once, by running its real code on the whole list, and looked up ever after.
+//! A running task cannot be copied, and an enumeration has to go on from one state in many ways.
+//! But a client reads nothing but its machine: its clocks, its randomness, its mailbox, its wires.
+//! So the list of what has happened to it *is* its state. What it does when one more thing happens
+//! is found once, by running its real code on the whole list, and looked up ever after.
 
 use base::{Command, Init, LocalFuture, Mono, Request, Response, Rng};
 use std::cell::Cell;

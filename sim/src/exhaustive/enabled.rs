@@ -246,7 +246,7 @@ where
         Some(Stuck::Forever)
     }
 
-    /// Takes any steps that are no faults, as long as there are some; grants stay unused.
+    /// Takes any steps that are not faults, as long as there are some; grants stay unused.
     fn run(&mut self, state: &mut State<S>) {
         for _ in 0..PATIENCE {
             let clients = 0..state.seats.len() as u32;

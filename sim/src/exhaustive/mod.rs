@@ -1,19 +1,19 @@
 //! Every interleaving of a few clients and one server, and every placement of a few faults.
 //!
-//! The simulator draws one schedule a seed; this takes all of them, for two or three clients that ask
-//! for the lock once or twice. Clients run the same code as everywhere, the server is the store's
-//! model. There is **no time**: whatever is under way may happen next, in any order, so that every
-//! combination of latencies is covered. A *pause* is no fault here, since a client that does not take
-//! its next step is one; what it breaks shows where time breaks something.
+//! The simulator draws one schedule a seed; this takes all of them, for two or three clients that
+//! ask for the lock once or twice. Clients run the same code as everywhere, the server is the
+//! store's model. There is **no time**: whatever is under way may happen next, in any order, so
+//! that every combination of latencies is covered. A *pause* is not a fault here, since a client
+//! that does not take its next step is one; what it breaks shows where time breaks something.
 //!
 //! # What can happen
 //!
 //! [`Action`] is the list: a client asks, hears, is woken by a timer, connects again after a pause,
 //! enters what the lock guards and leaves it; a packet arrives at the server, which answers it; a
-//! session that nobody keeps alive ends; time passes. Packets of one connection keep their order. Faults, at most
-//! [`Case::faults`] in a run: a client dies (with the packets that it has sent under way, lost, or
-//! lost from one on), a ttl or a session runs out, a connection is lost (with its answers, and with
-//! any tail of the requests under way).
+//! session that nobody keeps alive ends; time passes. Packets of one connection keep their order.
+//! Faults, at most [`Case::faults`] in a run: a client dies (with the packets that it has sent
+//! under way, lost, or lost from one on), a ttl or a session runs out, a connection is lost (with
+//! its answers, and with any tail of the requests under way).
 //!
 //! *Time.* Patience and call time-outs never run out. A ttl runs out, without being a fault, when
 //! somebody waits for the lock and nothing else can happen ([`Action::Lapse`]): so a dead holder's
@@ -22,45 +22,46 @@
 //! [`Case::unlimited`] nothing does. Clocks that are wrong are covered by that: whatever they are
 //! wrong by, something runs out too early for its client.
 //!
-//! *Pollers.* A client that tried, was refused and slept would try for ever. If nothing in the store
-//! has changed since the first request of its last attempt, another attempt has the same outcome;
-//! its timer may ring again only after a change. (A recipe that counts its attempts could tell
-//! them apart; the guard at a deadlock, below, catches one that would go on.)
+//! *Pollers.* A client that tried, was refused and slept would try for ever. If nothing in the
+//! store has changed since the first request of its last attempt, another attempt has the same
+//! outcome; its timer may ring again only after a change. (A recipe that counts its attempts could
+//! tell them apart; the guard at a deadlock, below, catches one that would go on.)
 //!
 //! # What is left out because it is equivalent
 //!
 //! **Equal states are one.** What a state can lead to depends on what each client has been told
 //! (`actor.rs`) unless it has nothing more to do, on the server, on what is under way and on what
-//! the monitors remember, and on nothing else; the fingerprint of a state is made of all of these. The search goes level by
-//! level, a level a step, and merges the states of a level that are equal: every schedule that leads
-//! there has the same future. So the number of schedules is counted, not walked, and the first
-//! violation that is found is the shortest.
+//! the monitors remember, and on nothing else; the fingerprint of a state is made of all of these.
+//! The search goes level by level, a level a step, and merges the states of a level that are equal:
+//! every schedule that leads there has the same future. So the number of schedules is counted, not
+//! walked, and the first violation that is found is the shortest.
 //!
 //! **A step that nobody else can see is taken at once** (a persistent set of one client: Godefroid,
-//! "Partial-order methods for the verification of concurrent systems", 1996). Hearing a packet, asking for the lock, waking up: each changes only
-//! the client itself and appends to its own connection. It commutes with every step of every other
-//! client and of the server (which takes from the other end), and what it sends waits until
-//! [`Action::Arrive`], which is always a step of its own. So it may come first, *if* nothing else
-//! can come to this client before it: it is the client's only step, no timer of it sleeps that
-//! another's step could wake, and, unless it hears what comes first anyway, nothing is under way to
-//! it and nothing watched that could send it something. Entering and leaving are seen by others and
-//! never taken at once. Faults stay covered: a client that dies *before* such a step is one that
-//! dies after it with what it then sent lost; a connection lost before the client hears an answer is
-//! one lost before the request arrived, which arrives all the same. The one thing that does not
-//! commute is a look at the wall clock with the fault *a ttl runs out*: if some client looks at its
-//! wall clock, such a search takes every step by itself.
+//! "Partial-order methods for the verification of concurrent systems", 1996). Hearing a packet,
+//! asking for the lock, waking up: each changes only the client itself and appends to its own
+//! connection. It commutes with every step of every other client and of the server (which takes
+//! from the other end), and what it sends waits until [`Action::Arrive`], which is always a step of
+//! its own. So it may come first, *if* nothing else can come to this client before it: it is the
+//! client's only step, no timer of it sleeps that another's step could wake, and, unless it hears
+//! what comes first anyway, nothing is under way to it and nothing watched that could send it
+//! something. Entering and leaving are seen by others and never taken at once. Faults stay covered:
+//! a client that dies *before* such a step is one that dies after it with what it then sent lost; a
+//! connection lost before the client hears an answer is one lost before the request arrived, which
+//! arrives all the same. The one thing that does not commute is a look at the wall clock with the
+//! fault *a ttl runs out*: if some client looks at its wall clock, such a search takes every step
+//! by itself.
 //!
 //! `harness/tests/exhaustive.rs` holds the second against the enumeration without it, and the first
 //! against every single schedule, judged by the checkers.
 //!
 //! # What is looked for
 //!
-//! In every state and at every step, a [`Sign`] that it is bad: that is all that is decided here. A state
-//! from which nothing but a fault leads on while somebody waits is one, if it stays so when all pollers
-//! try again. Which anomaly that is, and by which cause, the checkers say: of each sign, and each sort of
-//! state that shows it ([`Finding`]), the shortest schedule is told as a [`Story`], which has a history
-//! with its faults and a ledger, as a run of the simulator has. The ledger is kept of stories alone, so
-//! that states stay small.
+//! In every state and at every step, a [`Sign`] that it is bad: that is all that is decided here. A
+//! state from which nothing but a fault leads on while somebody waits is one, if it stays so when
+//! all pollers try again. Which anomaly that is, and by which cause, the checkers say: of each
+//! sign, and each sort of state that shows it ([`Finding`]), the shortest schedule is told as a
+//! [`Story`], which has a history with its faults and a ledger, as a run of the simulator has. The
+//! ledger is kept of stories alone, so that states stay small.
 
 mod action;
 mod actor;

@@ -44,9 +44,9 @@ fn from_text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u128, D::Error
     String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }
 
-/// The shortest way to bad states of one sort: they show the same sign, after faults of the same kinds,
-/// each client is at the same step and has as many things in the store. Most often that means the same
-/// cause; who names it sees one story of each sort, and not one of each state.
+/// The shortest way to bad states of one sort: they show the same sign, after faults of the same
+/// kinds, each client is at the same step and has as many things in the store. Most often that
+/// means the same cause; who names it sees one story of each sort, and not one of each state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The sign by which they are bad.
@@ -247,8 +247,8 @@ where
         Finding { sign, states: first.states, steps: first.steps, story }
     }
 
-    /// Takes exactly these steps and tells what happens, and which states are bad. Whether the last one
-    /// is stuck is looked for at the end.
+    /// Takes exactly these steps and tells what happens, and which states are bad. Whether the last
+    /// one is stuck is looked for at the end.
     ///
     /// # Errors
     /// With the number of the first step, from 0, that cannot be taken.

@@ -48,7 +48,7 @@ pub struct CheckArgs {
     /// How many rounds, of which the best is reported.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// How to say it; JSON is one object a line.
+    /// The output format; JSON is one object per line.
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
 }

@@ -1,5 +1,6 @@
-//! `picklock check FILE --model M`: holds any history against a model, by Jepsen's rule: what failed
-//! is left out, what is of unknown outcome may have happened at any time after its begin, or not.
+//! `picklock check FILE --model M`: holds any history against a model, by Jepsen's rule: what
+//! failed is left out, what is of unknown outcome may have happened at any time after its begin, or
+//! not.
 
 use anyhow::{Context, Result};
 use base::reading::{Entries, Format as Written, Value};
