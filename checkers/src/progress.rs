@@ -24,17 +24,15 @@
 //!   over the whole run: the acquire was answered `fail`, and the store counts its client as the
 //!   holder all the same (`held`).
 //! * `lost wake-up`: its waiters sleep until the store wakes them (`wakes`), the lock was freed
-//! while
-//!   one of them slept, and nothing woke it: the ledger knows of nothing in the store that a client
-//!   left there. Without a ledger nothing may have disturbed the run there (a reply that is lost leaves
-//!   something in the store that nobody knows to be his, and then nothing has to wake anybody).
-//!   Over the whole run, it is the name of an acquire, too, that was overtaken again and again for as
-//!   long as the bound and was not woken meanwhile, in calm.
+//!   while one of them slept, and nothing woke it: the ledger knows of nothing in the store that a
+//!   client left there. Without a ledger nothing may have disturbed the run there (a reply that is
+//!   lost leaves something in the store that nobody knows to be his, and then nothing has to wake
+//!   anybody). Over the whole run, it is the name of an acquire, too, that was overtaken again and
+//!   again for as long as the bound and was not woken meanwhile, in calm.
 //! * `deadlock`: everything else. Its story tells who may have left the lock taken: whoever died,
-//! or
-//!   whose acquire or release ended in doubt. There is no name apart for that, because a client that
-//!   dies with the lock is the deadlock that everybody knows, and what became of a client in doubt the
-//!   history cannot tell.
+//!   or whose acquire or release ended in doubt. There is no name apart for that, because a client
+//!   that dies with the lock is the deadlock that everybody knows, and what became of a client in
+//!   doubt the history cannot tell.
 //!
 //! **Measures** how long after the death of a holder the lock was granted again, at most, to
 //! somebody who was asking for it; and the bound beside it.
