@@ -31,6 +31,9 @@ pub enum Cause {
     /// The session is so short that the ensemble ends it before a member that is cut off stops
     /// serving the holder.
     ShortSession,
+    /// The server of the holder was cut off from the others and then fell silent, so that the holder
+    /// had to find out by its own time-out.
+    ServerSilent,
     /// A request took effect after its client had given it up.
     LateRequest,
     /// The reply to a request that took effect never came, so that its client does not know of it.
@@ -55,7 +58,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of their declaration.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::HolderPaused,
         Self::LongHold,
         Self::HolderCutOff,
@@ -65,6 +68,7 @@ impl Cause {
         Self::ClientClock,
         Self::ServersApart,
         Self::ShortSession,
+        Self::ServerSilent,
         Self::LateRequest,
         Self::ReplyLost,
         Self::ReleaseLost,
@@ -89,6 +93,7 @@ impl Cause {
             Self::ClientClock => "client-clock",
             Self::ServersApart => "servers-apart",
             Self::ShortSession => "short-session",
+            Self::ServerSilent => "server-silent",
             Self::LateRequest => "late-request",
             Self::ReplyLost => "reply-lost",
             Self::ReleaseLost => "release-lost",
@@ -117,6 +122,9 @@ impl fmt::Display for Cause {
             Self::ServersApart => "the servers were down or cut off from each other for too long",
             Self::ShortSession => {
                 "the session is shorter than a server takes to notice that it is cut off"
+            }
+            Self::ServerSilent => {
+                "the holder's server was cut off from the others and then fell silent"
             }
             Self::LateRequest => "a request took effect after its client had given it up",
             Self::ReplyLost => "the reply to a request that took effect was lost",

@@ -170,7 +170,7 @@ pub(super) fn why_session_ended(
     let session = case.run.info.ttl;
     let during = at_ns.saturating_sub(2 * session)..at_ns;
     let troubles = [
-        (Trouble::Servers, servers_apart(case)),
+        (Trouble::Servers, servers_apart(case, claim.process, at_ns, until_ns)),
         (Trouble::ServerClock, Cause::ServerClock),
         (Trouble::ClientClock, Cause::ClientClock),
         (Trouble::CutOff, Cause::HolderCutOff),
@@ -182,13 +182,22 @@ pub(super) fn why_session_ended(
     met.max_by_key(|(lasted, _)| *lasted).map(|(_, cause)| cause)
 }
 
-/// Returns the reason why a session ended whose servers were apart: with these settings they may
-/// serve it for longer than it lives.
-fn servers_apart(case: &Case<'_>) -> Cause {
+/// Returns the reason why a session ended at a time whose servers were apart, though its client
+/// believed in it until another.
+///
+/// With some settings they may serve it for longer than it lives. With the others a server that is cut
+/// off closes its clients' connections in time, unless something keeps it from doing so: then they
+/// find out by themselves, after two thirds of a session without an answer, which is too late.
+fn servers_apart(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> Cause {
     let info = &case.run.info;
-    match info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl)) {
-        true => Cause::ShortSession,
-        false => Cause::ServersApart,
+    let during = at_ns.saturating_sub(info.ttl)..until_ns;
+    let had = |trouble| had(case, trouble, process, during.clone());
+    if info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl)) {
+        Cause::ShortSession
+    } else if had(Trouble::ServersCut) && (had(Trouble::ServerDown) || had(Trouble::CutOff)) {
+        Cause::ServerSilent
+    } else {
+        Cause::ServersApart
     }
 }
 

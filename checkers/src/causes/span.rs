@@ -16,7 +16,11 @@ pub(super) enum Trouble {
     ClientClock,
     /// A server's clock was wrong.
     ServerClock,
-    /// A server was down or paused, or servers were cut off from each other.
+    /// A server was down or paused.
+    ServerDown,
+    /// Servers were cut off from each other.
+    ServersCut,
+    /// Any of these two.
     Servers,
     /// A server came back without all of its data.
     Wiped,
@@ -56,9 +60,12 @@ fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
         }
         (Trouble::ClientClock, Fault::Clock { node, .. }) => *node == client,
         (Trouble::ServerClock, Fault::Clock { node, .. }) => is_server(node),
-        (Trouble::Servers, Fault::Pause { node } | Fault::Crash { node, .. }) => is_server(node),
-        (Trouble::Servers, Fault::Vanish { .. }) => true,
-        (Trouble::Servers, Fault::Cut { links, .. } | Fault::Link { links, .. }) => {
+        (Trouble::Servers, fault) => {
+            bears(fault, Trouble::ServerDown, client) || bears(fault, Trouble::ServersCut, client)
+        }
+        (Trouble::ServerDown, Fault::Pause { node } | Fault::Crash { node, .. }) => is_server(node),
+        (Trouble::ServerDown, Fault::Vanish { .. }) => true,
+        (Trouble::ServersCut, Fault::Cut { links, .. } | Fault::Link { links, .. }) => {
             links.iter().all(|(a, b)| is_server(a) && is_server(b))
         }
         (Trouble::Wiped, Fault::Crash { node, data }) => {

@@ -52,6 +52,9 @@ pub mod why {
     pub const SHORT_SESSION: &str = "H46: a server that is cut off serves its clients for up to two \
          sync limits, and their sessions had ended before; a session must be 2 x syncLimit x tickTime \
          or longer";
+    pub const SERVER_SILENT: &str = "H46, with two faults: a server that is cut off from the others and \
+         is paused before it closes its connections leaves its client to wait for two thirds of a \
+         session, and the session ends before; only a fencing token is safe of that";
 }
 
 // Locks that run out by time.
@@ -77,6 +80,7 @@ pub const SESSION_PAUSED: Breaks = breaks(Cause::HolderPaused, OVERLAP, why::SES
 pub const CLIENT_FROZEN: Breaks = breaks(Cause::ClientClock, OVERLAP, why::SESSION_FROZEN);
 pub const SERVER_FROZEN: Breaks = breaks(Cause::ServerClock, OVERLAP, why::SESSION_FROZEN);
 pub const SHORT_SESSION: Breaks = breaks(Cause::ShortSession, OVERLAP, why::SHORT_SESSION);
+pub const SERVER_SILENT: Breaks = breaks(Cause::ServerSilent, OVERLAP, why::SERVER_SILENT);
 pub const CUT_OFF: Breaks = breaks(
     Cause::HolderCutOff,
     OVERLAP,

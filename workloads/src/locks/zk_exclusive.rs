@@ -10,7 +10,9 @@ use base::{
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal};
 
-use super::known::{CLIENT_FROZEN, SERVER_FROZEN, SESSION_PAUSED, SHORT_SESSION, WRITE_DELAYED};
+use super::known::{
+    CLIENT_FROZEN, SERVER_FROZEN, SERVER_SILENT, SESSION_PAUSED, SHORT_SESSION, WRITE_DELAYED,
+};
 use super::zookeeper::{Try, WOKEN, known, lost, patiently, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
@@ -24,7 +26,14 @@ pub const SPEC: LockSpec = LockSpec {
         pace: WOKEN,
         ..Promises::MUTEX
     },
-    breaks: &[SESSION_PAUSED, CLIENT_FROZEN, SERVER_FROZEN, SHORT_SESSION, WRITE_DELAYED],
+    breaks: &[
+        SESSION_PAUSED,
+        CLIENT_FROZEN,
+        SERVER_FROZEN,
+        SERVER_SILENT,
+        SHORT_SESSION,
+        WRITE_DELAYED,
+    ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };

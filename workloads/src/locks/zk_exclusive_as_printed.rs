@@ -15,8 +15,8 @@ use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode};
 
 use super::known::{
-    CLIENT_FROZEN, CUT_OFF, OUTVOTED, SERVER_FROZEN, SERVERS_APART, SESSION_PAUSED, SHORT_SESSION,
-    STUCK, WRITE_DELAYED, breaks, why,
+    CLIENT_FROZEN, CUT_OFF, OUTVOTED, SERVER_FROZEN, SERVER_SILENT, SERVERS_APART, SESSION_PAUSED,
+    SHORT_SESSION, STUCK, WRITE_DELAYED, breaks, why,
 };
 use super::redis_node::polling;
 use super::zk_rw_as_printed::product;
@@ -39,6 +39,7 @@ pub const SPEC: LockSpec = LockSpec {
         WRITE_DELAYED,
         CUT_OFF,
         SERVERS_APART,
+        SERVER_SILENT,
         OUTVOTED,
         SHORT_SESSION,
         breaks(Cause::ReplyLost, STUCK, why::OWN_NODE),
@@ -49,6 +50,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(Cause::ShortSession, STUCK, DEAD_HANDLE),
         breaks(Cause::HolderCutOff, STUCK, DEAD_HANDLE),
         breaks(Cause::ServersApart, STUCK, DEAD_HANDLE),
+        breaks(Cause::ServerSilent, STUCK, DEAD_HANDLE),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),

@@ -18,8 +18,8 @@ use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal};
 
 use super::known::{
-    CLIENT_FROZEN, CUT_OFF, OUTVOTED, OVERLAP, SERVER_FROZEN, SERVERS_APART, SESSION_PAUSED,
-    SHORT_SESSION, STUCK, WRITE_DELAYED, breaks, why,
+    CLIENT_FROZEN, CUT_OFF, OUTVOTED, OVERLAP, SERVER_FROZEN, SERVER_SILENT, SERVERS_APART,
+    SESSION_PAUSED, SHORT_SESSION, STUCK, WRITE_DELAYED, breaks, why,
 };
 use super::zookeeper::{Try, WOKEN, refused, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
@@ -41,6 +41,7 @@ pub const SPEC: LockSpec = LockSpec {
         WRITE_DELAYED,
         CUT_OFF,
         SERVERS_APART,
+        SERVER_SILENT,
         SHORT_SESSION,
         OUTVOTED,
         breaks(Cause::ReplyLost, STUCK, why::OWN_NODE),
@@ -48,6 +49,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(Cause::HolderCutOff, &["foreign release", "failed release"], FOREIGN),
         breaks(Cause::ServersApart, &["foreign release", "failed release"], FOREIGN),
         breaks(Cause::ShortSession, &["foreign release", "failed release"], FOREIGN),
+        breaks(Cause::ServerSilent, &["foreign release", "failed release"], FOREIGN),
         breaks(Cause::ClientClock, &["foreign release", "failed release"], FOREIGN),
         breaks(Cause::ServerClock, &["foreign release", "failed release"], FOREIGN),
         breaks(Cause::ForeignRelease, OVERLAP, FOREIGN),

@@ -29,6 +29,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(Cause::ClientClock, SHARED_OVERLAP, why::SESSION_FROZEN),
         breaks(Cause::ServerClock, SHARED_OVERLAP, why::SESSION_FROZEN),
         breaks(Cause::ShortSession, SHARED_OVERLAP, why::SHORT_SESSION),
+        breaks(Cause::ServerSilent, SHARED_OVERLAP, why::SERVER_SILENT),
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),

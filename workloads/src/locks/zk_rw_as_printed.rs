@@ -58,6 +58,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(Cause::HolderCutOff, SHARED_OVERLAP, DEAF),
         breaks(Cause::ServersApart, SHARED_OVERLAP, DEAF),
         breaks(Cause::ShortSession, SHARED_OVERLAP, why::SHORT_SESSION),
+        breaks(Cause::ServerSilent, SHARED_OVERLAP, why::SERVER_SILENT),
         breaks(Cause::ClientClock, SHARED_OVERLAP, why::SESSION_FROZEN),
         breaks(Cause::ServerClock, SHARED_OVERLAP, why::SESSION_FROZEN),
         breaks(Cause::ServerForgets, SHARED_OVERLAP, OUTVOTED),

@@ -30,6 +30,7 @@ pub const SPEC: LockSpec = LockSpec {
         WRITE_DELAYED,
         breaks(Cause::HolderPaused, SHARED_OVERLAP, why::SESSION_PAUSED),
         breaks(Cause::ShortSession, SHARED_OVERLAP, why::SHORT_SESSION),
+        breaks(Cause::ServerSilent, SHARED_OVERLAP, why::SERVER_SILENT),
         breaks(Cause::ClientClock, SHARED_OVERLAP, why::SESSION_FROZEN),
         breaks(Cause::ServerClock, SHARED_OVERLAP, why::SESSION_FROZEN),
         breaks(Cause::Recipe, &["readers one by one"], ONE_BY_ONE),

@@ -7,7 +7,9 @@
 use base::{Lock, Promises, Wakes};
 use stores::zookeeper::Client;
 
-use super::known::{CLIENT_FROZEN, SERVER_FROZEN, SESSION_PAUSED, SHORT_SESSION, WRITE_DELAYED};
+use super::known::{
+    CLIENT_FROZEN, SERVER_FROZEN, SERVER_SILENT, SESSION_PAUSED, SHORT_SESSION, WRITE_DELAYED,
+};
 use super::zk_queue::{Node, Queued, Rule, predecessor};
 use super::zookeeper::WOKEN;
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
@@ -23,7 +25,14 @@ pub const SPEC: LockSpec = LockSpec {
         pace: WOKEN,
         ..Promises::MUTEX
     },
-    breaks: &[SESSION_PAUSED, CLIENT_FROZEN, SERVER_FROZEN, SHORT_SESSION, WRITE_DELAYED],
+    breaks: &[
+        SESSION_PAUSED,
+        CLIENT_FROZEN,
+        SERVER_FROZEN,
+        SERVER_SILENT,
+        SHORT_SESSION,
+        WRITE_DELAYED,
+    ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };

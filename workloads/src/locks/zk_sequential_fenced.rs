@@ -29,6 +29,7 @@ pub const SPEC: LockSpec = LockSpec {
     breaks: &[
         breaks(Cause::HolderPaused, &["double hold"], why::SESSION_PAUSED),
         breaks(Cause::ShortSession, &["double hold"], why::SHORT_SESSION),
+        breaks(Cause::ServerSilent, &["double hold"], why::SERVER_SILENT),
         breaks(Cause::ClientClock, &["double hold"], why::SESSION_FROZEN),
         breaks(Cause::ServerClock, &["double hold"], why::SESSION_FROZEN),
     ],

@@ -13,8 +13,8 @@ use std::time::Duration;
 use stores::zookeeper::Client;
 
 use super::known::{
-    CLIENT_FROZEN, CUT_OFF, OUTVOTED, SERVER_FROZEN, SERVERS_APART, SESSION_PAUSED, SHORT_SESSION,
-    STUCK, WRITE_DELAYED, breaks,
+    CLIENT_FROZEN, CUT_OFF, OUTVOTED, SERVER_FROZEN, SERVER_SILENT, SERVERS_APART, SESSION_PAUSED,
+    SHORT_SESSION, STUCK, WRITE_DELAYED, breaks,
 };
 use super::zk_queue::{Node, Queue, predecessor};
 use super::zookeeper::{Try, WOKEN, refused, released, settled};
@@ -38,6 +38,7 @@ pub const SPEC: LockSpec = LockSpec {
         WRITE_DELAYED,
         CUT_OFF,
         SERVERS_APART,
+        SERVER_SILENT,
         SHORT_SESSION,
         OUTVOTED,
         breaks(Cause::ReplyLost, STUCK, ORPHAN),
