@@ -141,7 +141,7 @@ fn the_naive_recipes_break_as_their_hazards_say() {
 
     let h23 = lock("zk-sequential-naive").with(fault(FaultKind::Reset));
     let lines = breaks(&h23, "deadlock", Cause::ReplyLost);
-    let lost = "the connection of client 0 is lost, but not its last request";
+    let lost = "is lost, but not its last request";
     assert!(lines.iter().any(|line| line.contains(lost)), "{lines:#?}");
 }
 
