@@ -72,10 +72,19 @@ impl Token {
     /// The size that the token adds to its form.
     fn size(&self) -> usize {
         match self {
-            Self::Tag(text) | Self::Atom(Value::Text(text)) => 1 + text.len() / UNIT,
-            Self::Atom(Value::Word(text)) => 1 + text.len() / UNIT,
+            Self::Tag(name) => 1 + name.len() / UNIT,
+            Self::Atom(value) => size(value),
             _ => 1,
         }
+    }
+}
+
+/// The size that a value without items adds to its form.
+fn size(atom: &Value) -> usize {
+    match atom {
+        Value::Text(text) => 1 + text.len() / UNIT,
+        Value::Word(text) => 1 + text.len() / UNIT,
+        _ => 1,
     }
 }
 
@@ -204,12 +213,28 @@ impl<R: BufRead> Parser<R> {
             if let Some(whole) = finished.and_then(|value| place(value, begun)) {
                 return Ok(Next::Form(start, whole));
             }
+            if let Some(Frame::Holds(_, items)) = begun.last_mut() {
+                size += self.plain_words(items, LARGEST - size);
+            }
             token = self.token()?;
             if begun.is_empty() {
                 // What stood here was discarded.
                 (start, size) = (self.source.token_line(), 0);
             }
         }
+    }
+
+    /// Reads words as far as they are at hand and each is one value of size 1, at most so many, and
+    /// returns their number. Most of a history is such words, for which a token each is slow; what
+    /// is anything else, or wrong, is left where it is.
+    fn plain_words(&mut self, into: &mut Vec<Value>, most: usize) -> usize {
+        let before = into.len();
+        while into.len() - before < most
+            && let Some(value) = self.source.take_word_as(&ENDS_WORD, plain)
+        {
+            into.push(value);
+        }
+        into.len() - before
     }
 
     fn token(&mut self) -> Result<Token, Stop> {
@@ -234,12 +259,14 @@ impl<R: BufRead> Parser<R> {
     fn atom(&mut self) -> Result<Value, Stop> {
         let line = self.source.token_line();
         let word = match self.source.take_word(&ENDS_WORD) {
-            Some(word) => std::str::from_utf8(word)
-                .map_err(|_| Stop::Wrong(HistoryError::NotUtf8 { line }))?,
+            Some(word) => word,
             // It goes on in the next piece.
-            None => self.word(b"")?,
+            None => self.word(b"")?.as_bytes(),
         };
-        atom(word).ok_or_else(|| nonsense(line, word))
+        atom(word).ok_or_else(|| match std::str::from_utf8(word) {
+            Ok(word) => nonsense(line, word),
+            Err(_) => Stop::Wrong(HistoryError::NotUtf8 { line }),
+        })
     }
 
     /// Reads the rest of a token that begins with `#`.
@@ -380,19 +407,28 @@ fn wrong(line: u64, why: String) -> Stop {
     Stop::Wrong(HistoryError::Wrong { line, why })
 }
 
-pub(super) const fn is_blank(byte: u8) -> bool {
+const fn is_blank(byte: u8) -> bool {
     byte == b',' || byte.is_ascii_whitespace() || byte == 0x0b || (0x1c <= byte && byte < 0x20)
 }
 
+/// The bytes that are blank.
+pub(super) const BLANK: [bool; 256] = {
+    let mut blank = [false; 256];
+    let mut byte = 0;
+    while byte < blank.len() {
+        blank[byte] = is_blank(byte as u8);
+        byte += 1;
+    }
+    blank
+};
+
 /// The bytes before which a word ends.
 const ENDS_WORD: [bool; 256] = {
-    let mut ends = [false; 256];
-    let mut byte = 0;
-    while byte < ends.len() {
-        let sign = byte as u8;
-        ends[byte] = is_blank(sign)
-            || matches!(sign, b'"' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';' | b'\\');
-        byte += 1;
+    let mut ends = BLANK;
+    let mut signs: &[u8] = b"\"()[]{};\\";
+    while let [sign, rest @ ..] = signs {
+        ends[*sign as usize] = true;
+        signs = rest;
     }
     ends
 };
@@ -450,30 +486,56 @@ fn map(items: Vec<Value>, line: u64) -> Result<Value, Stop> {
         };
         pairs.push((key, value));
     }
-    pairs.sort();
+    pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
     if pairs.windows(2).any(|pair| pair[0].0 == pair[1].0) {
         return Err(wrong(line, "not EDN: a map with a key that stands twice".into()));
     }
     Ok(Value::Map(pairs))
 }
 
+/// The value of a word, if it is one of size 1 and not the beginning of something else.
+fn plain(word: &[u8]) -> Option<Value> {
+    match word.first() {
+        None | Some(b'#') => None,
+        Some(_) => atom(word).filter(|value| size(value) == 1),
+    }
+}
+
 /// The value of a word: a number, a keyword, a symbol.
-fn atom(word: &str) -> Option<Value> {
+fn atom(word: &[u8]) -> Option<Value> {
+    let common = match word {
+        [b':'] => return None,
+        [b':', ..] => known(word).map(|word| Value::Word(Cow::Borrowed(word))),
+        [b'0'..=b'9', ..] => digits(word).map(|number| Value::Int(number.into())),
+        b"nil" => Some(Value::Nil),
+        b"true" => Some(Value::Bool(true)),
+        b"false" => Some(Value::Bool(false)),
+        _ => None,
+    };
+    common.or_else(|| number_or_name(std::str::from_utf8(word).ok()?))
+}
+
+fn number_or_name(word: &str) -> Option<Value> {
     let signed = word.strip_prefix(['+', '-']).unwrap_or(word);
-    Some(match word {
-        "nil" => Value::Nil,
-        "true" => Value::Bool(true),
-        "false" => Value::Bool(false),
-        ":" => return None,
-        _ if signed.starts_with(|c: char| c.is_ascii_digit()) => return number(word),
-        _ => Value::Word(known(word).map_or_else(|| word.to_owned().into(), Cow::Borrowed)),
-    })
+    match signed.starts_with(|c: char| c.is_ascii_digit()) {
+        true => number(word),
+        false => Some(Value::Word(word.to_owned().into())),
+    }
+}
+
+/// The number of a word that is digits only, and so few that it fits. Most numbers are such, and
+/// 128 bits are slow.
+fn digits(word: &[u8]) -> Option<u64> {
+    let add = |number: u64, digit: &u8| {
+        digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0'))
+    };
+    if word.len() < 20 { word.iter().try_fold(0, add) } else { None }
 }
 
 /// The words of most operations, which need no room of their own: keywords without a namespace.
-fn known(word: &str) -> Option<&'static str> {
+fn known(word: &[u8]) -> Option<&'static str> {
     // By their bytes, which are told apart one after another and not word by word.
-    Some(match word.as_bytes() {
+    Some(match word {
         b":process" => ":process",
         b":type" => ":type",
         b":f" => ":f",
@@ -503,12 +565,6 @@ fn known(word: &str) -> Option<&'static str> {
 }
 
 fn number(word: &str) -> Option<Value> {
-    // Most numbers are short, and 128 bits are slow.
-    if word.len() < 19
-        && let Ok(number) = word.parse::<i64>()
-    {
-        return Some(Value::Int(number.into()));
-    }
     let whole = word.strip_suffix('N').unwrap_or(word);
     if let Ok(number) = whole.parse() {
         return Some(Value::Int(number));

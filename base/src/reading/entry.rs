@@ -134,6 +134,7 @@ impl Value {
     }
 
     /// The namespace (which may be empty) and the name of a keyword, a symbol or a string.
+    #[inline]
     pub fn spelled(&self) -> Option<(&str, &str)> {
         match self {
             Self::Text(text) => Some(("", text)),

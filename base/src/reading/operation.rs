@@ -36,9 +36,8 @@ impl<'a> Parts<'a> {
     /// that stands there twice.
     fn of(pairs: &'a [(Value, Value)]) -> Result<Self, &'static str> {
         let spelled = || pairs.iter().filter_map(|(name, value)| Some((name.spelled()?, value)));
-        // No namespace is less than none.
-        let plain = pairs.iter().any(|(name, _)| name.spelled() == Some(("", "process")));
-        let spaces = spelled().filter(|((_, name), _)| !plain && *name == "process");
+        let spaces = spelled().filter(|((_, name), _)| *name == "process");
+        // No namespace is less than any.
         let space = spaces.map(|((space, _), _)| space).min().unwrap_or_default();
         let mut parts = Self::default();
         for ((_, name), value) in spelled().filter(|((of, _), _)| *of == space) {
@@ -106,7 +105,7 @@ fn entry(
     })?;
     let verb = parts.f.ok_or_else(|| missing("f"))?;
     let verb = verb.name().map_or_else(|| Verb::of(&short(verb)), Verb::of);
-    let some = |part: Option<&Value>| part.filter(|value| **value != Value::Nil).cloned();
+    let some = |part: Option<&Value>| part.filter(|value| !matches!(value, Value::Nil)).cloned();
     Ok(Entry {
         line,
         process,

@@ -1,6 +1,6 @@
 //! Bytes of a text, one at a time, with the line on which they stand.
 
-use super::edn::is_blank;
+use super::edn::BLANK;
 use crate::HistoryError;
 use std::io::BufRead;
 
@@ -84,6 +84,25 @@ impl<R: BufRead> Source<R> {
         Some(&self.piece[from..self.taken])
     }
 
+    /// Takes blanks, and then the word that comes before the first byte that ends it, if that is at
+    /// hand and there is a value for it.
+    #[inline]
+    pub fn take_word_as<T>(
+        &mut self,
+        ends: &[bool; 256],
+        value: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Option<T> {
+        while let Some(byte) = self.piece.get(self.taken).filter(|byte| BLANK[**byte as usize]) {
+            self.taken += 1;
+            self.line += u64::from(*byte == b'\n');
+        }
+        let rest = &self.piece[self.taken..];
+        let length = rest.iter().position(|byte| ends[*byte as usize])?;
+        let value = value(&rest[..length])?;
+        self.taken += length;
+        Some(value)
+    }
+
     /// The next byte, taken.
     #[inline]
     pub fn bump(&mut self) -> Result<Option<u8>, HistoryError> {
@@ -100,7 +119,7 @@ impl<R: BufRead> Source<R> {
         let mut comment = false;
         while let Some(byte) = self.peek()? {
             comment = byte != b'\n' && (comment || byte == b';');
-            if !comment && !is_blank(byte) {
+            if !comment && !BLANK[byte as usize] {
                 break;
             }
             self.taken += 1;

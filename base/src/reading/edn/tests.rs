@@ -117,3 +117,75 @@ fn a_sequence_is_entered_and_left() {
     assert_eq!(parser.form(Some(close)).unwrap(), Next::Close);
     assert_eq!(parser.form(None).unwrap(), Next::End);
 }
+
+/// Whatever a text has in it up to its end or its first error, and the lines.
+fn everything(text: impl BufRead) -> String {
+    let mut parser = Parser::new(text, 1);
+    let mut said = String::new();
+    loop {
+        let next = parser.form(Some(b')'));
+        said += &format!("{next:?} {}\n", parser.line());
+        if !matches!(next, Ok(Next::Form(..) | Next::Close)) {
+            return said;
+        }
+    }
+}
+
+/// Pieces of forms in random order; brackets are mostly closed as they were opened.
+fn random_text(seed: u64) -> Vec<u8> {
+    const PIECES: &[u8] =
+        b"{ [ ( #{ ] } #_ #a ##NaN :f :type :process :x/f :error : nil true 0 12 \
+        -7 +7 5N 1.50 1/3 0x1F 1x 1e30 12345678901234567890 99999999999999999999 sym a#b \xc3\xa9 \
+        \xff \"s\" \"a\\n\" \\a ;c , \n 1,2,3 :a,1,:b,[2] {:f,1,:type,:ok} {:f,nil\n,:key \
+        a-symbol-that-is-longer-than-one-unit";
+    let pieces: Vec<&[u8]> = PIECES.split(|byte| *byte == b' ').collect();
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut below = |most: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as usize % most
+    };
+    let (mut text, mut open) = (Vec::new(), Vec::new());
+    for _ in 0..below(30) {
+        let piece = pieces[below(pieces.len())];
+        match piece {
+            b"{" | b"#{" | b"{:f,nil\n,:key" => open.push(b'}'),
+            b"[" => open.push(b']'),
+            b"(" => open.push(b')'),
+            _ => {}
+        }
+        text.extend_from_slice(piece);
+        text.extend_from_slice([" ", "", "\n", ", "][below(4)].as_bytes());
+        if below(4) == 0 {
+            text.extend(open.pop());
+        }
+    }
+    while below(8) > 0 && !open.is_empty() {
+        text.extend(open.pop());
+    }
+    text
+}
+
+#[test]
+fn pieces_of_any_length_are_read_alike() {
+    let mut maps = 0;
+    for seed in 1..20_000 {
+        let text = random_text(seed);
+        let at_once = everything(text.as_slice());
+        // No word is at hand up to the byte that ends it: each is a token of its own.
+        let bytewise = everything(std::io::BufReader::with_capacity(1, text.as_slice()));
+        assert_eq!(at_once, bytewise, "{}", text.escape_ascii());
+        maps += usize::from(at_once.contains("Map([("));
+    }
+    assert!(maps > 1000, "{maps}");
+}
+
+#[test]
+fn the_bound_on_size_is_the_same_for_pieces_of_any_length() {
+    for count in [LARGEST - 2, LARGEST - 1, LARGEST] {
+        let text = format!("\n[{}]", "1\n".repeat(count));
+        let bytewise = everything(std::io::BufReader::with_capacity(1, text.as_bytes()));
+        assert_eq!(everything(text.as_bytes()), bytewise, "{count}");
+    }
+}
