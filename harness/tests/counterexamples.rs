@@ -106,7 +106,7 @@ fn every_violated_row_of_the_table_has_its_counterexamples() {
 }
 
 /// The number of states in which the shortest schedules of an enumeration are looked for.
-const STATES: u64 = 5_000;
+const STATES: u64 = 2_000;
 
 /// The findings of an enumeration of a lock, with one fault and without any.
 fn enumerated(lock: &'static LockSpec) -> Vec<Finding> {

@@ -20,6 +20,7 @@ use crate::redis::model::Millis;
 use crate::redis::script::Engine;
 use base::{Mono, Wall};
 use redis::Cmd;
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
@@ -161,15 +162,23 @@ fn answers(
     for model in models {
         for at in moments.0..=moments.1 {
             ask(model.clone(), at);
-            // Its active cycle may have come before.
-            let mut cycled = model.clone();
-            cycled.tick(Clocks { wall: wall(at), mono: Mono::ZERO }, &mut Vec::new());
-            if cycled.entries().count() != model.entries().count() {
+            for cycled in cycled(model, at) {
                 ask(cycled, at);
             }
         }
     }
     (agreeing, other)
+}
+
+/// A model after its active cycle, which may have come at any time before this one: after all of its
+/// keys ran out, or after some of them.
+fn cycled(model: &Server, at: Millis) -> impl Iterator<Item = Server> {
+    let ends: BTreeSet<Millis> = model.entries().filter_map(|(_, _, end)| end).collect();
+    ends.into_iter().filter(move |end| *end < at).map(|end| {
+        let mut cycled = model.clone();
+        cycled.tick(Clocks { wall: wall(end + 1), mono: Mono::ZERO }, &mut Vec::new());
+        cycled
+    })
 }
 
 fn wall(millis: Millis) -> Wall {

@@ -80,3 +80,15 @@ fn times_stand_for_themselves() {
     let words = ["{now+7}", "{now/1000+1}", "{nowhere}", "now"].map(str::to_owned);
     assert_eq!(at(&words, 5_250), ["5257", "6", "{nowhere}", "now"]);
 }
+
+#[test]
+fn an_active_cycle_may_have_come_between_two_ends() {
+    let mut server = Server::new(Engine::of_this_thread());
+    for words in [["SET", "a", "1", "PX", "7"], ["SET", "b", "1", "PX", "15"]] {
+        server.execute(wall(100), &command(&words.map(String::from)));
+    }
+    let left = |at| cycled(&server, at).map(|it| it.entries().count()).collect::<Vec<_>>();
+    assert!(left(107).is_empty(), "nothing has run out yet");
+    assert_eq!(left(110), [1]);
+    assert_eq!(left(124), [1, 0]);
+}
