@@ -4,7 +4,6 @@
 
 mod rows;
 
-use picklock::exhaustive::{Enumeration, Finding};
 use picklock::plan::Options;
 use picklock::schedule::Schedule;
 use picklock::setup::Setup;
@@ -12,8 +11,6 @@ use picklock::shrink::{CutShort, is_robust, is_small, shrink, story_of};
 use picklock::simulate;
 use rows::{Must, SIMULATED, TABLE};
 use std::path::{Path, PathBuf};
-use stores::Store;
-use workloads::{LOCKS, LockSpec};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../counterexamples")
@@ -103,47 +100,6 @@ fn every_violated_row_of_the_table_has_its_counterexamples() {
             assert!(files().iter().any(named), "{name}…: make it with explore --shrink");
         }
     }
-}
-
-/// The number of states in which the shortest schedules of an enumeration are looked for.
-const STATES: u64 = 2_000;
-
-/// The findings of an enumeration of a lock, with one fault and without any.
-fn enumerated(lock: &'static LockSpec) -> Vec<Finding> {
-    let of = |faults| {
-        let enumeration = Enumeration::new(lock).with(|case| case.faults = faults);
-        enumeration.search(STATES, &mut |_| true).findings
-    };
-    [of(0), of(1)].concat()
-}
-
-/// An enumeration has no times, and a counterexample has: the one cannot be stored as the other. So
-/// they are compared by their size.
-#[test]
-fn no_counterexample_is_longer_than_the_shortest_of_an_enumeration() {
-    let stored: Vec<Schedule> =
-        files().iter().map(|file| Schedule::read(file).expect("a schedule")).collect();
-    let servers = |lock: &LockSpec| lock.store() == Store::ZooKeeper || lock.servers() == 1;
-    let mut compared = 0;
-    let mut long = Vec::new();
-    for lock in LOCKS.iter().copied().filter(|lock| servers(lock)) {
-        let stored: Vec<_> = stored.iter().filter(|it| it.algo == lock.name).collect();
-        let found = if stored.is_empty() { Vec::new() } else { enumerated(lock) };
-        for schedule in stored {
-            let shows = schedule.shows.as_ref().expect("it says what it shows");
-            let same = |it: &&Finding| it.anomaly == shows.anomaly && it.cause == shows.cause;
-            let Some(shortest) = found.iter().filter(same).map(|it| it.messages).min() else {
-                continue;
-            };
-            compared += 1;
-            let told = story_of(schedule).expect("it shows it");
-            if told.messages as u64 > shortest {
-                long.push((lock.name, &schedule.nemesis, shows, told.messages, shortest));
-            }
-        }
-    }
-    assert!(compared > 10, "only {compared}");
-    assert!(long.is_empty(), "an enumeration has shorter ones: {long:#?}");
 }
 
 #[test]
