@@ -14,8 +14,8 @@
 //! keeps it for ever is the very deadlock that is sought.
 //!
 //! What is due there is due everywhere else, too, where no fault is in force: a lock that somebody
-//! asks for, and that nobody is granted for the whole of its bound, is stuck, even if a client that
-//! is given up in the end sets it free. The bound counts from the last excuse or the last heal, and
+//! asks for, and that nobody is granted for the whole of its bound, and of a quiet phase (in which the
+//! servers can recover, too), is stuck, even if a client that is given up in the end sets it free. The bound counts from the last excuse or the last heal, and
 //! a fault ends the stretch.
 //!
 //! A stuck lock is one story, and has one name, the most exact one that the history proves:

@@ -68,9 +68,9 @@ fn check(row: &Row, seed: u64) -> Result<(), Failed> {
     Err(format!("not as demanded: {wrong}").into())
 }
 
-/// The number of rows at a time: a run mostly waits, but three would starve each other of processor
+/// The number of rows at a time: a run mostly waits, but more would starve each other of processor
 /// time.
-const SIDE_BY_SIDE: usize = 2;
+const SIDE_BY_SIDE: usize = 3;
 
 /// Every row is a test of its own, in every round.
 fn main() -> ExitCode {

@@ -31,7 +31,7 @@ impl Standstill {
 
 /// The stretches in which a lock was stuck. One that lasts until the run ends is none of them.
 pub(super) fn standstills(case: &Case<'_>, key: usize) -> Vec<Standstill> {
-    let due = case.run.info.due_ns();
+    let due = bound_ns(case);
     let long = |(from, until): &(u64, u64)| case.time(*until) - case.time(*from) >= due;
     let stuck = |(from, until): (u64, u64)| {
         let moment = |at| case.run.history.get(at).map(Moment::from);
@@ -40,12 +40,24 @@ pub(super) fn standstills(case: &Case<'_>, key: usize) -> Vec<Standstill> {
             Finding::Stuck(first) => {
                 let asked = case.time(case.claims.claims[first].invoke);
                 let proven_ns = asked.max(case.time(from)) + due;
-                Some(Standstill { key, first, until, proven_ns })
+                (proven_ns <= case.time(until)).then_some(Standstill {
+                    key,
+                    first,
+                    until,
+                    proven_ns,
+                })
             }
             _ => None,
         }
     };
     free(case, key).into_iter().filter(long).filter_map(stuck).collect()
+}
+
+/// The time after which a lock that nobody was granted is stuck. After a fault the servers have to
+/// recover before it can: an ensemble without a leader may elect one twice. A quiet phase has time for
+/// both.
+fn bound_ns(case: &Case<'_>) -> u64 {
+    case.run.info.due_ns().max(case.run.info.quiet)
 }
 
 /// The stretches in which nothing kept a lock from being granted, and nobody was granted it.
