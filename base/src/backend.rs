@@ -85,7 +85,7 @@ pub trait Backend {
     /// answers request 0, its `init`, when it is ready.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// Fails when it cannot be started.
     fn spawn(&mut self, seat: u32, process: u32) -> Result<(), BackendError>;
 
     /// Sends a request to a client. One that is gone does not answer.
@@ -94,21 +94,21 @@ pub trait Backend {
     /// Begins to inject a fault.
     ///
     /// # Errors
-    /// When this backend cannot do this fault.
+    /// Fails when this backend cannot do this fault.
     fn inject(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError>;
 
     /// Begins to undo a fault. A crashed server is started again; a crashed client is not, that
     /// is for `spawn`.
     ///
     /// # Errors
-    /// When it cannot be undone.
+    /// Fails when it cannot be undone.
     fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError>;
 
     /// Lets time pass until `until` or until something happens, whichever is first, and moves the
     /// events to `inbox`, in order. `passing` decides whether a reply that passes counts as one.
     ///
     /// # Errors
-    /// When the world broke in a way that no fault asked for.
+    /// Fails when the world broke in a way that no fault asked for.
     fn advance(
         &mut self,
         until: Mono,
@@ -131,6 +131,6 @@ pub trait Backend {
     /// Ends everything and removes it.
     ///
     /// # Errors
-    /// When a log could not be kept; everything is ended and removed all the same.
+    /// Fails when a log could not be kept; everything is ended and removed all the same.
     fn stop(&mut self) -> Result<(), BackendError>;
 }

@@ -31,8 +31,8 @@ pub enum Cause {
     /// The session is so short that the ensemble ends it before a member that is cut off stops
     /// serving the holder.
     ShortSession,
-    /// The server of the holder was cut off from the others and then fell silent, so that the holder
-    /// had to find out by its own time-out.
+    /// The server of the holder was cut off from the others and then fell silent, so that the
+    /// holder had to find out by its own time-out.
     ServerSilent,
     /// A request took effect after its client had given it up.
     LateRequest,

@@ -1,8 +1,8 @@
 //! The name of the thing that a lock guards.
 //!
 //! Every event names one and a run has a few, so a name is kept once, for as long as the program
-//! runs, and what is handed on is a reference: it needs no counter that a copy has to raise, and two
-//! names are equal when they stand in the same place.
+//! runs, and what is handed on is a reference: it needs no counter that a copy has to raise, and
+//! two names are equal when they stand in the same place.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeSet;

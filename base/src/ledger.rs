@@ -1,8 +1,8 @@
 //! The ledger: what became of everything that clients put into the store.
 //!
 //! A recipe learns what a store did from its replies, and replies get lost. The simulator knows
-//! better: each time that a key, a node or a token is written or removed, it notes who did it or why,
-//! beside the history and off the wire. Real servers keep none.
+//! better: each time that a key, a node or a token is written or removed, it notes who did it or
+//! why, beside the history and off the wire. Real servers keep none.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

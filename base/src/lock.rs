@@ -81,8 +81,8 @@ pub trait Lock {
     }
 }
 
-/// A [`Lock`] as books print it: plain `async` functions, which are boxed here and nowhere else. Each
-/// means what it means in [`Lock`].
+/// A [`Lock`] as books print it: plain `async` functions, which are boxed here and nowhere else.
+/// Each means what it means in [`Lock`].
 #[expect(async_fn_in_trait, reason = "a client and its lock live on one thread")]
 #[expect(missing_docs, reason = "the functions of `Lock`")]
 pub trait Recipe {

@@ -44,8 +44,8 @@ pub struct Pace {
     pub round_trips: u32,
     /// The part of its ttl within which a server must have answered a call, in thousandths.
     pub answer_permille: u32,
-    /// The tries that it may take to be granted a lock that is free: the one that was under way when
-    /// it became free, and the next; more where clients can get in each other's way.
+    /// The tries that it may take to be granted a lock that is free: the one that was under way
+    /// when it became free, and the next; more where clients can get in each other's way.
     pub tries: u32,
 }
 

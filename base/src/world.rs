@@ -1,6 +1,7 @@
 //! The seam: everything that a lock can do to the outside.
 //!
-//! The simulator and the real adapters implement it; lock code cannot tell which of them it runs in.
+//! The simulator and the real adapters implement it; lock code cannot tell which of them it runs
+//! in.
 
 use crate::{Mono, Wall};
 use std::fmt::Debug;

@@ -12,9 +12,9 @@ pub(crate) struct Calm<'a> {
 }
 
 impl<'a> Calm<'a> {
-    /// Trouble lasts from the begin of a fault until its heal, and on for as long as a lock that was
-    /// left taken meanwhile may stay so and then be picked up (a session runs out, a server comes
-    /// back). It lasts as long after a death or an acquire of unknown outcome.
+    /// Trouble lasts from the begin of a fault until its heal, and on for as long as a lock that
+    /// was left taken meanwhile may stay so and then be picked up (a session runs out, a server
+    /// comes back). It lasts as long after a death or an acquire of unknown outcome.
     pub(crate) fn of(case: &Case<'a>) -> Self {
         let grace = case.run.info.due_ns();
         let history = &case.run.history;

@@ -114,7 +114,8 @@ impl<'a> Case<'a> {
             .filter(|claim| claim.granted().is_some())
     }
 
-    /// Returns the contents of the store at a time. Many locks that are stuck are so at the same one.
+    /// Returns the contents of the store at a time. Many locks that are stuck are so at the same
+    /// one.
     pub(crate) fn left(&self, books: &Books, at_ns: u64) -> Rc<Left> {
         let mut left = self.left.borrow_mut();
         left.entry(at_ns).or_insert_with(|| Rc::new(Left::of(self, books, at_ns))).clone()

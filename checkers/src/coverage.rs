@@ -14,11 +14,12 @@
 //!   hits held the lock or asked for it (any client, for a fault that hits only servers);
 //! * a grant in the quiet phase after the last heal.
 //!
-//! Whatever the nemesis, nobody else may have done something to a server or a client.
+//! Under every nemesis, nobody else may have done something to a server or a client.
 //!
-//! What is missing makes the run inconclusive, by name; it is never violated. **Limits.** A fault
-//! can have had its effect and still be too short or too early to break anything; that is for the
-//! sizes of holds and ttls to provide.
+//! A condition that is not met makes the run inconclusive, by name; it is never violated.
+//!
+//! **Limits.** A fault can have had its effect and still be too short or too early to break
+//! anything; that is for the sizes of holds and ttls to provide.
 //!
 //! **Source.** stateright's `sometimes` properties; "a green run must be able to be red".
 

@@ -7,8 +7,9 @@
 //! * `starvation`: while one acquire waited, so many that began later were granted the lock in a
 //!   mode that excludes it (four a client) that no place in a queue can explain it.
 //!
-//! Both are judged in calm: a client that was paused in front of its grant learns of it late. **Measures** for every lock: how often the most overtaken acquire was
-//! overtaken, and Jain's index over the grants of the clients (1,000 ‰: all got the same).
+//! Both are judged in calm: a client that was paused in front of its grant learns of it late.
+//! **Measures** for every lock: how often the most overtaken acquire was overtaken, and Jain's
+//! index over the grants of the clients (1,000 ‰: all got the same).
 //!
 //! **Limits.** Without places it sees no inversion; without them and without a bypass it is
 //! inconclusive. Any other lock is not judged, only measured.
@@ -77,7 +78,8 @@ impl Checker for Fairness {
     }
 }
 
-/// Whoever is overtaken because nothing woke him is for `progress` to name.
+/// The claim that was overtaken too often. One that was overtaken because nothing woke its client
+/// is for `progress` to name.
 fn starvation(case: &Case<'_>) -> Option<Anomaly> {
     let sleeps = case.run.info.promises.wakes.is_some();
     let starved = |bypass: &&Bypass| {

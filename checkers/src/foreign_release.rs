@@ -1,20 +1,20 @@
 //! `foreign-release`: did a release free what was somebody else's by then?
 //!
 //! **Decides** from what the store said that a release removed. `nothing` and `own` free nobody
-//! else. Where the store removed whatever stood there (`any`: a bare `DEL`, a mark that others
-//! have too), the release was foreign if another process had been given the lock *later*, in a
-//! mode that excludes the first grant, and had its answer before the release began. The anomaly
-//! is `foreign release`. Where there is a [ledger](base::Ledger) of the store, it says the same exactly:
-//! a release deleted what another had been granted the lock with.
+//! else. Where the store removed whatever stood there (`any`: a bare `DEL`, a mark that others have
+//! too), the release was foreign if another process had been given the lock *later*, in a mode that
+//! excludes the first grant, and had its answer before the release began. The anomaly is `foreign
+//! release`. Where there is a [ledger](base::Ledger) of the store, it says the same exactly: a
+//! release deleted what another had been granted the lock with.
 //!
 //! **Which grant is later.** The news of a grant may come late (its client was paused or cut off),
 //! so the order of two `ok` does not tell. A grant is certainly later when the request that took
 //! it was sent after the other's `ok`: when its acquire began after it, or the recipe says so
 //! (`asked`). Whatever is not certain is no anomaly.
 //!
-//! **Limits.** Without a ledger a release of unknown outcome is passed over, so that a deletion which arrives long
-//! after its client gave up is seen by what it leads to (`exclusion`), not here. Inconclusive when
-//! no release says what it removed.
+//! **Limits.** Without a ledger a release of unknown outcome is passed over, so that a deletion
+//! which arrives long after its client gave up is seen by what it leads to (`exclusion`), not here.
+//! Inconclusive when no release says what it removed.
 //!
 //! **Source.** Redis' documentation of `SET`, "the lock could be deleted by another client": the
 //! reason for a unique value and a compare-and-delete.

@@ -5,8 +5,8 @@
 //! other is granted before its answer) and that begins while an exclusive hold of *another* key has
 //! some time to go must be granted during that hold. It is a *chance* if the foreign hold lasts a
 //! tenth of the ttl or more from there on, and long enough to take a free lock over these links.
-//! When of one pair at least three chances were missed, and more than were taken, the anomaly is
-//! `waits for another key`.
+//! The anomaly is `waits for another key`, where at least three chances of one pair were missed,
+//! and more than were taken.
 //!
 //! **Limits.** Single misses are put down to a slow machine. Judged in calm only, and over
 //! exclusive acquires. Fewer than three chances are inconclusive; a run with one key does not

@@ -1,9 +1,9 @@
 //! From a history to a verdict: no files, no clock, no drawing.
 //!
 //! A checker is one file and one line of [`CHECKERS`]; the header of its file is its manual entry.
-//! What several of them need stands apart and is read once, into a [`Case`]: [`holds`] reads who
-//! asked for and held which lock, [`faults`] reads what the nemesis did and when. [`sweep`] finds
-//! holds that overlap against the rules.
+//! A part of the run that several of them need is read once, into a [`Case`]: [`holds`] reads the
+//! claims to each lock and their holds, [`faults`] reads the faults and their times. [`sweep`]
+//! finds holds that overlap against the rules.
 //!
 //! Deciding comes first and explaining after it: [`Checker::check`] names the events that prove an
 //! anomaly, and when all verdicts stand, [`Checker::explain`] tells how it came about.

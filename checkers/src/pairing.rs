@@ -1,13 +1,14 @@
 //! From the events of a history to the operations that a model judges: each `invoke` and what
 //! answered it become one [`Operation`], whatever the file's own words and values were.
 //!
-//! What ends takes the value of its answer, or of its `invoke` where the answer says none; a read
-//! of `nil` found nothing in the register. Whatever is under way at the end is of unknown outcome.
-//! An operation that failed is left out; but a log in Porcupine's manner says of a cas that failed
-//! with its two values that it found another one (`misses`).
-//! Histories of several objects are told apart by the key of an event, or (`independent`) by
-//! Jepsen's tuples: the value is then `[key value]`.
-//! What makes a difference to the model is understood or refused, never passed over.
+//! An operation takes the value of its answer, or of its `invoke` where the answer has none; a read
+//! of `nil` found nothing in the register. An operation under way at the end is of unknown outcome.
+//! One that failed is left out; but a log in Porcupine's manner says of a cas that failed with its
+//! two values that it found another one (`misses`).
+//!
+//! Objects are told apart by the key of an event, or (`independent`) by Jepsen's tuples: the value
+//! is then `[key value]`. A field that makes a difference to the model is understood or refused,
+//! never passed over.
 
 use crate::models::NamedModel;
 use crate::operation::{Action, Ended, Operation};
@@ -77,7 +78,7 @@ impl Pairing {
     /// Takes the next event.
     ///
     /// # Errors
-    /// When it does not fit those before it, or the model: with its line.
+    /// Fails when it does not fit those before it, or the model: with its line.
     pub fn push(&mut self, entry: Entry) -> Result<(), HistoryError> {
         if self.reading.independent.is_some() {
             return self.pair(entry);

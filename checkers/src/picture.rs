@@ -25,14 +25,15 @@
 //! | `!` `?` | the open acquire or release fails, ends unknown | | `G` `W` | sends a read, a write |
 //!
 //! A row `store` (`store b` for another thing) is the ledger of a thing: a digit, written by that
-//! process; `a` to `e`, deleted by process 0 to 4; `x`, its time was over; `z`, its writer's session
-//! ended; `l`, lost with the server's data; `s`, stands again as before.
+//! process; `a` to `e`, deleted by process 0 to 4; `x`, its time was over; `z`, its writer's
+//! session ended; `l`, lost with the server's data; `s`, stands again as before.
 //!
 //! In the row of the run `X` is where somebody else interferes.
 //!
-//! Everything else is time that passes. `g`, `w`, `f` and `F` send the access first if it was not sent.
-//! A write stores one more than its process read last. The granted request is sent half a column
-//! before its answer, if `k` says nothing else; with a row `ttl` grants say when they run out.
+//! Everything else is time that passes. `g`, `w`, `f` and `F` send the access first if it was not
+//! sent. A write stores one more than its process read last. The granted request is sent half a
+//! column before its answer, if `k` says nothing else; with a row `ttl` grants say when they run
+//! out.
 
 use base::{
     Change, ClockChange, Data, Direction, Effect, Event, F, Facts, Fault, FaultEvent, History, Key,

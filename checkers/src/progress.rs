@@ -13,10 +13,11 @@
 //! A lock that never promises to recover is excused by definite holds alone: a dead client that
 //! keeps it for ever is the very deadlock that is sought.
 //!
-//! What is due there is due everywhere else, too, where no fault is in force: a lock that somebody
-//! asks for, and that nobody is granted for the whole of its bound, and of a quiet phase (in which the
-//! servers can recover, too), is stuck, even if a client that is given up in the end sets it free. The bound counts from the last excuse or the last heal, and
-//! a fault ends the stretch.
+//! Progress is due in every other stretch without a fault in force, too. A lock that somebody asks
+//! for, and that nobody is granted for the whole of its bound, and for the length of a quiet phase
+//! (in which the servers can recover, too), is stuck, even if a client that is given up in the end
+//! sets it free. The bound counts from the last excuse or the last heal, and a fault ends the
+//! stretch.
 //!
 //! A stuck lock is one story, and has one name, the most exact one that the history proves:
 //!

@@ -8,7 +8,8 @@
 //! removed nothing).
 //!
 //! **Limits.** A failed release of a lock that the client no longer had is right, and so is one
-//! under a fault; both stand in the summary. Inconclusive when no release was without such a reason.
+//! under a fault; both stand in the summary. Inconclusive when no release was without such a
+//! reason.
 //!
 //! **Source.** A release script that does not compile, a deletion of another key than the one
 //! that was set: the lock is then freed by its ttl alone, and nothing else shows it.

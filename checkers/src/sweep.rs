@@ -50,8 +50,8 @@
 //! release, or takes more; for by (tight) no downgrade is in doubt. Right behind the step, the
 //! process holds the lock once. With *t* acquires in doubt and *f* releases before it on the line,
 //! *a* + *t* - *f* = 1, where *a* counts the grants so far, *f* ≤ *r* for the *r* releases begun by
-//! then, and *a* - *r* ≥ 1, for that is how many definite holds there are. So *f* = *r* and *t* = 0:
-//! no release is left that could come later, and nothing else makes the hold less than exclusive
+//! then, and *a* - *r* ≥ 1, for that is how many definite holds there are. So *f* = *r* and *t* =
+//! 0: no release is left that could come later, and nothing else makes the hold less than exclusive
 //! before the `invoke` of what ends it. So on the line as well the process holds it exclusively.
 //!
 //! All definite holds of the place are thus part, perhaps weakened, of the set of holds on the

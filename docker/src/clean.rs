@@ -21,7 +21,7 @@ pub struct Cleaned {
 /// Removes the containers and networks of runs whose process has ended.
 ///
 /// # Errors
-/// When no daemon answers, or it refuses.
+/// Fails when no daemon answers, or it refuses.
 pub fn clean() -> Result<Cleaned, BackendError> {
     runtime()?.block_on(async { remove_abandoned(&daemon().await?).await })
 }

@@ -35,7 +35,7 @@ impl ClientCommand {
     /// This binary as `picklock client`.
     ///
     /// # Errors
-    /// When the system does not say where this binary is.
+    /// Fails when the system does not say where this binary is.
     pub fn built_in() -> Result<Self, BackendError> {
         let program = std::env::current_exe().map_err(|e| broken("cannot find this binary", e))?;
         Ok(Self { program, args: vec!["client".into()] })
@@ -149,7 +149,8 @@ impl Client {
         ended.wait_for(Option::is_some).await.is_ok_and(|status| killed(&status))
     }
 
-    /// Kills it and does not wait. What it has sent is on its way and arrives; it does nothing more.
+    /// Kills it and does not wait. What it has sent is on its way and arrives; it does nothing
+    /// more.
     pub fn end(&self) {
         self.expected.store(true, SeqCst);
         if !self.is_gone() {

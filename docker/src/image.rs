@@ -50,7 +50,7 @@ pub fn ready() -> Readiness {
 /// Makes the image unless it exists. `progress` receives each line of output.
 ///
 /// # Errors
-/// When there is no daemon, no base image to be had, or the build fails.
+/// Fails when there is no daemon, no base image to be had, or the build fails.
 pub fn ensure_image(progress: &dyn Fn(&str)) -> Result<(), BackendError> {
     runtime()?.block_on(async { ensure(&daemon().await?, progress).await })
 }

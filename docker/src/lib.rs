@@ -76,7 +76,7 @@ impl DockerBackend {
     /// behind and makes the image if it is missing; `progress` is told what goes on, line by line.
     ///
     /// # Errors
-    /// When there is no daemon, the image cannot be made or a server does not come up.
+    /// Fails when there is no daemon, the image cannot be made or a server does not come up.
     pub fn start(spec: &WorldSpec, progress: &dyn Fn(&str)) -> Result<Self, BackendError> {
         Self::start_with(spec, ClientCommand::built_in()?, progress)
     }

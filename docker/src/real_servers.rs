@@ -21,7 +21,7 @@ impl RealServers {
     /// Starts them and waits until they all serve.
     ///
     /// # Errors
-    /// When there is no daemon, the image cannot be made or a server does not come up.
+    /// Fails when there is no daemon, the image cannot be made or a server does not come up.
     pub fn start(
         store: Store,
         servers: u32,
@@ -40,10 +40,10 @@ impl RealServers {
     /// Crashes one of them and starts it again, with its data or without. Returns its new address.
     ///
     /// # Errors
-    /// When it cannot be done, or the server does not serve again.
+    /// Fails when it cannot be done, or the server does not serve again.
     ///
     /// # Panics
-    /// When there is no such server.
+    /// Panics when there is no such server.
     pub fn restart(&mut self, number: usize, data: Data) -> Result<SocketAddr, BackendError> {
         let server = &self.servers.as_ref().expect("they run as long as this lives").all()[number];
         let address = self.runtime.block_on(async {
@@ -62,7 +62,7 @@ impl RealServers {
     /// The address of one of them on the network of the servers.
     ///
     /// # Panics
-    /// When there is no such server.
+    /// Panics when there is no such server.
     pub fn peer_address(&self, number: usize) -> Ipv4Addr {
         let servers = self.servers.as_ref().expect("they run as long as this lives");
         servers.all()[number].peer_address()

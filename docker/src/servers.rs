@@ -23,8 +23,8 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Starts them and waits until they all serve. When one cannot, none is left. First removes what
-    /// killed runs left behind, and makes the image if it is missing.
+    /// Starts them and waits until they all serve. When one cannot, none is left. First removes
+    /// what killed runs left behind, and makes the image if it is missing.
     pub async fn start(
         store: Store,
         servers: u32,

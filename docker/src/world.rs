@@ -68,8 +68,8 @@ impl World {
         self.links.get(&(seat, server))
     }
 
-    /// Ends the client in a seat and leaves it empty. What it has sent may still arrive, as over any
-    /// network.
+    /// Ends the client in a seat and leaves it empty. What it has sent may still arrive, as over
+    /// any network.
     pub fn vacate(&self, seat: u32) {
         if let Some(client) = self.seats().remove(&seat) {
             client.end();

@@ -1,5 +1,5 @@
-//! What each fuzz target does with its bytes. The test `harness/tests/hostile.rs` does the same with
-//! the corpus and with mutations of it, on every run of the tests.
+//! What each fuzz target does with its bytes. The test `harness/tests/hostile.rs` does the same
+//! with the corpus and with mutations of it, on every run of the tests.
 
 use base::History;
 use base::reading::{Entries, Format, Value};

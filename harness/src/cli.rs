@@ -52,7 +52,7 @@ pub struct TestArgs {
     /// The faults (`picklock list nemeses`); several are joined by commas.
     #[arg(long, value_name = "NEMESIS", default_value = "none")]
     pub nemesis: String,
-    /// Where to run.
+    /// The world to run in.
     #[arg(long, value_enum, default_value = "auto")]
     pub backend: BackendChoice,
     /// The load on the lock.
@@ -61,7 +61,7 @@ pub struct TestArgs {
     /// Runs the same schedule again. Drawn at random when not given.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Where run folders go.
+    /// The folder in which run folders are made.
     #[arg(long, value_name = "FOLDER", default_value = "store")]
     pub store: PathBuf,
     /// The format of the result, on stdout.
@@ -72,10 +72,10 @@ pub struct TestArgs {
 /// The load on the lock: who contends, for how long, over which links.
 #[derive(Debug, Args)]
 pub struct LoadArgs {
-    /// How many clients contend [default: 5; 2 in an exhaustive search].
+    /// The number of clients that contend [default: 5; 2 in an exhaustive search].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub clients: Option<u32>,
-    /// How long faults are injected; a quiet phase follows.
+    /// The time for which faults are injected; a quiet phase follows.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "30s")]
     pub time_limit: Duration,
     /// The lock's time to live, or its session time-out [default: 4s on Redis, 2s on ZooKeeper].
@@ -85,7 +85,7 @@ pub struct LoadArgs {
     /// --ttl].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration)]
     pub tick: Option<Duration>,
-    /// How many ticks of silence end a connection between ZooKeeper servers [default: 2].
+    /// The ticks of silence that end a connection between ZooKeeper servers [default: 2].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub sync_limit: Option<u32>,
     /// The mean of a short hold; one hold in four is long, as the lock allows.
@@ -94,7 +94,7 @@ pub struct LoadArgs {
     /// Delays each client-server link by this, each way.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "0s")]
     pub link_delay: Duration,
-    /// How many keys the clients contend for.
+    /// The number of keys that the clients contend for.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1)]
     pub keys: u32,
 }
@@ -103,7 +103,7 @@ pub struct LoadArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  picklock list\n  picklock list locks --format json")]
 pub struct ListArgs {
-    /// What to list; everything when not given.
+    /// The kind of thing to list; everything when not given.
     #[arg(value_enum)]
     pub what: Option<ListWhat>,
     /// The output format.

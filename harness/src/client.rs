@@ -22,7 +22,7 @@ use crate::Exit;
 /// Serves one harness.
 ///
 /// # Errors
-/// When the first line is no `init`, or the servers cannot be reached.
+/// Fails when the first line is no `init`, or the servers cannot be reached.
 pub fn run() -> Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(LocalSet::new().run_until(conversation()))?;

@@ -28,7 +28,7 @@ impl Folder {
     /// that is a loss: the run is worth its verdict all the same.
     ///
     /// # Errors
-    /// When the store cannot be a folder.
+    /// Fails when the store cannot be a folder.
     pub fn create(store: &Path, info: &RunInfo, losses: &mut Losses) -> Result<Option<Self>> {
         match Self::make(store, info) {
             Ok(folder) => Ok(Some(folder)),
@@ -43,7 +43,7 @@ impl Folder {
     /// Makes a new one below `store`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails when it cannot be written.
     pub fn make(store: &Path, info: &RunInfo) -> Result<Self> {
         let time = humantime::format_rfc3339_millis(now()).to_string();
         let stamp = time.replace([':', '-'], "");

@@ -68,7 +68,7 @@ impl Budget {
 /// over.
 ///
 /// # Errors
-/// When it cannot be opened.
+/// Fails when it cannot be opened.
 pub fn open(path: &Path, budget: Budget) -> Result<(Input, ProgressBar)> {
     if path == Path::new("-") {
         let bar = reading_bar(None);
@@ -91,7 +91,7 @@ pub fn open(path: &Path, budget: Budget) -> Result<(Input, ProgressBar)> {
 /// Reads a whole document, such as a schedule.
 ///
 /// # Errors
-/// When it cannot be read, is no text, or does not keep to the budget.
+/// Fails when it cannot be read, is no text, or does not keep to the budget.
 pub fn text(path: &Path, budget: Budget) -> Result<String> {
     let help = || format!("cannot read `{}`", path.display());
     let (input, bar) = open(path, budget)?;

@@ -13,7 +13,7 @@ use crate::Exit;
 /// Prints to stdout. A reader that has gone away wants no more, which is no error.
 ///
 /// # Errors
-/// When stdout takes no more, as a full disk does not.
+/// Fails when stdout takes no more, as a full disk does not.
 pub fn say(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     let said = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -38,7 +38,7 @@ pub fn note(line: &str) {
 /// such as `/dev/stdout`, is written to and not replaced.
 ///
 /// # Errors
-/// When it cannot be written.
+/// Fails when it cannot be written.
 pub fn write_whole(path: &Path, text: &str) -> Result<()> {
     let is_special = fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
     let written = if is_special {

@@ -84,7 +84,7 @@ impl Scenario {
     /// run by Lua or without it.
     ///
     /// # Panics
-    /// When there cannot be so many clients.
+    /// Panics when there cannot be so many clients.
     pub fn prepare(&self, clients: Option<u32>, scripts: Runner) -> Prepared {
         let mut options = Options::new(self.algo, "none", 0);
         options.clients = clients.unwrap_or(self.clients);
@@ -113,7 +113,7 @@ impl Prepared {
     /// Runs it once and checks mutual exclusion.
     ///
     /// # Panics
-    /// When the world breaks or the lock was held twice: without faults, neither can be.
+    /// Panics when the world breaks or the lock was held twice: without faults, neither can be.
     pub fn run(&mut self, seed: u64) -> Tally {
         self.plan.seed = seed;
         self.config.seed = seed;

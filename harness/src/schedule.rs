@@ -252,7 +252,7 @@ impl Schedule {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// What it is instead.
+    /// Fails when the text is not a schedule: says what it is instead.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let version: Version =
             serde_json::from_str(text).map_err(|error| match error.is_data() {

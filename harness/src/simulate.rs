@@ -81,7 +81,7 @@ fn init(spec: &WorldSpec) -> Command {
 /// Runs a setup in the simulator, in memory.
 ///
 /// # Errors
-/// When the simulated world breaks, which is a bug in it.
+/// Fails when the simulated world breaks, which is a bug in it.
 pub fn run(setup: &Setup) -> Result<Run, BackendError> {
     play(setup, None).map(|(run, _)| run)
 }
@@ -89,7 +89,7 @@ pub fn run(setup: &Setup) -> Result<Run, BackendError> {
 /// Runs a setup and records its schedule.
 ///
 /// # Errors
-/// When the simulated world breaks, which is a bug in it.
+/// Fails when the simulated world breaks, which is a bug in it.
 pub fn record(setup: &Setup) -> Result<(Run, Schedule), BackendError> {
     let tape = Rc::new(Tape::record());
     let (run, played) = play(setup, Some(tape.clone()))?;
@@ -100,7 +100,7 @@ pub fn record(setup: &Setup) -> Result<(Run, Schedule), BackendError> {
 /// Runs a recorded schedule.
 ///
 /// # Errors
-/// When the schedule makes no sense or the simulated world breaks.
+/// Fails when the schedule makes no sense or the simulated world breaks.
 pub fn replay(schedule: &Schedule) -> Result<Run, BackendError> {
     replay_played(schedule).map(|(run, _)| run)
 }
@@ -108,7 +108,7 @@ pub fn replay(schedule: &Schedule) -> Result<Run, BackendError> {
 /// Runs a recorded schedule; says as well what was decided on the way.
 ///
 /// # Errors
-/// When the schedule makes no sense or the simulated world breaks.
+/// Fails when the schedule makes no sense or the simulated world breaks.
 pub fn replay_played(schedule: &Schedule) -> Result<(Run, Played), BackendError> {
     let setup = schedule.setup(Aim::Time).map_err(BackendError)?;
     play(&setup, Some(Rc::new(Tape::replay(schedule.chance.clone()))))
@@ -125,11 +125,11 @@ fn play(setup: &Setup, tape: Option<Rc<Tape>>) -> Result<(Run, Played), BackendE
     Ok((Run { info, history: recorder.into_history(), ledger }, played))
 }
 
-/// Runs a setup twice, which must give the same history both times: the check that nothing of the real
-/// world has got into the simulated one.
+/// Runs a setup twice, which must give the same history both times: the check that nothing of the
+/// real world has got into the simulated one.
 ///
 /// # Errors
-/// When the histories differ, with the place; or as [`run`].
+/// Fails when the histories differ, with the place; or as [`run`].
 pub fn run_twice(setup: &Setup) -> Result<Run, BackendError> {
     let (first, second) = (run(setup)?, run(setup)?);
     let (a, b) = (first.history.events(), second.history.events());

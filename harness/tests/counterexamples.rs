@@ -62,8 +62,8 @@ fn every_counterexample_survives_a_quarter_more_quiet() {
     }
 }
 
-/// The first needs the holder at one server of three, the other a reply that is lost in one round trip
-/// between two servers.
+/// The first needs the holder at one server of three, the other a reply that is lost in one round
+/// trip between two servers.
 const ON_A_HAIR: [&str; 2] = [
     "zk-sequential+partition-server+double-hold+short-session.json",
     "zk-sequential-naive+partition+deadlock+reply-lost.json",

@@ -1,5 +1,5 @@
-//! The fuzz targets on stable Rust: each with its corpus, and with mutations of it that are the same
-//! on every run.
+//! The fuzz targets on stable Rust: each with its corpus, and with mutations of it that are the
+//! same on every run.
 
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;

@@ -1,6 +1,6 @@
-//! The matrix: every lock under every nemesis, and under some of them at once. Whatever breaks must be
-//! listed in what is known to break the lock, by its cause: an anomaly that is not there is a hazard
-//! that nobody has understood yet, a mistake of a model, or a false alarm.
+//! The matrix: every lock under every nemesis, and under some of them at once. Whatever breaks must
+//! be listed in what is known to break the lock, by its cause: an anomaly that is not there is a
+//! hazard that nobody has understood yet, a mistake of a model, or a false alarm.
 //!
 //! `PICKLOCK_MATRIX` sets another number of seeds than 2; `PICKLOCK_ALGO` and `PICKLOCK_NEMESIS` choose
 //! some locks and nemeses, joined by a space.

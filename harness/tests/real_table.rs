@@ -1,5 +1,6 @@
-//! The table on real servers: one run of 10 or 20 s a row, or `PICKLOCK_ROUNDS` of them. No row of the
-//! table is skipped: where there is no Docker, this fails. Those of the simulator can be tried with
+//! The table on real servers: one run of 10 or 20 s a row, or `PICKLOCK_ROUNDS` of them. No row of
+//! the table is skipped: where there is no Docker, this fails. Those of the simulator can be tried
+//! with
 //! `--ignored`.
 
 mod rows;

@@ -1,6 +1,6 @@
 //! The table in the simulator: 1,000 seeds a row. A row that must be violated is found by at least
-//! one seed in ten, a row that must hold by no seed at all; the first seeds are run twice, and give the
-//! same history both times.
+//! one seed in ten, a row that must hold by no seed at all; the first seeds are run twice, and give
+//! the same history both times.
 //!
 //! `PICKLOCK_SEEDS` sets another number of seeds.
 

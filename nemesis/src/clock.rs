@@ -1,10 +1,10 @@
 //! `clock`: the clocks of a node go wrong while it runs on: a wall clock that is set, an oscillator
 //! that drifts, clocks that stand still as in a machine that is being moved.
 //!
-//! Jumps are of half a ttl to two and a half: beyond that a server forgets every time to live that it
-//! keeps by its wall clock, and a client takes every time that it reads for past. What follows one
-//! bad time server jumps together. Drifts are what `adjtimex` can do, a tenth at most. That clocks
-//! stand still takes more than bad time servers, and is only in the nemesis of that name.
+//! Jumps are of half a ttl to two and a half: beyond that a server forgets every time to live that
+//! it keeps by its wall clock, and a client takes every time that it reads for past. What follows
+//! one bad time server jumps together. Drifts are what `adjtimex` can do, a tenth at most. That
+//! clocks stand still takes more than bad time servers, and is only in the nemesis of that name.
 
 use base::{Ability, ClockChange, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 use std::time::Duration;

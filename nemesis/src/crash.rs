@@ -97,8 +97,8 @@ impl Crash {
     }
 
     /// A server that loses its data must be back while somebody still holds, so it dies early in a
-    /// long hold and stays down for as short a time as can be. Late in one would be too late: a real
-    /// server takes a second to come back on a busy machine.
+    /// long hold and stays down for as short a time as can be. Late in one would be too late: a
+    /// real server takes a second to come back on a busy machine.
     fn server(&self, view: &View<'_>, rng: &mut Rng) -> Next {
         let node = Node::Server(rng.below(u64::from(view.servers)) as u32);
         let fault = Fault::Crash { node, data: self.data };

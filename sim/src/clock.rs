@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(clock.wall(seconds(4)), wall(4));
     }
 
-    /// Whatever the rates: when a deadline is due it has come, and a nanosecond before it has not.
+    /// At every rate a deadline has come when it is due, and a nanosecond before it has not.
     #[test]
     fn due_is_the_first_moment() {
         let mut rng = Rng::new(3);

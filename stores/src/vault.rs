@@ -44,8 +44,8 @@ impl Vault {
     /// Reads a register.
     ///
     /// # Errors
-    /// When the token is fenced off. A shared one is refused only below the highest exclusive one:
-    /// readers do not overtake each other.
+    /// Fails when the token is fenced off. A shared one is refused only below the highest exclusive
+    /// one: readers do not overtake each other.
     pub fn read(&mut self, key: Key, mode: Mode, token: Option<u64>) -> Result<u64, Fenced> {
         Ok(self.admit(key, mode, token)?.value)
     }
@@ -53,7 +53,7 @@ impl Vault {
     /// Writes a register, in the name of an exclusive grant.
     ///
     /// # Errors
-    /// When the token is fenced off.
+    /// Fails when the token is fenced off.
     pub fn write(&mut self, key: Key, token: Option<u64>, value: u64) -> Result<(), Fenced> {
         self.admit(key, Mode::Exclusive, token)?.value = value;
         Ok(())

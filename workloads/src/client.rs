@@ -164,8 +164,8 @@ impl Conversation<'_> {
         })
     }
 
-    /// Asks the store, after an acquire that failed, if this client is the holder all the same. Asks
-    /// no longer than one call may take; `None` if there is no answer by then.
+    /// Asks the store, after an acquire that failed, if this client is the holder all the same.
+    /// Asks no longer than one call may take; `None` if there is no answer by then.
     async fn phantom(&self, lock: usize) -> Option<Box<Facts>> {
         let lock = &self.locks[lock].1;
         let deadline = self.link.world().sleep(Duration::from_nanos(self.call_timeout));

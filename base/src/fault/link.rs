@@ -17,7 +17,7 @@ pub enum LinkTrouble {
     /// The next reply is lost and its connection breaks: what was asked is done, and the client
     /// cannot know it.
     LoseReply,
-    /// Whatever is sent takes so many times as long.
+    /// Every message takes so many times as long.
     Slow(u32),
 }
 

@@ -91,7 +91,8 @@ impl fmt::Display for Verb {
     }
 }
 
-/// A value of a history. Two are equal if their writer would say so: `5` is `5.0`, `:a` is not `"a"`.
+/// A value of a history. Two are equal if their writer would say so: `5` is `5.0`, `:a` is not
+/// `"a"`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// `nil`, `null`, or nothing at all.
@@ -101,9 +102,9 @@ pub enum Value {
     Bool(bool),
     /// A whole number.
     Int(i128),
-    /// A keyword (with its colon), a symbol, a character: as it is written. A number that is none of
-    /// 128 bits: in the one way that [`decimal`](super::number::decimal) has for it. What is borrowed
-    /// is a keyword without a namespace.
+    /// A keyword (with its colon), a symbol, a character: as it is written. A number that is none
+    /// of 128 bits: in the one way that [`decimal`](super::number::decimal) has for it. What is
+    /// borrowed is a keyword without a namespace.
     Word(Cow<'static, str>),
     /// A string, without its quotes.
     Text(Box<str>),

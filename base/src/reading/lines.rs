@@ -36,7 +36,7 @@ impl<R: BufRead> Lines<R> {
     /// given up to there: it was cut off.
     ///
     /// # Errors
-    /// When it cannot be read, is too long, or is not UTF-8.
+    /// Fails when it cannot be read, is too long, or is not UTF-8.
     pub fn read(&mut self) -> Result<Option<Line<'_>>, HistoryError> {
         self.buffer.clear();
         self.number += 1;

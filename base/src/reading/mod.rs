@@ -2,8 +2,8 @@
 //! and operations in a log. The first bytes of a file decide which of these it is.
 //!
 //! A file may be cut off, or hostile. What is read is bounded in memory; a text that ends too early
-//! is read up to there, which [`Entries::cut_off`] says; whatever else is wrong is an error with its
-//! line.
+//! is read up to there, which [`Entries::cut_off`] says; whatever else is wrong is an error with
+//! its line.
 
 mod edn;
 mod entry;
@@ -63,7 +63,7 @@ impl<R: BufRead> Entries<R> {
     /// Begins to read a history; `format` overrides the format that its first bytes suggest.
     ///
     /// # Errors
-    /// When nothing can be read, or there is nothing.
+    /// Fails when nothing can be read, or there is nothing.
     pub fn open(mut reader: R, format: Option<Format>) -> Result<Self, HistoryError> {
         let mut head = Vec::new();
         let read = (&mut reader).take(PEEK).read_to_end(&mut head);

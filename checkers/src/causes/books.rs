@@ -101,15 +101,15 @@ impl Books {
         latest
     }
 
-    /// The first write of a thing by the process of a claim that comes at or after a time, up to its
-    /// answer.
+    /// The first write of a thing by the process of a claim that comes at or after a time, up to
+    /// its answer.
     pub(super) fn takes(&self, case: &Case<'_>, claim: &Claim, thing: usize) -> Option<u64> {
         let of_thing = self.taken(case, claim).into_iter().find(|write| write.thing == thing);
         of_thing.map(|write| write.at_ns)
     }
 
-    /// Every deletion of a thing by another process than the one that had been granted the lock with
-    /// it: when, by whom, and the write of its owner.
+    /// Every deletion of a thing by another process than the one that had been granted the lock
+    /// with it: when, by whom, and the write of its owner.
     pub(super) fn thefts(
         &self,
         has_won: impl Fn(u32, u64) -> bool,
@@ -171,7 +171,8 @@ impl Books {
     }
 }
 
-/// The things that have others in them. They lock nothing, and whoever comes first makes them for all.
+/// The things that have others in them. They lock nothing, and whoever comes first makes them for
+/// all.
 fn folders(ledger: &Ledger) -> HashSet<&str, FxBuildHasher> {
     let names = ledger.entries().iter().map(|entry| ledger.name(entry.object));
     names.filter_map(|name| name.rsplit_once('/')).map(|(folder, _)| folder).collect()

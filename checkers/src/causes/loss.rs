@@ -185,9 +185,9 @@ pub(super) fn why_session_ended(
 /// Returns the reason why a session ended at a time whose servers were apart, though its client
 /// believed in it until another.
 ///
-/// With some settings they may serve it for longer than it lives. With the others a server that is cut
-/// off closes its clients' connections in time, unless something keeps it from doing so: then they
-/// find out by themselves, after two thirds of a session without an answer, which is too late.
+/// With some settings they may serve it for longer than it lives. With the others a server that is
+/// cut off closes its clients' connections in time, unless something keeps it from doing so: then
+/// they find out by themselves, after two thirds of a session without an answer, which is too late.
 fn servers_apart(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> Cause {
     let info = &case.run.info;
     let during = at_ns.saturating_sub(info.ttl)..until_ns;

@@ -4,8 +4,8 @@
 //! store any more, or never had: the cause is what took it away. The ledger says what that was: the
 //! end of its time, of its session or of the server's data, its own or another's request. Of what
 //! ran out, the faults in its life say why its holder did not let go in time: it was paused, its
-//! clock or the server's was wrong, the news of the grant came late; or the work simply took longer.
-//! If both still have what they took, nothing was lost and the recipe itself is wrong.
+//! clock or the server's was wrong, the news of the grant came late; or the work simply took
+//! longer. If both still have what they took, nothing was lost and the recipe itself is wrong.
 //!
 //! **A foreign release** has the cause for which its client had lost the lock before.
 //!

@@ -261,7 +261,7 @@ fn a_lock_that_stays_taken_is_explained_by_what_stands_there() {
     assert_eq!(stuck(session), Some(Cause::HolderPaused));
 }
 
-/// Whoever waits in a queue may have made its folder, too.
+/// A client that waits in a queue may have made the queue's folder, too.
 #[test]
 fn a_folder_keeps_nobody_out() {
     let mut run = picture(

@@ -243,8 +243,8 @@ fn a_crowd_that_waits_costs_no_more_than_those_who_are_served() {
     }
 }
 
-/// Whoever frees a lock without an owner may free it for anybody: forty may have taken or freed it
-/// in doubt, and one is too many in the end.
+/// A lock without an owner can be freed by anybody: forty may have taken or freed it in doubt, and
+/// one is too many in the end.
 #[test]
 fn pairs_in_doubt_cost_little_where_nobody_owns_anything() {
     let mut operations = Vec::new();

@@ -7,8 +7,8 @@ use crate::stretches::Stretches;
 use base::Measure;
 use std::collections::BTreeMap;
 
-/// The longest time from the death of a holder to the next grant that its hold excluded, counted from
-/// when somebody asked for it; in nanoseconds.
+/// The longest time from the death of a holder to the next grant that its hold excluded, counted
+/// from when somebody asked for it; in nanoseconds.
 pub(super) fn slowest(case: &Case<'_>) -> Option<u64> {
     let mut dead: BTreeMap<usize, Vec<&Claim>> = BTreeMap::new();
     for claim in case.claims.grants() {

@@ -54,8 +54,8 @@ pub(super) fn standstills(case: &Case<'_>, key: usize) -> Vec<Standstill> {
 }
 
 /// The time after which a lock that nobody was granted is stuck. After a fault the servers have to
-/// recover before it can: an ensemble without a leader may elect one twice. A quiet phase has time for
-/// both.
+/// recover before it can: an ensemble without a leader may elect one twice. A quiet phase has time
+/// for both.
 fn bound_ns(case: &Case<'_>) -> u64 {
     case.run.info.due_ns().max(case.run.info.quiet)
 }

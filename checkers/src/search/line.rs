@@ -1,11 +1,11 @@
 //! One line of the operations of a key, for people: the order that a picture shows.
 //!
-//! The [search](super) keeps nothing of the past, and some of its steps leave no trace; so whoever
-//! wants to see a line has to look for one again, when it is decided how far one goes. Here that is
-//! done depth first: at each answer the operation takes its point, after as few others as will do.
-//! Where no line goes on, the last choice is another one. What is in front of the latest few
-//! thousand answers stays as it is: a line that has come so far is hardly ever stuck for it, and if
-//! it is, there is a shorter line to show. Nothing is decided here.
+//! The [search](super) keeps nothing of the past, and some of its steps leave no trace; so a line
+//! that is to be shown has to be looked for again, once it is decided how far one goes. Here that
+//! is done depth first: at each answer the operation takes its point, after as few others as will
+//! do. The last choice is taken back where no line goes on from it. Choices before the latest few
+//! thousand answers are never taken back: a line that has come so far is hardly ever stuck because
+//! of them, and if it is, there is a shorter line to show. Nothing is decided here.
 
 use super::EACH;
 use super::meter::{Meter, Stop};

@@ -39,8 +39,8 @@ struct Clash {
     beside: Vec<usize>,
 }
 
-/// Sweeps over what is known up to a place: what is answered later may have happened or not. `None`:
-/// the operations are not as the proof asks.
+/// Sweeps over what is known up to a place: what is answered later may have happened or not.
+/// `None`: the operations are not as the proof asks.
 fn swept(lock: Lock, operations: &[&Operation], until: u64) -> Option<Option<Clash>> {
     let mut changes = changes(lock, operations, until)?;
     // Two that share a place have no order, and the search takes them to be concurrent.
@@ -136,8 +136,8 @@ struct Client {
     grants: SmallVec<[u32; 2]>,
 }
 
-/// Every begin, change and end of a definite hold up to a place. The number of a hold is that of its
-/// acquire.
+/// Every begin, change and end of a definite hold up to a place. The number of a hold is that of
+/// its acquire.
 fn changes(lock: Lock, operations: &[&Operation], until: u64) -> Option<Vec<Change>> {
     let mut clients: HashMap<u32, Client, FxBuildHasher> = HashMap::default();
     let mut changes = Vec::with_capacity(operations.len());

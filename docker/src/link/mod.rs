@@ -67,7 +67,7 @@ impl Link {
     /// Listens on a free port of the loopback. Needs a runtime around it.
     ///
     /// # Errors
-    /// When there is no port.
+    /// Fails when there is no port.
     pub fn open(delay: Delay, rng: Rng, on_passed: OnPassed) -> io::Result<Self> {
         let port = socket((Ipv4Addr::LOCALHOST, 0).into())?;
         let address = port.local_addr()?;
@@ -99,7 +99,7 @@ impl Link {
     /// Sets the address of the server. Without one, connections are refused.
     ///
     /// # Errors
-    /// When the port cannot be listened on again.
+    /// Fails when the port cannot be listened on again.
     pub fn set_target(&self, target: Option<SocketAddr>) -> io::Result<()> {
         *lock(&self.shared.target) = target;
         self.shared.listen_or_not()

@@ -8,11 +8,11 @@ use std::time::Duration;
 /// The flags of every command that reads a file of any origin.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct BudgetArgs {
-    /// How long reading and judging may take. What was read by then is judged, and the rest is
-    /// unknown: the answer is inconclusive, unless it is violated.
+    /// The time for reading and judging. Past it, the part that was read is judged, and the answer
+    /// is inconclusive, unless it is violated.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "60s")]
     pub time_budget: Duration,
-    /// How much memory the command may take; past it the same holds.
+    /// The memory that the command may take; past it the same holds.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size, default_value = "4GiB")]
     pub memory_budget: usize,
 }

@@ -44,7 +44,7 @@ pub struct CheckArgs {
     /// without it where the first operation leaves no doubt.
     #[arg(long, requires = "model")]
     pub independent: bool,
-    /// What a register holds at first, as EDN [default: nil; 0 in a run of picklock].
+    /// The first value of a register, as EDN [default: nil; 0 in a run of picklock].
     #[arg(long, value_name = "VALUE", requires = "model", allow_hyphen_values = true, value_parser = value)]
     pub initial: Option<Value>,
     /// Writes a page here (HTML, one file) with a picture of the history: how far its operations

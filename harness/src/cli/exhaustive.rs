@@ -10,13 +10,13 @@ pub struct ExhaustiveArgs {
     /// Takes every interleaving of few clients, in a world without time.
     #[arg(long, conflicts_with_all = DRAWN)]
     pub exhaustive: bool,
-    /// How often each client asks for the lock.
+    /// The number of times that each client asks for the lock.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "exhaustive")]
     pub cycles: u32,
     /// Places at most so many faults, at every moment.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "exhaustive")]
     pub faults: u32,
-    /// Which faults, joined by commas.
+    /// The kinds of faults, joined by commas.
     #[arg(
         long,
         value_enum,

@@ -34,13 +34,13 @@ pub struct ExploreArgs {
     /// The faults (`picklock list nemeses`); several are joined by commas.
     #[arg(long, value_name = "NEMESIS", default_value = "none")]
     pub nemesis: String,
-    /// How many schedules to search, each from a seed of its own.
+    /// The number of schedules to search, each from a seed of its own.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub seeds: u64,
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub first_seed: u64,
-    /// How many threads [default: one per core].
+    /// The number of threads [default: one per core].
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     /// Searches only this part of the seeds, for `merge`: 3/16 is the third of sixteen.
@@ -52,7 +52,7 @@ pub struct ExploreArgs {
     /// Shrinks the first schedule of each anomaly to the least that still shows it, and stores it.
     #[arg(long)]
     pub shrink: bool,
-    /// Where shrunk schedules go.
+    /// The folder in which shrunk schedules are stored.
     #[arg(long, value_name = "FOLDER", default_value = "counterexamples")]
     pub counterexamples: PathBuf,
     /// Runs every seed exactly as `test` does, without a configuration of its own.
@@ -115,8 +115,8 @@ pub struct ReplayArgs {
     /// A schedule file, a run folder, or a seed of `explore`.
     #[arg(value_name = "FILE|RUN|SEED")]
     pub what: String,
-    /// Where to run: exactly in the simulator, or on real servers with the same faults at the same
-    /// moments in the life of the lock.
+    /// The world to run in: the simulator, exactly, or real servers, with the same faults at the
+    /// same moments in the life of the lock.
     #[arg(long, value_enum, default_value = "sim")]
     pub backend: BackendChoice,
     /// For a seed: the lock.
@@ -134,7 +134,7 @@ pub struct ReplayArgs {
     /// The limits on time and memory. Real servers take the time that a schedule takes.
     #[command(flatten)]
     pub budget: BudgetArgs,
-    /// Where run folders go.
+    /// The folder in which run folders are made.
     #[arg(long, value_name = "FOLDER", default_value = "store")]
     pub store: PathBuf,
     /// The format of the result, on stdout.

@@ -96,7 +96,8 @@ fn of_seed(seed: u64, args: &ReplayArgs) -> Result<Schedule, Failure> {
     recorded.map(|(_, schedule)| schedule).map_err(|e| Failure::could_not(e.to_string()))
 }
 
-/// The story of a counterexample, as it is in the simulator; explained where nothing else explains it.
+/// The story of a counterexample, as it is in the simulator; explained where nothing else explains
+/// it.
 pub fn told(schedule: &Schedule, explained: bool) -> Result<String, String> {
     let Some(Shows { anomaly, .. }) = &schedule.shows else { return Ok(String::new()) };
     let Told { anomaly: found, messages, steps } = story_of(schedule)?;

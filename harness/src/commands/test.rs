@@ -159,7 +159,8 @@ impl Choice {
     }
 }
 
-/// A backend for faults that take this. Says in one line what `auto` took, and how to get the other.
+/// A backend for faults that take this. Says in one line what `auto` took, and how to get the
+/// other.
 #[cfg(feature = "docker")]
 pub fn choose(asked: BackendChoice, needs: &[Ability]) -> Result<Choice, Failure> {
     let lacks = needs.iter().find(|ability| !docker::can(**ability));

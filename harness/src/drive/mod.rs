@@ -51,7 +51,7 @@ impl Watcher for Unwatched {
 /// Drives a backend through a run. The recorder has the history, also of a run that failed.
 ///
 /// # Errors
-/// When the world breaks or the run is interrupted; faults are healed in every case.
+/// Fails when the world breaks or the run is interrupted; faults are healed in every case.
 pub fn drive(
     backend: &mut dyn Backend,
     plan: &Plan,

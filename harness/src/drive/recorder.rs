@@ -36,7 +36,7 @@ impl Recorder {
     /// In memory and in a file, which begins with the header.
     ///
     /// # Errors
-    /// When the file cannot be created.
+    /// Fails when the file cannot be created.
     pub fn to_file(path: &Path) -> Result<Self> {
         Ok(Self { file: Some(HistoryFile::create(path)?), ..Self::default() })
     }
@@ -57,7 +57,7 @@ impl Recorder {
     /// Says whether all that was recorded stands in the file.
     ///
     /// # Errors
-    /// When not all of it does: the error says what became of it.
+    /// Fails when not all of it does: the error says what became of it.
     pub fn stored(&mut self) -> Result<()> {
         self.file.take().map_or(Ok(()), HistoryFile::finish)
     }

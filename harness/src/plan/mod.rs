@@ -1,5 +1,5 @@
-//! A run as pure data: its options, its plan, the script that it follows, and the decisions that were
-//! made in it. The rest of the harness stands on this module, and it stands on none.
+//! A run as pure data: its options, its plan, the script that it follows, and the decisions that
+//! were made in it. The rest of the harness stands on this module, and it stands on none.
 
 mod options;
 mod played;

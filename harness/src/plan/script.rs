@@ -1,4 +1,5 @@
-//! A script for a run: turns and faults as data, which the drive loop takes instead of drawing them.
+//! A script for a run: turns and faults as data, which the drive loop takes instead of drawing
+//! them.
 
 use base::{ClientState, Fault, Mode, Mono, Node, View};
 use serde::{Deserialize, Serialize};

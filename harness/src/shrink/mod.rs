@@ -69,7 +69,7 @@ const FEW_TURNS: usize = 16;
 /// it says no, the least so far is the result.
 ///
 /// # Errors
-/// When the schedule does not show it.
+/// Fails when the schedule does not show it.
 pub fn shrink(
     schedule: &Schedule,
     shows: &Shows,

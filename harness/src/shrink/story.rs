@@ -1,7 +1,6 @@
-//! The story of a counterexample: the operations and faults that lead to the anomaly, begin and end, in
-//! the order of time.
-//! What begins after the last event of the witness is no part of it, nor is a client that has no
-//! operation before it.
+//! The story of a counterexample: the operations and faults that lead to the anomaly, each with its
+//! begin and its end, in the order of time. An operation that begins after the last event of the
+//! witness is no part of it, nor is a client that has no operation before that event.
 
 use base::{Anomaly, Event, F, Kind, Process, Run};
 use checkers::Judgement;
@@ -28,7 +27,7 @@ const SMALL: (usize, usize, usize) = (3, 2, 12);
 /// A schedule's anomaly, and its story, as they are in the simulator.
 ///
 /// # Errors
-/// When the schedule cannot be run, or does not show the anomaly that it is said to show.
+/// Fails when the schedule cannot be run, or does not show the anomaly that it is said to show.
 pub fn story_of(schedule: &Schedule) -> Result<Told, String> {
     let Some(shows) = &schedule.shows else {
         return Err("the schedule does not say what it shows".into());

@@ -126,8 +126,9 @@ pub const TABLE: &[Row] = &[
     short("zk-sequential-naive", "partition-client", Must::Show(&["double hold"])),
 ];
 
-/// Rows for the simulator alone: what they show needs luck, and one real run may have none; the fault is
-/// one that real servers cannot do; or nobody has shown yet that one run there always tells.
+/// Rows for the simulator alone: what they show needs luck, and one real run may have none; the
+/// fault is one that real servers cannot do; or nobody has shown yet that one run there always
+/// tells.
 pub const SIMULATED: &[Row] = &[
     row("zk-rw-as-printed", "partition-client", Must::Show(&["double hold"])),
     row("zk-exclusive-naive", "partition", Must::Show(&["double hold"])),

@@ -1,5 +1,5 @@
-//! The picture of an order as inline SVG: a lane a process, a bar an operation, and the points of the
-//! order joined by a line. Space goes by the order of events, never by time.
+//! The picture of an order as inline SVG: a lane a process, a bar an operation, and the points of
+//! the order joined by a line. Space goes by the order of events, never by time.
 
 use super::history::{capital, place};
 use crate::history::{Drawn, End, Key, Point, Role, View, process};

@@ -3,9 +3,9 @@
 use super::paint::{Ink, Painter};
 use super::{Outcome, Style, word};
 
-/// Lines as this terminal can show them: wrapped behind their indent, with hidden characters written
-/// out. A command keeps its line: it is there to be copied. A last line that begins with a verdict
-/// is coloured.
+/// Lines as this terminal can show them: wrapped behind their indent, with hidden characters
+/// written out. A command keeps its line: it is there to be copied. A last line that begins with a
+/// verdict is coloured.
 pub fn fitted(text: &str, style: Style) -> String {
     let mut out = Painter::new(style);
     for line in text.trim_end().lines() {

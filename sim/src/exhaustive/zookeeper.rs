@@ -1,8 +1,8 @@
 //! ZooKeeper, enumerated: one server with the tree, the watches and the transactions of the model,
 //! but without time. Its sessions end when the enumeration ends them.
 //!
-//! One server answers as an ensemble without faults of its own does whose clients never change their
-//! server. Stale reads of followers and elections are left to the simulator.
+//! One server answers as an ensemble without faults of its own does whose clients never change
+//! their server. Stale reads of followers and elections are left to the simulator.
 
 use base::{Data, Mono};
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 //!
 //! A handshake takes no time where both ways are open. Where one is cut, or the server's machine is
 //! gone, it waits, and with it all that its client wants to send: the client's machine asks again
-//! once that is over, and a client that has hung up by then has sent nothing. The machine of a server
-//! that is down refuses.
+//! once that is over, and a client that has hung up by then has sent nothing. The machine of a
+//! server that is down refuses.
 
 use base::{Mono, Node};
 use stores::model::ServerModel;
@@ -128,7 +128,8 @@ impl<S: SimStore> Simulation<S> {
         self.set_off(ends, item)
     }
 
-    /// Sends an item on its way, behind what was sent before it. False when its connection is no more.
+    /// Sends an item on its way, behind what was sent before it. False when its connection is no
+    /// more.
     pub(super) fn set_off(&mut self, ends: (Node, Node), item: Item) -> bool {
         let delay = self.network.delay(ends.0, ends.1);
         let order = match item {
@@ -160,8 +161,8 @@ impl<S: SimStore> Simulation<S> {
         }
     }
 
-    /// A connection breaks in the middle: both ends are told, and what is on its way is lost, because
-    /// whatever arrives over a connection that is no more is dropped.
+    /// A connection breaks in the middle: both ends are told, and what is on its way is lost,
+    /// because whatever arrives over a connection that is no more is dropped.
     pub(super) fn snap(&mut self, connection: u64) {
         let Some(wire) = self.connections.remove(connection) else { return };
         let Connection { process, server, local, .. } = wire;

@@ -1,6 +1,6 @@
 //! The one table that decides what an answer of Redis says about a command's effect: it was
 //! applied (`Ok`), it certainly was not and never will be (`Refused`), or nobody knows (`Unknown`).
-//! Whatever is not provably without effect is unknown.
+//! An answer that is not provably without effect is unknown.
 
 use super::Refusal;
 use super::reply::error_text;

@@ -80,7 +80,7 @@ impl RealSession {
     /// Opens a session. `seed` starts the client's randomness.
     ///
     /// # Errors
-    /// When no server grants one within the session time-out.
+    /// Fails when no server grants one within the session time-out.
     pub async fn connect(
         servers: Vec<String>,
         session_timeout: Duration,
@@ -92,7 +92,7 @@ impl RealSession {
     /// Does the same, and chooses how the session ends.
     ///
     /// # Errors
-    /// When no server grants one within the session time-out.
+    /// Fails when no server grants one within the session time-out.
     pub async fn connect_with(
         servers: Vec<String>,
         session_timeout: Duration,

@@ -8,8 +8,8 @@ pub const SHORTEST_SESSION: Duration = Duration::from_millis(500);
 
 /// Ticks in a session, unless told otherwise. A member that is cut off serves its clients for up to
 /// two sync limits after its leader heard of it last, here 4 ticks: one until the leader hangs up,
-/// which it may not hear, and one of silence. Their sessions were heard of up to a ping of the client
-/// (3/20 of a session) and half a tick before. All that together is less than a session.
+/// which it may not hear, and one of silence. Their sessions were heard of up to a ping of the
+/// client (3/20 of a session) and half a tick before. All that together is less than a session.
 const TICKS_PER_SESSION: u32 = 6;
 
 /// The sync limit, unless told otherwise.

@@ -119,8 +119,9 @@ impl LockSpec {
         }
     }
 
-    /// The slowest message that its acquire can bear, with this ttl: a server must answer in time, and
-    /// the round trips of one try must leave enough of a lock that runs out for its longest hold.
+    /// The slowest message that its acquire can bear, with this ttl: a server must answer in time,
+    /// and the round trips of one try must leave enough of a lock that runs out for its longest
+    /// hold.
     pub fn slowest_message(&self, ttl: Duration) -> Duration {
         let pace = &self.promises.pace;
         let answered = ttl * pace.answer_permille / 1_000 / 2;

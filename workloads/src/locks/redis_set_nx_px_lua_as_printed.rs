@@ -1,10 +1,10 @@
 //! `redis-set-nx-px-lua-as-printed`: the reference lock with the release script that seed 002 prints
 //! (line 177), to the letter.
 //!
-//! In `redis.call('get',KEYS[1] == ARGV[1])` the comparison stands inside of the call's parenthesis,
-//! and `reutrn` is no word of Lua: the server does not compile the script, every release fails with
-//! its error, and the lock is freed by its ttl alone (H6). `RedisTool` takes the error for a `false`
-//! and its caller goes on.
+//! In `redis.call('get',KEYS[1] == ARGV[1])` the comparison stands inside of the call's
+//! parenthesis, and `reutrn` is no word of Lua: the server does not compile the script, every
+//! release fails with its error, and the lock is freed by its ttl alone (H6). `RedisTool` takes the
+//! error for a `false` and its caller goes on.
 
 use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;

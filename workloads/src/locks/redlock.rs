@@ -6,9 +6,9 @@
 //! for clocks that run apart. Otherwise it frees what it may have got, on every server, and tries
 //! again after a random pause. A release goes to every server too.
 //!
-//! What breaks it is what breaks one server's lock (a holder that outlives its validity), and in
-//! addition whatever makes one of a bare majority forget: a restart without data, a clock that jumps
-//! (Martin Kleppmann, "How to do distributed locking", 2016).
+//! It breaks where one server's lock breaks (a holder outlives its validity), and where one server
+//! of a bare majority forgets: it restarts without its data, or its clock jumps (Martin Kleppmann,
+//! "How to do distributed locking", 2016).
 
 use base::{
     AcquireError, Cause, Grant, Link, Lock, Mode, Pace, Promises, Recipe, ReleaseError, Removed,

@@ -116,8 +116,8 @@ impl AsPrinted {
         Some(current)
     }
 
-    /// Before each call: without a connection the Java client lets a call wait for its next attempt to
-    /// connect, and fails it with that (`ConnectionLossException`); this client would wait on.
+    /// Before each call: without a connection the Java client lets a call wait for its next attempt
+    /// to connect, and fails it with that (`ConnectionLossException`); this client would wait on.
     async fn connected(&self) -> Try<()> {
         let attempt = async { self.client.world().sleep(self.connect_timeout).await };
         match select(pin!(settled(&self.client)), pin!(attempt)).await {
@@ -160,9 +160,9 @@ impl AsPrinted {
     }
 
     /// `synchronized (mutex) { mutex.wait(); }`: a thread that has yet to enter the monitor hears
-    /// nothing of a `notifyAll` before it. If that was the watch's own, which comes once, it waits for
-    /// ever; else it wakes at the next event of the watch or of the session. A primitive that remembers
-    /// a permit would repair the lock.
+    /// nothing of a `notifyAll` before it. If that was the watch's own, which comes once, it waits
+    /// for ever; else it wakes at the next event of the watch or of the session. A primitive that
+    /// remembers a permit would repair the lock.
     async fn wait(&self, watch: Watch) {
         let entering = Duration::from_micros(self.client.world().random() % 200);
         self.client.world().sleep(entering).await;

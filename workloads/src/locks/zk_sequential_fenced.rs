@@ -1,10 +1,10 @@
 //! `zk-sequential-fenced`: `zk-sequential`, and the node's czxid as a fencing token (beyond the seeds).
 //!
-//! ZooKeeper gives every transaction a greater number than the one before, so that whoever comes later
-//! in the queue has a greater czxid. The vault refuses what comes with an older one: the write of a
-//! holder that was paused past its session (H25), or that was held up on its way. The beliefs still
-//! overlap. The numbers are as good as the ensemble's data: members that come back without them can
-//! take back what was committed, and give the same numbers again.
+//! ZooKeeper gives every transaction a greater number than the one before, so that whoever comes
+//! later in the queue has a greater czxid. The vault refuses what comes with an older one: the
+//! write of a holder that was paused past its session (H25), or that was held up on its way. The
+//! beliefs still overlap. The numbers are as good as the ensemble's data: members that come back
+//! without them can take back what was committed, and give the same numbers again.
 
 use base::{Cause, Lock, Promises, Wakes};
 use stores::zookeeper::Client;

@@ -1,9 +1,10 @@
 //! `zk-sequential-herd`: a queue of sequence nodes whose clients all watch the directory (seed 003,
 //! lines 16 to 21; seed 001 names the herd in line 42).
 //!
-//! Every release *and every arrival* wakes everybody who waits, and all but one in vain (H22). It does
-//! not obey *Disconnected* (H24): nothing in the list tells a holder to stop. The guid in a node's name
-//! finds it again when the reply of its creation is lost, which is what it is there for.
+//! Every release *and every arrival* wakes everybody who waits, and all but one in vain (H22). It
+//! does not obey *Disconnected* (H24): nothing in the list tells a holder to stop. The guid in a
+//! node's name finds it again when the reply of its creation is lost, which is what it is there
+//! for.
 
 use base::{
     AcquireError, CallError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed,

@@ -118,7 +118,7 @@ fn a_sequence_is_entered_and_left() {
     assert_eq!(parser.form(None).unwrap(), Next::End);
 }
 
-/// Whatever a text has in it up to its end or its first error, and the lines.
+/// Describes the forms of a text, with their lines, up to its end or its first error.
 fn everything(text: impl BufRead) -> String {
     let mut parser = Parser::new(text, 1);
     let mut said = String::new();

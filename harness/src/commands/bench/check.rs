@@ -42,10 +42,10 @@ pub struct CheckArgs {
     /// The row; all of them when not given.
     #[arg(long, value_name = "NAME")]
     row: Option<String>,
-    /// How many acquires and releases the histories of the sweep have.
+    /// The number of acquires and releases in the histories of the sweep.
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     operations: u64,
-    /// How many rounds, of which the best is reported.
+    /// The number of rounds, of which the best is reported.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// The output format; JSON is one object per line.

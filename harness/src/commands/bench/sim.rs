@@ -34,19 +34,19 @@ pub struct SimArgs {
     /// The scenario; all of them when not given.
     #[arg(long, value_name = "NAME")]
     scenario: Option<String>,
-    /// Who runs the scripts of Redis: both, one after the other, when not given.
+    /// The runner of Redis scripts; both, one after the other, when not given.
     #[arg(long, value_enum)]
     scripts: Option<Scripts>,
-    /// How many threads, each with its own runs.
+    /// The number of threads, each with its own runs.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: u32,
-    /// How many clients, instead of the scenario's own number.
+    /// The number of clients, instead of the scenario's own.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     clients: Option<u32>,
-    /// How long each round lasts.
+    /// The length of each round.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "300ms")]
     time: Duration,
-    /// How many rounds, of which the best is reported.
+    /// The number of rounds, of which the best is reported.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// The output format; JSON is one object per line.

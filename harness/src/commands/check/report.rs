@@ -13,8 +13,8 @@ use crate::input::Budget;
 /// glance.
 const ROOM: Room = Room { keys: 8, operations: 240, close: 14, processes: 32 };
 
-/// The clock is asked every few thousand steps. So often the answer does not count, so that there is
-/// something to see where deciding took all the time; and so often is the most.
+/// The clock is asked every few thousand steps. So often the answer does not count, so that there
+/// is something to see where deciding took all the time; and so often is the most.
 const GRACE: u32 = 100;
 const MOST: u32 = 5_000;
 

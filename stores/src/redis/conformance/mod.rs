@@ -36,20 +36,20 @@ pub trait Subject {
     /// are first used. An error reply is a value.
     ///
     /// # Errors
-    /// When no reply came.
+    /// Fails when no reply came.
     fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value>;
 
     /// Does the same, and returns the times of the server's wall clock between which it was
     /// executed.
     ///
     /// # Errors
-    /// When no reply came.
+    /// Fails when no reply came.
     fn timed(&mut self, connection: usize, command: &Cmd) -> io::Result<(Moments, Value)>;
 
     /// Crashes the server and starts it again, with its data or without.
     ///
     /// # Errors
-    /// When it cannot be done, or it does not come back.
+    /// Fails when it cannot be done, or it does not come back.
     fn restart(&mut self, _data: Data) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -123,7 +123,7 @@ impl fmt::Display for Report {
 /// Runs the whole suite.
 ///
 /// # Errors
-/// When the subject does not answer at all.
+/// Fails when the subject does not answer at all.
 pub fn run(subject: &mut dyn Subject) -> io::Result<Report> {
     run_cases(subject, include_str!("cases.txt"))
 }
@@ -131,7 +131,7 @@ pub fn run(subject: &mut dyn Subject) -> io::Result<Report> {
 /// Runs the cases of a server that crashes, which show what it keeps and what it loses.
 ///
 /// # Errors
-/// When the subject does not answer at all, or cannot be restarted.
+/// Fails when the subject does not answer at all, or cannot be restarted.
 pub fn run_restarts(subject: &mut dyn Subject) -> io::Result<Report> {
     run_cases(subject, include_str!("restarts.txt"))
 }

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// sequences of these seeds against it and the model side by side. It empties the server.
 ///
 /// # Errors
-/// When the server cannot be reached or stops answering.
+/// Fails when the server cannot be reached or stops answering.
 pub fn real_arm(address: &str, seeds: Range<u64>) -> io::Result<Report> {
     let mut real = Real::new(&[address]);
     // Replies do not depend on the disk, and need not wait for it.
@@ -34,7 +34,7 @@ pub fn real_arm(address: &str, seeds: Range<u64>) -> io::Result<Report> {
 /// finds the first at `master` ("10.0.0.1 6379").
 ///
 /// # Errors
-/// When a server cannot be reached or stops answering.
+/// Fails when a server cannot be reached or stops answering.
 pub fn replicas_arm(first: &str, second: &str, master: &str) -> io::Result<Report> {
     let mut real = Real::new(&[first, second]);
     // Else it waits five seconds for more replicas before it sends them its data.
@@ -50,7 +50,7 @@ pub type Restart<'a> = &'a mut dyn FnMut(Data) -> io::Result<String>;
 /// Runs the cases of a server that crashes against the one at this address, which it empties.
 ///
 /// # Errors
-/// When the server cannot be reached or restarted, or stops answering.
+/// Fails when the server cannot be reached or restarted, or stops answering.
 pub fn restarts_arm(address: &str, restart: Restart<'_>) -> io::Result<Report> {
     run_restarts(&mut Restarted { real: Real::new(&[address]), restart })
 }

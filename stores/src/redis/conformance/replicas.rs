@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// is the first server's address for the second, as REPLICAOF takes it.
 ///
 /// # Errors
-/// When the subject does not answer at all.
+/// Fails when the subject does not answer at all.
 pub fn run(subject: &mut dyn Subject, master: &str) -> io::Result<Report> {
     let mut report = Report::default();
     for case in transcript::parse(include_str!("replicas.txt")) {
@@ -49,7 +49,7 @@ fn join(subject: &mut dyn Subject, master: &str, case: &str) -> io::Result<()> {
 }
 
 /// Asks a server. The first answers at once; the second is asked again until it answers as it must.
-/// What it refuses has no effect, so that it can be asked again.
+/// A refused command has no effect, so that it can be asked again.
 fn answer(
     subject: &mut dyn Subject,
     connection: usize,

@@ -55,8 +55,8 @@ impl Conditions {
         Err(error(&format!("ERR {reason}")))
     }
 
-    /// Returns true if the conditions allow `when`. A key without an expiry counts as one that lives
-    /// for ever.
+    /// Returns true if the conditions allow `when`. A key without an expiry counts as one that
+    /// lives for ever.
     fn hold(&self, current: Option<Millis>, when: Millis) -> bool {
         !(self.absent && current.is_some()
             || self.present && current.is_none()

@@ -27,8 +27,8 @@ impl Entry {
     }
 }
 
-/// All keys of a server, in the order of their names. A sorted list, because the server of a lock has
-/// a handful of them and every command looks one up.
+/// All keys of a server, in the order of their names. A sorted list, because the server of a lock
+/// has a handful of them and every command looks one up.
 #[derive(Clone, Debug, Default)]
 pub struct Keyspace {
     entries: Vec<(Bytes, Entry)>,

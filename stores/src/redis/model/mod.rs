@@ -142,8 +142,8 @@ impl ServerModel for Server {
     }
 
     /// `Kept` is a server with `appendfsync always`, or one whose machine lives on: it comes back with
-    /// everything that it had acknowledged, and with the same absolute times of expiry. `Unsynced` is
-    /// one with `everysec` on a machine that lost its power, `Lost` one without persistence. The
+    /// everything that it had acknowledged, and with the same absolute times of expiry. `Unsynced`
+    /// is one with `everysec` on a machine that lost its power, `Lost` one without persistence. The
     /// script cache is never stored, nor is whom the server followed.
     fn restart(&mut self, at: Clocks, data: Data) {
         self.scripts.clear();

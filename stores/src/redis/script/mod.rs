@@ -104,7 +104,7 @@ impl Engine {
     /// A machine with its sandbox.
     ///
     /// # Panics
-    /// When there is no memory for it.
+    /// Panics when there is no memory for it.
     pub fn new() -> Self {
         Self::build().expect("the sandbox loads")
     }

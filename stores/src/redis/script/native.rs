@@ -1,6 +1,6 @@
 //! Scripts that need no Lua. A search over thousands of schedules may run the scripts of which Rust
-//! has a twin here without Lua; nobody has to, and a simulator does not unless it is told to. A twin
-//! is found by the exact text of its script, and a differential test holds it against Lua.
+//! has a twin here without Lua; nobody has to, and a simulator does not unless it is told to. A
+//! twin is found by the exact text of its script, and a differential test holds it against Lua.
 
 use crate::redis::model::{Keyspace, Millis};
 use redis::Value;

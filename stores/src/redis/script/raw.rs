@@ -3,10 +3,10 @@
 //! The binding's safe way wraps every value that passes into a reference that it has to count and
 //! free, and makes a new function for every call; a script of two commands costs several times as
 //! much with it as with this. Three rules keep this sound. Lua raises an error by jumping over the
-//! frames of its callers, so no frame that can be jumped over owns anything. Outside a protected call
-//! nothing is done that can raise an error; memory that cannot be had raises none, since the binding's
-//! allocator ends the process then, as Rust does everywhere. And a string on the stack is looked at
-//! only as long as it stands there.
+//! frames of its callers, so no frame that can be jumped over owns anything. Outside a protected
+//! call nothing is done that can raise an error; memory that cannot be had raises none, since the
+//! binding's allocator ends the process then, as Rust does everywhere. And a string on the stack is
+//! looked at only as long as it stands there.
 
 #![expect(unsafe_code, reason = "works on Lua's stack")]
 

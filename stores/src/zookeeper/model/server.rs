@@ -41,8 +41,8 @@ pub struct Server {
     role: Role,
     clients: Clients,
     journal: Vec<Noted>,
-    /// The changes of proposals that it has applied without knowing whether they were committed: they
-    /// are if it comes to lead.
+    /// The changes of proposals that it has applied without knowing whether they were committed:
+    /// they are if it comes to lead.
     forwarded: Vec<Noted>,
     /// True once it has begun to lead, with a state that may not be the last leader's.
     restated: bool,

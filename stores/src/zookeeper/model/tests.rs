@@ -96,8 +96,8 @@ fn a_follower_that_is_cut_off_answers_stale_reads_and_pings_and_then_drops_its_c
     assert!(is_there(&mut network, reader, "/a"));
 }
 
-/// The leader hangs up on a follower that it does not hear, and the follower hears that: else it would
-/// go on until a silence of its own, twice as long.
+/// The leader hangs up on a follower that it does not hear, and the follower hears that: else it
+/// would go on until a silence of its own, twice as long.
 #[test]
 fn a_follower_that_hears_without_being_heard_drops_its_clients_when_its_leader_hangs_up() {
     let mut network = ensemble();

@@ -170,8 +170,8 @@ fn answers(
     (agreeing, other)
 }
 
-/// A model after its active cycle, which may have come at any time before this one: after all of its
-/// keys ran out, or after some of them.
+/// A model after its active cycle, which may have come at any time before this one: after all of
+/// its keys ran out, or after some of them.
 fn cycled(model: &Server, at: Millis) -> impl Iterator<Item = Server> {
     let ends: BTreeSet<Millis> = model.entries().filter_map(|(_, _, end)| end).collect();
     ends.into_iter().filter(move |end| *end < at).map(|end| {

@@ -2,10 +2,10 @@
 //! closed or fall silent, held reply by reply and event by event against a tree and a list of
 //! watches: they find what nobody thought of writing down as a case.
 //!
-//! Nothing of the model is left to chance but the sequence itself; of real servers it is how far each
-//! has got, so that only a difference that comes again is told. A read that could be stale follows a
-//! write of its session; an event must have come before the next reply to its session; a session's end has come
-//! when its ephemeral nodes are gone.
+//! Nothing of the model is left to chance but the sequence itself; of real servers it is how far
+//! each has got, so that only a difference that comes again is told. A read that could be stale
+//! follows a write of its session; an event must have come before the next reply to its session; a
+//! session's end has come when its ephemeral nodes are gone.
 
 mod draw;
 mod reference;
@@ -181,9 +181,9 @@ impl Run<'_> {
         self.expect(fired).await
     }
 
-    /// The answer to a request. A leader judges a delete by what it has yet to apply as well, and there a
-    /// session that ends does not take its nodes out of their parents: for a moment a node may be "not
-    /// empty" that is empty for everybody. It is then asked for again.
+    /// The answer to a request. A leader judges a delete by what it has yet to apply as well, and
+    /// there a session that ends does not take its nodes out of their parents: for a moment a node
+    /// may be "not empty" that is empty for everybody. It is then asked for again.
     async fn answer(
         &mut self,
         session: usize,

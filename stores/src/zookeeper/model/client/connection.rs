@@ -92,7 +92,8 @@ impl Timers {
 
 impl ClientModel {
     /// Begins to seek a new session. The library gives up after a session time-out and its caller
-    /// tries again, which matters: the pauses between attempts double, and begin anew with each try.
+    /// tries again, which matters: the pauses between attempts double, and begin anew with each
+    /// try.
     pub(super) fn seek_session(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
         self.seek(at, Some(at + self.wish.max(Duration::from_millis(1))), out);
     }
