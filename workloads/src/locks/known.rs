@@ -2,18 +2,23 @@
 
 use base::Cause;
 
-/// A cause that is known to break a lock.
+/// Causes that are known to break a lock in the same way.
+#[derive(Clone, Copy)]
 pub struct Breaks {
-    /// The cause that breaks the lock.
-    pub by: Cause,
-    /// The anomalies that it is known to show.
+    /// The causes that break the lock.
+    pub by: &'static [Cause],
+    /// The anomalies that each of them is known to show.
     pub shows: &'static [&'static str],
     /// The reason, in a sentence, with the hazard's number in the catalogue.
     pub why: &'static str,
 }
 
 /// A row of a lock's list.
-pub const fn breaks(by: Cause, shows: &'static [&'static str], why: &'static str) -> Breaks {
+pub const fn breaks(
+    by: &'static [Cause],
+    shows: &'static [&'static str],
+    why: &'static str,
+) -> Breaks {
     Breaks { by, shows, why }
 }
 
@@ -28,7 +33,7 @@ pub const SHARED_OVERLAP: &[&str] =
 pub const STUCK: &[&str] = &["deadlock"];
 
 /// A release that frees another's lock.
-pub const FOREIGN: &[&str] = &["foreign release"];
+pub const FOREIGN_RELEASE: &[&str] = &["foreign release"];
 
 const LATE_WRITE: &[&str] = &["stale write accepted", "lost update"];
 
@@ -59,51 +64,66 @@ pub mod why {
 
 // Locks that run out by time.
 
-pub const PAUSED: Breaks = breaks(Cause::HolderPaused, OVERLAP, why::PAUSED);
-pub const LONG_HOLD: Breaks = breaks(Cause::LongHold, OVERLAP, why::LONG_HOLD);
-pub const SERVER_CLOCK: Breaks = breaks(Cause::ServerClock, OVERLAP, why::SERVER_CLOCK);
+pub const PAUSED: Breaks = breaks(&[Cause::HolderPaused], OVERLAP, why::PAUSED);
+pub const LONG_HOLD: Breaks = breaks(&[Cause::LongHold], OVERLAP, why::LONG_HOLD);
+pub const SERVER_CLOCK: Breaks = breaks(&[Cause::ServerClock], OVERLAP, why::SERVER_CLOCK);
 pub const WIPED: Breaks = breaks(
-    Cause::ServerForgets,
+    &[Cause::ServerForgets],
     OVERLAP,
     "H9: the only copy of the lock was lost with the server's data",
 );
 pub const AHEAD: Breaks = breaks(
-    Cause::ServerClock,
+    &[Cause::ServerClock],
     STUCK,
     "H45: a lock that is taken while the server's clock is ahead outlives its ttl by as much once \
      the clock is set right",
 );
 
-// Locks that live as long as a session.
+/// The rows of a lock that runs out by time, is on one server, and has no token.
+pub const TTL: &[Breaks] = &[AHEAD, LONG_HOLD, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED];
 
-pub const SESSION_PAUSED: Breaks = breaks(Cause::HolderPaused, OVERLAP, why::SESSION_PAUSED);
-pub const CLIENT_FROZEN: Breaks = breaks(Cause::ClientClock, OVERLAP, why::SESSION_FROZEN);
-pub const SERVER_FROZEN: Breaks = breaks(Cause::ServerClock, OVERLAP, why::SESSION_FROZEN);
-pub const SHORT_SESSION: Breaks = breaks(Cause::ShortSession, OVERLAP, why::SHORT_SESSION);
-pub const SERVER_SILENT: Breaks = breaks(Cause::ServerSilent, OVERLAP, why::SERVER_SILENT);
-pub const CUT_OFF: Breaks = breaks(
-    Cause::HolderCutOff,
-    OVERLAP,
-    "H24: a client that is cut off longer than its session has lost its node and does not notice; \
-     it must stop at Disconnected",
-);
-pub const SERVERS_APART: Breaks = breaks(
-    Cause::ServersApart,
-    OVERLAP,
-    "H24: a client whose servers are gone for longer than its session has lost its node and does \
-     not notice; it must stop at Disconnected",
-);
-pub const OUTVOTED: Breaks = breaks(
-    Cause::ServerForgets,
-    OVERLAP,
-    "a member that comes back without its data can outvote what was committed: the session and its \
-     node are gone, and a client that does not stop at Disconnected believes on",
-);
+/// The rows of a mutex that lives as long as a session and has no token.
+pub const SESSION: &[Breaks] = &in_session(OVERLAP);
+
+/// The same for a lock that readers hold together.
+pub const SHARED_SESSION: &[Breaks] = &in_session(SHARED_OVERLAP);
+
+const fn in_session(shows: &'static [&'static str]) -> [Breaks; 5] {
+    [
+        breaks(&[Cause::HolderPaused], shows, why::SESSION_PAUSED),
+        breaks(&[Cause::ClientClock, Cause::ServerClock], shows, why::SESSION_FROZEN),
+        breaks(&[Cause::ShortSession], shows, why::SHORT_SESSION),
+        breaks(&[Cause::ServerSilent], shows, why::SERVER_SILENT),
+        WRITE_DELAYED,
+    ]
+}
+
+/// The rows, beside these, of a lock that does not stop at *Disconnected*.
+pub const DEAF: &[Breaks] = &[
+    breaks(
+        &[Cause::HolderCutOff],
+        OVERLAP,
+        "H24: a client that is cut off longer than its session has lost its node and does not \
+         notice; it must stop at Disconnected",
+    ),
+    breaks(
+        &[Cause::ServersApart],
+        OVERLAP,
+        "H24: a client whose servers are gone for longer than its session has lost its node and \
+         does not notice; it must stop at Disconnected",
+    ),
+    breaks(
+        &[Cause::ServerForgets],
+        OVERLAP,
+        "a member that comes back without its data can outvote what was committed: the session and \
+         its node are gone, and a client that does not stop at Disconnected believes on",
+    ),
+];
 
 // Every lock whose writes are not fenced off.
 
 pub const WRITE_DELAYED: Breaks = breaks(
-    Cause::WriteDelayed,
+    &[Cause::WriteDelayed],
     LATE_WRITE,
     "H47: the write was on its way to the vault while the lock changed hands; only a fencing token \
      that the resource checks can stop it",

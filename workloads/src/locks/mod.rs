@@ -77,7 +77,7 @@ pub struct LockSpec {
     /// The properties that it promises.
     pub promises: Promises,
     /// The causes that are known to break it.
-    pub breaks: &'static [Breaks],
+    pub breaks: &'static [&'static [Breaks]],
     /// The longest hold that its clients draw, in ttls: see [`BELOW_TTL`] and [`BEYOND_SESSION`].
     pub longest_hold: f64,
     /// The function with which a client opens it.
@@ -141,13 +141,14 @@ impl LockSpec {
     /// The causes that are known to break it, in the form in which they are stored with a run.
     pub fn known(&self) -> Vec<Known> {
         let rows = |breaks: &'static Breaks| {
-            breaks.shows.iter().map(|anomaly| Known {
-                cause: breaks.by,
+            let pairs = breaks.by.iter().flat_map(|by| breaks.shows.iter().map(move |it| (by, it)));
+            pairs.map(|(cause, anomaly)| Known {
+                cause: *cause,
                 anomaly: (*anomaly).into(),
                 why: breaks.why.into(),
             })
         };
-        self.breaks.iter().flat_map(rows).collect()
+        self.breaks.iter().copied().flatten().flat_map(rows).collect()
     }
 }
 

@@ -13,7 +13,9 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{LONG_HOLD, OVERLAP, PAUSED, STUCK, WIPED, WRITE_DELAYED, breaks};
+use super::known::{
+    FOREIGN_RELEASE, LONG_HOLD, OVERLAP, PAUSED, STUCK, WIPED, WRITE_DELAYED, breaks,
+};
 use super::redis_node::{CallResult, RedisNode, SECOND, command, polling, released};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
@@ -25,20 +27,22 @@ pub const SPEC: LockSpec = LockSpec {
         pace: Pace { grain_ns: SECOND, grains_more: 2, ..polling(OFTEN, 3) },
         ..Promises::MUTEX
     },
-    breaks: &[
+    breaks: &[&[
         PAUSED,
         LONG_HOLD,
         WIPED,
         WRITE_DELAYED,
-        breaks(Cause::HolderPaused, &["foreign release"], OUTLIVED),
-        breaks(Cause::LateRequest, OVERLAP, LATE),
-        breaks(Cause::ForeignRelease, OVERLAP, OUTLIVED),
-        breaks(Cause::ServerForgets, &["foreign release"], OUTLIVED),
-        breaks(Cause::ClientClock, OVERLAP, CLOCK),
-        breaks(Cause::ClientClock, &["foreign release"], CLOCK),
-        breaks(Cause::ForeignRelease, &["foreign release"], OUTLIVED),
-        breaks(Cause::ClientClock, STUCK, AHEAD),
-    ],
+        breaks(
+            &[Cause::HolderPaused, Cause::ServerForgets, Cause::ForeignRelease],
+            FOREIGN_RELEASE,
+            OUTLIVED,
+        ),
+        breaks(&[Cause::LateRequest], OVERLAP, LATE),
+        breaks(&[Cause::ForeignRelease], OVERLAP, OUTLIVED),
+        breaks(&[Cause::ClientClock], OVERLAP, CLOCK),
+        breaks(&[Cause::ClientClock], FOREIGN_RELEASE, CLOCK),
+        breaks(&[Cause::ClientClock], STUCK, AHEAD),
+    ]],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };

@@ -6,20 +6,20 @@
 //! and the key stands until its ttl, when the next caller sets it in vain (H36). The class does not
 //! try again by itself; its script that frees is right, and is never reached.
 
-use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
 use super::known::breaks;
-use super::redis_node::{BACK_OFF, RedisNode, no_grant, polling};
+use super::redis_node::{EXPIRING, RedisNode, no_grant};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-lock-class-as-printed",
     summary: "a Java class around SET NX PX that takes the server's OK for a no",
-    promises: Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
-    breaks: &[breaks(Cause::Recipe, &["phantom holder", "deadlock"], NOT_OK)],
+    promises: EXPIRING,
+    breaks: &[&[breaks(&[Cause::Recipe], &["phantom holder", "deadlock"], NOT_OK)]],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };

@@ -1,7 +1,7 @@
 //! The common part of the recipes on one Redis server: calling it, and trying again until the time
 //! is up.
 
-use base::{AcquireError, CallError, Grant, Link, Mono, Pace, ReleaseError, Removed};
+use base::{AcquireError, CallError, Grant, Link, Mono, Pace, Promises, ReleaseError, Removed};
 use redis::{Cmd, FromRedisValue, ToRedisArgs, Value};
 use std::ops::Range;
 use std::rc::Rc;
@@ -21,6 +21,10 @@ pub const BACK_OFF: Range<Duration> = Duration::from_millis(20)..Duration::from_
 pub const fn polling(pause: Range<Duration>, round_trips: u32) -> Pace {
     Pace { back_off_ns: pause.end.as_nanos() as u64, round_trips, ..Pace::EXACT }
 }
+
+/// The promises of a lock that runs out by time, and is taken with one command.
+pub const EXPIRING: Promises =
+    Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX };
 
 /// The grain of a lock that counts whole seconds.
 pub const SECOND: u64 = 1_000_000_000;

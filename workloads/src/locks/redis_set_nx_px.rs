@@ -3,20 +3,20 @@
 //! `SET key <unique value> NX PX ttl` takes it; a script that compares the value and deletes the
 //! key frees it. Safe as long as no holder outlives its ttl and the server keeps its data.
 
-use base::{AcquireError, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
+use base::{AcquireError, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{AHEAD, LONG_HOLD, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED};
-use super::redis_node::{BACK_OFF, RedisNode, polling};
+use super::known::TTL;
+use super::redis_node::{EXPIRING, RedisNode};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px",
     summary: "SET NX PX with a unique value, freed by a compare-and-delete script",
-    promises: Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
-    breaks: &[AHEAD, LONG_HOLD, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED],
+    promises: EXPIRING,
+    breaks: &[TTL],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };

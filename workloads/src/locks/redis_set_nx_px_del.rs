@@ -3,37 +3,37 @@
 //! The value is each owner's own, but nobody looks at it: an owner that outlived its ttl frees
 //! whoever holds the lock by then (H4). The seed tells this of its threads A and B.
 
-use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{
-    AHEAD, FOREIGN, LONG_HOLD, OVERLAP, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED, breaks, why,
-};
-use super::redis_node::{BACK_OFF, RedisNode, polling};
+use super::known::{FOREIGN_RELEASE, OVERLAP, TTL, breaks, why};
+use super::redis_node::{EXPIRING, RedisNode};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-del",
     summary: "SET NX PX with a unique value that nobody looks at, freed by DEL",
-    promises: Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
+    promises: EXPIRING,
     breaks: &[
-        AHEAD,
-        LONG_HOLD,
-        PAUSED,
-        SERVER_CLOCK,
-        WIPED,
-        WRITE_DELAYED,
-        breaks(Cause::HolderPaused, FOREIGN, why::BARE_DEL),
-        breaks(Cause::RanOutWhileReleasing, FOREIGN, why::BARE_DEL),
-        breaks(Cause::LongHold, FOREIGN, why::BARE_DEL),
-        breaks(Cause::ServerClock, FOREIGN, why::BARE_DEL),
-        breaks(Cause::ServerForgets, FOREIGN, why::BARE_DEL),
-        breaks(Cause::LateRequest, FOREIGN, why::BARE_DEL),
-        breaks(Cause::LateRequest, OVERLAP, why::BARE_DEL),
-        breaks(Cause::ForeignRelease, FOREIGN, why::BARE_DEL),
-        breaks(Cause::ForeignRelease, OVERLAP, why::BARE_DEL),
+        TTL,
+        &[
+            breaks(
+                &[
+                    Cause::HolderPaused,
+                    Cause::RanOutWhileReleasing,
+                    Cause::LongHold,
+                    Cause::ServerClock,
+                    Cause::ServerForgets,
+                    Cause::LateRequest,
+                    Cause::ForeignRelease,
+                ],
+                FOREIGN_RELEASE,
+                why::BARE_DEL,
+            ),
+            breaks(&[Cause::LateRequest, Cause::ForeignRelease], OVERLAP, why::BARE_DEL),
+        ],
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),

@@ -10,26 +10,21 @@ use std::time::Duration;
 use stores::redis::Redis;
 
 use super::known::{AHEAD, WIPED, breaks, why};
-use super::redis_node::{BACK_OFF, RedisNode, command, polling};
+use super::redis_node::{BACK_OFF, EXPIRING, RedisNode, command};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-fenced",
     summary: "SET NX PX and a fencing token from a counter, taken in one script",
-    promises: Promises {
-        fenced: true,
-        recovers: Some(1),
-        pace: polling(BACK_OFF, 1),
-        ..Promises::MUTEX
-    },
-    breaks: &[
-        breaks(Cause::HolderPaused, &["double hold"], why::PAUSED),
-        breaks(Cause::LongHold, &["double hold"], why::LONG_HOLD),
+    promises: Promises { fenced: true, ..EXPIRING },
+    breaks: &[&[
         WIPED,
-        breaks(Cause::ServerForgets, &["token went back"], COUNTER),
-        breaks(Cause::ServerClock, &["double hold"], why::SERVER_CLOCK),
         AHEAD,
-    ],
+        breaks(&[Cause::HolderPaused], &["double hold"], why::PAUSED),
+        breaks(&[Cause::LongHold], &["double hold"], why::LONG_HOLD),
+        breaks(&[Cause::ServerForgets], &["token went back"], COUNTER),
+        breaks(&[Cause::ServerClock], &["double hold"], why::SERVER_CLOCK),
+    ]],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };

@@ -4,37 +4,37 @@
 //! The script that frees it compares and deletes in one step, and compares nothing: an owner that
 //! outlived its ttl finds "its" value, and frees another's lock (H3).
 
-use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{
-    AHEAD, FOREIGN, LONG_HOLD, OVERLAP, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED, breaks,
-};
-use super::redis_node::{BACK_OFF, RedisNode, polling, released};
+use super::known::{FOREIGN_RELEASE, OVERLAP, TTL, breaks};
+use super::redis_node::{EXPIRING, RedisNode, released};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-fixed",
     summary: "SET NX PX with the same value for everybody, freed by compare-and-delete",
-    promises: Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
+    promises: EXPIRING,
     breaks: &[
-        AHEAD,
-        LONG_HOLD,
-        PAUSED,
-        SERVER_CLOCK,
-        WIPED,
-        WRITE_DELAYED,
-        breaks(Cause::HolderPaused, FOREIGN, SAME),
-        breaks(Cause::RanOutWhileReleasing, FOREIGN, SAME),
-        breaks(Cause::LongHold, FOREIGN, SAME),
-        breaks(Cause::ServerClock, FOREIGN, SAME),
-        breaks(Cause::ServerForgets, FOREIGN, SAME),
-        breaks(Cause::LateRequest, FOREIGN, SAME),
-        breaks(Cause::LateRequest, OVERLAP, SAME),
-        breaks(Cause::ForeignRelease, FOREIGN, SAME),
-        breaks(Cause::ForeignRelease, OVERLAP, SAME),
+        TTL,
+        &[
+            breaks(
+                &[
+                    Cause::HolderPaused,
+                    Cause::RanOutWhileReleasing,
+                    Cause::LongHold,
+                    Cause::ServerClock,
+                    Cause::ServerForgets,
+                    Cause::LateRequest,
+                    Cause::ForeignRelease,
+                ],
+                FOREIGN_RELEASE,
+                SAME,
+            ),
+            breaks(&[Cause::LateRequest, Cause::ForeignRelease], OVERLAP, SAME),
+        ],
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),

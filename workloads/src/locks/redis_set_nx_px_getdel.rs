@@ -4,28 +4,25 @@
 //! Between the two commands the lock can run out and become another's, whom the `DEL` then frees
 //! (H5). One script that does both closes the gap.
 
-use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{AHEAD, LONG_HOLD, OVERLAP, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED, breaks};
-use super::redis_node::{BACK_OFF, RedisNode, polling};
+use super::known::{FOREIGN_RELEASE, OVERLAP, TTL, breaks};
+use super::redis_node::{EXPIRING, RedisNode};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-getdel",
     summary: "SET NX PX with a unique value, freed by GET, a comparison, and DEL",
-    promises: Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
+    promises: EXPIRING,
     breaks: &[
-        AHEAD,
-        LONG_HOLD,
-        PAUSED,
-        SERVER_CLOCK,
-        WIPED,
-        WRITE_DELAYED,
-        breaks(Cause::RanOutWhileReleasing, &["foreign release"], GAP),
-        breaks(Cause::ForeignRelease, OVERLAP, GAP),
+        TTL,
+        &[
+            breaks(&[Cause::RanOutWhileReleasing], FOREIGN_RELEASE, GAP),
+            breaks(&[Cause::ForeignRelease], OVERLAP, GAP),
+        ],
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),

@@ -6,28 +6,20 @@
 //! release fails with its error, and the lock is freed by its ttl alone (H6). `RedisTool` takes the
 //! error for a `false` and its caller goes on.
 
-use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{AHEAD, LONG_HOLD, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED, breaks};
-use super::redis_node::{BACK_OFF, RedisNode, command, polling, released};
+use super::known::{TTL, breaks};
+use super::redis_node::{EXPIRING, RedisNode, command, released};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-lua-as-printed",
     summary: "SET NX PX with a unique value, freed by a script that does not compile",
-    promises: Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
-    breaks: &[
-        AHEAD,
-        LONG_HOLD,
-        PAUSED,
-        SERVER_CLOCK,
-        WIPED,
-        WRITE_DELAYED,
-        breaks(Cause::Recipe, &["failed release"], COMPILE),
-    ],
+    promises: EXPIRING,
+    breaks: &[TTL, &[breaks(&[Cause::Recipe], &["failed release"], COMPILE)]],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };

@@ -8,41 +8,40 @@
 //!   (H8, H37).
 //! * It is freed with `GET`, a comparison and `DEL` (lines 159 to 161): two commands (H5).
 
-use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
+use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{
-    AHEAD, FOREIGN, LONG_HOLD, OVERLAP, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED, breaks,
-};
-use super::redis_node::{BACK_OFF, RedisNode, polling};
+use super::known::{FOREIGN_RELEASE, OVERLAP, TTL, breaks};
+use super::redis_node::{EXPIRING, RedisNode};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-threadid-as-printed",
     summary: "SET NX PX 30 with the thread's number for a value, freed by GET, then DEL",
-    promises: Promises { recovers: Some(1), pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
+    promises: EXPIRING,
     breaks: &[
-        AHEAD,
-        LONG_HOLD,
-        PAUSED,
-        SERVER_CLOCK,
-        WIPED,
-        WRITE_DELAYED,
-        breaks(Cause::LateGrant, OVERLAP, THIRTY),
-        breaks(Cause::ClientClock, OVERLAP, THIRTY),
-        breaks(Cause::HolderPaused, FOREIGN, SAME),
-        breaks(Cause::LateGrant, FOREIGN, SAME),
-        breaks(Cause::ClientClock, FOREIGN, SAME),
-        breaks(Cause::ServerClock, FOREIGN, SAME),
-        breaks(Cause::ServerForgets, FOREIGN, SAME),
-        breaks(Cause::RanOutWhileReleasing, FOREIGN, SAME),
-        breaks(Cause::LateRequest, FOREIGN, SAME),
-        breaks(Cause::LateRequest, OVERLAP, SAME),
-        breaks(Cause::LongHold, FOREIGN, SAME),
-        breaks(Cause::ForeignRelease, FOREIGN, SAME),
-        breaks(Cause::ForeignRelease, OVERLAP, SAME),
+        TTL,
+        &[
+            breaks(&[Cause::LateGrant, Cause::ClientClock], OVERLAP, THIRTY),
+            breaks(
+                &[
+                    Cause::HolderPaused,
+                    Cause::LateGrant,
+                    Cause::ClientClock,
+                    Cause::ServerClock,
+                    Cause::ServerForgets,
+                    Cause::RanOutWhileReleasing,
+                    Cause::LateRequest,
+                    Cause::LongHold,
+                    Cause::ForeignRelease,
+                ],
+                FOREIGN_RELEASE,
+                SAME,
+            ),
+            breaks(&[Cause::LateRequest, Cause::ForeignRelease], OVERLAP, SAME),
+        ],
     ],
     longest_hold: BELOW_TTL,
     open: Open::RedisFor(PX, open),

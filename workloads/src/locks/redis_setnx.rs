@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{FOREIGN, OVERLAP, STUCK, WIPED, WRITE_DELAYED, breaks, why};
+use super::known::{FOREIGN_RELEASE, OVERLAP, STUCK, WIPED, WRITE_DELAYED, breaks, why};
 use super::redis_node::{BACK_OFF, RedisNode, polling};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
@@ -19,19 +19,19 @@ pub const SPEC: LockSpec = LockSpec {
     name: "redis-setnx",
     summary: "SETNX without an expiry; freed by DEL",
     promises: Promises { pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
-    breaks: &[
+    breaks: &[&[
         WIPED,
         WRITE_DELAYED,
-        breaks(Cause::ClientDied, STUCK, DEADLOCK),
-        breaks(Cause::ReplyLost, STUCK, GIVEN_UP),
-        breaks(Cause::ReleaseLost, STUCK, NEVER_FREED),
-        breaks(Cause::LateRequest, STUCK, GIVEN_UP),
-        breaks(Cause::ServerForgets, FOREIGN, why::BARE_DEL),
-        breaks(Cause::LateRequest, FOREIGN, why::BARE_DEL),
-        breaks(Cause::ForeignRelease, FOREIGN, why::BARE_DEL),
-        breaks(Cause::LateRequest, OVERLAP, why::BARE_DEL),
-        breaks(Cause::ForeignRelease, OVERLAP, why::BARE_DEL),
-    ],
+        breaks(&[Cause::ClientDied], STUCK, DEADLOCK),
+        breaks(&[Cause::ReplyLost, Cause::LateRequest], STUCK, GIVEN_UP),
+        breaks(&[Cause::ReleaseLost], STUCK, NEVER_FREED),
+        breaks(
+            &[Cause::ServerForgets, Cause::LateRequest, Cause::ForeignRelease],
+            FOREIGN_RELEASE,
+            why::BARE_DEL,
+        ),
+        breaks(&[Cause::LateRequest, Cause::ForeignRelease], OVERLAP, why::BARE_DEL),
+    ]],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };

@@ -11,9 +11,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{
-    AHEAD, LONG_HOLD, OVERLAP, PAUSED, SERVER_CLOCK, STUCK, WIPED, WRITE_DELAYED, breaks, why,
-};
+use super::known::{FOREIGN_RELEASE, OVERLAP, STUCK, TTL, breaks, why};
 use super::redis_node::{BACK_OFF, RedisNode, SECOND, command, polling};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
 
@@ -27,24 +25,25 @@ pub const SPEC: LockSpec = LockSpec {
         ..Promises::MUTEX
     },
     breaks: &[
-        PAUSED,
-        LONG_HOLD,
-        WIPED,
-        SERVER_CLOCK,
-        WRITE_DELAYED,
-        breaks(Cause::ClientDied, STUCK, DEADLOCK),
-        breaks(Cause::ReplyLost, STUCK, GIVEN_UP),
-        breaks(Cause::LateRequest, STUCK, GIVEN_UP),
-        breaks(Cause::HolderPaused, &["foreign release"], why::BARE_DEL),
-        breaks(Cause::ForeignRelease, OVERLAP, why::BARE_DEL),
-        breaks(Cause::ServerForgets, &["foreign release"], why::BARE_DEL),
-        breaks(Cause::LateRequest, OVERLAP, LATE_DEL),
-        breaks(Cause::LateRequest, &["foreign release"], LATE_DEL),
-        breaks(Cause::ServerClock, &["foreign release", "failed release"], why::SERVER_CLOCK),
-        breaks(Cause::ForeignRelease, &["foreign release"], why::BARE_DEL),
-        AHEAD,
-        breaks(Cause::ServerForgets, STUCK, HALF),
-        breaks(Cause::RanOutWhileReleasing, &["foreign release"], LATE_DEL),
+        TTL,
+        &[
+            breaks(&[Cause::ClientDied], STUCK, DEADLOCK),
+            breaks(&[Cause::ReplyLost, Cause::LateRequest], STUCK, GIVEN_UP),
+            breaks(
+                &[Cause::HolderPaused, Cause::ServerForgets, Cause::ForeignRelease],
+                FOREIGN_RELEASE,
+                why::BARE_DEL,
+            ),
+            breaks(&[Cause::ForeignRelease], OVERLAP, why::BARE_DEL),
+            breaks(&[Cause::LateRequest], OVERLAP, LATE_DEL),
+            breaks(&[Cause::LateRequest, Cause::RanOutWhileReleasing], FOREIGN_RELEASE, LATE_DEL),
+            breaks(
+                &[Cause::ServerClock],
+                &["foreign release", "failed release"],
+                why::SERVER_CLOCK,
+            ),
+            breaks(&[Cause::ServerForgets], STUCK, HALF),
+        ],
     ],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),

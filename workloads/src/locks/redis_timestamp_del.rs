@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{LONG_HOLD, OVERLAP, PAUSED, WIPED, WRITE_DELAYED, breaks};
+use super::known::{FOREIGN_RELEASE, LONG_HOLD, OVERLAP, PAUSED, WIPED, WRITE_DELAYED, breaks};
 use super::redis_getset::{CLOCK, OFTEN};
 use super::redis_node::{CallResult, RedisNode, SECOND, command, polling};
 use super::{BELOW_TTL, LockSpec, Open, Settings};
@@ -26,22 +26,27 @@ pub const SPEC: LockSpec = LockSpec {
         pace: Pace { grain_ns: SECOND, grains_more: 2, ..polling(OFTEN, 4) },
         ..Promises::MUTEX
     },
-    breaks: &[
+    breaks: &[&[
         PAUSED,
         LONG_HOLD,
         WIPED,
         WRITE_DELAYED,
-        breaks(Cause::Recovery, OVERLAP, RECOVERERS),
-        breaks(Cause::HolderPaused, &["foreign release"], BARE),
-        breaks(Cause::Recovery, &["foreign release"], BARE),
-        breaks(Cause::ForeignRelease, OVERLAP, BARE),
-        breaks(Cause::LateRequest, OVERLAP, BARE),
-        breaks(Cause::ServerForgets, &["foreign release"], BARE),
-        breaks(Cause::ClientClock, OVERLAP, CLOCK),
-        breaks(Cause::ClientClock, &["foreign release"], CLOCK),
-        breaks(Cause::ForeignRelease, &["foreign release"], BARE),
-        breaks(Cause::LateRequest, &["foreign release"], BARE),
-    ],
+        breaks(&[Cause::Recovery], OVERLAP, RECOVERERS),
+        breaks(
+            &[
+                Cause::HolderPaused,
+                Cause::Recovery,
+                Cause::ServerForgets,
+                Cause::ForeignRelease,
+                Cause::LateRequest,
+            ],
+            FOREIGN_RELEASE,
+            BARE,
+        ),
+        breaks(&[Cause::ForeignRelease, Cause::LateRequest], OVERLAP, BARE),
+        breaks(&[Cause::ClientClock], OVERLAP, CLOCK),
+        breaks(&[Cause::ClientClock], FOREIGN_RELEASE, CLOCK),
+    ]],
     longest_hold: BELOW_TTL,
     open: Open::Redis(open),
 };

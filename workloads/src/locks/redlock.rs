@@ -33,14 +33,14 @@ pub const SPEC: LockSpec = LockSpec {
         pace: Pace { tries: 8, answer_permille: 100, ..polling(BACK_OFF, 2) },
         ..Promises::MUTEX
     },
-    breaks: &[
+    breaks: &[&[
         PAUSED,
         LONG_HOLD,
         AHEAD,
         WRITE_DELAYED,
-        breaks(Cause::ServerForgets, OVERLAP, FORGETS),
-        breaks(Cause::ServerClock, OVERLAP, CLOCK),
-    ],
+        breaks(&[Cause::ServerForgets], OVERLAP, FORGETS),
+        breaks(&[Cause::ServerClock], OVERLAP, CLOCK),
+    ]],
     longest_hold: BELOW_TTL,
     open: Open::RedisServers(5, open),
 };

@@ -10,30 +10,15 @@ use base::{
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal};
 
-use super::known::{
-    CLIENT_FROZEN, SERVER_FROZEN, SERVER_SILENT, SESSION_PAUSED, SHORT_SESSION, WRITE_DELAYED,
-};
-use super::zookeeper::{Try, WOKEN, known, lost, patiently, released, settled, woken};
+use super::known::SESSION;
+use super::zookeeper::{ON_SESSION, Try, known, lost, patiently, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive",
     summary: "one ephemeral node with the owner's session id in it, everybody watches it",
-    promises: Promises {
-        wakes: Some(Wakes::All),
-        available: true,
-        recovers: Some(2),
-        pace: WOKEN,
-        ..Promises::MUTEX
-    },
-    breaks: &[
-        SESSION_PAUSED,
-        CLIENT_FROZEN,
-        SERVER_FROZEN,
-        SERVER_SILENT,
-        SHORT_SESSION,
-        WRITE_DELAYED,
-    ],
+    promises: Promises { wakes: Some(Wakes::All), ..ON_SESSION },
+    breaks: &[SESSION],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };

@@ -14,43 +14,36 @@ use base::{AcquireError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseErro
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode};
 
-use super::known::{
-    CLIENT_FROZEN, CUT_OFF, OUTVOTED, SERVER_FROZEN, SERVER_SILENT, SERVERS_APART, SESSION_PAUSED,
-    SHORT_SESSION, STUCK, WRITE_DELAYED, breaks, why,
-};
+use super::known::{DEAF, SESSION, STUCK, breaks, why};
 use super::redis_node::polling;
 use super::zk_rw_as_printed::product;
-use super::zookeeper::released;
+use super::zookeeper::{ON_SESSION, released};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive-as-printed",
     summary: "a Java class that creates one ephemeral node, again and again",
-    promises: Promises {
-        available: true,
-        recovers: Some(2),
-        pace: polling(PAUSE..PAUSE, 1),
-        ..Promises::MUTEX
-    },
+    promises: Promises { pace: polling(PAUSE..PAUSE, 1), ..ON_SESSION },
     breaks: &[
-        SESSION_PAUSED,
-        CLIENT_FROZEN,
-        SERVER_FROZEN,
-        WRITE_DELAYED,
-        CUT_OFF,
-        SERVERS_APART,
-        SERVER_SILENT,
-        OUTVOTED,
-        SHORT_SESSION,
-        breaks(Cause::ReplyLost, STUCK, why::OWN_NODE),
-        breaks(Cause::Recipe, STUCK, DEAD_HANDLE),
-        breaks(Cause::ClientClock, STUCK, DEAD_HANDLE),
-        breaks(Cause::ServerClock, STUCK, DEAD_HANDLE),
-        breaks(Cause::HolderPaused, STUCK, DEAD_HANDLE),
-        breaks(Cause::ShortSession, STUCK, DEAD_HANDLE),
-        breaks(Cause::HolderCutOff, STUCK, DEAD_HANDLE),
-        breaks(Cause::ServersApart, STUCK, DEAD_HANDLE),
-        breaks(Cause::ServerSilent, STUCK, DEAD_HANDLE),
+        SESSION,
+        DEAF,
+        &[
+            breaks(&[Cause::ReplyLost], STUCK, why::OWN_NODE),
+            breaks(
+                &[
+                    Cause::Recipe,
+                    Cause::ClientClock,
+                    Cause::ServerClock,
+                    Cause::HolderPaused,
+                    Cause::ShortSession,
+                    Cause::HolderCutOff,
+                    Cause::ServersApart,
+                    Cause::ServerSilent,
+                ],
+                STUCK,
+                DEAD_HANDLE,
+            ),
+        ],
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),

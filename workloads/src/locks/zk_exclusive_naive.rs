@@ -17,46 +17,38 @@ use base::{
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal};
 
-use super::known::{
-    CLIENT_FROZEN, CUT_OFF, OUTVOTED, OVERLAP, SERVER_FROZEN, SERVER_SILENT, SERVERS_APART,
-    SESSION_PAUSED, SHORT_SESSION, STUCK, WRITE_DELAYED, breaks, why,
-};
-use super::zookeeper::{Try, WOKEN, refused, released, settled, woken};
+use super::known::{DEAF, FOREIGN_RELEASE, OVERLAP, SESSION, STUCK, breaks, why};
+use super::zookeeper::{ON_SESSION, Try, refused, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive-naive",
     summary: "one ephemeral node, watched by everybody, that does not say whose it is",
-    promises: Promises {
-        wakes: Some(Wakes::All),
-        available: true,
-        recovers: Some(2),
-        pace: WOKEN,
-        ..Promises::MUTEX
-    },
+    promises: Promises { wakes: Some(Wakes::All), ..ON_SESSION },
     breaks: &[
-        SESSION_PAUSED,
-        CLIENT_FROZEN,
-        SERVER_FROZEN,
-        WRITE_DELAYED,
-        CUT_OFF,
-        SERVERS_APART,
-        SERVER_SILENT,
-        SHORT_SESSION,
-        OUTVOTED,
-        breaks(Cause::ReplyLost, STUCK, why::OWN_NODE),
-        breaks(Cause::HolderPaused, &["foreign release", "failed release"], FOREIGN),
-        breaks(Cause::HolderCutOff, &["foreign release", "failed release"], FOREIGN),
-        breaks(Cause::ServersApart, &["foreign release", "failed release"], FOREIGN),
-        breaks(Cause::ShortSession, &["foreign release", "failed release"], FOREIGN),
-        breaks(Cause::ServerSilent, &["foreign release", "failed release"], FOREIGN),
-        breaks(Cause::ClientClock, &["foreign release", "failed release"], FOREIGN),
-        breaks(Cause::ServerClock, &["foreign release", "failed release"], FOREIGN),
-        breaks(Cause::ForeignRelease, OVERLAP, FOREIGN),
-        breaks(Cause::Recipe, &["lost wake-up"], MISSED),
-        breaks(Cause::ForeignRelease, &["foreign release"], FOREIGN),
-        breaks(Cause::LateRequest, OVERLAP, LATE),
-        breaks(Cause::LateRequest, &["foreign release"], LATE),
+        SESSION,
+        DEAF,
+        &[
+            breaks(&[Cause::ReplyLost], STUCK, why::OWN_NODE),
+            breaks(
+                &[
+                    Cause::HolderPaused,
+                    Cause::HolderCutOff,
+                    Cause::ServersApart,
+                    Cause::ShortSession,
+                    Cause::ServerSilent,
+                    Cause::ClientClock,
+                    Cause::ServerClock,
+                ],
+                &["foreign release", "failed release"],
+                FOREIGN,
+            ),
+            breaks(&[Cause::ForeignRelease], OVERLAP, FOREIGN),
+            breaks(&[Cause::Recipe], &["lost wake-up"], MISSED),
+            breaks(&[Cause::ForeignRelease], FOREIGN_RELEASE, FOREIGN),
+            breaks(&[Cause::LateRequest], OVERLAP, LATE),
+            breaks(&[Cause::LateRequest], FOREIGN_RELEASE, LATE),
+        ],
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),

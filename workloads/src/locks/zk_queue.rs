@@ -1,10 +1,15 @@
 //! A queue of sequence nodes under one directory, and the lock of whoever stands first in it.
 
-use base::{AcquireError, CallError, Grant, Lock, Mode, Recipe, ReleaseError, Removed};
+use base::{
+    AcquireError, CallError, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed, Wakes,
+};
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Created, Refusal, sequence};
 
-use super::zookeeper::{Try, known, lost, patiently, reconnected, released, woken};
+use super::zookeeper::{ON_SESSION, Try, known, lost, patiently, reconnected, released, woken};
+
+/// The promises of a queue, in which each client is woken when its turn comes.
+pub const QUEUED: Promises = Promises { fifo: true, wakes: Some(Wakes::Next), ..ON_SESSION };
 
 /// A lock whose clients wait in a queue, each for one node before its own. It finds its node again
 /// when the reply of its creation is lost, looks again when it is woken, and obeys *Disconnected*.

@@ -3,34 +3,18 @@
 //! A reader waits for the last *write* node before it, a writer for its immediate predecessor.
 //! Obeys *Disconnected*.
 
-use base::{Cause, Lock, Mode, Promises, Wakes};
+use base::{Lock, Mode, Promises};
 use stores::zookeeper::Client;
 
-use super::known::{SHARED_OVERLAP, WRITE_DELAYED, breaks, why};
-use super::zk_queue::{Blocker, Node, Queued, Rule, predecessor};
-use super::zookeeper::WOKEN;
+use super::known::SHARED_SESSION;
+use super::zk_queue::{Blocker, Node, QUEUED, Queued, Rule, predecessor};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw",
     summary: "read/write lock: readers wait for the last writer before them, writers for all",
-    promises: Promises {
-        shared: true,
-        fifo: true,
-        wakes: Some(Wakes::Next),
-        available: true,
-        recovers: Some(2),
-        pace: WOKEN,
-        ..Promises::MUTEX
-    },
-    breaks: &[
-        WRITE_DELAYED,
-        breaks(Cause::HolderPaused, SHARED_OVERLAP, why::SESSION_PAUSED),
-        breaks(Cause::ClientClock, SHARED_OVERLAP, why::SESSION_FROZEN),
-        breaks(Cause::ServerClock, SHARED_OVERLAP, why::SESSION_FROZEN),
-        breaks(Cause::ShortSession, SHARED_OVERLAP, why::SHORT_SESSION),
-        breaks(Cause::ServerSilent, SHARED_OVERLAP, why::SERVER_SILENT),
-    ],
+    promises: Promises { shared: true, ..QUEUED },
+    breaks: &[SHARED_SESSION],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };

@@ -16,7 +16,6 @@
 
 use base::{
     AcquireError, CallError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed,
-    Wakes,
 };
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -24,44 +23,33 @@ use std::pin::pin;
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal, SessionState, Watch, sequence};
 
-use super::known::{SHARED_OVERLAP, STUCK, WRITE_DELAYED, breaks, why};
-use super::zookeeper::{Try, WOKEN, released, settled, woken};
+use super::known::{SHARED_OVERLAP, SHARED_SESSION, STUCK, breaks};
+use super::zk_queue::QUEUED;
+use super::zookeeper::{Try, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw-as-printed",
     summary: "the Java read/write lock of a blog post, with its mistakes",
-    promises: Promises {
-        shared: true,
-        fifo: true,
-        wakes: Some(Wakes::Next),
-        available: true,
-        recovers: Some(2),
-        pace: WOKEN,
-        ..Promises::MUTEX
-    },
+    promises: Promises { shared: true, ..QUEUED },
     breaks: &[
-        breaks(
-            Cause::Recipe,
-            &["reader-writer overlap", "stale write accepted", "lost update", "fifo inversion"],
-            NAMES,
-        ),
-        breaks(Cause::NothingTaken, SHARED_OVERLAP, NULL),
-        breaks(Cause::NothingTaken, &["failed release"], NULL),
-        breaks(Cause::Recipe, &["deadlock", "lost wake-up"], LOST),
-        breaks(Cause::ReleaseLost, STUCK, UNFREED),
-        breaks(Cause::ReplyLost, STUCK, LEFT),
-        breaks(Cause::Recipe, &["starvation"], STARVED),
-        breaks(Cause::Recipe, &["waits for another key"], PRODUCTS),
-        breaks(Cause::HolderPaused, SHARED_OVERLAP, why::SESSION_PAUSED),
-        WRITE_DELAYED,
-        breaks(Cause::HolderCutOff, SHARED_OVERLAP, DEAF),
-        breaks(Cause::ServersApart, SHARED_OVERLAP, DEAF),
-        breaks(Cause::ShortSession, SHARED_OVERLAP, why::SHORT_SESSION),
-        breaks(Cause::ServerSilent, SHARED_OVERLAP, why::SERVER_SILENT),
-        breaks(Cause::ClientClock, SHARED_OVERLAP, why::SESSION_FROZEN),
-        breaks(Cause::ServerClock, SHARED_OVERLAP, why::SESSION_FROZEN),
-        breaks(Cause::ServerForgets, SHARED_OVERLAP, OUTVOTED),
+        SHARED_SESSION,
+        &[
+            breaks(
+                &[Cause::Recipe],
+                &["reader-writer overlap", "stale write accepted", "lost update", "fifo inversion"],
+                NAMES,
+            ),
+            breaks(&[Cause::NothingTaken], SHARED_OVERLAP, NULL),
+            breaks(&[Cause::NothingTaken], &["failed release"], NULL),
+            breaks(&[Cause::Recipe], &["deadlock", "lost wake-up"], LOST),
+            breaks(&[Cause::ReleaseLost], STUCK, UNFREED),
+            breaks(&[Cause::ReplyLost], STUCK, LEFT),
+            breaks(&[Cause::Recipe], &["starvation"], STARVED),
+            breaks(&[Cause::Recipe], &["waits for another key"], PRODUCTS),
+            breaks(&[Cause::HolderCutOff, Cause::ServersApart], SHARED_OVERLAP, DEAF),
+            breaks(&[Cause::ServerForgets], SHARED_OVERLAP, OUTVOTED),
+        ],
     ],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),

@@ -6,36 +6,19 @@
 //! left (H29). The prose (line 210) has a reader watch the last *writer* before it. Obeys
 //! *Disconnected*.
 
-use base::{Cause, Lock, Promises, Wakes};
+use base::{Cause, Lock, Promises};
 use stores::zookeeper::Client;
 
-use super::known::{SHARED_OVERLAP, WRITE_DELAYED, breaks, why};
-use super::zk_queue::predecessor;
+use super::known::{SHARED_SESSION, breaks};
+use super::zk_queue::{QUEUED, predecessor};
 use super::zk_rw::{is_write, read_write};
-use super::zookeeper::WOKEN;
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw-neighbour",
     summary: "read/write lock whose readers, too, watch the node right before their own",
-    promises: Promises {
-        shared: true,
-        fifo: true,
-        wakes: Some(Wakes::Next),
-        available: true,
-        recovers: Some(2),
-        pace: WOKEN,
-        ..Promises::MUTEX
-    },
-    breaks: &[
-        WRITE_DELAYED,
-        breaks(Cause::HolderPaused, SHARED_OVERLAP, why::SESSION_PAUSED),
-        breaks(Cause::ShortSession, SHARED_OVERLAP, why::SHORT_SESSION),
-        breaks(Cause::ServerSilent, SHARED_OVERLAP, why::SERVER_SILENT),
-        breaks(Cause::ClientClock, SHARED_OVERLAP, why::SESSION_FROZEN),
-        breaks(Cause::ServerClock, SHARED_OVERLAP, why::SESSION_FROZEN),
-        breaks(Cause::Recipe, &["readers one by one"], ONE_BY_ONE),
-    ],
+    promises: Promises { shared: true, ..QUEUED },
+    breaks: &[SHARED_SESSION, &[breaks(&[Cause::Recipe], &["readers one by one"], ONE_BY_ONE)]],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };

@@ -6,33 +6,23 @@
 //! beliefs still overlap. The numbers are as good as the ensemble's data: members that come back
 //! without them can take back what was committed, and give the same numbers again.
 
-use base::{Cause, Lock, Promises, Wakes};
+use base::{Cause, Lock, Promises};
 use stores::zookeeper::Client;
 
 use super::known::{breaks, why};
-use super::zk_queue::{Node, Queued, Rule, predecessor};
-use super::zookeeper::WOKEN;
+use super::zk_queue::{Node, QUEUED, Queued, Rule, predecessor};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential-fenced",
     summary: "zk-sequential with the czxid of the node as a fencing token",
-    promises: Promises {
-        fifo: true,
-        fenced: true,
-        wakes: Some(Wakes::Next),
-        available: true,
-        recovers: Some(2),
-        pace: WOKEN,
-        ..Promises::MUTEX
-    },
-    breaks: &[
-        breaks(Cause::HolderPaused, &["double hold"], why::SESSION_PAUSED),
-        breaks(Cause::ShortSession, &["double hold"], why::SHORT_SESSION),
-        breaks(Cause::ServerSilent, &["double hold"], why::SERVER_SILENT),
-        breaks(Cause::ClientClock, &["double hold"], why::SESSION_FROZEN),
-        breaks(Cause::ServerClock, &["double hold"], why::SESSION_FROZEN),
-    ],
+    promises: Promises { fenced: true, ..QUEUED },
+    breaks: &[&[
+        breaks(&[Cause::HolderPaused], &["double hold"], why::SESSION_PAUSED),
+        breaks(&[Cause::ShortSession], &["double hold"], why::SHORT_SESSION),
+        breaks(&[Cause::ServerSilent], &["double hold"], why::SERVER_SILENT),
+        breaks(&[Cause::ClientClock, Cause::ServerClock], &["double hold"], why::SESSION_FROZEN),
+    ]],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };

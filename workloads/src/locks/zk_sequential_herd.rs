@@ -6,44 +6,20 @@
 //! node's name finds it again when the reply of its creation is lost, which is what it is there
 //! for.
 
-use base::{
-    AcquireError, CallError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed,
-    Wakes,
-};
+use base::{AcquireError, CallError, Cause, Grant, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::time::Duration;
 use stores::zookeeper::Client;
 
-use super::known::{
-    CLIENT_FROZEN, CUT_OFF, OUTVOTED, SERVER_FROZEN, SERVER_SILENT, SERVERS_APART, SESSION_PAUSED,
-    SHORT_SESSION, WRITE_DELAYED, breaks,
-};
-use super::zk_queue::{Node, Queue, in_order};
-use super::zookeeper::{Try, WOKEN, patiently, reconnected, released, woken};
+use super::known::{DEAF, SESSION, breaks};
+use super::zk_queue::{Node, QUEUED, Queue, in_order};
+use super::zookeeper::{Try, patiently, reconnected, released, woken};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential-herd",
     summary: "sequence nodes, and everybody who waits watches them all",
-    promises: Promises {
-        fifo: true,
-        wakes: Some(Wakes::Next),
-        available: true,
-        recovers: Some(2),
-        pace: WOKEN,
-        ..Promises::MUTEX
-    },
-    breaks: &[
-        SESSION_PAUSED,
-        CLIENT_FROZEN,
-        SERVER_FROZEN,
-        WRITE_DELAYED,
-        CUT_OFF,
-        SERVERS_APART,
-        SERVER_SILENT,
-        OUTVOTED,
-        SHORT_SESSION,
-        breaks(Cause::Recipe, &["herd"], EVERYBODY),
-    ],
+    promises: QUEUED,
+    breaks: &[SESSION, DEAF, &[breaks(&[Cause::Recipe], &["herd"], EVERYBODY)]],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };

@@ -5,44 +5,20 @@
 //! first one, which nobody knows to be his, as long as that session lives (H23). It does not obey
 //! *Disconnected* (H24). The recipe knows no timeout.
 
-use base::{
-    AcquireError, CallError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed,
-    Wakes,
-};
+use base::{AcquireError, CallError, Cause, Grant, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::time::Duration;
 use stores::zookeeper::Client;
 
-use super::known::{
-    CLIENT_FROZEN, CUT_OFF, OUTVOTED, SERVER_FROZEN, SERVER_SILENT, SERVERS_APART, SESSION_PAUSED,
-    SHORT_SESSION, STUCK, WRITE_DELAYED, breaks,
-};
-use super::zk_queue::{Node, Queue, predecessor};
-use super::zookeeper::{Try, WOKEN, refused, released, settled};
+use super::known::{DEAF, SESSION, STUCK, breaks};
+use super::zk_queue::{Node, QUEUED, Queue, predecessor};
+use super::zookeeper::{Try, refused, released, settled};
 use super::{BEYOND_SESSION, LockSpec, Open, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential-naive",
     summary: "sequence nodes without an id in the name, each watches its predecessor",
-    promises: Promises {
-        fifo: true,
-        wakes: Some(Wakes::Next),
-        available: true,
-        recovers: Some(2),
-        pace: WOKEN,
-        ..Promises::MUTEX
-    },
-    breaks: &[
-        SESSION_PAUSED,
-        CLIENT_FROZEN,
-        SERVER_FROZEN,
-        WRITE_DELAYED,
-        CUT_OFF,
-        SERVERS_APART,
-        SERVER_SILENT,
-        SHORT_SESSION,
-        OUTVOTED,
-        breaks(Cause::ReplyLost, STUCK, ORPHAN),
-    ],
+    promises: QUEUED,
+    breaks: &[SESSION, DEAF, &[breaks(&[Cause::ReplyLost], STUCK, ORPHAN)]],
     longest_hold: BEYOND_SESSION,
     open: Open::ZooKeeper(open),
 };

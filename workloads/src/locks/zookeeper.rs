@@ -1,6 +1,6 @@
 //! The common part of the ZooKeeper recipes: sessions that come and go.
 
-use base::{AcquireError, CallError, Grant, Pace, ReleaseError, Removed};
+use base::{AcquireError, CallError, Grant, Pace, Promises, ReleaseError, Removed};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
@@ -9,6 +9,10 @@ use stores::zookeeper::{Client, Refusal, SessionState, WatchEvent};
 /// The pace of a lock whose clients sleep until they are woken. A try creates a node, looks at the
 /// queue, and looks at the node before it.
 pub const WOKEN: Pace = Pace { round_trips: 3, ..Pace::EXACT };
+
+/// The promises of a mutex that lives as long as its client's session, and whose clients sleep.
+pub const ON_SESSION: Promises =
+    Promises { available: true, recovers: Some(2), pace: WOKEN, ..Promises::MUTEX };
 
 /// The result of a step of a try. After an error the try cannot go on: a call came to nothing, or
 /// the session is over.
