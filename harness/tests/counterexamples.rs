@@ -1,9 +1,11 @@
 //! The counterexamples in `counterexamples/`, which `picklock explore --shrink` has made: each is
 //! small, and each still shows its anomaly, exactly as it did. One that does not any more tells
-//! that the simulator, the lock or the checker has changed.
+//! that the simulator, the lock or the checker has changed. Those in `enumerated/` are the shortest
+//! of an enumeration, which has no times, so that each is the shortest there is.
 
 mod rows;
 
+use picklock::exhaustive::{Enumerated, Enumeration};
 use picklock::plan::Options;
 use picklock::schedule::Schedule;
 use picklock::setup::Setup;
@@ -11,6 +13,8 @@ use picklock::shrink::{CutShort, is_robust, is_small, shrink, story_of};
 use picklock::simulate;
 use rows::{Must, SIMULATED, TABLE};
 use std::path::{Path, PathBuf};
+use stores::Store;
+use workloads::LOCKS;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../counterexamples")
@@ -19,6 +23,7 @@ fn folder() -> PathBuf {
 fn files() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder()).expect("the folder is there");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
     files.sort();
     files
 }
@@ -100,6 +105,34 @@ fn every_violated_row_of_the_table_has_its_counterexamples() {
             assert!(files().iter().any(named), "{name}…: make it with explore --shrink");
         }
     }
+}
+
+/// The number of states after which an enumeration is cut off.
+const STATES: u64 = 5_000;
+
+/// Every lock on one server, with at most one fault of any kind.
+#[test]
+fn the_shortest_schedules_of_an_enumeration_are_stored() {
+    let mut shown = 0;
+    let alone = LOCKS.iter().filter(|it| it.store() == Store::ZooKeeper || it.servers() == 1);
+    for lock in alone.copied() {
+        let enumeration = Enumeration::new(lock).with(|case| case.faults = 1);
+        let found = enumeration.search(STATES, &mut |_| true).findings;
+        shown += usize::from(!found.is_empty());
+        let file = folder().join("enumerated").join(format!("{}.json", lock.name));
+        let stored = std::fs::read(&file).ok().map(|bytes| {
+            let read: Enumerated = serde_json::from_slice(&bytes).expect("an enumeration");
+            read.found.findings
+        });
+        assert!(
+            stored.unwrap_or_default() == found,
+            "picklock explore --exhaustive --algo {} --faults 1 --states {STATES} --out {} gives \
+             others",
+            lock.name,
+            file.display()
+        );
+    }
+    assert!(shown > 15, "{shown}");
 }
 
 #[test]

@@ -145,6 +145,20 @@ fn the_naive_recipes_break_as_their_hazards_say() {
     assert!(lines.iter().any(|line| line.contains(lost)), "{lines:#?}");
 }
 
+/// A client that asks nobody any more, because its session is over, does not keep an enumeration
+/// from its end.
+#[test]
+fn a_client_that_sleeps_for_ever_is_a_deadlock() {
+    let printed = || lock("zk-exclusive-as-printed");
+    for kind in [FaultKind::Crash, FaultKind::Expire, FaultKind::Reset] {
+        assert!(search(&printed().with(fault(kind))).extent.exhausted, "{kind:?}");
+    }
+    let h42 = printed().with(fault(FaultKind::Expire));
+    let lines = breaks(&h42, "deadlock", Cause::HolderPaused);
+    assert!(lines.last().unwrap().contains("has waited long enough"), "{lines:#?}");
+    breaks(&printed().with(fault(FaultKind::Reset)), "deadlock", Cause::ReplyLost);
+}
+
 #[test]
 fn a_ttl_that_runs_out_is_a_double_hold_unless_the_vault_is_fenced() {
     let plain = lock("redis-set-nx-px").with(fault(FaultKind::Expire));

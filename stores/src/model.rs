@@ -57,7 +57,7 @@ pub enum What {
     Expired,
     /// This session began; the thing is of no interest.
     SessionBegan(i64),
-    /// This session ended, and the thing with it.
+    /// This session ended, and the thing with it; of a session that owned nothing, no thing is named.
     SessionEnded(i64),
     /// The server lost its data.
     Wiped,

@@ -46,7 +46,7 @@ pub(crate) fn of_stuck(
 pub(crate) struct Left {
     /// The things that stand there, by the key that their writer was busy with.
     standing: BTreeMap<usize, Vec<Standing>>,
-    /// The claim that still asks in the session that ended last, and when that was, by key.
+    /// The claim that was never answered in the session that ended last, and when that was, by key.
     sessions: BTreeMap<usize, (usize, u64)>,
     /// The lock is free again by its time.
     expires: bool,
@@ -69,7 +69,12 @@ impl Left {
 fn sessions(case: &Case<'_>) -> BTreeMap<usize, (usize, u64)> {
     let mut asking: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (id, claim) in case.claims.claims.iter().enumerate() {
-        if claim.answer == Answer::Open {
+        let in_vain = match claim.answer {
+            Answer::Open => true,
+            Answer::Unknown(at) => !is_death(case, at),
+            _ => false,
+        };
+        if in_vain {
             asking.entry(claim.process).or_default().push(id);
         }
     }
@@ -119,11 +124,15 @@ fn left_behind(
     Some(why_left(case, claim, Some(write.at_ns)))
 }
 
+/// Returns true if an event is the death of a client.
+fn is_death(case: &Case<'_>, at: u64) -> bool {
+    case.run.history.get(at).is_some_and(|event| event.f == base::F::Death)
+}
+
 /// Returns the reason why a claim left the lock taken, by how it ended; `made_ns` is when it made
 /// what stands there.
 fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
-    let is_death =
-        |at: u64| case.run.history.get(at).is_some_and(|event| event.f == base::F::Death);
+    let is_death = |at| is_death(case, at);
     let late = |at: u64| made_ns.is_some_and(|made| made > case.time(at));
     // A server that is down refuses, and one that is cut off cannot be connected to.
     let unheard = |at: u64| {

@@ -64,6 +64,7 @@ where
             tick: None,
             facts: None,
             attempt: Attempt::Unseen,
+            vain: 0,
         });
         let mut seen = Seen::default();
         self.react(state, client, &mut seen);
@@ -92,7 +93,7 @@ where
         }
         let heard = state.wires_of(client).filter(|(_, wire)| !wire.down.is_empty());
         steps.extend(heard.map(|(connection, _)| Action::Hear(connection)));
-        if seat.attempt != Attempt::Fresh {
+        if !matches!(seat.attempt, Attempt::Fresh | Attempt::Vain) {
             steps.extend(seat.timers.iter().map(|timer| Action::Ring(client, timer.id)));
         }
         steps.extend(seat.tick.map(|_| Action::Tick(client)));

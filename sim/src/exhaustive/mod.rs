@@ -24,8 +24,9 @@
 //!
 //! *Pollers.* A client that tried, was refused and slept would try for ever. If nothing in the
 //! store has changed since the first request of its last attempt, another attempt has the same
-//! outcome; its timer may ring again only after a change. (A recipe that counts its attempts could
-//! tell them apart; the guard at a deadlock, below, catches one that would go on.)
+//! outcome; its timer may ring again only after a change. One that asks no server at all, because
+//! its session is over, has three attempts until something comes to it. (A recipe that counts its
+//! attempts could tell them apart; the guard at a deadlock, below, catches one that would go on.)
 //!
 //! # What is left out because it is equivalent
 //!

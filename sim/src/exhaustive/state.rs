@@ -85,7 +85,13 @@ pub enum Attempt {
     Fresh,
     /// The store has changed since.
     Stale,
+    /// Its timers rang time and again, and it asked nobody for anything: see [`VAIN`].
+    Vain,
 }
+
+/// The number of times that a client's timers ring, with nothing said or sent, until it is believed
+/// to sleep for ever: a client whose session is over asks its library alone.
+pub const VAIN: u32 = 3;
 
 #[derive(Clone)]
 pub struct Seat<P> {
@@ -102,6 +108,8 @@ pub struct Seat<P> {
     /// The facts that the store gave with the grant.
     pub facts: Option<Rc<Facts>>,
     pub attempt: Attempt,
+    /// The number of times that a timer rang in vain since anything else came to it.
+    pub vain: u32,
 }
 
 /// The server, and what has been made out of it; states share it until it changes.

@@ -12,7 +12,7 @@ use stores::model::{Clocks, Out, Peer, ServerModel};
 use super::action::{Action, client_of, connection, connections, local_of};
 use super::actor::{Input, NEVER, PacketOf};
 use super::examine::Examine;
-use super::state::{Attempt, Hold, Printed, Stage, State, Stored, Up, Wire};
+use super::state::{Attempt, Hold, Printed, Stage, State, Stored, Up, VAIN, Wire};
 use super::story::{LAPSE, Seen};
 use super::{Explorer, Sign};
 use crate::clock::Clock;
@@ -86,11 +86,24 @@ where
         seen: &mut Seen,
     ) {
         let seat = &mut state.seats[client as usize];
+        let rang = matches!(input, Input::Ring(..));
+        if matches!(input, Input::Closed(_)) {
+            seat.attempt = Attempt::Unseen;
+        }
         seat.log = seat.log.and(input);
-        self.react(state, client, seen);
+        let in_vain = self.react(state, client, seen) && rang;
+        let seat = &mut state.seats[client as usize];
+        seat.vain = if in_vain { seat.vain + 1 } else { 0 };
+        if seat.vain >= VAIN {
+            seat.attempt = Attempt::Vain;
+        } else if seat.attempt == Attempt::Vain {
+            seat.attempt = Attempt::Unseen;
+        }
     }
 
-    pub(super) fn react(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+    /// Lets a client react to what came to it last. Returns true if it neither sent nor said
+    /// anything.
+    pub(super) fn react(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) -> bool {
         let log = state.seats[client as usize].log.clone();
         let reaction = self.actors.react(client, &log);
         let seat = &mut state.seats[client as usize];
@@ -102,6 +115,7 @@ where
         for response in &reaction.said {
             self.said(state, client, response, seen);
         }
+        reaction.wants.is_empty() && reaction.said.is_empty()
     }
 
     fn said(&self, state: &mut State<S>, client: u32, response: &Response, seen: &mut Seen) {
@@ -298,13 +312,15 @@ where
         let client = client_of(number);
         let Some(wire) = state.wires.get_mut(&number) else { return };
         let Some(Up { packet, releasing }) = wire.up.pop_front() else { return };
+        let answers = wire.open;
         let at = clocks(state);
         let Some(packet) = packet.map(|packet| packet.packet.clone()) else {
             self.serve(state, None, seen, |server, _| server.disconnected(at, number));
             return;
         };
         let attempt = &mut state.seats[client as usize].attempt;
-        if *attempt == Attempt::Unseen && !S::opens(&packet) {
+        // An attempt whose answer is lost tells its client nothing.
+        if *attempt == Attempt::Unseen && answers && !S::opens(&packet) {
             *attempt = Attempt::Fresh;
         }
         let asked = seen.story.is_some().then(|| S::words(&packet));

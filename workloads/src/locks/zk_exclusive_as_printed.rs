@@ -31,7 +31,6 @@ pub const SPEC: LockSpec = LockSpec {
             breaks(&[Cause::ReplyLost], STUCK, why::OWN_NODE),
             breaks(
                 &[
-                    Cause::Recipe,
                     Cause::ClientClock,
                     Cause::ServerClock,
                     Cause::HolderPaused,

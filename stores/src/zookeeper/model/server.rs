@@ -278,6 +278,11 @@ pub fn note(
         };
         journal.push(Noted { object: Name::from_slice(path.as_bytes()), what, zxid: Some(zxid) });
     }
+    // A client whose session owned nothing may still wait in it, in vain.
+    if ended && changes.is_empty() {
+        let what = What::SessionEnded(by);
+        journal.push(Noted { object: Name::new(), what, zxid: Some(zxid) });
+    }
 }
 
 /// Sends to another server.
