@@ -1,7 +1,7 @@
 //! A nemesis decides which fault comes next. It sees the state of the lock and yields faults as
 //! data; it neither applies nor heals them.
 
-use crate::{Ability, Fault, Mono, Rng};
+use crate::{Ability, Fault, Mono, Rng, ServerInfo};
 use std::time::Duration;
 
 /// The state of the run as a nemesis sees it.
@@ -13,12 +13,19 @@ pub struct View<'a> {
     pub ttl: Duration,
     /// The clients, by seat.
     pub clients: &'a [ClientView],
-    /// The number of servers.
-    pub servers: u32,
+    /// The servers, by number.
+    pub servers: &'a [ServerInfo],
     /// True if the servers talk to each other, so that they can be cut off from each other.
     pub peers: bool,
     /// The number of faults of this nemesis that are in force now.
     pub active: usize,
+}
+
+impl View<'_> {
+    /// The number of servers.
+    pub fn server_count(&self) -> u32 {
+        self.servers.len() as u32
+    }
 }
 
 /// The state of a client as a nemesis sees it.

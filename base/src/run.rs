@@ -2,6 +2,7 @@
 
 use crate::{Cause, History, Ledger};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The promises of a lock. A property that it does not promise is `not applicable`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +143,17 @@ impl Ensemble {
     }
 }
 
+/// A server in its topology.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerInfo {
+    /// The name, which is the same in both worlds: "server-0".
+    pub name: String,
+    /// The role: "server", "member", "sentinel".
+    pub role: String,
+    /// The group, from 0. A majority of each group has to be up.
+    pub group: u32,
+}
+
 /// The settings of a run, stored as `run.json` beside its history. Durations are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInfo {
@@ -159,6 +171,12 @@ pub struct RunInfo {
     pub clients: u32,
     /// The number of servers.
     pub servers: u32,
+    /// The name of their layout.
+    #[serde(default)]
+    pub topology: String,
+    /// The servers, by number.
+    #[serde(default)]
+    pub nodes: Vec<ServerInfo>,
     /// The number of keys.
     pub keys: u32,
     /// The lock's time to live, or its session time-out.
@@ -190,6 +208,18 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
+    /// Returns the groups of servers, each by number. A majority of each has to be up.
+    pub fn groups(&self) -> Vec<Vec<u32>> {
+        if self.nodes.is_empty() {
+            return vec![(0..self.servers).collect()];
+        }
+        let mut groups: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (number, node) in (0..).zip(&self.nodes) {
+            groups.entry(node.group).or_default().push(number);
+        }
+        groups.into_values().collect()
+    }
+
     /// The longest time for which the lock may stay taken by a holder that is gone: what it
     /// promises, in its own measure, and at least one life; and a tick of its store.
     pub fn recovery_ns(&self) -> u64 {

@@ -5,8 +5,9 @@
 
 use crate::{Mono, Wall};
 use std::fmt::Debug;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
+use std::task::Waker;
 use std::time::Duration;
 
 /// A boxed future that stays on its thread: a client is one thread in both worlds.
@@ -26,23 +27,46 @@ pub trait World {
 }
 
 /// The types of messages between a client and a store.
-pub trait Protocol {
+pub trait Protocol: 'static {
     /// A command to the store.
     type Request;
     /// The store's answer to a command.
     type Reply;
     /// A definite "no" of the server: the command had no effect.
-    type Refusal: Debug;
+    type Refusal: Clone + Debug;
+    /// A message that nobody asked for: a watch that fired, a session in another state. A store
+    /// that only answers has [`Infallible`](std::convert::Infallible).
+    type Signal;
 }
 
-/// Links to the servers of one store.
+/// The result of a call to a store.
+pub type Answer<P> = Result<<P as Protocol>::Reply, CallError<<P as Protocol>::Refusal>>;
+
+/// The links of one client to the servers of one store.
 pub trait Link<P: Protocol>: World {
-    /// Sends one command to a server and waits for its answer, at most for the link's time-out.
-    fn call(
-        &self,
-        server: usize,
-        request: P::Request,
-    ) -> LocalFuture<'_, Result<P::Reply, CallError<P::Refusal>>>;
+    /// Sends one command to a server and waits for its answer. The command leaves now, and not when
+    /// the future is first polled; to drop the future does not withdraw it.
+    ///
+    /// # Errors
+    /// Fails when the server refuses, when there is no such server, and when no answer comes.
+    fn call(&self, server: usize, request: P::Request) -> LocalFuture<'_, Answer<P>>;
+
+    /// Takes the next signal, if one has come. Signals keep their order, and one that came before
+    /// the answer to a call is here when the answer is.
+    fn signal(&self) -> Option<P::Signal> {
+        None
+    }
+
+    /// Has this waker woken when the next signal comes, in place of the one before.
+    fn wake_on_signal(&self, _waker: &Waker) {}
+
+    /// Opens a new identity with the servers, such as a session, after the old one has ended.
+    ///
+    /// # Errors
+    /// Fails when the servers do not grant one.
+    fn renew(&self) -> LocalFuture<'_, Result<(), CallError<P::Refusal>>> {
+        Box::pin(ready(Ok(())))
+    }
 
     /// The number of servers.
     fn servers(&self) -> usize;

@@ -102,8 +102,10 @@ fn hits_minority(case: &Case<'_>, meetings: &Stretches, outage: &Outage) -> bool
     if outage.had_none() || together().any(unlike) {
         return false;
     }
-    let down = lost(case.run.info.servers, together());
-    !down.is_empty() && (down.len() as u32) * 2 < case.run.info.servers
+    let groups = case.run.info.groups();
+    let down = lost(&groups, together());
+    let of = |group: &[u32]| group.iter().filter(|server| down.contains(*server)).count();
+    !down.is_empty() && groups.iter().all(|group| of(group) * 2 < group.len())
 }
 
 /// Returns true if a fault takes servers from the others, and nothing else.
@@ -115,9 +117,9 @@ fn takes_down(fault: &Fault) -> bool {
     }
 }
 
-/// The servers that faults take from the others. Whoever is cut off from half of the servers or
-/// more is not with the majority.
-fn lost<'a>(servers: u32, outages: impl Iterator<Item = &'a Outage>) -> BTreeSet<u32> {
+/// The servers that faults take from the others. Whoever is cut off from half of its group or more
+/// is not with the majority.
+fn lost<'a>(groups: &[Vec<u32>], outages: impl Iterator<Item = &'a Outage>) -> BTreeSet<u32> {
     let mut down = BTreeSet::new();
     let mut cut: BTreeMap<u32, BTreeSet<Node>> = BTreeMap::new();
     for outage in outages {
@@ -126,13 +128,16 @@ fn lost<'a>(servers: u32, outages: impl Iterator<Item = &'a Outage>) -> BTreeSet
             continue;
         };
         for (a, b) in links.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]) {
-            if let Some(server) = server(a).filter(|server| *server < servers) {
+            if let Some(server) = server(a) {
                 cut.entry(server).or_default().insert(b);
             }
         }
     }
-    let alone = |others: &BTreeSet<Node>| others.len() * 2 >= servers as usize;
-    down.extend(cut.iter().filter(|(_, others)| alone(others)).map(|(server, _)| *server));
+    let alone = |(server, others): &(&u32, &BTreeSet<Node>)| {
+        let group = groups.iter().find(|group| group.contains(*server));
+        group.is_some_and(|group| others.len() * 2 >= group.len())
+    };
+    down.extend(cut.iter().filter(alone).map(|(server, _)| *server));
     down
 }
 

@@ -84,6 +84,8 @@ fn info(nemesis: &str) -> RunInfo {
         seed: 0,
         clients: 5,
         servers: 1,
+        topology: "redis".into(),
+        nodes: Vec::new(),
         keys: 1,
         ttl: 10 * COLUMN,
         ensemble: None,

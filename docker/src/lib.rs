@@ -95,7 +95,7 @@ impl DockerBackend {
             let _ = std::fs::create_dir_all(folder);
         }
         let runtime = runtime()?;
-        let servers = Servers::start(spec.store, spec.servers, spec.timing, progress);
+        let servers = Servers::start(spec.store, spec.cluster(), progress);
         let servers = runtime.block_on(servers)?;
         let clock = Clock::start();
         let (outbox, inbox) = news(clock);

@@ -5,8 +5,8 @@ use super::servers::Servers;
 use base::{BackendError, Data};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use stores::Store;
 use stores::zookeeper::Timing;
+use stores::{Cluster, StoreId, Topology};
 use tokio::runtime::Runtime;
 
 /// Servers that live as long as this does. Must not be made or dropped within a runtime: it has its
@@ -23,14 +23,14 @@ impl RealServers {
     /// # Errors
     /// Fails when there is no daemon, the image cannot be made or a server does not come up.
     pub fn start(
-        store: Store,
-        servers: u32,
+        store: StoreId,
+        topology: &'static Topology,
         ttl: Duration,
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
         let runtime = runtime()?;
-        let servers =
-            runtime.block_on(Servers::start(store, servers, Timing::of(ttl), progress))?;
+        let cluster = Cluster::new(topology, Timing::of(ttl));
+        let servers = runtime.block_on(Servers::start(store, cluster, progress))?;
         let addresses = runtime.block_on(servers.addresses());
         let mut it = Self { runtime, servers: Some(servers), addresses: Vec::new() };
         it.addresses = addresses?;

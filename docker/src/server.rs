@@ -2,12 +2,13 @@
 
 use super::daemon::broken;
 use super::exec;
-use super::node::Ensemble;
+use super::node::{Ensemble, serves};
 use super::process::is_stopped;
 use base::BackendError;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use stores::Container;
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{ContainerState, ContainerStateStatusEnum};
@@ -71,15 +72,20 @@ impl Server {
 
     /// The address at which it can be reached. A restart changes it.
     pub async fn address(&self) -> Result<SocketAddr, BackendError> {
-        let port = self.container.get_host_port_ipv4(self.ensemble.port()).await;
+        let port = self.container.get_host_port_ipv4(self.described().port).await;
         let port = port.map_err(|e| self.broken("has no port", e))?;
         Ok((Ipv4Addr::LOCALHOST, port).into())
     }
 
+    fn described(&self) -> Container {
+        self.ensemble.container(self.number)
+    }
+
     /// Waits until it serves. An error, with the end of its log, after a minute.
     pub async fn until_serving(&self, address: SocketAddr) -> Result<(), BackendError> {
+        let probe = self.described().probe;
         let serving = async {
-            while !self.ensemble.serves(address).await {
+            while !serves(address, probe).await {
                 sleep(POLL).await;
             }
         };

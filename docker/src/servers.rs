@@ -11,8 +11,7 @@ use futures_util::future::{join_all, try_join_all};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use stores::Store;
-use stores::zookeeper::Timing;
+use stores::{Cluster, StoreId};
 use testcontainers::bollard::Docker;
 
 /// The servers of a run. They have to be removed with `remove`.
@@ -26,19 +25,19 @@ impl Servers {
     /// Starts them and waits until they all serve. When one cannot, none is left. First removes
     /// what killed runs left behind, and makes the image if it is missing.
     pub async fn start(
-        store: Store,
-        servers: u32,
-        timing: Timing,
+        store: StoreId,
+        cluster: Cluster,
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
         let docker = daemon().await?;
         clean::remove_abandoned(&docker).await?;
         image::ensure(&docker, progress).await?;
         let run = run_id();
+        let servers = cluster.servers();
         progress(&format!("starting {servers} server{}", if servers == 1 { "" } else { "s" }));
         let network = Network::make(&docker, &run).await;
         let started = async {
-            let ensemble = Ensemble { run: run.clone(), store, servers, timing, network: network? };
+            let ensemble = Ensemble { run: run.clone(), store, cluster, network: network? };
             start_all(&docker, &ensemble).await
         };
         match started.await {
@@ -92,7 +91,7 @@ impl Servers {
 
 async fn start_all(docker: &Docker, ensemble: &Ensemble) -> Result<Vec<Arc<Server>>, BackendError> {
     let start = |number| Server::start(docker.clone(), ensemble.clone(), number);
-    let all = join_all((0..ensemble.servers).map(start)).await;
+    let all = join_all((0..ensemble.cluster.servers()).map(start)).await;
     let all: Vec<Arc<Server>> =
         all.into_iter().map(|it| it.map(Arc::new)).collect::<Result<_, _>>()?;
     try_join_all(

@@ -33,7 +33,7 @@ impl World {
         let outbox = Arc::new(outbox);
         let mut links = BTreeMap::new();
         for seat in 0..spec.clients {
-            for server in 0..spec.servers {
+            for server in 0..spec.topology.servers() {
                 let link = open_link(spec, seat, server, outbox.clone())?;
                 links.insert((seat, server), link);
             }

@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use stores::zookeeper::Timing;
-use stores::{Links, Store, WorldSpec};
+use stores::{Links, StoreId, WorldSpec};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -19,14 +19,14 @@ const SCRIPT: &str = r#"while read line; do
     echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
 done"#;
 
-fn backend(store: Store, servers: u32) -> DockerBackend {
-    backend_with(store, servers, SCRIPT)
+fn backend(store: StoreId) -> DockerBackend {
+    backend_with(store, SCRIPT)
 }
 
-fn backend_with(store: Store, servers: u32, script: &str) -> DockerBackend {
+fn backend_with(store: StoreId, script: &str) -> DockerBackend {
     let spec = WorldSpec {
         store,
-        servers,
+        topology: &store.topologies()[0],
         clients: 2,
         algo: "any".into(),
         ttl: Duration::from_secs(2),
@@ -91,7 +91,7 @@ fn redis(address: SocketAddr, question: &str) -> String {
 
 #[test]
 fn clients_answer_and_faults_on_them_are_measured() {
-    let mut backend = backend(Store::Redis, 1);
+    let mut backend = backend(StoreId::Redis);
     backend.spawn(0, 10).unwrap();
     until(&mut backend, |notice| match notice {
         Notice::Client { process: 10, response } => {
@@ -111,7 +111,7 @@ fn clients_answer_and_faults_on_them_are_measured() {
 
 #[test]
 fn faults_on_a_server_are_measured() {
-    let mut backend = backend(Store::Redis, 1);
+    let mut backend = backend(StoreId::Redis);
     let server = Node::Server(0);
     assert!(suffer(&mut backend, &Fault::Pause { node: server }, |_| {}).amount > 0);
     for data in [Data::Kept, Data::Lost] {
@@ -126,7 +126,7 @@ fn faults_on_a_server_are_measured() {
 
 #[test]
 fn members_cut_off_from_each_other_drop_packets_and_a_killed_one_serves_again() {
-    let mut backend = backend(Store::ZooKeeper, 3);
+    let mut backend = backend(StoreId::ZooKeeper);
     let server = Node::Server;
     let links = vec![(server(0), server(1)), (server(0), server(2)), (server(1), server(2))];
     let cut = Fault::Cut { links, direction: Direction::Both };
@@ -141,7 +141,7 @@ fn members_cut_off_from_each_other_drop_packets_and_a_killed_one_serves_again() 
 
 #[test]
 fn a_fault_that_cannot_be_is_refused_by_name() {
-    let mut backend = backend(Store::Redis, 1);
+    let mut backend = backend(StoreId::Redis);
     let stranger = Fault::Pause { node: Node::Client(9) };
     let error = backend.inject(1, &stranger).unwrap_err();
     assert_eq!(error.to_string(), "there is no client 9 in this run");
@@ -158,7 +158,9 @@ fn a_fault_that_cannot_be_is_refused_by_name() {
 fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
     ensure_image(&|_| {}).unwrap();
     assert_eq!(ready(), Readiness::Ready);
-    let servers = RealServers::start(Store::Redis, 1, LIMIT, &|_| {}).unwrap();
+    let servers =
+        RealServers::start(StoreId::Redis, &StoreId::Redis.topologies()[0], LIMIT, &|_| {})
+            .unwrap();
     clean().unwrap();
     let address = servers.addresses()[0];
     assert!(address.ip().is_loopback());
@@ -177,7 +179,7 @@ fn processes(mark: &str) -> usize {
 #[test]
 fn a_client_that_is_replaced_is_ended() {
     let mark = format!("replaced-by-{}", std::process::id());
-    let mut backend = backend_with(Store::Redis, 1, &format!("# {mark}\n{SCRIPT}"));
+    let mut backend = backend_with(StoreId::Redis, &format!("# {mark}\n{SCRIPT}"));
     for process in 0..60 {
         let process = process * 2;
         backend.spawn(0, process).unwrap();
@@ -215,14 +217,14 @@ fn what_somebody_else_does_to_a_server_is_told() {
         (&["kill"], "server 0 was sent a signal (signal 9); server 0 ended (exit code 137)"),
         (&["stop"], "server 0 was sent a signal (signal 15)"),
     ] {
-        let mut backend = backend(Store::Redis, 1);
+        let mut backend = backend(StoreId::Redis);
         let id = backend.containers().remove(0);
         assert_eq!(backend.interference(), None);
         acts.iter().for_each(|act| docker(&[act, &id]));
         let told = interference(&mut backend);
         assert!(told.starts_with(said), "{acts:?}: {told}");
     }
-    let mut backend = backend(Store::ZooKeeper, 3);
+    let mut backend = backend(StoreId::ZooKeeper);
     docker(&["rm", "-f", &backend.containers()[1]]);
     assert!(backend.interference().is_some_and(|what| what.starts_with("server 1")));
     let told = interference(&mut backend);
@@ -231,7 +233,7 @@ fn what_somebody_else_does_to_a_server_is_told() {
 
 #[test]
 fn a_fault_that_somebody_else_spoils_is_no_error() {
-    let mut backend = backend(Store::Redis, 1);
+    let mut backend = backend(StoreId::Redis);
     let fault = Fault::Pause { node: Node::Server(0) };
     backend.inject(1, &fault).unwrap();
     until(&mut backend, |notice| matches!(notice, Notice::Injected { id: 1 }).then_some(()));

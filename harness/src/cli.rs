@@ -4,6 +4,9 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use stores::{StoreId, Topology};
+
+use crate::nearest;
 use crate::plan::{Options, UNLIMITED};
 
 mod budget;
@@ -40,7 +43,8 @@ const TEST_EXAMPLES: &str = "Examples:
   picklock test --algo zk-rw --nemesis partition
   picklock test --algo redis-set-nx-px --nemesis pause --backend sim --seed 7
   picklock test --algo redis-setnx-expire --nemesis crash --link-delay 100ms
-  picklock test --algo zk-sequential --nemesis partition,crash --backend docker --ttl 4s";
+  picklock test --algo zk-sequential --nemesis partition,crash --backend docker --ttl 4s
+  picklock test --algo zk-rw --nemesis crash-server --on zookeeper-x5";
 
 /// The arguments of `test`.
 #[derive(Debug, Args)]
@@ -72,6 +76,10 @@ pub struct TestArgs {
 /// The load on the lock: who contends, for how long, over which links.
 #[derive(Debug, Args)]
 pub struct LoadArgs {
+    /// The topology: the layout of the servers (`picklock list topologies`) [default: the lock's
+    /// usual one].
+    #[arg(long, value_name = "TOPOLOGY", value_parser = topology)]
+    pub on: Option<&'static Topology>,
     /// The number of clients that contend [default: 5; 2 in an exhaustive search].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub clients: Option<u32>,
@@ -116,6 +124,8 @@ pub struct ListArgs {
 pub enum ListWhat {
     /// The locks.
     Locks,
+    /// The topologies: layouts of servers.
+    Topologies,
     /// The nemeses.
     Nemeses,
     /// The checkers.
@@ -135,11 +145,19 @@ fn ttl(text: &str) -> Result<Duration, String> {
     if text == "unlimited" { Ok(UNLIMITED) } else { duration(text) }
 }
 
+fn topology(name: &str) -> Result<&'static Topology, String> {
+    StoreId::topology(name).ok_or_else(|| {
+        let known: Vec<&str> = StoreId::all_topologies().map(|topology| topology.name).collect();
+        nearest::unlisted("topology", name, &known)
+    })
+}
+
 impl LoadArgs {
     /// The options of a run under this load.
     pub fn options(&self, algo: &str, nemesis: &str, seed: u64) -> Options {
         let defaults = Options::new(algo, nemesis, seed);
         Options {
+            topology: self.on,
             clients: self.clients.unwrap_or(defaults.clients),
             time_limit: self.time_limit,
             ttl: self.ttl.unwrap_or(defaults.ttl),

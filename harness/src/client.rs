@@ -3,19 +3,17 @@
 //! say besides goes to stderr, which the harness keeps.
 
 use anyhow::{Context, Result, bail};
-use base::{Command, Init, Mailbox, Reply, Request, Response};
+use base::{Command, Init, LocalFuture, Mailbox, Reply, Request, Response};
 use std::future::poll_fn;
 use std::io::Write;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::{Context as Waiting, Poll, ready};
 use std::time::Duration;
-use stores::Store;
-use stores::redis::RealLink;
-use stores::zookeeper::{Client, RealSession};
+use stores::{RealSettings, Store, Visit};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use tokio::task::LocalSet;
-use workloads::client::{AnyLink, serve};
+use workloads::LockSpec;
+use workloads::client::serve;
 
 use crate::Exit;
 
@@ -40,35 +38,44 @@ async fn conversation() -> Result<()> {
     let Init { algo, servers, ttl, call_timeout, seed, process } = &**init;
     let lock = workloads::find(algo).with_context(|| format!("there is no lock `{algo}`"))?;
     let seed = base::Rng::fork(*seed, 1_000 + u64::from(*process)).next();
-    let (ttl, call_timeout) = (Duration::from_nanos(*ttl), Duration::from_nanos(*call_timeout));
-    let link = match connect(lock.store(), servers.clone(), ttl, call_timeout, seed).await {
-        Ok(link) => link,
-        Err(error) => {
-            let reply = Reply::fail(format!("{error:#}"));
-            pipe.say(Response { id: Some(request.id), reply });
-            return Err(error);
-        }
+    let settings = RealSettings {
+        servers: servers.clone(),
+        ttl: Duration::from_nanos(*ttl),
+        call_timeout: Duration::from_nanos(*call_timeout),
+        seed,
     };
-    pipe.first = Some(request);
-    serve(lock, link, Box::new(pipe)).await;
-    Ok(())
+    lock.store().visit(Serve { lock, settings, request, pipe }).await
 }
 
-async fn connect(
-    store: Store,
-    servers: Vec<String>,
-    ttl: Duration,
-    call_timeout: Duration,
-    seed: u64,
-) -> Result<AnyLink> {
-    Ok(match store {
-        Store::Redis => AnyLink::Redis(Rc::new(RealLink::new(servers, call_timeout, seed))),
-        Store::ZooKeeper => {
-            let session = RealSession::connect(servers, ttl, seed).await;
-            let session = session.context("cannot open a ZooKeeper session")?;
-            AnyLink::ZooKeeper(Client::new(Rc::new(session)))
-        }
-    })
+/// Links the client to its servers, and serves.
+struct Serve {
+    lock: &'static LockSpec,
+    settings: RealSettings,
+    /// The `init`, which is answered once the client can be asked for the lock.
+    request: Request,
+    pipe: Pipe,
+}
+
+impl Visit for Serve {
+    type Out = LocalFuture<'static, Result<()>>;
+
+    fn visit<S: Store>(self) -> Self::Out {
+        let Self { lock, settings, request, mut pipe } = self;
+        Box::pin(async move {
+            match S::connect(settings).await {
+                Ok(link) => {
+                    pipe.first = Some(request);
+                    serve::<S>(lock, link, Box::new(pipe)).await;
+                    Ok(())
+                }
+                Err(error) => {
+                    let reply = Reply::fail(error.to_string());
+                    pipe.say(Response { id: Some(request.id), reply });
+                    Err(error.into())
+                }
+            }
+        })
+    }
 }
 
 /// Stdin and stdout as a mailbox.

@@ -4,24 +4,19 @@
 //! say, of the story of the shortest schedule to each sort of them, as of any other run with a
 //! ledger.
 
-use base::{Anomaly, Cause, Event, F, History, Kind, Link, Outcome, Process, Run, RunInfo};
+use base::{Anomaly, Cause, Event, F, History, Kind, Outcome, Process, Run, RunInfo};
 use checkers::Judgement;
 use reports::reading::{Breach, breaches};
 use serde::{Deserialize, Serialize};
-use sim::exhaustive::{
-    Action, AloneWorld, Case, Explorer, Extent, FaultKind, Progress, Sign, Story,
-};
-use sim::{Handle, RedisWorld};
+use sim::exhaustive::{Action, Case, Explorer, Extent, FaultKind, Progress, Sign, Story};
 use std::time::Duration;
-use stores::Store;
-use stores::redis::Redis;
-use stores::zookeeper::{Client, Session};
+use stores::{Store, Visit};
 use workloads::LockSpec;
-use workloads::client::{AnyLink, serve};
 
 use crate::plan::Options;
 use crate::setup::Setup;
 use crate::shrink;
+use crate::simulate::opens;
 
 /// A lock and what is enumerated of it.
 #[derive(Clone)]
@@ -66,10 +61,7 @@ impl Enumeration {
 
     /// Searches until there is nothing more, there are `most` states, or `go_on` says no.
     pub fn search(&self, most: u64, go_on: &mut dyn FnMut(Progress) -> bool) -> Found {
-        let (extent, sorts) = match self.lock.store() {
-            Store::Redis => self.on_redis().search(most, go_on),
-            Store::ZooKeeper => self.on_zookeeper().search(most, go_on),
-        };
+        let (extent, sorts) = self.lock.store().visit(Search(self, most, go_on));
         let mut findings: Vec<Finding> = Vec::new();
         for sort in sorts {
             for shown in self.judge(sort.sign, &sort.story) {
@@ -122,37 +114,47 @@ impl Enumeration {
     /// # Errors
     /// With the number of the first step, from 0, that cannot be taken.
     pub fn replay(&self, schedule: &[Action]) -> Result<(Story, Vec<Sign>), usize> {
-        match self.lock.store() {
-            Store::Redis => self.on_redis().replay(schedule),
-            Store::ZooKeeper => self.on_zookeeper().replay(schedule),
-        }
+        self.lock.store().visit(Replay(self, schedule))
     }
 
     /// Shows every schedule, one by one: for spaces that are small.
     pub fn walk(&self, each: &mut dyn FnMut(&Story, &[Sign])) {
-        match self.lock.store() {
-            Store::Redis => self.on_redis().walk(each),
-            Store::ZooKeeper => self.on_zookeeper().walk(each),
-        }
+        self.lock.store().visit(Walk(self, each));
     }
 
-    fn on_redis(&self) -> Explorer<RedisWorld> {
-        let lock = self.lock;
-        let open = move |handle: Handle<dyn Link<Redis>>| {
-            Box::pin(serve(lock, AnyLink::Redis(handle.link), handle.mailbox)) as _
-        };
-        let explorer = Explorer::new(self.case.clone(), RedisWorld::default(), Box::new(open));
+    fn explorer<S: Store>(&self) -> Explorer<S> {
+        let explorer = Explorer::new(self.case.clone(), opens(self.lock));
         if self.reduce { explorer } else { explorer.unreduced() }
     }
+}
 
-    fn on_zookeeper(&self) -> Explorer<AloneWorld> {
-        let lock = self.lock;
-        let open = move |handle: Handle<dyn Session>| {
-            let link = AnyLink::ZooKeeper(Client::new(handle.link));
-            Box::pin(serve(lock, link, handle.mailbox)) as _
-        };
-        let explorer = Explorer::new(self.case.clone(), AloneWorld, Box::new(open));
-        if self.reduce { explorer } else { explorer.unreduced() }
+struct Search<'a>(&'a Enumeration, u64, &'a mut dyn FnMut(Progress) -> bool);
+
+impl Visit for Search<'_> {
+    type Out = (Extent, Vec<sim::exhaustive::Finding>);
+
+    fn visit<S: Store>(self) -> Self::Out {
+        self.0.explorer::<S>().search(self.1, self.2)
+    }
+}
+
+struct Replay<'a>(&'a Enumeration, &'a [Action]);
+
+impl Visit for Replay<'_> {
+    type Out = Result<(Story, Vec<Sign>), usize>;
+
+    fn visit<S: Store>(self) -> Self::Out {
+        self.0.explorer::<S>().replay(self.1)
+    }
+}
+
+struct Walk<'a>(&'a Enumeration, &'a mut dyn FnMut(&Story, &[Sign]));
+
+impl Visit for Walk<'_> {
+    type Out = ();
+
+    fn visit<S: Store>(self) {
+        self.0.explorer::<S>().walk(self.1);
     }
 }
 

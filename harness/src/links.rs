@@ -49,7 +49,7 @@ pub fn own(spec: &WorldSpec) -> BTreeMap<(Node, Node), Spread> {
     }
     let mut rng = Rng::fork(spec.seed, MANNERS);
     for client in (0..spec.clients).map(Node::Client) {
-        for server in (0..spec.servers).map(Node::Server) {
+        for server in (0..spec.topology.servers()).map(Node::Server) {
             for ends in [(client, server), (server, client)] {
                 links.insert(ends, manners(spec, &mut rng));
             }

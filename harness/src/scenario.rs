@@ -6,7 +6,7 @@ use checkers::holds::Claims;
 use checkers::sweep::sweep;
 use sim::SimConfig;
 use std::time::Duration;
-use stores::Store;
+use stores::StoreId;
 use stores::redis::script::Runner;
 use workloads::LockSpec;
 
@@ -77,7 +77,7 @@ pub struct Tally {
 impl Scenario {
     /// Returns true if its lock runs scripts, so that it matters who runs them.
     pub fn has_scripts(&self) -> bool {
-        workloads::find(self.algo).is_some_and(|lock| lock.store() == Store::Redis)
+        workloads::find(self.algo).is_some_and(|lock| lock.store() == StoreId::Redis)
     }
 
     /// Makes it ready to run, with another number of clients where one is given, and with scripts
@@ -97,7 +97,7 @@ impl Scenario {
         plan.task.turns = self.turns;
         let mut config = simulate::config(&setup.world());
         config.latency = millis(1, 20);
-        config.scripts = scripts;
+        config.cluster.scripts = scripts;
         Prepared { lock: setup.lock, plan, config }
     }
 }
@@ -117,7 +117,7 @@ impl Prepared {
     pub fn run(&mut self, seed: u64) -> Tally {
         self.plan.seed = seed;
         self.config.seed = seed;
-        let mut world = simulate::world_of(self.lock, self.lock.store(), self.config.clone(), None);
+        let mut world = simulate::world_of(self.lock, self.config.clone(), None);
         let mut recorder = Recorder::in_memory();
         drive(world.as_mut(), &self.plan, Vec::new(), &mut recorder, &mut Unwatched)
             .expect("a world without faults stands");

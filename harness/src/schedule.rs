@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use sim::Chances;
 use std::path::Path;
 use std::time::Duration;
+use stores::StoreId;
 
 use crate::input::{self, Budget};
 use crate::links;
 use crate::plan::{Aim, Options, Planned, Played, Script, Turn};
-use crate::setup::{Setup, check_ensemble};
+use crate::setup::{Setup, check_ensemble, check_topology};
 
 /// The version of the stored form that this build writes, and the newest that it reads.
 const VERSION: u32 = 1;
@@ -36,6 +37,9 @@ pub struct Schedule {
     pub shows: Option<Shows>,
     /// The lock's time to live, or its session time-out.
     pub ttl: u64,
+    /// The topology, where it is not the usual one of the lock.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub topology: Option<String>,
     /// The settings of the servers, where they have some that matter to sessions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ensemble: Option<Ensemble>,
@@ -107,6 +111,7 @@ impl Schedule {
             nemesis: info.nemesis,
             shows: None,
             ttl: info.ttl,
+            topology: setup.unusual_topology().map(|topology| topology.name.into()),
             ensemble: info.ensemble,
             call_timeout: nanos(world.call_timeout),
             patience: info.patience,
@@ -176,7 +181,7 @@ impl Schedule {
             time_limit: nanos(self.time_limit),
             link_delay: nanos(self.link_delay),
             keys: turns.map(|turn| turn.key + 1).max().unwrap_or(1),
-            ..self.servers(seed)
+            ..self.servers(seed)?
         };
         let script = Script {
             turns: self.clients.clone(),
@@ -194,13 +199,18 @@ impl Schedule {
     }
 
     /// Returns default options but for the session and the servers.
-    fn servers(&self, seed: u64) -> Options {
-        Options {
+    fn servers(&self, seed: u64) -> Result<Options, String> {
+        let named = |name: &String| {
+            let topology = StoreId::topology(name);
+            topology.ok_or_else(|| format!("there is no topology `{name}`"))
+        };
+        Ok(Options {
+            topology: self.topology.as_ref().map(named).transpose()?,
             ttl: Duration::from_nanos(self.ttl),
             tick: self.ensemble.map(|it| Duration::from_nanos(it.tick_ns)),
             sync_limit: self.ensemble.map(|it| it.sync_limit),
             ..Options::new(&self.algo, &self.nemesis, seed)
-        }
+        })
     }
 
     /// Returns the abilities that a backend needs for its faults.
@@ -219,8 +229,10 @@ impl Schedule {
         }
         let lock = workloads::find(&self.algo)
             .ok_or_else(|| format!("there is no lock `{}` in this picklock", self.algo))?;
-        check_ensemble(lock, &self.servers(0))?;
-        let servers = lock.servers();
+        let options = self.servers(0)?;
+        check_topology(lock, &options)?;
+        check_ensemble(lock, &options)?;
+        let servers = options.topology.unwrap_or_else(|| lock.topology()).servers();
         for planned in &self.faults {
             for node in planned.fault.nodes() {
                 let there = match node {

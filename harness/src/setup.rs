@@ -4,7 +4,7 @@
 use base::{Ability, Nemesis, RunInfo, Spread};
 use std::time::Duration;
 use stores::zookeeper::Timing;
-use stores::{Store, WorldSpec};
+use stores::{StoreId, Topology, WorldSpec};
 use workloads::LockSpec;
 use workloads::task::Contend;
 
@@ -46,6 +46,7 @@ impl Setup {
     /// One line that names the mistake and its fix.
     pub fn of(lock: &'static LockSpec, options: Options) -> Result<Self, String> {
         check_nemeses(&options.nemesis)?;
+        check_topology(lock, &options)?;
         check_numbers(lock, &options)?;
         Ok(Self::sound(lock, options))
     }
@@ -77,6 +78,7 @@ impl Setup {
     fn sound(lock: &'static LockSpec, asked: Options) -> Self {
         let options = if asked.swarm { swarm::vary(&asked) } else { asked.clone() };
         let nanos = |d: Duration| d.as_nanos() as u64;
+        let on = topology(lock, &options);
         let slowest_message = links::slowest(&world(lock, &options));
         let mut info = RunInfo {
             version: 1,
@@ -85,7 +87,9 @@ impl Setup {
             backend: String::new(),
             seed: options.seed,
             clients: options.clients,
-            servers: lock.servers(),
+            servers: on.servers(),
+            topology: on.name.into(),
+            nodes: on.nodes(),
             keys: options.keys,
             ttl: nanos(options.ttl),
             ensemble: options.ensemble(lock.store()),
@@ -110,6 +114,11 @@ impl Setup {
             command: command(&self.asked, backend),
             ..self.info.clone()
         }
+    }
+
+    /// Returns the topology, if it is not the usual one of the lock.
+    pub fn unusual_topology(&self) -> Option<&'static Topology> {
+        self.options.topology.filter(|topology| *topology != self.lock.topology())
     }
 
     /// Returns fresh nemeses for one run.
@@ -142,8 +151,8 @@ impl Setup {
         let options = &self.options;
         Plan {
             clients: options.clients,
-            servers: self.info.servers,
-            peers: self.lock.has_peers(),
+            servers: self.info.nodes.clone(),
+            peers: topology(self.lock, options).has_peers(),
             ttl: options.ttl,
             time_limit: options.time_limit,
             quiet: Duration::from_nanos(self.info.quiet),
@@ -175,10 +184,15 @@ impl Setup {
     }
 }
 
+/// Returns the topology of a run.
+fn topology(lock: &LockSpec, options: &Options) -> &'static Topology {
+    options.topology.unwrap_or_else(|| lock.topology())
+}
+
 fn world(lock: &LockSpec, options: &Options) -> WorldSpec {
     WorldSpec {
         store: lock.store(),
-        servers: lock.servers(),
+        topology: topology(lock, options),
         clients: options.clients,
         algo: options.algo.clone(),
         ttl: options.ttl,
@@ -222,6 +236,16 @@ fn check_nemeses(names: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Checks that a lock runs on the topology that was asked for.
+pub fn check_topology(lock: &LockSpec, options: &Options) -> Result<(), String> {
+    let Some(asked) = options.topology else { return Ok(()) };
+    if lock.topologies().any(|topology| topology == asked) {
+        return Ok(());
+    }
+    let known: Vec<&str> = lock.topologies().map(|topology| topology.name).collect();
+    Err(format!("{} does not run on {}: give {}", lock.name, asked.name, known.join(" or ")))
+}
+
 fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
     let between = |what: &str, d: Duration, low: Duration, high: Duration| {
         if d < low || d > high {
@@ -252,11 +276,12 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
 /// Checks the settings of servers: only ZooKeeper's have any, and they must fit the session.
 pub fn check_ensemble(lock: &LockSpec, options: &Options) -> Result<(), String> {
     match (lock.store(), options.tick, options.sync_limit) {
-        (Store::ZooKeeper, _, _) => options.timing().check(options.ttl),
-        (Store::Redis, None, None) => Ok(()),
-        (Store::Redis, _, _) => Err(format!(
-            "--tick and --sync-limit are settings of ZooKeeper, and {} is on Redis: leave them out",
-            lock.name
+        (StoreId::ZooKeeper, _, _) => options.timing().check(options.ttl),
+        (_, None, None) => Ok(()),
+        (store, ..) => Err(format!(
+            "--tick and --sync-limit are settings of ZooKeeper, and {} is on {}: leave them out",
+            lock.name,
+            store.name()
         )),
     }
 }
@@ -293,6 +318,8 @@ pub fn flags(options: &Options) -> String {
         }
     };
     let duration = |d: Duration| humantime::format_duration(d).to_string().replace(' ', "");
+    let on = |options: &Options| options.topology.map_or("", |it| it.name).to_owned();
+    add("--on", on(options), on(&defaults));
     add("--clients", options.clients.to_string(), defaults.clients.to_string());
     add("--time-limit", duration(options.time_limit), duration(defaults.time_limit));
     add("--ttl", duration(options.ttl), duration(defaults.ttl));

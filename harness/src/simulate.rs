@@ -1,13 +1,12 @@
 //! A run in the simulator.
 
 use base::{BackendError, Command, Init, Run};
-use sim::{Handle, RedisWorld, SimConfig, Simulated, Tape};
+use sim::{Open, SimConfig, Simulated, Tape};
+use std::any::Any;
 use std::rc::Rc;
-use stores::redis::script::Runner;
-use stores::zookeeper::Client;
-use stores::{Store, WorldSpec};
+use stores::{Store, Visit, WorldSpec};
 use workloads::LockSpec;
-use workloads::client::{AnyLink, serve};
+use workloads::client::serve;
 
 use crate::drive::{Recorder, Unwatched, drive};
 use crate::links;
@@ -21,20 +20,18 @@ pub fn world(
     spec: &WorldSpec,
     tape: Option<Rc<Tape>>,
 ) -> Box<dyn Simulated> {
-    world_of(lock, spec.store, config(spec), tape)
+    world_of(lock, config(spec), tape)
 }
 
 /// Returns the simulator's configuration of a world.
 pub fn config(spec: &WorldSpec) -> SimConfig {
     SimConfig {
         clients: spec.clients,
-        servers: spec.servers,
+        cluster: spec.cluster(),
         ttl: spec.ttl,
-        timing: spec.timing,
         call_timeout: spec.call_timeout,
         latency: links::usual(spec),
         links: links::own(spec),
-        scripts: Runner::default(),
         seed: spec.seed,
         init: init(spec),
     }
@@ -43,25 +40,26 @@ pub fn config(spec: &WorldSpec) -> SimConfig {
 /// The same, of a configuration that was changed.
 pub fn world_of(
     lock: &'static LockSpec,
-    store: Store,
     config: SimConfig,
     tape: Option<Rc<Tape>>,
 ) -> Box<dyn Simulated> {
-    match store {
-        Store::Redis => {
-            let open = move |handle: Handle<dyn base::Link<stores::redis::Redis>>| {
-                Box::pin(serve(lock, AnyLink::Redis(handle.link), handle.mailbox)) as _
-            };
-            let world = RedisWorld::new(config.scripts);
-            sim::redis(world, config, tape, Box::new(open))
-        }
-        Store::ZooKeeper => {
-            let open = move |handle: Handle<dyn stores::zookeeper::Session>| {
-                Box::pin(serve(lock, AnyLink::ZooKeeper(Client::new(handle.link)), handle.mailbox))
-                    as _
-            };
-            sim::zookeeper(config, tape, Box::new(open))
-        }
+    let store = lock.store();
+    sim::simulation(store, config, tape, store.visit(Erased(lock)))
+}
+
+/// Returns the function that opens the task of a client of this lock, on the lock's store.
+pub(crate) fn opens<S: Store>(lock: &'static LockSpec) -> Open<S> {
+    Box::new(move |handle| Box::pin(serve::<S>(lock, handle.link, handle.mailbox)))
+}
+
+/// Asks for that function whatever the store is.
+struct Erased(&'static LockSpec);
+
+impl Visit for Erased {
+    type Out = Box<dyn Any>;
+
+    fn visit<S: Store>(self) -> Self::Out {
+        Box::new(opens::<S>(self.0))
     }
 }
 

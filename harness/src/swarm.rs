@@ -195,7 +195,7 @@ mod tests {
                 now: Mono::ZERO,
                 ttl,
                 clients: &clients,
-                servers: 1,
+                servers: &[],
                 peers: false,
                 active: 0,
             };
@@ -240,7 +240,7 @@ mod tests {
             let mut rng = Rng::new(seed);
             let mut after_pause = false;
             for _ in 0..50 {
-                let (now, servers) = (Mono::ZERO, 1);
+                let (now, servers) = (Mono::ZERO, &[][..]);
                 let view = View { now, ttl, clients: &clients, servers, peers: false, active: 0 };
                 let next = nemesis.next(&view, &mut rng);
                 assert_eq!(matches!(next, Next::Also { .. }), after_pause, "seed {seed}: {next:?}");

@@ -7,8 +7,9 @@ use picklock::setup::Setup;
 use picklock::simulate;
 use std::rc::Rc;
 use std::time::Duration;
-use stores::zookeeper::Client;
-use workloads::{LockSpec, Open, Settings};
+use stores::redis::Redis;
+use stores::zookeeper::{Client, ZooKeeper};
+use workloads::{LockSpec, On, Settings};
 
 /// `zk-sequential`, but it does not hear that its session was disconnected.
 struct Deaf(Box<dyn Lock>);
@@ -28,10 +29,9 @@ impl Lock for Deaf {
 }
 
 fn open_deaf(client: Client, settings: Settings) -> Box<dyn Lock> {
-    let Some(Open::ZooKeeper(open)) = workloads::find("zk-sequential").map(|lock| lock.open) else {
-        unreachable!("zk-sequential is a lock on ZooKeeper");
-    };
-    Box::new(Deaf(open(client, settings)))
+    let lock = workloads::find("zk-sequential").expect("a lock of the catalogue");
+    let on = lock.open.on::<ZooKeeper>().expect("it is a lock on ZooKeeper");
+    Box::new(Deaf((on.open)(client, settings)))
 }
 
 static DEAF: LockSpec = LockSpec {
@@ -40,7 +40,7 @@ static DEAF: LockSpec = LockSpec {
     promises: base::Promises { recovers: Some(2), ..base::Promises::MUTEX },
     breaks: &[],
     longest_hold: workloads::BEYOND_SESSION,
-    open: Open::ZooKeeper(open_deaf),
+    open: &On::<ZooKeeper>::one(open_deaf),
 };
 
 /// Counts the seeds, of 100, that show an anomaly.
@@ -78,11 +78,10 @@ impl Lock for Deceived {
     }
 }
 
-fn open_deceived(link: Rc<dyn base::Link<stores::redis::Redis>>, s: Settings) -> Box<dyn Lock> {
-    let Some(Open::Redis(open)) = workloads::find("redis-set-nx-px").map(|lock| lock.open) else {
-        unreachable!("redis-set-nx-px is a lock on Redis");
-    };
-    Box::new(Deceived(open(link, s)))
+fn open_deceived(link: Rc<dyn base::Link<Redis>>, s: Settings) -> Box<dyn Lock> {
+    let lock = workloads::find("redis-set-nx-px").expect("a lock of the catalogue");
+    let on = lock.open.on::<Redis>().expect("it is a lock on Redis");
+    Box::new(Deceived((on.open)(link, s)))
 }
 
 static DECEIVED: LockSpec = LockSpec {
@@ -91,7 +90,7 @@ static DECEIVED: LockSpec = LockSpec {
     promises: base::Promises { recovers: Some(1), ..base::Promises::MUTEX },
     breaks: &[],
     longest_hold: workloads::BELOW_TTL,
-    open: Open::Redis(open_deceived),
+    open: &On::<Redis>::one(open_deceived),
 };
 
 #[test]

@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
-use workloads::{BELOW_TTL, LockSpec, Open, Settings};
+use workloads::{BELOW_TTL, LockSpec, On, Opens, Settings};
 
 /// `redis-set-nx-px`, but it waits for a time that something outside of the simulator decides.
 struct Smuggler {
@@ -35,10 +35,9 @@ impl Lock for Smuggler {
 }
 
 fn smuggle(link: Rc<dyn Link<Redis>>, settings: Settings, wait: fn() -> Duration) -> Box<dyn Lock> {
-    let Some(Open::Redis(open)) = workloads::find("redis-set-nx-px").map(|lock| lock.open) else {
-        unreachable!("redis-set-nx-px is a lock on one Redis server");
-    };
-    Box::new(Smuggler { lock: open(link.clone(), settings), link, wait })
+    let lock = workloads::find("redis-set-nx-px").expect("a lock of the catalogue");
+    let on = lock.open.on::<Redis>().expect("it is a lock on Redis");
+    Box::new(Smuggler { lock: (on.open)(link.clone(), settings), link, wait })
 }
 
 #[expect(clippy::disallowed_methods, reason = "what the check must catch")]
@@ -68,7 +67,7 @@ fn open_by_nothing(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Loc
     smuggle(link, settings, by_nothing)
 }
 
-const fn canary(name: &'static str, open: Open) -> LockSpec {
+const fn canary(name: &'static str, open: &'static dyn Opens) -> LockSpec {
     LockSpec {
         name,
         summary: "a canary",
@@ -79,9 +78,9 @@ const fn canary(name: &'static str, open: Open) -> LockSpec {
     }
 }
 
-static REAL_TIME: LockSpec = canary("real-time", Open::Redis(open_by_real_time));
-static HASH_ORDER: LockSpec = canary("hash-order", Open::Redis(open_by_hash_order));
-static NOTHING: LockSpec = canary("nothing", Open::Redis(open_by_nothing));
+static REAL_TIME: LockSpec = canary("real-time", &On::<Redis>::one(open_by_real_time));
+static HASH_ORDER: LockSpec = canary("hash-order", &On::<Redis>::one(open_by_hash_order));
+static NOTHING: LockSpec = canary("nothing", &On::<Redis>::one(open_by_nothing));
 
 fn difference(lock: &'static LockSpec) -> Option<String> {
     let mut options = Options::new(lock.name, "none", 7);

@@ -3,11 +3,16 @@
 
 use docker::{RealServers, ensure_image};
 use std::time::Duration;
-use stores::Store;
+use stores::{Group, StoreId, Topology, View};
 
-fn start(store: Store, servers: u32, ttl: Duration) -> RealServers {
+/// Starts the servers of a store's usual topology.
+fn start(store: StoreId, ttl: Duration) -> RealServers {
+    start_on(store, &store.topologies()[0], ttl)
+}
+
+fn start_on(store: StoreId, topology: &'static Topology, ttl: Duration) -> RealServers {
     ensure_image(&|line| println!("{line}")).unwrap_or_else(|error| panic!("{error}"));
-    RealServers::start(store, servers, ttl, &|_| ()).unwrap_or_else(|error| panic!("{error}"))
+    RealServers::start(store, topology, ttl, &|_| ()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn addresses(servers: &RealServers) -> Vec<String> {
@@ -22,7 +27,7 @@ fn sequences() -> u64 {
 
 #[test]
 fn redis() {
-    let servers = start(Store::Redis, 1, Duration::from_secs(2));
+    let servers = start(StoreId::Redis, Duration::from_secs(2));
     let report = stores::redis::conformance::real_arm(&addresses(&servers)[0], 0..sequences());
     let report = report.expect("the server answers");
     print!("redis: {report}");
@@ -31,7 +36,7 @@ fn redis() {
 
 #[test]
 fn redis_restarts() {
-    let mut servers = start(Store::Redis, 1, Duration::from_secs(2));
+    let mut servers = start(StoreId::Redis, Duration::from_secs(2));
     let first = addresses(&servers).remove(0);
     let report = stores::redis::conformance::restarts_arm(&first, &mut |data| {
         let address = servers.restart(0, data).map_err(std::io::Error::other)?;
@@ -44,7 +49,13 @@ fn redis_restarts() {
 
 #[test]
 fn redis_replicas() {
-    let servers = start(Store::Redis, 2, Duration::from_secs(2));
+    static PAIR: Topology = Topology {
+        name: "redis-x2",
+        summary: "two Redis servers",
+        view: View::Several,
+        groups: &[Group { role: "server", count: 2, peers: false }],
+    };
+    let servers = start_on(StoreId::Redis, &PAIR, Duration::from_secs(2));
     let (addresses, master) = (addresses(&servers), format!("{} 6379", servers.peer_address(0)));
     let report = stores::redis::conformance::replicas_arm(&addresses[0], &addresses[1], &master);
     let report = report.expect("the servers answer");
@@ -55,7 +66,7 @@ fn redis_replicas() {
 #[test]
 fn zookeeper() {
     let session = Duration::from_secs(4);
-    let servers = start(Store::ZooKeeper, 3, session);
+    let servers = start(StoreId::ZooKeeper, session);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (addresses, seeds) = (addresses(&servers), 0..sequences());
     let suite = stores::zookeeper::conformance::real_arm(addresses, session, "suite", seeds);

@@ -76,7 +76,8 @@ pub fn anybody(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
 
 /// Any server; `None` if there is none.
 pub fn server(view: &View<'_>, rng: &mut Rng) -> Option<Node> {
-    (view.servers > 0).then(|| Node::Server(rng.below(u64::from(view.servers)) as u32))
+    (!view.servers.is_empty())
+        .then(|| Node::Server(rng.below(u64::from(view.server_count())) as u32))
 }
 
 /// Draws without putting back, as from a deck of cards: a short run, too, sees every kind of fault.

@@ -87,7 +87,7 @@ impl Clocks {
         let long_hold = || aim::long_holder(view, view.ttl / 20..view.ttl / 2).is_some();
         match aim {
             Aim::Server if long_hold() => aim::server(view, rng).into_iter().collect(),
-            Aim::Servers if long_hold() => (0..view.servers).map(Node::Server).collect(),
+            Aim::Servers if long_hold() => (0..view.server_count()).map(Node::Server).collect(),
             Aim::Server | Aim::Servers => Vec::new(),
             Aim::Holder => aim::holder(view, rng).into_iter().map(Node::Client).collect(),
             Aim::Anybody => aim::anybody(view, rng).into_iter().map(Node::Client).collect(),

@@ -100,7 +100,7 @@ impl Crash {
     /// long hold and stays down for as short a time as can be. Late in one would be too late: a
     /// real server takes a second to come back on a busy machine.
     fn server(&self, view: &View<'_>, rng: &mut Rng) -> Next {
-        let node = Node::Server(rng.below(u64::from(view.servers)) as u32);
+        let node = Node::Server(rng.below(u64::from(view.server_count())) as u32);
         let fault = Fault::Crash { node, data: self.data };
         match self.data {
             Data::Kept => {
@@ -155,7 +155,7 @@ impl Nemesis for Vanish {
             return Next::At(aim::gap(view, rng));
         }
         self.chance = false;
-        let server = rng.below(u64::from(view.servers)) as u32;
+        let server = rng.below(u64::from(view.server_count())) as u32;
         let lasts = rng.between(view.ttl / 10, view.ttl * 3 / 2);
         Next::Inject { fault: Fault::Vanish { server }, lasts }
     }

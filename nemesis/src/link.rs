@@ -111,7 +111,9 @@ impl Links {
     fn fault(&self, seat: u32, trouble: LinkTrouble, view: &View<'_>) -> Fault {
         let links = match self.to_vault {
             true => vec![(Node::Client(seat), Node::Vault)],
-            false => (0..view.servers).map(|n| (Node::Client(seat), Node::Server(n))).collect(),
+            false => {
+                (0..view.server_count()).map(|n| (Node::Client(seat), Node::Server(n))).collect()
+            }
         };
         Fault::Link { links, trouble }
     }

@@ -75,7 +75,8 @@ impl Partition {
             }
             Aim::Anybody => {
                 let seat = aim::anybody(view, rng)?;
-                let only = rng.chance(0.5).then(|| rng.below(u64::from(view.servers)) as u32);
+                let only =
+                    rng.chance(0.5).then(|| rng.below(u64::from(view.server_count())) as u32);
                 Some((client(seat, only, view), 0.5))
             }
             Aim::Server => Some((server(view, rng), 0.5)),
@@ -89,18 +90,18 @@ impl Partition {
 
 /// The links of a client to all servers, or to one.
 fn client(seat: u32, only: Option<u32>, view: &View<'_>) -> Links {
-    let servers = (0..view.servers).filter(|n| only.is_none_or(|only| only == *n));
+    let servers = (0..view.server_count()).filter(|n| only.is_none_or(|only| only == *n));
     servers.map(|n| (Node::Client(seat), Node::Server(n))).collect()
 }
 
 /// The links of a server to all its peers; without peers to talk to, to all clients.
 fn server(view: &View<'_>, rng: &mut Rng) -> Links {
-    let cut = rng.below(u64::from(view.servers)) as u32;
+    let cut = rng.below(u64::from(view.server_count())) as u32;
     if !view.peers {
         let seats = 0..view.clients.len() as u32;
         return seats.map(|seat| (Node::Client(seat), Node::Server(cut))).collect();
     }
-    let peers = (0..view.servers).filter(|n| *n != cut);
+    let peers = (0..view.server_count()).filter(|n| *n != cut);
     peers.map(|n| (Node::Server(cut), Node::Server(n))).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Rules that every nemesis in the list has to keep.
 
 use crate::NEMESES;
-use base::{ClientState, ClientView, Fault, Mono, Next, Node, Rng, View};
+use base::{ClientState, ClientView, Fault, Mono, Next, Node, Rng, ServerInfo, View};
 use std::time::Duration;
 
 /// Five clients: one in a long hold, one whose acquire was just answered, one that releases, two
@@ -16,6 +16,11 @@ fn clients(now: Mono, ttl: Duration) -> Vec<ClientView> {
         ClientState::Idle,
     ];
     states.map(|state| ClientView { state, faulted: false }).to_vec()
+}
+
+fn members(count: u32) -> Vec<ServerInfo> {
+    let member = |n| ServerInfo { name: format!("server-{n}"), role: "member".into(), group: 0 };
+    (0..count).map(member).collect()
 }
 
 /// A nemesis that yields a fault which its line in the list does not name would be let into a
@@ -33,7 +38,8 @@ fn faults_take_what_the_list_says_and_nothing_else() {
             if step % 2 == 0 {
                 clients[0].state = ClientState::Idle;
             }
-            let view = View { now, ttl, clients: &clients, servers: 3, peers: true, active: 0 };
+            let servers = &members(3);
+            let view = View { now, ttl, clients: &clients, servers, peers: true, active: 0 };
             match nemesis.next(&view, &mut rng) {
                 Next::Inject { fault, lasts } | Next::Also { fault, lasts } => {
                     assert!(spec.needs.contains(&fault.ability()), "{}: {fault}", spec.name);
@@ -62,6 +68,7 @@ fn servers_without_peers_are_cut_from_the_clients() {
         let mut now = Mono::ZERO + ttl * 5;
         let cut = loop {
             let clients = clients(now, ttl);
+            let servers = &members(servers);
             let view = View { now, ttl, clients: &clients, servers, peers, active: 0 };
             match nemesis.next(&view, &mut rng) {
                 Next::Inject { fault: Fault::Cut { links, .. }, .. } => break links,

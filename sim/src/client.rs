@@ -1,20 +1,21 @@
 //! A simulated client: one task on a machine, a client library, a seat.
 
-use base::{LocalFuture, Mailbox, Mono};
+use base::{Link, LocalFuture, Mailbox, Mono};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Wake, Waker};
+use stores::Store;
 
 use crate::agenda::Ticket;
-use crate::library::SimStore;
+use crate::link::Library;
 use crate::machine::{Machine, SimMailbox};
 use crate::pause::Paused;
 
 /// The arguments of a client's task: its link and its mailbox.
-pub struct Handle<L: ?Sized> {
+pub struct Handle<S: Store> {
     /// The link to its servers, and its clocks.
-    pub link: Rc<L>,
+    pub link: Rc<dyn Link<S>>,
     /// The conversation with the harness.
     pub mailbox: Box<dyn Mailbox>,
     /// Its process number.
@@ -35,10 +36,10 @@ impl Wake for Flag {
     }
 }
 
-pub struct Client<S: SimStore> {
+pub struct Client<S: Store> {
     pub process: u32,
     pub machine: Rc<Machine>,
-    pub library: S::Library,
+    pub library: Library<S>,
     task: Option<LocalFuture<'static, ()>>,
     flag: Arc<Flag>,
     waker: Waker,
@@ -51,13 +52,13 @@ pub struct Client<S: SimStore> {
     pub wires: Vec<(u64, u64)>,
 }
 
-impl<S: SimStore> Client<S> {
+impl<S: Store> Client<S> {
     pub fn new(
         process: u32,
         machine: Rc<Machine>,
-        library: S::Library,
-        link: Rc<S::Link>,
-        open: &dyn Fn(Handle<S::Link>) -> LocalFuture<'static, ()>,
+        library: Library<S>,
+        link: Rc<dyn Link<S>>,
+        open: &dyn Fn(Handle<S>) -> LocalFuture<'static, ()>,
     ) -> Self {
         let mailbox = Box::new(SimMailbox(machine.clone()));
         let flag = Arc::new(Flag(AtomicBool::new(true)));

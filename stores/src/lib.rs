@@ -1,53 +1,106 @@
 //! The stores that locks are built on. One folder per store: protocol, model (a pure state
-//! machine), real adapter, and the conformance suite that both must pass.
+//! machine), client library, real adapter, and the conformance suite that both worlds must pass.
 
+mod container;
+pub mod driver;
+mod enumerable;
 pub mod model;
 #[cfg(feature = "real")]
 pub mod real;
 pub mod redis;
+mod store;
+mod topology;
 pub mod vault;
 mod world_spec;
 pub mod zookeeper;
 
+pub use container::{Container, Probe};
+pub use enumerable::Enumerable;
+#[cfg(feature = "real")]
+pub use store::Connecting;
+pub use store::{
+    ClientSettings, Cluster, ConnectError, PacketOf, RealSettings, Store, StoreClient,
+};
+pub use topology::{Group, Topology, View, node_name};
 pub use world_spec::{Links, WorldSpec};
 
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use zookeeper::Timing;
 
-/// A store that locks are built on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Store {
-    /// One Redis server.
-    Redis,
-    /// A ZooKeeper ensemble.
-    ZooKeeper,
+/// Work that is done for a store which is known only at run time.
+pub trait Visit {
+    /// The result of the work.
+    type Out;
+
+    /// Does it, for this store.
+    fn visit<S: Store>(self) -> Self::Out;
 }
 
-impl Store {
-    /// The number of servers that a lock on this store uses unless told otherwise.
-    pub const fn servers(self) -> u32 {
-        match self {
-            Self::Redis => 1,
-            Self::ZooKeeper => 3,
+/// Makes the list of stores: this is the only place that names them all.
+macro_rules! stores {
+    ($($name:ident: $store:ty,)*) => {
+        /// A store of the list.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[expect(missing_docs, reason = "each says in its own folder what it is")]
+        pub enum StoreId {
+            $($name,)*
         }
+
+        impl StoreId {
+            /// All stores, in the order in which they are listed.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Does some work for this store.
+            pub fn visit<V: Visit>(self, work: V) -> V::Out {
+                match self {
+                    $(Self::$name => work.visit::<$store>(),)*
+                }
+            }
+
+            /// The layouts of its servers, the usual one first.
+            pub const fn topologies(self) -> &'static [Topology] {
+                match self {
+                    $(Self::$name => <$store>::TOPOLOGIES,)*
+                }
+            }
+
+            /// The name, as people write it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => <$store>::NAME,)*
+                }
+            }
+
+            /// The time to live, or session time-out, of a lock on it unless told otherwise.
+            pub const fn ttl(self) -> Duration {
+                match self {
+                    $(Self::$name => <$store>::TTL,)*
+                }
+            }
+
+            /// Returns its tick: what has run out may live on until the next one.
+            pub fn tick(self, timing: &Timing) -> Duration {
+                match self {
+                    $(Self::$name => <$store>::tick(timing),)*
+                }
+            }
+        }
+    };
+}
+
+impl StoreId {
+    /// Returns the topology of this name, of any store.
+    pub fn topology(name: &str) -> Option<&'static Topology> {
+        Self::all_topologies().find(|topology| topology.name == name)
     }
 
-    /// The store's tick. What has run out may live on until the next one: a ZooKeeper ensemble ends
-    /// sessions on a tick; Redis expires keys ten times a second.
-    pub const fn tick(self, timing: &zookeeper::Timing) -> Duration {
-        match self {
-            Self::Redis => Duration::from_millis(100),
-            Self::ZooKeeper => timing.tick,
-        }
+    /// The topologies of all stores.
+    pub fn all_topologies() -> impl Iterator<Item = &'static Topology> {
+        Self::ALL.iter().flat_map(|store| store.topologies())
     }
+}
 
-    /// The time to live, or session time-out, of a lock on this store unless told otherwise: long
-    /// enough that a real server restarts within a hold of 0.6 of it, or within a session.
-    pub const fn ttl(self) -> Duration {
-        match self {
-            Self::Redis => Duration::from_secs(4),
-            Self::ZooKeeper => Duration::from_secs(2),
-        }
-    }
+stores! {
+    Redis: redis::Redis,
+    ZooKeeper: zookeeper::ZooKeeper,
 }

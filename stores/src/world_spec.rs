@@ -1,7 +1,7 @@
 //! The description of the world that a backend is asked to set up.
 
-use crate::Store;
 use crate::zookeeper::Timing;
+use crate::{Cluster, StoreId, Topology};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ pub enum Links {
 #[derive(Clone, Debug)]
 pub struct WorldSpec {
     /// The store that the servers belong to.
-    pub store: Store,
-    /// The number of servers.
-    pub servers: u32,
+    pub store: StoreId,
+    /// The layout of the servers.
+    pub topology: &'static Topology,
     /// The number of clients, each in a seat of its own.
     pub clients: u32,
     /// The lock that the clients use.
@@ -42,4 +42,11 @@ pub struct WorldSpec {
     pub seed: u64,
     /// The folder for logs (`log/` of the run folder). `None`: no logs are kept.
     pub logs: Option<PathBuf>,
+}
+
+impl WorldSpec {
+    /// The servers.
+    pub fn cluster(&self) -> Cluster {
+        Cluster::new(self.topology, self.timing)
+    }
 }

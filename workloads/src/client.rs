@@ -2,71 +2,36 @@
 //! system process on real servers and as a task in the simulator.
 
 use base::{
-    Acquire, AcquireError, Command, Facts, Grant, Init, Key, Lock, Mailbox, Mono, ReleaseError,
-    Reply, Request, Response, World,
+    Acquire, AcquireError, Command, Facts, Grant, Init, Key, Link, Lock, Mailbox, Mono,
+    ReleaseError, Reply, Request, Response, Wakeups,
 };
 use futures_util::future::{Either, select};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
-use stores::redis::Redis;
-use stores::zookeeper::{Bell, Client, SessionState};
+use stores::{Store, StoreClient};
 
-use crate::locks::{LockSpec, Open, Settings};
-
-/// A client's link to its servers, by store.
-pub enum AnyLink {
-    /// A link to Redis servers.
-    Redis(Rc<dyn base::Link<Redis>>),
-    /// A session with a ZooKeeper ensemble.
-    ZooKeeper(Client),
-}
-
-impl AnyLink {
-    fn world(&self) -> &dyn World {
-        match self {
-            Self::Redis(link) => link.as_ref(),
-            Self::ZooKeeper(client) => client.world(),
-        }
-    }
-
-    /// The bell that rings when the store has woken the client. Redis locks ask again and again
-    /// instead.
-    fn bell(&self) -> Option<&Bell> {
-        match self {
-            Self::Redis(_) => None,
-            Self::ZooKeeper(client) => Some(client.bell()),
-        }
-    }
-
-    /// Resolves when the servers can be asked for a lock.
-    async fn ready(&self) {
-        if let Self::ZooKeeper(client) = self {
-            while client.state() != SessionState::Connected {
-                client.changed().await;
-            }
-        }
-    }
-
-    fn open(&self, spec: &LockSpec, settings: Settings) -> Box<dyn Lock> {
-        match (self, spec.open) {
-            (Self::Redis(link), Open::Redis(open) | Open::RedisServers(_, open)) => {
-                open(link.clone(), settings)
-            }
-            (Self::Redis(link), Open::RedisFor(ttl, open)) => {
-                open(link.clone(), Settings { ttl, ..settings })
-            }
-            (Self::ZooKeeper(client), Open::ZooKeeper(open)) => open(client.clone(), settings),
-            _ => unreachable!("the harness links a client to its lock's own store"),
-        }
-    }
-}
+use crate::locks::{LockSpec, On, Settings};
 
 /// Serves the harness until it says `exit` or hangs up.
-pub async fn serve(spec: &LockSpec, link: AnyLink, mut mailbox: Box<dyn Mailbox>) {
-    let mut session =
-        Conversation { spec, link: &link, locks: Vec::new(), held: None, ttl: 0, call_timeout: 0 };
+///
+/// # Panics
+/// Panics when the lock is built on another store.
+pub async fn serve<S: Store>(
+    spec: &LockSpec,
+    link: Rc<dyn Link<S>>,
+    mut mailbox: Box<dyn Mailbox>,
+) {
+    let mut session = Conversation::<S> {
+        spec,
+        open: spec.open.on().expect("the harness links a client to its lock's own store"),
+        client: S::client(link),
+        locks: Vec::new(),
+        held: None,
+        ttl: 0,
+        call_timeout: 0,
+    };
     while let Some(request) = session.next(mailbox.as_mut()).await {
         let reply = match request.command {
             Command::Init(init) => session.begin(&init).await,
@@ -89,9 +54,10 @@ struct Held {
     lost: bool,
 }
 
-struct Conversation<'a> {
+struct Conversation<'a, S: Store> {
     spec: &'a LockSpec,
-    link: &'a AnyLink,
+    open: &'static On<S>,
+    client: S::Client,
     /// The locks that were asked for, which are few: most clients have one key.
     locks: Vec<(Key, Box<dyn Lock>)>,
     held: Option<Held>,
@@ -99,7 +65,7 @@ struct Conversation<'a> {
     call_timeout: u64,
 }
 
-impl Conversation<'_> {
+impl<S: Store> Conversation<'_, S> {
     /// The next request. While the client holds a lock it listens to the lock as well, and reports
     /// to the harness when the lock is lost.
     async fn next(&mut self, mailbox: &mut dyn Mailbox) -> Option<Request> {
@@ -110,7 +76,7 @@ impl Conversation<'_> {
                 Either::Right((error, _)) => error,
             };
             held.lost = true;
-            let at = self.link.world().monotonic().nanos();
+            let at = self.client.world().monotonic().nanos();
             let reply = Reply::Lost { key: held.key, at, error };
             mailbox.say(Response { id: None, reply });
         }
@@ -120,7 +86,7 @@ impl Conversation<'_> {
     async fn begin(&mut self, init: &Init) -> Reply {
         self.ttl = init.ttl;
         self.call_timeout = init.call_timeout;
-        self.link.ready().await;
+        self.client.ready().await;
         Reply::ok()
     }
 
@@ -131,14 +97,14 @@ impl Conversation<'_> {
         let lock = &mut self.locks[place].1;
         // Some recipes know no patience and some forget it while they clean up: after twice the
         // time nobody waits any longer, and nobody knows what the store will make of it.
-        let deadline = self.link.world().sleep(patience * 2);
+        let deadline = self.client.world().sleep(patience * 2);
         let acquire = async {
             match select(lock.acquire(mode, patience), deadline).await {
                 Either::Left((outcome, _)) => outcome,
                 Either::Right(_) => Err(AcquireError::Unknown("never came back".into())),
             }
         };
-        let outcome = listening(acquire, self.link.bell(), || {
+        let outcome = listening(acquire, self.client.wakeups(), || {
             mailbox.say(Response { id: None, reply: Reply::Notified { key } });
         });
         match outcome.await {
@@ -158,8 +124,9 @@ impl Conversation<'_> {
     fn lock(&mut self, key: Key) -> usize {
         let known = self.locks.iter().position(|(known, _)| *known == key);
         known.unwrap_or_else(|| {
-            let settings = Settings { key, ttl: Duration::from_nanos(self.ttl) };
-            self.locks.push((key, self.link.open(self.spec, settings)));
+            let ttl = self.spec.own_ttl().unwrap_or(Duration::from_nanos(self.ttl));
+            let lock = (self.open.open)(self.client.clone(), Settings { key, ttl });
+            self.locks.push((key, lock));
             self.locks.len() - 1
         })
     }
@@ -168,7 +135,7 @@ impl Conversation<'_> {
     /// Asks no longer than one call may take; `None` if there is no answer by then.
     async fn phantom(&self, lock: usize) -> Option<Box<Facts>> {
         let lock = &self.locks[lock].1;
-        let deadline = self.link.world().sleep(Duration::from_nanos(self.call_timeout));
+        let deadline = self.client.world().sleep(Duration::from_nanos(self.call_timeout));
         match select(lock.held(), deadline).await {
             Either::Left((held, _)) => boxed(Facts { held, ..Facts::default() }),
             Either::Right(_) => None,
@@ -197,21 +164,21 @@ impl Conversation<'_> {
     }
 }
 
-/// Waits for `work`, and calls `notified` for every ring of the bell meanwhile.
+/// Waits for `work`, and calls `notified` for every wake-up meanwhile.
 async fn listening<T>(
     work: impl Future<Output = T>,
-    bell: Option<&Bell>,
+    wakeups: Option<&Wakeups>,
     mut notified: impl FnMut(),
 ) -> T {
-    let Some(bell) = bell else { return work.await };
+    let Some(wakeups) = wakeups else { return work.await };
     let mut work = pin!(work);
     loop {
-        let heard = pin!(bell.heard());
-        match select(work.as_mut(), heard).await {
+        let next = pin!(wakeups.next());
+        match select(work.as_mut(), next).await {
             Either::Right(_) => notified(),
             Either::Left((outcome, _)) => {
-                // What rang in the same moment was before the answer.
-                while bell.take() {
+                // A wake-up in the same moment was before the answer.
+                while wakeups.take() {
                     notified();
                 }
                 return outcome;

@@ -4,4 +4,4 @@ pub mod client;
 pub mod locks;
 pub mod task;
 
-pub use locks::{BELOW_TTL, BEYOND_SESSION, LOCKS, LockSpec, Open, Settings, find};
+pub use locks::{BELOW_TTL, BEYOND_SESSION, LOCKS, LockSpec, On, Opens, Settings, find};

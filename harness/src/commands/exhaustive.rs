@@ -4,6 +4,7 @@ use base::units::{count, counted};
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::exhaustive::{Case, Extent, Progress};
 use std::sync::atomic::Ordering;
+use stores::View;
 
 use super::explore::{tell_result, writable};
 use super::{Failure, ended, interruptible, note_interruption};
@@ -42,11 +43,11 @@ fn enumeration(args: &ExploreArgs) -> Result<Enumeration, String> {
         let known: Vec<&str> = workloads::LOCKS.iter().map(|lock| lock.name).collect();
         nearest::unlisted("lock", &args.algo, &known)
     })?;
-    if lock.store() == stores::Store::Redis && lock.servers() != 1 {
+    if lock.open.view() == View::Several {
         return Err(format!(
             "{} wants {} servers, and an exhaustive search has one: search it without --exhaustive",
             lock.name,
-            lock.servers()
+            lock.topology().servers()
         ));
     }
     let more = &args.exhaustive;

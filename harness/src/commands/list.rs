@@ -1,6 +1,7 @@
 //! `picklock list`: what there is.
 
 use serde_json::{Value, json};
+use stores::StoreId;
 
 use super::Failure;
 use crate::Exit;
@@ -16,6 +17,9 @@ fn section(what: ListWhat) -> Section {
     match what {
         ListWhat::Locks => {
             ("locks", workloads::LOCKS.iter().map(|l| (l.name, l.summary)).collect())
+        }
+        ListWhat::Topologies => {
+            ("topologies", StoreId::all_topologies().map(|t| (t.name, t.summary)).collect())
         }
         ListWhat::Nemeses => {
             ("nemeses", nemesis::NEMESES.iter().map(|n| (n.name, n.summary)).collect())
@@ -38,8 +42,8 @@ fn section(what: ListWhat) -> Section {
 }
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
-    use ListWhat::{Backends, Checkers, Locks, Models, Nemeses};
-    let all = [Locks, Nemeses, Checkers, Models, Backends];
+    use ListWhat::{Backends, Checkers, Locks, Models, Nemeses, Topologies};
+    let all = [Locks, Topologies, Nemeses, Checkers, Models, Backends];
     let chosen = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
     let sections: Vec<Section> = chosen.iter().map(|what| section(*what)).collect();
     match args.format {

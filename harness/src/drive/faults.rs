@@ -111,7 +111,7 @@ impl Faults {
             return None;
         }
         let view =
-            View { now, ttl: plan.ttl, clients, servers: plan.servers, peers: plan.peers, active };
+            View { now, ttl: plan.ttl, clients, servers: &plan.servers, peers: plan.peers, active };
         // "Watch" asks again at the next event, whatever it is.
         source.ask_at = Mono::ZERO;
         match source.nemesis.next(&view, &mut self.rng) {

@@ -6,7 +6,7 @@ mod played;
 mod script;
 mod scripted;
 
-use base::Promises;
+use base::{Promises, ServerInfo};
 use std::time::Duration;
 use workloads::task::Contend;
 
@@ -19,8 +19,8 @@ pub use scripted::Scripted;
 pub struct Plan {
     /// The number of clients.
     pub clients: u32,
-    /// The number of servers.
-    pub servers: u32,
+    /// The servers, by number.
+    pub servers: Vec<ServerInfo>,
     /// True if the servers talk to each other.
     pub peers: bool,
     /// The lock's time to live, or its session time-out.

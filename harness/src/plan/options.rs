@@ -3,7 +3,7 @@
 use base::Ensemble;
 use std::time::Duration;
 use stores::zookeeper::Timing;
-use stores::{Links, Store};
+use stores::{Links, StoreId, Topology};
 
 /// A time to live that never runs out, for a world without time.
 pub const UNLIMITED: Duration = Duration::MAX;
@@ -13,6 +13,8 @@ pub const UNLIMITED: Duration = Duration::MAX;
 pub struct Options {
     /// The name of the lock.
     pub algo: String,
+    /// The topology. `None`: the usual one of the lock.
+    pub topology: Option<&'static Topology>,
     /// The nemeses, joined by commas.
     pub nemesis: String,
     /// The number of clients that contend.
@@ -46,6 +48,7 @@ impl Options {
     pub fn new(algo: &str, nemesis: &str, seed: u64) -> Self {
         Self {
             algo: algo.into(),
+            topology: None,
             nemesis: nemesis.into(),
             clients: 5,
             time_limit: Duration::from_secs(30),
@@ -69,7 +72,7 @@ impl Options {
 
     /// Returns the settings of such servers as the run's header stores them; `None` without
     /// ZooKeeper.
-    pub fn ensemble(&self, store: Store) -> Option<Ensemble> {
-        (store == Store::ZooKeeper).then(|| self.timing().ensemble())
+    pub fn ensemble(&self, store: StoreId) -> Option<Ensemble> {
+        (store == StoreId::ZooKeeper).then(|| self.timing().ensemble())
     }
 }

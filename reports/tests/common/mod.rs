@@ -66,6 +66,8 @@ pub fn info(algo: &str, nemesis: &str) -> RunInfo {
         seed: 42,
         clients: 5,
         servers: 1,
+        topology: "redis".into(),
+        nodes: Vec::new(),
         keys: 1,
         ttl: 1_000_000_000,
         ensemble: None,

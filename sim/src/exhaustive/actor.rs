@@ -5,29 +5,25 @@
 //! So the list of what has happened to it *is* its state. What it does when one more thing happens
 //! is found once, by running its real code on the whole list, and looked up ever after.
 
-use base::{Command, Init, LocalFuture, Mono, Request, Response, Rng};
+use base::{Command, Init, Mono, Request, Response, Rng};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
-use stores::model::ServerModel;
+use stores::driver::Do;
+use stores::{ClientSettings, PacketOf, Store};
 
 use super::fingerprint::Fingerprint;
-use crate::client::{Client, Handle};
+use crate::Open;
+use crate::client::Client;
 use crate::clock::Clock;
-use crate::library::{Do, Library, Settings, SimStore};
+use crate::link::link;
 use crate::machine::{Machine, Numbers};
 use crate::timers::TimerId;
 
 /// A time that never comes. Patience, the time-out of calls and of sessions lie this far away; a
 /// timer that is due half as far away or farther never rings.
 pub const NEVER: Duration = Duration::from_secs(1_000_000_000);
-
-/// Opens the task of a client.
-pub type Open<L> = Box<dyn Fn(Handle<L>) -> LocalFuture<'static, ()>>;
-
-/// A packet between a store's clients and its servers.
-pub type PacketOf<S> = <<S as SimStore>::Server as ServerModel>::Packet;
 
 /// An event at a client.
 #[derive(Clone, Debug)]
@@ -116,9 +112,8 @@ impl<P> Default for Reaction<P> {
 }
 
 /// All clients of an enumeration.
-pub struct Actors<S: SimStore> {
-    store: S,
-    open: Open<S::Link>,
+pub struct Actors<S: Store> {
+    open: Open<S>,
     /// The time to live that locks are told.
     ttl: Duration,
     known: BTreeMap<u128, Rc<Reaction<PacketOf<S>>>>,
@@ -126,17 +121,9 @@ pub struct Actors<S: SimStore> {
     pub told_time: bool,
 }
 
-impl<S: SimStore> Actors<S>
-where
-    PacketOf<S>: Clone + std::fmt::Debug,
-{
-    pub fn new(store: S, open: Open<S::Link>, ttl: Duration) -> Self {
-        Self { store, open, ttl, known: BTreeMap::new(), told_time: false }
-    }
-
-    /// The store's server, empty.
-    pub fn server(&self) -> S::Server {
-        self.store.server(0, 1)
+impl<S: Store> Actors<S> {
+    pub fn new(open: Open<S>, ttl: Duration) -> Self {
+        Self { open, ttl, known: BTreeMap::new(), told_time: false }
     }
 
     /// Returns the number of different reactions that were computed: how often clients' code was
@@ -176,14 +163,9 @@ where
         let numbers = Numbers { process: number, rng: rng(100), tape: None };
         let clock = Rc::new(Cell::new(Clock::up_for(Duration::ZERO)));
         let machine = Rc::new(Machine::new(now.clone(), clock, Duration::ZERO, numbers));
-        let (library, link) = self.store.client(Settings {
-            machine: machine.clone(),
-            servers: 1,
-            // A session has no time to run out either: it ends when the enumeration ends it.
-            ttl: NEVER,
-            call_timeout: NEVER,
-            rng: rng(101),
-        });
+        // A session has no time to run out either: it ends when the enumeration ends it.
+        let driver = S::driver(ClientSettings { servers: 1, ttl: NEVER, rng: rng(101) });
+        let (library, link) = link(machine.clone(), driver, 1, NEVER);
         let client = Client::new(number, machine, library, link, &self.open);
         let mut running: Running<S> = Running { now, client, timers: BTreeMap::new(), set: 0 };
         let mut reaction = Reaction::default();
@@ -195,7 +177,7 @@ where
 }
 
 /// A client that is being run.
-struct Running<S: SimStore> {
+struct Running<S: Store> {
     now: Rc<Cell<Mono>>,
     client: Client<S>,
     /// The timers, in the order in which they were set: the client's own numbers for them.
@@ -203,7 +185,7 @@ struct Running<S: SimStore> {
     set: u64,
 }
 
-impl<S: SimStore> Running<S> {
+impl<S: Store> Running<S> {
     /// Lets something happen and runs the client until it has nothing more to do.
     fn feed(&mut self, input: Input<PacketOf<S>>) -> Reaction<PacketOf<S>> {
         let mut reaction = Reaction::default();

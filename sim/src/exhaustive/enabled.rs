@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::rc::Rc;
 use stores::vault::Vault;
+use stores::{Enumerable, PacketOf, Store};
 
 use super::action::{Action, connections};
-use super::actor::{Input, Log, PacketOf};
-use super::examine::Examine;
+use super::actor::{Input, Log};
 use super::state::{Attempt, Printed, Seat, Stage, State, Stored, Wire};
 use super::story::{Seen, Story};
 use super::{Explorer, FaultKind};
@@ -19,14 +19,11 @@ const TRIES: usize = 3;
 /// They get so many steps each time.
 const PATIENCE: usize = 200;
 
-impl<S: Examine> Explorer<S>
-where
-    PacketOf<S>: Clone + Debug,
-{
+impl<S: Store> Explorer<S> {
     /// All clients connected and idle, nothing in the store.
     pub(super) fn initial(&mut self) -> State<S> {
-        let server = self.actors.server();
-        let things = S::things(&server);
+        let server = S::alone();
+        let things = S::Alone::things(&server);
         let mut state = State {
             store: Rc::new(Stored::new(server, things, BTreeMap::new())),
             lapses: 0,
@@ -46,7 +43,7 @@ where
     pub(super) fn beginning(&self, state: &State<S>) -> Seen {
         let mut story = Story::default();
         for client in 0..state.seats.len() as u32 {
-            let session = S::session(state.server(), connections(client));
+            let session = S::Alone::session(state.server(), connections(client));
             story.books.open(session, client);
         }
         Seen { story: Some(story), ..Seen::default() }
@@ -105,7 +102,7 @@ where
     fn is_invisible(&self, state: &State<S>, client: u32, steps: &[Action]) -> bool {
         let seat = &state.seats[client as usize];
         let unreachable =
-            || state.is_quiet(client) && !S::may_call(state.server(), connections(client));
+            || state.is_quiet(client) && !S::Alone::may_call(state.server(), connections(client));
         match steps {
             [Action::Hear(_)] => seat.timers.is_empty(),
             [Action::Ring(..)] => unreachable(),
@@ -167,7 +164,7 @@ where
         }
         for (client, seat) in (0..).zip(&state.seats) {
             if seat.stage == Stage::Gone
-                && S::session(state.server(), connections(client)).is_some()
+                && S::Alone::session(state.server(), connections(client)).is_some()
             {
                 steps.push(Action::Expire(client));
             }
@@ -182,7 +179,7 @@ where
     /// can happen.
     pub(super) fn may_lapse(&self, state: &State<S>) -> bool {
         let still = |client| state.is_quiet(client) && self.own_steps(state, client).is_empty();
-        !S::SESSIONS
+        !S::Alone::SESSIONS
             && !self.case.unlimited
             && !state.lapsed
             && state.seats.iter().any(|seat| seat.stage == Stage::Acquiring)
@@ -205,7 +202,9 @@ where
             {
                 steps.extend((0..=under_way).map(|kept| Action::Crash(client, kept)));
             }
-            if may(FaultKind::Expire) && S::session(state.server(), connections(client)).is_some() {
+            if may(FaultKind::Expire)
+                && S::Alone::session(state.server(), connections(client)).is_some()
+            {
                 steps.push(Action::Expire(client));
             }
             if may(FaultKind::Reset) {
@@ -215,7 +214,7 @@ where
             }
         }
         let stands = || !state.store.things.is_empty();
-        if may(FaultKind::Expire) && !S::SESSIONS && !self.may_lapse(state) && stands() {
+        if may(FaultKind::Expire) && !S::Alone::SESSIONS && !self.may_lapse(state) && stands() {
             steps.push(Action::Lapse);
         }
         steps
@@ -278,10 +277,7 @@ where
 }
 
 /// Returns the deliveries that are under way from and to a client.
-fn traffic<S: Examine>(state: &State<S>, client: u32) -> impl Iterator<Item = Action>
-where
-    PacketOf<S>: Clone + Debug,
-{
+fn traffic<S: Store>(state: &State<S>, client: u32) -> impl Iterator<Item = Action> {
     state.wires_of(client).flat_map(|(connection, wire)| {
         let up = (!wire.up.is_empty()).then_some(Action::Arrive(connection));
         let down = (!wire.down.is_empty()).then_some(Action::Hear(connection));
@@ -290,11 +286,8 @@ where
 }
 
 /// A connection that its client can use.
-fn serves<S: Examine>(wire: &Wire<PacketOf<S>>) -> bool
-where
-    PacketOf<S>: Clone + Debug,
-{
-    let opens = |packet: &Rc<Printed<PacketOf<S>>>| S::opens(&packet.packet);
+fn serves<S: Store>(wire: &Wire<PacketOf<S>>) -> bool {
+    let opens = |packet: &Rc<Printed<PacketOf<S>>>| S::Alone::opens(&packet.packet);
     wire.open
         && !wire.up.iter().filter_map(|up| up.packet.as_ref()).any(opens)
         && !wire.down.iter().flatten().any(opens)

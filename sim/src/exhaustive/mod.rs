@@ -67,28 +67,24 @@
 mod action;
 mod actor;
 mod enabled;
-mod examine;
 mod fingerprint;
-mod redis;
 mod search;
 mod state;
 mod step;
 mod story;
-mod zookeeper;
 
 pub use action::Action;
-pub use actor::{Open, PacketOf};
-pub use examine::Examine;
 pub use fingerprint::Fingerprint;
 pub use search::{Extent, Finding, Progress};
 pub use story::Story;
-pub use zookeeper::AloneWorld;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
+use crate::Open;
 use actor::Actors;
+use stores::Store;
 
 /// The case that is enumerated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,24 +155,18 @@ impl fmt::Display for Sign {
 const TTL: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(1_000_000));
 
 /// An enumeration of all schedules of a case.
-pub struct Explorer<S: Examine>
-where
-    PacketOf<S>: Clone + fmt::Debug,
-{
+pub struct Explorer<S: Store> {
     case: Case,
     actors: Actors<S>,
     /// Takes steps that nobody else can see at once.
     reduce: bool,
 }
 
-impl<S: Examine> Explorer<S>
-where
-    PacketOf<S>: Clone + fmt::Debug,
-{
-    /// Makes an enumeration of this case, over this store; `open` opens the task of a client.
-    pub fn new(case: Case, store: S, open: Open<S::Link>) -> Self {
+impl<S: Store> Explorer<S> {
+    /// Makes an enumeration of this case; `open` opens the task of a client.
+    pub fn new(case: Case, open: Open<S>) -> Self {
         let ttl = if case.unlimited { TTL.1 } else { TTL.0 };
-        Self { case, actors: Actors::new(store, open, ttl), reduce: true }
+        Self { case, actors: Actors::new(open, ttl), reduce: true }
     }
 
     /// Takes every step by itself: the enumeration that the reduction is held against.

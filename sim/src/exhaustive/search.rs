@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
+use stores::{Enumerable, Store};
 
 use super::action::Action;
-use super::actor::PacketOf;
 use super::enabled::Stuck;
-use super::examine::Examine;
 use super::state::State;
 use super::story::{Seen, Story};
 use super::{Explorer, FaultKind, Fingerprint, Sign};
@@ -71,10 +69,7 @@ pub struct Progress {
 }
 
 /// A state of the level that is being gone on from.
-struct Open<S: Examine>
-where
-    PacketOf<S>: Clone + Debug,
-{
+struct Open<S: Store> {
     state: State<S>,
     node: usize,
     /// The number of schedules that lead there.
@@ -97,10 +92,7 @@ struct First {
     steps: u64,
 }
 
-impl<S: Examine> Explorer<S>
-where
-    PacketOf<S>: Clone + Debug,
-{
+impl<S: Store> Explorer<S> {
     /// Searches until there is nothing more, there are `most` states, or `go_on` says no.
     pub fn search(
         &mut self,
@@ -110,7 +102,7 @@ where
         let found = self.search_once(most, go_on);
         // See the module's words on wall clocks.
         let expires = self.case.faults > 0 && self.case.kinds.contains(&FaultKind::Expire);
-        if self.reduce && expires && !S::SESSIONS && self.actors.told_time {
+        if self.reduce && expires && !S::Alone::SESSIONS && self.actors.told_time {
             self.reduce = false;
             return self.search_once(most, go_on);
         }
@@ -300,10 +292,7 @@ fn way_to(node: usize, nodes: &[Option<Node>]) -> impl Iterator<Item = Action> {
 }
 
 impl Search {
-    fn saw<S: Examine>(&mut self, sign: Sign, state: &State<S>, node: usize, action: Option<Action>)
-    where
-        PacketOf<S>: Clone + Debug,
-    {
+    fn saw<S: Store>(&mut self, sign: Sign, state: &State<S>, node: usize, action: Option<Action>) {
         let mut sort = Fingerprint::new();
         let mut faults: Vec<FaultKind> =
             action.into_iter().chain(way_to(node, &self.nodes)).filter_map(kind).collect();

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::rc::Rc;
 use stores::vault::Vault;
+use stores::{Enumerable, PacketOf, Store};
 
 use super::action::{client_of, connections};
-use super::actor::{Log, PacketOf, Timer};
-use super::examine::Examine;
+use super::actor::{Log, Timer};
 use super::fingerprint::Fingerprint;
 
 /// A connection between a client and the server.
@@ -113,29 +113,23 @@ pub struct Seat<P> {
 }
 
 /// The server, and what has been made out of it; states share it until it changes.
-pub struct Stored<S: Examine>
-where
-    PacketOf<S>: Clone + Debug,
-{
-    pub server: S::Server,
+pub struct Stored<S: Store> {
+    pub server: S::Alone,
     pub print: u128,
-    /// The things in the store: see [`Examine::things`].
+    /// The things in the store: see [`Enumerable::things`].
     pub things: BTreeMap<String, u64>,
     /// The makers of these things, by client.
     pub owners: BTreeMap<String, u32>,
 }
 
-impl<S: Examine> Stored<S>
-where
-    PacketOf<S>: Clone + Debug,
-{
+impl<S: Store> Stored<S> {
     pub fn new(
-        server: S::Server,
+        server: S::Alone,
         things: BTreeMap<String, u64>,
         owners: BTreeMap<String, u32>,
     ) -> Self {
         let mut print = Fingerprint::new();
-        S::fingerprint(&server, &mut print);
+        S::Alone::fingerprint(&server, &mut print);
         print.add(&owners);
         Self { server, print: print.bits(), things, owners }
     }
@@ -148,10 +142,7 @@ impl<P> Seat<P> {
     }
 }
 
-pub struct State<S: Examine>
-where
-    PacketOf<S>: Clone + Debug,
-{
+pub struct State<S: Store> {
     pub store: Rc<Stored<S>>,
     /// The number of times that time has passed.
     pub lapses: u32,
@@ -163,10 +154,7 @@ where
     pub faults: u32,
 }
 
-impl<S: Examine> Clone for State<S>
-where
-    PacketOf<S>: Clone + Debug,
-{
+impl<S: Store> Clone for State<S> {
     fn clone(&self) -> Self {
         Self {
             store: self.store.clone(),
@@ -178,10 +166,7 @@ where
     }
 }
 
-impl<S: Examine> State<S>
-where
-    PacketOf<S>: Clone + Debug,
-{
+impl<S: Store> State<S> {
     /// Returns the fingerprint of all that decides what can still happen. Of a client that is gone,
     /// or has done all it had to do, nothing counts but what it left behind.
     pub fn fingerprint(&self) -> u128 {
@@ -208,7 +193,7 @@ where
         self.wires.range(connections(client)).map(|(connection, wire)| (*connection, wire))
     }
 
-    pub fn server(&self) -> &S::Server {
+    pub fn server(&self) -> &S::Alone {
         &self.store.server
     }
 

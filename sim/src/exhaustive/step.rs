@@ -4,26 +4,22 @@ use base::{
     Acquire, Command, Data, Effect, Event, F, Facts, Fault, Key, Kind, LinkTrouble, Mode, Mono,
     Node, Reply, Request, Response,
 };
-use std::fmt::Debug;
 use std::rc::Rc;
 use std::time::Duration;
+use stores::driver::Do;
 use stores::model::{Clocks, Out, Peer, ServerModel};
+use stores::{Enumerable, PacketOf, Store};
 
 use super::action::{Action, client_of, connection, connections, local_of};
-use super::actor::{Input, NEVER, PacketOf};
-use super::examine::Examine;
+use super::actor::{Input, NEVER};
 use super::state::{Attempt, Hold, Printed, Stage, State, Stored, Up, VAIN, Wire};
 use super::story::{LAPSE, Seen};
 use super::{Explorer, Sign};
 use crate::clock::Clock;
-use crate::library::Do;
 
 type Outbox<S> = Vec<Out<PacketOf<S>>>;
 
-impl<S: Examine> Explorer<S>
-where
-    PacketOf<S>: Clone + Debug,
-{
+impl<S: Store> Explorer<S> {
     pub(super) fn key(&self, client: u32) -> Key {
         format!("k{}", client % self.case.keys).into()
     }
@@ -188,8 +184,10 @@ where
         let input = match packet {
             Some(packet) => {
                 // The answer to a request was told where the server gave it.
-                if !S::answers(&packet.packet) {
-                    seen.line(|| format!("client {client} hears: {}", S::words(&packet.packet)));
+                if !S::Alone::answers(&packet.packet) {
+                    seen.line(|| {
+                        format!("client {client} hears: {}", S::Alone::words(&packet.packet))
+                    });
                 }
                 Input::Packet(local_of(connection), packet.packet.clone())
             }
@@ -320,16 +318,16 @@ where
         };
         let attempt = &mut state.seats[client as usize].attempt;
         // An attempt whose answer is lost tells its client nothing.
-        if *attempt == Attempt::Unseen && answers && !S::opens(&packet) {
+        if *attempt == Attempt::Unseen && answers && !S::Alone::opens(&packet) {
             *attempt = Attempt::Fresh;
         }
-        let asked = seen.story.is_some().then(|| S::words(&packet));
+        let asked = seen.story.is_some().then(|| S::Alone::words(&packet));
         let by = Some((client, releasing));
         let from = Peer::Connection(number);
         let (out, robbed) =
             self.serve(state, by, seen, |server, out| server.receive(at, from, packet, out));
         let answer = out.iter().find_map(|out| match out {
-            Out::Send(to, reply) if asked.is_some() && *to == from => Some(S::words(reply)),
+            Out::Send(to, reply) if asked.is_some() && *to == from => Some(S::Alone::words(reply)),
             _ => None,
         });
         seen.line(|| {
@@ -350,7 +348,7 @@ where
         state: &mut State<S>,
         by: Option<(u32, bool)>,
         seen: &mut Seen,
-        work: impl FnOnce(&mut S::Server, &mut Outbox<S>),
+        work: impl FnOnce(&mut S::Alone, &mut Outbox<S>),
     ) -> (Outbox<S>, Option<u32>) {
         let stored = state.store.clone();
         let mut server = stored.server.clone();
@@ -359,7 +357,7 @@ where
         let mut noted = Vec::new();
         server.take_journal(&mut noted);
         seen.note(by.map(|(client, _)| client), noted);
-        let (before, after) = (&stored.things, S::things(&server));
+        let (before, after) = (&stored.things, S::Alone::things(&server));
         let mut owners = stored.owners.clone();
         let mut robbed = None;
         if *before != after {
@@ -403,12 +401,13 @@ where
     }
 
     fn expire(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
-        let Some(session) = S::session(state.server(), connections(client)) else { return };
+        let Some(session) = S::Alone::session(state.server(), connections(client)) else { return };
         if state.seats[client as usize].stage != Stage::Gone {
             state.faults += 1;
             seen.pause(std::iter::once(client));
         }
-        let (out, _) = self.serve(state, None, seen, |server, out| S::expire(server, session, out));
+        let (out, _) =
+            self.serve(state, None, seen, |server, out| S::Alone::expire(server, session, out));
         seen.line(|| format!("the session of client {client} expires"));
         route(state, out);
     }
@@ -448,19 +447,13 @@ where
 }
 
 /// Returns the readings of the server's clocks.
-fn clocks<S: Examine>(state: &State<S>) -> Clocks
-where
-    PacketOf<S>: Clone + Debug,
-{
+fn clocks<S: Store>(state: &State<S>) -> Clocks {
     let (clock, now) = (Clock::up_for(Duration::ZERO), Mono::ZERO + LAPSE * state.lapses);
     Clocks { wall: clock.wall(now), mono: clock.mono(now) }
 }
 
 /// Sends what the server wants sent.
-fn route<S: Examine>(state: &mut State<S>, out: Outbox<S>)
-where
-    PacketOf<S>: Clone + Debug,
-{
+fn route<S: Store>(state: &mut State<S>, out: Outbox<S>) {
     for out in out {
         match out {
             Out::Send(Peer::Connection(to), packet) => {
@@ -482,10 +475,7 @@ where
 }
 
 /// Does what a client wants done to its wires.
-fn wire<S: Examine>(state: &mut State<S>, client: u32, wish: &Do<PacketOf<S>>)
-where
-    PacketOf<S>: Clone + Debug,
-{
+fn wire<S: Store>(state: &mut State<S>, client: u32, wish: &Do<PacketOf<S>>) {
     let releasing = state.seats[client as usize].stage == Stage::Releasing;
     let (local, packet) = match wish {
         Do::Open { connection: local, .. } => {

@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::Simulation;
 use super::item::{Item, Payload};
 use crate::chance::Tape;
-use crate::library::{Do, Library, SimStore};
+use stores::Store;
+use stores::driver::Do;
 
-impl<S: SimStore> Simulation<S> {
+impl<S: Store> Simulation<S> {
     pub(super) fn at_client(&mut self, process: u32, mut item: Item) {
         let seat = self.seat(process);
         let Some(client) = self.clients[seat].as_mut().filter(|c| c.process == process) else {

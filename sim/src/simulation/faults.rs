@@ -6,10 +6,10 @@ use stores::model::ServerModel;
 use super::Simulation;
 use super::item::{Connection, Item, Line, Payload};
 use crate::clock::Clock;
-use crate::library::SimStore;
 use crate::pause::Paused;
+use stores::Store;
 
-impl<S: SimStore> Simulation<S> {
+impl<S: Store> Simulation<S> {
     pub(super) fn pause(&mut self, node: Node) {
         let paused = Paused::new(self.now.get());
         match node {

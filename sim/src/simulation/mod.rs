@@ -8,34 +8,33 @@ mod servers;
 mod wires;
 
 use base::{
-    Backend, BackendError, Data, Effect, Fault, FaultId, Ledger, Link, LocalFuture, Message, Mono,
-    Node, Notice, Passing, Request, Rng, World, emplace,
+    Backend, BackendError, Data, Effect, Fault, FaultId, Ledger, LocalFuture, Message, Mono, Node,
+    Notice, Passing, Request, Rng, World, emplace,
 };
+use std::any::Any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
-use stores::model::{Noted, Out, ServerModel};
-use stores::redis::Redis;
-use stores::zookeeper::Session;
+use stores::driver::Do;
+use stores::model::{Noted, Out};
+use stores::{ClientSettings, PacketOf, Store, StoreId, Visit};
 
+use crate::SimConfig;
 use crate::agenda::Agenda;
 use crate::bookkeeper::Bookkeeper;
 use crate::chance::Tape;
 use crate::client::{Client, Handle};
 use crate::clock::Clock;
-use crate::library::{Do, Library, Settings, SimStore};
+use crate::link::link;
 use crate::machine::{Machine, Numbers};
 use crate::network::{Network, Order};
 use crate::server::Server;
-use crate::{RedisWorld, SimConfig, ZooKeeperWorld};
 pub use item::Item;
 use item::{Connections, Freight, Place};
 
-/// Opens the task of a client.
-pub type Open<L> = Box<dyn Fn(Handle<L>) -> LocalFuture<'static, ()>>;
-
-type PacketOf<S> = <<S as SimStore>::Server as ServerModel>::Packet;
+/// Opens the task of a client of a store.
+pub type Open<S> = Box<dyn Fn(Handle<S>) -> LocalFuture<'static, ()>>;
 
 /// A backend that can say how much has happened in it.
 pub trait Simulated: Backend {
@@ -46,12 +45,11 @@ pub trait Simulated: Backend {
 }
 
 /// A simulated world.
-struct Simulation<S: SimStore> {
-    store: S,
+struct Simulation<S: Store> {
     config: SimConfig,
     /// Records what chance decides, or decides itself. `None`: everything is drawn, nothing kept.
     tape: Option<Rc<Tape>>,
-    open: Open<S::Link>,
+    open: Open<S>,
     now: Rc<Cell<Mono>>,
     agenda: Agenda<Item>,
     network: Network<Item>,
@@ -79,10 +77,10 @@ struct Simulation<S: SimStore> {
     passing: Passing,
 }
 
-impl<S: SimStore> Simulation<S> {
+impl<S: Store> Simulation<S> {
     /// A fresh world: servers running, no client yet. A tape records what chance decides in it, or
     /// decides itself.
-    fn new(store: S, config: SimConfig, tape: Option<Rc<Tape>>, open: Open<S::Link>) -> Self {
+    fn new(config: SimConfig, tape: Option<Rc<Tape>>, open: Open<S>) -> Self {
         let mut rng = Rng::fork(config.seed, 1);
         let skew = |rng: &mut Rng| {
             let mut draw = || rng.between(Duration::ZERO, Duration::from_millis(5));
@@ -91,8 +89,8 @@ impl<S: SimStore> Simulation<S> {
                 None => draw(),
             }
         };
-        let servers = (0..config.servers)
-            .map(|n| Server::new(n, store.server(n, config.servers), skew(&mut rng)))
+        let servers = (0..config.cluster.servers())
+            .map(|n| Server::new(n, S::server(&config.cluster, n), skew(&mut rng)))
             .collect();
         let mut simulation = Self {
             network: Network::new(
@@ -106,7 +104,6 @@ impl<S: SimStore> Simulation<S> {
                 .map(|seat| Rc::new(Cell::new(Clock::of(Node::Client(seat)))))
                 .collect(),
             servers,
-            store,
             config,
             tape,
             open,
@@ -125,7 +122,7 @@ impl<S: SimStore> Simulation<S> {
             stirred: false,
             passing: Passing::Noted,
         };
-        for server in 0..simulation.config.servers {
+        for server in 0..simulation.config.cluster.servers() {
             simulation.tick_server(server);
         }
         simulation
@@ -186,33 +183,42 @@ impl<S: SimStore> Simulation<S> {
     }
 }
 
-/// Makes a simulated world of Redis servers. (Not generic, so that all of it is compiled here, with
-/// what it inlines.)
-pub fn redis(
-    world: RedisWorld,
+/// Makes a simulated world. `open` is the [`Open`] of its store. (The store is looked up here, so that
+/// everything is compiled in this crate, with what it inlines.)
+///
+/// # Panics
+/// Panics when `open` is that of another store.
+pub fn simulation(
+    store: StoreId,
     config: SimConfig,
     tape: Option<Rc<Tape>>,
-    open: Open<dyn Link<Redis>>,
+    open: Box<dyn Any>,
 ) -> Box<dyn Simulated> {
-    Box::new(Simulation::new(world, config, tape, open))
+    store.visit(Begin { config, tape, open })
 }
 
-/// Makes a simulated world with a ZooKeeper ensemble.
-pub fn zookeeper(
+struct Begin {
     config: SimConfig,
     tape: Option<Rc<Tape>>,
-    open: Open<dyn Session>,
-) -> Box<dyn Simulated> {
-    Box::new(Simulation::new(ZooKeeperWorld(config.timing), config, tape, open))
+    open: Box<dyn Any>,
 }
 
-impl<S: SimStore> Simulated for Simulation<S> {
+impl Visit for Begin {
+    type Out = Box<dyn Simulated>;
+
+    fn visit<S: Store>(self) -> Self::Out {
+        let open: Open<S> = *self.open.downcast().expect("the store's own");
+        Box::new(Simulation::<S>::new(self.config, self.tape, open))
+    }
+}
+
+impl<S: Store> Simulated for Simulation<S> {
     fn happened(&self) -> u64 {
         self.happened
     }
 }
 
-impl<S: SimStore> Backend for Simulation<S> {
+impl<S: Store> Backend for Simulation<S> {
     fn name(&self) -> &'static str {
         "sim"
     }
@@ -234,14 +240,11 @@ impl<S: SimStore> Backend for Simulation<S> {
         let numbers = Numbers { process, rng: rng(4), tape: self.tape.clone() };
         let clock = self.clocks[seat as usize].clone();
         let machine = Rc::new(Machine::new(self.now.clone(), clock, skew, numbers));
-        let (library, link) = self.store.client(Settings {
-            machine: machine.clone(),
-            servers: self.config.servers as usize,
-            ttl: self.config.ttl,
-            call_timeout: self.config.call_timeout,
-            rng: Rng::new(library),
-        });
-        let mut client = Client::<S>::new(process, machine, library, link, &self.open);
+        let servers = self.config.cluster.servers() as usize;
+        let rng = Rng::new(library);
+        let driver = S::driver(ClientSettings { servers, ttl: self.config.ttl, rng });
+        let (library, link) = link(machine.clone(), driver, servers, self.config.call_timeout);
+        let client = Client::<S>::new(process, machine, library, link, &self.open);
         client.library.start(client.machine.monotonic(), &mut self.wishes);
         self.clients[seat as usize] = Some(client);
         self.run_client(seat as usize);

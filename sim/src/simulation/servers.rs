@@ -5,9 +5,9 @@ use stores::model::{Out, Peer, ServerModel};
 
 use super::Simulation;
 use super::item::{Item, Payload, Place};
-use crate::library::SimStore;
+use stores::Store;
 
-impl<S: SimStore> Simulation<S> {
+impl<S: Store> Simulation<S> {
     pub(super) fn at_server(&mut self, number: u32, item: Item) {
         let node = &mut self.servers[number as usize];
         if let Item::ServerTick { .. } = item {

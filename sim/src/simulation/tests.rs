@@ -4,6 +4,9 @@
 use super::*;
 use base::{Command, Direction, Init, Reply, Response, Spread};
 use std::future::poll_fn;
+use stores::Cluster;
+use stores::redis::Redis;
+use stores::zookeeper::Timing;
 
 const MS: Duration = Duration::from_millis(1);
 const CLIENT: Node = Node::Client(0);
@@ -29,17 +32,15 @@ impl Rig {
         }));
         let config = SimConfig {
             clients: 1,
-            servers: 1,
+            cluster: Cluster::new(&Redis::TOPOLOGIES[0], Timing::of(1000 * MS)),
             ttl: 1000 * MS,
-            timing: stores::zookeeper::Timing::of(1000 * MS),
             call_timeout: 500 * MS,
             latency: Spread::Uniform { least: 50 * MS, most: 51 * MS },
             links: BTreeMap::new(),
-            scripts: stores::redis::script::Runner::default(),
             seed: 1,
             init,
         };
-        let open = |mut handle: Handle<dyn Link<Redis>>| -> LocalFuture<'static, ()> {
+        let open: Open<Redis> = Box::new(|mut handle| {
             Box::pin(async move {
                 while let Some(request) = poll_fn(|cx| handle.mailbox.poll_next(cx)).await {
                     let mut count = ::redis::cmd("INCR");
@@ -51,8 +52,8 @@ impl Rig {
                     handle.mailbox.say(Response { id: Some(request.id), reply });
                 }
             })
-        };
-        let world = redis(RedisWorld::default(), config, None, Box::new(open));
+        });
+        let world = simulation(StoreId::Redis, config, None, Box::new(open));
         Self { world, inbox: Vec::new(), asked: 0 }
     }
 

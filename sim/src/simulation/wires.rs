@@ -11,10 +11,10 @@ use stores::model::ServerModel;
 
 use super::item::{Connection, Item, Line, Payload};
 use super::{PacketOf, Simulation};
-use crate::library::{Library, SimStore};
 use crate::network::Order;
+use stores::Store;
 
-impl<S: SimStore> Simulation<S> {
+impl<S: Store> Simulation<S> {
     pub(super) fn connect(&mut self, seat: usize, local: u64, server: usize) {
         let Some(client) = &mut self.clients[seat] else { return };
         let wire = Connection {

@@ -9,6 +9,7 @@ mod outcome;
 mod real;
 mod reply;
 pub mod script;
+mod store;
 
 pub use model::Server;
 pub use outcome::judge_reply;
@@ -17,7 +18,9 @@ pub use outcome::{Progress, judge_error};
 #[cfg(feature = "real")]
 pub use real::RealLink;
 
-use base::Protocol;
+use crate::driver::RequestReply;
+use base::{Answer, Protocol};
+use std::convert::Infallible;
 use std::rc::Rc;
 
 /// The protocol of Redis: commands and replies.
@@ -32,6 +35,31 @@ impl Protocol for Redis {
     type Request = Rc<redis::Cmd>;
     type Reply = Box<redis::Value>;
     type Refusal = Refusal;
+    type Signal = Infallible;
+}
+
+impl RequestReply for Redis {
+    type Packet = Packet;
+    type Raw = Box<redis::Value>;
+
+    fn packet(id: u64, command: Self::Request) -> Packet {
+        Packet::Request { id, command }
+    }
+
+    fn reply(packet: Packet) -> Option<(u64, Self::Raw)> {
+        match packet {
+            Packet::Reply { id, value } => Some((id, value)),
+            _ => None,
+        }
+    }
+
+    fn judge(command: &Self::Request, value: Self::Raw) -> Answer<Self> {
+        judge_reply(command, value)
+    }
+
+    fn refusal(reason: String) -> Refusal {
+        Refusal(reason)
+    }
 }
 
 /// A packet between a simulated client and a simulated server, or between servers. Replies come in

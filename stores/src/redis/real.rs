@@ -5,14 +5,17 @@
 
 use super::outcome::{Asked, Progress, judge_error, judge_reply};
 use super::{Redis, Refusal};
+use crate::driver::no_server;
 use crate::real::RealWorld;
 use base::{CallError, Link, LocalFuture, Mono, Wall, World};
+use futures_util::FutureExt;
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, IntoConnectionInfo,
     RedisConnectionInfo, RedisError, Value,
 };
+use std::future::ready;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -52,7 +55,7 @@ impl RealLink {
     async fn ask(&self, server: usize, request: &Cmd) -> Answer {
         let deadline = Instant::now() + self.call_timeout;
         let Some(server) = self.servers.get(server) else {
-            return Err(CallError::Refused(Refusal(format!("there is no server {server}"))));
+            return Err(no_server::<Redis>(server));
         };
         let asked = Asked::of(request);
         // Until here nothing has left: a time-out now is a definite no.
@@ -135,8 +138,14 @@ impl World for RealLink {
 }
 
 impl Link<Redis> for RealLink {
+    /// The request leaves now and not when the future is first awaited: the future is polled once
+    /// here, which makes the library send.
     fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer> {
-        Box::pin(async move { self.ask(server, &request).await })
+        let mut answer = Box::pin(async move { self.ask(server, &request).await });
+        match answer.as_mut().now_or_never() {
+            Some(result) => Box::pin(ready(result)),
+            None => answer,
+        }
     }
 
     fn servers(&self) -> usize {

@@ -4,24 +4,95 @@
 //! future does not withdraw it.
 
 use super::{
-    Bell, CreateMode, Refusal, Reply, Request, Session, SessionState, WatchEvent, WatchId, path,
+    CreateMode, Refusal, Reply, Request, SessionState, Signal, WatchEvent, WatchId, ZooKeeper, path,
 };
-use base::{CallError, LocalFuture, World};
-use std::cell::Cell;
+use base::{CallError, Link, Wakeups, World};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::rc::Rc;
+use std::task::{Poll, Waker};
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, CallError<Refusal>>;
 
-/// A session, and the numbers of its watches. Clones are the same session; make one `Client` for a
-/// session and clone it, else two would give the same numbers to different watches.
+/// A session. Clones are the same session; make one `Client` for a link and clone it, else two
+/// would give the same numbers to different watches.
 #[derive(Clone)]
-pub struct Client {
-    session: Rc<dyn Session>,
-    watches: Rc<Cell<WatchId>>,
-    bell: Bell,
+pub struct Client(Rc<Inner>);
+
+struct Inner {
+    link: Rc<dyn Link<ZooKeeper>>,
+    wakeups: Wakeups,
+    /// The number of the next watch.
+    watches: Cell<WatchId>,
+    session: RefCell<Session>,
+}
+
+/// The session, as far as its signals have told.
+#[derive(Default)]
+struct Session {
+    id: i64,
+    state: Option<SessionState>,
+    disconnects: u64,
+    /// Counts the changes of the state.
+    changes: u64,
+    /// The watches that have fired and that nobody has asked about yet.
+    fired: BTreeMap<WatchId, WatchEvent>,
+    /// Each signal wakes all that wait for any: they may have seen less than there is.
+    waiting: Vec<Waker>,
+}
+
+impl Session {
+    fn take_in(&mut self, signal: Signal) {
+        match signal {
+            Signal::State { state, session } => {
+                self.disconnects += u64::from(self.state == Some(SessionState::Connected));
+                (self.state, self.id) = (Some(state), session);
+                self.changes += 1;
+            }
+            Signal::Fired { watch, event } => {
+                self.fired.insert(watch, event);
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Takes in every signal that has come.
+    fn hear(&self) {
+        let mut session = self.session.borrow_mut();
+        let mut fresh = false;
+        while let Some(signal) = self.link.signal() {
+            session.take_in(signal);
+            fresh = true;
+        }
+        if fresh {
+            session.waiting.drain(..).for_each(Waker::wake);
+        }
+    }
+
+    /// Returns what it looks for in the session as it is now.
+    fn look<T>(&self, at: impl FnOnce(&mut Session) -> T) -> T {
+        self.hear();
+        at(&mut self.session.borrow_mut())
+    }
+
+    /// Waits until it is found in the session.
+    fn until<T>(&self, find: impl Fn(&mut Session) -> Option<T>) -> impl Future<Output = T> {
+        poll_fn(move |cx| {
+            if let Some(found) = self.look(&find) {
+                return Poll::Ready(found);
+            }
+            self.link.wake_on_signal(cx.waker());
+            let waiting = &mut self.session.borrow_mut().waiting;
+            if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+                waiting.push(cx.waker().clone());
+            }
+            Poll::Pending
+        })
+    }
 }
 
 /// A node that was created.
@@ -35,14 +106,20 @@ pub struct Created {
 
 /// A watch that is set.
 pub struct Watch {
-    session: Rc<dyn Session>,
+    session: Rc<Inner>,
     id: WatchId,
 }
 
 impl Watch {
     /// Waits until it fires; at once if it has.
     pub async fn fired(&self) -> WatchEvent {
-        self.session.fired(self.id).await
+        self.session.until(|session| session.fired.get(&self.id).copied()).await
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.session.session.borrow_mut().fired.remove(&self.id);
     }
 }
 
@@ -53,49 +130,67 @@ impl fmt::Debug for Watch {
 }
 
 impl Client {
-    /// The face of this session.
-    pub fn new(session: Rc<dyn Session>) -> Self {
-        Self { session, watches: Rc::default(), bell: Bell::default() }
+    /// Makes the client of this link's session.
+    pub fn new(link: Rc<dyn Link<ZooKeeper>>) -> Self {
+        Self(Rc::new(Inner {
+            link,
+            wakeups: Wakeups::default(),
+            watches: Cell::new(0),
+            session: RefCell::default(),
+        }))
     }
 
     /// The clocks, the sleep and the randomness of this client's machine.
     pub fn world(&self) -> &dyn World {
-        &*self.session
+        &*self.0.link
     }
 
-    /// The bell that a recipe rings when a watch has woken it, and that its client listens to.
-    pub fn bell(&self) -> &Bell {
-        &self.bell
+    /// The wake-ups that a recipe notes when a watch has woken it, and that its client reports.
+    pub fn wakeups(&self) -> &Wakeups {
+        &self.0.wakeups
     }
 
     /// The number of servers in the ensemble.
     pub fn servers(&self) -> usize {
-        self.session.servers()
+        self.0.link.servers()
     }
 
-    /// The session's number.
+    /// The session's number; 0 while there is none.
     pub fn id(&self) -> i64 {
-        self.session.id()
+        self.0.look(|session| session.id)
     }
 
-    /// The state of the session, as far as this client knows it.
+    /// The state of the session, as far as this client knows it. Before its first connection a
+    /// session is as good as disconnected.
     pub fn state(&self) -> SessionState {
-        self.session.state()
+        self.0.look(|session| session.state.unwrap_or(SessionState::Disconnected))
     }
 
-    /// The number of times that it has been disconnected so far.
+    /// The number of times that it has been disconnected so far. If it has not changed since a
+    /// grant, the session was never in doubt since then, which the state alone cannot show.
     pub fn disconnects(&self) -> u64 {
-        self.session.disconnects()
+        self.0.look(|session| session.disconnects)
     }
 
-    /// Waits until the state changes.
-    pub fn changed(&self) -> LocalFuture<'_, SessionState> {
-        self.session.changed()
+    /// Waits until the state changes, or changes and changes back.
+    pub fn changed(&self) -> impl Future<Output = SessionState> {
+        let seen = self.0.look(|session| session.changes);
+        self.0.until(move |session| session.state.filter(|_| session.changes != seen))
     }
 
     /// Opens a new session if the old one has expired.
-    pub fn renew(&self) -> LocalFuture<'_, Result<()>> {
-        self.session.renew()
+    ///
+    /// # Errors
+    /// Fails when the servers cannot be asked for one.
+    pub async fn renew(&self) -> Result<()> {
+        if self.state() != SessionState::Expired {
+            return Ok(());
+        }
+        self.0.link.renew().await?;
+        while self.state() != SessionState::Connected {
+            self.changed().await;
+        }
+        Ok(())
     }
 
     /// Creates a node.
@@ -202,7 +297,7 @@ impl Client {
         request: Request,
         take: impl Fn(Reply) -> Option<T>,
     ) -> impl Future<Output = Result<T>> {
-        let reply = self.session.call(0, request);
+        let reply = self.0.link.call(0, request);
         async move {
             let reply = reply.await?;
             let said = format!("the server answered something else: {reply:?}");
@@ -215,10 +310,10 @@ impl Client {
         request: impl FnOnce(Option<WatchId>) -> Request,
         take: impl Fn(Reply) -> Option<T>,
     ) -> impl Future<Output = Result<(T, Watch)>> {
-        let id = self.watches.get();
-        self.watches.set(id + 1);
+        let id = self.0.watches.get();
+        self.0.watches.set(id + 1);
         let reply = self.call(request(Some(id)), take);
-        async move { Ok((reply.await?, Watch { session: Rc::clone(&self.session), id })) }
+        async move { Ok((reply.await?, Watch { session: Rc::clone(&self.0), id })) }
     }
 }
 

@@ -1,9 +1,10 @@
 //! ZooKeeper: the requests of a client to an ensemble, and the events of its session.
 
-mod bell;
+mod alone;
 pub mod client;
 #[cfg(any(test, feature = "real"))]
 pub mod conformance;
+mod driver;
 pub mod model;
 #[cfg(feature = "real")]
 pub mod outcome;
@@ -11,12 +12,13 @@ mod path;
 mod protocol;
 #[cfg(feature = "real")]
 pub mod real;
+mod store;
 mod timing;
 
-pub use bell::Bell;
 pub use client::{Client, Created, Watch, sequence};
+pub use driver::ZooKeeperDriver;
 pub use protocol::{
-    CreateMode, Refusal, Reply, Request, Session, SessionState, WatchEvent, WatchId, ZooKeeper,
+    CreateMode, Refusal, Reply, Request, SessionState, Signal, WatchEvent, WatchId, ZooKeeper,
 };
 #[cfg(feature = "real")]
 pub use real::RealSession;

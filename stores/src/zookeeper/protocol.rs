@@ -1,6 +1,6 @@
 //! Requests, replies, watches and session states, named as ZooKeeper names them.
 
-use base::{CallError, Link, LocalFuture, Protocol};
+use base::Protocol;
 
 /// The protocol of ZooKeeper. The ensemble is one address for a client: `Link::call` ignores the
 /// server number, since the session chooses its server by itself.
@@ -11,6 +11,30 @@ impl Protocol for ZooKeeper {
     type Request = Request;
     type Reply = Reply;
     type Refusal = Refusal;
+    type Signal = Signal;
+}
+
+/// A message that nobody asked for: from the ensemble, or from the client library about it.
+///
+/// Requests of one session are executed in the order in which they were called, and a future that is
+/// dropped does not withdraw its request. While disconnected, requests wait for the connection to
+/// come back; those that were on their way end as `CallError::Unknown`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The session is in this state now; if it is the one before, it was in another meanwhile.
+    State {
+        /// The state of the session.
+        state: SessionState,
+        /// The number of the session; 0 while there is none.
+        session: i64,
+    },
+    /// A watch has fired.
+    Fired {
+        /// The watch.
+        watch: WatchId,
+        /// The event with which it fired.
+        event: WatchEvent,
+    },
 }
 
 /// A number that the client gives to a watch when it sets it. Each fires at most once.
@@ -172,31 +196,4 @@ pub enum SessionState {
     Disconnected,
     /// The session is over; its ephemeral nodes are gone.
     Expired,
-}
-
-/// A client's session with the ensemble.
-///
-/// Requests of one session are executed in the order in which `call` was *called* (not polled), and
-/// a future that is dropped does not withdraw its request. While disconnected, requests wait for
-/// the connection to come back; those that were on their way end as `CallError::Unknown`.
-pub trait Session: Link<ZooKeeper> {
-    /// The session's number.
-    fn id(&self) -> i64;
-
-    /// The present state of the session.
-    fn state(&self) -> SessionState;
-
-    /// The number of times that this client has been disconnected so far. If it has not changed
-    /// since a grant, the session was never in doubt since then, which `state` alone cannot show.
-    fn disconnects(&self) -> u64;
-
-    /// Resolves when the state differs from what it was when this was called, or has changed and
-    /// changed back.
-    fn changed(&self) -> LocalFuture<'_, SessionState>;
-
-    /// Resolves when a watch fires. At once, if it already has.
-    fn fired(&self, watch: WatchId) -> LocalFuture<'_, WatchEvent>;
-
-    /// Opens a new session after the old one expired; does nothing while the old one lives.
-    fn renew(&self) -> LocalFuture<'_, Result<(), CallError<Refusal>>>;
 }

@@ -5,17 +5,17 @@
 mod requests;
 
 use super::outcome::outcome;
-use super::{Refusal, Reply, Request, Session, SessionState, WatchEvent, WatchId, ZooKeeper};
+use super::{Refusal, Request, SessionState, Signal, WatchId, ZooKeeper};
 use crate::real::RealWorld;
-use base::{CallError, Link, LocalFuture, Mono, Wall, World};
+use base::{Answer, CallError, Link, LocalFuture, Mono, Wall, World};
 use futures_util::FutureExt;
 use requests::{Fired, perform};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::ready;
 use std::rc::Rc;
+use std::task::Waker;
 use std::time::Duration;
-use tokio::sync::watch;
 use zookeeper_client as zk;
 
 /// A failure to open a session. The text names the fix.
@@ -50,13 +50,28 @@ struct Live {
     client: zk::Client,
     states: zk::StateWatcher,
     state: SessionState,
-    disconnects: u64,
-    /// Counts the changes of the state.
-    changes: watch::Sender<u64>,
+    /// The signals that were not taken yet.
+    signals: VecDeque<Signal>,
+    /// The watches that have not fired yet.
     watches: BTreeMap<WatchId, Fired>,
+    /// Woken when a signal may have come.
+    waker: Option<Waker>,
 }
 
 impl Live {
+    fn of(client: zk::Client) -> Self {
+        let mut live = Self {
+            states: client.state_watcher(),
+            state: state_of(client.state()),
+            client,
+            signals: VecDeque::new(),
+            watches: BTreeMap::new(),
+            waker: None,
+        };
+        live.enter(live.state);
+        live
+    }
+
     /// Takes in what the library has said of the state. It keeps only the latest word, so that a
     /// state that changed and changed back comes as the same state again: that, too, was a
     /// disconnection.
@@ -68,11 +83,27 @@ impl Live {
     }
 
     fn enter(&mut self, state: SessionState) {
-        if self.state == SessionState::Connected {
-            self.disconnects += 1;
-        }
         self.state = state;
-        self.changes.send_modify(|changes| *changes += 1);
+        self.signals.push_back(Signal::State { state, session: self.client.session_id().0 });
+    }
+
+    /// Takes in the events of watches. They are read when somebody asks, without a task in between:
+    /// an event that came before a reply is there when the reply is.
+    fn look_at_watches(&mut self) {
+        let signals = &mut self.signals;
+        self.watches.retain(|watch, fired| match fired.clone().now_or_never() {
+            Some(event) => {
+                signals.push_back(Signal::Fired { watch: *watch, event });
+                false
+            }
+            None => true,
+        });
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
     }
 }
 
@@ -104,22 +135,14 @@ impl RealSession {
             timeout: session_timeout,
             why,
         })?;
-        let live = Live {
-            states: client.state_watcher(),
-            state: state_of(client.state()),
-            client,
-            disconnects: 0,
-            changes: watch::Sender::new(0),
-            watches: BTreeMap::new(),
-        };
-        let live = Rc::new(RefCell::new(live));
+        let live = Rc::new(RefCell::new(Live::of(client)));
         follow(&live);
         let world = RealWorld::new(seed);
         Ok(Self { world, servers, timeout: session_timeout, ending, live })
     }
 }
 
-/// Takes in every change of the state when it comes, for those who wait for one.
+/// Wakes whoever waits for a signal at every change of the state.
 fn follow(live: &Rc<RefCell<Live>>) {
     let mut states = live.borrow().client.state_watcher();
     let live = Rc::downgrade(live);
@@ -127,10 +150,22 @@ fn follow(live: &Rc<RefCell<Live>>) {
         loop {
             let state = states.changed().await;
             let Some(live) = live.upgrade() else { return };
-            live.borrow_mut().refresh();
+            live.borrow_mut().wake();
             if state.is_terminated() {
                 return;
             }
+        }
+    });
+}
+
+/// Sets a watch, and wakes whoever waits for a signal when it fires.
+fn watch(live: &Rc<RefCell<Live>>, id: WatchId, fired: Fired) {
+    live.borrow_mut().watches.insert(id, fired.clone());
+    let live = Rc::downgrade(live);
+    tokio::task::spawn_local(async move {
+        fired.await;
+        if let Some(live) = live.upgrade() {
+            live.borrow_mut().wake();
         }
     });
 }
@@ -169,11 +204,7 @@ impl World for RealSession {
 impl Link<ZooKeeper> for RealSession {
     /// The request leaves now and not when the future is first awaited, so that requests keep the
     /// order in which they were made: the future is polled once here, which makes the library send.
-    fn call(
-        &self,
-        _server: usize,
-        request: Request,
-    ) -> LocalFuture<'_, Result<Reply, CallError<Refusal>>> {
+    fn call(&self, _server: usize, request: Request) -> LocalFuture<'_, Answer<ZooKeeper>> {
         let mut live = self.live.borrow_mut();
         if live.refresh() == SessionState::Expired {
             return Box::pin(ready(Err(CallError::Refused(Refusal::SessionExpired))));
@@ -181,10 +212,9 @@ impl Link<ZooKeeper> for RealSession {
         let client = live.client.clone();
         drop(live);
         let mut answer = Box::pin(async move {
-            let (reply, watch) =
-                perform(&client, request).await.map_err(|error| outcome(&error))?;
-            if let Some((id, fired)) = watch {
-                self.live.borrow_mut().watches.insert(id, fired);
+            let (reply, set) = perform(&client, request).await.map_err(|error| outcome(&error))?;
+            if let Some((id, fired)) = set {
+                watch(&self.live, id, fired);
             }
             Ok(reply)
         });
@@ -194,46 +224,20 @@ impl Link<ZooKeeper> for RealSession {
         }
     }
 
-    fn servers(&self) -> usize {
-        self.servers.len()
-    }
-}
-
-impl Session for RealSession {
-    fn id(&self) -> i64 {
-        self.live.borrow().client.session_id().0
-    }
-
-    fn state(&self) -> SessionState {
-        self.live.borrow_mut().refresh()
-    }
-
-    fn disconnects(&self) -> u64 {
+    fn signal(&self) -> Option<Signal> {
         let mut live = self.live.borrow_mut();
         live.refresh();
-        live.disconnects
+        live.look_at_watches();
+        live.signals.pop_front()
     }
 
-    fn changed(&self) -> LocalFuture<'_, SessionState> {
-        self.live.borrow_mut().refresh();
-        let mut changes = self.live.borrow().changes.subscribe();
-        Box::pin(async move {
-            // The sender lives as long as this session, which is borrowed here.
-            let _ = changes.changed().await;
-            self.state()
-        })
-    }
-
-    fn fired(&self, watch: WatchId) -> LocalFuture<'_, WatchEvent> {
-        match self.live.borrow().watches.get(&watch) {
-            Some(fired) => Box::pin(fired.clone()),
-            None => Box::pin(std::future::pending()),
-        }
+    fn wake_on_signal(&self, waker: &Waker) {
+        self.live.borrow_mut().waker = Some(waker.clone());
     }
 
     fn renew(&self) -> LocalFuture<'_, Result<(), CallError<Refusal>>> {
         Box::pin(async move {
-            while self.state() == SessionState::Expired {
+            while self.live.borrow_mut().refresh() == SessionState::Expired {
                 match open(&self.servers, self.timeout, self.ending).await {
                     Ok(client) => self.adopt(client),
                     // It gives up after a session time-out; who asked decides when to stop.
@@ -244,9 +248,18 @@ impl Session for RealSession {
             Ok(())
         })
     }
+
+    fn servers(&self) -> usize {
+        self.servers.len()
+    }
 }
 
 impl RealSession {
+    /// The event of a watch that nobody has taken as a signal; `None`: there is no such watch.
+    pub(super) fn watch(&self, watch: WatchId) -> Option<Fired> {
+        self.live.borrow().watches.get(&watch).cloned()
+    }
+
     /// Goes on with a new session, unless another task has opened one meanwhile.
     fn adopt(&self, client: zk::Client) {
         let mut live = self.live.borrow_mut();
@@ -257,6 +270,7 @@ impl RealSession {
         let state = state_of(client.state());
         live.client = client;
         live.enter(state);
+        live.wake();
         drop(live);
         follow(&self.live);
     }

@@ -28,13 +28,11 @@ mod zk_sequential_herd;
 mod zk_sequential_naive;
 mod zookeeper;
 
-use base::{Key, Known, Link, Lock, Promises};
+use base::{Key, Known, Lock, Promises};
 pub use known::Breaks;
-use std::rc::Rc;
+use std::any::Any;
 use std::time::Duration;
-use stores::Store;
-use stores::redis::Redis;
-use stores::zookeeper::Client;
+use stores::{Store, StoreId, Topology, View};
 
 /// All locks, in the order in which `picklock list` shows them.
 pub const LOCKS: &[&LockSpec] = &[
@@ -81,7 +79,7 @@ pub struct LockSpec {
     /// The longest hold that its clients draw, in ttls: see [`BELOW_TTL`] and [`BEYOND_SESSION`].
     pub longest_hold: f64,
     /// The function with which a client opens it.
-    pub open: Open,
+    pub open: &'static dyn Opens,
 }
 
 /// The longest hold for a lock that runs out by time: with a hold beyond the ttl it would break
@@ -95,28 +93,28 @@ pub const BEYOND_SESSION: f64 = 1.75;
 
 impl LockSpec {
     /// The store that it is built on.
-    pub const fn store(&self) -> Store {
-        match self.open {
-            Open::Redis(_) | Open::RedisFor(..) | Open::RedisServers(..) => Store::Redis,
-            Open::ZooKeeper(_) => Store::ZooKeeper,
-        }
+    pub fn store(&self) -> StoreId {
+        self.open.store()
     }
 
-    /// The number of servers that it needs.
-    pub const fn servers(&self) -> u32 {
-        match self.open {
-            Open::RedisServers(servers, _) => servers,
-            Open::Redis(_) | Open::RedisFor(..) | Open::ZooKeeper(_) => self.store().servers(),
-        }
+    /// The topologies on which it runs, the usual one first.
+    pub fn topologies(&self) -> impl Iterator<Item = &'static Topology> {
+        let view = self.open.view();
+        self.store().topologies().iter().filter(move |topology| topology.view == view)
+    }
+
+    /// The topology on which it runs unless told otherwise.
+    ///
+    /// # Panics
+    /// Panics when its store has none that fits, which no lock of the list has.
+    pub fn topology(&self) -> &'static Topology {
+        self.topologies().next().expect("a store has a topology for each of its locks")
     }
 
     /// The time for which its grants live, whatever ttl the run has; `None` if they live for that
     /// ttl.
-    pub const fn own_ttl(&self) -> Option<Duration> {
-        match self.open {
-            Open::RedisFor(ttl, _) => Some(ttl),
-            Open::Redis(_) | Open::RedisServers(..) | Open::ZooKeeper(_) => None,
-        }
+    pub fn own_ttl(&self) -> Option<Duration> {
+        self.open.own_ttl()
     }
 
     /// The slowest message that its acquire can bear, with this ttl: a server must answer in time,
@@ -133,11 +131,6 @@ impl LockSpec {
         answered.min(left / pace.round_trips.max(1) / 2)
     }
 
-    /// Returns true if its servers talk to each other.
-    pub const fn has_peers(&self) -> bool {
-        matches!(self.open, Open::ZooKeeper(_)) && self.servers() > 1
-    }
-
     /// The causes that are known to break it, in the form in which they are stored with a run.
     pub fn known(&self) -> Vec<Known> {
         let rows = |breaks: &'static Breaks| {
@@ -152,20 +145,63 @@ impl LockSpec {
     }
 }
 
-/// Opens a lock over a client's link.
-pub type OpenOn<L> = fn(L, Settings) -> Box<dyn Lock>;
+/// The way in which a client opens a lock on a store.
+pub struct On<S: Store> {
+    /// The function that opens it.
+    pub open: fn(S::Client, Settings) -> Box<dyn Lock>,
+    view: View,
+    own_ttl: Option<Duration>,
+}
 
-/// The function with which a client opens a lock, by store.
-#[derive(Clone, Copy)]
-pub enum Open {
-    /// A lock on one Redis server.
-    Redis(OpenOn<Rc<dyn Link<Redis>>>),
-    /// A lock on one Redis server, with a time to live of its own instead of the run's.
-    RedisFor(Duration, OpenOn<Rc<dyn Link<Redis>>>),
-    /// A lock on this many Redis servers that know nothing of each other.
-    RedisServers(u32, OpenOn<Rc<dyn Link<Redis>>>),
-    /// A lock on a ZooKeeper ensemble.
-    ZooKeeper(OpenOn<Client>),
+impl<S: Store> On<S> {
+    /// Opens a lock on one store, whichever server answers for it.
+    pub const fn one(open: fn(S::Client, Settings) -> Box<dyn Lock>) -> Self {
+        Self { open, view: View::One, own_ttl: None }
+    }
+
+    /// Opens a lock on several servers that know nothing of each other.
+    pub const fn several(open: fn(S::Client, Settings) -> Box<dyn Lock>) -> Self {
+        Self { open, view: View::Several, own_ttl: None }
+    }
+
+    /// Opens the same lock with grants that live for a time of their own.
+    #[must_use]
+    pub const fn living(self, ttl: Duration) -> Self {
+        Self { own_ttl: Some(ttl), ..self }
+    }
+}
+
+/// The way in which a client opens a lock, on whichever store: an [`On`].
+pub trait Opens: Any + Sync {
+    /// The store.
+    fn store(&self) -> StoreId;
+
+    /// The view of the servers that the lock has.
+    fn view(&self) -> View;
+
+    /// The time for which its grants live, if that is not the run's ttl.
+    fn own_ttl(&self) -> Option<Duration>;
+}
+
+impl<S: Store> Opens for On<S> {
+    fn store(&self) -> StoreId {
+        S::ID
+    }
+
+    fn view(&self) -> View {
+        self.view
+    }
+
+    fn own_ttl(&self) -> Option<Duration> {
+        self.own_ttl
+    }
+}
+
+impl dyn Opens {
+    /// Returns it as it is on this store; `None` if it is on another.
+    pub fn on<S: Store>(&self) -> Option<&On<S>> {
+        (self as &dyn Any).downcast_ref()
+    }
 }
 
 /// The settings with which a lock is opened.

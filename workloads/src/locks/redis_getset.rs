@@ -17,7 +17,7 @@ use super::known::{
     FOREIGN_RELEASE, LONG_HOLD, OVERLAP, PAUSED, STUCK, WIPED, WRITE_DELAYED, breaks,
 };
 use super::redis_node::{CallResult, RedisNode, SECOND, command, polling, released};
-use super::{BELOW_TTL, LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-getset",
@@ -44,7 +44,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(&[Cause::ClientClock], STUCK, AHEAD),
     ]],
     longest_hold: BELOW_TTL,
-    open: Open::Redis(open),
+    open: &On::<Redis>::one(open),
 };
 
 /// The pause of a client before it asks again.

@@ -13,7 +13,7 @@ use stores::redis::Redis;
 
 use super::known::breaks;
 use super::redis_node::{EXPIRING, RedisNode, no_grant};
-use super::{BELOW_TTL, LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-lock-class-as-printed",
@@ -21,7 +21,7 @@ pub const SPEC: LockSpec = LockSpec {
     promises: EXPIRING,
     breaks: &[&[breaks(&[Cause::Recipe], &["phantom holder", "deadlock"], NOT_OK)]],
     longest_hold: BELOW_TTL,
-    open: Open::Redis(open),
+    open: &On::<Redis>::one(open),
 };
 
 const ACQUIRE_SUCCESS: &str = "ok";

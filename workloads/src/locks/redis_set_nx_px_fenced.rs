@@ -11,7 +11,7 @@ use stores::redis::Redis;
 
 use super::known::{AHEAD, WIPED, breaks, why};
 use super::redis_node::{BACK_OFF, EXPIRING, RedisNode, command};
-use super::{BELOW_TTL, LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-fenced",
@@ -26,7 +26,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(&[Cause::ServerClock], &["double hold"], why::SERVER_CLOCK),
     ]],
     longest_hold: BELOW_TTL,
-    open: Open::Redis(open),
+    open: &On::<Redis>::one(open),
 };
 
 const COUNTER: &str = "the counter died with the data of its server, and the tokens start again";

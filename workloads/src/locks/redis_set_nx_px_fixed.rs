@@ -11,7 +11,7 @@ use stores::redis::Redis;
 
 use super::known::{FOREIGN_RELEASE, OVERLAP, TTL, breaks};
 use super::redis_node::{EXPIRING, RedisNode, released};
-use super::{BELOW_TTL, LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-fixed",
@@ -37,7 +37,7 @@ pub const SPEC: LockSpec = LockSpec {
         ],
     ],
     longest_hold: BELOW_TTL,
-    open: Open::Redis(open),
+    open: &On::<Redis>::one(open),
 };
 
 /// The value that all clients write.

@@ -13,7 +13,7 @@ use stores::redis::Redis;
 
 use super::known::{TTL, breaks};
 use super::redis_node::{EXPIRING, RedisNode, command, released};
-use super::{BELOW_TTL, LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-lua-as-printed",
@@ -21,7 +21,7 @@ pub const SPEC: LockSpec = LockSpec {
     promises: EXPIRING,
     breaks: &[TTL, &[breaks(&[Cause::Recipe], &["failed release"], COMPILE)]],
     longest_hold: BELOW_TTL,
-    open: Open::Redis(open),
+    open: &On::<Redis>::one(open),
 };
 
 /// As it is printed.

@@ -15,7 +15,7 @@ use stores::redis::Redis;
 
 use super::known::{FOREIGN_RELEASE, OVERLAP, TTL, breaks};
 use super::redis_node::{EXPIRING, RedisNode};
-use super::{BELOW_TTL, LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-threadid-as-printed",
@@ -44,7 +44,7 @@ pub const SPEC: LockSpec = LockSpec {
         ],
     ],
     longest_hold: BELOW_TTL,
-    open: Open::RedisFor(PX, open),
+    open: &On::<Redis>::one(open).living(PX),
 };
 
 /// The time to live as printed: `PX 30`.

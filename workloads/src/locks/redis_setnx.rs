@@ -13,7 +13,7 @@ use stores::redis::Redis;
 
 use super::known::{FOREIGN_RELEASE, OVERLAP, STUCK, WIPED, WRITE_DELAYED, breaks, why};
 use super::redis_node::{BACK_OFF, RedisNode, polling};
-use super::{BELOW_TTL, LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-setnx",
@@ -33,7 +33,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(&[Cause::LateRequest, Cause::ForeignRelease], OVERLAP, why::BARE_DEL),
     ]],
     longest_hold: BELOW_TTL,
-    open: Open::Redis(open),
+    open: &On::<Redis>::one(open),
 };
 
 const DEADLOCK: &str = "H1: a client that dies while it holds leaves a key that nothing ever removes; \

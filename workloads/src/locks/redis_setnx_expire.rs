@@ -13,7 +13,7 @@ use stores::redis::Redis;
 
 use super::known::{FOREIGN_RELEASE, OVERLAP, STUCK, TTL, breaks, why};
 use super::redis_node::{BACK_OFF, RedisNode, SECOND, command, polling};
-use super::{BELOW_TTL, LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-setnx-expire",
@@ -46,7 +46,7 @@ pub const SPEC: LockSpec = LockSpec {
         ],
     ],
     longest_hold: BELOW_TTL,
-    open: Open::Redis(open),
+    open: &On::<Redis>::one(open),
 };
 
 const DEADLOCK: &str = "H2: a client killed between SETNX and EXPIRE leaves a key that never \

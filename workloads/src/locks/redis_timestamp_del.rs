@@ -16,7 +16,7 @@ use stores::redis::Redis;
 use super::known::{FOREIGN_RELEASE, LONG_HOLD, OVERLAP, PAUSED, WIPED, WRITE_DELAYED, breaks};
 use super::redis_getset::{CLOCK, OFTEN};
 use super::redis_node::{CallResult, RedisNode, SECOND, command, polling};
-use super::{BELOW_TTL, LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-timestamp-del",
@@ -48,7 +48,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(&[Cause::ClientClock], FOREIGN_RELEASE, CLOCK),
     ]],
     longest_hold: BELOW_TTL,
-    open: Open::Redis(open),
+    open: &On::<Redis>::one(open),
 };
 
 const RECOVERERS: &str = "H17: two clients see the same lock expired, and the DEL of the second \

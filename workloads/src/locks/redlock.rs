@@ -21,7 +21,7 @@ use stores::redis::Redis;
 
 use super::known::{AHEAD, LONG_HOLD, OVERLAP, PAUSED, WRITE_DELAYED, breaks};
 use super::redis_node::{BACK_OFF, CallResult, RedisNode, polling};
-use super::{BELOW_TTL, LockSpec, Open, Settings};
+use super::{BELOW_TTL, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redlock",
@@ -42,7 +42,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(&[Cause::ServerClock], OVERLAP, CLOCK),
     ]],
     longest_hold: BELOW_TTL,
-    open: Open::RedisServers(5, open),
+    open: &On::<Redis>::several(open),
 };
 
 const FORGETS: &str = "H13: servers of the majority that granted the lock came back empty, so that \

@@ -8,11 +8,11 @@ use base::{
     AcquireError, CallError, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed, Wakes,
 };
 use std::time::Duration;
-use stores::zookeeper::{Client, CreateMode, Refusal};
+use stores::zookeeper::{Client, CreateMode, Refusal, ZooKeeper};
 
 use super::known::SESSION;
 use super::zookeeper::{ON_SESSION, Try, known, lost, patiently, released, settled, woken};
-use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive",
@@ -20,7 +20,7 @@ pub const SPEC: LockSpec = LockSpec {
     promises: Promises { wakes: Some(Wakes::All), ..ON_SESSION },
     breaks: &[SESSION],
     longest_hold: BEYOND_SESSION,
-    open: Open::ZooKeeper(open),
+    open: &On::<ZooKeeper>::one(open),
 };
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {

@@ -12,13 +12,13 @@
 
 use base::{AcquireError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::time::Duration;
-use stores::zookeeper::{Client, CreateMode};
+use stores::zookeeper::{Client, CreateMode, ZooKeeper};
 
 use super::known::{DEAF, SESSION, STUCK, breaks, why};
 use super::redis_node::polling;
 use super::zk_rw_as_printed::product;
 use super::zookeeper::{ON_SESSION, released};
-use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive-as-printed",
@@ -45,7 +45,7 @@ pub const SPEC: LockSpec = LockSpec {
         ],
     ],
     longest_hold: BEYOND_SESSION,
-    open: Open::ZooKeeper(open),
+    open: &On::<ZooKeeper>::one(open),
 };
 
 const DEAD_HANDLE: &str = "H42: the session is made once, and when it has expired its client asks for \

@@ -15,11 +15,11 @@ use base::{
     Wakes,
 };
 use std::time::Duration;
-use stores::zookeeper::{Client, CreateMode, Refusal};
+use stores::zookeeper::{Client, CreateMode, Refusal, ZooKeeper};
 
 use super::known::{DEAF, FOREIGN_RELEASE, OVERLAP, SESSION, STUCK, breaks, why};
 use super::zookeeper::{ON_SESSION, Try, refused, released, settled, woken};
-use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive-naive",
@@ -51,7 +51,7 @@ pub const SPEC: LockSpec = LockSpec {
         ],
     ],
     longest_hold: BEYOND_SESSION,
-    open: Open::ZooKeeper(open),
+    open: &On::<ZooKeeper>::one(open),
 };
 
 const FOREIGN: &str = "H26: the old owner frees with delete(path, -1) in a new session, and removes the \

@@ -4,11 +4,11 @@
 //! Obeys *Disconnected*.
 
 use base::{Lock, Mode, Promises};
-use stores::zookeeper::Client;
+use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::SHARED_SESSION;
 use super::zk_queue::{Blocker, Node, QUEUED, Queued, Rule, predecessor};
-use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw",
@@ -16,7 +16,7 @@ pub const SPEC: LockSpec = LockSpec {
     promises: Promises { shared: true, ..QUEUED },
     breaks: &[SHARED_SESSION],
     longest_hold: BEYOND_SESSION,
-    open: Open::ZooKeeper(open),
+    open: &On::<ZooKeeper>::one(open),
 };
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {

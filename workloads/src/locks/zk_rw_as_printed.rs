@@ -21,12 +21,12 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
-use stores::zookeeper::{Client, CreateMode, Refusal, SessionState, Watch, sequence};
+use stores::zookeeper::{Client, CreateMode, Refusal, SessionState, Watch, ZooKeeper, sequence};
 
 use super::known::{SHARED_OVERLAP, SHARED_SESSION, STUCK, breaks};
 use super::zk_queue::QUEUED;
 use super::zookeeper::{Try, released, settled, woken};
-use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw-as-printed",
@@ -52,7 +52,7 @@ pub const SPEC: LockSpec = LockSpec {
         ],
     ],
     longest_hold: BEYOND_SESSION,
-    open: Open::ZooKeeper(open),
+    open: &On::<ZooKeeper>::one(open),
 };
 
 const NAMES: &str = "H27: names are compared, not sequence numbers, and `product_read_…` sorts \

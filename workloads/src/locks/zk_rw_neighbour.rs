@@ -7,12 +7,12 @@
 //! *Disconnected*.
 
 use base::{Cause, Lock, Promises};
-use stores::zookeeper::Client;
+use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::{SHARED_SESSION, breaks};
 use super::zk_queue::{QUEUED, predecessor};
 use super::zk_rw::{is_write, read_write};
-use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw-neighbour",
@@ -20,7 +20,7 @@ pub const SPEC: LockSpec = LockSpec {
     promises: Promises { shared: true, ..QUEUED },
     breaks: &[SHARED_SESSION, &[breaks(&[Cause::Recipe], &["readers one by one"], ONE_BY_ONE)]],
     longest_hold: BEYOND_SESSION,
-    open: Open::ZooKeeper(open),
+    open: &On::<ZooKeeper>::one(open),
 };
 
 const ONE_BY_ONE: &str = "H29: a reader behind a reader sleeps on it, and both waited for the same writer; \

@@ -5,11 +5,11 @@
 //! queue. Obeys *Disconnected*.
 
 use base::Lock;
-use stores::zookeeper::Client;
+use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::SESSION;
 use super::zk_queue::{Node, QUEUED, Queued, Rule, predecessor};
-use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential",
@@ -17,7 +17,7 @@ pub const SPEC: LockSpec = LockSpec {
     promises: QUEUED,
     breaks: &[SESSION],
     longest_hold: BEYOND_SESSION,
-    open: Open::ZooKeeper(open),
+    open: &On::<ZooKeeper>::one(open),
 };
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {

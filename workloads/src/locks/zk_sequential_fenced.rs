@@ -7,11 +7,11 @@
 //! without them can take back what was committed, and give the same numbers again.
 
 use base::{Cause, Lock, Promises};
-use stores::zookeeper::Client;
+use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::{breaks, why};
 use super::zk_queue::{Node, QUEUED, Queued, Rule, predecessor};
-use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential-fenced",
@@ -24,7 +24,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(&[Cause::ClientClock, Cause::ServerClock], &["double hold"], why::SESSION_FROZEN),
     ]],
     longest_hold: BEYOND_SESSION,
-    open: Open::ZooKeeper(open),
+    open: &On::<ZooKeeper>::one(open),
 };
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {

@@ -8,12 +8,12 @@
 
 use base::{AcquireError, CallError, Cause, Grant, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::time::Duration;
-use stores::zookeeper::Client;
+use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::{DEAF, SESSION, breaks};
 use super::zk_queue::{Node, QUEUED, Queue, in_order};
 use super::zookeeper::{Try, patiently, reconnected, released, woken};
-use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential-herd",
@@ -21,7 +21,7 @@ pub const SPEC: LockSpec = LockSpec {
     promises: QUEUED,
     breaks: &[SESSION, DEAF, &[breaks(&[Cause::Recipe], &["herd"], EVERYBODY)]],
     longest_hold: BEYOND_SESSION,
-    open: Open::ZooKeeper(open),
+    open: &On::<ZooKeeper>::one(open),
 };
 
 const EVERYBODY: &str = "H22: everybody watches the directory, and every release and every arrival wakes \

@@ -7,12 +7,12 @@
 
 use base::{AcquireError, CallError, Cause, Grant, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::time::Duration;
-use stores::zookeeper::Client;
+use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::{DEAF, SESSION, STUCK, breaks};
 use super::zk_queue::{Node, QUEUED, Queue, predecessor};
 use super::zookeeper::{Try, refused, released, settled};
-use super::{BEYOND_SESSION, LockSpec, Open, Settings};
+use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential-naive",
@@ -20,7 +20,7 @@ pub const SPEC: LockSpec = LockSpec {
     promises: QUEUED,
     breaks: &[SESSION, DEAF, &[breaks(&[Cause::ReplyLost], STUCK, ORPHAN)]],
     longest_hold: BEYOND_SESSION,
-    open: Open::ZooKeeper(open),
+    open: &On::<ZooKeeper>::one(open),
 };
 
 const ORPHAN: &str = "H23: the reply to a creation was lost, and everybody waits behind a node that \

@@ -2,7 +2,7 @@
 
 use super::{Ending, Report, Subject, random};
 use crate::zookeeper::real::Ending as RealEnding;
-use crate::zookeeper::{RealSession, Refusal, Reply, Request, Session, WatchEvent, WatchId};
+use crate::zookeeper::{RealSession, Refusal, Reply, Request, WatchEvent, WatchId};
 use base::{CallError, Link, LocalFuture};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
@@ -54,9 +54,9 @@ impl Subject for Real {
         watch: WatchId,
         within: Duration,
     ) -> LocalFuture<'_, Option<WatchEvent>> {
-        let fired = self.session(session).fired(watch);
+        let fired = self.session(session).watch(watch);
         // A time-out of zero still looks once, so that an event that is there is found.
-        Box::pin(async move { tokio::time::timeout(within, fired).await.ok() })
+        Box::pin(async move { tokio::time::timeout(within, fired?).await.ok() })
     }
 
     fn wait(&mut self, time: Duration) -> LocalFuture<'_, ()> {

@@ -73,8 +73,7 @@ async fn create(
     Ok((Reply::Created { path, czxid: stat.czxid }, None))
 }
 
-/// The event of a watch. It is read when a caller asks, without a task in between: an event that
-/// came before a reply is there when the reply is.
+/// The event of a watch.
 fn fired(watcher: zk::OneshotWatcher) -> Fired {
     let event: LocalFuture<'static, WatchEvent> =
         Box::pin(async move { event_of(watcher.changed().await.event_type) });

@@ -6,17 +6,14 @@
 
 use base::{Data, Mono};
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
-use std::rc::Rc;
 use std::time::Duration;
-use stores::model::{Clocks, Name, Noted, Out, Peer, ServerModel, What};
-use stores::zookeeper::model::{Database, Packet, Server, Transaction, Watches, note, watched};
-use stores::zookeeper::{CreateMode, Refusal, Reply, Request, Session};
 
-use super::examine::Examine;
-use super::fingerprint::Fingerprint;
-use crate::library::{Settings, SimStore};
-use crate::zookeeper::{self, ZooKeeperLibrary};
+use super::model::{Database, Packet, Server, Transaction, Watches, note, watched};
+use super::{CreateMode, Refusal, Reply, Request};
+use crate::Enumerable;
+use crate::model::{Clocks, Name, Noted, Out, Peer, ServerModel, What};
 
 /// A server alone.
 #[derive(Clone, Debug, Default, Hash)]
@@ -26,23 +23,6 @@ pub struct Alone {
     /// The session of each connection.
     connections: BTreeMap<u64, i64>,
     journal: Vec<Noted>,
-}
-
-/// A ZooKeeper of one server.
-pub struct AloneWorld;
-
-impl SimStore for AloneWorld {
-    type Server = Alone;
-    type Library = ZooKeeperLibrary;
-    type Link = dyn Session;
-
-    fn server(&self, _: u32, _: u32) -> Alone {
-        Alone::default()
-    }
-
-    fn client(&self, settings: Settings) -> (ZooKeeperLibrary, Rc<dyn Session>) {
-        zookeeper::client(settings)
-    }
 }
 
 type Outbox = Vec<Out<Packet>>;
@@ -187,27 +167,27 @@ impl ServerModel for Alone {
     }
 }
 
-impl Examine for AloneWorld {
+impl Enumerable for Alone {
     const SESSIONS: bool = true;
 
-    fn fingerprint(server: &Alone, into: &mut Fingerprint) {
-        into.add(server);
+    fn fingerprint(&self, into: &mut impl Hasher) {
+        self.hash(into);
     }
 
-    fn things(server: &Alone) -> BTreeMap<String, u64> {
-        server.database.tree.stamps().map(|(path, zxid)| (path.to_owned(), zxid as u64)).collect()
+    fn things(&self) -> BTreeMap<String, u64> {
+        self.database.tree.stamps().map(|(path, zxid)| (path.to_owned(), zxid as u64)).collect()
     }
 
-    fn session(server: &Alone, connections: Range<u64>) -> Option<i64> {
-        server.connections.range(connections).next_back().map(|(_, session)| *session)
+    fn session(&self, connections: Range<u64>) -> Option<i64> {
+        self.connections.range(connections).next_back().map(|(_, session)| *session)
     }
 
-    fn expire(server: &mut Alone, session: i64, out: &mut Outbox) {
-        server.close(session, out);
+    fn expire(&mut self, session: i64, out: &mut Outbox) {
+        self.close(session, out);
     }
 
-    fn may_call(server: &Alone, connections: Range<u64>) -> bool {
-        server.connections.range(connections).any(|(c, _)| server.watches.has(*c))
+    fn may_call(&self, connections: Range<u64>) -> bool {
+        self.connections.range(connections).any(|(c, _)| self.watches.has(*c))
     }
 
     fn opens(packet: &Packet) -> bool {

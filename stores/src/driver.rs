@@ -1,0 +1,269 @@
+//! Client libraries as pure state machines: between the calls of a lock and the connections to the
+//! servers. They read no clock but the one that they are handed, and do no I/O.
+//!
+//! A store whose clients have sessions brings its own [`Driver`]; the others share [`CallDriver`].
+
+use base::{Answer, CallError, Mono, Protocol};
+
+/// An action that a driver asks for. Connection numbers are its own.
+#[derive(Clone, Debug)]
+pub enum Do<P> {
+    /// Connect to a server.
+    Open {
+        /// The number that it gives to the connection.
+        connection: u64,
+        /// The number of the server, from 0.
+        server: usize,
+    },
+    /// Close a connection.
+    Close {
+        /// The number of the connection.
+        connection: u64,
+    },
+    /// Send a packet.
+    Send {
+        /// The connection to send it over.
+        connection: u64,
+        /// The packet to send.
+        packet: P,
+    },
+}
+
+/// Everything that a driver puts out.
+pub struct Outbox<D: Driver> {
+    /// The actions that it asks for, in order.
+    pub todo: Vec<Do<D::Packet>>,
+    /// The calls that are answered, by their numbers.
+    pub answers: Vec<(u64, Answer<D::Protocol>)>,
+    /// The signals for the lock, in order.
+    pub signals: Vec<SignalOf<D>>,
+}
+
+/// A signal of a driver's store.
+pub type SignalOf<D> = <<D as Driver>::Protocol as Protocol>::Signal;
+
+/// A request of a driver's store.
+pub type RequestOf<D> = <<D as Driver>::Protocol as Protocol>::Request;
+
+/// A refusal by the servers of a driver's store.
+pub type RefusalOf<D> = <<D as Driver>::Protocol as Protocol>::Refusal;
+
+impl<D: Driver> Default for Outbox<D> {
+    fn default() -> Self {
+        Self { todo: Vec::new(), answers: Vec::new(), signals: Vec::new() }
+    }
+}
+
+/// A client library, as a pure state machine. Its times are readings of its machine's monotonic
+/// clock.
+pub trait Driver: Sized + 'static {
+    /// The protocol of the store.
+    type Protocol: Protocol;
+    /// A packet on a connection between a client and a server.
+    type Packet;
+
+    /// True if a call that takes too long is given up.
+    const CALLS_TIME_OUT: bool;
+
+    /// Starts the client.
+    fn start(&mut self, _at: Mono, _out: &mut Outbox<Self>) {}
+
+    /// Makes a call, whose number is greater than any before.
+    fn call(
+        &mut self,
+        at: Mono,
+        call: u64,
+        server: usize,
+        request: RequestOf<Self>,
+        out: &mut Outbox<Self>,
+    );
+
+    /// Returns the error of a call that has taken too long.
+    fn too_late(&self, _call: u64) -> CallError<RefusalOf<Self>> {
+        CallError::Unknown("no reply in time".into())
+    }
+
+    /// Gives up a call whose answer nobody waits for any more.
+    fn forget(&mut self, _call: u64, _out: &mut Outbox<Self>) {}
+
+    /// Opens a new identity with the servers, if the old one has ended.
+    fn renew(&mut self, _at: Mono, _out: &mut Outbox<Self>) {}
+
+    /// Handles a packet that has arrived.
+    fn receive(&mut self, at: Mono, connection: u64, packet: Self::Packet, out: &mut Outbox<Self>);
+
+    /// Handles the end of a connection: the other end closed it, or it broke.
+    fn closed(&mut self, at: Mono, connection: u64, out: &mut Outbox<Self>);
+
+    /// Handles the end of a connection that was never made: nothing that was to go over it has
+    /// left.
+    fn refused(&mut self, at: Mono, connection: u64, out: &mut Outbox<Self>) {
+        self.closed(at, connection, out);
+    }
+
+    /// Notes that the server has not answered yet: what is sent over this connection waits until it
+    /// is opened.
+    fn waits(&mut self, _connection: u64) {}
+
+    /// Notes that the server has answered: what waited has left.
+    fn opened(&mut self, _connection: u64) {}
+
+    /// Handles the coming of the time that it asked for.
+    fn tick(&mut self, _at: Mono, _out: &mut Outbox<Self>) {}
+
+    /// Returns the time at which it wants to be ticked; `None`: not at all.
+    fn deadline(&self) -> Option<Mono> {
+        None
+    }
+
+    /// Returns the same when a tick makes it connect again.
+    fn connects_at(&self) -> Option<Mono> {
+        None
+    }
+}
+
+/// A store whose servers answer each request with one reply, and say nothing else.
+pub trait RequestReply: Protocol<Request: Clone> {
+    /// A packet on a connection between a client and a server.
+    type Packet;
+    /// A reply before it is judged.
+    type Raw;
+
+    /// Returns the packet that carries a request.
+    fn packet(call: u64, request: Self::Request) -> Self::Packet;
+
+    /// Returns the number of the call that a packet answers, and the reply; `None` for any other
+    /// packet.
+    fn reply(packet: Self::Packet) -> Option<(u64, Self::Raw)>;
+
+    /// Judges a reply: it may be a refusal.
+    fn judge(request: &Self::Request, reply: Self::Raw) -> Answer<Self>
+    where
+        Self: Sized;
+
+    /// Returns the refusal of a client library, for this reason.
+    fn refusal(reason: String) -> Self::Refusal;
+}
+
+/// The driver of the stores whose servers answer each request with one reply: one connection a
+/// server, opened by the first call and again by the call after it was closed. It never sends a
+/// request twice; the late reply to a call that was given up is dropped.
+pub struct CallDriver<P: RequestReply> {
+    /// The calls that are not answered. A client has few at a time.
+    open: Vec<Call<P::Request>>,
+    /// The connection to each server.
+    connections: Vec<Option<u64>>,
+    /// The connections among them that no server has answered yet.
+    unanswered: Vec<u64>,
+    next_connection: u64,
+}
+
+struct Call<R> {
+    id: u64,
+    connection: u64,
+    request: R,
+}
+
+impl<P: RequestReply> CallDriver<P> {
+    /// Makes a driver for so many servers.
+    pub fn to(servers: usize) -> Self {
+        Self {
+            open: Vec::new(),
+            connections: vec![None; servers],
+            unanswered: Vec::new(),
+            next_connection: 0,
+        }
+    }
+
+    /// Forgets a connection: the next call opens another.
+    fn drop_connection(&mut self, connection: u64) {
+        self.unanswered.retain(|known| *known != connection);
+        for open in &mut self.connections {
+            if *open == Some(connection) {
+                *open = None;
+            }
+        }
+    }
+
+    /// Ends all calls on a connection that is no more.
+    fn end(&mut self, connection: u64, error: &CallError<P::Refusal>, out: &mut Outbox<Self>) {
+        self.drop_connection(connection);
+        let lost = self.open.extract_if(.., |call| call.connection == connection);
+        out.answers.extend(lost.map(|call| (call.id, Err(error.clone()))));
+    }
+}
+
+impl<P: RequestReply> Driver for CallDriver<P> {
+    type Protocol = P;
+    type Packet = P::Packet;
+
+    const CALLS_TIME_OUT: bool = true;
+
+    fn call(
+        &mut self,
+        _at: Mono,
+        id: u64,
+        server: usize,
+        request: P::Request,
+        out: &mut Outbox<Self>,
+    ) {
+        let Some(open) = self.connections.get_mut(server) else {
+            return out.answers.push((id, Err(no_server::<P>(server))));
+        };
+        let connection = *open.get_or_insert_with(|| {
+            self.next_connection += 1;
+            out.todo.push(Do::Open { connection: self.next_connection, server });
+            self.next_connection
+        });
+        out.todo.push(Do::Send { connection, packet: P::packet(id, request.clone()) });
+        self.open.push(Call { id, connection, request });
+    }
+
+    fn too_late(&self, id: u64) -> CallError<P::Refusal> {
+        let call = self.open.iter().find(|call| call.id == id);
+        match call.is_some_and(|call| self.unanswered.contains(&call.connection)) {
+            true => CallError::Refused(P::refusal("no connection in time".into())),
+            false => CallError::Unknown("no reply in time".into()),
+        }
+    }
+
+    fn forget(&mut self, id: u64, out: &mut Outbox<Self>) {
+        let Some(place) = self.open.iter().position(|call| call.id == id) else { return };
+        let connection = self.open.remove(place).connection;
+        if self.unanswered.contains(&connection) {
+            // A client has one call to a server under way at a time: nobody else waits for it.
+            self.drop_connection(connection);
+            out.todo.push(Do::Close { connection });
+        }
+    }
+
+    fn receive(&mut self, _at: Mono, _connection: u64, packet: P::Packet, out: &mut Outbox<Self>) {
+        let Some((id, reply)) = P::reply(packet) else { return };
+        if let Some(place) = self.open.iter().position(|call| call.id == id) {
+            let call = self.open.remove(place);
+            out.answers.push((id, P::judge(&call.request, reply)));
+        }
+    }
+
+    fn closed(&mut self, _at: Mono, connection: u64, out: &mut Outbox<Self>) {
+        self.end(connection, &CallError::Unknown("connection closed".into()), out);
+    }
+
+    fn refused(&mut self, _at: Mono, connection: u64, out: &mut Outbox<Self>) {
+        let refusal = P::refusal("connection refused".into());
+        self.end(connection, &CallError::Refused(refusal), out);
+    }
+
+    fn waits(&mut self, connection: u64) {
+        self.unanswered.push(connection);
+    }
+
+    fn opened(&mut self, connection: u64) {
+        self.unanswered.retain(|known| *known != connection);
+    }
+}
+
+/// Returns the error of a call to a server that does not exist, the same in both worlds.
+pub fn no_server<P: RequestReply>(server: usize) -> CallError<P::Refusal> {
+    CallError::Refused(P::refusal(format!("there is no server {server}")))
+}

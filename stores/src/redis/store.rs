@@ -1,0 +1,140 @@
+//! Redis, as the list of stores knows it.
+
+use base::Link;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::script::{Engine, Runner};
+use super::{Packet, Redis, Server};
+use crate::driver::CallDriver;
+use crate::zookeeper::Timing;
+use crate::{
+    ClientSettings, Cluster, Container, Enumerable, Group, Probe, Store, StoreId, Topology, View,
+};
+use redis::Value;
+
+const fn servers(count: u32) -> Group {
+    Group { role: "server", count, peers: false }
+}
+
+impl Store for Redis {
+    const ID: StoreId = StoreId::Redis;
+    const NAME: &'static str = "Redis";
+    const TOPOLOGIES: &'static [Topology] = &[
+        Topology {
+            name: "redis",
+            summary: "one Redis server",
+            view: View::One,
+            groups: &[servers(1)],
+        },
+        Topology {
+            name: "redis-x5",
+            summary: "five Redis servers that know nothing of each other",
+            view: View::Several,
+            groups: &[servers(5)],
+        },
+    ];
+    const TTL: Duration = Duration::from_secs(4);
+
+    type Server = Server;
+    type Driver = CallDriver<Self>;
+    type Client = Rc<dyn Link<Self>>;
+    type Alone = Server;
+
+    /// Redis expires keys ten times a second.
+    fn tick(_: &Timing) -> Duration {
+        Duration::from_millis(100)
+    }
+
+    fn server(cluster: &Cluster, _number: u32) -> Server {
+        server(cluster.scripts)
+    }
+
+    fn alone() -> Server {
+        server(Runner::default())
+    }
+
+    fn driver(settings: ClientSettings) -> CallDriver<Self> {
+        CallDriver::to(settings.servers)
+    }
+
+    fn client(link: Rc<dyn Link<Self>>) -> Self::Client {
+        link
+    }
+
+    fn container(_: &Cluster, _number: u32, _address: &dyn Fn(u32) -> String) -> Container {
+        Container {
+            command: vec!["redis".into()],
+            environment: Vec::new(),
+            port: 6379,
+            probe: Probe { send: b"PING\r\nQUIT\r\n", expect: &["+PONG"] },
+        }
+    }
+
+    #[cfg(feature = "real")]
+    fn connect(settings: crate::RealSettings) -> crate::Connecting<Self> {
+        let crate::RealSettings { servers, call_timeout, seed, .. } = settings;
+        let link = super::RealLink::new(servers, call_timeout, seed);
+        Box::pin(std::future::ready(Ok(Rc::new(link) as _)))
+    }
+}
+
+/// Makes a server; all servers of a thread share its script engine.
+fn server(scripts: Runner) -> Server {
+    Server::new(Engine::of_this_thread().run_by(scripts))
+}
+
+impl Enumerable for Server {
+    const SESSIONS: bool = false;
+
+    fn fingerprint(&self, into: &mut impl Hasher) {
+        for entry in self.entries() {
+            entry.hash(into);
+        }
+    }
+
+    fn things(&self) -> BTreeMap<String, u64> {
+        let thing = |(name, value, expires): (&[u8], &[u8], Option<i64>)| {
+            let mut stamp = DefaultHasher::new();
+            (value, expires).hash(&mut stamp);
+            (String::from_utf8_lossy(name).into_owned(), stamp.finish())
+        };
+        self.entries().map(thing).collect()
+    }
+
+    fn words(packet: &Packet) -> String {
+        match packet {
+            Packet::Request { command, .. } => {
+                let word = |arg| match arg {
+                    redis::Arg::Simple(bytes) => short(&String::from_utf8_lossy(bytes)),
+                    _ => "0".into(),
+                };
+                command.args_iter().map(word).collect::<Vec<_>>().join(" ")
+            }
+            Packet::Follow => "follow".into(),
+            Packet::Copied(_) => "copied".into(),
+            Packet::Reply { value, .. } => match &**value {
+                Value::Nil => "nil".into(),
+                Value::Okay => "OK".into(),
+                Value::Int(number) => number.to_string(),
+                Value::BulkString(bytes) => short(&String::from_utf8_lossy(bytes)),
+                Value::SimpleString(text) => text.clone(),
+                Value::ServerError(error) => format!("{error:?}"),
+                other => short(&format!("{other:?}")),
+            },
+        }
+    }
+}
+
+/// A long value or script, cut: it is told apart by its first letters.
+fn short(text: &str) -> String {
+    match text.char_indices().nth(24) {
+        Some(_) if text.contains(' ') => {
+            format!("'{}…'", text.chars().take(24).collect::<String>())
+        }
+        Some(_) => format!("{}…", text.chars().take(8).collect::<String>()),
+        None => text.into(),
+    }
+}

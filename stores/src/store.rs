@@ -1,0 +1,144 @@
+//! The interface of a store to the rest of picklock: all that both worlds have to know of it.
+
+use base::{Link, LocalFuture, Protocol, Rng, Wakeups, World};
+use std::fmt::Debug;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::StoreId;
+use crate::container::Container;
+use crate::driver::Driver;
+use crate::enumerable::Enumerable;
+use crate::model::ServerModel;
+use crate::redis::script::Runner;
+use crate::topology::Topology;
+use crate::zookeeper::Timing;
+
+/// A packet between a store's clients and its servers.
+pub type PacketOf<S> = <<S as Store>::Server as ServerModel>::Packet;
+
+/// A store that locks are built on.
+pub trait Store: Protocol + Copy + Debug + Sized {
+    /// Its place in the list of stores.
+    const ID: StoreId;
+    /// The name, as people write it.
+    const NAME: &'static str;
+    /// The layouts of its servers, the usual one first.
+    const TOPOLOGIES: &'static [Topology];
+    /// The time to live, or session time-out, of a lock on it unless told otherwise: long enough
+    /// that a real server restarts within a hold of 0.6 of it, or within a session.
+    const TTL: Duration;
+
+    /// The model of a server, of any role.
+    type Server: ServerModel<Packet: Clone + Debug>;
+    /// The client library.
+    type Driver: Driver<Protocol = Self, Packet = PacketOf<Self>>;
+    /// The face of the store that recipes hold: built over the seam, the same in both worlds.
+    type Client: StoreClient;
+    /// The model of a store of one server, for the enumeration of all schedules.
+    type Alone: Enumerable<Packet = PacketOf<Self>>;
+
+    /// Returns the store's tick: what has run out may live on until the next one.
+    fn tick(timing: &Timing) -> Duration;
+
+    /// Makes the model of a server.
+    fn server(cluster: &Cluster, number: u32) -> Self::Server;
+
+    /// Makes the model of a store of one server.
+    fn alone() -> Self::Alone;
+
+    /// Makes the library of a client.
+    fn driver(settings: ClientSettings) -> Self::Driver;
+
+    /// Makes the face of a client's link.
+    fn client(link: Rc<dyn Link<Self>>) -> Self::Client;
+
+    /// Describes the container of a server. `address(n)` is the address of server n on the network
+    /// of the servers.
+    fn container(cluster: &Cluster, number: u32, address: &dyn Fn(u32) -> String) -> Container;
+
+    /// Links a client to real servers. Needs a tokio `LocalSet` around it.
+    ///
+    /// # Errors
+    /// Fails, with the fix, when a store that has sessions grants none.
+    #[cfg(feature = "real")]
+    fn connect(settings: RealSettings) -> Connecting<Self>;
+}
+
+/// A link that is being made.
+#[cfg(feature = "real")]
+pub type Connecting<S> = LocalFuture<'static, Result<Rc<dyn Link<S>>, ConnectError>>;
+
+/// A failure to link a client to real servers. The text names the fix.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ConnectError(pub String);
+
+/// The face of a store that recipes hold. Clones are the same.
+pub trait StoreClient: Clone + 'static {
+    /// The clocks, the sleep and the randomness of the client's machine.
+    fn world(&self) -> &dyn World;
+
+    /// The wake-ups that a recipe notes when the store has woken it; `None` where clients ask again
+    /// and again instead.
+    fn wakeups(&self) -> Option<&Wakeups> {
+        None
+    }
+
+    /// Resolves when the servers can be asked for a lock.
+    fn ready(&self) -> LocalFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl<S: Protocol> StoreClient for Rc<dyn Link<S>> {
+    fn world(&self) -> &dyn World {
+        &**self
+    }
+}
+
+/// The servers of a run.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// Their layout.
+    pub topology: &'static Topology,
+    /// The settings of a ZooKeeper ensemble; other stores have no use for them.
+    pub timing: Timing,
+    /// The component that runs the scripts of a Redis model.
+    pub scripts: Runner,
+}
+
+impl Cluster {
+    /// Makes the servers of a topology, with these settings.
+    pub fn new(topology: &'static Topology, timing: Timing) -> Self {
+        Self { topology, timing, scripts: Runner::default() }
+    }
+
+    /// The number of servers.
+    pub const fn servers(&self) -> u32 {
+        self.topology.servers()
+    }
+}
+
+/// The settings of a client library.
+pub struct ClientSettings {
+    /// The number of servers.
+    pub servers: usize,
+    /// The session time-out, for stores that have sessions.
+    pub ttl: Duration,
+    /// The library's own randomness.
+    pub rng: Rng,
+}
+
+/// The settings of a client's links to real servers.
+#[derive(Clone, Debug)]
+pub struct RealSettings {
+    /// The address of each server: "127.0.0.1:6379".
+    pub servers: Vec<String>,
+    /// The session time-out, for stores that have sessions.
+    pub ttl: Duration,
+    /// The longest time that a call may take, for stores whose calls time out.
+    pub call_timeout: Duration,
+    /// Starts the client's randomness.
+    pub seed: u64,
+}
