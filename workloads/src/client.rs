@@ -110,22 +110,22 @@ impl Conversation<'_> {
                 Either::Right((error, _)) => error,
             };
             held.lost = true;
-            let at = self.link.world().monotonic().nanos();
-            let reply = Reply::Lost { key: held.key, at, error };
+            let at_ns = self.link.world().monotonic().nanos();
+            let reply = Reply::Lost { key: held.key, at_ns, error };
             mailbox.say(Response { id: None, reply });
         }
         poll_fn(|cx| mailbox.poll_next(cx)).await
     }
 
     async fn begin(&mut self, init: &Init) -> Reply {
-        self.ttl = init.ttl;
-        self.call_timeout = init.call_timeout;
+        self.ttl = init.ttl_ns;
+        self.call_timeout = init.call_timeout_ns;
         self.link.ready().await;
         Reply::ok()
     }
 
     async fn acquire(&mut self, wanted: Acquire, mailbox: &mut dyn Mailbox) -> Reply {
-        let Acquire { key, mode, patience } = wanted;
+        let Acquire { key, mode, patience_ns: patience } = wanted;
         let patience = Duration::from_nanos(patience);
         let place = self.lock(key);
         let lock = &mut self.locks[place].1;
@@ -222,8 +222,8 @@ async fn listening<T>(
 
 fn facts_of(grant: &Grant) -> Option<Box<Facts>> {
     boxed(Facts {
-        asked: grant.asked.map(Mono::nanos),
-        expires: grant.expires.map(Mono::nanos),
+        asked_ns: grant.asked.map(Mono::nanos),
+        expires_ns: grant.expires.map(Mono::nanos),
         place: grant.place,
         ..Facts::default()
     })
