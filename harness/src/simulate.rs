@@ -3,7 +3,6 @@
 use base::{BackendError, Command, Init, Run};
 use sim::{Handle, RedisWorld, SimConfig, Simulated, Tape};
 use std::rc::Rc;
-use stores::redis::script::Runner;
 use stores::zookeeper::Client;
 use stores::{Store, WorldSpec};
 use workloads::LockSpec;
@@ -34,7 +33,6 @@ pub fn config(spec: &WorldSpec) -> SimConfig {
         call_timeout: spec.call_timeout,
         latency: links::usual(spec),
         links: links::own(spec),
-        scripts: Runner::default(),
         seed: spec.seed,
         init: init(spec),
     }
@@ -52,7 +50,7 @@ pub fn world_of(
             let open = move |handle: Handle<dyn base::Link<stores::redis::Redis>>| {
                 Box::pin(serve(lock, AnyLink::Redis(handle.link), handle.mailbox)) as _
             };
-            let world = RedisWorld::new(config.scripts);
+            let world = RedisWorld::default();
             sim::redis(world, config, tape, Box::new(open))
         }
         Store::ZooKeeper => {

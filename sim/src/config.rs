@@ -3,7 +3,6 @@
 use base::{Node, Spread};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use stores::redis::script::Runner;
 use stores::zookeeper::Timing;
 
 /// The parts, times and seed of a simulated world.
@@ -23,8 +22,6 @@ pub struct SimConfig {
     pub latency: Spread,
     /// The links, from one node to another, that have a delay of their own.
     pub links: BTreeMap<(Node, Node), Spread>,
-    /// The component that runs the scripts of Redis.
-    pub scripts: Runner,
     /// The seed of everything random.
     pub seed: u64,
     /// The first command to each client.

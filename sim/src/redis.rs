@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use stores::redis::script::{Engine, Runner};
+use stores::redis::script::Engine;
 use stores::redis::{Packet, Redis, Refusal, Server, judge_reply};
 
 use crate::library::{Do, Library, Settings, SimStore};
@@ -20,16 +20,10 @@ pub struct RedisWorld {
     engine: Engine,
 }
 
-impl RedisWorld {
-    /// Makes a store with the script engine of this thread.
-    pub fn new(scripts: Runner) -> Self {
-        Self { engine: Engine::of_this_thread().run_by(scripts) }
-    }
-}
-
 impl Default for RedisWorld {
+    /// Makes a store with the script engine of this thread.
     fn default() -> Self {
-        Self::new(Runner::default())
+        Self { engine: Engine::of_this_thread() }
     }
 }
 

@@ -35,7 +35,6 @@ impl Rig {
             call_timeout: 500 * MS,
             latency: Spread::Uniform { least: 50 * MS, most: 51 * MS },
             links: BTreeMap::new(),
-            scripts: stores::redis::script::Runner::default(),
             seed: 1,
             init,
         };

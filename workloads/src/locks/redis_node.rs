@@ -226,9 +226,4 @@ mod tests {
             assert_eq!(super::hex(number), format!("{number:032x}"));
         }
     }
-
-    #[test]
-    fn the_release_script_can_be_run_without_lua() {
-        assert!(stores::redis::script::has_twin(super::COMPARE_AND_DELETE));
-    }
 }

@@ -12,7 +12,6 @@
 
 mod convert;
 mod host;
-mod native;
 mod random;
 mod raw;
 
@@ -24,7 +23,6 @@ use host::Host;
 pub(crate) use host::sha1hex;
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, RegistryKey, StdLib, Table, Value as LuaValue};
-pub use native::Runner;
 use raw::{Ran, Stage};
 use redis::Value;
 use std::cell::RefCell;
@@ -38,11 +36,6 @@ const MOST_SCRIPTS: usize = 1000;
 
 /// The name of the chunk that is the sandbox; frames of it are invisible in error texts.
 const SANDBOX: &str = "=sandbox";
-
-/// Returns true if a script can be run without Lua.
-pub fn has_twin(body: &str) -> bool {
-    native::twin(body.as_bytes()).is_some()
-}
 
 /// An error on its way through Lua.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +53,6 @@ pub(crate) enum Raised {
 #[derive(Clone)]
 pub struct Engine {
     machine: Rc<Machine>,
-    runner: Runner,
 }
 
 struct Machine {
@@ -78,7 +70,6 @@ pub struct Script {
     function: RegistryKey,
     /// True if it may change KEYS or ARGV.
     changes_lists: bool,
-    twin: Option<native::Twin>,
 }
 
 impl Script {
@@ -117,11 +108,6 @@ impl Engine {
         SHARED.with(Engine::clone)
     }
 
-    /// A handle to the same machine, with its scripts run by this runner.
-    pub fn run_by(self, runner: Runner) -> Self {
-        Self { runner, ..self }
-    }
-
     fn build() -> mlua::Result<Self> {
         // The base library, coroutines included, always comes along.
         let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH;
@@ -132,7 +118,7 @@ impl Engine {
             lua.load(include_str!("sandbox.lua")).set_name(SANDBOX).call(functions)?;
         let stage = Stage::new(&lua, &members, explain)?;
         let machine = Machine { lua, members, stage, host, compiled: RefCell::default() };
-        Ok(Self { machine: Rc::new(machine), runner: Runner::default() })
+        Ok(Self { machine: Rc::new(machine) })
     }
 
     fn compile(&self, body: &[u8]) -> Result<Rc<Script>, Value> {
@@ -151,7 +137,6 @@ impl Engine {
             sha: host::sha1hex(body),
             function,
             changes_lists: may_change_lists(source),
-            twin: native::twin(body),
         });
         compiled.insert(body.to_vec(), script.clone());
         Ok(script)
@@ -294,12 +279,6 @@ impl Scripts {
         keys: &[&[u8]],
         argv: &[&[u8]],
     ) -> Value {
-        let native = self.engine.runner == Runner::Native && !self.readonly;
-        if let Some(twin) = script.twin.filter(|_| native)
-            && let Some(reply) = twin(keyspace, clock.millis, keys, argv)
-        {
-            return reply;
-        }
         let host = &self.engine.machine.host;
         host.begin(keyspace, clock, self.readonly);
         let result = self.engine.call(script, keys, argv);
