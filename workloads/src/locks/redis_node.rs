@@ -226,4 +226,9 @@ mod tests {
             assert_eq!(super::hex(number), format!("{number:032x}"));
         }
     }
+
+    #[test]
+    fn the_release_script_is_known_to_the_model() {
+        assert!(stores::redis::script::is_harmless(super::COMPARE_AND_DELETE));
+    }
 }
