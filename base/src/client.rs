@@ -50,8 +50,8 @@ pub struct Acquire {
     pub key: Key,
     /// The mode in which it is to be held.
     pub mode: Mode,
-    /// The longest time that the client may wait for it, in nanoseconds.
-    pub patience: u64,
+    /// The longest time that the client may wait for it.
+    pub patience_ns: u64,
 }
 
 /// The identity of a client, and the servers and time-outs that it works with.
@@ -63,10 +63,10 @@ pub struct Init {
     pub process: u32,
     /// The addresses of this client's own links, `host:port`, one per server.
     pub servers: Vec<String>,
-    /// The lock's time to live, or its session time-out, in nanoseconds.
-    pub ttl: u64,
-    /// The longest time that a call to a server may take, in nanoseconds.
-    pub call_timeout: u64,
+    /// The lock's time to live, or its session time-out.
+    pub ttl_ns: u64,
+    /// The longest time that a call to a server may take.
+    pub call_timeout_ns: u64,
     /// Seeds the client's randomness.
     pub seed: u64,
 }
@@ -112,8 +112,8 @@ pub enum Reply {
     Lost {
         /// The lock in question.
         key: Key,
-        /// The client's CLOCK_MONOTONIC when it learnt of the loss, in nanoseconds.
-        at: u64,
+        /// The client's CLOCK_MONOTONIC when it learnt of the loss.
+        at_ns: u64,
         /// The sign of the loss, in words.
         error: String,
     },
@@ -141,7 +141,7 @@ impl Reply {
             Self::Ok { facts: Some(facts), .. } | Self::Fail { facts: Some(facts), .. } => {
                 facts.on_clock(read);
             }
-            Self::Lost { at, .. } => *at = read(*at),
+            Self::Lost { at_ns, .. } => *at_ns = read(*at_ns),
             _ => {}
         }
     }

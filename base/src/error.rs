@@ -1,7 +1,7 @@
 //! Errors in a stored history.
 
-use crate::HEADER_VERSION;
 use crate::reading::LONGEST_LINE;
+use crate::{HEADER_VERSION, WrongVersion};
 use std::fmt::Display;
 use std::io;
 
@@ -14,14 +14,13 @@ pub enum HistoryError {
     #[error("the history is empty")]
     Empty,
     /// The first line is not a header.
-    #[error("line 1: not a picklock history (its first line is {{\"picklock_history\":1}})")]
+    #[error(
+        "line 1: not a picklock history (its first line is {{\"picklock_history\":{HEADER_VERSION}}})"
+    )]
     NoHeader,
     /// The file was written by another version.
-    #[error("line 1: history version {found}; this picklock reads up to version {HEADER_VERSION}")]
-    Version {
-        /// The version that it names.
-        found: u32,
-    },
+    #[error("line 1: the history {0}")]
+    Version(WrongVersion),
     /// The rest of the file cannot be read.
     #[error("line {line}: cannot be read: {said}")]
     Read {

@@ -8,7 +8,7 @@ use std::fmt::Write;
 impl Event {
     /// The event as a map of EDN, on one line and without its end.
     pub fn edn(&self) -> String {
-        let mut map = format!("{{:index {}, :time {}", self.index, self.time);
+        let mut map = format!("{{:index {}, :time {}", self.index, self.time_ns);
         let mut add = |name: &str, value: &str| {
             write!(map, ", :{name} {value}").expect("a string takes all");
         };

@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
-    /// The time at which the request that took the lock was sent. In the history: nanoseconds since
-    /// the run began; from a client: its CLOCK_MONOTONIC.
+    /// The time at which the request that took the lock was sent. In the history: since the run
+    /// began; from a client: its CLOCK_MONOTONIC.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked: Option<u64>,
+    pub asked_ns: Option<u64>,
     /// The time at which the grant runs out, on the same clock. `None`: it does not run out by
     /// time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires: Option<u64>,
+    pub expires_ns: Option<u64>,
     /// The grant's place in the store's queue: whoever joined later has a greater one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<u64>,
@@ -40,7 +40,7 @@ impl Facts {
 
     /// Converts every time in the facts to another clock.
     pub fn on_clock(&mut self, read: impl Fn(u64) -> u64) {
-        for time in [&mut self.asked, &mut self.expires].into_iter().flatten() {
+        for time in [&mut self.asked_ns, &mut self.expires_ns].into_iter().flatten() {
             *time = read(*time);
         }
     }

@@ -2,15 +2,15 @@
 //! nemesis did, in Jepsen's vocabulary, stored as JSON Lines behind a versioned header.
 
 use crate::reading::Lines;
-use crate::{Effect, Facts, Fault, FaultId, HistoryError, Key, Mode, emplace};
+use crate::{Effect, Facts, Fault, FaultId, HistoryError, Key, Mode, WrongVersion, emplace};
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::BufRead;
 
-/// The version of the header that this build writes, and the newest that it reads.
-pub const HEADER_VERSION: u32 = 1;
+/// The version of the header that this build writes and reads.
+pub const HEADER_VERSION: u32 = 2;
 
 /// The first line of a stored history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,8 +166,8 @@ pub struct FaultEvent {
 pub struct Event {
     /// The event's place in the history, from 0, without gaps.
     pub index: u64,
-    /// Nanoseconds since the run began.
-    pub time: u64,
+    /// The time since the run began.
+    pub time_ns: u64,
     /// The client process or the nemesis.
     pub process: Process,
     /// The stage: begin or end, and with what outcome.
@@ -200,10 +200,10 @@ pub struct Event {
 
 impl Event {
     /// A bare event; the history gives it its index when it is pushed.
-    pub fn new(time: u64, process: Process, kind: Kind, f: F) -> Self {
+    pub fn new(time_ns: u64, process: Process, kind: Kind, f: F) -> Self {
         Self {
             index: 0,
-            time,
+            time_ns,
             process,
             kind,
             f,
@@ -276,7 +276,7 @@ impl History {
 
     /// The time of the last event, in nanoseconds; 0 for an empty history.
     pub fn end(&self) -> u64 {
-        self.events.last().map_or(0, |e| e.time)
+        self.events.last().map_or(0, |e| e.time_ns)
     }
 
     /// The stored form: a header line, then a line an event.
@@ -408,10 +408,8 @@ pub fn event_line(event: &Event) -> String {
 
 pub(crate) fn read_header(line: &str) -> Result<(), HistoryError> {
     let header: Header = serde_json::from_str(line).map_err(|_| HistoryError::NoHeader)?;
-    if header.picklock_history == 0 || header.picklock_history > HEADER_VERSION {
-        return Err(HistoryError::Version { found: header.picklock_history });
-    }
-    Ok(())
+    WrongVersion::check(header.picklock_history.into(), HEADER_VERSION)
+        .map_err(HistoryError::Version)
 }
 
 #[cfg(test)]
@@ -447,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_line_without_store_facts_is_read_as_one_with_none() {
-        let line = r#"{"index":0,"time":5,"process":1,"type":"ok","f":"release","key":"k"}"#;
+        let line = r#"{"index":0,"time_ns":5,"process":1,"type":"ok","f":"release","key":"k"}"#;
         let event: Event = serde_json::from_str(line).unwrap();
         assert_eq!(event.facts, None);
         let told = Event {

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// The end of what a grant rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseEnd {
-    /// The time of the end, in nanoseconds since the run began.
-    pub at: u64,
+    /// The time of the end, since the run began.
+    pub at_ns: u64,
     /// True for the end of a session, false for that of a lease.
     pub of_session: bool,
 }
@@ -26,7 +26,7 @@ impl LeaseEnd {
 /// by itself.
 #[derive(Debug)]
 struct Life {
-    since: u64,
+    since_ns: u64,
     end: Option<LeaseEnd>,
 }
 
@@ -46,10 +46,10 @@ impl Leases {
     /// The end of what this grant rests on, if it is known.
     pub fn end(&self, grant: &Event) -> Option<LeaseEnd> {
         let facts = grant.facts.as_deref();
-        let believed = || Some(LeaseEnd { at: facts?.expires?, of_session: false });
+        let believed = || Some(LeaseEnd { at_ns: facts?.expires_ns?, of_session: false });
         let (Some(lives), Some(process)) = (&self.lives, grant.client()) else { return believed() };
-        let asked = facts.and_then(|facts| facts.asked).unwrap_or(0);
-        let ours = |life: &&Life| (asked..=grant.time).contains(&life.since);
+        let asked = facts.and_then(|facts| facts.asked_ns).unwrap_or(0);
+        let ours = |life: &&Life| (asked..=grant.time_ns).contains(&life.since_ns);
         match lives.get(&process).and_then(|lives| lives.iter().rev().find(ours)) {
             Some(life) => life.end,
             None => believed(),
@@ -75,13 +75,13 @@ fn lives(run: &Run) -> Option<BTreeMap<u32, Vec<Life>>> {
     for entry in ledger.entries() {
         if let Some((process, place)) = open.remove(&entry.object) {
             let end =
-                ended(entry.change).map(|of_session| LeaseEnd { at: entry.time_ns, of_session });
+                ended(entry.change).map(|of_session| LeaseEnd { at_ns: entry.time_ns, of_session });
             lives.entry(process).or_default()[place].end = end;
         }
         if let Change::Written(process) = entry.change {
             let ours = lives.entry(process).or_default();
             open.insert(entry.object, (process, ours.len()));
-            ours.push(Life { since: entry.time_ns, end: None });
+            ours.push(Life { since_ns: entry.time_ns, end: None });
         }
     }
     Some(lives)

@@ -4,10 +4,11 @@
 //! better: each time that a key, a node or a token is written or removed, it notes who did it or
 //! why, beside the history and off the wire. Real servers keep none.
 
+use crate::WrongVersion;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the stored form that this build writes, and the newest that it reads.
+/// The version of the stored form that this build writes and reads.
 pub const LEDGER_VERSION: u32 = 1;
 
 /// A change of something in the store.
@@ -96,10 +97,8 @@ impl Ledger {
         let header = text.lines().next().unwrap_or("");
         let header: Header = serde_json::from_str(header)
             .map_err(|_| "line 1: not a ledger of picklock".to_owned())?;
-        if header.picklock_ledger != LEDGER_VERSION {
-            let found = header.picklock_ledger;
-            return Err(format!("has version {found}; this picklock reads {LEDGER_VERSION}"));
-        }
+        WrongVersion::check(header.picklock_ledger.into(), LEDGER_VERSION)
+            .map_err(|why| why.to_string())?;
         let mut ledger = Self::default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for (number, line) in (1..).zip(whole.lines()).skip(1) {

@@ -154,7 +154,10 @@ pub struct ServerInfo {
     pub group: u32,
 }
 
-/// The settings of a run, stored as `run.json` beside its history. Durations are in nanoseconds.
+/// The version of `run.json` that this build writes and reads.
+pub const RUN_VERSION: u32 = 2;
+
+/// The settings of a run, stored as `run.json` beside its history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// The version of this format.
@@ -180,16 +183,16 @@ pub struct RunInfo {
     /// The number of keys.
     pub keys: u32,
     /// The lock's time to live, or its session time-out.
-    pub ttl: u64,
+    pub ttl_ns: u64,
     /// The settings of the servers, where they have some that matter to sessions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ensemble: Option<Ensemble>,
     /// The time during which faults were injected.
-    pub time_limit: u64,
+    pub time_limit_ns: u64,
     /// The time for which the run went on after the last heal.
-    pub quiet: u64,
+    pub quiet_ns: u64,
     /// The delay of each link between a client and a server, each way.
-    pub link_delay: u64,
+    pub link_delay_ns: u64,
     /// The longest time that a message takes between a client and a server while no fault is in
     /// force.
     #[serde(default)]
@@ -198,7 +201,7 @@ pub struct RunInfo {
     #[serde(default)]
     pub tick_ns: u64,
     /// The longest time that an acquire may wait before it gives up.
-    pub patience: u64,
+    pub patience_ns: u64,
     /// The promises of the lock.
     pub promises: Promises,
     /// The known weaknesses of the lock.
@@ -224,7 +227,7 @@ impl RunInfo {
     /// promises, in its own measure, and at least one life; and a tick of its store.
     pub fn recovery_ns(&self) -> u64 {
         let lives = u64::from(self.promises.recovers.unwrap_or(1).max(1));
-        self.promises.pace.life_ns(self.ttl).saturating_mul(lives).saturating_add(self.tick_ns)
+        self.promises.pace.life_ns(self.ttl_ns).saturating_mul(lives).saturating_add(self.tick_ns)
     }
 
     /// The longest time from when the lock was left taken until a client that asks must have been
@@ -235,7 +238,7 @@ impl RunInfo {
 
     /// The longest time from when the lock is free until a client that asks has it.
     pub fn pick_up_ns(&self) -> u64 {
-        self.promises.pace.pick_up_ns(self.slowest_message_ns.max(self.link_delay))
+        self.promises.pace.pick_up_ns(self.slowest_message_ns.max(self.link_delay_ns))
     }
 }
 

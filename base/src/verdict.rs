@@ -47,7 +47,7 @@ pub struct Anomaly {
     pub cut_short: bool,
 }
 
-/// A hold as its client believed in it. Times are nanoseconds since the run began.
+/// A hold as its client believed in it. Times count from the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Belief {
     /// The process that believes.
@@ -55,12 +55,12 @@ pub struct Belief {
     /// The mode of the hold.
     pub mode: Mode,
     /// The time at which the belief begins.
-    pub from: u64,
+    pub from_ns: u64,
     /// The time at which it ends; `None`: it lasts to the end of the history.
-    pub until: Option<u64>,
+    pub until_ns: Option<u64>,
     /// The time at which the lock itself had run out, where the recipe knows it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub expires: Option<u64>,
+    pub expires_ns: Option<u64>,
 }
 
 /// A number worth knowing, whatever the verdict.

@@ -18,7 +18,7 @@ impl<'a> Calm<'a> {
     pub(crate) fn of(case: &Case<'a>) -> Self {
         let grace = case.run.info.due_ns();
         let history = &case.run.history;
-        let time = |at: u64| history.get(at).map_or(u64::MAX, |event| event.time);
+        let time = |at: u64| history.get(at).map_or(u64::MAX, |event| event.time_ns);
         let outages = case.outages.iter().map(|outage| {
             let healed = outage.healed.map_or(u64::MAX, time);
             (time(outage.begin), healed.saturating_add(grace))
@@ -43,7 +43,7 @@ impl<'a> Calm<'a> {
 
     /// Returns true if nothing disturbed the stretch from one event to another, both included.
     pub(crate) fn spans(&self, from: u64, to: u64) -> bool {
-        let time = |at: u64| self.history.get(at).map_or(self.history.end(), |event| event.time);
+        let time = |at: u64| self.history.get(at).map_or(self.history.end(), |event| event.time_ns);
         self.spans_times(time(from), time(to))
     }
 

@@ -184,7 +184,7 @@ impl<'a> Case<'a> {
     /// The time of an event, in nanoseconds; of one that is not in the history, its end.
     pub(crate) fn time(&self, at: u64) -> u64 {
         let history = &self.run.history;
-        history.get(at).map_or(history.end(), |event| event.time)
+        history.get(at).map_or(history.end(), |event| event.time_ns)
     }
 
     /// Returns the first event at which somebody else did something to a server or a client.

@@ -101,7 +101,7 @@ impl Facts {
 /// Tells in words what somebody else did.
 fn told(interference: &Event) -> String {
     let what = interference.error.as_deref().unwrap_or("a server or a client was disturbed");
-    let at = seconds(interference.time);
+    let at = seconds(interference.time_ns);
     format!(
         "{what}, as was seen at {at}, and no fault of this run did that: run it again undisturbed"
     )

@@ -102,10 +102,10 @@ fn overtaken<'a>(
     after: impl Iterator<Item = &'a Claim>,
 ) -> Option<Occurrence> {
     let (ok, end, (freed, _)) = (claim.granted()?, claim.end?, claim.freed?);
-    let given = case.run.history.get(ok)?.time;
+    let given = case.run.history.get(ok)?.time_ns;
     let later = after.take_while(|other| other.granted() < Some(end.at)).find(|other| {
         let excluded = excludes(claim.mode, other.mode);
-        let asked = other.granted().and_then(|at| case.facts(at)?.asked);
+        let asked = other.granted().and_then(|at| case.facts(at)?.asked_ns);
         let certain = other.invoke > ok || asked.is_some_and(|asked| asked > given);
         other.process != claim.process && excluded && certain
     })?;

@@ -6,7 +6,7 @@ use base::{Event, History, Outcome, Run, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The version of the stored form that this build writes.
-pub const JUDGEMENT_VERSION: u32 = 3;
+pub const JUDGEMENT_VERSION: u32 = 4;
 
 /// The number of things that all explanations of a run together may look at. A step costs some
 /// nanoseconds.
@@ -97,7 +97,7 @@ const HINDSIGHT_NS: u64 = 2_000_000_000;
 /// The part of a run that nobody else can have disturbed, with the word of what was seen. What was
 /// broken before stays broken, and nothing else is held against the lock.
 fn undisturbed(run: &Run, seen: &Event) -> Run {
-    let before = |event: &&Event| event.time.saturating_add(HINDSIGHT_NS) <= seen.time;
+    let before = |event: &&Event| event.time_ns.saturating_add(HINDSIGHT_NS) <= seen.time_ns;
     let mut history = History::default();
     for event in run.history.events().iter().take_while(before).chain([seen]) {
         history.push(event.clone());

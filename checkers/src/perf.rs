@@ -35,7 +35,7 @@ impl Checker for Perf {
 
     fn check(&self, case: &Case<'_>) -> Verdict {
         let history = &case.run.history;
-        let time = |at: u64| history.get(at).map_or(0, |event| event.time);
+        let time = |at: u64| history.get(at).map_or(0, |event| event.time_ns);
         let took = |from: u64, to: u64| time(to).saturating_sub(time(from));
         let claims = &case.claims;
         let room = claims.granted() as usize;

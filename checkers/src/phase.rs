@@ -13,7 +13,7 @@ pub(crate) struct Moment {
 
 impl From<&Event> for Moment {
     fn from(event: &Event) -> Self {
-        Self { index: event.index, time: event.time }
+        Self { index: event.index, time: event.time_ns }
     }
 }
 
@@ -74,7 +74,7 @@ impl Phase {
     ) -> Option<(u64, String)> {
         let from = self.healed.unwrap_or(self.quiet);
         let first = grants.filter(|ok| *ok > from.index && *ok < self.stop.index).min()?;
-        let after = history.get(first)?.time.saturating_sub(from.time);
+        let after = history.get(first)?.time_ns.saturating_sub(from.time);
         let what = self.healed.map_or("the quiet phase began", |_| "the heal");
         Some((after, format!("first grant {} after {what}", seconds(after))))
     }

@@ -77,7 +77,7 @@ pub(crate) fn picture(text: &str) -> Run {
 
 fn info(nemesis: &str) -> RunInfo {
     RunInfo {
-        version: 1,
+        version: base::RUN_VERSION,
         algo: "drawn".into(),
         nemesis: nemesis.into(),
         backend: "sim".into(),
@@ -87,14 +87,14 @@ fn info(nemesis: &str) -> RunInfo {
         topology: "redis".into(),
         nodes: Vec::new(),
         keys: 1,
-        ttl: 10 * COLUMN,
+        ttl_ns: 10 * COLUMN,
         ensemble: None,
-        time_limit: 0,
-        quiet: 0,
-        link_delay: 0,
+        time_limit_ns: 0,
+        quiet_ns: 0,
+        link_delay_ns: 0,
         slowest_message_ns: 0,
         tick_ns: 0,
-        patience: 0,
+        patience_ns: 0,
         promises: Promises { shared: true, recovers: Some(1), ..Promises::MUTEX },
         known: Vec::new(),
         command: String::new(),
@@ -319,7 +319,7 @@ impl Painter {
             }
             ('z' | 'Z', _) => {
                 let mut late = pen.late.take().expect("a write was given up");
-                late.time = self.time;
+                late.time_ns = self.time;
                 late.kind = if sign == 'z' { Kind::Ok } else { Kind::Fail };
                 late.error = (sign == 'Z').then(|| "fenced: drawn".into());
                 if let (Some(value), 'z') = (late.value, sign) {
@@ -340,7 +340,7 @@ impl Painter {
     fn granted(&self, pen: &Pen) -> Facts {
         let asked = pen.asked.unwrap_or(self.time.saturating_sub(COLUMN / 2));
         let expires = self.ttl.then_some(asked + 10 * COLUMN);
-        Facts { asked: Some(asked), expires, place: pen.token, ..Facts::default() }
+        Facts { asked_ns: Some(asked), expires_ns: expires, place: pen.token, ..Facts::default() }
     }
 
     fn put(&mut self, pen: &Pen, kind: Kind, f: F, value: Option<u64>) {

@@ -229,7 +229,7 @@ fn persistent<'a>(
     phase: &Phase,
     claims: impl Iterator<Item = (usize, &'a Claim)>,
 ) -> Finding {
-    let time = |at: u64| run.history.get(at).map_or(phase.stop.time, |event| event.time);
+    let time = |at: u64| run.history.get(at).map_or(phase.stop.time, |event| event.time_ns);
     let asked: Vec<_> = claims.filter(|(_, claim)| phase.meets(&claim.asking())).collect();
     let from = asked.iter().map(|(_, claim)| time(claim.invoke).max(phase.quiet.time)).min();
     let to = asked.iter().map(|(_, claim)| time(claim.asking().end).min(phase.stop.time)).max();

@@ -123,17 +123,17 @@ impl Loose {
 /// The earliest time at which the store may have given the lock: when the request that was granted
 /// was sent, if the recipe says so.
 fn begun(case: &Case<'_>, ok: u64) -> u64 {
-    case.facts(ok).and_then(|facts| facts.asked).unwrap_or_else(|| time(case, ok))
+    case.facts(ok).and_then(|facts| facts.asked_ns).unwrap_or_else(|| time(case, ok))
 }
 
 fn time(case: &Case<'_>, at: u64) -> u64 {
-    case.run.history.get(at).map_or(u64::MAX, |event| event.time)
+    case.run.history.get(at).map_or(u64::MAX, |event| event.time_ns)
 }
 
 /// Returns true if the client could still count on its hold when its release was answered.
 fn alive(case: &Case<'_>, claim: &Claim, answered: u64) -> bool {
     let released = claim.end.is_some_and(|end| end.how == Ending::Released);
-    let expires = claim.granted().and_then(|ok| case.facts(ok)?.expires);
+    let expires = claim.granted().and_then(|ok| case.facts(ok)?.expires_ns);
     released && expires.is_none_or(|expires| time(case, answered) < expires)
 }
 

@@ -105,9 +105,10 @@ fn pair_behind(case: &Case<'_>, writers: &[&Claim], pair: &[&Claim]) -> Option<[
         _ => false,
     };
     let others = near.iter().any(|writer| writer.wanted().end > release && !behind(writer));
-    let lasted = case.run.history.get(end)?.time.saturating_sub(case.run.history.get(first)?.time);
+    let lasted =
+        case.run.history.get(end)?.time_ns.saturating_sub(case.run.history.get(first)?.time_ns);
     let info = &case.run.info;
-    let fit = waited && !others && lasted >= (info.ttl / 20).max(info.pick_up_ns());
+    let fit = waited && !others && lasted >= (info.ttl_ns / 20).max(info.pick_up_ns());
     fit.then_some([release, first, end, second])
 }
 

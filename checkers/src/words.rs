@@ -79,7 +79,7 @@ impl<'a> Story<'a> {
 
     /// The time of an event, in words.
     pub(crate) fn time(&self, at: u64) -> String {
-        moment(self.run.history.get(at).map_or(self.run.history.end(), |event| event.time))
+        moment(self.run.history.get(at).map_or(self.run.history.end(), |event| event.time_ns))
     }
 
     /// Adds an event to the witness: "`subject` `what` at 4.100 s`tail`".
@@ -116,18 +116,18 @@ impl<'a> Story<'a> {
     /// The end of a grant's lease, if its client believed in it for longer.
     fn outlived(&self, claim: &Claim, ok: u64) -> Option<LeaseEnd> {
         let end = claim.end.map_or(u64::MAX, |end| end.at);
-        let until = self.run.history.get(end).map_or(u64::MAX, |event| event.time);
+        let until = self.run.history.get(end).map_or(u64::MAX, |event| event.time_ns);
         let grant = self.run.history.get(ok)?;
-        self.leases.end(grant).filter(|end| end.at < until)
+        self.leases.end(grant).filter(|end| end.at_ns < until)
     }
 
     /// Adds the ends of leases to what is told of their grants, as far as the story goes.
     fn end_leases(&mut self) {
         let last = self.clauses.last().and_then(|clause| self.run.history.get(clause.at));
-        let last = last.map_or(0, |event| event.time);
-        for (grant, end) in self.outlived.iter().filter(|(_, end)| end.at <= last) {
+        let last = last.map_or(0, |event| event.time_ns);
+        for (grant, end) in self.outlived.iter().filter(|(_, end)| end.at_ns <= last) {
             if let Some(clause) = self.clauses.iter_mut().find(|clause| clause.at == *grant) {
-                clause.said.push_str(&format!(" ({} at {})", end.words(), moment(end.at)));
+                clause.said.push_str(&format!(" ({} at {})", end.words(), moment(end.at_ns)));
             }
         }
     }
@@ -300,9 +300,9 @@ impl<'a> Story<'a> {
             Some(Belief {
                 process: claim.process,
                 mode: claim.mode,
-                from: history.get(hold.start)?.time,
-                until: history.get(hold.end).map(|event| event.time),
-                expires: case.facts(hold.start).and_then(|facts| facts.expires),
+                from_ns: history.get(hold.start)?.time_ns,
+                until_ns: history.get(hold.end).map(|event| event.time_ns),
+                expires_ns: case.facts(hold.start).and_then(|facts| facts.expires_ns),
             })
         };
         let ours = case.claims.grants().filter(|claim| processes.contains(&claim.process));

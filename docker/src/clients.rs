@@ -251,7 +251,9 @@ fn tell(process: u32, mut response: Response, last: Mono, outbox: &Outbox) -> Mo
     let clock = outbox.clock();
     response.reply.on_clock(|at| clock.at(at).nanos());
     let late = match &response.reply {
-        Reply::Lost { at, .. } => Some(Mono::from_nanos(*at).clamp(last, clock.now().max(last))),
+        Reply::Lost { at_ns, .. } => {
+            Some(Mono::from_nanos(*at_ns).clamp(last, clock.now().max(last)))
+        }
         _ => None,
     };
     let notice = Notice::Client { process, response };

@@ -138,8 +138,8 @@ impl DockerBackend {
             algo: self.spec.algo.clone(),
             process,
             servers: world.addresses(seat),
-            ttl: nanos(self.spec.ttl),
-            call_timeout: nanos(self.spec.call_timeout),
+            ttl_ns: nanos(self.spec.ttl),
+            call_timeout_ns: nanos(self.spec.call_timeout),
             seed: Rng::fork(self.spec.seed, u64::from(process)).next(),
         };
         Request { id: 0, command: Command::Init(Box::new(init)) }

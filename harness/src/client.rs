@@ -35,13 +35,13 @@ async fn conversation() -> Result<()> {
     let Command::Init(init) = &request.command else {
         bail!("the first line must be an `init`; see the protocol in base/src/client.rs");
     };
-    let Init { algo, servers, ttl, call_timeout, seed, process } = &**init;
+    let Init { algo, servers, ttl_ns, call_timeout_ns, seed, process } = &**init;
     let lock = workloads::find(algo).with_context(|| format!("there is no lock `{algo}`"))?;
     let seed = base::Rng::fork(*seed, 1_000 + u64::from(*process)).next();
     let settings = RealSettings {
         servers: servers.clone(),
-        ttl: Duration::from_nanos(*ttl),
-        call_timeout: Duration::from_nanos(*call_timeout),
+        ttl: Duration::from_nanos(*ttl_ns),
+        call_timeout: Duration::from_nanos(*call_timeout_ns),
         seed,
     };
     lock.store().visit(Serve { lock, settings, request, pipe }).await

@@ -5,7 +5,8 @@ use crate::input::{self, Budget};
 use crate::output::{Losses, write_whole};
 use crate::place;
 use anyhow::{Context, Result, bail};
-use base::{History, HistoryError, Ledger, Parsed, Run, RunInfo};
+use base::{History, HistoryError, Ledger, Parsed, RUN_VERSION, Run, RunInfo, WrongVersion};
+use serde::Deserialize;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -123,11 +124,7 @@ impl Folder {
     pub fn read(&self, budget: Budget) -> Result<Stored> {
         let run_json = self.file("run.json");
         let text = input::text(&run_json, budget)?;
-        let info: RunInfo = serde_json::from_str(&text)
-            .with_context(|| format!("`{}` is not a run.json of picklock", run_json.display()))?;
-        if info.version != 1 {
-            bail!("`{}` has version {}; this picklock reads 1", run_json.display(), info.version);
-        }
+        let info = run_info(&run_json, &text)?;
         let path = self.file("history.jsonl");
         let (reader, bar) = input::open(&path, budget.to_read())?;
         let read = History::read_within(reader, budget.memory / SHARE);
@@ -162,6 +159,22 @@ impl Folder {
         let ledger = Ledger::from_lines(&text);
         ledger.map(Some).map_err(|why| anyhow::anyhow!("`{}`: {why}", path.display()))
     }
+}
+
+/// The first thing that is read of a run.json.
+#[derive(Deserialize)]
+struct Version {
+    version: u64,
+}
+
+/// Reads a run.json.
+fn run_info(path: &Path, text: &str) -> Result<RunInfo> {
+    let no_run = || format!("`{}` is not a run.json of picklock", path.display());
+    let Version { version } = serde_json::from_str(text).with_context(no_run)?;
+    if let Err(why) = WrongVersion::check(version, RUN_VERSION) {
+        bail!("`{}` {why}", path.display());
+    }
+    serde_json::from_str(text).with_context(no_run)
 }
 
 /// The divisor of the memory budget that bounds what is read, because judging it takes more.

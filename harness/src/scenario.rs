@@ -6,8 +6,6 @@ use checkers::holds::Claims;
 use checkers::sweep::sweep;
 use sim::SimConfig;
 use std::time::Duration;
-use stores::StoreId;
-use stores::redis::script::Runner;
 use workloads::LockSpec;
 
 use crate::drive::{Recorder, Unwatched, drive};
@@ -75,17 +73,11 @@ pub struct Tally {
 }
 
 impl Scenario {
-    /// Returns true if its lock runs scripts, so that it matters who runs them.
-    pub fn has_scripts(&self) -> bool {
-        workloads::find(self.algo).is_some_and(|lock| lock.store() == StoreId::Redis)
-    }
-
-    /// Makes it ready to run, with another number of clients where one is given, and with scripts
-    /// run by Lua or without it.
+    /// Makes it ready to run, with another number of clients where one is given.
     ///
     /// # Panics
     /// Panics when there cannot be so many clients.
-    pub fn prepare(&self, clients: Option<u32>, scripts: Runner) -> Prepared {
+    pub fn prepare(&self, clients: Option<u32>) -> Prepared {
         let mut options = Options::new(self.algo, "none", 0);
         options.clients = clients.unwrap_or(self.clients);
         options.time_limit = SIMULATED;
@@ -97,7 +89,6 @@ impl Scenario {
         plan.task.turns = self.turns;
         let mut config = simulate::config(&setup.world());
         config.latency = millis(1, 20);
-        config.cluster.scripts = scripts;
         Prepared { lock: setup.lock, plan, config }
     }
 }

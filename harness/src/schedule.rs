@@ -5,7 +5,7 @@
 //! times that do not shift when one is gone. [`crate::shrink`] takes out what an anomaly does not
 //! need.
 
-use base::{Ability, Anomaly, Cause, ClockChange, Ensemble, Fault, Run};
+use base::{Ability, Anomaly, Cause, ClockChange, Ensemble, Fault, Run, WrongVersion};
 use checkers::{CHECKERS, Case};
 use serde::{Deserialize, Serialize};
 use sim::Chances;
@@ -18,11 +18,10 @@ use crate::links;
 use crate::plan::{Aim, Options, Planned, Played, Script, Turn};
 use crate::setup::{Setup, check_ensemble, check_topology};
 
-/// The version of the stored form that this build writes, and the newest that it reads.
-const VERSION: u32 = 1;
+/// The version of the stored form that this build writes and reads.
+const VERSION: u32 = 2;
 
-/// A recorded schedule. Durations and times are in nanoseconds; times count from the start of the
-/// run.
+/// A recorded schedule. Times count from the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
@@ -36,7 +35,7 @@ pub struct Schedule {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shows: Option<Shows>,
     /// The lock's time to live, or its session time-out.
-    pub ttl: u64,
+    pub ttl_ns: u64,
     /// The topology, where it is not the usual one of the lock.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub topology: Option<String>,
@@ -44,15 +43,15 @@ pub struct Schedule {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ensemble: Option<Ensemble>,
     /// The longest time that a call to a server may take.
-    pub call_timeout: u64,
+    pub call_timeout_ns: u64,
     /// The longest time that an acquire may wait.
-    pub patience: u64,
+    pub patience_ns: u64,
     /// The time at which the faults still in force are healed.
-    pub time_limit: u64,
+    pub time_limit_ns: u64,
     /// The time that the run goes on after that.
-    pub quiet: u64,
+    pub quiet_ns: u64,
     /// The delay of each client-server link beyond a fast one, each way.
-    pub link_delay: u64,
+    pub link_delay_ns: u64,
     /// The turns of each client, by seat.
     pub clients: Vec<Vec<Turn>>,
     /// The faults, in order.
@@ -110,14 +109,14 @@ impl Schedule {
             algo: info.algo,
             nemesis: info.nemesis,
             shows: None,
-            ttl: info.ttl,
+            ttl_ns: info.ttl_ns,
             topology: setup.unusual_topology().map(|topology| topology.name.into()),
             ensemble: info.ensemble,
-            call_timeout: nanos(world.call_timeout),
-            patience: info.patience,
-            time_limit: info.time_limit,
-            quiet: info.quiet,
-            link_delay: nanos(world.link_delay),
+            call_timeout_ns: nanos(world.call_timeout),
+            patience_ns: info.patience_ns,
+            time_limit_ns: info.time_limit_ns,
+            quiet_ns: info.quiet_ns,
+            link_delay_ns: nanos(world.link_delay),
             clients: (0..plan.clients).map(|seat| played.turns_of(seat)).collect(),
             faults: played.faults,
             chance,
@@ -148,28 +147,28 @@ impl Schedule {
     /// The same with longer faults and holds, as far as the lock allows, over links as slow as its
     /// own: a hold of no length and a crash stay what they are.
     fn with_slack(&self) -> Self {
-        let slack = (self.ttl as f64 * SLACK) as u64;
+        let slack = (self.ttl_ns as f64 * SLACK) as u64;
         let longest = workloads::find(&self.algo).map_or(0.0, |lock| lock.longest_hold);
-        let longest = (self.ttl as f64 * longest) as u64;
+        let longest = (self.ttl_ns as f64 * longest) as u64;
         let mut slow = self.clone();
-        for turn in slow.clients.iter_mut().flatten().filter(|turn| turn.hold > 0) {
-            turn.hold = turn.hold.max((turn.hold + slack).min(longest));
+        for turn in slow.clients.iter_mut().flatten().filter(|turn| turn.hold_ns > 0) {
+            turn.hold_ns = turn.hold_ns.max((turn.hold_ns + slack).min(longest));
         }
         for planned in &mut slow.faults {
             if let Fault::Pause { .. } | Fault::Cut { .. } | Fault::Vanish { .. } = planned.fault {
-                planned.lasts += slack;
+                planned.lasts_ns += slack;
             }
         }
         let usual = links::usual_delay(Duration::ZERO).as_nanos() as u64;
-        slow.link_delay = self.link_delay.max(self.chance.link.saturating_sub(usual));
-        slow.time_limit += LATE.as_nanos() as u64 + slack * slow.faults.len() as u64;
+        slow.link_delay_ns = self.link_delay_ns.max(self.chance.link_ns.saturating_sub(usual));
+        slow.time_limit_ns += LATE.as_nanos() as u64 + slack * slow.faults.len() as u64;
         slow
     }
 
     /// The same with a quarter more quiet. What an anomaly of progress shows at the very end of its
     /// bound is gone when somebody moves the bound a little.
     pub fn with_more_quiet(&self) -> Self {
-        Self { quiet: self.quiet + self.quiet / 4, ..self.clone() }
+        Self { quiet_ns: self.quiet_ns + self.quiet_ns / 4, ..self.clone() }
     }
 
     /// Returns what runs it exactly as it is, over links whose delays are drawn from `seed`.
@@ -178,8 +177,8 @@ impl Schedule {
         let turns = self.clients.iter().flatten();
         let options = Options {
             clients: self.clients.len() as u32,
-            time_limit: nanos(self.time_limit),
-            link_delay: nanos(self.link_delay),
+            time_limit: nanos(self.time_limit_ns),
+            link_delay: nanos(self.link_delay_ns),
             keys: turns.map(|turn| turn.key + 1).max().unwrap_or(1),
             ..self.servers(seed)?
         };
@@ -187,12 +186,12 @@ impl Schedule {
             turns: self.clients.clone(),
             faults: self.faults.clone(),
             aim,
-            call_timeout: nanos(self.call_timeout),
-            patience: nanos(self.patience),
-            quiet: nanos(self.quiet),
+            call_timeout: nanos(self.call_timeout_ns),
+            patience: nanos(self.patience_ns),
+            quiet: nanos(self.quiet_ns),
             slowest_message: nanos(match aim {
                 Aim::Time => self.chance.slowest(),
-                Aim::Moment => self.link_delay,
+                Aim::Moment => self.link_delay_ns,
             }),
         };
         Setup::scripted(options, script)
@@ -206,7 +205,7 @@ impl Schedule {
         };
         Ok(Options {
             topology: self.topology.as_ref().map(named).transpose()?,
-            ttl: Duration::from_nanos(self.ttl),
+            ttl: Duration::from_nanos(self.ttl_ns),
             tick: self.ensemble.map(|it| Duration::from_nanos(it.tick_ns)),
             sync_limit: self.ensemble.map(|it| it.sync_limit),
             ..Options::new(&self.algo, &self.nemesis, seed)
@@ -246,11 +245,12 @@ impl Schedule {
             }
         }
         let day = 24 * 3_600 * 1_000_000_000;
-        let turns = self.clients.iter().flatten().flat_map(|turn| [turn.at, turn.hold]);
+        let turns = self.clients.iter().flatten().flat_map(|turn| [turn.at_ns, turn.hold_ns]);
         let faults = self.faults.iter();
-        let faults = faults.flat_map(|p| [p.at, p.lasts].into_iter().chain(jump(&p.fault)));
-        let mut times = turns.chain(faults).chain([self.time_limit, self.quiet, self.patience]);
-        match times.any(|time| time > day) || self.ttl == 0 || self.ttl > day {
+        let faults = faults.flat_map(|p| [p.at_ns, p.lasts_ns].into_iter().chain(jump(&p.fault)));
+        let mut times =
+            turns.chain(faults).chain([self.time_limit_ns, self.quiet_ns, self.patience_ns]);
+        match times.any(|time| time > day) || self.ttl_ns == 0 || self.ttl_ns > day {
             true => Err("it has a time beyond 24 h, or no ttl".into()),
             false => Ok(()),
         }
@@ -271,10 +271,7 @@ impl Schedule {
                 true => "is not a schedule of picklock".to_owned(),
                 false => format!("is not valid JSON: {error}"),
             })?;
-        let version = version.picklock_schedule;
-        if version != u64::from(VERSION) {
-            return Err(format!("has version {version}; this picklock reads {VERSION}"));
-        }
+        WrongVersion::check(version.picklock_schedule, VERSION).map_err(|why| why.to_string())?;
         let schedule: Self =
             serde_json::from_str(text).map_err(|error| format!("is not a schedule: {error}"))?;
         schedule.check().map_err(|why| format!("cannot be run: {why}"))?;
@@ -352,8 +349,10 @@ mod tests {
         let says = |text: &str| Schedule::from_json(text).err().unwrap_or_default();
         assert!(says("hello").contains("not valid JSON"));
         assert!(says("{}").contains("not a schedule of picklock"));
-        assert!(says("{\"picklock_schedule\": 7}").contains("version 7"));
-        assert!(says("{\"picklock_schedule\": 1}").contains("algo"));
+        assert!(says("{\"picklock_schedule\": 7}").contains("version 7, of a newer picklock"));
+        let older = "has version 1, of an older picklock; this one reads version 2";
+        assert_eq!(says("{\"picklock_schedule\": 1}"), older);
+        assert!(says("{\"picklock_schedule\": 2}").contains("algo"));
         let (_, schedule) = recorded("zk-rw", "crash", 1);
         let broken = |change: &dyn Fn(&mut Schedule)| {
             let mut schedule = schedule.clone();
@@ -364,9 +363,9 @@ mod tests {
         let pause = base::Fault::Pause { node: base::Node::Server(9) };
         assert!(broken(&|s| s.faults[0].fault = pause.clone()).contains("server 9"));
         assert!(broken(&|s| s.algo = "zk-wr".into()).contains("zk-wr"));
-        let tick = Ensemble { tick_ns: schedule.ttl, sync_limit: 2 };
+        let tick = Ensemble { tick_ns: schedule.ttl_ns, sync_limit: 2 };
         assert!(broken(&|s| s.ensemble = Some(tick)).contains("2 to 20 ticks"));
-        assert!(broken(&|s| s.quiet = u64::MAX).contains("24 h"));
+        assert!(broken(&|s| s.quiet_ns = u64::MAX).contains("24 h"));
         assert!(broken(&|s| s.clients[0][0].key = u32::MAX).contains("key 4294967295"));
     }
 }

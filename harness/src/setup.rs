@@ -62,11 +62,11 @@ impl Setup {
             .ok_or_else(|| format!("there is no lock `{}`", options.algo))?;
         let nanos = |d: Duration| d.as_nanos() as u64;
         let mut setup = Self::sound(lock, options);
-        setup.info.patience = nanos(script.patience);
+        setup.info.patience_ns = nanos(script.patience);
         // A schedule was cut as short as the simulator allows; real servers take their time.
-        setup.info.quiet = match script.aim {
+        setup.info.quiet_ns = match script.aim {
             Aim::Time => nanos(script.quiet),
-            Aim::Moment => setup.info.quiet.max(nanos(script.quiet)),
+            Aim::Moment => setup.info.quiet_ns.max(nanos(script.quiet)),
         };
         // So slow were its messages, whatever made them so.
         let slowest = &mut setup.info.slowest_message_ns;
@@ -81,7 +81,7 @@ impl Setup {
         let on = topology(lock, &options);
         let slowest_message = links::slowest(&world(lock, &options));
         let mut info = RunInfo {
-            version: 1,
+            version: base::RUN_VERSION,
             algo: options.algo.clone(),
             nemesis: options.nemesis.clone(),
             backend: String::new(),
@@ -91,19 +91,19 @@ impl Setup {
             topology: on.name.into(),
             nodes: on.nodes(),
             keys: options.keys,
-            ttl: nanos(options.ttl),
+            ttl_ns: nanos(options.ttl),
             ensemble: options.ensemble(lock.store()),
-            time_limit: nanos(options.time_limit),
-            quiet: 0,
-            link_delay: nanos(options.link_delay),
+            time_limit_ns: nanos(options.time_limit),
+            quiet_ns: 0,
+            link_delay_ns: nanos(options.link_delay),
             slowest_message_ns: nanos(slowest_message),
             tick_ns: nanos(lock.store().tick(&options.timing())),
-            patience: nanos(patience(lock, &options)),
+            patience_ns: nanos(patience(lock, &options)),
             promises: lock.promises,
             known: lock.known(),
             command: String::new(),
         };
-        info.quiet = nanos(quiet(lock, &options, &info));
+        info.quiet_ns = nanos(quiet(lock, &options, &info));
         Self { lock, info, asked, options, script: None }
     }
 
@@ -155,8 +155,8 @@ impl Setup {
             peers: topology(self.lock, options).has_peers(),
             ttl: options.ttl,
             time_limit: options.time_limit,
-            quiet: Duration::from_nanos(self.info.quiet),
-            patience: Duration::from_nanos(self.info.patience),
+            quiet: Duration::from_nanos(self.info.quiet_ns),
+            patience: Duration::from_nanos(self.info.patience_ns),
             task: Contend {
                 keys: options.keys,
                 shared: self.lock.promises.shared,

@@ -70,8 +70,8 @@ fn init(spec: &WorldSpec) -> Command {
         algo: spec.algo.clone(),
         process: 0,
         servers: Vec::new(),
-        ttl: spec.ttl.as_nanos() as u64,
-        call_timeout: spec.call_timeout.as_nanos() as u64,
+        ttl_ns: spec.ttl.as_nanos() as u64,
+        call_timeout_ns: spec.call_timeout.as_nanos() as u64,
         seed: spec.seed,
     }))
 }

@@ -8,34 +8,34 @@ use picklock::simulate;
 /// so nothing of it may ever reach the server. (A key that is set without a ttl would stand for
 /// good.)
 const DEAD_BEFORE_IT_WAS_CONNECTED: &str = r#"{
-    "picklock_schedule": 1,
+    "picklock_schedule": 2,
     "algo": "redis-setnx-expire",
     "nemesis": "partition-client,crash-client",
-    "ttl": 4000000000,
-    "call_timeout": 500000000,
-    "patience": 20000000000,
-    "time_limit": 3000000000,
-    "quiet": 20000000000,
-    "link_delay": 0,
+    "ttl_ns": 4000000000,
+    "call_timeout_ns": 500000000,
+    "patience_ns": 20000000000,
+    "time_limit_ns": 3000000000,
+    "quiet_ns": 20000000000,
+    "link_delay_ns": 0,
     "clients": [
-        [{"at": 100000000, "mode": "exclusive", "hold": 1000000000}],
-        [{"at": 4000000000, "mode": "exclusive", "hold": 10000000}]
+        [{"at_ns": 100000000, "mode": "exclusive", "hold_ns": 1000000000}],
+        [{"at_ns": 4000000000, "mode": "exclusive", "hold_ns": 10000000}]
     ],
     "faults": [
         {
             "fault": {"kind": "cut", "links": [[{"client": 0}, {"server": 0}]], "direction": "both"},
-            "at": 1000000,
-            "lasts": 2000000000,
-            "moment": {"grants": 0, "victim": "any", "later": 0}
+            "at_ns": 1000000,
+            "lasts_ns": 2000000000,
+            "moment": {"grants": 0, "victim": "any", "later_ns": 0}
         },
         {
             "fault": {"kind": "crash", "node": {"client": 0}, "data": "lost"},
-            "at": 200000000,
-            "lasts": 4000000000,
-            "moment": {"grants": 0, "victim": "any", "later": 0}
+            "at_ns": 200000000,
+            "lasts_ns": 4000000000,
+            "moment": {"grants": 0, "victim": "any", "later_ns": 0}
         }
     ],
-    "chance": {"link": 300000, "peer": 200000, "pipe": 20000}
+    "chance": {"link_ns": 300000, "peer_ns": 200000, "pipe_ns": 20000}
 }"#;
 
 #[test]

@@ -47,9 +47,9 @@ fn a_bare_del_looks_at_nobody_and_a_comparison_does() {
 fn a_grant_with_a_ttl_was_asked_for_before_and_runs_out_after_its_answer() {
     let run = run("redis-set-nx-px");
     for grant in ok(&run, F::Acquire) {
-        let (asked, expires) = (facts(grant).asked, facts(grant).expires);
-        assert!(asked.is_some_and(|at| at < grant.time), "{grant:?}");
-        assert_eq!(expires, asked.map(|at| at + run.info.ttl), "{grant:?}");
+        let (asked, expires) = (facts(grant).asked_ns, facts(grant).expires_ns);
+        assert!(asked.is_some_and(|at| at < grant.time_ns), "{grant:?}");
+        assert_eq!(expires, asked.map(|at| at + run.info.ttl_ns), "{grant:?}");
     }
 }
 
@@ -57,7 +57,7 @@ fn a_grant_with_a_ttl_was_asked_for_before_and_runs_out_after_its_answer() {
 fn a_lock_may_say_itself_how_long_it_lives() {
     let run = run("redis-set-nx-px-threadid-as-printed");
     for grant in ok(&run, F::Acquire) {
-        let (asked, expires) = (facts(grant).asked, facts(grant).expires);
+        let (asked, expires) = (facts(grant).asked_ns, facts(grant).expires_ns);
         assert_eq!(expires, asked.map(|at| at + 30_000_000), "{grant:?}");
     }
 }

@@ -153,7 +153,7 @@ impl<'a> Facts<'a> {
             reader.read(event);
         }
         // A foreign history need not be in the order of its times.
-        reader.finish(run.history.events().iter().map(|e| e.time).max().unwrap_or(0))
+        reader.finish(run.history.events().iter().map(|e| e.time_ns).max().unwrap_or(0))
     }
 
     /// Returns the number of acquires that ended in this way.

@@ -139,8 +139,8 @@ fn processes(events: &[&Event]) -> Vec<u32> {
 /// that stand at its end (an overlap that is cut off where it begins could not be seen), and a
 /// margin.
 fn window(events: &[&Event], facts: &Facts<'_>, shown: &[u32]) -> Stretch {
-    let first = events.iter().map(|e| e.time).min().unwrap_or(0);
-    let last = events.iter().map(|e| e.time).max().unwrap_or(0);
+    let first = events.iter().map(|e| e.time_ns).min().unwrap_or(0);
+    let last = events.iter().map(|e| e.time_ns).max().unwrap_or(0);
     let open = facts.holds.iter().filter(|h| shown.contains(&h.process));
     let open = open.filter(|h| h.from <= last && h.until > last);
     let wanted = open.map(|h| h.until).min().unwrap_or(last);
@@ -159,7 +159,7 @@ fn lane(
 ) -> Lane {
     let waits = facts.waits.iter().filter(|w| w.process == process);
     let holds = facts.holds.iter().filter(|h| h.process == process);
-    let expired = holds.clone().filter_map(|h| Some((h.ran_out?.at, h)));
+    let expired = holds.clone().filter_map(|h| Some((h.ran_out?.at_ns, h)));
     let ends = expired.clone().map(|(at, _)| at);
     let marks = facts.marks.iter().filter(|e| e.client() == Some(process));
     Lane {
@@ -170,7 +170,7 @@ fn lane(
         unleased: expired.filter_map(|(at, h)| clip(at.max(h.from), h.until, window)).collect(),
         lease_ends: ends.filter(|at| (window.from..=window.until).contains(at)).collect(),
         marks: marks
-            .filter(|e| (window.from..=window.until).contains(&e.time))
+            .filter(|e| (window.from..=window.until).contains(&e.time_ns))
             .map(|e| mark(e, witness))
             .collect(),
     }
@@ -178,7 +178,7 @@ fn lane(
 
 fn mark(event: &Event, witness: &[u64]) -> Mark {
     Mark {
-        at: event.time,
+        at: event.time_ns,
         sign: sign(event),
         index: event.index,
         named: witness.contains(&event.index),

@@ -23,7 +23,7 @@ pub struct Step {
 pub fn steps(info: &RunInfo, facts: &Facts<'_>, events: &[&Event]) -> Vec<Step> {
     let speaker = Speaker::new(info);
     let event = |(place, event): (usize, &&Event)| Step {
-        time: event.time,
+        time: event.time_ns,
         number: Some(place + 1),
         who: speaker.who(event),
         what: speaker.what(event),
@@ -31,7 +31,7 @@ pub fn steps(info: &RunInfo, facts: &Facts<'_>, events: &[&Event]) -> Vec<Step> 
     let mut steps: Vec<Step> = events.iter().enumerate().map(event).collect();
     for hold in expired(facts, events) {
         let Some(end) = hold.ran_out else { continue };
-        let time = end.at;
+        let time = end.at_ns;
         let place = steps.iter().position(|step| step.time > time).unwrap_or(steps.len());
         let (who, what) = (speaker.process(hold.process), end.words().to_owned());
         steps.insert(place, Step { time, number: None, who, what });
@@ -41,11 +41,11 @@ pub fn steps(info: &RunInfo, facts: &Facts<'_>, events: &[&Event]) -> Vec<Step> 
 
 /// The holds of these events' processes whose leases end between the first event and the last.
 fn expired<'a>(facts: &'a Facts<'a>, events: &[&Event]) -> impl Iterator<Item = &'a Hold<'a>> {
-    let first = events.first().map_or(0, |event| event.time);
-    let last = events.last().map_or(0, |event| event.time);
+    let first = events.first().map_or(0, |event| event.time_ns);
+    let last = events.last().map_or(0, |event| event.time_ns);
     let processes: Vec<u32> = events.iter().filter_map(|event| event.client()).collect();
     facts.holds.iter().filter(move |hold| {
         processes.contains(&hold.process)
-            && hold.ran_out.is_some_and(|end| (first..=last).contains(&end.at))
+            && hold.ran_out.is_some_and(|end| (first..=last).contains(&end.at_ns))
     })
 }

@@ -97,8 +97,8 @@ impl Page<'_> {
         let mut settings = vec![
             counted(info.clients.into(), "client", "clients"),
             counted(info.servers.into(), "server", "servers"),
-            format!("ttl {}", span(info.ttl)),
-            format!("{}{faults} + {} quiet", span(info.time_limit), span(info.quiet)),
+            format!("ttl {}", span(info.ttl_ns)),
+            format!("{}{faults} + {} quiet", span(info.time_limit_ns), span(info.quiet_ns)),
             format!("seed {}", info.seed),
         ];
         if let Some(elapsed) = self.subject.context.elapsed {

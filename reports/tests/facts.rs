@@ -140,14 +140,14 @@ fn the_ledger_says_when_a_lease_ended() {
         let mut story = Story::new();
         story.event(0, 1, Kind::Invoke, F::Acquire);
         let (asked, expires) = (Some(0), Some(1_000_000_000));
-        let known = base::Facts { asked, expires, ..base::Facts::default() };
+        let known = base::Facts { asked_ns: asked, expires_ns: expires, ..base::Facts::default() };
         story.with(10, 1, Kind::Ok, F::Acquire, |e| e.facts = Some(Box::new(known)));
         story.event(5_000, 1, Kind::Invoke, F::Release);
         let mut run = run(story);
         let mut ledger = Ledger::default();
         changes.iter().for_each(|(ms, change)| ledger.note(ms * 1_000_000, 0, "lock:k0", *change));
         run.ledger = (!changes.is_empty()).then_some(ledger);
-        Facts::of(&run).holds[0].ran_out.map(|end| (end.at / 1_000_000, end.words()))
+        Facts::of(&run).holds[0].ran_out.map(|end| (end.at_ns / 1_000_000, end.words()))
     };
     let taken = (5, Change::Written(1));
     assert_eq!(end(&[]), Some((1_000, "its lease expired")), "as its client knows it");

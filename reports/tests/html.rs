@@ -125,7 +125,7 @@ fn unpacked(columns: &Value) -> Vec<(u64, u64)> {
         at += from.as_i64().unwrap();
         (at as u64, at as u64 + length.as_u64().unwrap())
     };
-    numbers("from").iter().zip(&numbers("length")).map(unpack).collect()
+    numbers("from_us").iter().zip(&numbers("length_us")).map(unpack).collect()
 }
 
 #[test]

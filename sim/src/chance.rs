@@ -8,26 +8,26 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The random decisions in a simulated world. Durations are in nanoseconds. What is not listed has
+/// The random decisions in a simulated world. What is not listed has
 /// the plain value, so that a simple world is a short list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chances {
     /// The delay of a message between a client and a server.
-    pub link: u64,
+    pub link_ns: u64,
     /// The delay of a message between two servers.
-    pub peer: u64,
+    pub peer_ns: u64,
     /// The delay of a line between the harness and a client.
-    pub pipe: u64,
+    pub pipe_ns: u64,
     /// Messages with another delay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delays: Vec<Delays>,
     /// The lead of each server's wall clock over a correct one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub server_skews: Vec<u64>,
+    pub server_skews_ns: Vec<u64>,
     /// The lead of each client process's wall clock over a correct one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub client_skews: BTreeMap<u32, u64>,
+    pub client_skews_ns: BTreeMap<u32, u64>,
     /// The random numbers that a process drew; after them, and without them, it counts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub random: BTreeMap<u32, Vec<u64>>,
@@ -46,7 +46,7 @@ pub struct Delays {
     /// The receiver of the messages.
     pub to: Node,
     /// The delays, by the number of the message on this link, from 0.
-    pub nanos: BTreeMap<u64, u64>,
+    pub delays_ns: BTreeMap<u64, u64>,
 }
 
 impl Chances {
@@ -54,12 +54,12 @@ impl Chances {
     /// count.
     pub fn plain(link: Duration) -> Self {
         Self {
-            link: link.as_nanos() as u64,
-            peer: 200_000,
-            pipe: 20_000,
+            link_ns: link.as_nanos() as u64,
+            peer_ns: 200_000,
+            pipe_ns: 20_000,
             delays: Vec::new(),
-            server_skews: Vec::new(),
-            client_skews: BTreeMap::new(),
+            server_skews_ns: Vec::new(),
+            client_skews_ns: BTreeMap::new(),
             random: BTreeMap::new(),
             libraries: BTreeMap::new(),
         }
@@ -73,16 +73,16 @@ impl Chances {
                 (Node::Client(_), Node::Server(_)) | (Node::Server(_), Node::Client(_))
             )
         });
-        let listed = outer.filter_map(|link| link.nanos.values().max().copied()).max();
-        self.link.max(listed.unwrap_or(0))
+        let listed = outer.filter_map(|link| link.delays_ns.values().max().copied()).max();
+        self.link_ns.max(listed.unwrap_or(0))
     }
 
     fn delay(&self, from: Node, to: Node, number: u64) -> u64 {
         let listed = self.delays.iter().find(|link| (link.from, link.to) == (from, to));
-        listed.and_then(|link| link.nanos.get(&number).copied()).unwrap_or(match (from, to) {
-            (Node::Server(_), Node::Server(_)) => self.peer,
-            (Node::Client(a), Node::Client(b)) if a == b => self.pipe,
-            _ => self.link,
+        listed.and_then(|link| link.delays_ns.get(&number).copied()).unwrap_or(match (from, to) {
+            (Node::Server(_), Node::Server(_)) => self.peer_ns,
+            (Node::Client(a), Node::Client(b)) if a == b => self.pipe_ns,
+            _ => self.link_ns,
         })
     }
 }
@@ -96,9 +96,9 @@ pub struct Tape {
 
 #[derive(Debug, Default)]
 struct Taken {
-    delays: BTreeMap<(Node, Node), Vec<u64>>,
-    server_skews: Vec<u64>,
-    client_skews: BTreeMap<u32, u64>,
+    delays_ns: BTreeMap<(Node, Node), Vec<u64>>,
+    server_skews_ns: Vec<u64>,
+    client_skews_ns: BTreeMap<u32, u64>,
     random: BTreeMap<u32, Vec<u64>>,
     libraries: BTreeMap<u32, u64>,
 }
@@ -118,15 +118,15 @@ impl Tape {
     /// delay for messages beyond the recorded ones.
     pub fn taken(&self, link: Duration) -> Chances {
         let taken = self.taken.borrow();
-        let delays = taken.delays.iter().map(|(&(from, to), nanos)| Delays {
+        let delays = taken.delays_ns.iter().map(|(&(from, to), nanos)| Delays {
             from,
             to,
-            nanos: (0..).zip(nanos.iter().copied()).collect(),
+            delays_ns: (0..).zip(nanos.iter().copied()).collect(),
         });
         Chances {
             delays: delays.collect(),
-            server_skews: taken.server_skews.clone(),
-            client_skews: taken.client_skews.clone(),
+            server_skews_ns: taken.server_skews_ns.clone(),
+            client_skews_ns: taken.client_skews_ns.clone(),
             random: taken.random.clone(),
             libraries: taken.libraries.clone(),
             ..Chances::plain(link)
@@ -136,7 +136,7 @@ impl Tape {
     /// Returns the delay of the next message on this link, in nanoseconds.
     pub fn delay(&self, from: Node, to: Node, draw: impl FnOnce() -> u64) -> u64 {
         let mut taken = self.taken.borrow_mut();
-        let delays = taken.delays.entry((from, to)).or_default();
+        let delays = taken.delays_ns.entry((from, to)).or_default();
         let nanos = match &self.given {
             Some(given) => given.delay(from, to, delays.len() as u64),
             None => draw(),
@@ -149,20 +149,22 @@ impl Tape {
     pub fn server_skew(&self, draw: impl FnOnce() -> Duration) -> Duration {
         let mut taken = self.taken.borrow_mut();
         let nanos = match &self.given {
-            Some(given) => given.server_skews.get(taken.server_skews.len()).copied().unwrap_or(0),
+            Some(given) => {
+                given.server_skews_ns.get(taken.server_skews_ns.len()).copied().unwrap_or(0)
+            }
             None => draw().as_nanos() as u64,
         };
-        taken.server_skews.push(nanos);
+        taken.server_skews_ns.push(nanos);
         Duration::from_nanos(nanos)
     }
 
     /// Returns the lead of a client process's wall clock over a correct one.
     pub fn client_skew(&self, process: u32, draw: impl FnOnce() -> Duration) -> Duration {
         let nanos = match &self.given {
-            Some(given) => given.client_skews.get(&process).copied().unwrap_or(0),
+            Some(given) => given.client_skews_ns.get(&process).copied().unwrap_or(0),
             None => draw().as_nanos() as u64,
         };
-        self.taken.borrow_mut().client_skews.insert(process, nanos);
+        self.taken.borrow_mut().client_skews_ns.insert(process, nanos);
         Duration::from_nanos(nanos)
     }
 

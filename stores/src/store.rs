@@ -10,7 +10,6 @@ use crate::container::Container;
 use crate::driver::Driver;
 use crate::enumerable::Enumerable;
 use crate::model::ServerModel;
-use crate::redis::script::Runner;
 use crate::topology::Topology;
 use crate::zookeeper::Timing;
 
@@ -104,14 +103,12 @@ pub struct Cluster {
     pub topology: &'static Topology,
     /// The settings of a ZooKeeper ensemble; other stores have no use for them.
     pub timing: Timing,
-    /// The component that runs the scripts of a Redis model.
-    pub scripts: Runner,
 }
 
 impl Cluster {
     /// Makes the servers of a topology, with these settings.
     pub fn new(topology: &'static Topology, timing: Timing) -> Self {
-        Self { topology, timing, scripts: Runner::default() }
+        Self { topology, timing }
     }
 
     /// The number of servers.

@@ -29,8 +29,8 @@ pub async fn serve<S: Store>(
         client: S::client(link),
         locks: Vec::new(),
         held: None,
-        ttl: 0,
-        call_timeout: 0,
+        ttl: Duration::ZERO,
+        call_timeout: Duration::ZERO,
     };
     while let Some(request) = session.next(mailbox.as_mut()).await {
         let reply = match request.command {
@@ -61,8 +61,8 @@ struct Conversation<'a, S: Store> {
     /// The locks that were asked for, which are few: most clients have one key.
     locks: Vec<(Key, Box<dyn Lock>)>,
     held: Option<Held>,
-    ttl: u64,
-    call_timeout: u64,
+    ttl: Duration,
+    call_timeout: Duration,
 }
 
 impl<S: Store> Conversation<'_, S> {
@@ -76,22 +76,22 @@ impl<S: Store> Conversation<'_, S> {
                 Either::Right((error, _)) => error,
             };
             held.lost = true;
-            let at = self.client.world().monotonic().nanos();
-            let reply = Reply::Lost { key: held.key, at, error };
+            let at_ns = self.client.world().monotonic().nanos();
+            let reply = Reply::Lost { key: held.key, at_ns, error };
             mailbox.say(Response { id: None, reply });
         }
         poll_fn(|cx| mailbox.poll_next(cx)).await
     }
 
     async fn begin(&mut self, init: &Init) -> Reply {
-        self.ttl = init.ttl;
-        self.call_timeout = init.call_timeout;
+        self.ttl = Duration::from_nanos(init.ttl_ns);
+        self.call_timeout = Duration::from_nanos(init.call_timeout_ns);
         self.client.ready().await;
         Reply::ok()
     }
 
     async fn acquire(&mut self, wanted: Acquire, mailbox: &mut dyn Mailbox) -> Reply {
-        let Acquire { key, mode, patience } = wanted;
+        let Acquire { key, mode, patience_ns: patience } = wanted;
         let patience = Duration::from_nanos(patience);
         let place = self.lock(key);
         let lock = &mut self.locks[place].1;
@@ -124,7 +124,7 @@ impl<S: Store> Conversation<'_, S> {
     fn lock(&mut self, key: Key) -> usize {
         let known = self.locks.iter().position(|(known, _)| *known == key);
         known.unwrap_or_else(|| {
-            let ttl = self.spec.own_ttl().unwrap_or(Duration::from_nanos(self.ttl));
+            let ttl = self.spec.own_ttl().unwrap_or(self.ttl);
             let lock = (self.open.open)(self.client.clone(), Settings { key, ttl });
             self.locks.push((key, lock));
             self.locks.len() - 1
@@ -135,7 +135,7 @@ impl<S: Store> Conversation<'_, S> {
     /// Asks no longer than one call may take; `None` if there is no answer by then.
     async fn phantom(&self, lock: usize) -> Option<Box<Facts>> {
         let lock = &self.locks[lock].1;
-        let deadline = self.client.world().sleep(Duration::from_nanos(self.call_timeout));
+        let deadline = self.client.world().sleep(self.call_timeout);
         match select(lock.held(), deadline).await {
             Either::Left((held, _)) => boxed(Facts { held, ..Facts::default() }),
             Either::Right(_) => None,
@@ -189,8 +189,8 @@ async fn listening<T>(
 
 fn facts_of(grant: &Grant) -> Option<Box<Facts>> {
     boxed(Facts {
-        asked: grant.asked.map(Mono::nanos),
-        expires: grant.expires.map(Mono::nanos),
+        asked_ns: grant.asked.map(Mono::nanos),
+        expires_ns: grant.expires.map(Mono::nanos),
         place: grant.place,
         ..Facts::default()
     })

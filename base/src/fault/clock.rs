@@ -10,8 +10,10 @@ use std::time::Duration;
 #[serde(rename_all = "lowercase")]
 pub enum ClockChange {
     /// The wall clock is set ahead by so many nanoseconds, back when negative.
+    #[serde(rename = "jump_ns")]
     Jump(i64),
     /// Both clocks run fast by so many parts per million, slow when negative.
+    #[serde(rename = "drift_ppm")]
     Drift(i32),
     /// Both clocks stand still; the node runs on.
     Freeze,

@@ -12,6 +12,8 @@ use std::fmt;
 #[derive(serde::Deserialize)]
 struct Wire<'a> {
     index: Option<u64>,
+    /// The time by our own name, and by Jepsen's: nanoseconds both.
+    time_ns: Option<Value>,
     time: Option<Value>,
     process: Value,
     #[serde(rename = "type")]
@@ -42,9 +44,10 @@ pub fn told(line: u64, text: &str) -> Result<Told, HistoryError> {
     }
     let wire: Wire<'_> =
         serde_json::from_str(text).map_err(|said| HistoryError::Line { line, said })?;
-    let (index, time) = (wire.index, wire.time.as_ref().and_then(Value::int));
+    let time = wire.time_ns.or(wire.time);
+    let (index, time_ns) = (wire.index, time.as_ref().and_then(Value::int));
     let Some(process) = client(line, wire.process)? else {
-        return Ok(Told { index, time, entry: None, stop: wire.f.0 == "stop" });
+        return Ok(Told { index, time_ns, entry: None, stop: wire.f.0 == "stop" });
     };
     let mode = wire.mode.map(|name| mode(line, &name.0)).transpose()?;
     let entry = Entry {
@@ -57,7 +60,7 @@ pub fn told(line: u64, text: &str) -> Result<Told, HistoryError> {
         mode,
         token: wire.token,
     };
-    Ok(Told { index, time, entry: Some(entry), stop: false })
+    Ok(Told { index, time_ns, entry: Some(entry), stop: false })
 }
 
 fn mode(line: u64, name: &str) -> Result<Mode, HistoryError> {
@@ -145,7 +148,7 @@ mod tests {
     fn a_line_of_json_is_an_entry() {
         let text = r#"{"index":4,"time":9,"process":2,"type":"ok","f":"cas","key":"x","value":[1,null,"a"],"more":{}}"#;
         let told = told(7, text).unwrap();
-        assert_eq!((told.index, told.time), (Some(4), Some(9)));
+        assert_eq!((told.index, told.time_ns), (Some(4), Some(9)));
         let entry = told.entry.unwrap();
         assert_eq!((entry.line, entry.process, entry.verb), (7, Value::Int(2), Verb::Cas));
         assert_eq!(entry.value.to_string(), "[1 nil \"a\"]");

@@ -227,7 +227,7 @@ fn log_step<R: BufRead>(lines: &mut Lines<R>) -> Result<Step, HistoryError> {
     let number = line.number;
     Ok(match log::said(line)? {
         log::Said::Operation(entry) => {
-            Step::Told(number, Told { index: None, time: None, entry: Some(entry), stop: false })
+            Step::Told(number, Told { index: None, time_ns: None, entry: Some(entry), stop: false })
         }
         log::Said::Nothing => Step::Nothing,
         log::Said::CutOff => Step::CutOff(number),
@@ -239,7 +239,7 @@ fn log_step<R: BufRead>(lines: &mut Lines<R>) -> Result<Step, HistoryError> {
 struct Order {
     /// The index that must not come again, nor a smaller one.
     last: Option<u64>,
-    time: Option<i128>,
+    time_ns: Option<i128>,
     back: Option<u64>,
 }
 
@@ -258,11 +258,11 @@ impl Order {
             }
             self.last = Some(found);
         }
-        if let Some(time) = told.time {
-            if self.time.is_some_and(|before| time < before) {
+        if let Some(time) = told.time_ns {
+            if self.time_ns.is_some_and(|before| time < before) {
                 self.back.get_or_insert(line);
             }
-            self.time = Some(time);
+            self.time_ns = Some(time);
         }
         Ok(())
     }

@@ -8,8 +8,8 @@ use crate::{HistoryError, Kind, Mode};
 pub struct Told {
     /// The event's place in its history, where the map gives it.
     pub index: Option<u64>,
-    /// The event's time, in nanoseconds, where the map gives it.
-    pub time: Option<i128>,
+    /// The event's time, where the map gives it.
+    pub time_ns: Option<i128>,
     /// The event of a client; `None` for the nemesis.
     pub entry: Option<Entry>,
     /// The run was at its end.
@@ -89,7 +89,7 @@ pub fn told(line: u64, form: Value) -> Result<Told, HistoryError> {
         Some(process) => Some(entry(line, process, &parts, missing)?),
         None => None,
     };
-    Ok(Told { index, time: parts.time.and_then(Value::int), entry, stop: false })
+    Ok(Told { index, time_ns: parts.time.and_then(Value::int), entry, stop: false })
 }
 
 fn entry(
@@ -195,7 +195,7 @@ mod tests {
             "#:op{:process 3N, :type ok, :f :my/cas, :value [1 2], :time 7, :index 9}",
         ] {
             let told = read(text).unwrap();
-            assert_eq!((told.index, told.time), (Some(9), Some(7)), "{text}");
+            assert_eq!((told.index, told.time_ns), (Some(9), Some(7)), "{text}");
             let entry = told.entry.unwrap();
             assert_eq!(
                 (entry.process, entry.kind, entry.verb),

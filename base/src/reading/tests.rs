@@ -44,10 +44,10 @@ fn one_history_in_all_its_forms() {
 
            {"process":0,"type":"ok","f":"write","value":4}"#
             .into(),
-        "\u{feff}{\"picklock_history\":1}\n\
-         {\"index\":0,\"time\":1,\"process\":0,\"type\":\"invoke\",\"f\":\"write\",\"value\":4}\r\n\
-         {\"index\":1,\"time\":1,\"process\":\"nemesis\",\"type\":\"info\",\"f\":\"quiet\"}\n\
-         {\"index\":2,\"time\":2,\"process\":0,\"type\":\"ok\",\"f\":\"write\",\"value\":4}\n"
+        "\u{feff}{\"picklock_history\":2}\n\
+         {\"index\":0,\"time_ns\":1,\"process\":0,\"type\":\"invoke\",\"f\":\"write\",\"value\":4}\r\n\
+         {\"index\":1,\"time_ns\":1,\"process\":\"nemesis\",\"type\":\"info\",\"f\":\"quiet\"}\n\
+         {\"index\":2,\"time_ns\":2,\"process\":0,\"type\":\"ok\",\"f\":\"write\",\"value\":4}\n"
             .into(),
         r#"{"process" 0, "type" :invoke, "f" :write, "value" 4}
            {"process" 0, "type" :ok, "f" :write, "value" 4}"#
@@ -82,7 +82,7 @@ fn what_is_out_of_order_is_refused_with_its_line() {
         format!("{{\"index\":{index},\"process\":0,\"type\":\"invoke\",\"f\":\"read\"}}\n")
     };
     let map = |index: u64| format!("{{:index {index}, :process 0, :type :invoke, :f :read}}\n");
-    let header = "{\"picklock_history\":1}\n";
+    let header = "{\"picklock_history\":2}\n";
     for (text, said) in [
         (header.to_owned() + &line(0) + &line(2), "line 3: event 2 stands where event 1 should"),
         (line(4) + &line(7) + &line(7), "line 3: event 7 stands after event 7"),
@@ -108,7 +108,7 @@ fn what_is_no_history_is_refused() {
     for (text, said) in [
         ("", "the history is empty"),
         (" \n\n", "the history is empty"),
-        ("{\"picklock_history\":7}\n", "line 1: history version 7; this picklock reads up to"),
+        ("{\"picklock_history\":7}\n", "line 1: the history has version 7, of a newer"),
         ("[{:process :nemesis} 1]", "line 1: not the map of an operation: 1"),
         ("[{:a 1}\n{:a 1}]", "line 1: an operation without :process: {:a 1}"),
         ("\n{:process 0\n :type 7, :f :read}", "line 2: no :type is 7"),

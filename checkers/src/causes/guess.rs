@@ -33,7 +33,7 @@ pub(super) fn of_overlap(
 
 /// The cause for which a client no longer had the lock at a time.
 pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
-    let expires = claim.granted().and_then(|ok| case.facts(ok)?.expires);
+    let expires = claim.granted().and_then(|ok| case.facts(ok)?.expires_ns);
     let begun = claim.end.map(|end| case.time(end.at));
     if expires.zip(begun).is_some_and(|(expires, begun)| (begun..until_ns).contains(&expires)) {
         return Some(Cause::RanOutWhileReleasing);
@@ -52,8 +52,8 @@ fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
         return Some(Cause::ServerForgets);
     }
     let facts = case.facts(ok);
-    if let Some(expires) = facts.and_then(|facts| facts.expires) {
-        let made_ns = facts.and_then(|facts| facts.asked).unwrap_or(granted_ns);
+    if let Some(expires) = facts.and_then(|facts| facts.expires_ns) {
+        let made_ns = facts.and_then(|facts| facts.asked_ns).unwrap_or(granted_ns);
         let lost = Lost { at_ns: expires, made_ns, server: 0, how: Change::Expired, spoilt: None };
         return (expires <= until_ns).then(|| loss::why_expired(case, claim, &lost, until_ns));
     }

@@ -152,7 +152,7 @@ pub(super) fn why_expired(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns:
 /// Returns the time that a grant was to live, as its recipe knows it, in nanoseconds.
 fn promised_life(case: &Case<'_>, claim: &Claim) -> Option<u64> {
     let facts = case.facts(claim.granted()?)?;
-    facts.expires?.checked_sub(facts.asked?)
+    facts.expires_ns?.checked_sub(facts.asked_ns?)
 }
 
 /// Returns the reason why a session ended at a time while its client believed in it until another:
@@ -167,7 +167,7 @@ pub(super) fn why_session_ended(
     if had(case, Trouble::Paused, claim.process, until_ns..until_ns) {
         return Some(Cause::HolderPaused);
     }
-    let session = case.run.info.ttl;
+    let session = case.run.info.ttl_ns;
     let during = at_ns.saturating_sub(2 * session)..at_ns;
     let troubles = [
         (Trouble::Servers, servers_apart(case, claim.process, at_ns, until_ns)),
@@ -190,9 +190,9 @@ pub(super) fn why_session_ended(
 /// they find out by themselves, after two thirds of a session without an answer, which is too late.
 fn servers_apart(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> Cause {
     let info = &case.run.info;
-    let during = at_ns.saturating_sub(info.ttl)..until_ns;
+    let during = at_ns.saturating_sub(info.ttl_ns)..until_ns;
     let had = |trouble| had(case, trouble, process, during.clone());
-    if info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl)) {
+    if info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl_ns)) {
         Cause::ShortSession
     } else if had(Trouble::ServersCut) && (had(Trouble::ServerDown) || had(Trouble::CutOff)) {
         Cause::ServerSilent
@@ -217,7 +217,7 @@ fn why_taken(
     }
     // A recoverer goes by times that clients have written by their own clocks.
     let clock = |process| had(case, Trouble::ClientClock, process, lost.made_ns..lost.at_ns);
-    let ran_out = owner.granted().and_then(|ok| case.facts(ok)?.expires);
+    let ran_out = owner.granted().and_then(|ok| case.facts(ok)?.expires_ns);
     if clock(owner.process) || clock(by) {
         Cause::ClientClock
     } else if ran_out.is_some_and(|expires| expires <= lost.at_ns) {

@@ -60,7 +60,7 @@ impl Left {
                 standing.entry(claim.key).or_default().push(thing);
             }
         }
-        let expires = |claim: &Claim| claim.granted().and_then(|ok| case.facts(ok)?.expires);
+        let expires = |claim: &Claim| claim.granted().and_then(|ok| case.facts(ok)?.expires_ns);
         let expires = case.claims.grants().any(|claim| expires(claim).is_some());
         Self { standing, sessions: sessions(case), expires }
     }

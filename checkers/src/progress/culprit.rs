@@ -74,7 +74,7 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Optio
 /// Returns the first, of those that asked for the whole of the bound, that was not woken in it.
 fn asleep<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
     let events = case.run.history.events();
-    let place = |ns: u64| events.partition_point(|event| event.time < ns) as u64;
+    let place = |ns: u64| events.partition_point(|event| event.time_ns < ns) as u64;
     let until = stuck.until.min(place(stuck.proven_ns));
     let since = place(stuck.proven_ns.saturating_sub(case.run.info.due_ns()));
     let slept = |claim: &&&Claim| {

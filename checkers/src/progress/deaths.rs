@@ -55,7 +55,7 @@ impl<'a> Rivals<'a> {
         let next = self.granted[later..].iter().find(rival)?;
         let mut asked = self.asking.meeting(died + 1, u64::MAX).map(|id| &self.asked[id]);
         let first = asked.find(rival)?;
-        let time = |at: u64| case.run.history.get(at).map_or(0, |event| event.time);
+        let time = |at: u64| case.run.history.get(at).map_or(0, |event| event.time_ns);
         Some(time(next.granted()?).saturating_sub(time(died).max(time(first.invoke))))
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn standstills(case: &Case<'_>, key: usize) -> Vec<Standstill> {
 /// recover before it can: an ensemble without a leader may elect one twice. A quiet phase has time
 /// for both.
 fn bound_ns(case: &Case<'_>) -> u64 {
-    case.run.info.due_ns().max(case.run.info.quiet)
+    case.run.info.due_ns().max(case.run.info.quiet_ns)
 }
 
 /// The stretches in which nothing kept a lock from being granted, and nobody was granted it.

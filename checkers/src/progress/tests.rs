@@ -576,7 +576,7 @@ fn a_lock_that_is_slow_to_pick_up_is_given_the_time() {
         }),
         slower(|info| info.slowest_message_ns = 100_000_000),
         slower(|info| {
-            info.link_delay = 50_000_000;
+            info.link_delay_ns = 50_000_000;
             info.promises.pace.round_trips = 2;
         }),
     ] {

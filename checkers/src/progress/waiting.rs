@@ -23,8 +23,8 @@ pub(super) fn slept(case: &Case<'_>) -> Vec<Slept> {
     let history = &case.run.history;
     let long = |bypass: &Bypass| {
         let claim = &case.claims.claims[bypass.claim];
-        let until = history.get(claim.asking().end).map_or(history.end(), |event| event.time);
-        let since = history.get(bypass.first).map_or(until, |event| event.time);
+        let until = history.get(claim.asking().end).map_or(history.end(), |event| event.time_ns);
+        let since = history.get(bypass.first).map_or(until, |event| event.time_ns);
         until.saturating_sub(since) >= case.run.info.due_ns()
             && case.calm().spans(claim.invoke, claim.asking().end)
     };

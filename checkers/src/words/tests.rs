@@ -258,8 +258,9 @@ fn beliefs_are_the_holds_of_those_who_are_told_of() {
     );
     let verdict = judge(&Exclusion, &run);
     let double = verdict.anomalies.iter().find(|a| a.name == "double hold").expect("one");
-    let beliefs: Vec<_> = double.beliefs.iter().map(|b| (b.process, b.from, b.until)).collect();
+    let beliefs: Vec<_> =
+        double.beliefs.iter().map(|b| (b.process, b.from_ns, b.until_ns)).collect();
     let tenths = |n: u64| n * 100_000_000;
     assert_eq!(beliefs, [(0, tenths(6), Some(tenths(11))), (1, tenths(9), Some(tenths(14)))]);
-    assert_eq!(double.beliefs[0].expires, Some(tenths(6) - 50_000_000 + tenths(10)));
+    assert_eq!(double.beliefs[0].expires_ns, Some(tenths(6) - 50_000_000 + tenths(10)));
 }

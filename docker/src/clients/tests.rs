@@ -147,7 +147,7 @@ async fn a_line_that_means_nothing_ends_the_client() {
 async fn a_lost_is_as_old_as_the_client_says_within_reason() {
     let (past, future) = (0, u64::MAX);
     let now = monotonic_nanos();
-    let lost = |at| format!(r#"echo '{{"type":"lost","key":"k","at":{at},"error":"e"}}'"#);
+    let lost = |at| format!(r#"echo '{{"type":"lost","key":"k","at_ns":{at},"error":"e"}}'"#);
     let script = format!(
         "read line; echo '{{\"id\":1,\"type\":\"ok\"}}'
         {}; read line; {}; read line; {}; exec sleep 1000",

@@ -104,7 +104,7 @@ pub fn told(schedule: &Schedule, explained: bool) -> Result<String, String> {
     let title = format!(
         "{anomaly} of {} (ttl {}) with {}, {}, {}",
         schedule.algo,
-        span(schedule.ttl),
+        span(schedule.ttl_ns),
         counted(schedule.clients.len() as u64, "client", "clients"),
         counted(schedule.faults.len() as u64, "fault", "faults"),
         counted(messages as u64, "message", "messages"),

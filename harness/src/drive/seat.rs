@@ -103,10 +103,10 @@ impl Turns {
                 Some(task.turn(rng))
             }
             Self::Listed(turns) => turns.next().map(|turn| Turn {
-                think: Duration::from_nanos(turn.at),
+                think: Duration::from_nanos(turn.at_ns),
                 key: turn.key,
                 mode: turn.mode,
-                hold: Duration::from_nanos(turn.hold),
+                hold: Duration::from_nanos(turn.hold_ns),
             }),
         }
     }
@@ -371,7 +371,7 @@ impl Seats {
             Stage::Thinking { until } if until <= now => {
                 seat.stage = Stage::Acquiring { since: now, last_reply: None };
                 let patience = plan.patience.as_nanos() as u64;
-                let wanted = Acquire { key, mode: seat.turn.mode, patience };
+                let wanted = Acquire { key, mode: seat.turn.mode, patience_ns: patience };
                 (F::Acquire, Command::Acquire(Box::new(wanted)))
             }
             Stage::Granted { since } => {

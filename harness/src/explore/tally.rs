@@ -1,6 +1,6 @@
 //! The result of a search, as data: `explore` makes it, `merge` adds it up, both print it.
 
-use base::{Cause, Ensemble, Outcome, RunInfo};
+use base::{Cause, Ensemble, Outcome, RunInfo, WrongVersion};
 use checkers::Judgement;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::plan::Options;
 
 /// The version of the stored form.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The least number of schedules that held to support a bound worth the name: with ten of them,
 /// three in ten may break a promise.
@@ -89,8 +89,7 @@ pub struct Missing {
     pub shards: Option<String>,
 }
 
-/// The settings of a search: results can be added up only where these are the same. Durations are
-/// in nanoseconds.
+/// The settings of a search: results can be added up only where these are the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Searched {
     /// The name of the lock.
@@ -102,16 +101,16 @@ pub struct Searched {
     /// The most clients.
     pub clients: u32,
     /// The length of the phase with faults.
-    pub time_limit: u64,
+    pub time_limit_ns: u64,
     /// The lock's time to live, or its session time-out.
-    pub ttl: u64,
+    pub ttl_ns: u64,
     /// The settings of the servers, where they have some that matter to sessions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ensemble: Option<Ensemble>,
     /// The mean of a short hold.
-    pub hold: u64,
+    pub hold_ns: u64,
     /// The least delay of each client-server link, each way.
-    pub link_delay: u64,
+    pub link_delay_ns: u64,
     /// The number of keys.
     pub keys: u32,
 }
@@ -119,15 +118,15 @@ pub struct Searched {
 impl Searched {
     /// The options of a seed of this search.
     pub fn options(&self, seed: u64) -> Options {
-        let hold = Duration::from_nanos(self.hold);
+        let hold = Duration::from_nanos(self.hold_ns);
         Options {
             swarm: self.swarm,
             clients: self.clients,
-            time_limit: Duration::from_nanos(self.time_limit),
-            ttl: Duration::from_nanos(self.ttl),
+            time_limit: Duration::from_nanos(self.time_limit_ns),
+            ttl: Duration::from_nanos(self.ttl_ns),
             hold,
             think: hold / 2,
-            link_delay: Duration::from_nanos(self.link_delay),
+            link_delay: Duration::from_nanos(self.link_delay_ns),
             keys: self.keys,
             ..Options::new(&self.algo, &self.nemesis, seed)
         }
@@ -179,12 +178,12 @@ impl Tally {
                 nemesis: options.nemesis.clone(),
                 swarm: options.swarm,
                 clients: options.clients,
-                time_limit: nanos(options.time_limit),
-                ttl: nanos(options.ttl),
+                time_limit_ns: nanos(options.time_limit),
+                ttl_ns: nanos(options.ttl),
                 ensemble: workloads::find(&options.algo)
                     .and_then(|lock| options.ensemble(lock.store())),
-                hold: nanos(options.hold),
-                link_delay: nanos(options.link_delay),
+                hold_ns: nanos(options.hold),
+                link_delay_ns: nanos(options.link_delay),
                 keys: options.keys,
             },
             asked: vec![part.seeds()],
@@ -325,7 +324,8 @@ impl Tally {
         base::show_strings(&mut value);
         match value.get("picklock_explore").and_then(serde_json::Value::as_u64) {
             None => Err("is not a result of `picklock explore --out`".into()),
-            Some(version) if version == u64::from(VERSION) => {
+            Some(version) => {
+                WrongVersion::check(version, VERSION).map_err(|why| why.to_string())?;
                 let tally: Self = serde_json::from_value(value).map_err(|error| {
                     format!("is not a result of `picklock explore --out`: {error}")
                 })?;
@@ -334,7 +334,6 @@ impl Tally {
                     false => Err("names shards or seeds that there cannot be".into()),
                 }
             }
-            Some(other) => Err(format!("has version {other}; this picklock reads {VERSION}")),
         }
     }
 }

@@ -24,15 +24,15 @@ impl Played {
 
     pub(crate) fn turn(&mut self, seat: u32, at: Mono, turn: &workloads::task::Turn) {
         let hold = turn.hold.as_nanos() as u64;
-        let turn = Turn { at: at.nanos(), key: turn.key, mode: turn.mode, hold };
+        let turn = Turn { at_ns: at.nanos(), key: turn.key, mode: turn.mode, hold_ns: hold };
         self.turns.push((seat, turn));
     }
 
     pub(crate) fn fault(&mut self, fault: &Fault, lasts: Duration, view: &View<'_>) {
         self.faults.push(Planned {
             fault: fault.clone(),
-            at: view.now.nanos(),
-            lasts: lasts.as_nanos() as u64,
+            at_ns: view.now.nanos(),
+            lasts_ns: lasts.as_nanos() as u64,
             moment: Moment::of(fault, view, self.grants, self.last_grant),
         });
     }

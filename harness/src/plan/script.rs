@@ -37,16 +37,16 @@ pub enum Aim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
-    /// The time at which it asks for the lock, in nanoseconds; later if its last turn is not done
+    /// The time at which it asks for the lock; later if its last turn is not done
     /// by then.
-    pub at: u64,
+    pub at_ns: u64,
     /// The number of the key, from 0.
     #[serde(default)]
     pub key: u32,
     /// The mode in which it asks.
     pub mode: Mode,
-    /// The time that it works between its read and its last touch, in nanoseconds.
-    pub hold: u64,
+    /// The time that it works between its read and its last touch.
+    pub hold_ns: u64,
 }
 
 /// A fault of a schedule. It stands at a time, for an exact replay, and at a moment in the life of
@@ -56,10 +56,10 @@ pub struct Turn {
 pub struct Planned {
     /// The fault to inject.
     pub fault: Fault,
-    /// The time of its injection, in nanoseconds.
-    pub at: u64,
-    /// The time from injection to heal, in nanoseconds.
-    pub lasts: u64,
+    /// The time of its injection.
+    pub at_ns: u64,
+    /// The time from injection to heal.
+    pub lasts_ns: u64,
     /// The same in terms of the lock.
     pub moment: Moment,
 }
@@ -73,9 +73,9 @@ pub struct Moment {
     pub grants: u64,
     /// The state of the client that is hit.
     pub victim: Victim,
-    /// The time for which it has been in that state, in nanoseconds; for `any`, the time since the
+    /// The time for which it has been in that state; for `any`, the time since the
     /// last grant.
-    pub later: u64,
+    pub later_ns: u64,
 }
 
 /// The state of the client that a fault hits.
@@ -102,7 +102,7 @@ impl Moment {
             Some(ClientState::Acquiring { since, last_reply: None }) => (Victim::Asking, since),
             _ => (Victim::Any, last_grant),
         };
-        Self { grants, victim, later: view.now.since(since).as_nanos() as u64 }
+        Self { grants, victim, later_ns: view.now.since(since).as_nanos() as u64 }
     }
 }
 

@@ -27,9 +27,9 @@ impl Nemesis for Scripted {
         self.grants.look(view);
         let Some(planned) = self.left.front() else { return Next::Done };
         let inject =
-            |fault: Fault| Next::Inject { fault, lasts: Duration::from_nanos(planned.lasts) };
+            |fault: Fault| Next::Inject { fault, lasts: Duration::from_nanos(planned.lasts_ns) };
         let next = match self.aim {
-            Aim::Time => match Mono::from_nanos(planned.at) {
+            Aim::Time => match Mono::from_nanos(planned.at_ns) {
                 at if at <= view.now => inject(planned.fault.clone()),
                 at => Next::At(at),
             },
@@ -75,11 +75,11 @@ impl Grants {
 
     /// Returns the time of a fault and the seat that it hits, if they are known by now.
     fn find(&self, planned: &Planned, view: &View<'_>) -> Option<(Mono, Option<u32>)> {
-        let Moment { grants, victim, later } = planned.moment;
+        let Moment { grants, victim, later_ns } = planned.moment;
         if self.count < grants {
             return None;
         }
-        let later = Duration::from_nanos(later);
+        let later = Duration::from_nanos(later_ns);
         if victim == Victim::Any {
             return Some((self.last? + later, None));
         }

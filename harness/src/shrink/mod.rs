@@ -186,7 +186,7 @@ impl Shrinker<'_> {
         let shows = |schedule: &Schedule| {
             simulate::replay(schedule).is_ok_and(|run| self.shows.is_in(&run))
         };
-        shows(schedule) && (schedule.quiet == 0 || shows(&schedule.with_more_quiet()))
+        shows(schedule) && (schedule.quiet_ns == 0 || shows(&schedule.with_more_quiet()))
     }
 
     /// Keeps a changed schedule if it still shows the anomaly.
@@ -225,7 +225,7 @@ impl Shrinker<'_> {
         SLOW_LINKS.iter().any(|link| {
             self.attempt(|s| {
                 change(s);
-                s.link_delay = 0;
+                s.link_delay_ns = 0;
                 s.chance = Chances::plain(Duration::from_nanos(*link));
             })
         })
@@ -233,17 +233,17 @@ impl Shrinker<'_> {
 
     /// Removes what comes after the anomaly, first of all: every later run is shorter for it.
     fn less_after(&mut self) {
-        self.least(MILLI / 100, |s| &mut s.time_limit);
-        self.least(MILLI / 100, |s| &mut s.quiet);
+        self.least(MILLI / 100, |s| &mut s.time_limit_ns);
+        self.least(MILLI / 100, |s| &mut s.quiet_ns);
     }
 
     /// All that the simulator leaves to chance made plain, at once or one by one.
     fn plain_chance(&mut self) {
         let fast = |s: &mut Schedule| {
-            s.link_delay = 0;
-            s.chance.link = FAST_LINK;
+            s.link_delay_ns = 0;
+            s.chance.link_ns = FAST_LINK;
         };
-        let link = Duration::from_nanos(self.best.chance.link);
+        let link = Duration::from_nanos(self.best.chance.link_ns);
         if self.attempt(|s| s.chance = Chances::plain(link)) {
             self.attempt(fast);
             return;
@@ -253,8 +253,8 @@ impl Shrinker<'_> {
         }
         self.attempt(fast);
         self.attempt(|s| s.chance.delays.clear());
-        self.attempt(|s| s.chance.server_skews.clear());
-        self.attempt(|s| s.chance.client_skews.clear());
+        self.attempt(|s| s.chance.server_skews_ns.clear());
+        self.attempt(|s| s.chance.client_skews_ns.clear());
         self.attempt(|s| s.chance.random.clear());
         self.attempt(|s| s.chance.libraries.clear());
     }
@@ -279,14 +279,14 @@ impl Shrinker<'_> {
     fn fewer_turns_longer(&mut self) {
         // Beyond the longest hold that is drawn a lock may break for another reason.
         let longest = workloads::find(&self.best.algo).map_or(0.0, |lock| lock.longest_hold);
-        let longest = (self.best.ttl as f64 * longest) as u64;
+        let longest = (self.best.ttl_ns as f64 * longest) as u64;
         for seat in 0..self.best.clients.len() {
             for place in (0..self.best.clients[seat].len()).rev() {
                 for longer in [500 * MILLI, 3_000 * MILLI] {
                     let taken_out = self.take_out(|s| {
                         s.clients[seat].remove(place);
                         for turn in s.clients.iter_mut().flatten() {
-                            turn.hold = turn.hold.max((turn.hold + longer).min(longest));
+                            turn.hold_ns = turn.hold_ns.max((turn.hold_ns + longer).min(longest));
                         }
                     });
                     if taken_out {
@@ -332,10 +332,10 @@ impl Shrinker<'_> {
         self.fewer(|s| s.chance.delays.clone(), |s, left| s.chance.delays = left.to_vec());
         for place in 0..self.best.chance.delays.len() {
             let entries = move |s: &Schedule| -> Vec<(u64, u64)> {
-                s.chance.delays[place].nanos.iter().map(|(n, d)| (*n, *d)).collect()
+                s.chance.delays[place].delays_ns.iter().map(|(n, d)| (*n, *d)).collect()
             };
             self.fewer(entries, move |s, left| {
-                s.chance.delays[place].nanos = left.iter().copied().collect();
+                s.chance.delays[place].delays_ns = left.iter().copied().collect();
             });
         }
     }
@@ -362,11 +362,11 @@ impl Shrinker<'_> {
     /// Shorter faults, holds and phases, each as short as it can be.
     fn shorter(&mut self) {
         for place in 0..self.best.faults.len() {
-            self.least(MILLI, move |s| &mut s.faults[place].lasts);
+            self.least(MILLI, move |s| &mut s.faults[place].lasts_ns);
         }
         for seat in 0..self.best.clients.len() {
             for place in 0..self.best.clients[seat].len() {
-                self.least(MILLI, move |s| &mut s.clients[seat][place].hold);
+                self.least(MILLI, move |s| &mut s.clients[seat][place].hold_ns);
             }
         }
         self.less_after();
@@ -450,18 +450,19 @@ fn refresh_moments(schedule: &mut Schedule) {
 /// Returns the size to be made small: pieces before times.
 pub fn size(s: &Schedule) -> (usize, usize, usize, usize, u64) {
     let links = s.faults.iter().map(|f| f.fault.nodes().len()).sum::<usize>();
-    let delays = s.chance.delays.iter().map(|link| link.nanos.len()).sum::<usize>();
+    let delays = s.chance.delays.iter().map(|link| link.delays_ns.len()).sum::<usize>();
     let turns = s.clients.iter().map(Vec::len).sum();
     let told: u64 = times(&mut s.clone()).into_iter().map(|time| *time / MILLI).sum();
-    let time = told + (s.time_limit + s.quiet) / MILLI;
+    let time = told + (s.time_limit_ns + s.quiet_ns) / MILLI;
     (s.faults.len() + links, s.clients.len(), turns, delays, time)
 }
 
 /// Every time of a schedule that its story tells of. (Its end is not: rounded, it would let more
 /// happen.)
 fn times(s: &mut Schedule) -> Vec<&mut u64> {
-    let turns = s.clients.iter_mut().flatten().flat_map(|turn| [&mut turn.at, &mut turn.hold]);
-    let faults = s.faults.iter_mut().flat_map(|f| [&mut f.at, &mut f.lasts]);
+    let turns =
+        s.clients.iter_mut().flatten().flat_map(|turn| [&mut turn.at_ns, &mut turn.hold_ns]);
+    let faults = s.faults.iter_mut().flat_map(|f| [&mut f.at_ns, &mut f.lasts_ns]);
     turns.chain(faults).collect()
 }
 
@@ -471,8 +472,8 @@ fn round(value: u64, unit: u64) -> u64 {
 
 /// Returns the times at which turns and faults begin, in order.
 fn points(s: &Schedule) -> Vec<u64> {
-    let turns = s.clients.iter().flatten().map(|turn| turn.at);
-    let mut points: Vec<u64> = turns.chain(s.faults.iter().map(|f| f.at)).collect();
+    let turns = s.clients.iter().flatten().map(|turn| turn.at_ns);
+    let mut points: Vec<u64> = turns.chain(s.faults.iter().map(|f| f.at_ns)).collect();
     points.sort_unstable();
     points.dedup();
     points
@@ -484,8 +485,8 @@ fn points_after(s: &Schedule, from: u64) -> Option<u64> {
 
 /// Moves what begins at `from` or later to the front.
 fn earlier(s: &mut Schedule, from: u64, by: u64) {
-    let turns = s.clients.iter_mut().flatten().map(|turn| &mut turn.at);
-    for at in turns.chain(s.faults.iter_mut().map(|f| &mut f.at)) {
+    let turns = s.clients.iter_mut().flatten().map(|turn| &mut turn.at_ns);
+    for at in turns.chain(s.faults.iter_mut().map(|f| &mut f.at_ns)) {
         if *at >= from {
             *at -= by;
         }
@@ -528,7 +529,7 @@ fn without_client(s: &mut Schedule, gone: u32) {
     ) -> std::collections::BTreeMap<u32, T> {
         map.iter().filter_map(|(n, value)| Some((process(*n)?, value.clone()))).collect()
     }
-    s.chance.client_skews = renumber(&s.chance.client_skews, process);
+    s.chance.client_skews_ns = renumber(&s.chance.client_skews_ns, process);
     s.chance.random = renumber(&s.chance.random, process);
     s.chance.libraries = renumber(&s.chance.libraries, process);
 }

@@ -43,7 +43,7 @@ pub fn draw_small(
 
 fn draw(found: &Schedule, rng: &mut Rng) -> Schedule {
     let clients = 2 + rng.below(CLIENTS - 1) as u32;
-    let spread = pick(rng, &[0, found.ttl / 20, found.ttl / 2, 2 * found.ttl]);
+    let spread = pick(rng, &[0, found.ttl_ns / 20, found.ttl_ns / 2, 2 * found.ttl_ns]);
     let turns = (0..clients).map(|_| {
         let turns = 1 + u64::from(rng.chance(0.3));
         (0..turns).map(|_| turn(found, spread, rng)).collect()
@@ -56,28 +56,31 @@ fn draw(found: &Schedule, rng: &mut Rng) -> Schedule {
         }
     }
     faults.sort_by_key(|planned| planned.moment.grants);
-    let lasts: u64 = faults.iter().map(|planned| planned.lasts).sum();
+    let lasts: u64 = faults.iter().map(|planned| planned.lasts_ns).sum();
     let millis = Duration::from_millis(pick(rng, &LINKS)).as_nanos() as u64;
     Schedule {
         clients: turns,
         faults,
-        link_delay: if rng.chance(0.3) { found.link_delay } else { millis },
+        link_delay_ns: if rng.chance(0.3) { found.link_delay_ns } else { millis },
         // A stuck lock shows while somebody still asks for it.
-        time_limit: pick(rng, &[spread, spread + found.ttl, 2 * spread + 4 * found.ttl + lasts]),
+        time_limit_ns: pick(
+            rng,
+            &[spread, spread + found.ttl_ns, 2 * spread + 4 * found.ttl_ns + lasts],
+        ),
         ..found.clone()
     }
 }
 
 fn turn(found: &Schedule, spread: u64, rng: &mut Rng) -> Turn {
     let longest = workloads::find(&found.algo).map_or(0.0, |lock| lock.longest_hold);
-    let longest = (found.ttl as f64 * longest) as u64;
+    let longest = (found.ttl_ns as f64 * longest) as u64;
     let like = found.clients.iter().flatten().nth(rng.below(8) as usize);
     let shared = found.clients.iter().flatten().any(|turn| turn.mode == Mode::Shared);
     Turn {
-        at: rng.below(spread + 1),
+        at_ns: rng.below(spread + 1),
         key: like.map_or(0, |turn| turn.key),
         mode: if shared && rng.chance(0.5) { Mode::Shared } else { Mode::Exclusive },
-        hold: if rng.chance(0.5) { rng.below(longest + 1) } else { rng.below(50_000_000) },
+        hold_ns: if rng.chance(0.5) { rng.below(longest + 1) } else { rng.below(50_000_000) },
     }
 }
 
@@ -101,13 +104,17 @@ fn fault(found: &Schedule, clients: u32, rng: &mut Rng) -> Option<Planned> {
     let moment = Moment {
         grants: rng.below(3),
         victim,
-        later: if rng.chance(0.5) { planned.moment.later } else { rng.below(found.ttl / 4 + 1) },
+        later_ns: if rng.chance(0.5) {
+            planned.moment.later_ns
+        } else {
+            rng.below(found.ttl_ns / 4 + 1)
+        },
     };
     let lasts = match rng.chance(0.5) {
-        true => planned.lasts,
-        false => rng.below(found.ttl * 5 / 2 + 1),
+        true => planned.lasts_ns,
+        false => rng.below(found.ttl_ns * 5 / 2 + 1),
     };
-    Some(Planned { fault, at: 0, lasts, moment })
+    Some(Planned { fault, at_ns: 0, lasts_ns: lasts, moment })
 }
 
 fn pick(rng: &mut Rng, of: &[u64]) -> u64 {

@@ -87,7 +87,7 @@ fn ends(events: &[&Event]) -> Vec<Option<usize>> {
 /// for the lock and getting it are always two.
 fn is_told_by_its_end(events: &[&Event], place: usize, end: Option<usize>) -> bool {
     let Some(end) = end else { return false };
-    let millis = |place: usize| events[place].time / 1_000_000;
+    let millis = |place: usize| events[place].time_ns / 1_000_000;
     match (events[place].process, events[place].f) {
         (Process::Nemesis, _) => true,
         (_, F::Acquire) => false,
@@ -114,7 +114,8 @@ mod tests {
             }
             if (*process, *kind, *f) == (0, Kind::Ok, F::Acquire) {
                 let expires = Some(4_000_000_000);
-                event.facts = Some(Box::new(base::Facts { expires, ..base::Facts::default() }));
+                event.facts =
+                    Some(Box::new(base::Facts { expires_ns: expires, ..base::Facts::default() }));
             }
             history.push(event);
         }

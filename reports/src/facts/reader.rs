@@ -37,7 +37,7 @@ impl<'a> Reader<'a> {
 
     fn client(&mut self, event: &'a Event, process: u32) {
         if self.born.insert(process) {
-            self.facts.births.push((process, event.time));
+            self.facts.births.push((process, event.time_ns));
         }
         let key = event.key.as_deref().unwrap_or_default();
         match (event.f, event.kind) {
@@ -60,8 +60,8 @@ impl<'a> Reader<'a> {
         self.facts.waits.push(Wait {
             process,
             key,
-            from: event.time,
-            until: event.time,
+            from: event.time_ns,
+            until: event.time_ns,
             answer: Answer::Open,
             error: None,
         });
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
     fn answer(&mut self, event: &'a Event, process: u32, key: &'a str) {
         let Some(at) = self.waiting.remove(&(process, key)) else { return };
         let wait = &mut self.facts.waits[at];
-        wait.until = event.time.max(wait.from);
+        wait.until = event.time_ns.max(wait.from);
         wait.error = event.error.as_deref();
         wait.answer = match event.kind {
             Kind::Ok => Answer::Granted,
@@ -89,8 +89,8 @@ impl<'a> Reader<'a> {
             key,
             mode: event.mode.unwrap_or_default(),
             token: event.token,
-            from: event.time,
-            until: event.time,
+            from: event.time_ns,
+            until: event.time_ns,
             ending: Ending::Open,
             ran_out: self.leases.end(event),
             begins: event.index,
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
 
     fn end_hold(&mut self, at: usize, event: &Event, ending: Ending) {
         let hold = &mut self.facts.holds[at];
-        hold.until = event.time.max(hold.from);
+        hold.until = event.time_ns.max(hold.from);
         hold.ends = event.index;
         hold.ending = ending;
     }
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
             self.waiting.range((process, "")..).take_while(|((p, _), _)| *p == process).collect();
         for at in asked.into_iter().map(|(_, at)| *at) {
             let wait = &mut self.facts.waits[at];
-            wait.until = event.time.max(wait.from);
+            wait.until = event.time_ns.max(wait.from);
             wait.error = Some("its process died");
         }
         self.waiting.retain(|(p, _), _| *p != process);
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
 
     fn nemesis(&mut self, event: &'a Event) {
         match event.f {
-            F::Quiet => self.facts.quiet = Some(event.time),
+            F::Quiet => self.facts.quiet = Some(event.time_ns),
             F::Stop => self.facts.stopped = true,
             F::Fault => self.fault(event),
             F::Heal if event.kind == Kind::Info => self.heal(event),
@@ -156,13 +156,13 @@ impl<'a> Reader<'a> {
         let Some(fault) = &event.fault else { return };
         let known = self.faults.get(&fault.id).map(|at| &mut self.facts.faults[*at]);
         match known {
-            Some(span) => span.from = event.time,
+            Some(span) => span.from = event.time_ns,
             None => {
                 self.faults.insert(fault.id, self.facts.faults.len());
                 self.facts.faults.push(FaultSpan {
                     id: fault.id,
                     fault: &fault.fault,
-                    from: event.time,
+                    from: event.time_ns,
                     until: None,
                     effect: None,
                 });
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         let Some(fault) = &event.fault else { return };
         let Some(at) = self.faults.get(&fault.id) else { return };
         let span = &mut self.facts.faults[*at];
-        span.until = Some(event.time.max(span.from));
+        span.until = Some(event.time_ns.max(span.from));
         span.effect = fault.effect.as_ref();
     }
 
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
             self.facts.holds[*at].until = end;
         }
         for hold in &mut self.facts.holds {
-            hold.ran_out = hold.ran_out.filter(|end| end.at < hold.until);
+            hold.ran_out = hold.ran_out.filter(|end| end.at_ns < hold.until);
         }
         self.facts.end = end;
         self.facts

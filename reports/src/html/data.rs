@@ -32,8 +32,8 @@ fn data(subject: &Subject<'_>) -> Value {
         .map(|seat| Lane { subject, speaker, seat }.columns(&mut words, &overlaps))
         .collect();
     json!({
-        "end": micros(facts.end),
-        "quiet": facts.quiet.map(micros),
+        "end_us": micros(facts.end),
+        "quiet_us": facts.quiet.map(micros),
         "lanes": lanes,
         "faults": facts.faults.iter().map(|f| fault(f, facts.end)).collect::<Vec<_>>(),
         "breaches": breach_marks(subject),
@@ -84,7 +84,7 @@ impl Lane<'_> {
             facts.marks.iter().filter(|e| e.client().is_some_and(mine)).collect();
         let overlaps: Vec<&Overlap> = overlaps.iter().filter(|o| mine(o.process)).collect();
         json!({
-            "births": births.map(|(p, at)| json!([micros(*at), p])).collect::<Vec<_>>(),
+            "births_us": births.map(|(p, at)| json!([micros(*at), p])).collect::<Vec<_>>(),
             "waits": wait_columns(&waits, words),
             "holds": hold_columns(&holds, words),
             "marks": mark_columns(&marks, words),
@@ -105,8 +105,8 @@ fn hold_columns(holds: &[&Hold<'_>], words: &mut Words) -> Value {
     column(&mut columns, "shared", holds.iter().map(|h| u64::from(h.mode == Mode::Shared)));
     column(&mut columns, "ending", holds.iter().map(|h| ending(h.ending)));
     // One more than the time to the end of the lease, so that 0 is none.
-    let leases = holds.iter().map(|h| h.ran_out.map_or(0, |end| lease(h, end.at) + 1));
-    column(&mut columns, "lease", leases);
+    let leases = holds.iter().map(|h| h.ran_out.map_or(0, |end| lease(h, end.at_ns) + 1));
+    column(&mut columns, "lease_us", leases);
     column(&mut columns, "token", holds.iter().map(|h| h.token.unwrap_or(0)));
     column(&mut columns, "key", holds.iter().map(|h| words.place(Some(h.key))));
     Value::Object(columns)
@@ -118,7 +118,7 @@ fn lease(hold: &Hold<'_>, ran_out: u64) -> u64 {
 }
 
 fn mark_columns(marks: &[&&Event], words: &mut Words) -> Value {
-    let mut columns = stretches(marks.iter().map(|e| (e.time, e.time)));
+    let mut columns = stretches(marks.iter().map(|e| (e.time_ns, e.time_ns)));
     column(&mut columns, "sign", marks.iter().map(|e| sign(e) as u64));
     column(&mut columns, "write", marks.iter().map(|e| u64::from(e.f == base::F::Write)));
     // One more than the value, so that 0 is none.
@@ -138,8 +138,8 @@ fn stretches(of: impl Iterator<Item = (u64, u64)>) -> Map<String, Value> {
         last = begin;
     }
     let mut columns = Map::new();
-    columns.insert("from".into(), json!(from));
-    column(&mut columns, "length", lengths.into_iter());
+    columns.insert("from_us".into(), json!(from));
+    column(&mut columns, "length_us", lengths.into_iter());
     columns
 }
 
@@ -179,8 +179,8 @@ fn fault(span: &FaultSpan<'_>, end: u64) -> Value {
         }
     }
     json!({
-        "from": micros(span.from),
-        "until": micros(span.until.unwrap_or(end)),
+        "from_us": micros(span.from),
+        "until_us": micros(span.until.unwrap_or(end)),
         "kind": span.fault.kind(),
         "name": fault_name(span.fault),
         "effect": span.effect.map_or_else(|| "not measured".into(), effect_name),
@@ -194,12 +194,12 @@ fn breach_marks(subject: &Subject<'_>) -> Vec<Value> {
     let history = &subject.run.history;
     let mark = |breach: crate::reading::Breach<'_>| {
         let witness = breach.anomaly.witness.iter();
-        let times: Vec<u64> = witness.filter_map(|i| Some(history.get(*i)?.time)).collect();
+        let times: Vec<u64> = witness.filter_map(|i| Some(history.get(*i)?.time_ns)).collect();
         let (from, until) = (times.iter().min()?, times.iter().max()?);
         Some(json!({
             "name": breach.anomaly.name,
-            "from": micros(*from),
-            "until": micros(*until),
+            "from_us": micros(*from),
+            "until_us": micros(*until),
         }))
     };
     breaches(&subject.run.info, subject.verdicts).into_iter().filter_map(mark).collect()

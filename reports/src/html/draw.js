@@ -79,7 +79,7 @@ function bars(columns, y, height, rank, paint) {
 // What a client believed in after its lease had run out is hatched, behind a line at its end.
 function leases(holds, y, height) {
   for (const i of shown(holds)) {
-    const lease = value(holds, 'lease', i);
+    const lease = value(holds, 'lease_us', i);
     if (!lease) continue;
     const at = holds.from[i] + lease - 1;
     const [x0, x1] = across(Math.max(at, holds.from[i]), holds.end[i], 1);
@@ -129,7 +129,7 @@ function path(points) {
   ctx.closePath();
 }
 function faultBand(fault, y, height, alpha) {
-  const [x0, x1] = across(fault.from, fault.until, 2);
+  const [x0, x1] = across(fault.from_us, fault.until_us, 2);
   if (x1 <= gutter || x0 >= gutter + plot) return;
   box(x0, y, x1, height, colours[fault.kind], alpha);
   if (alpha > 0.1) {
@@ -139,7 +139,7 @@ function faultBand(fault, y, height, alpha) {
 }
 function drawFaults() {
   for (const fault of data.faults) {
-    if (fault.until < view.from || fault.from > view.until) continue;
+    if (fault.until_us < view.from || fault.from_us > view.until) continue;
     for (const seat of fault.clients) {
       if (seat < lanes.length) faultBand(fault, laneTop(seat) + 1, laneHeight - 2, 0.2);
     }
@@ -185,8 +185,8 @@ function drawBirths(lane, y) {
 }
 function drawBreaches() {
   for (const breach of data.breaches) {
-    if (breach.until < view.from || breach.from > view.until) continue;
-    const [x0, x1] = across(breach.from, breach.until, 1);
+    if (breach.until_us < view.from || breach.from_us > view.until) continue;
+    const [x0, x1] = across(breach.from_us, breach.until_us, 1);
     box(x0, top, x1, bottom - top, colours.bad, 0.07);
     ctx.setLineDash([4, 3]); ctx.strokeStyle = colours.bad; ctx.lineWidth = 1;
     ctx.strokeRect(x0 + 0.5, top + 0.5, Math.max(x1 - x0 - 1, 1), bottom - top - 1);
@@ -210,12 +210,16 @@ function drawAxis() {
 function drawOverview() {
   const at = (us) => gutter + (us / end) * plot;
   box(gutter, 4, gutter + plot, OVERVIEW - 8, colours.bg);
-  if (data.quiet !== null) box(at(data.quiet), 4, gutter + plot, OVERVIEW - 8, colours.held, 0.16);
+  if (data.quiet_us !== null) {
+    box(at(data.quiet_us), 4, gutter + plot, OVERVIEW - 8, colours.held, 0.16);
+  }
   for (const f of data.faults) {
-    box(at(f.from), 9, Math.max(at(f.until), at(f.from) + 2), OVERVIEW - 18, colours[f.kind], 0.7);
+    const from = at(f.from_us);
+    box(from, 9, Math.max(at(f.until_us), from + 2), OVERVIEW - 18, colours[f.kind], 0.7);
   }
   for (const b of data.breaches) {
-    const x = at((b.from + b.until) / 2), half = Math.max((at(b.until) - at(b.from)) / 2, 1.5);
+    const x = at((b.from_us + b.until_us) / 2);
+    const half = Math.max((at(b.until_us) - at(b.from_us)) / 2, 1.5);
     box(x - half, 4, x + half, OVERVIEW - 8, colours.bad, 0.5);
     ctx.fillStyle = colours.bad;
     ctx.beginPath(); ctx.moveTo(x - 5, 0); ctx.lineTo(x + 5, 0); ctx.lineTo(x, 8); ctx.fill();
@@ -243,8 +247,8 @@ function draw() {
   for (let seat = 0; seat < lanes.length; seat += 2) {
     box(gutter, laneTop(seat), gutter + plot, laneHeight, colours.bg, 0.7);
   }
-  if (data.quiet !== null && data.quiet < view.until) {
-    const [x0, x1] = across(data.quiet, end, 1);
+  if (data.quiet_us !== null && data.quiet_us < view.until) {
+    const [x0, x1] = across(data.quiet_us, end, 1);
     box(x0, top, x1, bottom - top, colours.held, 0.1);
   }
   ctx.restore();

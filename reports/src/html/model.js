@@ -13,14 +13,14 @@ const ENDINGS = [
 
 // Undoes the distances, and keeps for each place the latest end so far: it never falls, even
 // where a long stretch reaches over the ones after it.
-function unpack(columns) {
-  const n = columns.from.length;
+function unpack({ from_us, length_us, ...columns }) {
+  const n = from_us.length;
   const [from, end, reach] = [0, 1, 2].map(() => new Float64Array(n));
   let at = 0, far = 0;
   for (let i = 0; i < n; i++) {
-    at += columns.from[i];
+    at += from_us[i];
     from[i] = at;
-    end[i] = at + (columns.length ? columns.length[i] : 0);
+    end[i] = at + (length_us ? length_us[i] : 0);
     reach[i] = far = Math.max(far, end[i]);
   }
   return { ...columns, n, from, end, reach };
@@ -28,13 +28,13 @@ function unpack(columns) {
 const value = (columns, name, i) => (columns[name] ? columns[name][i] : 0);
 const word = (place) => (place ? data.words[place - 1] : '');
 const lanes = data.lanes.map((lane, seat) => ({
-  seat, births: lane.births, waits: unpack(lane.waits), holds: unpack(lane.holds),
+  seat, births: lane.births_us, waits: unpack(lane.waits), holds: unpack(lane.holds),
   marks: unpack(lane.marks), overlaps: unpack(lane.overlaps),
 }));
 // Only servers that were hit as servers have a lane: a cut link is shown at its client.
 const ofServers = data.faults.filter((fault) => !fault.clients.length);
 const servers = [...new Set(ofServers.flatMap((f) => f.servers))].sort((a, b) => a - b);
-const end = data.end || 1e6;
+const end = data.end_us || 1e6;
 
 // The first place in a rising column whose value lies above `limit`.
 function above(column, limit) {

@@ -153,7 +153,7 @@ pub(super) fn anomalies(subject: &Subject<'_>) -> Markup {
 /// The stretch of a witness in seconds, with a margin, for a link.
 fn extent(subject: &Subject<'_>, witness: &[u64]) -> Option<(f64, f64)> {
     let events = witness.iter().filter_map(|i| subject.run.history.get(*i));
-    let times: Vec<u64> = events.map(|e| e.time).collect();
+    let times: Vec<u64> = events.map(|e| e.time_ns).collect();
     let (from, until) = (times.iter().min()?, times.iter().max()?);
     let margin = ((until - from) / 4).max(10_000_000);
     let seconds = |nanos: u64| (nanos / 1_000) as f64 / 1e6;
@@ -194,11 +194,11 @@ pub(super) fn settings(subject: &Subject<'_>) -> Markup {
         ("clients", info.clients.to_string()),
         ("servers", info.servers.to_string()),
         ("keys", info.keys.to_string()),
-        ("ttl", span(info.ttl)),
-        (if info.nemesis == "none" { "ran for" } else { "faults for" }, span(info.time_limit)),
-        ("then quiet for", span(info.quiet)),
-        ("link delay", span(info.link_delay)),
-        ("patience", span(info.patience)),
+        ("ttl", span(info.ttl_ns)),
+        (if info.nemesis == "none" { "ran for" } else { "faults for" }, span(info.time_limit_ns)),
+        ("then quiet for", span(info.quiet_ns)),
+        ("link delay", span(info.link_delay_ns)),
+        ("patience", span(info.patience_ns)),
     ];
     if let Some(elapsed) = subject.context.elapsed {
         pairs.push(("took", duration(elapsed)));

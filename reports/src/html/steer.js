@@ -44,8 +44,8 @@ function pan(share) {
   show(view.from + by, view.until + by);
 }
 function toBreach(breach) {
-  const margin = Math.max((breach.until - breach.from) / 3, 10000);
-  show(breach.from - margin, breach.until + margin);
+  const margin = Math.max((breach.until_us - breach.from_us) / 3, 10000);
+  show(breach.from_us - margin, breach.until_us + margin);
 }
 let visited = -1;
 const actions = {
@@ -136,7 +136,7 @@ canvas.addEventListener('dblclick', (event) => zoom(0.4, event.offsetX));
 // A click into the overview moves the window there; onto a violation, it opens it.
 function jump(x) {
   const time = ((x - gutter) / plot) * end;
-  const middle = (breach) => (breach.from + breach.until) / 2;
+  const middle = (breach) => (breach.from_us + breach.until_us) / 2;
   const near = data.breaches.find((b) => Math.abs(middle(b) - time) < (8 / plot) * end);
   if (near) { toBreach(near); return; }
   const width = view.until - view.from;
@@ -165,13 +165,13 @@ function describe(x, y) {
     if (fault.clients.length) return lane && fault.clients.includes(lane.seat);
     return lane || fault.servers.includes(server);
   };
-  const now = (fault) => fault.from - near <= time && fault.until + near >= time;
+  const now = (fault) => fault.from_us - near <= time && fault.until_us + near >= time;
   const lines = lane ? aboutLane(lane, time, near) : [];
   for (const fault of data.faults) if (here(fault) && now(fault)) lines.push(aboutFault(fault));
   return lines.join('\n');
 }
 function aboutFault(fault) {
-  return `Fault: ${fault.name}, ${exact(fault.from)} – ${exact(fault.until)} (${fault.effect})`;
+  return `Fault: ${fault.name}, ${exact(fault.from_us)} – ${exact(fault.until_us)} (${fault.effect})`;
 }
 function aboutLane(lane, time, near) {
   const lines = [], mark = nearestMark(lane.marks, time, near);
@@ -220,7 +220,7 @@ function stretch(columns, i) {
 function aboutHold(holds, i) {
   const token = value(holds, 'token', i), key = word(value(holds, 'key', i)) || 'the lock';
   const mode = value(holds, 'shared', i) ? ', shared' : '';
-  const ending = ENDINGS[value(holds, 'ending', i)], lease = value(holds, 'lease', i);
+  const ending = ENDINGS[value(holds, 'ending', i)], lease = value(holds, 'lease_us', i);
   const expired = lease ? `; gone from the store at ${exact(holds.from[i] + lease - 1)}` : '';
   const what = `Holds ${key}${mode}${token ? ', token ' + token : ''}`;
   return `${what}: ${stretch(holds, i)}, ${ending}${expired}`;

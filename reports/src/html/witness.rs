@@ -223,7 +223,7 @@ impl Drawing<'_> {
         let mut callouts: Vec<Callout> = Vec::new();
         for (place, event) in self.events.iter().enumerate() {
             let Some(y) = self.row(event) else { continue };
-            let at = self.x(event.time);
+            let at = self.x(event.time_ns);
             let taken = callouts.iter().filter(|c| c.y == y).map(|c| c.x).max();
             let x = taken.map_or(at, |taken| at.max(taken + APART)).min(self.frame.width - 10);
             callouts.push(Callout { number: place + 1, x, at, y });

@@ -59,7 +59,7 @@ pub fn pause(client: u32) -> Fault {
 
 pub fn info(algo: &str, nemesis: &str) -> RunInfo {
     RunInfo {
-        version: 1,
+        version: base::RUN_VERSION,
         algo: algo.into(),
         nemesis: nemesis.into(),
         backend: "sim".into(),
@@ -69,14 +69,14 @@ pub fn info(algo: &str, nemesis: &str) -> RunInfo {
         topology: "redis".into(),
         nodes: Vec::new(),
         keys: 1,
-        ttl: 1_000_000_000,
+        ttl_ns: 1_000_000_000,
         ensemble: None,
-        time_limit: 30_000_000_000,
-        quiet: 6_000_000_000,
-        link_delay: 0,
+        time_limit_ns: 30_000_000_000,
+        quiet_ns: 6_000_000_000,
+        link_delay_ns: 0,
         slowest_message_ns: 0,
         tick_ns: 0,
-        patience: 5_000_000_000,
+        patience_ns: 5_000_000_000,
         promises: Promises { recovers: Some(2), ..Promises::MUTEX },
         known: Vec::new(),
         command: format!("picklock test --algo {algo} --nemesis {nemesis} --backend sim --seed 42"),
@@ -118,7 +118,8 @@ pub fn double_hold() -> Sample {
     s.event(3_900, 3, Kind::Invoke, F::Acquire);
     let (asked, expires) = (Some(3_950_000_000), Some(4_950_000_000));
     let a = s.with(4_100, 3, Kind::Ok, F::Acquire, |e| {
-        e.facts = Some(Box::new(Facts { asked, expires, ..Facts::default() }));
+        e.facts =
+            Some(Box::new(Facts { asked_ns: asked, expires_ns: expires, ..Facts::default() }));
     });
     s.event(4_150, 1, Kind::Invoke, F::Acquire);
     s.fault(4_205, Kind::Invoke, F::Fault, 0, pause(3));
@@ -326,7 +327,7 @@ impl Busy {
     fn push(&mut self, process: u32, kind: Kind, f: F, change: impl FnOnce(&mut Event)) {
         let time = self.now;
         let place = self.story.with(0, process, kind, f, |e| {
-            e.time = time;
+            e.time_ns = time;
             change(e);
         });
         assert_eq!(place + 1, self.story.history.events().len() as u64);

@@ -139,8 +139,8 @@ impl<S: Store> Actors<S> {
             algo: algo.into(),
             process: client,
             servers: Vec::new(),
-            ttl: nanos(self.ttl),
-            call_timeout: nanos(NEVER),
+            ttl_ns: nanos(self.ttl),
+            call_timeout_ns: nanos(NEVER),
             seed: 0,
         };
         Request { id: 0, command: Command::Init(Box::new(init)) }

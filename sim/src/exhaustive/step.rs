@@ -62,7 +62,7 @@ impl<S: Store> Explorer<S> {
         let patience = u64::try_from(NEVER.as_nanos()).unwrap_or(u64::MAX);
         seen.event(client, Kind::Invoke, F::Acquire, self.about(client, mode));
         seen.line(|| format!("client {client} asks for the lock{}", shared(mode)));
-        let wanted = Acquire { key: self.key(client), mode, patience };
+        let wanted = Acquire { key: self.key(client), mode, patience_ns: patience };
         self.ask(state, client, Command::Acquire(Box::new(wanted)), seen);
     }
 
@@ -496,7 +496,7 @@ fn wire<S: Store>(state: &mut State<S>, client: u32, wish: &Do<PacketOf<S>>) {
 /// Returns the facts that the store gave with an answer. Times mean nothing here.
 fn facts(reply: &Reply) -> Option<Box<Facts>> {
     let (Reply::Ok { facts, .. } | Reply::Fail { facts, .. }) = reply else { return None };
-    let timeless = Facts { asked: None, expires: None, ..*facts.clone()? };
+    let timeless = Facts { asked_ns: None, expires_ns: None, ..*facts.clone()? };
     (!timeless.is_empty()).then(|| Box::new(timeless))
 }
 

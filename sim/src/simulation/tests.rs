@@ -26,8 +26,8 @@ impl Rig {
             algo: "none".into(),
             process: 0,
             servers: Vec::new(),
-            ttl: 0,
-            call_timeout: 0,
+            ttl_ns: 0,
+            call_timeout_ns: 0,
             seed: 1,
         }));
         let config = SimConfig {

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::script::{Engine, Runner};
+use super::script::Engine;
 use super::{Packet, Redis, Server};
 use crate::driver::CallDriver;
 use crate::zookeeper::Timing;
@@ -48,12 +48,13 @@ impl Store for Redis {
         Duration::from_millis(100)
     }
 
-    fn server(cluster: &Cluster, _number: u32) -> Server {
-        server(cluster.scripts)
+    fn server(_: &Cluster, _number: u32) -> Server {
+        Self::alone()
     }
 
     fn alone() -> Server {
-        server(Runner::default())
+        // All servers of a thread share its script engine.
+        Server::new(Engine::of_this_thread())
     }
 
     fn driver(settings: ClientSettings) -> CallDriver<Self> {
@@ -79,11 +80,6 @@ impl Store for Redis {
         let link = super::RealLink::new(servers, call_timeout, seed);
         Box::pin(std::future::ready(Ok(Rc::new(link) as _)))
     }
-}
-
-/// Makes a server; all servers of a thread share its script engine.
-fn server(scripts: Runner) -> Server {
-    Server::new(Engine::of_this_thread().run_by(scripts))
 }
 
 impl Enumerable for Server {

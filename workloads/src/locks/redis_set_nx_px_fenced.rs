@@ -68,3 +68,11 @@ impl Recipe for Fenced {
         self.node.stands(&self.value).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_script_that_takes_it_is_known_to_the_model() {
+        assert!(stores::redis::script::is_harmless(super::TAKE));
+    }
+}

@@ -5,10 +5,9 @@
 //! does on its own, costs time and counts nothing. Each scenario is measured in several rounds, and
 //! the best one is reported, since whatever else the machine does can only slow a round down.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 use std::time::Duration;
-use stores::redis::script::Runner;
 
 use super::clock::Stopwatch;
 use crate::Exit;
@@ -34,9 +33,6 @@ pub struct SimArgs {
     /// The scenario; all of them when not given.
     #[arg(long, value_name = "NAME")]
     scenario: Option<String>,
-    /// The runner of Redis scripts; both, one after the other, when not given.
-    #[arg(long, value_enum)]
-    scripts: Option<Scripts>,
     /// The number of threads, each with its own runs.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: u32,
@@ -54,31 +50,6 @@ pub struct SimArgs {
     format: Format,
 }
 
-/// The runner of scripts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Scripts {
-    /// Real Lua 5.1, as everywhere else.
-    Lua,
-    /// Rust, for the scripts of which it has a twin.
-    Native,
-}
-
-impl Scripts {
-    fn runner(self) -> Runner {
-        match self {
-            Self::Lua => Runner::Lua,
-            Self::Native => Runner::Native,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Lua => "lua",
-            Self::Native => "native",
-        }
-    }
-}
-
 pub fn run(args: &SimArgs) -> Result<Exit, Failure> {
     let chosen: Vec<&Scenario> = match &args.scenario {
         None => SCENARIOS.iter().collect(),
@@ -86,36 +57,18 @@ pub fn run(args: &SimArgs) -> Result<Exit, Failure> {
     };
     if args.format == Format::Human {
         say(&format!(
-            "{:<16} {:<7} {:>9} {:>13} {:>9} {:>9} {:>11} {:>8}\n",
-            "scenario",
-            "scripts",
-            "runs/s",
-            "events/s",
-            "ns/event",
-            "(of CPU)",
-            "events/run",
-            "ops/run"
+            "{:<16} {:>9} {:>13} {:>9} {:>9} {:>11} {:>8}\n",
+            "scenario", "runs/s", "events/s", "ns/event", "(of CPU)", "events/run", "ops/run"
         ))?;
     }
     for scenario in chosen {
-        for scripts in ways(scenario, args) {
-            let best = measure(scenario, scripts, args);
-            match args.format {
-                Format::Human => say(&best.line(scenario))?,
-                Format::Json => say(&format!("{}\n", best.json(scenario, args)))?,
-            }
+        let best = measure(scenario, args);
+        match args.format {
+            Format::Human => say(&best.line(scenario))?,
+            Format::Json => say(&format!("{}\n", best.json(scenario, args)))?,
         }
     }
     Ok(Exit::Held)
-}
-
-/// Returns the runners of a scenario's scripts, time after time; `None`: it has no scripts.
-fn ways(scenario: &Scenario, args: &SimArgs) -> Vec<Option<Scripts>> {
-    match (scenario.has_scripts(), args.scripts) {
-        (false, _) => vec![None],
-        (true, None) => vec![Some(Scripts::Lua), Some(Scripts::Native)],
-        (true, chosen) => vec![chosen],
-    }
 }
 
 fn unknown(name: &str) -> Failure {
@@ -162,17 +115,15 @@ impl Round {
 /// The best round, and on how many threads.
 struct Best {
     round: Round,
-    scripts: Option<Scripts>,
     jobs: u32,
     /// The least processor time an event, of any round.
     cpu_per_event: f64,
 }
 
-fn measure(scenario: &Scenario, scripts: Option<Scripts>, args: &SimArgs) -> Best {
-    let mut best =
-        Best { round: Round::default(), scripts, jobs: args.jobs, cpu_per_event: f64::MAX };
+fn measure(scenario: &Scenario, args: &SimArgs) -> Best {
+    let mut best = Best { round: Round::default(), jobs: args.jobs, cpu_per_event: f64::MAX };
     for number in 0..args.rounds {
-        let round = on_all_threads(scenario, scripts, args, number);
+        let round = on_all_threads(scenario, args, number);
         best.cpu_per_event = best.cpu_per_event.min(round.cpu_per_event());
         if round.events_rate > best.round.events_rate {
             best.round = round;
@@ -181,16 +132,11 @@ fn measure(scenario: &Scenario, scripts: Option<Scripts>, args: &SimArgs) -> Bes
     best
 }
 
-fn on_all_threads(
-    scenario: &Scenario,
-    scripts: Option<Scripts>,
-    args: &SimArgs,
-    number: u32,
-) -> Round {
+fn on_all_threads(scenario: &Scenario, args: &SimArgs, number: u32) -> Round {
     let mut round = Round::default();
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..args.jobs)
-            .map(|job| scope.spawn(move || on_this_thread(scenario, scripts, args, number, job)))
+            .map(|job| scope.spawn(move || on_this_thread(scenario, args, number, job)))
             .collect();
         for thread in threads {
             round.add(&thread.join().expect("a scenario runs"));
@@ -199,15 +145,8 @@ fn on_all_threads(
     round
 }
 
-fn on_this_thread(
-    scenario: &Scenario,
-    scripts: Option<Scripts>,
-    args: &SimArgs,
-    number: u32,
-    job: u32,
-) -> Round {
-    let runner = scripts.unwrap_or(Scripts::Lua).runner();
-    let mut prepared = scenario.prepare(args.clients, runner);
+fn on_this_thread(scenario: &Scenario, args: &SimArgs, number: u32, job: u32) -> Round {
+    let mut prepared = scenario.prepare(args.clients);
     let mut round = Round::default();
     let mut seed = u64::from(number) << 40 | u64::from(job) << 32;
     // The first run fills caches that all later ones find filled.
@@ -235,9 +174,8 @@ impl Best {
     fn line(&self, scenario: &Scenario) -> String {
         let round = &self.round;
         format!(
-            "{:<16} {:<7} {:>9.0} {:>13.0} {:>9.1} {:>9.1} {:>11.0} {:>8.0}\n",
+            "{:<16} {:>9.0} {:>13.0} {:>9.1} {:>9.1} {:>11.0} {:>8.0}\n",
             scenario.name,
-            self.scripts.map_or("-", Scripts::name),
             round.runs_rate,
             round.events_rate,
             round.nanos_per_event(self.jobs),
@@ -252,7 +190,6 @@ impl Best {
         json!({
             "scenario": scenario.name,
             "summary": scenario.summary,
-            "scripts": self.scripts.map(Scripts::name),
             "clients": args.clients,
             "jobs": self.jobs,
             "rounds": args.rounds,

@@ -16,7 +16,9 @@ use commands::Command;
 #[cfg(test)]
 pub(crate) use commands::names as command_names;
 pub(crate) use commands::{Call, Clock, Run, find};
-pub(crate) use keyspace::{Keyspace, Millis};
+pub(crate) use keyspace::Keyspace;
+#[cfg(any(test, feature = "real"))]
+pub(crate) use keyspace::Millis;
 pub(crate) use number::lua_number;
 pub use replica::Copied;
 pub(crate) use replica::{READ_ONLY, writes};

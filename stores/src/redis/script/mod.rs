@@ -12,7 +12,6 @@
 
 mod convert;
 mod host;
-mod native;
 mod random;
 mod raw;
 
@@ -24,7 +23,6 @@ use host::Host;
 pub(crate) use host::sha1hex;
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, RegistryKey, StdLib, Table, Value as LuaValue};
-pub use native::Runner;
 use raw::{Ran, Stage};
 use redis::Value;
 use std::cell::RefCell;
@@ -39,9 +37,21 @@ const MOST_SCRIPTS: usize = 1000;
 /// The name of the chunk that is the sandbox; frames of it are invisible in error texts.
 const SANDBOX: &str = "=sandbox";
 
-/// Returns true if a script can be run without Lua.
-pub fn has_twin(body: &str) -> bool {
-    native::twin(body.as_bytes()).is_some()
+/// The scripts, by their SHA-1, that set no global and do nothing with KEYS and ARGV but look their
+/// elements up. They are spared the guards against both, which cost time at each call.
+const HARMLESS: [&str; 2] = [
+    // if redis.call('get', KEYS[1]) == ARGV[1] then
+    // return redis.call('del', KEYS[1]) else return 0 end
+    "e9f69f2beb755be68b5e456ee2ce9aadfbc4ebf4",
+    // if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+    // return redis.call('incr', KEYS[2]) else return 0 end
+    "0457559857c83b9c0baaaf74c543f2da263dc08b",
+];
+
+/// Returns true if a script is known to be harmless, so that the model runs it without guards. The
+/// scripts of locks should be: a new one is entered here by its SHA-1.
+pub fn is_harmless(body: &str) -> bool {
+    HARMLESS.contains(&host::sha1hex(body.as_bytes()).as_str())
 }
 
 /// An error on its way through Lua.
@@ -60,7 +70,6 @@ pub(crate) enum Raised {
 #[derive(Clone)]
 pub struct Engine {
     machine: Rc<Machine>,
-    runner: Runner,
 }
 
 struct Machine {
@@ -76,9 +85,8 @@ struct Machine {
 pub struct Script {
     sha: String,
     function: RegistryKey,
-    /// True if it may change KEYS or ARGV.
-    changes_lists: bool,
-    twin: Option<native::Twin>,
+    /// True if it may set globals, or change KEYS or ARGV.
+    guarded: bool,
 }
 
 impl Script {
@@ -117,11 +125,6 @@ impl Engine {
         SHARED.with(Engine::clone)
     }
 
-    /// A handle to the same machine, with its scripts run by this runner.
-    pub fn run_by(self, runner: Runner) -> Self {
-        Self { runner, ..self }
-    }
-
     fn build() -> mlua::Result<Self> {
         // The base library, coroutines included, always comes along.
         let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH;
@@ -132,7 +135,7 @@ impl Engine {
             lua.load(include_str!("sandbox.lua")).set_name(SANDBOX).call(functions)?;
         let stage = Stage::new(&lua, &members, explain)?;
         let machine = Machine { lua, members, stage, host, compiled: RefCell::default() };
-        Ok(Self { machine: Rc::new(machine), runner: Runner::default() })
+        Ok(Self { machine: Rc::new(machine) })
     }
 
     fn compile(&self, body: &[u8]) -> Result<Rc<Script>, Value> {
@@ -146,20 +149,18 @@ impl Engine {
             machine.lua.expire_registry_values();
         }
         let source = without_shebang(body)?;
-        let function = machine.function(source).map_err(|reason| compile_error(&reason))?;
-        let script = Rc::new(Script {
-            sha: host::sha1hex(body),
-            function,
-            changes_lists: may_change_lists(source),
-            twin: native::twin(body),
-        });
+        let sha = host::sha1hex(body);
+        let guarded = !HARMLESS.contains(&sha.as_str());
+        let function =
+            machine.function(source, guarded).map_err(|reason| compile_error(&reason))?;
+        let script = Rc::new(Script { sha, function, guarded });
         compiled.insert(body.to_vec(), script.clone());
         Ok(script)
     }
 
     fn call(&self, script: &Script, keys: &[&[u8]], argv: &[&[u8]]) -> mlua::Result<Value> {
         let stage = &self.machine.stage;
-        Ok(match stage.run(&script.function, script.changes_lists, keys, argv)? {
+        Ok(match stage.run(&script.function, script.guarded, keys, argv)? {
             Ran::Plain(value) => value,
             Ran::Returned(value) => to_reply(&value),
             Ran::Raised(raised) => runtime_error(&script.sha, &raised),
@@ -168,35 +169,16 @@ impl Engine {
 }
 
 impl Machine {
-    fn function(&self, source: &[u8]) -> mlua::Result<RegistryKey> {
+    /// The function of a script. One that sets no globals is given the very table behind the guarded
+    /// ones, which spares each look-up a detour; what it loads as text is guarded all the same.
+    fn function(&self, source: &[u8], guarded: bool) -> mlua::Result<RegistryKey> {
         let chunk = self.lua.load(source).set_name("@user_script").set_mode(ChunkMode::Text);
         let function = chunk.into_function()?;
-        if !may_set_globals(source) {
+        if !guarded {
             function.set_environment(self.members.clone())?;
         }
         self.lua.create_registry_value(function)
     }
-}
-
-/// Returns true if a script may set a global: only an assignment can, or a definition of a
-/// function. One that cannot is given the very table behind the guarded globals, which spares each
-/// look-up a detour; what it loads as text is guarded all the same. An equals sign in a text or a
-/// comment counts too.
-fn may_set_globals(source: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(source);
-    // An assignment's sign never stands next to another, nor right behind one of `~<>`.
-    let comparisons = ["==", "~=", "<=", ">="];
-    let rest = comparisons.iter().fold(text.clone().into_owned(), |rest, c| rest.replace(c, " "));
-    text.contains("function") || rest.contains('=')
-}
-
-/// Returns true if a script may change KEYS or ARGV. One that assigns nothing and names them only
-/// to look an element up cannot, unless it makes up their names.
-fn may_change_lists(source: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(source);
-    let looks_up = |list| text.split(list).skip(1).all(|rest| rest.starts_with('['));
-    let makes_up_names = text.contains("_G") || text.contains("load");
-    may_set_globals(source) || makes_up_names || !looks_up("KEYS") || !looks_up("ARGV")
 }
 
 /// The first line may name the engine. Its line break stays, so that lines keep their numbers.
@@ -294,12 +276,6 @@ impl Scripts {
         keys: &[&[u8]],
         argv: &[&[u8]],
     ) -> Value {
-        let native = self.engine.runner == Runner::Native && !self.readonly;
-        if let Some(twin) = script.twin.filter(|_| native)
-            && let Some(reply) = twin(keyspace, clock.millis, keys, argv)
-        {
-            return reply;
-        }
         let host = &self.engine.machine.host;
         host.begin(keyspace, clock, self.readonly);
         let result = self.engine.call(script, keys, argv);

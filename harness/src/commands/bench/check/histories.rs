@@ -91,7 +91,7 @@ impl<Sink: FnMut(Event)> Player<Sink> {
         // A microsecond an event.
         let (index, time) = (self.events, self.events * 1_000);
         self.events += 1;
-        (self.sink)(Event { index, time, ..event });
+        (self.sink)(Event { index, time_ns: time, ..event });
     }
 
     fn ask(&mut self, process: u32) {
