@@ -54,10 +54,16 @@ zookeeper() {
         org.apache.zookeeper.server.quorum.QuorumPeerMain /var/lib/picklock/zoo.cfg
 }
 
+# All in memory: a server that comes back has lost everything, and says so by the mark.
+memcached() {
+    touch "$EMPTY"
+    exec memcached -u nobody -l 0.0.0.0 -p 11211 -m "${MEMCACHED_MEGABYTES:-64}"
+}
+
 case "${1:-}" in
-redis | zookeeper) "$1" ;;
+memcached | redis | zookeeper) "$1" ;;
 *)
-    echo "usage: node.sh redis|zookeeper" >&2
+    echo "usage: node.sh memcached|redis|zookeeper" >&2
     exit 64
     ;;
 esac

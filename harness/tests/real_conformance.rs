@@ -75,3 +75,14 @@ fn zookeeper() {
     print!("zookeeper: {report}");
     assert!(report.passed(), "{report}");
 }
+
+#[test]
+fn memcached() {
+    let servers = start(StoreId::Memcached, Duration::from_secs(4));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let address = addresses(&servers).remove(0);
+    let suite = stores::memcached::conformance::real_arm(&address, 0..sequences());
+    let report = runtime.expect("a runtime").block_on(suite);
+    print!("memcached: {report}");
+    assert!(report.passed(), "{report}");
+}

@@ -4,6 +4,7 @@
 mod container;
 pub mod driver;
 mod enumerable;
+pub mod memcached;
 pub mod model;
 #[cfg(feature = "real")]
 pub mod real;
@@ -103,4 +104,5 @@ impl StoreId {
 stores! {
     Redis: redis::Redis,
     ZooKeeper: zookeeper::ZooKeeper,
+    Memcached: memcached::Memcached,
 }

@@ -1,6 +1,8 @@
 //! The catalogue of locks: one file per lock, one line each in [`LOCKS`].
 
 mod known;
+mod memcached_add;
+mod memcached_add_as_printed;
 mod redis_getset;
 mod redis_lock_class_as_printed;
 mod redis_node;
@@ -49,6 +51,8 @@ pub const LOCKS: &[&LockSpec] = &[
     &redis_timestamp_del::SPEC,
     &redis_getset::SPEC,
     &redlock::SPEC,
+    &memcached_add::SPEC,
+    &memcached_add_as_printed::SPEC,
     &zk_exclusive::SPEC,
     &zk_exclusive_naive::SPEC,
     &zk_exclusive_as_printed::SPEC,

@@ -1,0 +1,104 @@
+//! memcached, as the list of stores knows it.
+
+use base::Link;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{Memcached, Packet, Reply, Request, Server};
+use crate::driver::CallDriver;
+use crate::zookeeper::Timing;
+use crate::{
+    ClientSettings, Cluster, Container, Enumerable, Group, Probe, Store, StoreId, Topology, View,
+};
+
+impl Store for Memcached {
+    const ID: StoreId = StoreId::Memcached;
+    const NAME: &'static str = "memcached";
+    const TOPOLOGIES: &'static [Topology] = &[Topology {
+        name: "memcached",
+        summary: "one memcached server",
+        view: View::One,
+        groups: &[Group { role: "server", count: 1, peers: false }],
+    }];
+    const TTL: Duration = Duration::from_secs(4);
+
+    type Server = Server;
+    type Driver = CallDriver<Self>;
+    type Client = Rc<dyn Link<Self>>;
+    type Alone = Server;
+
+    fn tick(_: &Timing) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    fn server(_: &Cluster, _number: u32) -> Server {
+        Server::default()
+    }
+
+    fn alone() -> Server {
+        Server::default()
+    }
+
+    fn driver(settings: ClientSettings) -> CallDriver<Self> {
+        CallDriver::to(settings.servers)
+    }
+
+    fn client(link: Rc<dyn Link<Self>>) -> Self::Client {
+        link
+    }
+
+    fn container(_: &Cluster, _number: u32, _address: &dyn Fn(u32) -> String) -> Container {
+        Container {
+            command: vec!["memcached".into()],
+            environment: Vec::new(),
+            port: 11211,
+            probe: Probe { send: b"version\r\nquit\r\n", expect: &["VERSION"] },
+        }
+    }
+
+    #[cfg(feature = "real")]
+    fn connect(settings: crate::RealSettings) -> crate::Connecting<Self> {
+        let crate::RealSettings { servers, call_timeout, seed, .. } = settings;
+        let link = super::RealLink::new(servers, call_timeout, seed);
+        Box::pin(std::future::ready(Ok(Rc::new(link) as _)))
+    }
+}
+
+impl Enumerable for Server {
+    const SESSIONS: bool = false;
+
+    fn fingerprint(&self, into: &mut impl Hasher) {
+        self.contents().hash(into);
+    }
+
+    fn things(&self) -> BTreeMap<String, u64> {
+        let (items, _) = self.contents();
+        let stamp = |item| {
+            let mut stamp = DefaultHasher::new();
+            Hash::hash(item, &mut stamp);
+            stamp.finish()
+        };
+        items.iter().map(|(key, item)| (key.clone(), stamp(item))).collect()
+    }
+
+    fn words(packet: &Packet) -> String {
+        match packet {
+            Packet::Request { request, .. } => match request {
+                Request::Add { key, exptime, .. } => format!("add {key} for {exptime} s"),
+                Request::Set { key, exptime, .. } => format!("set {key} for {exptime} s"),
+                Request::Get { key } => format!("get {key}"),
+                Request::Delete { key } => format!("delete {key}"),
+            },
+            Packet::Reply { reply, .. } => match reply {
+                Reply::Stored => "STORED".into(),
+                Reply::NotStored => "NOT_STORED".into(),
+                Reply::Value(None) => "nothing".into(),
+                Reply::Value(Some(value)) => value.clone(),
+                Reply::Deleted => "DELETED".into(),
+                Reply::NotFound => "NOT_FOUND".into(),
+            },
+        }
+    }
+}
