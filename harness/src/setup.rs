@@ -252,7 +252,9 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
 /// Checks the settings of servers: only ZooKeeper's have any, and they must fit the session.
 pub fn check_ensemble(lock: &LockSpec, options: &Options) -> Result<(), String> {
     match (lock.store(), options.tick, options.sync_limit) {
-        (Store::ZooKeeper, _, _) => options.timing().check(options.ttl),
+        (Store::ZooKeeper, _, _) => {
+            options.timing().check(options.ttl).map_err(|error| error.to_string())
+        }
         (Store::Redis, None, None) => Ok(()),
         (Store::Redis, _, _) => Err(format!(
             "--tick and --sync-limit are settings of ZooKeeper, and {} is on Redis: leave them out",

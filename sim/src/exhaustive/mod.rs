@@ -76,7 +76,7 @@ mod step;
 mod story;
 mod zookeeper;
 
-pub use action::Action;
+pub use action::{Action, NoAction};
 pub use actor::{Open, PacketOf};
 pub use examine::Examine;
 pub use fingerprint::Fingerprint;
