@@ -42,6 +42,25 @@ pub enum Change {
     Restored,
 }
 
+/// An error in a text that should be a ledger.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The first line is not a header.
+    #[error("line 1: not a ledger of picklock")]
+    NoHeader,
+    /// The text was written by another version.
+    #[error(transparent)]
+    Version(#[from] WrongVersion),
+    /// A line is not a change.
+    #[error("line {line}: not a change of the store: {said}")]
+    Line {
+        /// The line, from 1.
+        line: u64,
+        /// The error of the JSON reader.
+        said: serde_json::Error,
+    },
+}
+
 /// A list of all changes, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
@@ -93,17 +112,15 @@ impl Ledger {
     ///
     /// # Errors
     /// One line that names the place of the mistake.
-    pub fn from_lines(text: &str) -> Result<Self, String> {
+    pub fn from_lines(text: &str) -> Result<Self, LedgerError> {
         let header = text.lines().next().unwrap_or("");
-        let header: Header = serde_json::from_str(header)
-            .map_err(|_| "line 1: not a ledger of picklock".to_owned())?;
-        WrongVersion::check(header.picklock_ledger.into(), LEDGER_VERSION)
-            .map_err(|why| why.to_string())?;
+        let header: Header = serde_json::from_str(header).map_err(|_| LedgerError::NoHeader)?;
+        WrongVersion::check(header.picklock_ledger.into(), LEDGER_VERSION)?;
         let mut ledger = Self::default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for (number, line) in (1..).zip(whole.lines()).skip(1) {
             let line: Line = serde_json::from_str(line)
-                .map_err(|error| format!("line {number}: not a change of the store: {error}"))?;
+                .map_err(|said| LedgerError::Line { line: number, said })?;
             ledger.note(line.time_ns, line.server, &line.object, line.change);
         }
         Ok(ledger)
@@ -134,12 +151,12 @@ mod tests {
         ledger.note(9, 2, "/a", Change::SessionEnded(3));
         ledger.note(10, 0, "lock:k\"0", Change::Expired);
         let text = ledger.to_lines();
-        assert_eq!(Ledger::from_lines(&text).as_ref(), Ok(&ledger));
+        assert_eq!(Ledger::from_lines(&text).expect("readable"), ledger);
         let torn = Ledger::from_lines(&text[..text.len() - 4]).expect("readable");
         assert_eq!(torn.entries(), &ledger.entries()[..2]);
-        assert!(Ledger::from_lines("{}\n").is_err());
-        assert!(Ledger::from_lines("{\"picklock_ledger\":9}\n").unwrap_err().contains("version 9"));
-        let nonsense = text + "{}\n";
-        assert!(Ledger::from_lines(&nonsense).unwrap_err().starts_with("line 5"));
+        let says = |text: &str| Ledger::from_lines(text).expect_err("refused").to_string();
+        assert_eq!(says("{}\n"), "line 1: not a ledger of picklock");
+        assert!(says("{\"picklock_ledger\":9}\n").starts_with("has version 9, of a newer"));
+        assert!(says(&(text + "{}\n")).starts_with("line 5: not a change of the store"));
     }
 }

@@ -43,7 +43,7 @@ pub use history::{
 };
 pub use key::Key;
 pub use lease::{LeaseEnd, Leases};
-pub use ledger::{Change, Entry, LEDGER_VERSION, Ledger};
+pub use ledger::{Change, Entry, LEDGER_VERSION, Ledger, LedgerError};
 pub use lock::{AcquireError, Grant, Lock, Mode, Recipe, ReleaseError};
 pub use nemesis::{ClientState, ClientView, Nemesis, NemesisSpec, Next, View};
 pub use rng::Rng;

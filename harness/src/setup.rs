@@ -276,7 +276,9 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
 /// Checks the settings of servers: only ZooKeeper's have any, and they must fit the session.
 pub fn check_ensemble(lock: &LockSpec, options: &Options) -> Result<(), String> {
     match (lock.store(), options.tick, options.sync_limit) {
-        (StoreId::ZooKeeper, _, _) => options.timing().check(options.ttl),
+        (StoreId::ZooKeeper, _, _) => {
+            options.timing().check(options.ttl).map_err(|error| error.to_string())
+        }
         (_, None, None) => Ok(()),
         (store, ..) => Err(format!(
             "--tick and --sync-limit are settings of ZooKeeper, and {} is on {}: leave them out",

@@ -389,16 +389,27 @@ fn nonsense(line: u64, word: &str) -> Stop {
     wrong(line, format!("not EDN: `{word}`"))
 }
 
+/// A text that is not exactly one form of EDN.
+#[derive(Debug, thiserror::Error)]
+pub enum EdnError {
+    /// The text is no EDN.
+    #[error(transparent)]
+    Wrong(#[from] HistoryError),
+    /// The text has no form, more than one, or a part of one.
+    #[error("not one EDN value")]
+    NotOne,
+}
+
 /// Parses a text that consists of exactly one form.
 impl FromStr for Value {
-    type Err = String;
+    type Err = EdnError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, EdnError> {
         let mut parser = Parser::new(text.as_bytes(), 1);
         match (parser.form(None), parser.form(None)) {
             (Ok(Next::Form(_, value)), Ok(Next::End)) => Ok(value),
-            (Err(Stop::Wrong(error)), _) | (_, Err(Stop::Wrong(error))) => Err(error.to_string()),
-            _ => Err("not one EDN value".into()),
+            (Err(Stop::Wrong(error)), _) | (_, Err(Stop::Wrong(error))) => Err(error.into()),
+            _ => Err(EdnError::NotOne),
         }
     }
 }

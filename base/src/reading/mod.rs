@@ -15,6 +15,7 @@ mod operation;
 mod source;
 mod until;
 
+pub use edn::EdnError;
 pub(crate) use entry::Quoted;
 pub use entry::{Entry, Value, Verb};
 pub use lines::{LONGEST_LINE, Line, Lines};

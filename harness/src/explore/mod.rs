@@ -4,4 +4,6 @@ mod search;
 mod tally;
 
 pub use search::{Search, search};
-pub use tally::{MIN_HELD, Missing, Part, Searched, Sighting, Tally, merge};
+pub use tally::{
+    MIN_HELD, MergeError, Missing, NoTally, Part, Searched, Sighting, Tally, Told, merge,
+};

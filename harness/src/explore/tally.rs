@@ -317,24 +317,85 @@ impl Tally {
     ///
     /// # Errors
     /// One line that says what it is instead.
-    pub fn from_json(text: &str) -> Result<Self, String> {
-        let mut value: serde_json::Value =
-            serde_json::from_str(text).map_err(|error| format!("is not valid JSON: {error}"))?;
+    pub fn from_json(text: &str) -> Result<Self, NoTally> {
+        let mut value: serde_json::Value = serde_json::from_str(text).map_err(NoTally::Json)?;
         // What it says will be told line by line.
         base::show_strings(&mut value);
-        match value.get("picklock_explore").and_then(serde_json::Value::as_u64) {
-            None => Err("is not a result of `picklock explore --out`".into()),
-            Some(version) => {
-                WrongVersion::check(version, VERSION).map_err(|why| why.to_string())?;
-                let tally: Self = serde_json::from_value(value).map_err(|error| {
-                    format!("is not a result of `picklock explore --out`: {error}")
-                })?;
-                match tally.is_sound() {
-                    true => Ok(tally),
-                    false => Err("names shards or seeds that there cannot be".into()),
-                }
-            }
+        let version = value.get("picklock_explore").and_then(serde_json::Value::as_u64);
+        WrongVersion::check(version.ok_or(NoTally::Other)?, VERSION)?;
+        let tally: Self = serde_json::from_value(value).map_err(NoTally::Data)?;
+        match tally.is_sound() {
+            true => Ok(tally),
+            false => Err(NoTally::Unsound),
         }
+    }
+}
+
+/// A text that is no result of a search, as a verb phrase to stand after the name of its file.
+#[derive(Debug, thiserror::Error)]
+pub enum NoTally {
+    /// The text is not JSON.
+    #[error("is not valid JSON: {0}")]
+    Json(serde_json::Error),
+    /// The text is something else.
+    #[error("is not a result of `picklock explore --out`")]
+    Other,
+    /// The text is of another version.
+    #[error(transparent)]
+    Version(#[from] WrongVersion),
+    /// A part of the result is missing, or is not what it should be.
+    #[error("is not a result of `picklock explore --out`: {0}")]
+    Data(serde_json::Error),
+    /// No search has such a result.
+    #[error("names shards or seeds that there cannot be")]
+    Unsound,
+}
+
+/// The reason why results cannot be added up. It names the two files that do not go together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// No results are given.
+    #[error("there is nothing to merge")]
+    Nothing,
+    /// Two results are of different versions of picklock.
+    #[error(
+        "`{}` is of picklock {} and `{}` of {}: search both with one",
+        .0[0].file, .0[0].said, .0[1].file, .0[1].said
+    )]
+    Picklock(Box<[Told; 2]>),
+    /// Two searches had different settings.
+    #[error(
+        "`{}` and `{}` are of different searches: {setting} is {} and {}",
+        .told[0].file, .told[1].file, .told[0].said, .told[1].said
+    )]
+    Searched {
+        /// The first setting that differs.
+        setting: String,
+        /// The two files and their values of it.
+        told: Box<[Told; 2]>,
+    },
+    /// Two results have the same seed.
+    #[error("`{}` and `{}` both have seed {seed}", .files[0], .files[1])]
+    Seed {
+        /// The seed.
+        seed: u64,
+        /// The two files.
+        files: [String; 2],
+    },
+}
+
+/// The name of a file, and what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The name of the file.
+    pub file: String,
+    /// The words of the file.
+    pub said: String,
+}
+
+impl Told {
+    fn new(file: &str, said: impl ToString) -> Self {
+        Self { file: file.to_owned(), said: said.to_string() }
     }
 }
 
@@ -342,11 +403,11 @@ impl Tally {
 ///
 /// # Errors
 /// One line that names the two files that do not go together.
-pub fn merge(parts: Vec<(String, Tally)>) -> Result<Tally, String> {
+pub fn merge(parts: Vec<(String, Tally)>) -> Result<Tally, MergeError> {
     let mut parts = parts;
     parts.sort_by_key(|(_, tally)| tally.seeds.first().map_or(0, |range| range.start));
     let mut parts = parts.into_iter();
-    let (first_file, mut sum) = parts.next().ok_or("there is nothing to merge")?;
+    let (first_file, mut sum) = parts.next().ok_or(MergeError::Nothing)?;
     let mut ranges: Vec<(Range<u64>, String)> =
         sum.seeds.iter().map(|range| (range.clone(), first_file.clone())).collect();
     for (file, part) in parts {
@@ -381,36 +442,36 @@ fn without(range: Range<u64>, taken: &[Range<u64>]) -> Vec<Range<u64>> {
     left
 }
 
-fn agree(one_file: &str, one: &Tally, other_file: &str, other: &Tally) -> Result<(), String> {
+fn agree(one_file: &str, one: &Tally, other_file: &str, other: &Tally) -> Result<(), MergeError> {
     if one.picklock != other.picklock {
-        let (one, other) = (&one.picklock, &other.picklock);
-        return Err(format!(
-            "`{one_file}` is of picklock {one} and `{other_file}` of {other}: search both with one"
-        ));
+        let told = [Told::new(one_file, &one.picklock), Told::new(other_file, &other.picklock)];
+        return Err(MergeError::Picklock(told.into()));
     }
     if one.searched != other.searched {
         let what = |s: &Searched| {
             serde_json::to_value(s).ok().and_then(|v| v.as_object().cloned()).unwrap_or_default()
         };
         let (a, b) = (what(&one.searched), what(&other.searched));
-        let name = a.keys().find(|name| a.get(*name) != b.get(*name)).cloned().unwrap_or_default();
-        return Err(format!(
-            "`{one_file}` and `{other_file}` are of different searches: {name} is {} and {}",
-            a.get(&name).unwrap_or_default(),
-            b.get(&name).unwrap_or_default()
-        ));
+        let differs = a.keys().find(|name| a.get(*name) != b.get(*name));
+        let setting = differs.cloned().unwrap_or_default();
+        let value = |of: &serde_json::Map<String, serde_json::Value>| {
+            of.get(&setting).cloned().unwrap_or_default()
+        };
+        let told = [Told::new(one_file, value(&a)), Told::new(other_file, value(&b))];
+        return Err(MergeError::Searched { setting, told: told.into() });
     }
     Ok(())
 }
 
 /// Ranges in order, those that touch as one.
-fn join(mut ranges: Vec<(Range<u64>, String)>) -> Result<Vec<Range<u64>>, String> {
+fn join(mut ranges: Vec<(Range<u64>, String)>) -> Result<Vec<Range<u64>>, MergeError> {
     ranges.sort_by_key(|(range, _)| (range.start, range.end));
     let mut joined: Vec<(Range<u64>, String)> = Vec::new();
     for (range, file) in ranges {
         match joined.last_mut() {
             Some((last, other)) if range.start < last.end => {
-                return Err(format!("`{other}` and `{file}` both have seed {}", range.start));
+                let files = [other.clone(), file];
+                return Err(MergeError::Seed { seed: range.start, files });
             }
             Some((last, other)) if range.start == last.end => {
                 (last.end, *other) = (range.end, file);
@@ -454,7 +515,7 @@ mod tests {
 
     #[test]
     fn what_does_not_go_together_is_named() {
-        let says = |parts: &[Tally]| merge(named(parts)).expect_err("refused");
+        let says = |parts: &[Tally]| merge(named(parts)).expect_err("refused").to_string();
         let one = tally(0..10, &[]);
         assert!(says(&[one.clone(), tally(9..12, &[])]).contains("both have seed 9"));
         assert!(says(&[one.clone(), one.clone()]).contains("both have seed 0"));
@@ -475,11 +536,12 @@ mod tests {
         (unclear.held, unclear.inconclusive) = (5, 5);
         assert_eq!(unclear.outcome(), Outcome::Inconclusive);
         let stored = serde_json::to_string(&clean).unwrap();
-        assert_eq!(Tally::from_json(&stored), Ok(clean));
+        assert_eq!(Tally::from_json(&stored).expect("what was written"), clean);
         let wrong = stored.replace("\"of\":1", "\"of\":0");
-        assert!(Tally::from_json(&wrong).unwrap_err().contains("that there cannot be"));
-        assert!(Tally::from_json("{}").unwrap_err().contains("not a result"));
-        assert!(Tally::from_json("{\"picklock_explore\":9}").unwrap_err().contains("version 9"));
+        let says = |text: &str| Tally::from_json(text).expect_err("refused").to_string();
+        assert!(says(&wrong).contains("that there cannot be"));
+        assert!(says("{}").contains("not a result"));
+        assert!(says("{\"picklock_explore\":9}").contains("version 9"));
     }
 
     /// Returns the result of a shard of seeds 0 to 29 that searched the first so many of its seeds.

@@ -89,11 +89,23 @@ impl<'de> Deserialize<'de> for Action {
     }
 }
 
-impl FromStr for Action {
-    type Err = String;
+/// A text that is not an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoAction(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        parse(text).ok_or_else(|| format!("no step of a schedule: {text:?}"))
+impl fmt::Display for NoAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no step of a schedule: {:?}", self.0)
+    }
+}
+
+impl std::error::Error for NoAction {}
+
+impl FromStr for Action {
+    type Err = NoAction;
+
+    fn from_str(text: &str) -> Result<Self, NoAction> {
+        parse(text).ok_or_else(|| NoAction(text.to_owned()))
     }
 }
 

@@ -73,7 +73,7 @@ mod state;
 mod step;
 mod story;
 
-pub use action::Action;
+pub use action::{Action, NoAction};
 pub use fingerprint::Fingerprint;
 pub use search::{Extent, Finding, Progress};
 pub use story::Story;

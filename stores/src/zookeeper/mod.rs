@@ -22,4 +22,4 @@ pub use protocol::{
 };
 #[cfg(feature = "real")]
 pub use real::RealSession;
-pub use timing::Timing;
+pub use timing::{Timing, TimingError};

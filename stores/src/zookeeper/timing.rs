@@ -1,6 +1,8 @@
 //! The settings of an ensemble. Both worlds go by these.
 
 use base::Ensemble;
+use humantime::format_duration as said;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A session of ZooKeeper's cannot be shorter: its tick would be too short for a machine at work.
@@ -62,34 +64,19 @@ impl Timing {
     ///
     /// # Errors
     /// One line that names the mistake and its fix.
-    pub fn check(&self, session: Duration) -> Result<(), String> {
-        let said = humantime::format_duration;
+    pub fn check(&self, session: Duration) -> Result<(), TimingError> {
+        let (tick, sync_limit) = (self.tick, self.sync_limit);
         if session < SHORTEST_SESSION {
-            return Err(format!(
-                "--ttl {} is too short for a session of ZooKeeper's: give {} or more",
-                said(session),
-                said(SHORTEST_SESSION)
-            ));
+            return Err(TimingError::ShortSession { session });
         }
-        if !self.tick.subsec_nanos().is_multiple_of(1_000_000) {
-            return Err(format!("--tick {} is no whole number of milliseconds", said(self.tick)));
+        if !tick.subsec_nanos().is_multiple_of(1_000_000) {
+            return Err(TimingError::Tick { tick });
         }
-        let (least, most) = (self.tick.saturating_mul(2), self.tick.saturating_mul(20));
-        if session < least || session > most {
-            return Err(format!(
-                "--ttl {} is out of range for --tick {}: a server grants sessions of 2 to 20 ticks, \
-                 {} to {}",
-                said(session),
-                said(self.tick),
-                said(least),
-                said(most)
-            ));
+        if !sessions(tick).contains(&session) {
+            return Err(TimingError::Session { session, tick });
         }
-        if !(1..=1_000).contains(&self.sync_limit) {
-            return Err(format!(
-                "--sync-limit {} is out of range: give 1 to 1000",
-                self.sync_limit
-            ));
+        if !(1..=1_000).contains(&sync_limit) {
+            return Err(TimingError::SyncLimit { sync_limit });
         }
         Ok(())
     }
@@ -108,6 +95,53 @@ impl Timing {
     pub(super) fn session(&self, wish: Duration) -> Duration {
         wish.clamp(self.tick * 2, self.tick * 20)
     }
+}
+
+/// The sessions that a server with this tick grants.
+fn sessions(tick: Duration) -> RangeInclusive<Duration> {
+    tick.saturating_mul(2)..=tick.saturating_mul(20)
+}
+
+/// A setting that no ensemble accepts. Each names its flag and what to give instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TimingError {
+    /// The session is shorter than a machine at work can keep alive.
+    #[error(
+        "--ttl {} is too short for a session of ZooKeeper's: give {} or more",
+        said(*session),
+        said(SHORTEST_SESSION)
+    )]
+    ShortSession {
+        /// The length of the session.
+        session: Duration,
+    },
+    /// The tick has a fraction of a millisecond.
+    #[error("--tick {} is no whole number of milliseconds", said(*tick))]
+    Tick {
+        /// The length of the tick.
+        tick: Duration,
+    },
+    /// The session has too few ticks, or too many.
+    #[error(
+        "--ttl {} is out of range for --tick {}: a server grants sessions of 2 to 20 ticks, \
+         {} to {}",
+        said(*session),
+        said(*tick),
+        said(*sessions(*tick).start()),
+        said(*sessions(*tick).end())
+    )]
+    Session {
+        /// The length of the session.
+        session: Duration,
+        /// The length of the tick.
+        tick: Duration,
+    },
+    /// The sync limit is none, or too long.
+    #[error("--sync-limit {sync_limit} is out of range: give 1 to 1000")]
+    SyncLimit {
+        /// The number of ticks.
+        sync_limit: u32,
+    },
 }
 
 #[cfg(test)]
@@ -133,14 +167,14 @@ mod tests {
     fn what_no_ensemble_would_do_is_refused_by_name() {
         let refusal = |session, tick: Option<u64>, sync_limit| {
             let timing = Timing::of(ms(session)).with(tick.map(ms), sync_limit);
-            timing.check(ms(session)).expect_err("refused")
+            timing.check(ms(session)).expect_err("refused").to_string()
         };
         assert!(refusal(400, None, None).contains("give 500ms or more"));
         assert!(refusal(2_000, Some(2_000), None).contains("2 to 20 ticks, 4s to 40s"));
         assert!(refusal(2_000, Some(50), None).contains("--tick 50ms"));
         assert!(refusal(2_000, None, Some(0)).contains("--sync-limit 0"));
         let fine = Timing::of(ms(2_000)).with(Some(Duration::from_micros(333_333)), None);
-        assert!(fine.check(ms(2_000)).expect_err("refused").contains("milliseconds"));
+        assert!(fine.check(ms(2_000)).expect_err("refused").to_string().contains("milliseconds"));
         let life = Timing::of(ms(4_000)).with(Some(ms(2_000)), Some(5));
         assert_eq!(life.check(ms(4_000)), Ok(()));
         assert_eq!(Timing::stored(life.ensemble()), life);
