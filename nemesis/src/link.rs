@@ -4,7 +4,7 @@
 //!
 //! Unlike a cut (`partition`), which TCP sits out, the client is told at once.
 
-use base::{Ability, Fault, LinkTrouble, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Action, Fault, LinkTrouble, Nemesis, NemesisSpec, Next, Node, Rng, View};
 use std::time::Duration;
 
 use crate::aim::{self, Deck};
@@ -113,7 +113,7 @@ impl Links {
             true => vec![(Node::Client(seat), Node::Vault)],
             false => (0..view.servers).map(|n| (Node::Client(seat), Node::Server(n))).collect(),
         };
-        Fault::Link { links, trouble }
+        Fault::over(links, Action::Link(trouble))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Troubles of the links beyond cuts: which connections are refused, which request or reply is the
 //! next to be lost, how much slower everything is. Counts what each fault has done.
 
-use base::{FaultId, LinkTrouble, Node};
+use base::{FaultId, LinkTrouble, Mono, Node};
 
 /// A fault in force.
 struct Trouble {
@@ -41,16 +41,15 @@ impl Troubles {
         self.count_first(from, to, |trouble| trouble.what == lost && trouble.done == 0)
     }
 
-    /// Returns the factor by which packets take longer.
-    pub fn slowness(&mut self, from: Node, to: Node) -> u32 {
-        let slow = |trouble: &mut Trouble| match trouble.what {
-            LinkTrouble::Slow(times) if trouble.hits(from, to) => {
-                trouble.done += 1;
-                times
-            }
-            _ => 1,
-        };
-        self.0.iter_mut().map(slow).fold(1, u32::saturating_mul)
+    /// Returns the delay of a packet that is sent now and would take `usual`, in nanoseconds.
+    /// `None`: no trouble delays it.
+    pub fn delay(&mut self, from: Node, to: Node, now: Mono, usual: u64) -> Option<u64> {
+        let mut delay = None;
+        for trouble in self.0.iter_mut().filter(|trouble| trouble.hits(from, to)) {
+            let so_far = delay.unwrap_or(usual);
+            delay = trouble.delay(now, so_far).or(delay);
+        }
+        delay
     }
 
     fn count_first(&mut self, from: Node, to: Node, is: impl Fn(&Trouble) -> bool) -> bool {
@@ -60,6 +59,19 @@ impl Troubles {
 }
 
 impl Trouble {
+    /// Delays a packet, and counts it. `None`: it does not do that.
+    fn delay(&mut self, _now: Mono, usual: u64) -> Option<u64> {
+        let delay = match self.what {
+            LinkTrouble::Slow(times) => usual.saturating_mul(u64::from(times)),
+            LinkTrouble::Reset
+            | LinkTrouble::Refuse
+            | LinkTrouble::LoseRequest
+            | LinkTrouble::LoseReply => return None,
+        };
+        self.done += 1;
+        Some(delay)
+    }
+
     fn hits(&self, from: Node, to: Node) -> bool {
         self.links.iter().any(|&link| link == (from, to) || link == (to, from))
     }
@@ -93,8 +105,8 @@ mod tests {
         troubles.begin(2, LINK, LinkTrouble::Slow(3), 0);
         troubles.begin(3, LINK, LinkTrouble::Slow(5), 0);
         assert!(troubles.refuses(CLIENT, SERVER) && troubles.refuses(CLIENT, SERVER));
-        assert_eq!(troubles.slowness(SERVER, CLIENT), 15);
-        assert_eq!(troubles.slowness(Node::Server(1), CLIENT), 1);
+        assert_eq!(troubles.delay(SERVER, CLIENT, Mono::ZERO, 10), Some(150));
+        assert_eq!(troubles.delay(Node::Server(1), CLIENT, Mono::ZERO, 10), None);
         assert_eq!([1, 2, 3].map(|id| troubles.end(id)), [2, 1, 1]);
         assert!(!troubles.refuses(CLIENT, SERVER));
     }

@@ -1,7 +1,6 @@
 //! Faults of the connections over a link between a client and a server.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// A disturbance of the connections over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,27 +21,11 @@ pub enum LinkTrouble {
 }
 
 impl LinkTrouble {
-    /// The unit in which the effect is counted, such as "requests lost".
-    pub const fn counted(self) -> &'static str {
+    /// Its extent in words: "3".
+    pub(super) fn amount(self) -> String {
         match self {
-            Self::Reset => "connections reset",
-            Self::Refuse => "connections refused",
-            Self::LoseRequest => "requests lost",
-            Self::LoseReply => "replies lost",
-            Self::Slow(_) => "packets slowed",
-        }
-    }
-}
-
-/// Displays the disturbance as a phrase, to stand before the names of the link's two ends.
-impl fmt::Display for LinkTrouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Reset => f.write_str("connections reset"),
-            Self::Refuse => f.write_str("connections refused"),
-            Self::LoseRequest => f.write_str("a request lost"),
-            Self::LoseReply => f.write_str("a reply lost"),
-            Self::Slow(times) => write!(f, "link {times} times as slow"),
+            Self::Slow(times) => times.to_string(),
+            Self::Reset | Self::Refuse | Self::LoseRequest | Self::LoseReply => String::new(),
         }
     }
 }
