@@ -1,7 +1,7 @@
 //! Does faults to the world, undoes them, and measures what they did in between.
 
 use super::clients::Client;
-use super::link::{Held, Hold, Link, Refusing};
+use super::link::{Held, Hold, Link, Refusing, Throttling};
 use super::server::Server;
 use super::wall::Wall;
 use super::world::World;
@@ -24,13 +24,14 @@ pub enum Active {
     Cut(Vec<Hold>, Vec<Wall>),
     Reset(u64),
     Refusing(Vec<Refusing>),
+    Throttling(u32, Vec<Throttling>),
 }
 
 /// Returns true if this backend has the ability.
 pub const fn can(ability: Ability) -> bool {
     match ability {
         Ability::Pause | Ability::Crash | Ability::Vanish => true,
-        Ability::Cut | Ability::Reset | Ability::Refuse => true,
+        Ability::Cut | Ability::Reset | Ability::Refuse | Ability::Throttle => true,
         // The vault is the drive loop's, and so are its links.
         Ability::Vault => true,
         // What a killed process has written is safe with the kernel.
@@ -128,6 +129,9 @@ async fn inject_links(
         Action::Link(LinkTrouble::Refuse) => {
             Ok(Active::Refusing(between().map(Link::refuse).collect()))
         }
+        Action::Link(LinkTrouble::Throttle(rate)) => {
+            Ok(Active::Throttling(rate, between().map(|link| link.throttle(rate)).collect()))
+        }
         Action::Link(LinkTrouble::LoseRequest | LinkTrouble::LoseReply | LinkTrouble::Slow(_))
         | Action::Pause
         | Action::Kill
@@ -173,6 +177,10 @@ pub async fn heal(world: &World, active: Active) -> Result<Effect, BackendError>
         Active::Refusing(links) => {
             let refused = links.into_iter().map(Refusing::end).sum();
             Ok(Effect::of(Action::Link(LinkTrouble::Refuse), refused))
+        }
+        Active::Throttling(rate, links) => {
+            let carried = links.into_iter().map(Throttling::end).sum();
+            Ok(Effect::of(Action::Link(LinkTrouble::Throttle(rate)), carried))
         }
     }
 }

@@ -2,6 +2,7 @@
 //! next to be lost, how much slower everything is. Counts what each fault has done.
 
 use base::{FaultId, LinkTrouble, Mono, Node};
+use std::collections::BTreeMap;
 
 /// A fault in force.
 struct Trouble {
@@ -9,6 +10,8 @@ struct Trouble {
     links: Vec<(Node, Node)>,
     what: LinkTrouble,
     done: u64,
+    /// The time until which each direction of a throttled link is busy.
+    busy: BTreeMap<(Node, Node), Mono>,
 }
 
 /// All of them.
@@ -18,7 +21,7 @@ pub struct Troubles(Vec<Trouble>);
 impl Troubles {
     /// Begins a trouble, which has done so much already.
     pub fn begin(&mut self, id: FaultId, links: &[(Node, Node)], what: LinkTrouble, done: u64) {
-        self.0.push(Trouble { id, links: links.to_vec(), what, done });
+        self.0.push(Trouble { id, links: links.to_vec(), what, done, busy: BTreeMap::new() });
     }
 
     /// Ends a trouble, and returns how much it did.
@@ -47,7 +50,7 @@ impl Troubles {
         let mut delay = None;
         for trouble in self.0.iter_mut().filter(|trouble| trouble.hits(from, to)) {
             let so_far = delay.unwrap_or(usual);
-            delay = trouble.delay(now, so_far).or(delay);
+            delay = trouble.delay((from, to), now, so_far).or(delay);
         }
         delay
     }
@@ -60,16 +63,29 @@ impl Troubles {
 
 impl Trouble {
     /// Delays a packet, and counts it. `None`: it does not do that.
-    fn delay(&mut self, _now: Mono, usual: u64) -> Option<u64> {
-        let delay = match self.what {
-            LinkTrouble::Slow(times) => usual.saturating_mul(u64::from(times)),
+    fn delay(&mut self, way: (Node, Node), now: Mono, usual: u64) -> Option<u64> {
+        let (delay, done) = match self.what {
+            LinkTrouble::Slow(times) => (usual.saturating_mul(u64::from(times)), 1),
+            LinkTrouble::Throttle(rate) => {
+                let waits = self.waits(way, now, rate);
+                (usual.saturating_add(waits), LinkTrouble::PACKET)
+            }
             LinkTrouble::Reset
             | LinkTrouble::Refuse
             | LinkTrouble::LoseRequest
             | LinkTrouble::LoseReply => return None,
         };
-        self.done += 1;
+        self.done += done;
         Some(delay)
+    }
+
+    /// Returns the nanoseconds until a link of so many bytes a second has carried a packet that is
+    /// sent now, behind those that were sent before it.
+    fn waits(&mut self, way: (Node, Node), now: Mono, rate: u32) -> u64 {
+        let takes = LinkTrouble::PACKET * 1_000_000_000 / u64::from(rate.max(1));
+        let busy = self.busy.entry(way).or_default();
+        *busy = (*busy).max(now).after(takes);
+        busy.nanos() - now.nanos()
     }
 
     fn hits(&self, from: Node, to: Node) -> bool {
@@ -96,6 +112,21 @@ mod tests {
         troubles.begin(2, LINK, LinkTrouble::LoseReply, 0);
         assert!(troubles.loses(SERVER, CLIENT));
         assert_eq!([1, 2, 3].map(|id| troubles.end(id)), [1, 1, 0]);
+    }
+
+    #[test]
+    fn what_is_sent_faster_than_a_throttled_link_carries_waits_in_its_direction() {
+        let mut troubles = Troubles::default();
+        // A packet takes half a second.
+        troubles.begin(1, LINK, LinkTrouble::Throttle(200), 0);
+        let at = |ms: u64| Mono::from_nanos(ms * 1_000_000);
+        let mut delay = |from, to, ms| troubles.delay(from, to, at(ms), 7);
+        assert_eq!(delay(CLIENT, SERVER, 1_000), Some(500_000_007));
+        assert_eq!(delay(CLIENT, SERVER, 1_000), Some(1_000_000_007));
+        assert_eq!(delay(SERVER, CLIENT, 1_100), Some(500_000_007), "the other way");
+        assert_eq!(delay(CLIENT, SERVER, 3_000), Some(500_000_007), "all is gone by now");
+        assert_eq!(delay(Node::Client(1), SERVER, 3_000), None, "another's");
+        assert_eq!(troubles.end(1), 400);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub enum Ability {
     LoseReply,
     /// Slow a link.
     Slow,
+    /// Limit what a link carries in a second.
+    Throttle,
     /// Do to the links of the vault what can be done to a link.
     Vault,
 }
@@ -55,6 +57,7 @@ impl fmt::Display for Ability {
             Self::LoseRequest => "lose exactly one request",
             Self::LoseReply => "lose exactly one reply",
             Self::Slow => "slow a link",
+            Self::Throttle => "limit the bandwidth of a link",
             Self::Vault => "disturb the links of the vault",
         })
     }

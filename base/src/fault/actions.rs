@@ -209,6 +209,15 @@ impl Action {
                 counted: "packets slowed",
                 ..RESET
             },
+            Self::Link(LinkTrouble::Throttle(_)) => &ActionSpec {
+                name: "throttle",
+                ability: Ability::Throttle,
+                number: 5,
+                title: "link of {amount} bytes a second",
+                lasting: "had links of {amount} bytes a second",
+                counted: "bytes throttled",
+                ..RESET
+            },
         }
     }
 }

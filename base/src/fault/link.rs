@@ -18,13 +18,19 @@ pub enum LinkTrouble {
     LoseReply,
     /// Every message takes so many times as long.
     Slow(u32),
+    /// Each direction carries so many bytes a second and no more; what is sent faster waits.
+    Throttle(u32),
 }
 
 impl LinkTrouble {
+    /// The size of a packet, in bytes, where packets have none of their own: about that of a request
+    /// with its headers.
+    pub const PACKET: u64 = 100;
+
     /// Its extent in words: "3".
     pub(super) fn amount(self) -> String {
         match self {
-            Self::Slow(times) => times.to_string(),
+            Self::Slow(amount) | Self::Throttle(amount) => amount.to_string(),
             Self::Reset | Self::Refuse | Self::LoseRequest | Self::LoseReply => String::new(),
         }
     }

@@ -25,6 +25,7 @@ const ACTIONS: &[Action] = &[
     Action::Link(LinkTrouble::LoseRequest),
     Action::Link(LinkTrouble::LoseReply),
     Action::Link(LinkTrouble::Slow(3)),
+    Action::Link(LinkTrouble::Throttle(200)),
 ];
 
 /// The action at a target that it fits.
