@@ -61,7 +61,7 @@ fn plain(data: &impl Serialize) -> String {
 mod tests {
     use super::*;
     use crate::reading::{Entries, Entry};
-    use crate::{Effect, F, Fault, FaultEvent, History, Node};
+    use crate::{Action, Effect, F, Fault, FaultEvent, History, Node};
 
     fn entries(text: &str) -> Vec<Entry> {
         let read: Result<Vec<Entry>, _> = Entries::open(text.as_bytes(), None).unwrap().collect();
@@ -83,7 +83,7 @@ mod tests {
         let mut heal = Event::new(9, Process::Nemesis, Kind::Info, F::Heal);
         heal.fault = Some(Box::new(FaultEvent {
             id: 1,
-            fault: Fault::Pause { node: Node::Client(1) },
+            fault: Fault::at(Node::Client(1), Action::Pause),
             effect: Some(Effect::new("process state T", 3)),
         }));
         history.push(heal);

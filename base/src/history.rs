@@ -415,7 +415,7 @@ pub(crate) fn read_header(line: &str) -> Result<(), HistoryError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Node;
+    use crate::{Action, Node};
 
     fn sample() -> History {
         let mut history = History::default();
@@ -426,7 +426,7 @@ mod tests {
         let mut fault = Event::new(9, Process::Nemesis, Kind::Info, F::Heal);
         fault.fault = Some(Box::new(FaultEvent {
             id: 1,
-            fault: Fault::Pause { node: Node::Client(1) },
+            fault: Fault::at(Node::Client(1), Action::Pause),
             effect: Some(Effect::new("process state T", 3)),
         }));
         history.push(fault);

@@ -36,7 +36,10 @@ pub use client::{Acquire, Command, Init, Mailbox, Reply, Request, Response};
 pub use emplace::emplace;
 pub use error::HistoryError;
 pub use facts::{Facts, Removed};
-pub use fault::{Ability, ClockChange, Data, Direction, Effect, Fault, FaultId, LinkTrouble, Node};
+pub use fault::{
+    Ability, Action, ActionSpec, ClockChange, Data, Direction, Effect, Family, Fault, FaultId,
+    LinkTrouble, Node, Target,
+};
 pub use history::{
     Event, F, FaultEvent, HEADER_VERSION, Header, History, Kind, Parsed, Process, event_line,
     header_line,

@@ -22,7 +22,7 @@ use crate::holds::Claim;
 use crate::stretches::Stretches;
 use crate::words::{count, decided, seconds};
 use crate::{Case, Checker};
-use base::{Direction, Fault, Node, Outcome, Verdict};
+use base::{Node, Outcome, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[cfg(test)]
@@ -98,7 +98,8 @@ enum Finding {
 fn hits_minority(case: &Case<'_>, meetings: &Stretches, outage: &Outage) -> bool {
     let until = outage.healed.unwrap_or(u64::MAX);
     let together = || meetings.meeting(outage.begin, until).map(|id| &case.outages[id]);
-    let unlike = |other: &Outage| other.seats().next().is_some() || !takes_down(&other.fault);
+    let unlike =
+        |other: &Outage| other.seats().next().is_some() || !other.fault.spec().takes_server_down;
     if outage.had_none() || together().any(unlike) {
         return false;
     }
@@ -108,26 +109,14 @@ fn hits_minority(case: &Case<'_>, meetings: &Stretches, outage: &Outage) -> bool
     !down.is_empty() && groups.iter().all(|group| of(group) * 2 < group.len())
 }
 
-/// Returns true if a fault takes servers from the others, and nothing else.
-fn takes_down(fault: &Fault) -> bool {
-    match fault {
-        Fault::Pause { .. } | Fault::Crash { .. } | Fault::Vanish { .. } => true,
-        Fault::Cut { direction, .. } => *direction == Direction::Both,
-        Fault::Clock { .. } | Fault::Link { .. } => false,
-    }
-}
-
 /// The servers that faults take from the others. Whoever is cut off from half of its group or more
 /// is not with the majority.
 fn lost<'a>(groups: &[Vec<u32>], outages: impl Iterator<Item = &'a Outage>) -> BTreeSet<u32> {
     let mut down = BTreeSet::new();
     let mut cut: BTreeMap<u32, BTreeSet<Node>> = BTreeMap::new();
     for outage in outages {
-        let Fault::Cut { links, .. } = &outage.fault else {
-            down.extend(outage.fault.nodes().into_iter().filter_map(server));
-            continue;
-        };
-        for (a, b) in links.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]) {
+        down.extend(outage.fault.node().and_then(server));
+        for (a, b) in outage.fault.links().iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]) {
             if let Some(server) = server(a) {
                 cut.entry(server).or_default().insert(b);
             }

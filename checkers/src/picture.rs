@@ -36,8 +36,9 @@
 //! out.
 
 use base::{
-    Change, ClockChange, Data, Direction, Effect, Event, F, Facts, Fault, FaultEvent, History, Key,
-    Kind, Ledger, Mode, Node, Outcome, Process, Promises, Removed, Run, RunInfo, Verdict,
+    Action, Change, ClockChange, Data, Direction, Effect, Event, F, Facts, Fault, FaultEvent,
+    History, Key, Kind, Ledger, Mode, Node, Outcome, Process, Promises, Removed, Run, RunInfo,
+    Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -392,19 +393,22 @@ fn node(name: &str) -> Node {
 fn fault(name: &str) -> Fault {
     let (kind, whom) = name.split_once(' ').expect("a fault names whom it hits");
     match kind {
-        "pause" => Fault::Pause { node: node(whom) },
-        "crash" => Fault::Crash { node: node(whom), data: Data::Kept },
-        "freeze" => Fault::Clock { node: node(whom), change: base::ClockChange::Freeze },
-        "wipe" => Fault::Crash { node: node(whom), data: Data::Lost },
+        "pause" => Fault::at(node(whom), Action::Pause),
+        "crash" => match node(whom) {
+            client @ Node::Client(_) => Fault::at(client, Action::Kill),
+            other => Fault::at(other, Action::Crash(Data::Kept)),
+        },
+        "freeze" => Fault::at(node(whom), Action::Clock(ClockChange::Freeze)),
+        "wipe" => Fault::at(node(whom), Action::Crash(Data::Lost)),
         "jump" => {
             let change = ClockChange::Jump(5 * COLUMN as i64);
-            Fault::Clock { node: node(whom), change }
+            Fault::at(node(whom), Action::Clock(change))
         }
         "cut" => {
             let way = |sign| if sign == '-' { Direction::Both } else { Direction::Forward };
             let sign = whom.chars().find(|c| "->".contains(*c)).expect("a link has two ends");
             let (a, b) = whom.split_once(sign).expect("just found");
-            Fault::Cut { links: vec![(node(a), node(b))], direction: way(sign) }
+            Fault::over(vec![(node(a), node(b))], Action::Cut(way(sign)))
         }
         other => panic!("no such fault: {other}"),
     }

@@ -4,8 +4,8 @@ use crate::Case;
 use crate::faults::{Outage, seat};
 use crate::holds::{Claim, End, Ending};
 use base::{
-    Anomaly, Belief, Data, Direction, Event, F, Fault, FaultId, Kind, LeaseEnd, Leases,
-    LinkTrouble, Mode, Node, Removed, Run, units,
+    Action, Anomaly, Belief, Event, F, Fault, FaultId, Kind, LeaseEnd, Leases, Mode, Node, Removed,
+    Run, units,
 };
 use std::ops::Range;
 
@@ -198,7 +198,7 @@ impl<'a> Story<'a> {
     /// Tells how a process died: by a fault, or for a reason of its own.
     pub(crate) fn death(&self, claim: &Claim, at: u64) -> &'static str {
         let node = Node::Client(self.seat(claim));
-        let kills = |fault: &Fault| matches!(fault, Fault::Crash { node: n, .. } if *n == node);
+        let kills = |fault: &Fault| fault.action() == Action::Kill && fault.node() == Some(node);
         let killed = |outage: &&Outage| outage.meets(at, at) && kills(&outage.fault);
         self.outages.iter().find(killed).map_or("died", |_| "was killed")
     }
@@ -224,8 +224,8 @@ impl<'a> Story<'a> {
                 _ => " while it asked",
             };
             let tail = if at >= claim.invoke { while_what } else { "" };
-            self.tell(at, process(claim), &hit(&outage.fault, seat), tail);
-            self.heal(outage, process(claim), undone(&outage.fault), until);
+            self.tell(at, process(claim), &outage.fault.lasting(Node::Client(seat)), tail);
+            self.heal(outage, process(claim), outage.fault.healed(), until);
         }
         !found.is_empty()
     }
@@ -359,73 +359,11 @@ pub(crate) fn process(claim: &Claim) -> String {
     format!("process {}", claim.process)
 }
 
-/// Tells what a fault does to the client in this seat.
-fn hit(fault: &Fault, seat: u32) -> String {
-    match fault {
-        Fault::Pause { .. } => "was paused".into(),
-        Fault::Crash { .. } => "was killed".into(),
-        Fault::Vanish { .. } => "was gone with its machine".into(),
-        Fault::Cut { links, direction } => cut_off(links, *direction, seat),
-        Fault::Clock { change, .. } => format!("had a clock that {change}"),
-        Fault::Link { trouble, .. } => troubled(*trouble),
-    }
-}
-
-/// Tells what a client with such a trouble on its links goes through.
-fn troubled(trouble: LinkTrouble) -> String {
-    match trouble {
-        LinkTrouble::Reset => "had its connections reset".into(),
-        LinkTrouble::Refuse => "was refused new connections".into(),
-        LinkTrouble::LoseRequest => "was to lose a request".into(),
-        LinkTrouble::LoseReply => "was to lose a reply".into(),
-        LinkTrouble::Slow(times) => format!("had links {times} times as slow"),
-    }
-}
-
-/// Tells of cut links: "was cut off from server 0, server 1". A link's direction is seen from the
-/// client, whichever end of the link it is.
-fn cut_off(links: &[(Node, Node)], direction: Direction, seat: u32) -> String {
-    let client = Node::Client(seat);
-    let ours = links.iter().filter(|(a, b)| *a == client || *b == client);
-    let others: Vec<String> =
-        ours.clone().map(|(a, b)| if *a == client { b } else { a }.to_string()).collect();
-    let first = ours.clone().any(|(a, _)| *a == client);
-    let what = match (direction, first) {
-        (Direction::Both, _) => "was cut off from",
-        (Direction::Forward, true) | (Direction::Backward, false) => "could not reach",
-        (Direction::Backward, true) | (Direction::Forward, false) => "could not hear",
-    };
-    format!("{what} {}", others.join(", "))
-}
-
-fn undone(fault: &Fault) -> &'static str {
-    match fault {
-        Fault::Pause { .. } => "ran on",
-        Fault::Crash { .. } | Fault::Vanish { .. } => "was started again",
-        Fault::Cut { .. } => "was connected again",
-        Fault::Clock { .. } => "had its clock set right",
-        Fault::Link { .. } => "had sound links again",
-    }
-}
-
 /// Tells what is hit by a fault among servers, what happens to it, and what its heal is called.
 fn on_servers(fault: &Fault) -> (String, String, &'static str) {
-    match fault {
-        Fault::Pause { node } => (node.to_string(), "was paused".into(), undone(fault)),
-        Fault::Crash { node, data: Data::Lost } => {
-            (node.to_string(), "crashed and lost its data".into(), undone(fault))
-        }
-        Fault::Crash { node, data: Data::Unsynced } => {
-            (node.to_string(), "crashed and lost its last second".into(), undone(fault))
-        }
-        Fault::Crash { node, .. } => (node.to_string(), "crashed".into(), undone(fault)),
-        Fault::Vanish { server } => {
-            (format!("server {server}"), "was gone with its machine".into(), undone(fault))
-        }
-        Fault::Cut { .. } | Fault::Link { .. } => (format!("{fault},"), "began".into(), "ended"),
-        Fault::Clock { node, change } => {
-            (node.to_string(), format!("had a clock that {change}"), undone(fault))
-        }
+    match fault.node() {
+        Some(node) => (node.to_string(), fault.lasting(node), fault.healed()),
+        None => (format!("{fault},"), "began".into(), "ended"),
     }
 }
 

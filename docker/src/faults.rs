@@ -1,11 +1,13 @@
 //! Does faults to the world, undoes them, and measures what they did in between.
 
 use super::clients::Client;
-use super::link::{Held, Hold, Link, Refusing};
+use super::link::{Held, Hold, Link, Refusing, Throttling};
 use super::server::Server;
 use super::wall::Wall;
 use super::world::World;
-use base::{Ability, BackendError, Data, Direction, Effect, Fault, LinkTrouble, Mono, Node};
+use base::{
+    Ability, Action, BackendError, Data, Direction, Effect, Fault, LinkTrouble, Mono, Node, Target,
+};
 use futures_util::future::try_join_all;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,13 +24,14 @@ pub enum Active {
     Cut(Vec<Hold>, Vec<Wall>),
     Reset(u64),
     Refusing(Vec<Refusing>),
+    Throttling(u32, Vec<Throttling>),
 }
 
 /// Returns true if this backend has the ability.
 pub const fn can(ability: Ability) -> bool {
     match ability {
         Ability::Pause | Ability::Crash | Ability::Vanish => true,
-        Ability::Cut | Ability::Reset | Ability::Refuse => true,
+        Ability::Cut | Ability::Reset | Ability::Refuse | Ability::Throttle => true,
         // The vault is the drive loop's, and so are its links.
         Ability::Vault => true,
         // What a killed process has written is safe with the kernel.
@@ -55,17 +58,13 @@ pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
     if let Some(node) = unknown {
         return Err(BackendError(format!("there is no {node} in this run")));
     }
-    let is_none = |(a, b): &&(Node, Node)| match (a, b, fault) {
-        (Node::Client(_), Node::Client(_), _) => true,
+    let is_none = |(a, b): &&(Node, Node)| match (a, b) {
+        (Node::Client(_), Node::Client(_)) => true,
         // Connections between servers go through no proxy of ours.
-        (Node::Server(_), Node::Server(_), Fault::Link { .. }) => true,
+        (Node::Server(_), Node::Server(_)) => matches!(fault.action(), Action::Link(_)),
         _ => false,
     };
-    let links = match fault {
-        Fault::Cut { links, .. } | Fault::Link { links, .. } => links.as_slice(),
-        _ => &[],
-    };
-    match links.iter().find(is_none) {
+    match fault.links().iter().find(is_none) {
         Some((a, b)) => Err(BackendError(format!("there is no link between {a} and {b} to cut"))),
         None => Ok(()),
     }
@@ -73,36 +72,72 @@ pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
 
 /// Applies a fault, and returns once it is in force.
 pub async fn inject(world: &World, fault: &Fault) -> Result<Active, BackendError> {
-    match fault {
-        Fault::Pause { node: Node::Client(seat) } => Ok(pause_client(world, *seat).await),
-        Fault::Pause { node: Node::Server(number) } => {
-            let server = world.servers[*number as usize].clone();
-            if !server.is_running() {
-                return Ok(Active::Missed("the server was down or paused"));
-            }
+    match fault.target() {
+        Target::Node(Node::Client(seat)) => inject_client(world, *seat, fault).await,
+        Target::Node(Node::Server(number)) => {
+            inject_server(world, world.servers[*number as usize].clone(), fault).await
+        }
+        Target::Node(Node::Vault) => Err(unable(fault.ability())),
+        Target::Links(links) => inject_links(world, links, fault).await,
+    }
+}
+
+async fn inject_client(world: &World, seat: u32, fault: &Fault) -> Result<Active, BackendError> {
+    match fault.action() {
+        Action::Pause => Ok(pause_client(world, seat).await),
+        Action::Kill => Ok(kill_client(world, seat).await),
+        Action::Crash(_) | Action::Vanish | Action::Cut(_) | Action::Clock(_) | Action::Link(_) => {
+            Err(unable(fault.ability()))
+        }
+    }
+}
+
+async fn inject_server(
+    world: &World,
+    server: Arc<Server>,
+    fault: &Fault,
+) -> Result<Active, BackendError> {
+    match fault.action() {
+        Action::Pause if !server.is_running() => {
+            Ok(Active::Missed("the server was down or paused"))
+        }
+        Action::Pause => {
             server.pause().await?;
             Ok(Active::ServerPaused(server, world.now()))
         }
-        Fault::Crash { node: Node::Client(seat), .. } => Ok(kill_client(world, *seat).await),
-        Fault::Crash { node: Node::Server(number), data } => {
-            let server = world.servers[*number as usize].clone();
-            if !server.is_up() {
-                return Ok(Active::Missed("the server was down"));
-            }
-            kill_server(world, &server, *data).await?;
-            Ok(Active::ServerKilled(server, *data, world.now()))
+        Action::Crash(_) if !server.is_up() => Ok(Active::Missed("the server was down")),
+        Action::Crash(data) => {
+            kill_server(world, &server, data).await?;
+            Ok(Active::ServerKilled(server, data, world.now()))
         }
-        Fault::Vanish { server } => vanish(world, world.servers[*server as usize].clone()).await,
-        Fault::Cut { links, direction } => cut(world, links, *direction).await,
-        Fault::Link { links, trouble: LinkTrouble::Reset } => {
-            Ok(Active::Reset(client_links(world, links).map(Link::reset).sum()))
-        }
-        Fault::Link { links, trouble: LinkTrouble::Refuse } => {
-            Ok(Active::Refusing(client_links(world, links).map(Link::refuse).collect()))
-        }
-        Fault::Pause { .. } | Fault::Crash { .. } | Fault::Link { .. } | Fault::Clock { .. } => {
+        Action::Vanish => vanish(world, server).await,
+        Action::Kill | Action::Cut(_) | Action::Clock(_) | Action::Link(_) => {
             Err(unable(fault.ability()))
         }
+    }
+}
+
+async fn inject_links(
+    world: &World,
+    links: &[(Node, Node)],
+    fault: &Fault,
+) -> Result<Active, BackendError> {
+    let between = || client_links(world, links);
+    match fault.action() {
+        Action::Cut(direction) => cut(world, links, direction).await,
+        Action::Link(LinkTrouble::Reset) => Ok(Active::Reset(between().map(Link::reset).sum())),
+        Action::Link(LinkTrouble::Refuse) => {
+            Ok(Active::Refusing(between().map(Link::refuse).collect()))
+        }
+        Action::Link(LinkTrouble::Throttle(rate)) => {
+            Ok(Active::Throttling(rate, between().map(|link| link.throttle(rate)).collect()))
+        }
+        Action::Link(LinkTrouble::LoseRequest | LinkTrouble::LoseReply | LinkTrouble::Slow(_))
+        | Action::Pause
+        | Action::Kill
+        | Action::Crash(_)
+        | Action::Vanish
+        | Action::Clock(_) => Err(unable(fault.ability())),
     }
 }
 
@@ -122,12 +157,12 @@ pub async fn heal(world: &World, active: Active) -> Result<Effect, BackendError>
         Active::Missed(why) => Ok(Effect::new(why, 0)),
         Active::ClientPaused(client, since) => {
             let lasted = world.now().since(since);
-            Ok(lasting("ms in process state T", lasted, client.resume()))
+            Ok(lasting(Action::Pause.spec().counted, lasted, client.resume()))
         }
-        Active::ClientKilled => Ok(Effect::new("process ended by SIGKILL", 1)),
+        Active::ClientKilled => Ok(Effect::of(Action::Kill, 1)),
         Active::ServerPaused(server, since) => {
             let lasted = world.now().since(since);
-            Ok(lasting("ms paused, says the engine", lasted, server.unpause().await?))
+            Ok(lasting(Action::Pause.spec().counted, lasted, server.unpause().await?))
         }
         Active::ServerKilled(server, data, since) => revive(world, &server, data, since).await,
         Active::ServerGone(server, holds, since) => {
@@ -138,9 +173,14 @@ pub async fn heal(world: &World, active: Active) -> Result<Effect, BackendError>
             effect
         }
         Active::Cut(holds, walls) => mend(holds, walls).await,
-        Active::Reset(connections) => Ok(Effect::new("connections reset", connections)),
+        Active::Reset(connections) => Ok(Effect::of(Action::Link(LinkTrouble::Reset), connections)),
         Active::Refusing(links) => {
-            Ok(Effect::new("connections refused", links.into_iter().map(Refusing::end).sum()))
+            let refused = links.into_iter().map(Refusing::end).sum();
+            Ok(Effect::of(Action::Link(LinkTrouble::Refuse), refused))
+        }
+        Active::Throttling(rate, links) => {
+            let carried = links.into_iter().map(Throttling::end).sum();
+            Ok(Effect::of(Action::Link(LinkTrouble::Throttle(rate)), carried))
         }
     }
 }
@@ -221,7 +261,7 @@ async fn cut(
                 holds.extend(world.link(seat, number).map(|it| it.hold(direction)));
             }
             (Node::Server(number), Node::Client(seat)) => {
-                holds.extend(world.link(seat, number).map(|it| it.hold(reversed(direction))));
+                holds.extend(world.link(seat, number).map(|it| it.hold(direction.reversed())));
             }
             (Node::Server(a), Node::Server(b)) => {
                 let pair = (&world.servers[a as usize], &world.servers[b as usize]);
@@ -232,14 +272,6 @@ async fn cut(
     }
     try_join_all(walls.iter().map(Wall::raise)).await?;
     Ok(Active::Cut(holds, walls))
-}
-
-fn reversed(direction: Direction) -> Direction {
-    match direction {
-        Direction::Both => Direction::Both,
-        Direction::Forward => Direction::Backward,
-        Direction::Backward => Direction::Forward,
-    }
 }
 
 async fn mend(holds: Vec<Hold>, walls: Vec<Wall>) -> Result<Effect, BackendError> {

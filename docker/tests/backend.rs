@@ -1,7 +1,9 @@
 //! The Docker backend against real servers, with a shell script as the client. Nothing is skipped:
 //! where there is no Docker, this fails.
 
-use base::{Backend, Data, Direction, Effect, Fault, Message, Mono, Node, Notice, Passing, Reply};
+use base::{
+    Action, Backend, Data, Direction, Effect, Fault, Message, Mono, Node, Notice, Passing, Reply,
+};
 use picklock_docker::{
     ClientCommand, DockerBackend, Readiness, RealServers, clean, ensure_image, ready,
 };
@@ -101,11 +103,11 @@ fn clients_answer_and_faults_on_them_are_measured() {
         _ => None,
     });
     let (client, server) = (Node::Client(0), Node::Server(0));
-    assert!(suffer(&mut backend, &Fault::Pause { node: client }, |_| {}).amount > 0);
-    let crash = Fault::Crash { node: client, data: Data::Lost };
+    assert!(suffer(&mut backend, &Fault::at(client, Action::Pause), |_| {}).amount > 0);
+    let crash = Fault::at(client, Action::Kill);
     assert_eq!(suffer(&mut backend, &crash, |_| {}).amount, 1);
     assert_eq!(suffer(&mut backend, &crash, |_| {}).amount, 0, "it was dead before");
-    let idle = Fault::Cut { links: vec![(client, server)], direction: Direction::Both };
+    let idle = Fault::over(vec![(client, server)], Action::Cut(Direction::Both));
     assert_eq!(suffer(&mut backend, &idle, |_| {}).amount, 0, "nothing was sent over the link");
 }
 
@@ -113,14 +115,14 @@ fn clients_answer_and_faults_on_them_are_measured() {
 fn faults_on_a_server_are_measured() {
     let mut backend = backend(StoreId::Redis);
     let server = Node::Server(0);
-    assert!(suffer(&mut backend, &Fault::Pause { node: server }, |_| {}).amount > 0);
+    assert!(suffer(&mut backend, &Fault::at(server, Action::Pause), |_| {}).amount > 0);
     for data in [Data::Kept, Data::Lost] {
-        let crash = Fault::Crash { node: server, data };
+        let crash = Fault::at(server, Action::Crash(data));
         let effect = suffer(&mut backend, &crash, |_| {});
         assert!(effect.amount > 0, "{data:?}");
         assert_eq!(effect.what.contains("empty"), data == Data::Lost, "{}", effect.what);
     }
-    let gone = suffer(&mut backend, &Fault::Vanish { server: 0 }, |_| {});
+    let gone = suffer(&mut backend, &Fault::at(server, Action::Vanish), |_| {});
     assert!(gone.amount > 0, "{gone:?}");
 }
 
@@ -129,12 +131,12 @@ fn members_cut_off_from_each_other_drop_packets_and_a_killed_one_serves_again() 
     let mut backend = backend(StoreId::ZooKeeper);
     let server = Node::Server;
     let links = vec![(server(0), server(1)), (server(0), server(2)), (server(1), server(2))];
-    let cut = Fault::Cut { links, direction: Direction::Both };
+    let cut = Fault::over(links, Action::Cut(Direction::Both));
     // The leader says something to each member every half tick, of 333 ms here.
     let effect = suffer(&mut backend, &cut, |backend| pass(backend, Duration::from_secs(2)));
     assert!(effect.amount > 0, "{effect:?}");
     for number in 0..3 {
-        let crash = Fault::Crash { node: server(number), data: Data::Kept };
+        let crash = Fault::at(server(number), Action::Crash(Data::Kept));
         assert!(suffer(&mut backend, &crash, |_| {}).amount > 0, "server {number}");
     }
 }
@@ -142,11 +144,11 @@ fn members_cut_off_from_each_other_drop_packets_and_a_killed_one_serves_again() 
 #[test]
 fn a_fault_that_cannot_be_is_refused_by_name() {
     let mut backend = backend(StoreId::Redis);
-    let stranger = Fault::Pause { node: Node::Client(9) };
+    let stranger = Fault::at(Node::Client(9), Action::Pause);
     let error = backend.inject(1, &stranger).unwrap_err();
     assert_eq!(error.to_string(), "there is no client 9 in this run");
     let links = vec![(Node::Client(0), Node::Client(1))];
-    let error = backend.inject(2, &Fault::Cut { links, direction: Direction::Both }).unwrap_err();
+    let error = backend.inject(2, &Fault::over(links, Action::Cut(Direction::Both))).unwrap_err();
     assert_eq!(error.to_string(), "there is no link between client 0 and client 1 to cut");
     assert!(backend.heal(1, &stranger).is_err());
     let mut inbox = Vec::new();
@@ -234,7 +236,7 @@ fn what_somebody_else_does_to_a_server_is_told() {
 #[test]
 fn a_fault_that_somebody_else_spoils_is_no_error() {
     let mut backend = backend(StoreId::Redis);
-    let fault = Fault::Pause { node: Node::Server(0) };
+    let fault = Fault::at(Node::Server(0), Action::Pause);
     backend.inject(1, &fault).unwrap();
     until(&mut backend, |notice| matches!(notice, Notice::Injected { id: 1 }).then_some(()));
     docker(&["rm", "-f", &backend.containers()[0]]);

@@ -5,7 +5,7 @@
 //! times that do not shift when one is gone. [`crate::shrink`] takes out what an anomaly does not
 //! need.
 
-use base::{Ability, Anomaly, Cause, ClockChange, Ensemble, Fault, Run, WrongVersion};
+use base::{Ability, Action, Anomaly, Cause, ClockChange, Ensemble, Fault, Run, WrongVersion};
 use checkers::{CHECKERS, Case};
 use serde::{Deserialize, Serialize};
 use sim::Chances;
@@ -155,7 +155,7 @@ impl Schedule {
             turn.hold_ns = turn.hold_ns.max((turn.hold_ns + slack).min(longest));
         }
         for planned in &mut slow.faults {
-            if let Fault::Pause { .. } | Fault::Cut { .. } | Fault::Vanish { .. } = planned.fault {
+            if let Action::Pause | Action::Cut(_) | Action::Vanish = planned.fault.action() {
                 planned.lasts_ns += slack;
             }
         }
@@ -304,8 +304,8 @@ struct Version {
 
 /// Returns the distance by which a fault sets a clock, ahead or back; `None` for other faults.
 fn jump(fault: &Fault) -> Option<u64> {
-    match fault {
-        Fault::Clock { change: ClockChange::Jump(nanos), .. } => Some(nanos.unsigned_abs()),
+    match fault.action() {
+        Action::Clock(ClockChange::Jump(nanos)) => Some(nanos.unsigned_abs()),
         _ => None,
     }
 }
@@ -360,7 +360,7 @@ mod tests {
             says(&schedule.to_json())
         };
         assert!(broken(&|s| s.clients.clear()).contains("0 clients"));
-        let pause = base::Fault::Pause { node: base::Node::Server(9) };
+        let pause = Fault::at(base::Node::Server(9), Action::Pause);
         assert!(broken(&|s| s.faults[0].fault = pause.clone()).contains("server 9"));
         assert!(broken(&|s| s.algo = "zk-wr".into()).contains("zk-wr"));
         let tick = Ensemble { tick_ns: schedule.ttl_ns, sync_limit: 2 };

@@ -5,9 +5,7 @@
 //!
 //! Source: Groce, Zhang, Eide, Chen, Regehr, "Swarm testing", ISSTA 2012.
 
-use base::{
-    ClientState, ClockChange, Data, Direction, Fault, LinkTrouble, Nemesis, Next, Node, Rng, View,
-};
+use base::{ClientState, Fault, Nemesis, Next, Node, Rng, View};
 use std::time::Duration;
 
 use crate::links::slowest_link;
@@ -114,25 +112,8 @@ impl Nemesis for Weighted {
 
 /// The kind of a fault as far as the swarm tells them apart: what it does, and to whom.
 fn kind(fault: &Fault, view: &View<'_>) -> u64 {
-    let (what, how) = match fault {
-        Fault::Pause { .. } => (0, 0),
-        Fault::Crash { data: Data::Kept, .. } => (1, 0),
-        Fault::Crash { data: Data::Lost, .. } => (1, 1),
-        Fault::Crash { data: Data::Unsynced, .. } => (1, 2),
-        Fault::Vanish { .. } => (1, 3),
-        Fault::Cut { direction: Direction::Both, .. } => (2, 0),
-        Fault::Cut { direction: Direction::Forward, .. } => (2, 1),
-        Fault::Cut { direction: Direction::Backward, .. } => (2, 2),
-        Fault::Clock { change: ClockChange::Jump(0..), .. } => (3, 0),
-        Fault::Clock { change: ClockChange::Jump(_), .. } => (3, 1),
-        Fault::Clock { change: ClockChange::Drift(_), .. } => (3, 2),
-        Fault::Clock { change: ClockChange::Freeze, .. } => (3, 3),
-        Fault::Link { trouble: LinkTrouble::Reset, .. } => (4, 0),
-        Fault::Link { trouble: LinkTrouble::Refuse, .. } => (4, 1),
-        Fault::Link { trouble: LinkTrouble::LoseRequest, .. } => (4, 2),
-        Fault::Link { trouble: LinkTrouble::LoseReply, .. } => (4, 3),
-        Fault::Link { trouble: LinkTrouble::Slow(_), .. } => (4, 4),
-    };
+    let spec = fault.spec();
+    let (what, how) = (spec.family as u64, spec.number);
     let whom = match fault.nodes().first() {
         Some(Node::Client(seat)) => match view.clients.get(*seat as usize).map(|c| c.state) {
             Some(ClientState::Holding { .. }) => 1,
@@ -148,7 +129,7 @@ fn kind(fault: &Fault, view: &View<'_>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{ClientView, Mono};
+    use base::{Action, ClientView, Mono};
 
     #[test]
     fn configurations_differ_from_seed_to_seed_and_stay_within_the_options() {
@@ -176,7 +157,7 @@ mod tests {
         fn next(&mut self, view: &View<'_>, _rng: &mut Rng) -> Next {
             self.0 += 1;
             let node = Node::Client(self.0 % view.clients.len() as u32);
-            Next::Inject { fault: Fault::Pause { node }, lasts: Duration::from_secs(1) }
+            Next::Inject { fault: Fault::at(node, Action::Pause), lasts: Duration::from_secs(1) }
         }
     }
 
@@ -225,8 +206,8 @@ mod tests {
             self.0 = !self.0;
             let (node, lasts) = (Node::Client(rng.below(3) as u32), Duration::from_secs(1));
             match self.0 {
-                true => Next::Inject { fault: Fault::Pause { node }, lasts },
-                false => Next::Also { fault: Fault::Crash { node, data: Data::Kept }, lasts },
+                true => Next::Inject { fault: Fault::at(node, Action::Pause), lasts },
+                false => Next::Also { fault: Fault::at(node, Action::Kill), lasts },
             }
         }
     }

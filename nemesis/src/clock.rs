@@ -6,7 +6,7 @@
 //! one bad time server jumps together. Drifts are what `adjtimex` can do, a tenth at most. That
 //! clocks stand still takes more than bad time servers, and is only in the nemesis of that name.
 
-use base::{Ability, ClockChange, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Action, ClockChange, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 use std::time::Duration;
 
 use crate::aim::{self, Deck};
@@ -115,7 +115,7 @@ fn change(wrong: Wrong, view: &View<'_>, rng: &mut Rng) -> (ClockChange, Duratio
 }
 
 fn inject((node, change, lasts): (Node, ClockChange, Duration)) -> Next {
-    Next::Inject { fault: Fault::Clock { node, change }, lasts }
+    Next::Inject { fault: Fault::at(node, Action::Clock(change)), lasts }
 }
 
 impl Nemesis for Clocks {

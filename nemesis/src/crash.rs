@@ -7,7 +7,7 @@
 //! `vanish-server`: the whole machine of a server is gone. Nothing is closed and nothing refused:
 //! connections fall silent, and new ones are not answered until it is back.
 
-use base::{Ability, Data, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Action, Data, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
 use crate::aim::{self, Deck};
 
@@ -92,7 +92,7 @@ impl Crash {
     }
 
     fn client(seat: u32, view: &View<'_>, rng: &mut Rng) -> Next {
-        let fault = Fault::Crash { node: Node::Client(seat), data: Data::Lost };
+        let fault = Fault::at(Node::Client(seat), Action::Kill);
         Next::Inject { fault, lasts: rng.between(view.ttl / 20, view.ttl / 4) }
     }
 
@@ -101,7 +101,7 @@ impl Crash {
     /// real server takes a second to come back on a busy machine.
     fn server(&self, view: &View<'_>, rng: &mut Rng) -> Next {
         let node = Node::Server(rng.below(u64::from(view.server_count())) as u32);
-        let fault = Fault::Crash { node, data: self.data };
+        let fault = Fault::at(node, Action::Crash(self.data));
         match self.data {
             Data::Kept => {
                 Next::Inject { fault, lasts: rng.between(view.ttl / 10, view.ttl * 3 / 2) }
@@ -157,6 +157,6 @@ impl Nemesis for Vanish {
         self.chance = false;
         let server = rng.below(u64::from(view.server_count())) as u32;
         let lasts = rng.between(view.ttl / 10, view.ttl * 3 / 2);
-        Next::Inject { fault: Fault::Vanish { server }, lasts }
+        Next::Inject { fault: Fault::at(Node::Server(server), Action::Vanish), lasts }
     }
 }

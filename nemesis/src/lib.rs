@@ -40,6 +40,7 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &link::LOSE_REQUEST,
     &link::LOSE_REPLY,
     &link::SLOW,
+    &link::THROTTLE,
     &link::VAULT,
 ];
 

@@ -4,7 +4,7 @@
 //!
 //! Unlike a cut (`partition`), which TCP sits out, the client is told at once.
 
-use base::{Ability, Fault, LinkTrouble, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Action, Fault, LinkTrouble, Nemesis, NemesisSpec, Next, Node, Rng, View};
 use std::time::Duration;
 
 use crate::aim::{self, Deck};
@@ -57,6 +57,13 @@ pub const SLOW: NemesisSpec = NemesisSpec {
     make: || Box::new(Links::new(&[Trouble::Slow])),
 };
 
+pub const THROTTLE: NemesisSpec = NemesisSpec {
+    name: "link-throttle",
+    summary: "limits the bandwidth of a client's links for a while, to as little as ten packets a ttl",
+    needs: &[Ability::Throttle],
+    make: || Box::new(Links::new(&[Trouble::Throttle])),
+};
+
 pub const VAULT: NemesisSpec = NemesisSpec {
     name: "link-vault",
     summary: "resets, refuses and slows clients' connections to what the lock guards, loses writes",
@@ -72,6 +79,7 @@ enum Trouble {
     LoseRequest,
     LoseReply,
     Slow,
+    Throttle,
 }
 
 /// A choice of the client whose links are disturbed.
@@ -115,7 +123,7 @@ impl Links {
                 (0..view.server_count()).map(|n| (Node::Client(seat), Node::Server(n))).collect()
             }
         };
-        Fault::Link { links, trouble }
+        Fault::over(links, Action::Link(trouble))
     }
 }
 
@@ -130,7 +138,13 @@ fn trouble(trouble: Trouble, view: &View<'_>, rng: &mut Rng) -> (LinkTrouble, Du
         Trouble::LoseRequest => (LinkTrouble::LoseRequest, once),
         Trouble::LoseReply => (LinkTrouble::LoseReply, once),
         Trouble::Slow => (LinkTrouble::Slow(1 << (1 + rng.below(6))), while_),
+        Trouble::Throttle => (LinkTrouble::Throttle(bandwidth(10 << rng.below(5), view)), while_),
     }
+}
+
+/// The bytes a second of a link that carries so many packets a ttl.
+fn bandwidth(packets: u64, view: &View<'_>) -> u32 {
+    (LinkTrouble::PACKET as f64 * packets as f64 / view.ttl.as_secs_f64()).ceil() as u32
 }
 
 impl Nemesis for Links {

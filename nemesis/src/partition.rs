@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use base::{Ability, Direction, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Action, Direction, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
 use crate::aim::{self, Deck};
 
@@ -124,6 +124,6 @@ impl Nemesis for Partition {
             _ => Direction::Both,
         };
         let lasts = rng.between(view.ttl.mul_f64(least), view.ttl * 5 / 2);
-        Next::Inject { fault: Fault::Cut { links, direction }, lasts }
+        Next::Inject { fault: Fault::over(links, Action::Cut(direction)), lasts }
     }
 }

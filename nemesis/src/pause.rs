@@ -1,7 +1,7 @@
 //! `pause`: a node stops running and notices nothing, as in a long garbage collection or a
 //! suspended machine. Clients are paused for longer than the ttl, preferably while they hold.
 
-use base::{Ability, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Action, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
 use crate::aim::{self, Deck};
 
@@ -68,6 +68,6 @@ impl Nemesis for Pause {
         let Some(node) = node else { return Next::Watch };
         self.aim = None;
         let lasts = rng.between(shortest, view.ttl * 5 / 2);
-        Next::Inject { fault: Fault::Pause { node }, lasts }
+        Next::Inject { fault: Fault::at(node, Action::Pause), lasts }
     }
 }

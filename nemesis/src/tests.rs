@@ -1,7 +1,7 @@
 //! Rules that every nemesis in the list has to keep.
 
 use crate::NEMESES;
-use base::{ClientState, ClientView, Fault, Mono, Next, Node, Rng, ServerInfo, View};
+use base::{Action, ClientState, ClientView, Mono, Next, Node, Rng, ServerInfo, View};
 use std::time::Duration;
 
 /// Five clients: one in a long hold, one whose acquire was just answered, one that releases, two
@@ -71,7 +71,10 @@ fn servers_without_peers_are_cut_from_the_clients() {
             let servers = &members(servers);
             let view = View { now, ttl, clients: &clients, servers, peers, active: 0 };
             match nemesis.next(&view, &mut rng) {
-                Next::Inject { fault: Fault::Cut { links, .. }, .. } => break links,
+                Next::Inject { fault, .. } => {
+                    assert!(matches!(fault.action(), Action::Cut(_)), "{fault}");
+                    break fault.links().to_vec();
+                }
                 Next::At(at) => now = at,
                 other => panic!("{other:?}"),
             }

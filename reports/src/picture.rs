@@ -222,7 +222,8 @@ fn bands(
         };
         let hit = lanes_hit(fault, speaker, lanes);
         if named(fault) || !hit.is_empty() || only_servers(fault) {
-            let (id, kind, label) = (fault.id, fault.fault.kind(), fault_name(fault.fault));
+            let (id, kind, label) =
+                (fault.id, fault.fault.family().name(), fault_name(fault.fault));
             found.push((!named(fault), Band { id, kind, label, stretch, lanes: hit }));
         }
     }

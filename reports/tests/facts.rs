@@ -108,7 +108,7 @@ fn a_history_that_makes_no_sense_is_read_all_the_same() {
     s.event(20, 7, Kind::Ok, F::Acquire);
     s.event(5, 7, Kind::Invoke, F::Release);
     s.fault(1, Kind::Info, F::Heal, 9, pause(1));
-    let empty_cut = Fault::Cut { links: Vec::new(), direction: base::Direction::Both };
+    let empty_cut = Fault::over(Vec::new(), base::Action::Cut(base::Direction::Both));
     s.fault(2, Kind::Info, F::Fault, 3, empty_cut);
     let run = run(s);
     let facts = Facts::of(&run);

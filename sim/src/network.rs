@@ -3,7 +3,7 @@
 //!
 //! Gates stand for themselves too: the links to the vault have the same in every world.
 
-use base::{Direction, Fault, Mono, Node, Rng, Spread};
+use base::{Action, Direction, Fault, Mono, Node, Rng, Spread};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -149,8 +149,8 @@ impl<T> Network<T> {
         Self { gates: Gates::default(), troubles, rng, tape, outer, links, inner }
     }
 
-    /// Returns the delay of the next packet, in nanoseconds.
-    pub fn delay(&mut self, from: Node, to: Node) -> u64 {
+    /// Returns the delay of the packet that is sent now, in nanoseconds.
+    pub fn delay(&mut self, from: Node, to: Node, now: Mono) -> u64 {
         let between_servers = matches!((from, to), (Node::Server(_), Node::Server(_)));
         let usual = if between_servers { self.inner } else { self.outer };
         // Most worlds have no link of its own kind.
@@ -161,17 +161,14 @@ impl<T> Network<T> {
             Some(tape) => tape.delay(from, to, draw),
             None => draw(),
         };
-        match self.troubles.slowness(from, to) {
-            1 => delay,
-            times => delay.saturating_mul(u64::from(times)),
-        }
+        self.troubles.delay(from, to, now, delay).unwrap_or(delay)
     }
 }
 
 /// The directed wires that a cut closes.
 fn directed(fault: &Fault) -> impl Iterator<Item = (Node, Node)> {
-    let (links, direction) = match fault {
-        Fault::Cut { links, direction } => (links.as_slice(), *direction),
+    let (links, direction) = match fault.action() {
+        Action::Cut(direction) => (fault.links(), direction),
         _ => (&[][..], Direction::Both),
     };
     links.iter().flat_map(move |&(a, b)| {
@@ -203,7 +200,7 @@ mod tests {
     const SERVER: Node = Node::Server(0);
 
     fn cut(direction: Direction) -> Fault {
-        Fault::Cut { links: vec![(CLIENT, SERVER)], direction }
+        Fault::over(vec![(CLIENT, SERVER)], Action::Cut(direction))
     }
 
     /// Returns true if a packet sent now goes out at once.
@@ -232,7 +229,7 @@ mod tests {
     fn a_server_that_gets_no_acknowledgements_soon_sends_nothing_new() {
         let mut net = Gates::default();
         let (a, b) = (Node::Server(0), Node::Server(1));
-        let cut = Fault::Cut { links: vec![(a, b)], direction: Direction::Backward };
+        let cut = Fault::over(vec![(a, b)], Action::Cut(Direction::Backward));
         let at = |ms| Mono::ZERO + Duration::from_millis(ms);
         net.cut(&cut);
         assert!(passes_at(&mut net, at(1_000), a, b, 'x'));

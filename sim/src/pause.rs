@@ -1,6 +1,6 @@
 //! A node that is paused: what would have happened to it waits.
 
-use base::{Effect, Mono};
+use base::{Action, Effect, Mono};
 
 use crate::simulation::Item;
 
@@ -16,6 +16,6 @@ impl Paused {
 
     /// The measured effect of a pause that ends now.
     pub fn effect(&self, now: Mono) -> Effect {
-        Effect::new("milliseconds not running", now.since(self.since).as_millis() as u64)
+        Effect::of(Action::Pause, now.since(self.since).as_millis() as u64)
     }
 }

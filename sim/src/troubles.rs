@@ -1,7 +1,8 @@
 //! Troubles of the links beyond cuts: which connections are refused, which request or reply is the
 //! next to be lost, how much slower everything is. Counts what each fault has done.
 
-use base::{FaultId, LinkTrouble, Node};
+use base::{FaultId, LinkTrouble, Mono, Node};
+use std::collections::BTreeMap;
 
 /// A fault in force.
 struct Trouble {
@@ -9,6 +10,8 @@ struct Trouble {
     links: Vec<(Node, Node)>,
     what: LinkTrouble,
     done: u64,
+    /// The time until which each direction of a throttled link is busy.
+    busy: BTreeMap<(Node, Node), Mono>,
 }
 
 /// All of them.
@@ -18,7 +21,7 @@ pub struct Troubles(Vec<Trouble>);
 impl Troubles {
     /// Begins a trouble, which has done so much already.
     pub fn begin(&mut self, id: FaultId, links: &[(Node, Node)], what: LinkTrouble, done: u64) {
-        self.0.push(Trouble { id, links: links.to_vec(), what, done });
+        self.0.push(Trouble { id, links: links.to_vec(), what, done, busy: BTreeMap::new() });
     }
 
     /// Ends a trouble, and returns how much it did.
@@ -41,16 +44,15 @@ impl Troubles {
         self.count_first(from, to, |trouble| trouble.what == lost && trouble.done == 0)
     }
 
-    /// Returns the factor by which packets take longer.
-    pub fn slowness(&mut self, from: Node, to: Node) -> u32 {
-        let slow = |trouble: &mut Trouble| match trouble.what {
-            LinkTrouble::Slow(times) if trouble.hits(from, to) => {
-                trouble.done += 1;
-                times
-            }
-            _ => 1,
-        };
-        self.0.iter_mut().map(slow).fold(1, u32::saturating_mul)
+    /// Returns the delay of a packet that is sent now and would take `usual`, in nanoseconds.
+    /// `None`: no trouble delays it.
+    pub fn delay(&mut self, from: Node, to: Node, now: Mono, usual: u64) -> Option<u64> {
+        let mut delay = None;
+        for trouble in self.0.iter_mut().filter(|trouble| trouble.hits(from, to)) {
+            let so_far = delay.unwrap_or(usual);
+            delay = trouble.delay((from, to), now, so_far).or(delay);
+        }
+        delay
     }
 
     fn count_first(&mut self, from: Node, to: Node, is: impl Fn(&Trouble) -> bool) -> bool {
@@ -60,6 +62,32 @@ impl Troubles {
 }
 
 impl Trouble {
+    /// Delays a packet, and counts it. `None`: it does not do that.
+    fn delay(&mut self, way: (Node, Node), now: Mono, usual: u64) -> Option<u64> {
+        let (delay, done) = match self.what {
+            LinkTrouble::Slow(times) => (usual.saturating_mul(u64::from(times)), 1),
+            LinkTrouble::Throttle(rate) => {
+                let waits = self.waits(way, now, rate);
+                (usual.saturating_add(waits), LinkTrouble::PACKET)
+            }
+            LinkTrouble::Reset
+            | LinkTrouble::Refuse
+            | LinkTrouble::LoseRequest
+            | LinkTrouble::LoseReply => return None,
+        };
+        self.done += done;
+        Some(delay)
+    }
+
+    /// Returns the nanoseconds until a link of so many bytes a second has carried a packet that is
+    /// sent now, behind those that were sent before it.
+    fn waits(&mut self, way: (Node, Node), now: Mono, rate: u32) -> u64 {
+        let takes = LinkTrouble::PACKET * 1_000_000_000 / u64::from(rate.max(1));
+        let busy = self.busy.entry(way).or_default();
+        *busy = (*busy).max(now).after(takes);
+        busy.nanos() - now.nanos()
+    }
+
     fn hits(&self, from: Node, to: Node) -> bool {
         self.links.iter().any(|&link| link == (from, to) || link == (to, from))
     }
@@ -87,14 +115,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_sent_faster_than_a_throttled_link_carries_waits_in_its_direction() {
+        let mut troubles = Troubles::default();
+        // A packet takes half a second.
+        troubles.begin(1, LINK, LinkTrouble::Throttle(200), 0);
+        let at = |ms: u64| Mono::from_nanos(ms * 1_000_000);
+        let mut delay = |from, to, ms| troubles.delay(from, to, at(ms), 7);
+        assert_eq!(delay(CLIENT, SERVER, 1_000), Some(500_000_007));
+        assert_eq!(delay(CLIENT, SERVER, 1_000), Some(1_000_000_007));
+        assert_eq!(delay(SERVER, CLIENT, 1_100), Some(500_000_007), "the other way");
+        assert_eq!(delay(CLIENT, SERVER, 3_000), Some(500_000_007), "all is gone by now");
+        assert_eq!(delay(Node::Client(1), SERVER, 3_000), None, "another's");
+        assert_eq!(troubles.end(1), 400);
+    }
+
+    #[test]
     fn each_counts_what_it_did() {
         let mut troubles = Troubles::default();
         troubles.begin(1, LINK, LinkTrouble::Refuse, 0);
         troubles.begin(2, LINK, LinkTrouble::Slow(3), 0);
         troubles.begin(3, LINK, LinkTrouble::Slow(5), 0);
         assert!(troubles.refuses(CLIENT, SERVER) && troubles.refuses(CLIENT, SERVER));
-        assert_eq!(troubles.slowness(SERVER, CLIENT), 15);
-        assert_eq!(troubles.slowness(Node::Server(1), CLIENT), 1);
+        assert_eq!(troubles.delay(SERVER, CLIENT, Mono::ZERO, 10), Some(150));
+        assert_eq!(troubles.delay(Node::Server(1), CLIENT, Mono::ZERO, 10), None);
         assert_eq!([1, 2, 3].map(|id| troubles.end(id)), [2, 1, 1]);
         assert!(!troubles.refuses(CLIENT, SERVER));
     }

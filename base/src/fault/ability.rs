@@ -1,7 +1,7 @@
 //! Abilities that a fault needs of a backend: checked before a run, so that a fault that the
 //! backend lacks is refused by name and not met in the middle.
 
-use super::{Data, Fault, LinkTrouble};
+use super::Fault;
 use std::fmt;
 
 /// A power over the world that a backend has or lacks.
@@ -29,6 +29,8 @@ pub enum Ability {
     LoseReply,
     /// Slow a link.
     Slow,
+    /// Limit what a link carries in a second.
+    Throttle,
     /// Do to the links of the vault what can be done to a link.
     Vault,
 }
@@ -36,22 +38,7 @@ pub enum Ability {
 impl Fault {
     /// The ability that a backend needs for this fault.
     pub fn ability(&self) -> Ability {
-        match self {
-            _ if self.is_at_vault() => Ability::Vault,
-            Self::Pause { .. } => Ability::Pause,
-            Self::Crash { data: Data::Unsynced, .. } => Ability::CutPower,
-            Self::Crash { .. } => Ability::Crash,
-            Self::Vanish { .. } => Ability::Vanish,
-            Self::Cut { .. } => Ability::Cut,
-            Self::Clock { .. } => Ability::Clock,
-            Self::Link { trouble, .. } => match trouble {
-                LinkTrouble::Reset => Ability::Reset,
-                LinkTrouble::Refuse => Ability::Refuse,
-                LinkTrouble::LoseRequest => Ability::LoseRequest,
-                LinkTrouble::LoseReply => Ability::LoseReply,
-                LinkTrouble::Slow(_) => Ability::Slow,
-            },
-        }
+        if self.is_at_vault() { Ability::Vault } else { self.action.spec().ability }
     }
 }
 
@@ -70,6 +57,7 @@ impl fmt::Display for Ability {
             Self::LoseRequest => "lose exactly one request",
             Self::LoseReply => "lose exactly one reply",
             Self::Slow => "slow a link",
+            Self::Throttle => "limit the bandwidth of a link",
             Self::Vault => "disturb the links of the vault",
         })
     }

@@ -1,7 +1,6 @@
 //! Faults of the clocks of a node.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::time::Duration;
 
 /// A change to the clocks of a node. Both go by one oscillator: a drift or a stop affects both.
@@ -19,19 +18,19 @@ pub enum ClockChange {
     Freeze,
 }
 
-/// Displays the change as a verb phrase, to stand after the node's name: "jumped 5.000 s ahead".
-impl fmt::Display for ClockChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
+impl ClockChange {
+    /// Its extent in words: "5.000 s ahead", "1.50 % slow".
+    pub(super) fn amount(self) -> String {
+        match self {
             Self::Jump(nanos) => {
                 let by = Duration::from_nanos(nanos.unsigned_abs()).as_secs_f64();
-                write!(f, "jumped {by:.3} s {}", if nanos < 0 { "back" } else { "ahead" })
+                format!("{by:.3} s {}", if nanos < 0 { "back" } else { "ahead" })
             }
             Self::Drift(ppm) => {
                 let percent = f64::from(ppm.unsigned_abs()) / 10_000.0;
-                write!(f, "ran {percent:.2} % {}", if ppm < 0 { "slow" } else { "fast" })
+                format!("{percent:.2} % {}", if ppm < 0 { "slow" } else { "fast" })
             }
-            Self::Freeze => f.write_str("stood still"),
+            Self::Freeze => String::new(),
         }
     }
 }

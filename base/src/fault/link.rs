@@ -1,7 +1,6 @@
 //! Faults of the connections over a link between a client and a server.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// A disturbance of the connections over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,30 +18,20 @@ pub enum LinkTrouble {
     LoseReply,
     /// Every message takes so many times as long.
     Slow(u32),
+    /// Each direction carries so many bytes a second and no more; what is sent faster waits.
+    Throttle(u32),
 }
 
 impl LinkTrouble {
-    /// The unit in which the effect is counted, such as "requests lost".
-    pub const fn counted(self) -> &'static str {
-        match self {
-            Self::Reset => "connections reset",
-            Self::Refuse => "connections refused",
-            Self::LoseRequest => "requests lost",
-            Self::LoseReply => "replies lost",
-            Self::Slow(_) => "packets slowed",
-        }
-    }
-}
+    /// The size of a packet, in bytes, where packets have none of their own: about that of a request
+    /// with its headers.
+    pub const PACKET: u64 = 100;
 
-/// Displays the disturbance as a phrase, to stand before the names of the link's two ends.
-impl fmt::Display for LinkTrouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Its extent in words: "3".
+    pub(super) fn amount(self) -> String {
         match self {
-            Self::Reset => f.write_str("connections reset"),
-            Self::Refuse => f.write_str("connections refused"),
-            Self::LoseRequest => f.write_str("a request lost"),
-            Self::LoseReply => f.write_str("a reply lost"),
-            Self::Slow(times) => write!(f, "link {times} times as slow"),
+            Self::Slow(amount) | Self::Throttle(amount) => amount.to_string(),
+            Self::Reset | Self::Refuse | Self::LoseRequest | Self::LoseReply => String::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Case;
 use crate::faults::seat;
-use base::{Fault, Node};
+use base::{Action, Data, Family, Fault, Node, Target};
 use std::ops::Range;
 
 /// A kind of fault, as it bears on one client.
@@ -53,24 +53,31 @@ pub(super) fn had(case: &Case<'_>, trouble: Trouble, process: u32, during: Range
 fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
     let is_server = |node: &Node| matches!(node, Node::Server(_));
     let ours = |links: &[(Node, Node)]| links.iter().any(|(a, b)| *a == client || *b == client);
-    match (trouble, fault) {
-        (Trouble::Paused, Fault::Pause { node }) => *node == client,
-        (Trouble::CutOff, Fault::Cut { links, .. } | Fault::Link { links, .. }) => {
-            ours(links) && !fault.is_at_vault()
+    let is_clock = fault.family() == Family::Clock;
+    match (trouble, fault.target()) {
+        (Trouble::Paused, Target::Node(node)) => fault.family() == Family::Pause && *node == client,
+        (Trouble::ClientClock, Target::Node(node)) => is_clock && *node == client,
+        (Trouble::ServerClock, Target::Node(node)) => is_clock && is_server(node),
+        (Trouble::ServerDown | Trouble::Servers, Target::Node(node)) => {
+            fault.spec().takes_server_down && is_server(node)
         }
-        (Trouble::ClientClock, Fault::Clock { node, .. }) => *node == client,
-        (Trouble::ServerClock, Fault::Clock { node, .. }) => is_server(node),
-        (Trouble::Servers, fault) => {
-            bears(fault, Trouble::ServerDown, client) || bears(fault, Trouble::ServersCut, client)
-        }
-        (Trouble::ServerDown, Fault::Pause { node } | Fault::Crash { node, .. }) => is_server(node),
-        (Trouble::ServerDown, Fault::Vanish { .. }) => true,
-        (Trouble::ServersCut, Fault::Cut { links, .. } | Fault::Link { links, .. }) => {
+        (Trouble::Wiped, Target::Node(node)) => is_server(node) && loses_data(fault.action()),
+        (Trouble::CutOff, Target::Links(links)) => ours(links) && !fault.is_at_vault(),
+        (Trouble::ServersCut | Trouble::Servers, Target::Links(links)) => {
             links.iter().all(|(a, b)| is_server(a) && is_server(b))
         }
-        (Trouble::Wiped, Fault::Crash { node, data }) => {
-            is_server(node) && *data != base::Data::Kept
-        }
-        _ => false,
+        (Trouble::CutOff | Trouble::ServersCut, Target::Node(_))
+        | (
+            Trouble::Paused
+            | Trouble::ClientClock
+            | Trouble::ServerClock
+            | Trouble::ServerDown
+            | Trouble::Wiped,
+            Target::Links(_),
+        ) => false,
     }
+}
+
+const fn loses_data(action: Action) -> bool {
+    matches!(action, Action::Crash(Data::Lost | Data::Unsynced))
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::picture::{Gallery, judge, picture};
 use crate::{Availability, Exclusion, ForeignRelease, Reentrancy, ReleaseErrors};
-use base::ClockChange;
+use base::{ClockChange, Data, Direction, LinkTrouble};
 
 const ANY: Gallery = Gallery { checker: &Exclusion, info: |_| {} };
 
@@ -69,12 +69,6 @@ fn a_cut_is_told_from_the_side_of_the_client() {
         assert!(text.contains(words), "{cut}: {text}");
         assert!(text.contains("was connected again at 0.500 s"), "{text}");
     }
-    let (client, server) = (Node::Client(2), Node::Server(0));
-    let links = [(client, server), (Node::Client(1), server), (client, Node::Server(4))];
-    let said = |direction| cut_off(&links, direction, 2);
-    assert_eq!(said(Direction::Backward), "could not hear server 0, server 4");
-    assert_eq!(said(Direction::Forward), "could not reach server 0, server 4");
-    assert_eq!(cut_off(&[(server, client)], Direction::Backward, 2), "could not reach server 0");
 }
 
 #[test]
@@ -191,19 +185,19 @@ fn a_fault_that_is_healed_later_is_told_without_its_heal() {
 #[test]
 fn faults_on_servers_have_their_words() {
     let server = Node::Server(1);
-    let cut = Fault::Cut { links: vec![(server, Node::Server(2))], direction: Direction::Both };
+    let cut = Fault::over(vec![(server, Node::Server(2))], Action::Cut(Direction::Both));
     for (fault, words) in [
-        (Fault::Pause { node: server }, ("server 1", "was paused", "ran on")),
-        (Fault::Crash { node: server, data: Data::Kept }, {
+        (Fault::at(server, Action::Pause), ("server 1", "was paused", "ran on")),
+        (Fault::at(server, Action::Crash(Data::Kept)), {
             ("server 1", "crashed", "was started again")
         }),
-        (Fault::Crash { node: server, data: Data::Lost }, {
+        (Fault::at(server, Action::Crash(Data::Lost)), {
             ("server 1", "crashed and lost its data", "was started again")
         }),
-        (Fault::Crash { node: server, data: Data::Unsynced }, {
+        (Fault::at(server, Action::Crash(Data::Unsynced)), {
             ("server 1", "crashed and lost its last second", "was started again")
         }),
-        (Fault::Clock { node: server, change: ClockChange::Freeze }, {
+        (Fault::at(server, Action::Clock(ClockChange::Freeze)), {
             ("server 1", "had a clock that stood still", "had its clock set right")
         }),
         (cut.clone(), (&format!("{cut},")[..], "began", "ended")),
@@ -216,11 +210,11 @@ fn faults_on_servers_have_their_words() {
 #[test]
 fn faults_on_clients_have_their_words() {
     let client = Node::Client(2);
-    let link = |trouble| Fault::Link { links: vec![(client, Node::Server(0))], trouble };
+    let link = |trouble| Fault::over(vec![(client, Node::Server(0))], Action::Link(trouble));
     for (fault, words) in [
-        (Fault::Pause { node: client }, ("was paused", "ran on")),
-        (Fault::Crash { node: client, data: Data::Kept }, ("was killed", "was started again")),
-        (Fault::Clock { node: client, change: ClockChange::Freeze }, {
+        (Fault::at(client, Action::Pause), ("was paused", "ran on")),
+        (Fault::at(client, Action::Kill), ("was killed", "was started again")),
+        (Fault::at(client, Action::Clock(ClockChange::Freeze)), {
             ("had a clock that stood still", "had its clock set right")
         }),
         (link(LinkTrouble::Reset), ("had its connections reset", "had sound links again")),
@@ -229,7 +223,7 @@ fn faults_on_clients_have_their_words() {
         (link(LinkTrouble::LoseReply), ("was to lose a reply", "had sound links again")),
         (link(LinkTrouble::Slow(3)), ("had links 3 times as slow", "had sound links again")),
     ] {
-        assert_eq!((&hit(&fault, 2)[..], undone(&fault)), words);
+        assert_eq!((&fault.lasting(client)[..], fault.healed()), words);
     }
 }
 

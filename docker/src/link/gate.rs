@@ -1,6 +1,9 @@
 //! One direction of a link: open, or held by one or more faults.
 
+use super::lock;
+use super::throttle::Throttle;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
 /// The amount that a hold has held back.
@@ -24,6 +27,7 @@ pub struct Gate {
     holds: watch::Sender<u32>,
     bytes: AtomicU64,
     connections: AtomicU64,
+    throttles: Mutex<Vec<Arc<Throttle>>>,
 }
 
 impl Gate {
@@ -32,6 +36,7 @@ impl Gate {
             holds: watch::Sender::new(0),
             bytes: AtomicU64::new(0),
             connections: AtomicU64::new(0),
+            throttles: Mutex::new(Vec::new()),
         }
     }
 
@@ -52,6 +57,24 @@ impl Gate {
         let mut holds = self.holds.subscribe();
         // The sender lives in `self`, so this cannot fail.
         let _ = holds.wait_for(|holds| *holds == 0).await;
+    }
+
+    /// Limits what goes through it.
+    pub fn throttle(&self, throttle: Arc<Throttle>) {
+        lock(&self.throttles).push(throttle);
+    }
+
+    /// Takes a limit away.
+    pub fn unthrottle(&self, gone: &Arc<Throttle>) {
+        lock(&self.throttles).retain(|throttle| !Arc::ptr_eq(throttle, gone));
+    }
+
+    /// Waits until bytes have gone through it, as slowly as its limits let them.
+    pub async fn carry(&self, bytes: usize) {
+        let throttles = lock(&self.throttles).clone();
+        for throttle in throttles {
+            throttle.carry(bytes).await;
+        }
     }
 
     /// Counts bytes that arrive while it is held.

@@ -11,9 +11,11 @@ mod pace;
 mod pump;
 #[cfg(test)]
 mod tests;
+mod throttle;
 
 pub use gate::Held;
 pub use pace::Delay;
+pub use throttle::Throttling;
 
 use base::{Direction, Rng};
 use gate::Gate;

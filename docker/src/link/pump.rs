@@ -78,7 +78,8 @@ async fn let_through(
 ) {
     while let Some(item) = waiting.recv().await {
         gate.open().await;
-        if matches!(item, Item::Data(..)) {
+        if let Item::Data(bytes, _) = &item {
+            gate.carry(bytes.len()).await;
             passed();
         }
         if due.send((pace.due(), item)).is_err() {

@@ -303,6 +303,43 @@ async fn connections_are_aborted_while_refused() {
     hears(&mut client, "a").await;
 }
 
+/// Waits until so many bytes have met the limit.
+async fn until_carried(throttling: &Throttling, bytes: u64) {
+    within(async {
+        while throttling.carried() < bytes {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_throttled_link_carries_so_many_bytes_a_second() {
+    let rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    let throttling = rig.link.throttle(1_000);
+    let begin = tokio::time::Instant::now();
+    say(&mut client, &"a".repeat(40)).await;
+    hears(&mut client, &"a".repeat(40)).await;
+    assert!(begin.elapsed() >= Duration::from_millis(80), "{:?}", begin.elapsed());
+    assert_eq!(throttling.end(), 80, "there and back");
+}
+
+#[tokio::test]
+async fn what_waits_for_a_throttled_link_goes_on_when_that_ends() {
+    let mut rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    // A byte takes a minute.
+    let throttling = rig.link.throttle(1);
+    let text = "b".repeat(60);
+    say(&mut client, &text).await;
+    until_carried(&throttling, 60).await;
+    rig.sees("open").await;
+    rig.has_seen_nothing();
+    assert_eq!(throttling.end(), 60);
+    hears(&mut client, &text).await;
+}
+
 #[tokio::test]
 async fn an_aborting_client_is_passed_on_as_an_abort() {
     let mut rig = rig(Delay::default()).await;

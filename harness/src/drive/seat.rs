@@ -3,8 +3,8 @@
 //! new one under a new number, as in Jepsen.
 
 use base::{
-    Acquire, Backend, ClientState, ClientView, Command, Event, F, Facts, Fault, Key, Kind, Mode,
-    Mono, Node, Process, Reply, Request, Response, Rng,
+    Acquire, Action, Backend, ClientState, ClientView, Command, Event, F, Facts, Fault, Key, Kind,
+    Mode, Mono, Node, Process, Reply, Request, Response, Rng,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -648,8 +648,8 @@ impl Seats {
         vault: &mut VaultNode,
         recorder: &mut Recorder,
     ) {
-        let Fault::Crash { node: Node::Client(number), .. } = fault else { return };
-        let seat = &self.seats[*number as usize];
+        let Some(number) = killed(fault) else { return };
+        let seat = &self.seats[number as usize];
         vault.hang_up(seat.process);
         if !matches!(seat.stage, Stage::Empty { .. }) {
             seat.record(recorder, (now, Kind::Info, F::Death), |_| {});
@@ -659,10 +659,18 @@ impl Seats {
 
     /// A fault is undone: what it killed starts again.
     pub fn after_heal(&mut self, fault: &Fault, now: Mono) {
-        if let Fault::Crash { node: Node::Client(number), .. } = fault {
-            self.seats[*number as usize].stage = Stage::Empty { until: Some(now) };
-            self.note(*number);
+        if let Some(number) = killed(fault) {
+            self.seats[number as usize].stage = Stage::Empty { until: Some(now) };
+            self.note(number);
         }
+    }
+}
+
+/// The seat of the client that a fault kills; `None` if it kills none.
+fn killed(fault: &Fault) -> Option<u32> {
+    match (fault.action(), fault.node()) {
+        (Action::Kill, Some(Node::Client(seat))) => Some(seat),
+        _ => None,
     }
 }
 

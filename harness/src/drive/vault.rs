@@ -6,7 +6,7 @@
 //! it late, also after its client has given up waiting; only over a connection that was never made
 //! nothing leaves at all.
 
-use base::{Effect, F, Fault, FaultId, Key, LinkTrouble, Mode, Mono, Node};
+use base::{Action, Effect, F, Fault, FaultId, Key, LinkTrouble, Mode, Mono, Node};
 use sim::{Gates, Order, Troubles};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -203,10 +203,8 @@ impl VaultNode {
     }
 
     fn set_off(&mut self, now: Mono, link: (Node, Node), message: Message) {
-        let delay = match self.troubles.slowness(link.0, link.1) {
-            1 => 0,
-            times => (self.usual * times).as_nanos() as u64,
-        };
+        let usual = self.usual.as_nanos() as u64;
+        let delay = self.troubles.delay(link.0, link.1, now, usual).unwrap_or(0);
         let due = self.orders.entry(link).or_default().arrival(now, delay);
         self.put(due, message);
     }
@@ -217,20 +215,22 @@ impl VaultNode {
     }
 
     pub fn inject(&mut self, now: Mono, id: FaultId, fault: &Fault) {
-        match fault {
-            Fault::Cut { .. } => self.gates.cut(fault),
-            Fault::Link { links, trouble } => {
-                let reset = *trouble == LinkTrouble::Reset;
+        match fault.action() {
+            Action::Cut(_) => self.gates.cut(fault),
+            Action::Link(trouble) => {
+                let (links, reset) = (fault.links(), trouble == LinkTrouble::Reset);
                 let done = if reset { self.reset(now, links) } else { 0 };
-                self.troubles.begin(id, links, *trouble, done);
+                self.troubles.begin(id, links, trouble, done);
             }
-            _ => {}
+            // The vault itself is never hit.
+            Action::Pause | Action::Kill | Action::Crash(_) | Action::Vanish | Action::Clock(_) => {
+            }
         }
     }
 
     pub fn heal(&mut self, now: Mono, id: FaultId, fault: &Fault) -> Effect {
-        match fault {
-            Fault::Link { trouble, .. } => Effect::new(trouble.counted(), self.troubles.end(id)),
+        match fault.action() {
+            action @ Action::Link(_) => Effect::of(action, self.troubles.end(id)),
             _ => self.mend(now, fault),
         }
     }
@@ -283,11 +283,11 @@ mod tests {
     }
 
     fn cut(direction: Direction) -> Fault {
-        Fault::Cut { links: vec![(CLIENT, Node::Vault)], direction }
+        Fault::over(vec![(CLIENT, Node::Vault)], Action::Cut(direction))
     }
 
     fn link(trouble: LinkTrouble) -> Fault {
-        Fault::Link { links: vec![(CLIENT, Node::Vault)], trouble }
+        Fault::over(vec![(CLIENT, Node::Vault)], Action::Link(trouble))
     }
 
     fn at(millis: u64) -> Mono {

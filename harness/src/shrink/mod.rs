@@ -8,7 +8,7 @@
 mod small;
 mod story;
 
-use base::{Direction, Fault, Node};
+use base::{Action, Direction, Fault, Node};
 use sim::Chances;
 use std::time::Duration;
 
@@ -308,9 +308,7 @@ impl Shrinker<'_> {
     /// Tries fewer links that are hit, and cuts both ways rather than one.
     fn fewer_links(&mut self) {
         for place in 0..self.best.faults.len() {
-            let links = move |s: &Schedule| {
-                s.faults[place].fault.clone().links_mut().cloned().unwrap_or_default()
-            };
+            let links = move |s: &Schedule| s.faults[place].fault.links().to_vec();
             self.fewer(links, move |s, left| {
                 if let Some(links) = s.faults[place].fault.links_mut()
                     && !left.is_empty()
@@ -319,8 +317,9 @@ impl Shrinker<'_> {
                 }
             });
             self.attempt(|s| {
-                if let Fault::Cut { direction, .. } = &mut s.faults[place].fault {
-                    *direction = Direction::Both;
+                let fault = &mut s.faults[place].fault;
+                if let Action::Cut(_) = fault.action() {
+                    *fault = Fault::over(fault.links().to_vec(), Action::Cut(Direction::Both));
                 }
             });
         }

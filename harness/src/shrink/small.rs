@@ -5,7 +5,7 @@
 //! the faults are drawn, over links with random delays, until they show the same anomaly by the
 //! same cause.
 
-use base::{Fault, Mode, Node, Rng};
+use base::{Action, Mode, Node, Rng};
 use std::time::Duration;
 
 use crate::plan::{Aim, Moment, Planned, Turn, Victim};
@@ -96,7 +96,7 @@ fn fault(found: &Schedule, clients: u32, rng: &mut Rng) -> Option<Planned> {
         links.sort_unstable();
         links.dedup();
     }
-    let hits_one = matches!(fault, Fault::Pause { .. } | Fault::Crash { .. } | Fault::Clock { .. });
+    let hits_one = fault.node().is_some() && fault.action() != Action::Vanish;
     let victim = match planned.moment.victim {
         Victim::Any if hits_one && rng.chance(0.5) => Victim::Holding,
         other => other,

@@ -109,7 +109,7 @@ mod tests {
             let mut event = Event::new(ms * 1_000_000, Process::Client(*process), *kind, *f);
             if matches!(f, F::Fault | F::Heal) {
                 event.process = Process::Nemesis;
-                let fault = Fault::Pause { node: Node::Client(0) };
+                let fault = Fault::at(Node::Client(0), base::Action::Pause);
                 event.fault = Some(Box::new(FaultEvent { id: 0, fault, effect: None }));
             }
             if (*process, *kind, *f) == (0, Kind::Ok, F::Acquire) {

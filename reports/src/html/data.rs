@@ -181,7 +181,7 @@ fn fault(span: &FaultSpan<'_>, end: u64) -> Value {
     json!({
         "from_us": micros(span.from),
         "until_us": micros(span.until.unwrap_or(end)),
-        "kind": span.fault.kind(),
+        "kind": span.fault.family().name(),
         "name": fault_name(span.fault),
         "effect": span.effect.map_or_else(|| "not measured".into(), effect_name),
         "clients": clients,

@@ -6,6 +6,7 @@
 use crate::Subject;
 use crate::facts::{Answer, Facts};
 use crate::units::{digits, span};
+use base::Family;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::collections::BTreeMap;
@@ -228,12 +229,12 @@ fn bands(facts: &Facts<'_>, height: Range<f64>) -> Vec<Rectangle<(f64, f64)>> {
         Rectangle::new(corners, colour.mix(share).filled())
     };
     let faults = facts.faults.iter().map(|f| {
-        let colour = match f.fault.kind() {
-            "pause" => PAUSE,
-            "crash" => CRASH,
-            "clock" => CLOCK,
-            "link" => LINK,
-            _ => CUT,
+        let colour = match f.fault.family() {
+            Family::Pause => PAUSE,
+            Family::Crash => CRASH,
+            Family::Cut => CUT,
+            Family::Clock => CLOCK,
+            Family::Link => LINK,
         };
         band(f.from, f.until.unwrap_or(facts.end), colour, 0.2)
     });

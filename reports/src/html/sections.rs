@@ -7,7 +7,7 @@ use crate::names::{effect_name, fault_name};
 use crate::reading::{self, Surprise, breaches, sentence, surprise};
 use crate::steps::steps;
 use crate::units::{Precision, count, counted, duration, glued, moment, rate, span, times};
-use base::{Event, Measure, Mode, Outcome, Verdict};
+use base::{Event, Family, Measure, Mode, Outcome, Verdict};
 use maud::{Markup, html};
 
 pub(super) fn banner(subject: &Subject<'_>) -> Markup {
@@ -222,7 +222,7 @@ pub(super) fn timeline_legend(subject: &Subject<'_>) -> Markup {
     let facts = &subject.facts;
     let waits = |answer| facts.waits.iter().any(|w| w.answer == answer);
     let holds = |mode| facts.holds.iter().any(|h| h.mode == mode);
-    let faults = |kind| facts.faults.iter().any(|f| f.fault.kind() == kind);
+    let seen = |family| facts.faults.iter().any(|f| f.fault.family() == family);
     let entries = [
         (waits(Answer::Granted) || waits(Answer::Open), "wait", "waits"),
         (waits(Answer::Failed), "waitfail", "waits in vain"),
@@ -231,13 +231,10 @@ pub(super) fn timeline_legend(subject: &Subject<'_>) -> Markup {
         (holds(Mode::Shared), "shared", "holds, shared"),
         (facts.holds.iter().any(|h| h.ran_out.is_some()), "unleased", "still believes it holds"),
         (!facts.overlaps().is_empty(), "overlap", "holds in conflict"),
-        (faults("pause"), "pause", "pause"),
-        (faults("crash"), "crash", "crash"),
-        (faults("cut"), "cut", "cut link"),
-        (faults("clock"), "clock", "wrong clock"),
-        (faults("link"), "link", "link in trouble"),
-        (facts.quiet.is_some(), "quiet", "quiet phase"),
     ];
+    let faults = Family::ALL.iter().map(|f| (seen(*f), f.name(), f.legend()));
+    let quiet = (facts.quiet.is_some(), "quiet", "quiet phase");
+    let entries = entries.into_iter().chain(faults).chain([quiet]);
     html! {
         p class="legend" {
             @for (seen, class, name) in entries {
@@ -270,7 +267,7 @@ pub(super) fn faults(subject: &Subject<'_>) -> Markup {
 }
 
 fn fault_row(fault: &FaultSpan<'_>) -> Markup {
-    let healed = fault.until;
+    let (healed, family) = (fault.until, fault.fault.family().name());
     html! {
         tr {
             td class="time" { (moment(fault.from, Precision::Millis)) }
@@ -278,7 +275,7 @@ fn fault_row(fault: &FaultSpan<'_>) -> Markup {
                 (healed.map_or("never healed".into(), |at| moment(at, Precision::Millis)))
             }
             td class="time" { (healed.map_or("–".into(), |at| span(at - fault.from))) }
-            td { i class=(format!("k {}", fault.fault.kind())) {} (fault.fault.kind()) }
+            td { i class=(format!("k {family}")) {} (family) }
             td { (fault_name(fault.fault)) }
             @match fault.effect {
                 Some(effect) if effect.amount > 0 => td { (effect_name(effect)) },

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use base::{
-    Anomaly, Cause, Data, Effect, Event, F, Facts, Fault, FaultEvent, FaultId, History, Kind,
-    Known, Mode, Node, Outcome, Process, Promises, Rng, Run, RunInfo, Verdict,
+    Action, Anomaly, Cause, Data, Effect, Event, F, Facts, Fault, FaultEvent, FaultId, History,
+    Kind, Known, Mode, Node, Outcome, Process, Promises, Rng, Run, RunInfo, Verdict,
 };
 use picklock_reports::Context;
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl Story {
 }
 
 pub fn pause(client: u32) -> Fault {
-    Fault::Pause { node: Node::Client(client) }
+    Fault::at(Node::Client(client), Action::Pause)
 }
 
 pub fn info(algo: &str, nemesis: &str) -> RunInfo {
@@ -239,7 +239,7 @@ pub fn cut_off() -> Sample {
     s.event(100, 0, Kind::Invoke, F::Acquire);
     s.event(120, 0, Kind::Ok, F::Acquire);
     s.event(130, 1, Kind::Invoke, F::Acquire);
-    let crash = Fault::Crash { node: Node::Server(0), data: Data::Lost };
+    let crash = Fault::at(Node::Server(0), Action::Crash(Data::Lost));
     s.fault(500, Kind::Info, F::Fault, 0, crash);
     s.event(900, 2, Kind::Invoke, F::Acquire);
     Sample {
@@ -408,13 +408,13 @@ impl Busy {
         let client = Node::Client(self.rng.below(5) as u32);
         let server = Node::Server(self.rng.below(3) as u32);
         match self.faults % 4 {
-            0 => Fault::Pause { node: client },
-            1 => Fault::Cut {
-                links: (0..3).map(|n| (client, Node::Server(n))).collect(),
-                direction: base::Direction::Both,
-            },
-            2 => Fault::Crash { node: server, data: Data::Kept },
-            _ => Fault::Crash { node: client, data: Data::Lost },
+            0 => Fault::at(client, Action::Pause),
+            1 => {
+                let links = (0..3).map(|n| (client, Node::Server(n))).collect();
+                Fault::over(links, Action::Cut(base::Direction::Both))
+            }
+            2 => Fault::at(server, Action::Crash(Data::Kept)),
+            _ => Fault::at(client, Action::Kill),
         }
     }
 

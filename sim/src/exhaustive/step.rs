@@ -1,8 +1,8 @@
 //! One step: what an action does to a state.
 
 use base::{
-    Acquire, Command, Data, Effect, Event, F, Facts, Fault, Key, Kind, LinkTrouble, Mode, Mono,
-    Node, Reply, Request, Response,
+    Acquire, Command, Effect, Event, F, Facts, Fault, Key, Kind, LinkTrouble, Mode, Mono, Node,
+    Reply, Request, Response,
 };
 use std::rc::Rc;
 use std::time::Duration;
@@ -417,9 +417,8 @@ impl<S: Store> Explorer<S> {
         let seat = &mut state.seats[client as usize];
         seat.stage = Stage::Gone;
         let about = self.about(client, seat.mode);
-        let node = Node::Client(client);
-        let crash = Fault::Crash { node, data: Data::Kept };
-        seen.fault(|| (crash, Effect::new("process killed", 1)));
+        let kill = Fault::at(Node::Client(client), base::Action::Kill);
+        seen.fault(|| (kill, Effect::of(base::Action::Kill, 1)));
         seen.event(client, Kind::Info, F::Death, about);
         seen.line(|| format!("client {client} dies"));
         for wire in state.wires.range_mut(connections(client)).map(|(_, wire)| wire) {
@@ -436,9 +435,8 @@ impl<S: Store> Explorer<S> {
         wire.open = false;
         let client = client_of(connection);
         let links = vec![(Node::Client(client), Node::Server(0))];
-        let trouble = LinkTrouble::Reset;
-        let effect = Effect::new(trouble.counted(), 1);
-        seen.fault(|| (Fault::Link { links, trouble }, effect));
+        let reset = base::Action::Link(LinkTrouble::Reset);
+        seen.fault(|| (Fault::over(links, reset), Effect::of(reset, 1)));
         seen.line(|| match kept {
             0 => format!("the connection of client {client} is lost"),
             _ => format!("the connection of client {client} is lost, but not its last request"),

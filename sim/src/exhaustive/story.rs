@@ -101,8 +101,8 @@ impl Seen {
     pub fn pause(&mut self, clients: impl Iterator<Item = u32>) {
         if let Some(story) = &mut self.story {
             let pause = |client| {
-                let fault = Fault::Pause { node: Node::Client(client) };
-                (fault, Effect::new("process state T", 1))
+                let fault = Fault::at(Node::Client(client), base::Action::Pause);
+                (fault, Effect::of(base::Action::Pause, 1))
             };
             story.faults(&clients.map(pause).collect::<Vec<_>>(), LAPSE);
         }

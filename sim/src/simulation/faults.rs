@@ -1,6 +1,6 @@
 //! Injects faults into the world and undoes them.
 
-use base::{ClockChange, Data, Effect, Fault, FaultId, LinkTrouble, Node};
+use base::{Action, ClockChange, Data, Effect, Fault, FaultId, LinkTrouble, Node, Target};
 use stores::model::ServerModel;
 
 use super::Simulation;
@@ -10,7 +10,51 @@ use crate::pause::Paused;
 use stores::Store;
 
 impl<S: Store> Simulation<S> {
-    pub(super) fn pause(&mut self, node: Node) {
+    /// Puts a fault in force.
+    pub(super) fn begin(&mut self, id: FaultId, fault: &Fault) {
+        match (fault.action(), fault.target()) {
+            (Action::Pause, Target::Node(node)) => self.pause(*node),
+            (Action::Kill | Action::Crash(_), Target::Node(node)) => self.crash(*node),
+            (Action::Vanish, Target::Node(node)) => self.vanish(*node),
+            (Action::Clock(change), Target::Node(node)) => self.change_clock(*node, change),
+            (Action::Cut(_), Target::Links(_)) => self.network.gates.cut(fault),
+            (Action::Link(trouble), Target::Links(links)) => self.trouble(id, links, trouble),
+            (
+                Action::Pause | Action::Kill | Action::Crash(_) | Action::Vanish | Action::Clock(_),
+                Target::Links(_),
+            )
+            | (Action::Cut(_) | Action::Link(_), Target::Node(_)) => {}
+        }
+    }
+
+    /// Undoes a fault, and returns what it did.
+    pub(super) fn undo(&mut self, id: FaultId, fault: &Fault) -> Effect {
+        let action = fault.action();
+        match (action, fault.target()) {
+            (Action::Pause, Target::Node(node)) => self.resume(*node),
+            (Action::Kill, Target::Node(_)) => Effect::of(action, 1),
+            (Action::Crash(data), Target::Node(node)) => {
+                self.restart(*node, data);
+                Effect::of(action, 1)
+            }
+            (Action::Vanish, Target::Node(node)) => {
+                self.restart(*node, Data::Kept);
+                Effect::of(action, 1)
+            }
+            (Action::Clock(change), Target::Node(node)) => self.undo_clock(*node, change),
+            (Action::Cut(_), Target::Links(_)) => self.uncut(fault),
+            (Action::Link(_), Target::Links(_)) => {
+                Effect::of(action, self.network.troubles.end(id))
+            }
+            (
+                Action::Pause | Action::Kill | Action::Crash(_) | Action::Vanish | Action::Clock(_),
+                Target::Links(_),
+            )
+            | (Action::Cut(_) | Action::Link(_), Target::Node(_)) => Effect::of(action, 0),
+        }
+    }
+
+    fn pause(&mut self, node: Node) {
         let paused = Paused::new(self.now.get());
         match node {
             Node::Client(seat) => {
@@ -33,7 +77,7 @@ impl<S: Store> Simulation<S> {
     /// themselves wait for stays where it is in the order: `zookeeper-client`, whose connection has
     /// fallen silent while a packet came, may find out the one or the other first, and does in
     /// life.
-    pub(super) fn resume(&mut self, node: Node) -> Effect {
+    fn resume(&mut self, node: Node) -> Effect {
         let paused = match node {
             Node::Client(seat) => {
                 self.clients[seat as usize].as_mut().and_then(|c| c.paused.take())
@@ -76,7 +120,8 @@ impl<S: Store> Simulation<S> {
 
     /// A server's machine is gone with it: nobody hears a word, and nothing that is sent to it is
     /// answered.
-    pub(super) fn vanish(&mut self, server: u32) {
+    fn vanish(&mut self, node: Node) {
+        let Node::Server(server) = node else { return };
         self.stop_server(server);
         self.servers[server as usize].gone = true;
         for connection in self.connections_of(server) {
@@ -126,7 +171,8 @@ impl<S: Store> Simulation<S> {
         }
     }
 
-    pub(super) fn restart(&mut self, number: u32, data: Data) {
+    fn restart(&mut self, node: Node, data: Data) {
+        let Node::Server(number) = node else { return };
         let now = self.now.get();
         let server = &mut self.servers[number as usize];
         server.up = true;
@@ -146,16 +192,12 @@ impl<S: Store> Simulation<S> {
         self.ask_again();
     }
 
-    pub(super) fn trouble(&mut self, id: FaultId, links: &[(Node, Node)], trouble: LinkTrouble) {
+    fn trouble(&mut self, id: FaultId, links: &[(Node, Node)], trouble: LinkTrouble) {
         let done = match trouble {
             LinkTrouble::Reset => self.reset(links),
             _ => 0,
         };
         self.network.troubles.begin(id, links, trouble, done);
-    }
-
-    pub(super) fn untrouble(&mut self, id: FaultId, trouble: LinkTrouble) -> Effect {
-        Effect::new(trouble.counted(), self.network.troubles.end(id))
     }
 
     /// Breaks the connections over these links; says how many there were.
@@ -180,15 +222,15 @@ impl<S: Store> Simulation<S> {
         connections.len() as u64
     }
 
-    pub(super) fn change_clock(&mut self, node: Node, change: ClockChange) {
+    fn change_clock(&mut self, node: Node, change: ClockChange) {
         let now = self.now.get();
         self.with_clock(node, |clock| clock.change(change, now));
     }
 
-    pub(super) fn undo_clock(&mut self, node: Node, change: ClockChange) -> Effect {
+    fn undo_clock(&mut self, node: Node, change: ClockChange) -> Effect {
         let now = self.now.get();
         let off = self.with_clock(node, |clock| clock.undo(change, now)).unwrap_or_default();
-        Effect::new("microseconds by which the clock was off", off.as_micros() as u64)
+        Effect::of(Action::Clock(change), off.as_micros() as u64)
     }
 
     /// Does something to a node's clocks, and has its timers go by them from now on.
@@ -213,8 +255,8 @@ impl<S: Store> Simulation<S> {
         }
     }
 
-    pub(super) fn uncut(&mut self, fault: &Fault) -> Effect {
-        let effect = Effect::new("packets held", self.network.gates.held(fault));
+    fn uncut(&mut self, fault: &Fault) -> Effect {
+        let effect = Effect::of(fault.action(), self.network.gates.held(fault));
         for (ends, item) in self.network.gates.heal(fault) {
             let process = match item {
                 Item::ToClient { connection, .. } => {

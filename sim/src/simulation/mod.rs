@@ -8,8 +8,8 @@ mod servers;
 mod wires;
 
 use base::{
-    Backend, BackendError, Data, Effect, Fault, FaultId, Ledger, LocalFuture, Message, Mono, Node,
-    Notice, Passing, Request, Rng, World, emplace,
+    Backend, BackendError, Fault, FaultId, Ledger, LocalFuture, Message, Mono, Node, Notice,
+    Passing, Request, Rng, World, emplace,
 };
 use std::any::Any;
 use std::cell::Cell;
@@ -265,36 +265,13 @@ impl<S: Store> Backend for Simulation<S> {
         if fault.is_at_vault() {
             return Err(BackendError("the vault stands outside of every backend".into()));
         }
-        match fault {
-            Fault::Pause { node } => self.pause(*node),
-            Fault::Crash { node, .. } => self.crash(*node),
-            Fault::Vanish { server } => self.vanish(*server),
-            Fault::Cut { .. } => self.network.gates.cut(fault),
-            Fault::Clock { node, change } => self.change_clock(*node, *change),
-            Fault::Link { links, trouble } => self.trouble(id, links, *trouble),
-        }
+        self.begin(id, fault);
         self.notify(Notice::Injected { id });
         Ok(())
     }
 
     fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
-        let effect = match fault {
-            Fault::Pause { node } => self.resume(*node),
-            Fault::Crash { node: Node::Client(_) | Node::Vault, .. } => {
-                Effect::new("process gone", 1)
-            }
-            Fault::Crash { node: Node::Server(n), data } => {
-                self.restart(*n, *data);
-                Effect::new("server gone", 1)
-            }
-            Fault::Vanish { server } => {
-                self.restart(*server, Data::Kept);
-                Effect::new("machine gone", 1)
-            }
-            Fault::Cut { .. } => self.uncut(fault),
-            Fault::Clock { node, change } => self.undo_clock(*node, *change),
-            Fault::Link { trouble, .. } => self.untrouble(id, *trouble),
-        };
+        let effect = self.undo(id, fault);
         self.notify(Notice::Healed { id, effect });
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! down or the server's machine gone.
 
 use super::*;
-use base::{Command, Direction, Init, Reply, Response, Spread};
+use base::{Action, Command, Data, Direction, Init, Reply, Response, Spread};
 use std::future::poll_fn;
 use stores::Cluster;
 use stores::redis::Redis;
@@ -110,7 +110,7 @@ fn failed(said: Option<Reply>, why: &str) {
 
 /// Returns the client's reply after its call was under way for 10 ms and it was paused for so long.
 fn said_after(pause: Duration) -> Option<Reply> {
-    let (mut rig, fault) = (Rig::new(), Fault::Pause { node: CLIENT });
+    let (mut rig, fault) = (Rig::new(), Fault::at(CLIENT, Action::Pause));
     rig.spawn(0);
     assert_eq!(rig.pass(10 * MS), None);
     rig.inject(&fault);
@@ -130,7 +130,7 @@ fn a_call_that_timed_out_during_a_pause_has_timed_out_though_its_reply_has_come(
 }
 
 fn cut(direction: Direction) -> Fault {
-    Fault::Cut { links: vec![(CLIENT, SERVER)], direction }
+    Fault::over(vec![(CLIENT, SERVER)], Action::Cut(direction))
 }
 
 const WAYS: [Direction; 3] = [Direction::Both, Direction::Forward, Direction::Backward];
@@ -156,7 +156,7 @@ fn a_client_that_died_while_its_connection_was_held_up_has_sent_nothing() {
         rig.inject(&cut);
         rig.spawn(0);
         rig.pass(100 * MS);
-        rig.inject(&Fault::Crash { node: CLIENT, data: Data::Lost });
+        rig.inject(&Fault::at(CLIENT, Action::Kill));
         rig.heal(&cut);
         rig.pass(600 * MS);
         rig.spawn(1);
@@ -192,7 +192,7 @@ fn a_connection_that_was_open_before_a_cut_delivers_late() {
 
 #[test]
 fn a_server_that_is_down_refuses() {
-    let (mut rig, crash) = (Rig::new(), Fault::Crash { node: SERVER, data: Data::Kept });
+    let (mut rig, crash) = (Rig::new(), Fault::at(SERVER, Action::Crash(Data::Kept)));
     rig.inject(&crash);
     rig.spawn(0);
     failed(rig.pass(150 * MS), "connection refused");
@@ -203,7 +203,7 @@ fn a_server_that_is_down_refuses() {
 
 #[test]
 fn a_connection_to_a_server_that_died_and_is_back_is_broken() {
-    let (mut rig, crash) = (Rig::new(), Fault::Crash { node: SERVER, data: Data::Kept });
+    let (mut rig, crash) = (Rig::new(), Fault::at(SERVER, Action::Crash(Data::Kept)));
     rig.spawn(0);
     // Its first request is on its way.
     assert_eq!(rig.pass(10 * MS), None);
@@ -216,7 +216,7 @@ fn a_connection_to_a_server_that_died_and_is_back_is_broken() {
 
 #[test]
 fn a_machine_that_is_gone_says_nothing_and_knows_no_connection_when_it_is_back() {
-    let (mut rig, gone) = (Rig::new(), Fault::Vanish { server: 0 });
+    let (mut rig, gone) = (Rig::new(), Fault::at(SERVER, Action::Vanish));
     rig.spawn(0);
     assert_eq!(rig.pass(200 * MS), counted(1));
     rig.inject(&gone);
@@ -232,7 +232,7 @@ fn a_machine_that_is_gone_says_nothing_and_knows_no_connection_when_it_is_back()
 
 #[test]
 fn a_machine_that_is_gone_answers_no_new_connection() {
-    let (mut rig, gone) = (Rig::new(), Fault::Vanish { server: 0 });
+    let (mut rig, gone) = (Rig::new(), Fault::at(SERVER, Action::Vanish));
     rig.inject(&gone);
     rig.spawn(0);
     failed(rig.pass(600 * MS), "no connection in time");

@@ -88,9 +88,9 @@ impl<S: Store> Simulation<S> {
 
     /// Returns the time at which a packet that leaves now has been answered.
     fn round_trip(&mut self, (client, server): (Node, Node)) -> Mono {
-        let delay =
-            self.network.delay(client, server).saturating_add(self.network.delay(server, client));
-        self.now.get().after(delay)
+        let now = self.now.get();
+        let there = self.network.delay(client, server, now);
+        now.after(there.saturating_add(self.network.delay(server, client, now)))
     }
 
     /// A connection is refused: nothing that was to go over it has left.
@@ -131,7 +131,8 @@ impl<S: Store> Simulation<S> {
     /// Sends an item on its way, behind what was sent before it. False when its connection is no
     /// more.
     pub(super) fn set_off(&mut self, ends: (Node, Node), item: Item) -> bool {
-        let delay = self.network.delay(ends.0, ends.1);
+        let now = self.now.get();
+        let delay = self.network.delay(ends.0, ends.1, now);
         let order = match item {
             Item::ToServer { connection, .. } => {
                 self.connections.get_mut(connection).map(|wire| &mut wire.to_server)
@@ -146,7 +147,7 @@ impl<S: Store> Simulation<S> {
             self.freight.discard(item);
             return false;
         };
-        let at = order.arrival(self.now.get(), delay);
+        let at = order.arrival(now, delay);
         self.agenda.push(at, item);
         true
     }

@@ -1,0 +1,126 @@
+//! The stored form of a fault, in histories and schedules. It is older than [`Action`], and says
+//! the same in other words: each kind has its fields beside each other.
+
+use super::{Action, ClockChange, Data, Direction, Fault, LinkTrouble, Node, Target};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(super) enum Stored {
+    Pause {
+        node: Node,
+    },
+    /// At a client it is a kill, whatever is said of its data.
+    Crash {
+        node: Node,
+        data: Data,
+    },
+    Vanish {
+        server: u32,
+    },
+    Cut {
+        links: Vec<(Node, Node)>,
+        direction: Direction,
+    },
+    Clock {
+        node: Node,
+        change: ClockChange,
+    },
+    Link {
+        links: Vec<(Node, Node)>,
+        trouble: LinkTrouble,
+    },
+}
+
+impl From<Stored> for Fault {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Pause { node } => Self::at(node, Action::Pause),
+            Stored::Crash { node: node @ Node::Client(_), .. } => Self::at(node, Action::Kill),
+            Stored::Crash { node, data } => Self::at(node, Action::Crash(data)),
+            Stored::Vanish { server } => Self::at(Node::Server(server), Action::Vanish),
+            Stored::Cut { links, direction } => Self::over(links, Action::Cut(direction)),
+            Stored::Clock { node, change } => Self::at(node, Action::Clock(change)),
+            Stored::Link { links, trouble } => Self::over(links, Action::Link(trouble)),
+        }
+    }
+}
+
+impl From<Fault> for Stored {
+    fn from(fault: Fault) -> Self {
+        match (fault.action, fault.target) {
+            (Action::Pause, Target::Node(node)) => Self::Pause { node },
+            (Action::Kill, Target::Node(node)) => Self::Crash { node, data: Data::Lost },
+            (Action::Crash(data), Target::Node(node)) => Self::Crash { node, data },
+            (Action::Vanish, Target::Node(Node::Server(server))) => Self::Vanish { server },
+            (Action::Cut(direction), Target::Links(links)) => Self::Cut { links, direction },
+            (Action::Clock(change), Target::Node(node)) => Self::Clock { node, change },
+            (Action::Link(trouble), Target::Links(links)) => Self::Link { links, trouble },
+            (
+                Action::Pause | Action::Kill | Action::Crash(_) | Action::Vanish | Action::Clock(_),
+                target,
+            )
+            | (Action::Cut(_) | Action::Link(_), target) => {
+                unreachable!("no fault has {:?} at {target:?}", fault.action)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLIENT: Node = Node::Client(2);
+    const SERVER: Node = Node::Server(1);
+
+    #[test]
+    fn the_stored_form_is_what_it_always_was() {
+        let links = || vec![(CLIENT, SERVER)];
+        for (fault, text) in [
+            (Fault::at(CLIENT, Action::Pause), r#"{"kind":"pause","node":{"client":2}}"#),
+            (Fault::at(CLIENT, Action::Kill), {
+                r#"{"kind":"crash","node":{"client":2},"data":"lost"}"#
+            }),
+            (Fault::at(SERVER, Action::Crash(Data::Unsynced)), {
+                r#"{"kind":"crash","node":{"server":1},"data":"unsynced"}"#
+            }),
+            (Fault::at(SERVER, Action::Vanish), r#"{"kind":"vanish","server":1}"#),
+            (Fault::over(links(), Action::Cut(Direction::Forward)), {
+                r#"{"kind":"cut","links":[[{"client":2},{"server":1}]],"direction":"forward"}"#
+            }),
+            (Fault::at(SERVER, Action::Clock(ClockChange::Jump(-5))), {
+                r#"{"kind":"clock","node":{"server":1},"change":{"jump":-5}}"#
+            }),
+            (Fault::at(SERVER, Action::Clock(ClockChange::Freeze)), {
+                r#"{"kind":"clock","node":{"server":1},"change":"freeze"}"#
+            }),
+            (Fault::over(links(), Action::Link(LinkTrouble::LoseReply)), {
+                r#"{"kind":"link","links":[[{"client":2},{"server":1}]],"trouble":"lose-reply"}"#
+            }),
+            (Fault::over(links(), Action::Link(LinkTrouble::Slow(3))), {
+                r#"{"kind":"link","links":[[{"client":2},{"server":1}]],"trouble":{"slow":3}}"#
+            }),
+        ] {
+            assert_eq!(serde_json::to_string(&fault).expect("plain data"), text);
+            assert_eq!(serde_json::from_str::<Fault>(text).expect("what was written"), fault);
+        }
+    }
+
+    #[test]
+    fn a_client_that_crashed_was_killed_whatever_is_said_of_its_data() {
+        let text = r#"{"kind":"crash","node":{"client":2},"data":"kept"}"#;
+        let read: Fault = serde_json::from_str(text).expect("it is a fault");
+        assert_eq!(read, Fault::at(CLIENT, Action::Kill));
+    }
+
+    #[test]
+    fn what_is_no_fault_is_refused() {
+        for text in [
+            r#"{"kind":"clock","node":{"server":1},"change":"reset"}"#,
+            r#"{"kind":"link","node":{"server":1},"trouble":"reset"}"#,
+        ] {
+            assert!(serde_json::from_str::<Fault>(text).is_err(), "{text}");
+        }
+    }
+}
