@@ -1,8 +1,8 @@
 //! The faults that a client or the servers had in a span of time.
 
 use crate::Case;
-use crate::faults::seat;
-use base::{Fault, Node};
+use crate::faults::{Outage, seat};
+use base::{ClockChange, Fault, Node};
 use std::ops::Range;
 
 /// A kind of fault, as it bears on one client.
@@ -34,15 +34,45 @@ pub(super) fn lasted(
     process: u32,
     during: Range<u64>,
 ) -> Option<u64> {
-    let client = Node::Client(seat(process, case.run.info.clients));
-    let met = case.outages_in(&during).filter(|outage| !outage.had_none());
-    let met = met.filter(|outage| bears(&outage.fault, trouble, client));
-    let parts = met.filter_map(|outage| {
+    let parts = met(case, trouble, process, &during).filter_map(|outage| {
         let span = case.span(outage);
         let (from, to) = (span.start.max(during.start), span.end.min(during.end));
         (from <= to).then(|| to - from)
     });
     parts.reduce(|a, b| a + b)
+}
+
+/// Returns the time by which the clocks that such trouble is about were wrong at most in a span of
+/// time, in nanoseconds; `None` when they were right.
+pub(super) fn clock_off(
+    case: &Case<'_>,
+    trouble: Trouble,
+    process: u32,
+    during: Range<u64>,
+) -> Option<u64> {
+    let off = |outage: &Outage| {
+        let lasted = during.end.saturating_sub(case.span(outage).start);
+        match outage.fault {
+            Fault::Clock { change: ClockChange::Jump(by), .. } => by.unsigned_abs(),
+            Fault::Clock { change: ClockChange::Drift(ppm), .. } => {
+                (lasted / 1_000_000).saturating_mul(u64::from(ppm.unsigned_abs()))
+            }
+            _ => lasted,
+        }
+    };
+    met(case, trouble, process, &during).map(off).reduce(u64::saturating_add)
+}
+
+/// The faults that had an effect and may have been in force somewhere in a span of time.
+fn met<'a>(
+    case: &'a Case<'_>,
+    trouble: Trouble,
+    process: u32,
+    during: &Range<u64>,
+) -> impl Iterator<Item = &'a Outage> {
+    let client = Node::Client(seat(process, case.run.info.clients));
+    let met = case.outages_in(during).filter(|outage| !outage.had_none());
+    met.filter(move |outage| bears(&outage.fault, trouble, client))
 }
 
 /// Returns true if a client had such trouble in a span of time.
