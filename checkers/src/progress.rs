@@ -147,7 +147,7 @@ fn unclear(name: &str, why: impl Into<String>) -> Verdict {
 /// the anomalies of the others. What a phantom holds is told with the phantoms.
 fn stuck(case: &Case<'_>, findings: &[Finding]) -> (Vec<Slept>, Vec<Anomaly>) {
     let (mut asleep, mut left) = (Vec::new(), Vec::new());
-    for stuck @ Standstill { key, first, until, proven_ns } in all_standstills(case, findings) {
+    for stuck @ Standstill { key, first, until, .. } in all_standstills(case, findings) {
         let invoke = case.claims.claims[first].invoke;
         let (at, culprit) = match culprit(case, &stuck) {
             Culprit::Phantom => continue,
@@ -160,7 +160,7 @@ fn stuck(case: &Case<'_>, findings: &[Finding]) -> (Vec<Slept>, Vec<Anomaly>) {
             Culprit::Gone(at, claim) => (Some(at), Some(claim)),
             Culprit::Unknown => (None, None),
         };
-        let cause = causes::of_stuck(case, key, proven_ns, culprit);
+        let cause = causes::of_stuck(case, key, stuck.kept_ns(case), culprit);
         let witness: Vec<u64> = at.into_iter().chain([invoke, until]).collect();
         left.push(Occurrence::new(cause, witness));
     }

@@ -21,6 +21,8 @@ struct Gate<T> {
     /// The number of faults that keep it closed.
     closed: u32,
     held: Vec<T>,
+    /// The number of packets that were to open a connection and did not pass.
+    stopped: u64,
     /// The time of the first packet that passed but cannot be acknowledged, because the way back is
     /// closed.
     unacknowledged: Option<Mono>,
@@ -28,14 +30,14 @@ struct Gate<T> {
 
 impl<T> Default for Gate<T> {
     fn default() -> Self {
-        Self { closed: 0, held: Vec::new(), unacknowledged: None }
+        Self { closed: 0, held: Vec::new(), stopped: 0, unacknowledged: None }
     }
 }
 
 impl<T> Gate<T> {
     /// Lets through what it held.
     fn release(&mut self) -> Vec<T> {
-        self.unacknowledged = None;
+        (self.stopped, self.unacknowledged) = (0, None);
         std::mem::take(&mut self.held)
     }
 }
@@ -81,6 +83,18 @@ impl<T> Gates<T> {
         !self.0.is_empty() && (self.is_closed(a, b) || self.is_closed(b, a))
     }
 
+    /// Stops an attempt to open a connection if one of the two directions is closed. Returns true if
+    /// it did.
+    pub fn stop(&mut self, client: Node, server: Node) -> bool {
+        let ways = [(client, server), (server, client)];
+        // The answer is sent only if the question has come through.
+        let Some(way) = ways.into_iter().find(|(from, to)| self.is_closed(*from, *to)) else {
+            return false;
+        };
+        self.0.entry(way).or_default().stopped += 1;
+        true
+    }
+
     /// Takes what waits behind the gates that are meant.
     pub fn take(&mut self, is: impl Fn((Node, Node)) -> bool) -> Vec<T> {
         let meant = self.0.iter_mut().filter(|(ends, _)| is(**ends));
@@ -114,9 +128,11 @@ impl<T> Gates<T> {
         freed
     }
 
-    /// Returns the number of packets that the gates of a cut hold now.
+    /// Returns the number of packets that the gates of a cut hold now, or did not let through to
+    /// open a connection.
     pub fn held(&self, fault: &Fault) -> u64 {
-        directed(fault).filter_map(|ends| self.0.get(&ends)).map(|g| g.held.len() as u64).sum()
+        let gates = directed(fault).filter_map(|ends| self.0.get(&ends));
+        gates.map(|gate| gate.held.len() as u64 + gate.stopped).sum()
     }
 }
 
@@ -223,6 +239,21 @@ mod tests {
         let freed: String = net.heal(&cut(Direction::Forward)).iter().map(|(_, t)| *t).collect();
         assert_eq!(freed, "ab");
         assert!(passes(&mut net, CLIENT, SERVER, 'd'));
+    }
+
+    #[test]
+    fn a_cut_that_keeps_clients_from_connecting_has_an_effect() {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let (mut net, cut) = (Gates::<char>::default(), cut(direction));
+            assert!(!net.stop(CLIENT, SERVER));
+            net.cut(&cut);
+            assert_eq!(net.held(&cut), 0);
+            assert!(net.stop(CLIENT, SERVER));
+            assert_eq!(net.held(&cut), 1);
+            net.heal(&cut);
+            assert!(!net.stop(CLIENT, SERVER));
+            assert_eq!(net.held(&cut), 0);
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Losses: how a client came to have nothing in the store any more, and why it did not know.
 
 use super::books::{Books, Changed, Step, Written};
-use super::span::{Trouble, had, lasted};
+use super::span::{Trouble, clock_off, had, lasted, ran_wrong, unreachable};
 use crate::Case;
 use crate::holds::Claim;
 use base::{Cause, Change};
+use std::ops::Range;
 
 /// The part that a client still has in the store of what it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +69,10 @@ fn of_thing(
     let mut spoilt = None;
     let changed = life.find(|changed| match changed.change {
         Change::Written(by) => {
-            let clock = || had(case, Trouble::ClientClock, by, write.at_ns..changed.at_ns);
+            let clock = || {
+                let tried = tried(case, books, by, changed.at_ns);
+                had(case, Trouble::ClientClock, by, tried.start.min(write.at_ns)..changed.at_ns)
+            };
             if is_late(case, books, by, changed.at_ns) {
                 spoilt = Some(Cause::LateRequest);
             } else if spoilt.is_none() && clock() {
@@ -93,6 +97,17 @@ pub(super) fn has_won(case: &Case<'_>, books: &Books, by: u32, at_ns: u64) -> bo
 fn is_late(case: &Case<'_>, books: &Books, by: u32, at_ns: u64) -> bool {
     let claim = books.busy_with(case, by, at_ns);
     claim.is_none_or(|claim| Step::of(case, claim, at_ns) == Step::Over)
+}
+
+/// Returns the time from when a process began the try in which it wrote something at a time, and
+/// looked at its clock, until it was granted the lock, or wrote.
+fn tried(case: &Case<'_>, books: &Books, by: u32, at_ns: u64) -> Range<u64> {
+    let Some(claim) = books.busy_with(case, by, at_ns) else { return at_ns..at_ns };
+    let asked = claim.granted().and_then(|ok| case.facts(ok)?.asked_ns);
+    // The last try is known by its grant. One that came to nothing took no longer than any.
+    let any = at_ns.saturating_sub(case.run.info.pick_up_ns()).max(case.time(claim.invoke));
+    let begun = asked.filter(|asked| *asked <= at_ns).unwrap_or(any);
+    begun..claim.granted().map_or(at_ns, |ok| case.time(ok).max(at_ns))
 }
 
 /// Returns true if something was lost by time alone.
@@ -126,9 +141,10 @@ pub(super) fn why_expired(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns:
     let life = lost.at_ns.saturating_sub(lost.made_ns);
     let promised = promised_life(case, claim);
     let had = |trouble, from| had(case, trouble, claim.process, from..until_ns);
-    if promised.is_some_and(|promised| life + GRAIN_NS < promised)
-        && had(Trouble::ServerClock, lost.made_ns)
-    {
+    let early = |promised: u64| {
+        life + GRAIN_NS < promised && until_ns < lost.made_ns.saturating_add(promised)
+    };
+    if promised.is_some_and(early) && had(Trouble::ServerClock, lost.made_ns) {
         return Cause::ServerClock;
     }
     // Awake all the time, it would have let go before.
@@ -138,7 +154,8 @@ pub(super) fn why_expired(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns:
     if paused.is_some_and(|paused| believed.saturating_sub(paused) <= life + GRAIN_NS) {
         return Cause::HolderPaused;
     }
-    if had(Trouble::ClientClock, lost.made_ns) {
+    let off = clock_off(case, Trouble::ClientClock, claim.process, lost.made_ns..until_ns);
+    if off.is_some_and(|off| off >= until_ns.saturating_sub(lost.at_ns)) {
         return Cause::ClientClock;
     }
     let granted = claim.granted().map_or(lost.at_ns, |ok| case.time(ok));
@@ -164,21 +181,66 @@ pub(super) fn why_session_ended(
     at_ns: u64,
     until_ns: u64,
 ) -> Option<Cause> {
-    if had(case, Trouble::Paused, claim.process, until_ns..until_ns) {
+    if slept_through(case, claim.process, at_ns, until_ns) {
         return Some(Cause::HolderPaused);
     }
+    if let Some(cause) = own_trouble(case, claim.process, at_ns) {
+        return Some(cause);
+    }
+    let missed_ns = 2 * case.run.info.ttl_ns;
+    let worst = |since_ns: u64| {
+        worst_trouble(case, claim.process, at_ns.saturating_sub(since_ns), (at_ns, until_ns))
+    };
+    // Servers without a leader end no session. After the last fault they recover for as long as a
+    // quiet phase, and the first thing that their leader does is to give each session its whole
+    // time anew.
+    worst(missed_ns).or_else(|| worst(missed_ns + case.run.info.quiet_ns))
+}
+
+/// Returns true if a client could not notice until a time that its session had ended at another: it
+/// was paused, or had only just woken from a pause in which it ended.
+fn slept_through(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> bool {
+    let paused = |during| lasted(case, Trouble::Paused, process, during);
+    let asleep = paused(at_ns..at_ns).and_then(|_| paused(at_ns..until_ns));
+    let awake = asleep.map(|asleep| until_ns.saturating_sub(at_ns).saturating_sub(asleep));
+    awake.is_some_and(|awake| awake <= GRAIN_NS) || paused(until_ns..until_ns).is_some()
+}
+
+/// The trouble of a client's own for which its session ended at a time, if one filled most of the
+/// session before: then it does not matter what else was wrong. (A client that obeys *Disconnected*
+/// finds out after two thirds of a session.)
+fn own_trouble(case: &Case<'_>, process: u32, at_ns: u64) -> Option<Cause> {
     let session = case.run.info.ttl_ns;
-    let during = at_ns.saturating_sub(2 * session)..at_ns;
+    let during = || at_ns.saturating_sub(session)..at_ns;
     let troubles = [
-        (Trouble::Servers, servers_apart(case, claim.process, at_ns, until_ns)),
-        (Trouble::ServerClock, Cause::ServerClock),
-        (Trouble::ClientClock, Cause::ClientClock),
-        (Trouble::CutOff, Cause::HolderCutOff),
-        (Trouble::Paused, Cause::HolderPaused),
+        (lasted(case, Trouble::Paused, process, during()), Cause::HolderPaused),
+        (ran_wrong(case, Trouble::ClientClock, process, during()), Cause::ClientClock),
+        (unreachable(case, process, during()), Cause::HolderCutOff),
     ];
-    let met = troubles.into_iter().filter_map(|(trouble, cause)| {
-        Some((lasted(case, trouble, claim.process, during.clone())?, cause))
-    });
+    let met = troubles.into_iter().filter_map(|(lasted, cause)| Some((lasted?, cause)));
+    let longest = met.max_by_key(|(lasted, _)| *lasted);
+    longest.filter(|(lasted, _)| *lasted > session / 4 * 3).map(|(_, cause)| cause)
+}
+
+/// The cause for which a client's session ended at a time while it believed in it until another:
+/// the longest trouble since `since_ns`.
+fn worst_trouble(
+    case: &Case<'_>,
+    process: u32,
+    since_ns: u64,
+    (at_ns, until_ns): (u64, u64),
+) -> Option<Cause> {
+    let during = || since_ns..at_ns;
+    let lasted = |trouble| lasted(case, trouble, process, during());
+    let ran_wrong = |trouble| ran_wrong(case, trouble, process, during());
+    let troubles = [
+        (lasted(Trouble::Servers), servers_apart(case, process, at_ns, until_ns)),
+        (ran_wrong(Trouble::ServerClock), Cause::ServerClock),
+        (ran_wrong(Trouble::ClientClock), Cause::ClientClock),
+        (lasted(Trouble::CutOff), Cause::HolderCutOff),
+        (lasted(Trouble::Paused), Cause::HolderPaused),
+    ];
+    let met = troubles.into_iter().filter_map(|(lasted, cause)| Some((lasted?, cause)));
     met.max_by_key(|(lasted, _)| *lasted).map(|(_, cause)| cause)
 }
 
@@ -188,13 +250,17 @@ pub(super) fn why_session_ended(
 /// With some settings they may serve it for longer than it lives. With the others a server that is
 /// cut off closes its clients' connections in time, unless something keeps it from doing so: then
 /// they find out by themselves, after two thirds of a session without an answer, which is too late.
+/// (Of a client that does not believe on there is nothing to find out.)
 fn servers_apart(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> Cause {
     let info = &case.run.info;
     let during = at_ns.saturating_sub(info.ttl_ns)..until_ns;
     let had = |trouble| had(case, trouble, process, during.clone());
     if info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl_ns)) {
         Cause::ShortSession
-    } else if had(Trouble::ServersCut) && (had(Trouble::ServerDown) || had(Trouble::CutOff)) {
+    } else if until_ns > at_ns
+        && had(Trouble::ServersCut)
+        && (had(Trouble::ServerDown) || had(Trouble::CutOff))
+    {
         Cause::ServerSilent
     } else {
         Cause::ServersApart
@@ -215,10 +281,15 @@ fn why_taken(
         Some(Step::Releasing) => return Cause::ForeignRelease,
         Some(Step::Asking | Step::Holding) => {}
     }
-    // A recoverer goes by times that clients have written by their own clocks.
-    let clock = |process| had(case, Trouble::ClientClock, process, lost.made_ns..lost.at_ns);
+    // A recoverer goes by times that clients have written by their own clocks, and by its own until
+    // it believes.
+    let clock = |process, during| had(case, Trouble::ClientClock, process, during);
+    let (owned, took) =
+        (tried(case, books, owner.process, lost.made_ns), tried(case, books, by, lost.at_ns));
+    let wrong = clock(owner.process, owned.start..lost.at_ns)
+        || clock(by, took.start.min(lost.made_ns)..took.end);
     let ran_out = owner.granted().and_then(|ok| case.facts(ok)?.expires_ns);
-    if clock(owner.process) || clock(by) {
+    if wrong {
         Cause::ClientClock
     } else if ran_out.is_some_and(|expires| expires <= lost.at_ns) {
         why_expired(case, owner, lost, until_ns)

@@ -166,6 +166,13 @@ pub(crate) fn of_late_write(
     write: u64,
 ) -> Option<Cause> {
     let granted = later.granted().unwrap_or(later.invoke);
+    // A vault that checks tokens takes a late write only if the later token is not the greater one.
+    if let (Some(token), Some(later)) = (writer.token, later.token)
+        && case.run.info.promises.fenced
+        && later <= token
+    {
+        return of_token(case, granted);
+    }
     // Otherwise its client still believed in its hold, and the question is how that came.
     let let_go = writer.end.is_some_and(|end| end.at < granted);
     let sent = sent(case, writer, write).filter(|sent| let_go && *sent < granted);

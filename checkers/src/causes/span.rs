@@ -1,8 +1,8 @@
 //! The faults that a client or the servers had in a span of time.
 
 use crate::Case;
-use crate::faults::seat;
-use base::{Action, Data, Family, Fault, Node, Target};
+use crate::faults::{Outage, seat};
+use base::{Action, ClockChange, Data, Family, Fault, LinkTrouble, Node, Target};
 use std::ops::Range;
 
 /// A kind of fault, as it bears on one client.
@@ -34,15 +34,101 @@ pub(super) fn lasted(
     process: u32,
     during: Range<u64>,
 ) -> Option<u64> {
+    united(case, met(case, trouble, process, &during), &during)
+}
+
+/// Returns the time in all for which faults were in force in a span of time, in nanoseconds: of
+/// several at once the time counts once. `None`: none of them was.
+fn united<'a>(
+    case: &Case<'_>,
+    outages: impl Iterator<Item = &'a Outage>,
+    during: &Range<u64>,
+) -> Option<u64> {
+    let part = |outage| part(case, outage, during);
+    let mut parts: Vec<Range<u64>> = outages.filter_map(part).collect();
+    parts.sort_unstable_by_key(|part| part.start);
+    let (mut all, mut until) = (0, 0);
+    for part in &parts {
+        all += part.end.saturating_sub(part.start.max(until));
+        until = until.max(part.end);
+    }
+    (!parts.is_empty()).then_some(all)
+}
+
+/// Returns the part of a span of time in which a fault was in force.
+fn part(case: &Case<'_>, outage: &Outage, during: &Range<u64>) -> Option<Range<u64>> {
+    let span = case.span(outage);
+    let (from, to) = (span.start.max(during.start), span.end.min(during.end));
+    (from <= to).then_some(from..to)
+}
+
+/// Returns the time in all for which the client of a process could reach no server in a span of
+/// time, in nanoseconds; `None` when it always could.
+pub(super) fn unreachable(case: &Case<'_>, process: u32, during: Range<u64>) -> Option<u64> {
+    let servers = case.run.info.servers;
+    let keeps_off = |outage: &&Outage| {
+        let action = outage.fault.action();
+        let links = outage.fault.links();
+        let to = |server| links.iter().any(|(a, b)| [*a, *b].contains(&Node::Server(server)));
+        matches!(action, Action::Cut(_) | Action::Link(LinkTrouble::Refuse)) && (0..servers).all(to)
+    };
+    united(case, met(case, Trouble::CutOff, process, &during).filter(keeps_off), &during)
+}
+
+/// Returns the time in all by which the clocks that such trouble is about ran slower or faster than
+/// they should in a span of time, in nanoseconds; `None` when they ran well. A clock that only
+/// jumped runs well.
+pub(super) fn ran_wrong(
+    case: &Case<'_>,
+    trouble: Trouble,
+    process: u32,
+    during: Range<u64>,
+) -> Option<u64> {
+    let off = |outage: &Outage| {
+        let part = part(case, outage, &during)?;
+        let lasted = part.end - part.start;
+        match outage.fault.action() {
+            Action::Clock(ClockChange::Jump(_)) => None,
+            Action::Clock(ClockChange::Drift(ppm)) => {
+                Some((lasted / 1_000_000).saturating_mul(u64::from(ppm.unsigned_abs())))
+            }
+            _ => Some(lasted),
+        }
+    };
+    met(case, trouble, process, &during).filter_map(off).max()
+}
+
+/// Returns the time by which the clocks that such trouble is about were wrong at most in a span of
+/// time, in nanoseconds; `None` when they were right.
+pub(super) fn clock_off(
+    case: &Case<'_>,
+    trouble: Trouble,
+    process: u32,
+    during: Range<u64>,
+) -> Option<u64> {
+    let off = |outage: &Outage| {
+        let lasted = during.end.saturating_sub(case.span(outage).start);
+        match outage.fault.action() {
+            Action::Clock(ClockChange::Jump(by)) => by.unsigned_abs(),
+            Action::Clock(ClockChange::Drift(ppm)) => {
+                (lasted / 1_000_000).saturating_mul(u64::from(ppm.unsigned_abs()))
+            }
+            _ => lasted,
+        }
+    };
+    met(case, trouble, process, &during).map(off).reduce(u64::saturating_add)
+}
+
+/// The faults that had an effect and may have been in force somewhere in a span of time.
+fn met<'a>(
+    case: &'a Case<'_>,
+    trouble: Trouble,
+    process: u32,
+    during: &Range<u64>,
+) -> impl Iterator<Item = &'a Outage> {
     let client = Node::Client(seat(process, case.run.info.clients));
-    let met = case.outages_in(&during).filter(|outage| !outage.had_none());
-    let met = met.filter(|outage| bears(&outage.fault, trouble, client));
-    let parts = met.filter_map(|outage| {
-        let span = case.span(outage);
-        let (from, to) = (span.start.max(during.start), span.end.min(during.end));
-        (from <= to).then(|| to - from)
-    });
-    parts.reduce(|a, b| a + b)
+    let met = case.outages_in(during).filter(|outage| !outage.had_none());
+    met.filter(move |outage| bears(&outage.fault, trouble, client))
 }
 
 /// Returns true if a client had such trouble in a span of time.

@@ -3,7 +3,7 @@
 use super::books::{Books, Standing, Written};
 use super::loss::why_session_ended;
 use super::of_phantom;
-use super::span::{Trouble, had};
+use super::span::{Trouble, clock_off, had};
 use crate::Case;
 use crate::holds::{Answer, Claim, Ending};
 use base::{Cause, Change, Kind};
@@ -31,22 +31,27 @@ pub(crate) fn of_stuck(
         };
         Some((write.at_ns, cause))
     };
-    let standing = left.standing.get(&key).into_iter().flatten().filter_map(left_by);
-    let latest = standing.max_by_key(|(made_ns, _)| *made_ns).map(|(_, cause)| cause);
-    // Nothing stands in the store: why the session ended in which a client still asks in vain.
-    let session_gone = || {
-        let (claim, ended_ns) = *left.sessions.get(&key)?;
-        why_session_ended(case, &case.claims.claims[claim], ended_ns, ended_ns)
+    let latest = match left.standing.get(&key) {
+        // If all that stands there are places at which clients wait, nobody woke the first.
+        Some(standing) => standing.iter().filter_map(left_by).max_by_key(|(made_ns, _)| *made_ns),
+        // Nothing does: the reason why the session ended in which a client still asks in vain.
+        None => left.sessions.get(&key).and_then(|(claim, ended_ns)| {
+            let claim = &case.claims.claims[*claim];
+            Some((*ended_ns, why_session_ended(case, claim, *ended_ns, *ended_ns)?))
+        }),
     };
-    Some(latest.or_else(session_gone).unwrap_or(Cause::Recipe))
+    Some(latest.map_or(Cause::Recipe, |(_, cause)| cause))
 }
 
 /// The contents of the store at some time.
 #[derive(Debug)]
 pub(crate) struct Left {
+    /// The time, in nanoseconds.
+    at_ns: u64,
     /// The things that stand there, by the key that their writer was busy with.
     standing: BTreeMap<usize, Vec<Standing>>,
-    /// The claim that was never answered in the session that ended last, and when that was, by key.
+    /// The claim that asks then and never gets an answer, in the session that ended last, and when
+    /// that was, by key.
     sessions: BTreeMap<usize, (usize, u64)>,
     /// The lock is free again by its time.
     expires: bool,
@@ -62,30 +67,39 @@ impl Left {
         }
         let expires = |claim: &Claim| claim.granted().and_then(|ok| case.facts(ok)?.expires_ns);
         let expires = case.claims.grants().any(|claim| expires(claim).is_some());
-        Self { standing, sessions: sessions(case), expires }
+        Self { at_ns, standing, sessions: sessions(case, at_ns), expires }
     }
 }
 
-fn sessions(case: &Case<'_>) -> BTreeMap<usize, (usize, u64)> {
-    let mut asking: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+/// Returns true if a claim waits for its answer at a time, in nanoseconds.
+fn asks(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
+    let open = claim.answer == Answer::Open;
+    case.time(claim.invoke) <= at_ns && (open || at_ns <= case.time(claim.asking().end))
+}
+
+fn sessions(case: &Case<'_>, at_ns: u64) -> BTreeMap<usize, (usize, u64)> {
+    let mut asking: BTreeMap<u32, usize> = BTreeMap::new();
     for (id, claim) in case.claims.claims.iter().enumerate() {
-        let in_vain = match claim.answer {
-            Answer::Open => true,
-            Answer::Unknown(at) => !is_death(case, at),
-            _ => false,
+        let answered = match claim.answer {
+            Answer::Open => false,
+            Answer::Unknown(at) => is_death(case, at),
+            Answer::Granted(_) | Answer::Failed(_) => true,
         };
-        if in_vain {
-            asking.entry(claim.process).or_default().push(id);
+        if !answered && asks(case, claim, at_ns) {
+            asking.insert(claim.process, id);
         }
     }
     let mut sessions = BTreeMap::new();
     let entries = case.run.ledger.iter().flat_map(|ledger| ledger.entries().iter().rev());
     for entry in entries {
         let Change::SessionEnded(process) = entry.change else { continue };
-        // Of a session that ended before, nothing more is asked.
-        for id in asking.remove(&process).into_iter().flatten() {
-            let key = case.claims.claims[id].key;
-            sessions.entry(key).or_insert((id, entry.time_ns));
+        let Some(id) = asking.get(&process).copied() else { continue };
+        let claim = &case.claims.claims[id];
+        // A client that is given up in the end takes its session with it.
+        if entry.time_ns <= at_ns || asks(case, claim, entry.time_ns) {
+            sessions.entry(claim.key).or_insert((id, entry.time_ns));
+            // Of a session that ended before, nothing more is asked.
+            asking.remove(&process);
         }
     }
     sessions
@@ -99,21 +113,12 @@ fn left_behind(
     left: &Left,
     (claim, write): (&Claim, Written),
 ) -> Option<Cause> {
-    // A lock that is to be free again by its time is kept by a clock that was wrong while it was made.
-    if left.expires {
-        let made = case.time(claim.invoke)..write.at_ns;
-        let clocks = [
-            (Trouble::ServerClock, write.at_ns..write.at_ns, Cause::ServerClock),
-            (Trouble::ClientClock, made, Cause::ClientClock),
-        ];
-        let wrong = |(trouble, during, _): &(Trouble, Range<u64>, Cause)| {
-            had(case, *trouble, claim.process, during.clone())
-        };
-        if let Some((.., cause)) = clocks.into_iter().find(wrong) {
-            return Some(cause);
-        }
+    if left.expires
+        && let Some(cause) = kept_by_a_clock(case, left, (claim, write))
+    {
+        return Some(cause);
     }
-    if claim.answer == Answer::Open {
+    if asks(case, claim, left.at_ns) {
         // The latest place in a queue is the one at which its client waits, as it may; any other
         // thing is one that its client does not know of.
         let taken = books.taken(case, claim);
@@ -122,6 +127,26 @@ fn left_behind(
         return (!waits).then_some(Cause::ReplyLost);
     }
     Some(why_left(case, claim, Some(write.at_ns)))
+}
+
+/// Returns the clock by which a lock that is to be free again by its time was kept so long: one that
+/// was wrong while it was made, by as much.
+fn kept_by_a_clock(
+    case: &Case<'_>,
+    left: &Left,
+    (claim, write): (&Claim, Written),
+) -> Option<Cause> {
+    let made = case.time(claim.invoke)..write.at_ns;
+    let clocks = [
+        (Trouble::ServerClock, write.at_ns..write.at_ns, Cause::ServerClock),
+        (Trouble::ClientClock, made, Cause::ClientClock),
+    ];
+    let free_ns = write.at_ns.saturating_add(case.run.info.recovery_ns());
+    let kept = |(trouble, during, _): &(Trouble, Range<u64>, Cause)| {
+        clock_off(case, *trouble, claim.process, during.clone())
+            .is_some_and(|off| left.at_ns <= free_ns.saturating_add(off))
+    };
+    clocks.into_iter().find(kept).map(|(.., cause)| cause)
 }
 
 /// Returns true if an event is the death of a client.

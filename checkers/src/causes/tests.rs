@@ -105,6 +105,22 @@ fn a_session_that_ends_while_its_client_is_paused_or_cut_off() {
     assert_eq!(causes_in(&picture(&quiet.join("\n")), "double hold"), [None]);
 }
 
+/// A client that reaches no server for a session has lost it, whatever is wrong with the servers;
+/// and a clock that only jumped keeps its rate, by which sessions go.
+#[test]
+fn a_holders_own_trouble_comes_before_that_of_the_servers() {
+    let cut_off = "
+        p0       | a-A====================R
+        p1       |    a--------------A==R
+        cut c0-s0|    [               ]
+        pause s0 |        [      ]
+        jump s0  |     [            ]
+        store    |  0             z 1";
+    shows(cut_off, "double hold", Cause::HolderCutOff);
+    let jumped = cut_off.replace("        cut c0-s0|    [               ]\n", "");
+    shows(&jumped, "double hold", Cause::ServersApart);
+}
+
 #[test]
 fn two_clients_that_both_have_what_they_took_go_by_a_wrong_recipe() {
     let text = "
@@ -201,8 +217,11 @@ fn a_write_that_is_on_its_way_while_the_lock_changes_hands() {
 
 /// The cause of the first lock that stays taken.
 fn stuck(text: &str) -> Option<Cause> {
-    let run = picture(text);
-    let case = Case::of(&run);
+    stuck_in(&picture(text))
+}
+
+fn stuck_in(run: &Run) -> Option<Cause> {
+    let case = Case::of(run);
     let stop = case.phase.expect("it has come to its end").stop.time;
     super::of_stuck(&case, 0, stop, case.claims.claims.iter().find(|claim| is_gone(claim)))
 }
@@ -259,6 +278,135 @@ fn a_lock_that_stays_taken_is_explained_by_what_stands_there() {
         run      |          Q            E
         store    |  0   z";
     assert_eq!(stuck(session), Some(Cause::HolderPaused));
+}
+
+/// The cause for which a lock is stuck at a column of a picture, in the middle of the run.
+fn stuck_at(run: &Run, column: u64) -> Option<Cause> {
+    super::of_stuck(&Case::of(run), 0, column * 100_000_000, None)
+}
+
+#[test]
+fn a_client_that_waits_behind_its_own_lost_node_is_judged_as_it_waits() {
+    // In the end it is given up, its nodes go with it, and others come to their turn.
+    let text = "
+        p0       | a------------------------?
+        p1       |    a----------------------A=r-?
+        store    |  0                       z
+        store b  |    0                     z
+        store c  |      1";
+    assert_eq!(stuck_at(&queue(text), 20), Some(Cause::ReplyLost));
+    let known = queue(&text.replace("        store    |  0 ", "        store    |    "));
+    assert_eq!(stuck_at(&known, 20), Some(Cause::Recipe));
+}
+
+#[test]
+fn a_place_in_the_queue_is_not_kept_by_a_session_that_ended_elsewhere() {
+    let text = "
+        p0       | a---------------------------
+        p1       |   a-------------------------
+        pause c0 |    [     ]
+        run      |             Q              E
+        store    |  0     z";
+    assert_eq!(stuck_in(&queue(text)), Some(Cause::HolderPaused));
+    let waits = text.to_owned() + "\n        store b  |    1";
+    assert_eq!(stuck_in(&queue(&waits)), Some(Cause::Recipe));
+}
+
+#[test]
+fn a_client_that_is_given_up_takes_its_session_with_it() {
+    let text = "
+        p0       | a--------------------?
+        p1       |   a-------------------------
+        pause c0 |    [     ]
+        store    |  0 a                 0 z";
+    assert_eq!(stuck_at(&queue(text), 18), Some(Cause::Recipe));
+}
+
+#[test]
+fn a_session_may_end_long_after_the_fault_from_which_its_servers_recover() {
+    let mut run = picture(
+        "
+        p0       | a-A==r!a-----------------------------------
+        pause s0 |   [  ]
+        run      |                                  Q         E
+        store    |  0                             z",
+    );
+    assert_eq!(stuck_in(&run), Some(Cause::Recipe));
+    run.info.quiet_ns = 1_500_000_000;
+    assert_eq!(stuck_in(&run), Some(Cause::ServersApart));
+}
+
+/// A wrong clock keeps a lock for as long as it was wrong, and what has no expiry stays for ever.
+#[test]
+fn a_clock_keeps_a_lock_no_longer_than_it_was_wrong() {
+    for (jump, cause) in [("jump s0", Cause::ServerClock), ("jump c0", Cause::ClientClock)] {
+        let text = format!(
+            "
+        p0       | a-A==R  a-A==X
+        p1       |             a----------------------------
+        {jump}  |       [     ]
+        ttl      | -
+        store    |  0   a   0"
+        );
+        let run = picture(&text);
+        assert_eq!(stuck_at(&run, 23), Some(cause));
+        assert_eq!(stuck_at(&run, 25), Some(Cause::ClientDied));
+    }
+}
+
+/// Clients that write and compare times of their own do so from when they ask until they believe.
+#[test]
+fn a_recoverer_goes_by_the_clock_that_it_had_while_it_tried() {
+    // It is set ahead when the answer is on its way, and compared with that.
+    let later = "
+        p0       | a-A=======R
+        p1       |  a-----A==R
+        jump c1  |      [    ]
+        store    |  0   1";
+    shows(later, "double hold", Cause::ClientClock);
+    // It is set right when the time that it has written is on its way.
+    let earlier = "
+        p0       |   a-A=====R
+        p1       | ak----A==R
+        jump c1  | [ ]
+        store    |    0 1";
+    shows(earlier, "double hold", Cause::ClientClock);
+    let right = earlier.replace("ak----A", "a--k--A");
+    shows(&right, "double hold", Cause::Recovery);
+}
+
+/// A client that wakes reads the answer that came while it slept, and only then hears of the end
+/// of its session.
+#[test]
+fn a_grant_that_was_slept_through() {
+    let mut run = picture(
+        "
+        p0       |  a--------------------A==R
+        p1       |    a-----------A========R
+        pause c0 |           [          ]
+        cut s0-s1| [                     ]
+        store    |  0          z
+        store b  |     1",
+    );
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::ServersApart)]);
+    // The same, if it had woken a millisecond before its grant.
+    let grant = run.history.events().iter().rfind(|event| is_grant(event)).expect("the last");
+    let before = grant.time_ns - 1_000_000;
+    let woke = run.history.events().iter().find(|event| event.f == base::F::Heal);
+    let woke = woke.expect("the end of the pause").time_ns;
+    let events = run.history.events().to_vec();
+    run.history = base::History::default();
+    for mut event in events {
+        if event.time_ns == woke && event.f == base::F::Heal {
+            event.time_ns = before;
+        }
+        run.history.push(event);
+    }
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::HolderPaused)]);
+}
+
+fn is_grant(event: &base::Event) -> bool {
+    event.f == base::F::Acquire && event.kind == base::Kind::Ok
 }
 
 /// A client that waits in a queue may have made the queue's folder, too.

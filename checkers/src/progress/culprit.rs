@@ -53,7 +53,7 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Optio
     case.run.info.promises.wakes?;
     if case.ownership().is_some() {
         let nothing_left =
-            causes::of_stuck(case, stuck.key, stuck.proven_ns, None) == Some(Cause::Recipe);
+            causes::of_stuck(case, stuck.key, stuck.kept_ns(case), None) == Some(Cause::Recipe);
         return nothing_left.then(|| asleep(case, ours, stuck)).flatten();
     }
     let (release, freed) = last_release(case, ours).filter(|(_, freed)| *freed < stop)?;

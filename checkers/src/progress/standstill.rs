@@ -16,8 +16,7 @@ pub(super) struct Standstill {
     pub(super) first: usize,
     /// The event that ended it.
     pub(super) until: u64,
-    /// The time at which its bound was over, in nanoseconds: whatever kept it from everybody was
-    /// still there.
+    /// The time at which its bound was over, in nanoseconds.
     pub(super) proven_ns: u64,
 }
 
@@ -26,6 +25,12 @@ impl Standstill {
     pub(super) fn at_the_end(case: &Case<'_>, phase: &Phase, first: usize) -> Self {
         let Moment { index: until, time: proven_ns } = phase.stop;
         Self { key: case.claims.claims[first].key, first, until, proven_ns }
+    }
+
+    /// Returns a time, in nanoseconds, at which whatever kept it from everybody was certainly there:
+    /// had it gone before, somebody would have picked the lock up until its bound was over.
+    pub(super) fn kept_ns(&self, case: &Case<'_>) -> u64 {
+        self.proven_ns.saturating_sub(case.run.info.pick_up_ns())
     }
 }
 

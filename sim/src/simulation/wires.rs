@@ -41,7 +41,7 @@ impl<S: Store> Simulation<S> {
         let Some(wire) = self.connections.get_mut(connection) else { return };
         let (client, server) = wire.ends();
         let node = &self.servers[wire.server as usize];
-        if node.gone || self.network.gates.is_cut(client, server) {
+        if node.gone || self.network.gates.stop(client, server) {
             return;
         }
         if self.network.troubles.refuses(client, server) || !node.up {

@@ -38,6 +38,7 @@ pub const SPEC: LockSpec = LockSpec {
             OUTLIVED,
         ),
         breaks(&[Cause::LateRequest], OVERLAP, LATE),
+        breaks(&[Cause::LateRequest], FOREIGN_RELEASE, LATE_DEL),
         breaks(&[Cause::ForeignRelease], OVERLAP, OUTLIVED),
         breaks(&[Cause::ClientClock], OVERLAP, CLOCK),
         breaks(&[Cause::ClientClock], FOREIGN_RELEASE, CLOCK),
@@ -52,10 +53,13 @@ pub const OFTEN: Range<Duration> = Duration::from_millis(5)..Duration::from_mill
 
 const LATE: &str = "H15: a GETSET that was held on its way writes the expiry of its old try over the \
      holder's, whose live lock then looks expired";
+const LATE_DEL: &str = "H16: a DEL that was held on its way arrives when the lock is another's, and frees it: \
+     it does not compare the owner";
+
 const OUTLIVED: &str = "H16: an old owner frees the lock while now < GET, which is true of the new \
      owner's time as well";
 
-const AHEAD: &str = "H15: the time that stands in the lock was written by a client whose clock was ahead, and \
+pub const AHEAD: &str = "H15: the time that stands in the lock was written by a client whose clock was ahead, and \
      keeps everybody out until then";
 pub const CLOCK: &str = "H14: a client whose clock is ahead takes a live lock for one that has \
      passed, and one whose clock is behind writes a time that has passed for others";

@@ -22,6 +22,8 @@ pub const SPEC: LockSpec = LockSpec {
         &[
             breaks(&[Cause::RanOutWhileReleasing], FOREIGN_RELEASE, GAP),
             breaks(&[Cause::ForeignRelease], OVERLAP, GAP),
+            breaks(&[Cause::LateRequest], FOREIGN_RELEASE, LATE),
+            breaks(&[Cause::LateRequest], OVERLAP, LATE),
         ],
     ],
     longest_hold: BELOW_TTL,
@@ -30,6 +32,9 @@ pub const SPEC: LockSpec = LockSpec {
 
 const GAP: &str = "H5: the lock runs out between GET and DEL, and the DEL frees another's; compare \
      and delete in one script";
+
+const LATE: &str = "H5: the DEL that follows the GET is held on its way until the lock is another's, and \
+     frees it; compare and delete in one script";
 
 fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
     Box::new(GetDel { node: RedisNode::new(link, settings), value: String::new() })

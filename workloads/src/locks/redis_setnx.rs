@@ -25,6 +25,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(&[Cause::ClientDied], STUCK, DEADLOCK),
         breaks(&[Cause::ReplyLost, Cause::LateRequest], STUCK, GIVEN_UP),
         breaks(&[Cause::ReleaseLost], STUCK, NEVER_FREED),
+        breaks(&[Cause::ServerForgets], STUCK, UNDONE),
         breaks(
             &[Cause::ServerForgets, Cause::LateRequest, Cause::ForeignRelease],
             FOREIGN_RELEASE,
@@ -42,6 +43,9 @@ const GIVEN_UP: &str = "H1: a client that gets no reply to its SETNX gives up, a
      after all is nobody's, for ever";
 const NEVER_FREED: &str =
     "H1: a DEL that never arrives is never sent again, and the key stays for ever";
+
+const UNDONE: &str = "H1: a server that loses its last second may keep the SETNX and lose the DEL, and the \
+     key stands again, for ever";
 
 fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
     Box::new(Setnx(RedisNode::new(link, settings)))

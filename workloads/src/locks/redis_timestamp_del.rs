@@ -13,8 +13,10 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{FOREIGN_RELEASE, LONG_HOLD, OVERLAP, PAUSED, WIPED, WRITE_DELAYED, breaks};
-use super::redis_getset::{CLOCK, OFTEN};
+use super::known::{
+    FOREIGN_RELEASE, LONG_HOLD, OVERLAP, PAUSED, STUCK, WIPED, WRITE_DELAYED, breaks,
+};
+use super::redis_getset::{AHEAD, CLOCK, OFTEN};
 use super::redis_node::{CallResult, RedisNode, SECOND, command, polling};
 use super::{BELOW_TTL, LockSpec, On, Settings};
 
@@ -46,6 +48,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(&[Cause::ForeignRelease, Cause::LateRequest], OVERLAP, BARE),
         breaks(&[Cause::ClientClock], OVERLAP, CLOCK),
         breaks(&[Cause::ClientClock], FOREIGN_RELEASE, CLOCK),
+        breaks(&[Cause::ClientClock], STUCK, AHEAD),
     ]],
     longest_hold: BELOW_TTL,
     open: &On::<Redis>::one(open),

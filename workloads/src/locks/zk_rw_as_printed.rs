@@ -44,7 +44,7 @@ pub const SPEC: LockSpec = LockSpec {
             breaks(&[Cause::NothingTaken], &["failed release"], NULL),
             breaks(&[Cause::Recipe], &["deadlock", "lost wake-up"], LOST),
             breaks(&[Cause::ReleaseLost], STUCK, UNFREED),
-            breaks(&[Cause::ReplyLost], STUCK, LEFT),
+            breaks(&[Cause::ReplyLost, Cause::LateRequest], STUCK, LEFT),
             breaks(&[Cause::Recipe], &["starvation"], STARVED),
             breaks(&[Cause::Recipe], &["waits for another key"], PRODUCTS),
             breaks(&[Cause::HolderCutOff, Cause::ServersApart], SHARED_OVERLAP, DEAF),
