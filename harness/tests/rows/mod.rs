@@ -108,6 +108,8 @@ pub const TABLE: &[Row] = &[
     row("zk-sequential-herd", "none", Must::Show(&["herd"])),
     row("zk-sequential-fenced", "none", Must::Hold),
     row("zk-sequential-fenced", "pause-client", Must::Fence("double hold")),
+    row("memcached-add", "none", Must::Hold),
+    row("memcached-add", "crash-server-lose-data", Must::Show(&["double hold"])),
     // Many readers, and short holds: two of them are to wait for the same writer.
     Row {
         ttl: Some(Duration::from_secs(1)),
@@ -130,6 +132,8 @@ pub const TABLE: &[Row] = &[
 /// fault is one that real servers cannot do; or nobody has shown yet that one run there always
 /// tells.
 pub const SIMULATED: &[Row] = &[
+    row("memcached-add", "pause-client", Must::Show(&["foreign release"])),
+    row("memcached-add-as-printed", "none", Must::Show(&["failed release"])),
     row("zk-rw-as-printed", "partition-client", Must::Show(&["double hold"])),
     row("zk-exclusive-naive", "partition", Must::Show(&["double hold"])),
     row("zk-sequential-naive", "partition", Must::Show(&["double hold"])),

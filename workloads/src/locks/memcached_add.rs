@@ -30,6 +30,9 @@ pub const SPEC: LockSpec = LockSpec {
             breaks(
                 &[
                     Cause::HolderPaused,
+                    Cause::RanOutWhileReleasing,
+                    Cause::LongHold,
+                    Cause::ServerClock,
                     Cause::ServerForgets,
                     Cause::LateRequest,
                     Cause::ForeignRelease,
