@@ -70,10 +70,14 @@ impl Server {
 
     /// Removes what is over. (A real server does so when somebody looks, which nobody can see.)
     fn expire(&mut self) {
-        let now = self.now;
-        let over = |item: &mut Item| item.gone_at.is_some_and(|gone_at| gone_at <= now);
-        let gone: Vec<String> =
-            self.items.extract_if(.., |_, item| over(item)).map(|(key, _)| key).collect();
+        let (now, mut gone) = (self.now, Vec::new());
+        self.items.retain(|key, item| {
+            let over = item.gone_at.is_some_and(|gone_at| gone_at <= now);
+            if over {
+                gone.push(key.clone());
+            }
+            !over
+        });
         gone.iter().for_each(|key| self.note(key, What::Expired));
     }
 
