@@ -82,11 +82,15 @@ fn the_cost_of_an_event_does_not_grow_with_the_clients() {
     }
 }
 
+/// The garbage of Lua that may wait for its collector, in bytes. A leak of thirty bytes a run is more
+/// in the runs between the two counts.
+const GARBAGE: i64 = 20_000;
+
 #[test]
 fn memory_is_flat_in_the_number_of_runs() {
     for scenario in scenario::SCENARIOS {
         let mut prepared = scenario.prepare(None);
-        // What scripts leave behind is collected from time to time, so the least of many counts.
+        // Lua collects its garbage from time to time, so the least of many counts.
         let mut least = |seeds: std::ops::Range<u64>| {
             let live = seeds.map(|seed| {
                 prepared.run(seed);
@@ -94,8 +98,9 @@ fn memory_is_flat_in_the_number_of_runs() {
             });
             live.min().unwrap_or_default()
         };
-        let early = least(0..30);
-        let late = least(30..90);
-        assert!(late <= early, "{}: {early} bytes live, then {late}", scenario.name);
+        let early = least(0..100);
+        least(100..800);
+        let late = least(800..900);
+        assert!(late <= early + GARBAGE, "{}: {early} bytes live, then {late}", scenario.name);
     }
 }
