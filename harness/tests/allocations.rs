@@ -82,7 +82,7 @@ fn the_cost_of_an_event_does_not_grow_with_the_clients() {
     }
 }
 
-/// The garbage of Lua that may wait for its collector, in bytes. A leak of thirty bytes a run is more
+/// The garbage of Lua that may wait for its collector, in bytes. A leak of sixty bytes a run is more
 /// in the runs between the two counts.
 const GARBAGE: i64 = 20_000;
 
@@ -98,9 +98,9 @@ fn memory_is_flat_in_the_number_of_runs() {
             });
             live.min().unwrap_or_default()
         };
-        let early = least(0..100);
-        least(100..800);
-        let late = least(800..900);
+        let early = least(0..60);
+        least(60..400);
+        let late = least(400..460);
         assert!(late <= early + GARBAGE, "{}: {early} bytes live, then {late}", scenario.name);
     }
 }
