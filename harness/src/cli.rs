@@ -86,7 +86,8 @@ pub struct LoadArgs {
     /// The time for which faults are injected; a quiet phase follows.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "30s")]
     pub time_limit: Duration,
-    /// The lock's time to live, or its session time-out [default: 4s on Redis, 2s on ZooKeeper].
+    /// The lock's time to live, or its session time-out [default: 2s on ZooKeeper,
+    /// 4s on other stores].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = ttl)]
     pub ttl: Option<Duration>,
     /// The tick of the ZooKeeper servers; sessions live 2 to 20 of them [default: a sixth of
