@@ -184,6 +184,12 @@ impl Setup {
     }
 }
 
+/// Returns the name of the topology of a run; an empty one for a lock that does not exist.
+pub fn topology_name(options: &Options) -> String {
+    let lock = workloads::find(&options.algo);
+    lock.map(|lock| topology(lock, options).name.to_owned()).unwrap_or_default()
+}
+
 /// Returns the topology of a run.
 fn topology(lock: &LockSpec, options: &Options) -> &'static Topology {
     options.topology.unwrap_or_else(|| lock.topology())
@@ -320,8 +326,7 @@ pub fn flags(options: &Options) -> String {
         }
     };
     let duration = |d: Duration| humantime::format_duration(d).to_string().replace(' ', "");
-    let on = |options: &Options| options.topology.map_or("", |it| it.name).to_owned();
-    add("--on", on(options), on(&defaults));
+    add("--on", topology_name(options), topology_name(&defaults));
     add("--clients", options.clients.to_string(), defaults.clients.to_string());
     add("--time-limit", duration(options.time_limit), duration(defaults.time_limit));
     add("--ttl", duration(options.ttl), duration(defaults.ttl));
@@ -408,6 +413,10 @@ mod tests {
         let flags = flags(&options);
         assert_eq!(flags, " --tick 1s --sync-limit 5");
         (options.tick, options.sync_limit) = (Some(Timing::of(options.ttl).tick), Some(2));
+        assert_eq!(super::flags(&options), "", "that is the default");
+        options.topology = StoreId::topology("zookeeper-x5");
+        assert_eq!(super::flags(&options), " --on zookeeper-x5");
+        options.topology = StoreId::topology("zookeeper-x3");
         assert_eq!(super::flags(&options), "", "that is the default");
     }
 }

@@ -5,8 +5,10 @@ use checkers::Judgement;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
+use stores::StoreId;
 
 use crate::plan::Options;
+use crate::setup;
 
 /// The version of the stored form.
 const VERSION: u32 = 3;
@@ -104,6 +106,8 @@ pub struct Searched {
     pub time_limit_ns: u64,
     /// The lock's time to live, or its session time-out.
     pub ttl_ns: u64,
+    /// The name of the topology.
+    pub topology: String,
     /// The settings of the servers, where they have some that matter to sessions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ensemble: Option<Ensemble>,
@@ -124,6 +128,9 @@ impl Searched {
             clients: self.clients,
             time_limit: Duration::from_nanos(self.time_limit_ns),
             ttl: Duration::from_nanos(self.ttl_ns),
+            topology: StoreId::topology(&self.topology),
+            tick: self.ensemble.map(|it| Duration::from_nanos(it.tick_ns)),
+            sync_limit: self.ensemble.map(|it| it.sync_limit),
             hold,
             think: hold / 2,
             link_delay: Duration::from_nanos(self.link_delay_ns),
@@ -180,6 +187,7 @@ impl Tally {
                 clients: options.clients,
                 time_limit_ns: nanos(options.time_limit),
                 ttl_ns: nanos(options.ttl),
+                topology: setup::topology_name(options),
                 ensemble: workloads::find(&options.algo)
                     .and_then(|lock| options.ensemble(lock.store())),
                 hold_ns: nanos(options.hold),
@@ -498,6 +506,18 @@ mod tests {
 
     fn named(tallies: &[Tally]) -> Vec<(String, Tally)> {
         tallies.iter().enumerate().map(|(n, t)| (format!("{n}.json"), t.clone())).collect()
+    }
+
+    /// What a search found is run again with the settings of the search.
+    #[test]
+    fn a_seed_of_a_search_has_its_settings() {
+        let topology = StoreId::topology("zookeeper-x5");
+        let (tick, sync_limit) = (Some(Duration::from_millis(500)), Some(5));
+        let options = Options { topology, tick, sync_limit, ..Options::new("zk-rw", "pause", 0) };
+        let part = Part { whole: 0..1, of: 1, shard: 1 };
+        let again = Tally::new(&options, part).searched.options(7);
+        let flags = setup::flags(&again);
+        assert_eq!(flags, " --on zookeeper-x5 --tick 500ms --sync-limit 5");
     }
 
     #[test]
