@@ -57,7 +57,7 @@ zookeeper() {
 # All in memory: a server that comes back has lost everything, and says so by the mark.
 memcached() {
     touch "$EMPTY"
-    exec memcached -u nobody -l 0.0.0.0 -p 11211 -m "${MEMCACHED_MEGABYTES:-64}"
+    exec memcached -u nobody -l 0.0.0.0 -p 11211
 }
 
 case "${1:-}" in

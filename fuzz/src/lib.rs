@@ -1,4 +1,4 @@
-//! What each fuzz target does with its bytes. The test `harness/tests/hostile.rs` does the same
+//! The work of each fuzz target on its bytes. The test `harness/tests/hostile.rs` does the same
 //! with the corpus and with mutations of it, on every run of the tests.
 
 use base::History;

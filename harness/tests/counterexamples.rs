@@ -13,7 +13,7 @@ use picklock::shrink::{CutShort, is_robust, is_small, shrink, story_of};
 use picklock::simulate;
 use rows::{Must, SIMULATED, TABLE};
 use std::path::{Path, PathBuf};
-use stores::View;
+use stores::Shape;
 use workloads::LOCKS;
 
 fn folder() -> PathBuf {
@@ -114,7 +114,7 @@ const STATES: u64 = 5_000;
 #[test]
 fn the_shortest_schedules_of_an_enumeration_are_stored() {
     let mut shown = 0;
-    let alone = LOCKS.iter().filter(|it| it.open.view() == View::One);
+    let alone = LOCKS.iter().filter(|it| it.open.shape() == Shape::One);
     for lock in alone.copied() {
         let enumeration = Enumeration::new(lock).with(|case| case.faults = 1);
         let found = enumeration.search(STATES, &mut |_| true).findings;

@@ -3,7 +3,7 @@
 
 use docker::{RealServers, ensure_image};
 use std::time::Duration;
-use stores::{Group, StoreId, Topology, View};
+use stores::{Group, Shape, StoreId, Topology};
 
 /// Starts the servers of a store's usual topology.
 fn start(store: StoreId, ttl: Duration) -> RealServers {
@@ -52,7 +52,7 @@ fn redis_replicas() {
     static PAIR: Topology = Topology {
         name: "redis-x2",
         summary: "two Redis servers",
-        view: View::Several,
+        shape: Shape::Several,
         groups: &[Group { role: "server", count: 2, peers: false }],
     };
     let servers = start_on(StoreId::Redis, &PAIR, Duration::from_secs(2));

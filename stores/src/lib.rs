@@ -22,7 +22,7 @@ pub use store::Connecting;
 pub use store::{
     ClientSettings, Cluster, ConnectError, PacketOf, RealSettings, Store, StoreClient,
 };
-pub use topology::{Group, Topology, View, node_name};
+pub use topology::{Group, Shape, Topology, node_name};
 pub use world_spec::{Links, WorldSpec};
 
 use std::time::Duration;

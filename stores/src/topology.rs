@@ -9,15 +9,15 @@ pub struct Topology {
     pub name: &'static str,
     /// One line for `picklock list topologies`.
     pub summary: &'static str,
-    /// The view that a lock has of it.
-    pub view: View,
+    /// The shape in which a lock sees it.
+    pub shape: Shape,
     /// The servers, in groups. Nodes are numbered through all of them.
     pub groups: &'static [Group],
 }
 
-/// The view that a lock has of the servers.
+/// The shape in which a lock sees the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
+pub enum Shape {
     /// One store, whichever server answers for it.
     One,
     /// Servers that know nothing of each other, which the lock itself combines.

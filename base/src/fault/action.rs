@@ -1,4 +1,5 @@
-//! What a fault does to its target. All that is said of each action stands in [`Action::spec`].
+//! Actions: the things that a fault does to its target. All that is said of each stands in
+//! [`Action::spec`].
 
 use super::{ClockChange, LinkTrouble};
 use serde::{Deserialize, Serialize};

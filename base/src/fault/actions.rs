@@ -18,9 +18,9 @@ pub struct ActionSpec {
     pub number: u64,
     /// The fault by itself, as in a list of faults. Links are named behind it.
     pub title: &'static str,
-    /// What is said of whoever it hits while it lasts: "was paused".
+    /// The words for a node that it hits, while it lasts: "was paused".
     pub lasting: &'static str,
-    /// What is said of whoever it has hit once it is healed: "ran on".
+    /// The words for a node that it has hit, once it is healed: "ran on".
     pub healed: &'static str,
     /// The unit in which its effect is counted.
     pub counted: &'static str,

@@ -257,6 +257,12 @@ fn servers_apart(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> Ca
     let had = |trouble| had(case, trouble, process, during.clone());
     if info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl_ns)) {
         Cause::ShortSession
+    } else if had(Trouble::ServersCut)
+        && ran_wrong(case, Trouble::ServerClock, process, during.clone())
+            .is_some_and(|wrong| wrong >= info.tick_ns)
+    {
+        // The server that is cut off counts its silence by that clock.
+        Cause::ServerClock
     } else if until_ns > at_ns
         && had(Trouble::ServersCut)
         && (had(Trouble::ServerDown) || had(Trouble::CutOff))

@@ -89,9 +89,7 @@ pub(super) fn ran_wrong(
         let lasted = part.end - part.start;
         match outage.fault.action() {
             Action::Clock(ClockChange::Jump(_)) => None,
-            Action::Clock(ClockChange::Drift(ppm)) => {
-                Some((lasted / 1_000_000).saturating_mul(u64::from(ppm.unsigned_abs())))
-            }
+            Action::Clock(ClockChange::Drift(ppm)) => Some(drifted(lasted, ppm)),
             _ => Some(lasted),
         }
     };
@@ -110,13 +108,16 @@ pub(super) fn clock_off(
         let lasted = during.end.saturating_sub(case.span(outage).start);
         match outage.fault.action() {
             Action::Clock(ClockChange::Jump(by)) => by.unsigned_abs(),
-            Action::Clock(ClockChange::Drift(ppm)) => {
-                (lasted / 1_000_000).saturating_mul(u64::from(ppm.unsigned_abs()))
-            }
+            Action::Clock(ClockChange::Drift(ppm)) => drifted(lasted, ppm),
             _ => lasted,
         }
     };
     met(case, trouble, process, &during).map(off).reduce(u64::saturating_add)
+}
+
+/// Returns the error of a clock after it has drifted for a time, both in nanoseconds.
+fn drifted(lasted: u64, ppm: i32) -> u64 {
+    (lasted / 1_000_000).saturating_mul(u64::from(ppm.unsigned_abs()))
 }
 
 /// The faults that had an effect and may have been in force somewhere in a span of time.

@@ -97,6 +97,8 @@ fn a_session_that_ends_while_its_client_is_paused_or_cut_off() {
     shows(&cut, "double hold", Cause::HolderCutOff);
     let apart = paused.replace("pause c0 ", "cut s0-s1");
     shows(&apart, "double hold", Cause::ServersApart);
+    let frozen = apart.clone() + "\n        freeze s0|      [               ]";
+    shows(&frozen, "double hold", Cause::ServerClock);
     let silent = apart.clone() + "\n        pause s0 |               [   ]";
     shows(&silent, "double hold", Cause::ServerSilent);
     // With no fault nobody can say why.

@@ -4,7 +4,7 @@ use base::units::{count, counted};
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::exhaustive::{Case, Extent, Progress};
 use std::sync::atomic::Ordering;
-use stores::View;
+use stores::Shape;
 
 use super::explore::{tell_result, writable};
 use super::{Failure, ended, interruptible, note_interruption};
@@ -43,7 +43,7 @@ fn enumeration(args: &ExploreArgs) -> Result<Enumeration, String> {
         let known: Vec<&str> = workloads::LOCKS.iter().map(|lock| lock.name).collect();
         nearest::unlisted("lock", &args.algo, &known)
     })?;
-    if lock.open.view() == View::Several {
+    if lock.open.shape() == Shape::Several {
         return Err(format!(
             "{} wants {} servers, and an exhaustive search has one: search it without --exhaustive",
             lock.name,

@@ -508,7 +508,6 @@ mod tests {
         tallies.iter().enumerate().map(|(n, t)| (format!("{n}.json"), t.clone())).collect()
     }
 
-    /// What a search found is run again with the settings of the search.
     #[test]
     fn a_seed_of_a_search_has_its_settings() {
         let topology = StoreId::topology("zookeeper-x5");

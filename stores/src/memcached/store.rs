@@ -10,7 +10,7 @@ use super::{Memcached, Packet, Reply, Request, Server};
 use crate::driver::CallDriver;
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Container, Enumerable, Group, Probe, Store, StoreId, Topology, View,
+    ClientSettings, Cluster, Container, Enumerable, Group, Probe, Shape, Store, StoreId, Topology,
 };
 
 impl Store for Memcached {
@@ -19,7 +19,7 @@ impl Store for Memcached {
     const TOPOLOGIES: &'static [Topology] = &[Topology {
         name: "memcached",
         summary: "one memcached server",
-        view: View::One,
+        shape: Shape::One,
         groups: &[Group { role: "server", count: 1, peers: false }],
     }];
     const TTL: Duration = Duration::from_secs(4);

@@ -11,7 +11,7 @@ use super::{Packet, Redis, Server};
 use crate::driver::CallDriver;
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Container, Enumerable, Group, Probe, Store, StoreId, Topology, View,
+    ClientSettings, Cluster, Container, Enumerable, Group, Probe, Shape, Store, StoreId, Topology,
 };
 use redis::Value;
 
@@ -26,13 +26,13 @@ impl Store for Redis {
         Topology {
             name: "redis",
             summary: "one Redis server",
-            view: View::One,
+            shape: Shape::One,
             groups: &[servers(1)],
         },
         Topology {
             name: "redis-x5",
             summary: "five Redis servers that know nothing of each other",
-            view: View::Several,
+            shape: Shape::Several,
             groups: &[servers(5)],
         },
     ];

@@ -12,7 +12,7 @@ pub struct ZooKeeperDriver {
     model: ClientModel,
     /// The number of a call, by the model's number for it.
     calls: BTreeMap<u64, u64>,
-    /// What the model wants, passed on at once.
+    /// The wishes of the model, passed on at once.
     wants: Vec<ClientOut>,
 }
 

@@ -8,7 +8,7 @@ use super::alone::Alone;
 use super::model::Server;
 use super::{Client, SessionState, Timing, ZooKeeper, ZooKeeperDriver};
 use crate::{
-    ClientSettings, Cluster, Container, Group, Probe, Store, StoreClient, StoreId, Topology, View,
+    ClientSettings, Cluster, Container, Group, Probe, Shape, Store, StoreClient, StoreId, Topology,
     node_name,
 };
 
@@ -23,13 +23,13 @@ impl Store for ZooKeeper {
         Topology {
             name: "zookeeper-x3",
             summary: "a ZooKeeper ensemble of three members",
-            view: View::One,
+            shape: Shape::One,
             groups: &[members(3)],
         },
         Topology {
             name: "zookeeper-x5",
             summary: "a ZooKeeper ensemble of five members",
-            view: View::One,
+            shape: Shape::One,
             groups: &[members(5)],
         },
     ];

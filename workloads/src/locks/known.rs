@@ -120,6 +120,23 @@ pub const DEAF: &[Breaks] = &[
     ),
 ];
 
+/// The rows of a lock that runs out by time and whose release frees whoever holds it by then.
+pub const fn frees_anybody(why: &'static str) -> [Breaks; 2] {
+    const OUTLIVED: &[Cause] = &[
+        Cause::HolderPaused,
+        Cause::RanOutWhileReleasing,
+        Cause::LongHold,
+        Cause::ServerClock,
+        Cause::ServerForgets,
+        Cause::LateRequest,
+        Cause::ForeignRelease,
+    ];
+    [
+        breaks(OUTLIVED, FOREIGN_RELEASE, why),
+        breaks(&[Cause::LateRequest, Cause::ForeignRelease], OVERLAP, why),
+    ]
+}
+
 // Every lock whose writes are not fenced off.
 
 pub const WRITE_DELAYED: Breaks = breaks(

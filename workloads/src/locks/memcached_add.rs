@@ -9,14 +9,14 @@
 //! n seconds. So the lock asks for a second more than its ttl.
 
 use base::{
-    AcquireError, Answer, CallError, Cause, Grant, Link, Lock, Mode, Pace, Promises, Recipe,
-    ReleaseError, Removed,
+    AcquireError, Answer, CallError, Grant, Link, Lock, Mode, Pace, Promises, Recipe, ReleaseError,
+    Removed,
 };
 use std::rc::Rc;
 use std::time::Duration;
 use stores::memcached::{Memcached, Refusal, Reply, Request, added, deleted};
 
-use super::known::{FOREIGN_RELEASE, OVERLAP, TTL, breaks};
+use super::known::{TTL, frees_anybody};
 use super::redis_node::{BACK_OFF, SECOND, polling};
 use super::{BELOW_TTL, LockSpec, On, Settings};
 
@@ -24,25 +24,7 @@ pub const SPEC: LockSpec = LockSpec {
     name: "memcached-add",
     summary: "memcached add with an exptime, freed by delete",
     promises: PROMISES,
-    breaks: &[
-        TTL,
-        &[
-            breaks(
-                &[
-                    Cause::HolderPaused,
-                    Cause::RanOutWhileReleasing,
-                    Cause::LongHold,
-                    Cause::ServerClock,
-                    Cause::ServerForgets,
-                    Cause::LateRequest,
-                    Cause::ForeignRelease,
-                ],
-                FOREIGN_RELEASE,
-                BARE_DELETE,
-            ),
-            breaks(&[Cause::LateRequest, Cause::ForeignRelease], OVERLAP, BARE_DELETE),
-        ],
-    ],
+    breaks: &[TTL, &frees_anybody(BARE_DELETE)],
     longest_hold: BELOW_TTL,
     open: &On::<Memcached>::one(open),
 };

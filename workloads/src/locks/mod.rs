@@ -34,7 +34,7 @@ use base::{Key, Known, Lock, Promises};
 pub use known::Breaks;
 use std::any::Any;
 use std::time::Duration;
-use stores::{Store, StoreId, Topology, View};
+use stores::{Shape, Store, StoreId, Topology};
 
 /// All locks, in the order in which `picklock list` shows them.
 pub const LOCKS: &[&LockSpec] = &[
@@ -103,8 +103,8 @@ impl LockSpec {
 
     /// The topologies on which it runs, the usual one first.
     pub fn topologies(&self) -> impl Iterator<Item = &'static Topology> {
-        let view = self.open.view();
-        self.store().topologies().iter().filter(move |topology| topology.view == view)
+        let shape = self.open.shape();
+        self.store().topologies().iter().filter(move |topology| topology.shape == shape)
     }
 
     /// The topology on which it runs unless told otherwise.
@@ -153,19 +153,19 @@ impl LockSpec {
 pub struct On<S: Store> {
     /// The function that opens it.
     pub open: fn(S::Client, Settings) -> Box<dyn Lock>,
-    view: View,
+    shape: Shape,
     own_ttl: Option<Duration>,
 }
 
 impl<S: Store> On<S> {
     /// Opens a lock on one store, whichever server answers for it.
     pub const fn one(open: fn(S::Client, Settings) -> Box<dyn Lock>) -> Self {
-        Self { open, view: View::One, own_ttl: None }
+        Self { open, shape: Shape::One, own_ttl: None }
     }
 
     /// Opens a lock on several servers that know nothing of each other.
     pub const fn several(open: fn(S::Client, Settings) -> Box<dyn Lock>) -> Self {
-        Self { open, view: View::Several, own_ttl: None }
+        Self { open, shape: Shape::Several, own_ttl: None }
     }
 
     /// Opens the same lock with grants that live for a time of their own.
@@ -180,8 +180,8 @@ pub trait Opens: Any + Sync {
     /// The store.
     fn store(&self) -> StoreId;
 
-    /// The view of the servers that the lock has.
-    fn view(&self) -> View;
+    /// The shape in which the lock sees the servers.
+    fn shape(&self) -> Shape;
 
     /// The time for which its grants live, if that is not the run's ttl.
     fn own_ttl(&self) -> Option<Duration>;
@@ -192,8 +192,8 @@ impl<S: Store> Opens for On<S> {
         S::ID
     }
 
-    fn view(&self) -> View {
-        self.view
+    fn shape(&self) -> Shape {
+        self.shape
     }
 
     fn own_ttl(&self) -> Option<Duration> {

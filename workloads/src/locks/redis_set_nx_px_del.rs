@@ -3,12 +3,12 @@
 //! The value is each owner's own, but nobody looks at it: an owner that outlived its ttl frees
 //! whoever holds the lock by then (H4). The seed tells this of its threads A and B.
 
-use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
+use base::{AcquireError, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{FOREIGN_RELEASE, OVERLAP, TTL, breaks, why};
+use super::known::{TTL, frees_anybody, why};
 use super::redis_node::{EXPIRING, RedisNode};
 use super::{BELOW_TTL, LockSpec, On, Settings};
 
@@ -16,25 +16,7 @@ pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-del",
     summary: "SET NX PX with a unique value that nobody looks at, freed by DEL",
     promises: EXPIRING,
-    breaks: &[
-        TTL,
-        &[
-            breaks(
-                &[
-                    Cause::HolderPaused,
-                    Cause::RanOutWhileReleasing,
-                    Cause::LongHold,
-                    Cause::ServerClock,
-                    Cause::ServerForgets,
-                    Cause::LateRequest,
-                    Cause::ForeignRelease,
-                ],
-                FOREIGN_RELEASE,
-                why::BARE_DEL,
-            ),
-            breaks(&[Cause::LateRequest, Cause::ForeignRelease], OVERLAP, why::BARE_DEL),
-        ],
-    ],
+    breaks: &[TTL, &frees_anybody(why::BARE_DEL)],
     longest_hold: BELOW_TTL,
     open: &On::<Redis>::one(open),
 };

@@ -4,12 +4,12 @@
 //! The script that frees it compares and deletes in one step, and compares nothing: an owner that
 //! outlived its ttl finds "its" value, and frees another's lock (H3).
 
-use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
+use base::{AcquireError, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{FOREIGN_RELEASE, OVERLAP, TTL, breaks};
+use super::known::{TTL, frees_anybody};
 use super::redis_node::{EXPIRING, RedisNode, released};
 use super::{BELOW_TTL, LockSpec, On, Settings};
 
@@ -17,25 +17,7 @@ pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-fixed",
     summary: "SET NX PX with the same value for everybody, freed by compare-and-delete",
     promises: EXPIRING,
-    breaks: &[
-        TTL,
-        &[
-            breaks(
-                &[
-                    Cause::HolderPaused,
-                    Cause::RanOutWhileReleasing,
-                    Cause::LongHold,
-                    Cause::ServerClock,
-                    Cause::ServerForgets,
-                    Cause::LateRequest,
-                    Cause::ForeignRelease,
-                ],
-                FOREIGN_RELEASE,
-                SAME,
-            ),
-            breaks(&[Cause::LateRequest, Cause::ForeignRelease], OVERLAP, SAME),
-        ],
-    ],
+    breaks: &[TTL, &frees_anybody(SAME)],
     longest_hold: BELOW_TTL,
     open: &On::<Redis>::one(open),
 };
