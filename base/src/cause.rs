@@ -50,6 +50,8 @@ pub enum Cause {
     RanOutWhileReleasing,
     /// The client believes that it holds the lock, and nothing in the store says so.
     NothingTaken,
+    /// The store took two workers of one client, or two holds of one worker, for the same owner.
+    SharedIdentity,
     /// A write took so long to reach the vault that the lock was another's by then.
     WriteDelayed,
     /// No fault: the steps of the recipe itself, in some order.
@@ -58,7 +60,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of their declaration.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::HolderPaused,
         Self::LongHold,
         Self::HolderCutOff,
@@ -77,6 +79,7 @@ impl Cause {
         Self::Recovery,
         Self::RanOutWhileReleasing,
         Self::NothingTaken,
+        Self::SharedIdentity,
         Self::WriteDelayed,
         Self::Recipe,
     ];
@@ -102,6 +105,7 @@ impl Cause {
             Self::Recovery => "recovery",
             Self::RanOutWhileReleasing => "ran-out-while-releasing",
             Self::NothingTaken => "nothing-taken",
+            Self::SharedIdentity => "shared-identity",
             Self::WriteDelayed => "write-delayed",
             Self::Recipe => "recipe",
         }
@@ -134,6 +138,7 @@ impl fmt::Display for Cause {
             Self::Recovery => "another client took a live lock for an abandoned one",
             Self::RanOutWhileReleasing => "the lock ran out in the middle of its release",
             Self::NothingTaken => "the client held nothing in the store",
+            Self::SharedIdentity => "the store took two holds of one client for the same one",
             Self::WriteDelayed => "a write was on its way until the lock was another's",
             Self::Recipe => "the recipe itself allows it, without any fault",
         })

@@ -4,6 +4,11 @@
 //! The harness sends a [`Request`] and the client answers it with one [`Response`] of the same
 //! `id`. Time stamps are the harness's; only `lost` and the store facts of an answer carry clock
 //! readings of the client. `lost` and `notified` are notices, without an `id`.
+//!
+//! A client has one worker or several, which share its connections as threads of a process do. Each
+//! has one request at a time; those of different workers may be answered in any order. A worker
+//! number that was never used before is a new worker. A worker has up to [`HOLDS`](crate::HOLDS)
+//! grants at once, by numbers that its requests give them.
 
 use crate::{Facts, Key, Mode};
 use serde::{Deserialize, Serialize};
@@ -14,6 +19,10 @@ use std::task::{Context, Poll};
 pub struct Request {
     /// The harness's number for this request; its response repeats it.
     pub id: u64,
+    /// The worker that is asked, by its process number in the history. It says nothing in `init`
+    /// and `exit`, which concern the whole client.
+    #[serde(default)]
+    pub worker: u32,
     /// The command to carry out.
     #[serde(flatten)]
     pub command: Command,
@@ -31,13 +40,24 @@ pub enum Command {
     /// Answered with `ok` when the client runs. That answer is the moment at which its read or
     /// write leaves for the vault: a paused client's write arrives late, as in life.
     Touch {
-        /// The lock whose vault is read or written.
-        key: Key,
+        /// The number of the grant under which the vault is read or written.
+        #[serde(default)]
+        hold: usize,
+    },
+    /// Change the mode of a grant without letting go of it. Answered with `ok`, with `fail` when
+    /// the grant is what it was, or with `info`.
+    Convert {
+        /// The number of the grant.
+        #[serde(default)]
+        hold: usize,
+        /// The mode in which it is to be held.
+        mode: Mode,
     },
     /// Release a lock. Answered with `ok`, `fail` or `info`.
     Release {
-        /// The lock to release.
-        key: Key,
+        /// The number of the grant.
+        #[serde(default)]
+        hold: usize,
     },
     /// End the client process.
     Exit,
@@ -48,6 +68,9 @@ pub enum Command {
 pub struct Acquire {
     /// The key of the lock.
     pub key: Key,
+    /// The number that its grant gets; a worker may already hold others.
+    #[serde(default)]
+    pub hold: usize,
     /// The mode in which it is to be held.
     pub mode: Mode,
     /// The longest time that the client may wait for it.
@@ -69,6 +92,13 @@ pub struct Init {
     pub call_timeout_ns: u64,
     /// Seeds the client's randomness.
     pub seed: u64,
+    /// The number of workers. A client with one need not look at the worker of a request.
+    #[serde(default = "one")]
+    pub workers: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// A line from the client.
@@ -77,6 +107,9 @@ pub struct Response {
     /// The request that it answers; `None` for a notice that nobody asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub id: Option<u64>,
+    /// The worker that answers, or that a notice concerns.
+    #[serde(default)]
+    pub worker: u32,
     /// The outcome or the notice.
     #[serde(flatten)]
     pub reply: Reply,

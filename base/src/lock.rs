@@ -53,7 +53,11 @@ pub enum ReleaseError {
     Unknown(String),
 }
 
-/// A lock on one key, as one client sees it.
+/// The refusal of a lock whose grants keep their mode.
+const NO_CONVERT: &str = "its grants keep their mode";
+
+/// A lock on one key, as one worker of a client sees it. A lock that promises `reentrant` is asked
+/// again while it is held; of any other, each grant comes from a `Lock` of its own.
 pub trait Lock {
     /// Waits for the lock, at most for `timeout`. A lock that gives up cleans up after itself, or
     /// returns `Unknown`.
@@ -65,6 +69,16 @@ pub trait Lock {
 
     /// Frees the lock, and returns what the store said that it removed.
     fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>>;
+
+    /// Changes the mode of a grant that stays held throughout, and returns the grant as it is then.
+    /// A failed one has changed nothing. Most locks refuse.
+    fn convert(
+        &mut self,
+        _grant: Grant,
+        _to: Mode,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(std::future::ready(Err(AcquireError::Failed(NO_CONVERT.into()))))
+    }
 
     /// Returns, after an acquire that failed, true if the store counts this client as the holder
     /// all the same. `None`: it cannot be known. A client that was told "no" while the lock stands
@@ -90,6 +104,10 @@ pub trait Recipe {
 
     async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError>;
 
+    async fn convert(&mut self, _grant: Grant, _to: Mode) -> Result<Grant, AcquireError> {
+        Err(AcquireError::Failed(NO_CONVERT.into()))
+    }
+
     async fn held(&self) -> Option<bool> {
         None
     }
@@ -110,6 +128,10 @@ impl<R: Recipe> Lock for R {
 
     fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
         Box::pin(Recipe::release(self, grant))
+    }
+
+    fn convert(&mut self, grant: Grant, to: Mode) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(Recipe::convert(self, grant, to))
     }
 
     fn held(&self) -> LocalFuture<'_, Option<bool>> {

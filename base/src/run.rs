@@ -1,6 +1,6 @@
 //! The description of a run: everything that a checker may know besides the history.
 
-use crate::{Cause, History, Ledger};
+use crate::{Cause, History, Ledger, Task};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,6 +23,9 @@ pub struct Promises {
     /// True if its holder may acquire it again.
     #[serde(default)]
     pub reentrant: bool,
+    /// True if a writer may become a reader without letting go of it.
+    #[serde(default)]
+    pub downgrades: bool,
     /// True if it goes on being granted while a minority of its servers is down.
     #[serde(default)]
     pub available: bool,
@@ -108,6 +111,7 @@ impl Promises {
         fifo: false,
         wakes: None,
         reentrant: false,
+        downgrades: false,
         available: false,
         pace: Pace::EXACT,
     };
@@ -170,8 +174,14 @@ pub struct RunInfo {
     pub backend: String,
     /// The seed of the schedule.
     pub seed: u64,
+    /// The name of the task of the clients.
+    #[serde(default = "contend")]
+    pub task: String,
     /// The number of clients that contended.
     pub clients: u32,
+    /// The number of workers in each client, each with a process number of its own.
+    #[serde(default = "one")]
+    pub workers: u32,
     /// The number of servers.
     pub servers: u32,
     /// The name of their layout.
@@ -210,7 +220,31 @@ pub struct RunInfo {
     pub command: String,
 }
 
+fn contend() -> String {
+    Task::CONTEND.name.into()
+}
+
+fn one() -> u32 {
+    1
+}
+
 impl RunInfo {
+    /// The number of workers of all clients.
+    pub fn all_workers(&self) -> u32 {
+        self.clients.saturating_mul(self.workers)
+    }
+
+    /// Returns the worker that had a process number: it is the same before and after its crashes,
+    /// each of which adds the number of all workers to it.
+    pub fn worker_of(&self, process: u32) -> u32 {
+        process.checked_rem(self.all_workers()).unwrap_or(process)
+    }
+
+    /// Returns the client of a process number.
+    pub fn client_of(&self, process: u32) -> u32 {
+        self.worker_of(process) / self.workers.max(1)
+    }
+
     /// Returns the groups of servers, each by number. A majority of each has to be up.
     pub fn groups(&self) -> Vec<Vec<u32>> {
         if self.nodes.is_empty() {

@@ -7,6 +7,8 @@ use std::time::Duration;
 /// A distribution of durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
+    /// Always the same.
+    Exactly(Duration),
     /// Uniform, from `least` up to `most`.
     Uniform {
         /// The shortest duration.
@@ -46,9 +48,10 @@ impl Spread {
     /// A bound that no drawn duration exceeds.
     pub fn bound(self) -> Duration {
         match self {
-            Self::Uniform { most, .. } | Self::Heavy { most, .. } | Self::Tailed { most, .. } => {
-                most
-            }
+            Self::Exactly(most)
+            | Self::Uniform { most, .. }
+            | Self::Heavy { most, .. }
+            | Self::Tailed { most, .. } => most,
             Self::Exponential { least, mean } => least + mean * 10,
         }
     }
@@ -66,6 +69,7 @@ impl Spread {
     /// Draws one duration.
     pub fn draw(self, rng: &mut Rng) -> Duration {
         match self {
+            Self::Exactly(time) => time,
             Self::Uniform { least, most } => rng.between(least, most),
             Self::Exponential { least, mean } => least + rng.exponential(mean),
             Self::Heavy { least, scale, most } => {
@@ -104,6 +108,8 @@ mod tests {
         let uniform = draws(Spread::Uniform { least: ms(5), most: ms(10) });
         assert!(uniform.iter().all(|d| (ms(5)..ms(10)).contains(d)));
         assert!(uniform.iter().any(|d| *d < ms(6)) && uniform.iter().any(|d| *d > ms(9)));
+
+        assert!(draws(Spread::Exactly(ms(5))).iter().all(|d| *d == ms(5)));
 
         let exponential = draws(Spread::Exponential { least: ms(5), mean: ms(1) });
         assert!(exponential.iter().all(|d| (ms(5)..=ms(15)).contains(d)));

@@ -2,9 +2,8 @@
 //! same.
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 /// The wake-ups that a client has not reported yet.
 #[derive(Clone, Debug, Default)]
@@ -32,27 +31,23 @@ impl Wakeups {
         noted > 0
     }
 
-    /// Waits for the next one. It can be dropped without one being missed.
-    pub async fn next(&self) {
-        poll_fn(|cx| {
-            if self.take() {
-                return Poll::Ready(());
-            }
-            *self.0.listener.borrow_mut() = Some(cx.waker().clone());
-            Poll::Pending
-        })
-        .await;
+    /// Takes one wake-up, or has the task woken when the next one comes.
+    pub fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.take() {
+            return Poll::Ready(());
+        }
+        *self.0.listener.borrow_mut() = Some(cx.waker().clone());
+        Poll::Pending
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::pin::pin;
     use std::task::Context;
 
     fn is_woken(wakeups: &Wakeups) -> bool {
-        pin!(wakeups.next()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+        wakeups.poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn hits_minority(case: &Case<'_>, meetings: &Stretches, outage: &Outage) -> bool
     let until = outage.healed.unwrap_or(u64::MAX);
     let together = || meetings.meeting(outage.begin, until).map(|id| &case.outages[id]);
     let unlike =
-        |other: &Outage| other.seats().next().is_some() || !other.fault.spec().takes_server_down;
+        |other: &Outage| other.clients().next().is_some() || !other.fault.spec().takes_server_down;
     if outage.had_none() || together().any(unlike) {
         return false;
     }

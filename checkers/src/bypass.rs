@@ -19,7 +19,7 @@ pub(crate) struct Bypass {
 /// Returns the number of times that an acquire may be overtaken. In a queue it can be overtaken by
 /// those who ask at the same moment. More than four grants per client are not a coincidence.
 pub(crate) fn bearable(case: &Case<'_>) -> u64 {
-    u64::from(case.run.info.clients.max(1)) * 4
+    u64::from(case.run.info.all_workers().max(1)) * 4
 }
 
 /// The acquires of a run that were overtaken, and how often.

@@ -3,7 +3,7 @@
 
 use crate::bypass::{self, Bypasses};
 use crate::calm::Calm;
-use crate::causes::{Books, Left, Loose};
+use crate::causes::{Books, Left, Loose, Shared};
 use crate::faults::Outage;
 use crate::groups::Groups;
 use crate::holds::{Claim, Claims};
@@ -35,6 +35,7 @@ pub struct Case<'a> {
     /// The ledger by thing. Made when it is first asked for, as is all below: most runs break
     /// nothing.
     books: OnceCell<Option<Books>>,
+    shared: OnceCell<Shared>,
     /// The ends of leases and sessions.
     leases: OnceCell<Leases>,
     /// The claims by key and request.
@@ -72,6 +73,7 @@ impl<'a> Case<'a> {
             outages,
             phase,
             books: OnceCell::new(),
+            shared: OnceCell::new(),
             leases: OnceCell::new(),
             asked: OnceCell::new(),
             answered: OnceCell::new(),
@@ -170,10 +172,16 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the writer and the remover of each thing in the store, if they are known of this
-    /// run.
+    /// run: the store's ledger knows clients, and not which of several workers it was.
     pub(crate) fn ownership(&self) -> Option<&Books> {
-        let read = || self.run.ledger.as_ref().map(|ledger| Books::of(self, ledger));
+        let ledger = || self.run.ledger.as_ref().filter(|_| self.run.info.workers == 1);
+        let read = || ledger().map(|ledger| Books::of(self, ledger));
         self.books.get_or_init(read).as_ref()
+    }
+
+    /// Returns the claims that share their owner with another one in the store.
+    pub(crate) fn shared(&self) -> &Shared {
+        self.shared.get_or_init(|| Shared::of(self))
     }
 
     /// Returns the ends of the leases and sessions behind grants.

@@ -23,12 +23,12 @@
 //!
 //! **Source.** stateright's `sometimes` properties; "a green run must be able to be red".
 
-use crate::faults::{Outage, seat};
+use crate::faults::Outage;
 use crate::holds::{Answer, Claim, Claims};
 use crate::stretches::Stretches;
 use crate::words::{count, seconds};
 use crate::{Case, Checker};
-use base::{Event, Mode, Outcome, Run, Verdict};
+use base::{Event, Mode, Outcome, Run, RunInfo, Verdict};
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -129,7 +129,7 @@ fn contention(run: &Run, claims: &Claims, facts: &mut Facts) {
     if grants < MIN_GRANTS {
         facts.miss(format!("fewer than {MIN_GRANTS} grants"), LONGER);
     }
-    match (run.info.clients, holders) {
+    match (run.info.all_workers(), holders) {
         (0 | 1, _) if contended == 0 => facts.miss("one client alone has no rival", MORE_CLIENTS),
         (_, 0 | 1) => facts.miss("fewer than 2 processes got the lock", LONGER),
         (_, _) if contended == 0 => facts.miss("nobody had to wait for anybody", RIVALS),
@@ -202,7 +202,7 @@ fn no_longer_wanted(claims: &Claims) -> impl Iterator<Item = (u64, u32)> {
 }
 
 fn faults(Case { run, claims, outages, .. }: &Case<'_>, facts: &mut Facts) {
-    let wanted = Wanted::of(claims, run.info.clients);
+    let wanted = Wanted::of(claims, &run.info);
     let bit = outages.iter().filter(|outage| outage.had_effect() && wanted.meets(outage)).count();
     facts.seen.push(format!(
         "{bit} of {} had an effect while the lock was held or wanted",
@@ -215,22 +215,22 @@ fn faults(Case { run, claims, outages, .. }: &Case<'_>, facts: &mut Facts) {
     }
 }
 
-/// The stretches in which the lock was held or wanted, by the client in each seat and by all.
+/// The stretches in which the lock was held or wanted, by each client and by all.
 struct Wanted {
-    seats: BTreeMap<u32, Stretches>,
+    clients: BTreeMap<u32, Stretches>,
     all: Stretches,
 }
 
 impl Wanted {
-    fn of(claims: &Claims, clients: u32) -> Self {
+    fn of(claims: &Claims, info: &RunInfo) -> Self {
         let wanted = |claim: &Claim| (claim.wanted().start, claim.wanted().end);
-        let mut seats: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+        let mut clients: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
         for claim in &claims.claims {
-            seats.entry(seat(claim.process, clients)).or_default().push(wanted(claim));
+            clients.entry(info.client_of(claim.process)).or_default().push(wanted(claim));
         }
         let all = Stretches::of(claims.claims.iter().map(wanted));
-        let seats = seats.into_iter().map(|(seat, wanted)| (seat, Stretches::of(wanted))).collect();
-        Self { seats, all }
+        let clients = clients.into_iter().map(|(it, wanted)| (it, Stretches::of(wanted))).collect();
+        Self { clients, all }
     }
 
     /// Returns true if a fault was in force while it mattered to somebody whom it hits.
@@ -239,10 +239,10 @@ impl Wanted {
             let until = outage.healed.unwrap_or(u64::MAX);
             wanted.meeting(outage.begin, until).next().is_some()
         };
-        let mut hit = outage.seats().peekable();
+        let mut hit = outage.clients().peekable();
         match hit.peek() {
             None => meets(&self.all),
-            Some(_) => hit.any(|seat| self.seats.get(&seat).is_some_and(meets)),
+            Some(_) => hit.any(|client| self.clients.get(&client).is_some_and(meets)),
         }
     }
 }

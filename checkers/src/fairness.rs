@@ -19,7 +19,6 @@
 
 use crate::bypass::{Bypass, woken};
 use crate::causes::by_recipe;
-use crate::faults::seat;
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Anomaly, Measure, Mode, Outcome, Verdict};
@@ -129,16 +128,16 @@ fn inversions(case: &Case<'_>) -> (u64, Option<Anomaly>) {
     (compared, anomaly)
 }
 
-/// Jain's index over the grants of each seat, in thousandths: (Σx)² / (n Σx²).
+/// Jain's index over the grants of each worker, in thousandths: (Σx)² / (n Σx²).
 fn jain(case: &Case<'_>) -> u64 {
-    let clients = case.run.info.clients;
+    let workers = case.run.info.all_workers();
     let mut grants: BTreeMap<u32, u64> = BTreeMap::new();
     for (process, granted) in &case.claims.holders {
-        *grants.entry(seat(*process, clients)).or_default() += granted;
+        *grants.entry(case.run.info.worker_of(*process)).or_default() += granted;
     }
     let sum: u128 = grants.values().map(|n| u128::from(*n)).sum();
     let squares: u128 = grants.values().map(|n| u128::from(*n) * u128::from(*n)).sum();
     // Whoever got nothing counts as well.
-    let n = u128::from(clients).max(grants.len() as u128);
+    let n = u128::from(workers).max(grants.len() as u128);
     (sum * sum * 1_000).checked_div(n * squares).unwrap_or(1_000) as u64
 }

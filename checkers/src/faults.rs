@@ -66,10 +66,10 @@ impl Outage {
         self.effect.as_ref().is_some_and(|effect| effect.amount == 0)
     }
 
-    /// The seats of the clients that it hits.
-    pub fn seats(&self) -> impl Iterator<Item = u32> {
+    /// The clients that it hits.
+    pub fn clients(&self) -> impl Iterator<Item = u32> {
         self.fault.nodes().into_iter().filter_map(|node| match node {
-            Node::Client(seat) => Some(seat),
+            Node::Client(client) => Some(client),
             Node::Server(_) | Node::Vault => None,
         })
     }
@@ -78,10 +78,4 @@ impl Outage {
     pub fn shown_at(&self) -> u64 {
         self.in_force.unwrap_or(self.begin)
     }
-}
-
-/// The seat of a process: a client that comes back keeps its seat, and its number grows by the
-/// number of clients.
-pub fn seat(process: u32, clients: u32) -> u32 {
-    process.checked_rem(clients).unwrap_or(process)
 }

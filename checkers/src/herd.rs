@@ -3,9 +3,10 @@
 //! **Decides** for a lock whose waiters sleep until the store wakes the next of them (`wakes:
 //! next`). A `notified` belongs to what came last before it on its key: a release, an arrival
 //! (another acquire), or an acquire that was given up. It was *in vain* if the next grant that
-//! excludes the woken client's went to somebody else. The anomaly is `herd`: one such event woke
-//! two clients or more in vain, while nothing disturbed the run from there to that grant. One is
-//! within the promise, for whoever waits behind a client that gives up must look again.
+//! excludes the woken client's went to somebody else. The anomaly is `herd`: a release or an
+//! arrival woke two clients or more in vain, while nothing disturbed the run from there to that
+//! grant. Whoever waits behind a client that gives up must look again, and of readers that may be
+//! several.
 //!
 //! **Limits.** Sessions that run out wake clients without an event in the history, so that it is
 //! judged in calm only. A lock that declares that it wakes everybody is
@@ -67,7 +68,8 @@ impl Checker for Herd {
         if woken == 0 {
             return verdict(Outcome::Inconclusive, "nobody was woken".into());
         }
-        let herds: Vec<&Cause> = causes.iter().filter(|cause| cause.vain.len() > 1).collect();
+        let is_herd = |cause: &&Cause| cause.kind != Kind::Withdrawal && cause.vain.len() > 1;
+        let herds: Vec<&Cause> = causes.iter().filter(is_herd).collect();
         let Some(first) = herds.first() else { return verdict(Outcome::Held, facts) };
         let witness = std::iter::once(first.at).chain(first.vain.iter().copied());
         let reason = "all of them looked in vain, for the lock went to another";

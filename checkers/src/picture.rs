@@ -84,6 +84,8 @@ fn info(nemesis: &str) -> RunInfo {
         backend: "sim".into(),
         seed: 0,
         clients: 5,
+        task: "contend".into(),
+        workers: 1,
         servers: 1,
         topology: "redis".into(),
         nodes: Vec::new(),

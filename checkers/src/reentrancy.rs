@@ -14,11 +14,11 @@
 //! **Source.** Curator's InterProcessMutex, whose owner counts.
 
 use crate::bypass::excludes;
-use crate::causes::by_recipe;
+use crate::causes::{by_recipe, of_overlap};
 use crate::holds::{Claim, Ending};
 use crate::words::count;
 use crate::{Case, Checker};
-use base::{Anomaly, Outcome, Verdict};
+use base::{Anomaly, Cause, Outcome, Verdict};
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -112,7 +112,9 @@ fn freed(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
         let mut between = grants[first..].iter().take_while(|other| other.granted() < Some(until));
         let other = between
             .find(|other| other.process != outer.process && excludes(other.mode, outer.mode))?;
-        Some([outer.granted()?, inner.granted()?, from, other.granted()?])
+        // An outer hold that was lost for another reason was not freed by the inner release.
+        let by_recipe = of_overlap(case, outer, other, other.granted()?) == Some(Cause::Recipe);
+        by_recipe.then_some([outer.granted()?, inner.granted()?, from, other.granted()?])
     };
     let found: Vec<[u64; 4]> = nested.iter().filter_map(stolen).collect();
     let reason = "the outer hold had not been released";

@@ -13,7 +13,8 @@
 //! * **Strict** (`check --model`, Jepsen's rule). An operation that failed is dropped; one of
 //!   unknown outcome takes its place at any point after its `invoke`, or nowhere.
 //! * **Belief** (the checker `exclusion`). The same for acquires and conversions, but that a
-//!   downgrade which failed counts as done. Whatever ends a hold (release, `lost`, death) may take
+//!   downgrade which failed counts as done, and that the holds of one process, which may take the
+//!   lock again, never forbid each other. Whatever ends a hold (release, `lost`, death) may take
 //!   its place at any point after its `invoke`, or nowhere, whatever its answer was.
 //!
 //! In both, a process does one thing at a time, and
@@ -96,6 +97,8 @@ pub enum Rule {
     Permits(u32),
     /// One exclusive hold alone, or shared ones.
     ReadWrite,
+    /// The same among the holds of different processes: those of one process go together.
+    Others,
     /// At most so many, all of one process.
     Reentrant(u32),
 }
@@ -232,19 +235,21 @@ impl<H: Fn(u32) -> Holder> Sweep<H> {
         mode: Mode,
         mut found: impl FnMut(Conflict),
     ) {
-        let writer = self.oldest(key, Mode::Exclusive, change.hold);
-        let reader = self.oldest(key, Mode::Shared, change.hold);
+        let writer = self.rival(key, Mode::Exclusive, change.hold);
+        let reader = self.rival(key, Mode::Shared, change.hold);
         let mut conflict = |overlap, first: Option<u32>| {
             let second = change.hold as usize;
             let conflict = |first| Conflict { overlap, first, second, at: change.at };
             first.into_iter().for_each(|first| found(conflict(first as usize)));
         };
         match (self.rule, mode) {
-            (Rule::ReadWrite, Mode::Exclusive) => {
+            (Rule::ReadWrite | Rule::Others, Mode::Exclusive) => {
                 conflict(Overlap::DoubleHold, writer);
                 conflict(Overlap::ReaderWriter, reader);
             }
-            (Rule::ReadWrite, Mode::Shared) => conflict(Overlap::ReaderWriter, writer),
+            (Rule::ReadWrite | Rule::Others, Mode::Shared) => {
+                conflict(Overlap::ReaderWriter, writer)
+            }
             (Rule::Permits(_) | Rule::Reentrant(_), _) => {
                 let first = writer.or(reader);
                 let first = first.filter(|first| self.forbids(*first, change.hold, key));
@@ -264,8 +269,20 @@ impl<H: Fn(u32) -> Holder> Sweep<H> {
                 active.over = active.count() >= depth || process(oldest) != process(new);
                 active.over
             }
-            Rule::ReadWrite => unreachable!("it looks at modes"),
+            Rule::ReadWrite | Rule::Others => unreachable!("they look at modes"),
         }
+    }
+
+    /// The oldest hold of a mode that may forbid a new one.
+    fn rival(&mut self, key: usize, mode: Mode, new: u32) -> Option<u32> {
+        let oldest = self.oldest(key, mode, new)?;
+        let process = |hold: u32| (self.holder)(hold).process;
+        if self.rule != Rule::Others || process(oldest) != process(new) {
+            return Some(oldest);
+        }
+        let is_live = |hold: u32| self.modes[hold as usize] == Some(mode);
+        let mut line = self.keys[key].of(mode).holds.iter().copied();
+        line.find(|hold| is_live(*hold) && process(*hold) != process(new))
     }
 
     fn oldest(&mut self, key: usize, mode: Mode, but: u32) -> Option<u32> {
@@ -293,7 +310,7 @@ impl<H: Fn(u32) -> Holder> Sweep<H> {
 pub fn sweep(claims: &Claims) -> Vec<Conflict> {
     let Claims { claims, changes, keys, .. } = claims;
     let holder = |hold: u32| claims[hold as usize].holder();
-    let mut sweep = Sweep::new(Rule::ReadWrite, keys.len(), claims.len(), holder);
+    let mut sweep = Sweep::new(Rule::Others, keys.len(), claims.len(), holder);
     let mut conflicts = Vec::new();
     changes.iter().for_each(|change| sweep.step(*change, |conflict| conflicts.push(conflict)));
     conflicts

@@ -1,7 +1,7 @@
 //! A witness in words: the few events that show an anomaly, told in their order.
 
 use crate::Case;
-use crate::faults::{Outage, seat};
+use crate::faults::Outage;
 use crate::holds::{Claim, End, Ending};
 use base::{
     Action, Anomaly, Belief, Event, F, Fault, FaultId, Kind, LeaseEnd, Leases, Mode, Node, Removed,
@@ -197,14 +197,14 @@ impl<'a> Story<'a> {
 
     /// Tells how a process died: by a fault, or for a reason of its own.
     pub(crate) fn death(&self, claim: &Claim, at: u64) -> &'static str {
-        let node = Node::Client(self.seat(claim));
+        let node = Node::Client(self.client(claim));
         let kills = |fault: &Fault| fault.action() == Action::Kill && fault.node() == Some(node);
         let killed = |outage: &&Outage| outage.meets(at, at) && kills(&outage.fault);
         self.outages.iter().find(killed).map_or("died", |_| "was killed")
     }
 
-    pub(crate) fn seat(&self, claim: &Claim) -> u32 {
-        seat(claim.process, self.run.info.clients)
+    pub(crate) fn client(&self, claim: &Claim) -> u32 {
+        self.run.info.client_of(claim.process)
     }
 
     /// The faults that hit the client of this claim in a stretch of the history, the latest two,
@@ -213,8 +213,8 @@ impl<'a> Story<'a> {
         if !self.pay(self.outages.len() as u64) {
             return false;
         }
-        let seat = self.seat(claim);
-        let hits = |outage: &&Outage| outage.seats().any(|hit| hit == seat);
+        let client = self.client(claim);
+        let hits = |outage: &&Outage| outage.clients().any(|hit| hit == client);
         let found = self.latest(during, hits);
         for outage in &found {
             self.faults.push(outage.id);
@@ -224,7 +224,7 @@ impl<'a> Story<'a> {
                 _ => " while it asked",
             };
             let tail = if at >= claim.invoke { while_what } else { "" };
-            self.tell(at, process(claim), &outage.fault.lasting(Node::Client(seat)), tail);
+            self.tell(at, process(claim), &outage.fault.lasting(Node::Client(client)), tail);
             self.heal(outage, process(claim), outage.fault.healed(), until);
         }
         !found.is_empty()
@@ -235,7 +235,7 @@ impl<'a> Story<'a> {
         if !self.pay(self.outages.len() as u64) {
             return;
         }
-        for outage in self.latest(during, |outage| outage.seats().next().is_none()) {
+        for outage in self.latest(during, |outage| outage.clients().next().is_none()) {
             self.faults.push(outage.id);
             let (subject, what, healed) = on_servers(&outage.fault);
             self.tell(outage.shown_at(), &subject, &what, "");

@@ -128,6 +128,22 @@ impl DockerBackend {
         servers.map(|server| server.id().to_owned()).collect()
     }
 
+    /// Runs a shell command in the container of a server, and returns its output.
+    ///
+    /// # Errors
+    /// Fails when there is no such server, or the command ends with an error.
+    pub fn run_in(&self, server: usize, command: &str) -> Result<String, BackendError> {
+        let none = || BackendError(format!("there is no server {server}"));
+        let servers = self.servers.as_ref().ok_or_else(none)?;
+        let container = servers.all().get(server).ok_or_else(none)?.id().to_owned();
+        let docker = servers.docker();
+        let run = exec::run(&docker, &container, command);
+        match self.runtime.block_on(run).map_err(|error| broken(command, error))? {
+            (Some(0), said) => Ok(said),
+            (code, said) => Err(BackendError(format!("`{command}` ended with {code:?}: {said}"))),
+        }
+    }
+
     fn world(&self) -> Result<Arc<World>, BackendError> {
         self.world.clone().ok_or_else(|| BackendError("the run has been stopped".into()))
     }
@@ -141,8 +157,9 @@ impl DockerBackend {
             ttl_ns: nanos(self.spec.ttl),
             call_timeout_ns: nanos(self.spec.call_timeout),
             seed: Rng::fork(self.spec.seed, u64::from(process)).next(),
+            workers: self.spec.workers,
         };
-        Request { id: 0, command: Command::Init(Box::new(init)) }
+        Request { id: 0, worker: 0, command: Command::Init(Box::new(init)) }
     }
 }
 

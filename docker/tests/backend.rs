@@ -29,6 +29,7 @@ fn backend_with(store: StoreId, script: &str) -> DockerBackend {
     let spec = WorldSpec {
         store,
         topology: &store.topologies()[0],
+        workers: 1,
         clients: 2,
         algo: "any".into(),
         ttl: Duration::from_secs(2),

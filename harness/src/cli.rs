@@ -4,10 +4,11 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base::Task;
 use stores::{StoreId, Topology};
 
 use crate::nearest;
-use crate::plan::{Options, UNLIMITED};
+use crate::plan::{Length, Options, UNLIMITED};
 
 mod budget;
 mod check;
@@ -44,7 +45,8 @@ const TEST_EXAMPLES: &str = "Examples:
   picklock test --algo redis-set-nx-px --nemesis pause --backend sim --seed 7
   picklock test --algo redis-setnx-expire --nemesis crash --link-delay 100ms
   picklock test --algo zk-sequential --nemesis partition,crash --backend docker --ttl 4s
-  picklock test --algo zk-rw --nemesis crash-server --on zookeeper-x5";
+  picklock test --algo zk-rw --nemesis crash-server --on zookeeper-x5
+  picklock test --algo redis-set-nx-px --task try --hold exact:200ms --think exact:0ms";
 
 /// The arguments of `test`.
 #[derive(Debug, Args)]
@@ -80,6 +82,9 @@ pub struct LoadArgs {
     /// usual one].
     #[arg(long, value_name = "TOPOLOGY", value_parser = topology)]
     pub on: Option<&'static Topology>,
+    /// The task of the clients: the steps of their turns (`picklock list tasks`).
+    #[arg(long, value_name = "TASK", value_parser = task, default_value = "contend")]
+    pub task: &'static Task,
     /// The number of clients that contend [default: 5; 2 in an exhaustive search].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub clients: Option<u32>,
@@ -97,9 +102,14 @@ pub struct LoadArgs {
     /// The ticks of silence that end a connection between ZooKeeper servers [default: 2].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub sync_limit: Option<u32>,
-    /// The mean of a short hold; one hold in four is long, as the lock allows.
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "50ms")]
-    pub hold: Duration,
+    /// The mean of a short hold; one hold in four is long, as the lock allows. `exact:6s` makes
+    /// every hold last 6 s.
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "50ms")]
+    pub hold: Length,
+    /// The mean time between two turns of a worker; `exact:10ms` for exactly that [default: half
+    /// of --hold].
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub think: Option<Length>,
     /// Delays each client-server link by this, each way.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "0s")]
     pub link_delay: Duration,
@@ -127,6 +137,8 @@ pub enum ListWhat {
     Locks,
     /// The topologies: layouts of servers.
     Topologies,
+    /// The tasks of clients.
+    Tasks,
     /// The nemeses.
     Nemeses,
     /// The checkers.
@@ -153,19 +165,27 @@ fn topology(name: &str) -> Result<&'static Topology, String> {
     })
 }
 
+fn task(name: &str) -> Result<&'static Task, String> {
+    workloads::task(name).ok_or_else(|| {
+        let known: Vec<&str> = workloads::TASKS.iter().map(|task| task.name).collect();
+        nearest::unlisted("task", name, &known)
+    })
+}
+
 impl LoadArgs {
     /// The options of a run under this load.
     pub fn options(&self, algo: &str, nemesis: &str, seed: u64) -> Options {
         let defaults = Options::new(algo, nemesis, seed);
         Options {
             topology: self.on,
+            task: self.task,
             clients: self.clients.unwrap_or(defaults.clients),
             time_limit: self.time_limit,
             ttl: self.ttl.unwrap_or(defaults.ttl),
             tick: self.tick,
             sync_limit: self.sync_limit,
             hold: self.hold,
-            think: self.hold / 2,
+            think: self.think,
             link_delay: self.link_delay,
             keys: self.keys,
             ..defaults

@@ -35,7 +35,7 @@ async fn conversation() -> Result<()> {
     let Command::Init(init) = &request.command else {
         bail!("the first line must be an `init`; see the protocol in base/src/client.rs");
     };
-    let Init { algo, servers, ttl_ns, call_timeout_ns, seed, process } = &**init;
+    let Init { algo, servers, ttl_ns, call_timeout_ns, seed, process, .. } = &**init;
     let lock = workloads::find(algo).with_context(|| format!("there is no lock `{algo}`"))?;
     let seed = base::Rng::fork(*seed, 1_000 + u64::from(*process)).next();
     let settings = RealSettings {
@@ -70,7 +70,7 @@ impl Visit for Serve {
                 }
                 Err(error) => {
                     let reply = Reply::fail(error.to_string());
-                    pipe.say(Response { id: Some(request.id), reply });
+                    pipe.say(Response { id: Some(request.id), worker: 0, reply });
                     Err(error.into())
                 }
             }

@@ -4,7 +4,7 @@
 //! say, of the story of the shortest schedule to each sort of them, as of any other run with a
 //! ledger.
 
-use base::{Anomaly, Cause, Event, F, History, Kind, Outcome, Process, Run, RunInfo};
+use base::{Anomaly, Cause, Event, F, History, Kind, Outcome, Process, Run, RunInfo, Task};
 use checkers::Judgement;
 use reports::reading::{Breach, breaches};
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,7 @@ use crate::simulate::opens;
 #[derive(Clone)]
 pub struct Enumeration {
     lock: &'static LockSpec,
+    task: &'static Task,
     case: Case,
     reduce: bool,
 }
@@ -31,6 +32,7 @@ impl Enumeration {
     pub fn new(lock: &'static LockSpec) -> Self {
         let case = Case {
             algo: lock.name.into(),
+            task: Task::CONTEND.name.into(),
             clients: 2,
             cycles: 1,
             keys: 1,
@@ -40,7 +42,16 @@ impl Enumeration {
             faults: 0,
             kinds: vec![FaultKind::Crash, FaultKind::Expire, FaultKind::Reset],
         };
-        Self { lock, case, reduce: true }
+        Self { lock, task: &Task::CONTEND, case, reduce: true }
+    }
+
+    /// Enumerates another task, on as many keys as it needs, up to one for each client.
+    pub fn of(self, task: &'static Task) -> Self {
+        let with = |case: &mut Case| {
+            case.task = task.name.into();
+            case.keys = case.keys.max(task.keys.min(case.clients));
+        };
+        Self { task, ..self.with(with) }
     }
 
     /// Changes what is enumerated.
@@ -103,6 +114,7 @@ impl Enumeration {
         let options = Options {
             clients: self.case.clients,
             keys: self.case.keys,
+            task: self.task,
             ..Options::new(&self.case.algo, "none", 0)
         };
         let info = Setup::of(self.lock, options).expect("a lock that can be run").info_for("sim");
@@ -123,7 +135,7 @@ impl Enumeration {
     }
 
     fn explorer<S: Store>(&self) -> Explorer<S> {
-        let explorer = Explorer::new(self.case.clone(), opens(self.lock));
+        let explorer = Explorer::new(self.case.clone(), self.task, opens(self.lock));
         if self.reduce { explorer } else { explorer.unreduced() }
     }
 }

@@ -84,9 +84,9 @@ impl Scenario {
         let setup = Setup::new(options).unwrap_or_else(|error| panic!("{error}"));
         let mut plan = setup.plan();
         plan.quiet = Duration::ZERO;
-        plan.task.think = millis(0, 60);
-        plan.task.hold = millis(0, 20);
-        plan.task.turns = self.turns;
+        plan.load.think = millis(0, 60);
+        plan.load.hold = millis(0, 20);
+        plan.load.turns = self.turns;
         let mut config = simulate::config(&setup.world());
         config.latency = millis(1, 20);
         Prepared { lock: setup.lock, plan, config }

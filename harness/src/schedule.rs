@@ -5,7 +5,9 @@
 //! times that do not shift when one is gone. [`crate::shrink`] takes out what an anomaly does not
 //! need.
 
-use base::{Ability, Action, Anomaly, Cause, ClockChange, Ensemble, Fault, Run, WrongVersion};
+use base::{
+    Ability, Action, Anomaly, Cause, ClockChange, Ensemble, Fault, Run, Task, WrongVersion,
+};
 use checkers::{CHECKERS, Case};
 use serde::{Deserialize, Serialize};
 use sim::Chances;
@@ -16,7 +18,7 @@ use stores::StoreId;
 use crate::input::{self, Budget};
 use crate::links;
 use crate::plan::{Aim, Options, Planned, Played, Script, Turn};
-use crate::setup::{Setup, check_ensemble, check_topology};
+use crate::setup::{Setup, check_ensemble, check_task, check_topology};
 
 /// The version of the stored form that this build writes and reads.
 const VERSION: u32 = 2;
@@ -36,6 +38,9 @@ pub struct Schedule {
     pub shows: Option<Shows>,
     /// The lock's time to live, or its session time-out.
     pub ttl_ns: u64,
+    /// The task, where it is not to contend.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub task: Option<String>,
     /// The topology, where it is not the usual one of the lock.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub topology: Option<String>,
@@ -52,7 +57,7 @@ pub struct Schedule {
     pub quiet_ns: u64,
     /// The delay of each client-server link beyond a fast one, each way.
     pub link_delay_ns: u64,
-    /// The turns of each client, by seat.
+    /// The turns of each worker: those of the first client, then those of the second, and so on.
     pub clients: Vec<Vec<Turn>>,
     /// The faults, in order.
     pub faults: Vec<Planned>,
@@ -100,7 +105,6 @@ const SLACK: f64 = 0.25;
 impl Schedule {
     /// The schedule of a run that was made.
     pub fn of(setup: &Setup, played: Played, chance: Chances) -> Self {
-        let plan = setup.plan();
         let world = setup.world();
         let nanos = |d: Duration| d.as_nanos() as u64;
         let info = setup.info_for("sim");
@@ -110,6 +114,7 @@ impl Schedule {
             nemesis: info.nemesis,
             shows: None,
             ttl_ns: info.ttl_ns,
+            task: Some(info.task).filter(|task| task != Task::CONTEND.name),
             topology: setup.unusual_topology().map(|topology| topology.name.into()),
             ensemble: info.ensemble,
             call_timeout_ns: nanos(world.call_timeout),
@@ -117,7 +122,7 @@ impl Schedule {
             time_limit_ns: info.time_limit_ns,
             quiet_ns: info.quiet_ns,
             link_delay_ns: nanos(world.link_delay),
-            clients: (0..plan.clients).map(|seat| played.turns_of(seat)).collect(),
+            clients: (0..info.clients * info.workers).map(|it| played.turns_of(it)).collect(),
             faults: played.faults,
             chance,
         }
@@ -176,7 +181,7 @@ impl Schedule {
         let nanos = Duration::from_nanos;
         let turns = self.clients.iter().flatten();
         let options = Options {
-            clients: self.clients.len() as u32,
+            clients: self.client_count(),
             time_limit: nanos(self.time_limit_ns),
             link_delay: nanos(self.link_delay_ns),
             keys: turns.map(|turn| turn.key + 1).max().unwrap_or(1),
@@ -205,11 +210,28 @@ impl Schedule {
         };
         Ok(Options {
             topology: self.topology.as_ref().map(named).transpose()?,
+            task: self.task()?,
             ttl: Duration::from_nanos(self.ttl_ns),
             tick: self.ensemble.map(|it| Duration::from_nanos(it.tick_ns)),
             sync_limit: self.ensemble.map(|it| it.sync_limit),
             ..Options::new(&self.algo, &self.nemesis, seed)
         })
+    }
+
+    /// Returns the task of its clients.
+    fn task(&self) -> Result<&'static Task, String> {
+        let Some(name) = &self.task else { return Ok(&Task::CONTEND) };
+        workloads::task(name).ok_or_else(|| format!("there is no task `{name}`"))
+    }
+
+    /// The number of workers in each client.
+    pub(crate) fn workers_each(&self) -> u32 {
+        self.task().map_or(1, |task| task.workers)
+    }
+
+    /// The number of clients.
+    pub fn client_count(&self) -> u32 {
+        self.clients.len() as u32 / self.workers_each()
     }
 
     /// Returns the abilities that a backend needs for its faults.
@@ -219,9 +241,16 @@ impl Schedule {
 
     /// Checks that it can be run at all: that every client, server and key that it names exists.
     fn check(&self) -> Result<(), String> {
-        let clients = self.clients.len() as u32;
+        let (clients, task) = (self.client_count(), self.task()?);
         if !(1..=200).contains(&clients) {
             return Err(format!("it has {clients} clients; give 1 to 200"));
+        }
+        if !(self.clients.len() as u32).is_multiple_of(task.workers) {
+            return Err(format!("its clients have not {} workers each", task.workers));
+        }
+        let mut turns = self.clients.iter().flatten();
+        if let Some(turn) = turns.find(|turn| turn.script as usize >= task.scripts.len()) {
+            return Err(format!("it has a turn by script {}, which is not there", turn.script));
         }
         if let Some(turn) = self.clients.iter().flatten().find(|turn| turn.key >= KEYS) {
             return Err(format!("it has a turn on key {}; there are {KEYS} at most", turn.key));
@@ -230,6 +259,7 @@ impl Schedule {
             .ok_or_else(|| format!("there is no lock `{}` in this picklock", self.algo))?;
         let options = self.servers(0)?;
         check_topology(lock, &options)?;
+        check_task(lock, task)?;
         check_ensemble(lock, &options)?;
         let servers = options.topology.unwrap_or_else(|| lock.topology()).servers();
         for planned in &self.faults {

@@ -1,12 +1,11 @@
 //! The setup of a run, from what was asked for: one lock, its nemeses, a plan, and the run's
 //! header.
 
-use base::{Ability, Nemesis, RunInfo, Spread};
+use base::{Ability, Load, Needs, Nemesis, RunInfo, Spread, Task};
 use std::time::Duration;
 use stores::zookeeper::Timing;
 use stores::{StoreId, Topology, WorldSpec};
 use workloads::LockSpec;
-use workloads::task::Contend;
 
 use crate::links::{self, slowest_link};
 use crate::nearest;
@@ -47,6 +46,7 @@ impl Setup {
     pub fn of(lock: &'static LockSpec, options: Options) -> Result<Self, String> {
         check_nemeses(&options.nemesis)?;
         check_topology(lock, &options)?;
+        check_task(lock, options.task)?;
         check_numbers(lock, &options)?;
         Ok(Self::sound(lock, options))
     }
@@ -76,7 +76,8 @@ impl Setup {
     }
 
     fn sound(lock: &'static LockSpec, asked: Options) -> Self {
-        let options = if asked.swarm { swarm::vary(&asked) } else { asked.clone() };
+        let varied = if asked.swarm { swarm::vary(&asked) } else { asked.clone() };
+        let options = Options { keys: asked.keys.max(asked.task.keys), ..varied };
         let nanos = |d: Duration| d.as_nanos() as u64;
         let on = topology(lock, &options);
         let slowest_message = links::slowest(&world(lock, &options));
@@ -86,7 +87,9 @@ impl Setup {
             nemesis: options.nemesis.clone(),
             backend: String::new(),
             seed: options.seed,
+            task: options.task.name.into(),
             clients: options.clients,
+            workers: options.task.workers,
             servers: on.servers(),
             topology: on.name.into(),
             nodes: on.nodes(),
@@ -157,16 +160,7 @@ impl Setup {
             time_limit: options.time_limit,
             quiet: Duration::from_nanos(self.info.quiet_ns),
             patience: Duration::from_nanos(self.info.patience_ns),
-            task: Contend {
-                keys: options.keys,
-                shared: self.lock.promises.shared,
-                hold: Spread::Tailed {
-                    mean: options.hold,
-                    most: options.ttl.mul_f64(self.lock.longest_hold),
-                },
-                think: Spread::Exponential { least: Duration::ZERO, mean: options.think },
-                turns: None,
-            },
+            load: load(self.lock, options),
             promises: self.lock.promises,
             link_delay: links::usual_delay(options.link_delay),
             seed: options.seed,
@@ -195,11 +189,24 @@ fn topology(lock: &LockSpec, options: &Options) -> &'static Topology {
     options.topology.unwrap_or_else(|| lock.topology())
 }
 
+/// Returns the load that clients put on the lock.
+fn load(lock: &LockSpec, options: &Options) -> Load {
+    let Options { task, keys, .. } = *options;
+    let most = options.ttl.mul_f64(lock.longest_hold);
+    let hold = options.hold.spread(|mean| Spread::Tailed { mean, most });
+    let thinks = |mean| Spread::Exponential { least: Duration::ZERO, mean };
+    let think = options.think().spread(thinks);
+    let at_once = Spread::Exactly(Duration::ZERO);
+    let (hold, think) = if task.rests { (hold, think) } else { (at_once, at_once) };
+    Load { task, keys, shared: lock.promises.shared, hold, think, turns: None }
+}
+
 fn world(lock: &LockSpec, options: &Options) -> WorldSpec {
     WorldSpec {
         store: lock.store(),
         topology: topology(lock, options),
         clients: options.clients,
+        workers: options.task.workers,
         algo: options.algo.clone(),
         ttl: options.ttl,
         timing: options.timing(),
@@ -220,15 +227,21 @@ fn call_timeout(options: &Options) -> Duration {
     usual.min(options.ttl * 3 / 8 + options.link_delay)
 }
 
-/// A client waits long enough for every other to have a long hold before it.
+/// A worker waits long enough for every other to have a long hold before it.
 fn patience(lock: &LockSpec, options: &Options) -> Duration {
-    options.ttl.mul_f64(lock.longest_hold.max(1.0)) * options.clients.max(5)
+    longest_hold(lock, options).max(options.ttl) * (options.clients * options.task.workers).max(5)
+}
+
+/// Returns the longest time for which a worker holds the lock.
+fn longest_hold(lock: &LockSpec, options: &Options) -> Duration {
+    let exact = Some(options.hold).filter(|hold| hold.exact).map(|hold| hold.time);
+    exact.unwrap_or_else(|| options.ttl.mul_f64(lock.longest_hold))
 }
 
 /// Returns a time long enough for the lock to be granted again as it promises, after two long
 /// holds.
 fn quiet(lock: &LockSpec, options: &Options, info: &RunInfo) -> Duration {
-    let holds = options.ttl.mul_f64(lock.longest_hold) * 2;
+    let holds = longest_hold(lock, options) * 2;
     Duration::from_nanos(info.due_ns()) + holds + options.link_delay * 20
 }
 
@@ -252,6 +265,27 @@ pub fn check_topology(lock: &LockSpec, options: &Options) -> Result<(), String> 
     Err(format!("{} does not run on {}: give {}", lock.name, asked.name, known.join(" or ")))
 }
 
+/// Checks that a lock promises what a task needs.
+pub fn check_task(lock: &LockSpec, task: &Task) -> Result<(), String> {
+    let promised = |needs: Needs, lock: &LockSpec| match needs {
+        Needs::Shared => lock.promises.shared,
+        Needs::Downgrade => lock.promises.downgrades,
+    };
+    let Some(needs) = task.needs.filter(|needs| !promised(*needs, lock)) else { return Ok(()) };
+    let able = workloads::LOCKS.iter().filter(|lock| promised(needs, lock));
+    let able: Vec<&str> = able.map(|lock| lock.name).collect();
+    let why = match needs {
+        Needs::Shared => "a lock that readers can hold together",
+        Needs::Downgrade => "a lock whose writer can become a reader",
+    };
+    Err(format!(
+        "the task {} needs {why}, and {} is none: give --algo {}",
+        task.name,
+        lock.name,
+        able.join(" or ")
+    ))
+}
+
 fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
     let between = |what: &str, d: Duration, low: Duration, high: Duration| {
         if d < low || d > high {
@@ -268,10 +302,16 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
     }
     between("--ttl", options.ttl, ms(100), s(600))?;
     check_ensemble(lock, options)?;
-    between("--hold", options.hold, ms(1), options.ttl.mul_f64(0.6))?;
+    // A hold beyond the ttl shows what no fault is needed for (H8), and only if it is asked for.
+    match options.hold.exact {
+        true => between("--hold", options.hold.time, Duration::ZERO, options.ttl * 10)?,
+        false => between("--hold", options.hold.time, ms(1), options.ttl.mul_f64(0.6))?,
+    }
+    between("--think", options.think().time, Duration::ZERO, options.ttl * 100)?;
     between("--link-delay", options.link_delay, Duration::ZERO, slowest_link(lock, options.ttl))?;
-    if !(1..=200).contains(&options.clients) {
-        return Err(format!("--clients {} is out of range: give 1 to 200", options.clients));
+    let most = 200 / options.task.workers;
+    if !(1..=most).contains(&options.clients) {
+        return Err(format!("--clients {} is out of range: give 1 to {most}", options.clients));
     }
     if !(1..=1_000).contains(&options.keys) {
         return Err(format!("--keys {} is out of range: give 1 to 1000", options.keys));
@@ -327,13 +367,19 @@ pub fn flags(options: &Options) -> String {
     };
     let duration = |d: Duration| humantime::format_duration(d).to_string().replace(' ', "");
     add("--on", topology_name(options), topology_name(&defaults));
+    add("--task", options.task.name.into(), defaults.task.name.into());
     add("--clients", options.clients.to_string(), defaults.clients.to_string());
     add("--time-limit", duration(options.time_limit), duration(defaults.time_limit));
     add("--ttl", duration(options.ttl), duration(defaults.ttl));
     let (timing, safe) = (options.timing(), Timing::of(options.ttl));
     add("--tick", duration(timing.tick), duration(safe.tick));
     add("--sync-limit", timing.sync_limit.to_string(), safe.sync_limit.to_string());
-    add("--hold", duration(options.hold), duration(defaults.hold));
+    add("--hold", options.hold.to_string(), defaults.hold.to_string());
+    add(
+        "--think",
+        options.think().to_string(),
+        Options { think: None, ..options.clone() }.think().to_string(),
+    );
     add("--link-delay", duration(options.link_delay), duration(defaults.link_delay));
     add("--keys", options.keys.to_string(), defaults.keys.to_string());
     flags
@@ -342,6 +388,7 @@ pub fn flags(options: &Options) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Length;
 
     fn refusal(change: impl FnOnce(&mut Options)) -> String {
         let mut options = Options::new("zk-rw", "none", 1);
@@ -355,7 +402,7 @@ mod tests {
         assert!(
             refusal(|o| o.ttl = Duration::ZERO).contains("--ttl 0s is out of range: give 100ms")
         );
-        assert!(refusal(|o| o.hold = Duration::from_secs(9)).contains("--hold"));
+        assert!(refusal(|o| o.hold = Length::about(Duration::from_secs(9))).contains("--hold"));
         assert!(refusal(|o| o.link_delay = o.ttl / 5).contains("give 0s to 265ms"));
         assert!(refusal(|o| o.algo = "zk-wr".into()).contains("did you mean zk-rw"));
         assert!(refusal(|o| o.nemesis = "pause,partitoin".into()).contains("partition"));

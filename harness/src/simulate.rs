@@ -73,6 +73,7 @@ fn init(spec: &WorldSpec) -> Command {
         ttl_ns: spec.ttl.as_nanos() as u64,
         call_timeout_ns: spec.call_timeout.as_nanos() as u64,
         seed: spec.seed,
+        workers: spec.workers,
     }))
 }
 

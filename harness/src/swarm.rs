@@ -27,8 +27,11 @@ pub fn vary(options: &Options) -> Options {
         0..=2 => options.clients,
         most => 2 + rng.below(u64::from(most) - 1) as u32,
     };
-    let hold = options.hold.mul_f64(wild(&mut rng, 8.0)).max(Duration::from_millis(1));
-    let think = options.think.mul_f64(wild(&mut rng, 8.0));
+    let (longer, later) = (wild(&mut rng, 8.0), wild(&mut rng, 8.0));
+    let hold = options
+        .hold
+        .map(|mean| mean.mul_f64(longer).max(Duration::from_millis(1)).min(options.ttl / 4));
+    let think = options.think().map(|mean| mean.mul_f64(later));
     // Half of the seeds have links as slow as a bad network's, so that faults can fall between two
     // messages; a delay of a fortieth of the ttl breaks no lock by itself.
     let slow = match rng.chance(0.5) {
@@ -46,8 +49,8 @@ pub fn vary(options: &Options) -> Options {
     let bearable = bearable.map_or(Duration::MAX, |most| most.max(options.link_delay));
     Options {
         clients,
-        hold: hold.min(options.ttl / 4),
-        think,
+        hold,
+        think: Some(think),
         link_delay: (options.link_delay + slow).min(bearable),
         links,
         ..options.clone()
@@ -139,8 +142,8 @@ mod tests {
             assert!(drawn.iter().any(|o| o.clients == clients), "{clients} clients");
         }
         assert!(drawn.iter().all(|o| (2..=5).contains(&o.clients)));
-        let shortest = drawn.iter().map(|o| o.hold).min().expect("some");
-        let longest = drawn.iter().map(|o| o.hold).max().expect("some");
+        let shortest = drawn.iter().map(|o| o.hold.time).min().expect("some");
+        let longest = drawn.iter().map(|o| o.hold.time).max().expect("some");
         assert!(longest > shortest * 16, "{shortest:?} to {longest:?}");
         let slow = drawn.iter().filter(|o| o.link_delay > Duration::from_millis(1)).count();
         assert!((60..140).contains(&slow), "{slow} of 200 have slow links");

@@ -121,7 +121,7 @@ fn the_scheduler_alone_breaks_the_lock_as_printed() {
 fn one_crash_between_two_commands_is_a_deadlock() {
     let h2 = lock("redis-setnx-expire").with(fault(FaultKind::Crash));
     let lines = breaks(&h2, "deadlock", Cause::ClientDied);
-    assert!(lines.iter().any(|line| line == "client 0 dies"), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.ends_with(" dies")), "{lines:#?}");
 }
 
 /// One fault anywhere, or none, and the shortest way to what the catalogue says of each recipe.

@@ -19,10 +19,10 @@ fn addresses(servers: &RealServers) -> Vec<String> {
     servers.addresses().iter().map(ToString::to_string).collect()
 }
 
-/// Returns the number of random sequences to compare: `PICKLOCK_CASES`, or 2,000.
+/// Returns the number of random sequences to compare: `PICKLOCK_CASES`, or 1,200.
 fn sequences() -> u64 {
     let given = std::env::var("PICKLOCK_CASES").ok();
-    given.map_or(2_000, |given| given.parse().expect("PICKLOCK_CASES is a number"))
+    given.map_or(1_200, |given| given.parse().expect("PICKLOCK_CASES is a number"))
 }
 
 #[test]

@@ -6,7 +6,8 @@ use base::{Event, F, Facts, Kind, Mode, Process, Removed, RunInfo};
 /// the mode where every hold is exclusive.
 #[derive(Clone, Copy, Debug)]
 pub struct Speaker {
-    clients: u32,
+    workers: u32,
+    each: u32,
     keys: bool,
     modes: bool,
 }
@@ -14,19 +15,33 @@ pub struct Speaker {
 impl Speaker {
     /// The speaker for a run.
     pub fn new(info: &RunInfo) -> Self {
-        Self { clients: info.clients.max(1), keys: info.keys > 1, modes: info.promises.shared }
+        Self {
+            workers: info.all_workers().max(1),
+            each: info.workers.max(1),
+            keys: info.keys > 1,
+            modes: info.promises.shared,
+        }
     }
 
-    /// The seat of a process: the same client, before and after its crashes.
-    pub fn seat(&self, process: u32) -> u32 {
-        process % self.clients
+    /// The worker that had a process number, before and after its crashes.
+    pub fn worker(&self, process: u32) -> u32 {
+        process % self.workers
+    }
+
+    /// The client of a process number.
+    pub fn client(&self, process: u32) -> u32 {
+        self.worker(process) / self.each
     }
 
     /// A process by its name; one that replaced a crashed one says whose place it took.
     pub fn process(&self, process: u32) -> String {
-        match self.seat(process) {
-            seat if seat == process => format!("process {process}"),
-            seat => format!("process {process} (client {seat})"),
+        let client = self.client(process);
+        match self.worker(process) {
+            worker if self.each > 1 && worker == process => {
+                format!("process {process} (in client {client})")
+            }
+            worker if worker == process => format!("process {process}"),
+            _ => format!("process {process} (client {client})"),
         }
     }
 
@@ -196,8 +211,8 @@ pub fn effect_name(effect: &base::Effect) -> String {
 mod tests {
     use super::*;
 
-    fn speaker(clients: u32, keys: bool, modes: bool) -> Speaker {
-        Speaker { clients, keys, modes }
+    fn speaker(workers: u32, keys: bool, modes: bool) -> Speaker {
+        Speaker { workers, each: 1, keys, modes }
     }
 
     #[test]
@@ -205,6 +220,9 @@ mod tests {
         let s = speaker(5, false, false);
         assert_eq!(s.process(3), "process 3");
         assert_eq!(s.process(8), "process 8 (client 3)");
+        let pairs = Speaker { workers: 6, each: 2, ..s };
+        assert_eq!(pairs.process(3), "process 3 (in client 1)");
+        assert_eq!(pairs.process(9), "process 9 (client 1)");
     }
 
     #[test]

@@ -235,7 +235,7 @@ fn bands(
 
 fn lanes_hit(fault: &FaultSpan<'_>, speaker: Speaker, lanes: &[Lane]) -> Vec<usize> {
     let nodes = fault.fault.nodes();
-    let hit = |lane: &Lane| nodes.contains(&Node::Client(speaker.seat(lane.process)));
+    let hit = |lane: &Lane| nodes.contains(&Node::Client(speaker.client(lane.process)));
     lanes.iter().enumerate().filter(|(_, lane)| hit(lane)).map(|(at, _)| at).collect()
 }
 

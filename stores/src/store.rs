@@ -84,6 +84,13 @@ pub trait StoreClient: Clone + 'static {
         None
     }
 
+    /// Returns what another worker of the same client holds: the same connections, with wake-ups of
+    /// its own.
+    #[must_use]
+    fn for_worker(&self) -> Self {
+        self.clone()
+    }
+
     /// Resolves when the servers can be asked for a lock.
     fn ready(&self) -> LocalFuture<'_, ()> {
         Box::pin(std::future::ready(()))

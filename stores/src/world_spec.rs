@@ -26,6 +26,8 @@ pub struct WorldSpec {
     pub topology: &'static Topology,
     /// The number of clients, each in a seat of its own.
     pub clients: u32,
+    /// The number of workers in each client.
+    pub workers: u32,
     /// The lock that the clients use.
     pub algo: String,
     /// The lock's time to live, or its session time-out.

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod locks;
-pub mod task;
+mod tasks;
 
 pub use locks::{BELOW_TTL, BEYOND_SESSION, LOCKS, LockSpec, On, Opens, Settings, find};
+pub use tasks::{TASKS, task};

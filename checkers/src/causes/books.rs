@@ -81,11 +81,11 @@ impl Books {
         &self.lives[write.thing][write.place + 1..]
     }
 
-    /// The latest write of each thing by the process of a claim, while the claim was asked for, of
-    /// those that it did not remove again before its answer.
+    /// The latest write of each thing by the process of a claim, while the claim was asked for or
+    /// converted, of those that it did not remove again by then.
     pub(super) fn taken(&self, case: &Case<'_>, claim: &Claim) -> Vec<Written> {
         let from = case.time(claim.invoke);
-        let to = case.time(claim.asking().end);
+        let to = case.time(converted(case, claim).unwrap_or(claim.asking().end));
         let Some(writes) = self.writes.get(&claim.process) else { return Vec::new() };
         let begin = writes.partition_point(|write| write.at_ns < from);
         let mut latest: Vec<Written> = Vec::new();
@@ -212,4 +212,18 @@ impl Step {
             _ => Self::Holding,
         }
     }
+}
+
+/// The event that answered the last conversion of a claim.
+fn converted(case: &Case<'_>, claim: &Claim) -> Option<u64> {
+    let hold = claim.definite().filter(|_| case.run.info.promises.downgrades)?;
+    let range = usize::try_from(hold.start).ok()?..;
+    let events = case.run.history.events().get(range)?.iter();
+    let ours = events.take_while(|event| event.index < hold.end);
+    let answer = |event: &&base::Event| {
+        event.f == base::F::Convert
+            && event.kind != base::Kind::Invoke
+            && event.client() == Some(claim.process)
+    };
+    ours.filter(answer).last().map(|event| event.index)
 }

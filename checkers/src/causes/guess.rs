@@ -45,7 +45,7 @@ pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<C
 }
 
 /// Returns the most likely reason why a claim had lost what it took by a time.
-fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
+pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
     let ok = claim.granted()?;
     let granted_ns = case.time(ok);
     if had(case, Trouble::Wiped, claim.process, granted_ns..until_ns) {

@@ -19,6 +19,8 @@
 mod books;
 mod guess;
 mod loss;
+mod nested;
+mod shared;
 mod span;
 mod stuck;
 #[cfg(test)]
@@ -34,6 +36,7 @@ use span::Trouble;
 
 pub(crate) use books::Books;
 pub(crate) use guess::Loose;
+pub(crate) use shared::Shared;
 
 /// One occurrence of an anomaly.
 #[derive(Clone, Debug)]
@@ -92,6 +95,10 @@ pub(crate) fn by_recipe(
 /// The cause for which two claims, of which the second was granted later, were held at once at an
 /// event.
 pub(crate) fn of_overlap(case: &Case<'_>, first: &Claim, second: &Claim, at: u64) -> Option<Cause> {
+    if [first, second].iter().any(|claim| case.shared().has(case, claim, at)) {
+        return Some(Cause::SharedIdentity);
+    }
+    let (first, second) = (nested::taken_by(case, first), nested::taken_by(case, second));
     let until_ns = case.time(at);
     let Some(books) = case.ownership() else {
         return guess::of_overlap(case, first, second, until_ns);
@@ -119,6 +126,9 @@ fn is_queued(case: &Case<'_>, claim: &Claim) -> bool {
 
 /// The cause for which a client no longer had the lock when its release was answered at an event.
 pub(crate) fn of_loss(case: &Case<'_>, claim: &Claim, at: u64) -> Option<Cause> {
+    if case.shared().has(case, claim, at) {
+        return Some(Cause::SharedIdentity);
+    }
     of_loss_by(case, claim, case.time(at))
 }
 

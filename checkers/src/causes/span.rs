@@ -1,7 +1,7 @@
 //! The faults that a client or the servers had in a span of time.
 
 use crate::Case;
-use crate::faults::{Outage, seat};
+use crate::faults::Outage;
 use base::{Action, ClockChange, Data, Family, Fault, LinkTrouble, Node, Target};
 use std::ops::Range;
 
@@ -127,7 +127,7 @@ fn met<'a>(
     process: u32,
     during: &Range<u64>,
 ) -> impl Iterator<Item = &'a Outage> {
-    let client = Node::Client(seat(process, case.run.info.clients));
+    let client = Node::Client(case.run.info.client_of(process));
     let met = case.outages_in(during).filter(|outage| !outage.had_none());
     met.filter(move |outage| bears(&outage.fault, trouble, client))
 }

@@ -187,6 +187,10 @@ impl Read {
         if let Some(id) = held {
             client.forget(id);
             self.end(id, event.index, Ending::Released);
+            // What follows an inner release happens under the outer hold.
+            if let Some(outer) = client.held(&self.claims, key) {
+                client.latest.put(key, outer);
+            }
         }
     }
 

@@ -32,7 +32,7 @@ fn rig(script: &str) -> Rig {
 
 impl Rig {
     fn asks(&self, id: u64) {
-        self.client.send(Request { id, command: Op::Touch { key: "k".into() } });
+        self.client.send(Request { id, worker: 0, command: Op::Touch { hold: 0 } });
     }
 
     /// The next message. Waits for many seconds before it gives up.
@@ -46,7 +46,7 @@ impl Rig {
     }
 
     fn answers(&mut self, id: u64) {
-        let response = Response { id: Some(id), reply: Reply::ok() };
+        let response = Response { id: Some(id), worker: 0, reply: Reply::ok() };
         assert_eq!(self.next().notice, Notice::Client { process: 3, response });
     }
 
@@ -130,7 +130,7 @@ async fn what_others_do_to_a_client_is_seen_however_short_it_is() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_told_to_exit_is_no_news_when_it_does() {
     let rig = rig("read line; exit 0");
-    rig.client.send(Request { id: 1, command: Op::Exit });
+    rig.client.send(Request { id: 1, worker: 0, command: Op::Exit });
     let mut ended = rig.client.ended.subscribe();
     ended.wait_for(Option::is_some).await.unwrap();
     assert!(rig.is_silent());

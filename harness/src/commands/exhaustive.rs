@@ -1,5 +1,6 @@
 //! `picklock explore --exhaustive`: every schedule of a few clients, and what they show.
 
+use base::Task;
 use base::units::{count, counted};
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::exhaustive::{Case, Extent, Progress};
@@ -15,6 +16,7 @@ use crate::manner;
 use crate::nearest;
 use crate::output::Losses;
 use crate::plan::UNLIMITED;
+use crate::setup::check_task;
 
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     let enumeration = enumeration(args).map_err(Failure::arguments)?;
@@ -63,14 +65,24 @@ fn enumeration(args: &ExploreArgs) -> Result<Enumeration, String> {
     if more.faults > 4 {
         return Err(format!("--faults {} is out of range: give 0 to 4", more.faults));
     }
-    Ok(Enumeration::new(lock).with(|case| {
+    let task = args.load.task;
+    if task.workers > 1 {
+        return Err(format!(
+            "an exhaustive search has one worker in each client, and the task {} has {}: search it \
+             without --exhaustive",
+            task.name, task.workers
+        ));
+    }
+    check_task(lock, task)?;
+    let enumeration = Enumeration::new(lock).with(|case| {
         case.clients = clients;
         case.cycles = more.cycles;
         case.keys = args.load.keys;
         case.unlimited = args.load.ttl == Some(UNLIMITED);
         case.faults = more.faults;
         case.kinds = more.kinds.iter().map(|kind| (*kind).into()).collect();
-    }))
+    });
+    Ok(enumeration.of(task))
 }
 
 fn spinner() -> ProgressBar {
@@ -132,7 +144,8 @@ fn what(case: &Case) -> String {
         }
     };
     let ttl = if case.unlimited { ", ttl unlimited" } else { "" };
-    format!("{}, every schedule of {clients} that ask {cycles}{keys}, {faults}{ttl}", case.algo)
+    let task = if case.task == Task::CONTEND.name { "ask" } else { &case.task };
+    format!("{}, every schedule of {clients} that {task} {cycles}{keys}, {faults}{ttl}", case.algo)
 }
 
 fn schedules(extent: &Extent) -> String {

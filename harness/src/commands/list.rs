@@ -21,6 +21,9 @@ fn section(what: ListWhat) -> Section {
         ListWhat::Topologies => {
             ("topologies", StoreId::all_topologies().map(|t| (t.name, t.summary)).collect())
         }
+        ListWhat::Tasks => {
+            ("tasks", workloads::TASKS.iter().map(|t| (t.name, t.summary)).collect())
+        }
         ListWhat::Nemeses => {
             ("nemeses", nemesis::NEMESES.iter().map(|n| (n.name, n.summary)).collect())
         }
@@ -42,8 +45,8 @@ fn section(what: ListWhat) -> Section {
 }
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
-    use ListWhat::{Backends, Checkers, Locks, Models, Nemeses, Topologies};
-    let all = [Locks, Topologies, Nemeses, Checkers, Models, Backends];
+    use ListWhat::{Backends, Checkers, Locks, Models, Nemeses, Tasks, Topologies};
+    let all = [Locks, Topologies, Tasks, Nemeses, Checkers, Models, Backends];
     let chosen = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
     let sections: Vec<Section> = chosen.iter().map(|what| section(*what)).collect();
     match args.format {

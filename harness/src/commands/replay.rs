@@ -105,7 +105,7 @@ pub fn told(schedule: &Schedule, explained: bool) -> Result<String, String> {
         "{anomaly} of {} (ttl {}) with {}, {}, {}",
         schedule.algo,
         span(schedule.ttl_ns),
-        counted(schedule.clients.len() as u64, "client", "clients"),
+        counted(schedule.client_count().into(), "client", "clients"),
         counted(schedule.faults.len() as u64, "fault", "faults"),
         counted(messages as u64, "message", "messages"),
     );

@@ -1,19 +1,20 @@
 //! The drive loop: one for both worlds. Nemesis phase, then heal always, then a quiet phase in
 //! which progress is demanded, then stop.
 
+mod clients;
 mod faults;
 mod recorder;
-mod seat;
 mod vault;
+mod worker;
 
 use base::{Backend, BackendError, F, Kind, Message, Mono, Nemesis, Notice, Process, Rng};
 use std::time::Duration;
 use stores::vault::Vault;
 
 use crate::plan::Plan;
+use clients::Clients;
 use faults::Faults;
 pub use recorder::Recorder;
-use seat::Seats;
 use vault::VaultNode;
 
 /// The longest time that a run waits for its clients to come up, and for its faults to be healed.
@@ -60,9 +61,13 @@ pub fn drive(
     watcher: &mut dyn Watcher,
 ) -> Result<(), DriveError> {
     let mut driver = Driver {
-        seats: Seats::new(plan),
+        clients: Clients::new(plan),
         faults: Faults::new(nemeses, Rng::fork(plan.seed, 20)),
-        vault: VaultNode::new(Vault::new(plan.promises.fenced), plan.link_delay),
+        vault: VaultNode::new(
+            Vault::new(plan.promises.fenced),
+            plan.link_delay,
+            plan.load.task.workers,
+        ),
         backend,
         plan,
         recorder,
@@ -82,7 +87,7 @@ struct Driver<'a> {
     plan: &'a Plan,
     recorder: &'a mut Recorder,
     watcher: &'a mut dyn Watcher,
-    seats: Seats,
+    clients: Clients,
     faults: Faults,
     vault: VaultNode,
     /// Empty between two steps; kept for its memory.
@@ -93,7 +98,7 @@ impl Driver<'_> {
     fn run(&mut self) -> Result<(), DriveError> {
         self.start()?;
         let begin = self.backend.now();
-        self.seats.begin(begin);
+        self.clients.begin(begin);
         self.pass(begin + self.plan.time_limit, true)?;
         self.heal_all(SETTLE)?;
         self.mark(F::Quiet);
@@ -108,7 +113,7 @@ impl Driver<'_> {
     /// Starts all clients and waits until they are ready.
     fn start(&mut self) -> Result<(), DriveError> {
         let until = self.backend.now() + SETTLE;
-        while !self.seats.all_up() {
+        while !self.clients.all_up() {
             if self.backend.now() >= until {
                 let hint = "the clients did not come up within 60 s; their logs are in log/";
                 return Err(BackendError(hint.into()).into());
@@ -122,7 +127,7 @@ impl Driver<'_> {
     fn pass(&mut self, until: Mono, with_faults: bool) -> Result<(), DriveError> {
         loop {
             let now = self.backend.now();
-            if now >= until || self.seats.all_done() {
+            if now >= until || self.clients.all_done() {
                 return Ok(());
             }
             let mut next = until;
@@ -140,10 +145,10 @@ impl Driver<'_> {
         if !self.faults.wants_to_be_asked(now) {
             return Ok(self.faults.next_look());
         }
-        let view = self.seats.view(&self.faults);
+        let view = self.clients.view(&self.faults);
         for (id, fault) in self.faults.ask(now, self.plan, view, self.recorder) {
             self.recorder.fault(now, Kind::Invoke, F::Fault, id, &fault, None);
-            self.seats.before_fault(&fault, now, &mut self.vault, self.recorder);
+            self.clients.before_fault(&fault, now, &mut self.vault, self.recorder);
             if fault.is_at_vault() {
                 self.vault.inject(now, id, &fault);
                 self.faults.injected(id, now, self.recorder);
@@ -191,9 +196,9 @@ impl Driver<'_> {
         if !self.watcher.goes_on(now, self.recorder.history().events().len()) {
             return Err(DriveError::Interrupted);
         }
-        self.seats.deliver(now, None, &mut self.vault, self.recorder);
+        self.clients.deliver(now, None, &mut self.vault, self.recorder);
         let (backend, vault) = (&mut *self.backend, &mut self.vault);
-        let due = self.seats.act(now, self.plan, backend, vault, self.recorder)?;
+        let due = self.clients.act(now, backend, vault, self.recorder)?;
         let next = due.into_iter().chain(self.vault.next_arrival()).fold(until, Mono::min);
         self.listen(next)
     }
@@ -212,11 +217,11 @@ impl Driver<'_> {
         let Message { at, notice } = message;
         match notice {
             Notice::Client { process, response } => {
-                self.seats.hear(process, response, at, &mut self.vault, self.recorder);
+                self.clients.hear(process, response, at, &mut self.vault, self.recorder);
             }
-            Notice::Passed { process } => self.seats.passed(process, at),
+            Notice::Passed { process } => self.clients.passed(process, at),
             Notice::Died { process, error } => {
-                if self.seats.died(process, at, &error, &mut self.vault, self.recorder) {
+                if self.clients.died(process, at, &error, &mut self.vault, self.recorder) {
                     return self.interfered(at, format!("process {process} died: {error}"));
                 }
             }
@@ -224,7 +229,7 @@ impl Driver<'_> {
             Notice::Injected { id } => self.faults.injected(id, at, self.recorder),
             Notice::Healed { id, effect } => {
                 if let Some(fault) = self.faults.healed(id, effect, at, self.recorder) {
-                    self.seats.after_heal(&fault, at);
+                    self.clients.after_heal(&fault, at);
                 }
             }
         }

@@ -15,7 +15,7 @@ use stores::vault::{Fenced, Vault};
 /// A read or a write on its way.
 #[derive(Clone, Debug)]
 pub struct Access {
-    pub seat: u32,
+    pub worker: u32,
     pub process: u32,
     /// The number of the request with which the client was told to make it.
     pub request: u64,
@@ -32,7 +32,7 @@ pub struct Access {
 /// The answer to a client's access.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    pub seat: u32,
+    pub worker: u32,
     pub request: u64,
     pub said: Said,
 }
@@ -66,10 +66,10 @@ enum Message {
 }
 
 impl Message {
-    fn client(&self) -> Node {
+    fn worker(&self) -> u32 {
         match self {
-            Self::Access(access) => Node::Client(access.seat),
-            Self::Answer(answer) => Node::Client(answer.seat),
+            Self::Access(access) => access.worker,
+            Self::Answer(answer) => answer.worker,
         }
     }
 }
@@ -78,12 +78,14 @@ pub struct VaultNode {
     vault: Vault,
     /// The usual delay of a message over a link that faults can slow.
     usual: Duration,
+    /// The number of workers of each client.
+    each: u32,
     gates: Gates<Message>,
     troubles: Troubles,
     orders: BTreeMap<(Node, Node), Order>,
     /// The messages on their way, in the order in which they arrive.
     on_the_way: VecDeque<(Mono, Message)>,
-    /// The process in each seat that has a connection.
+    /// The process of each worker that has a connection.
     connected: BTreeMap<u32, u32>,
     /// Accesses that wait for a connection.
     unsent: Vec<Access>,
@@ -92,10 +94,11 @@ pub struct VaultNode {
 }
 
 impl VaultNode {
-    pub fn new(vault: Vault, usual: Duration) -> Self {
+    pub fn new(vault: Vault, usual: Duration, each: u32) -> Self {
         Self {
             vault,
             usual,
+            each,
             gates: Gates::default(),
             troubles: Troubles::default(),
             orders: BTreeMap::new(),
@@ -106,17 +109,22 @@ impl VaultNode {
         }
     }
 
+    /// The client of a worker.
+    fn client(&self, worker: u32) -> Node {
+        Node::Client(worker / self.each)
+    }
+
     /// An access leaves its client.
     pub fn send(&mut self, now: Mono, access: Access) {
-        let client = Node::Client(access.seat);
-        if self.connected.get(&access.seat) != Some(&access.process) {
+        let client = self.client(access.worker);
+        if self.connected.get(&access.worker) != Some(&access.process) {
             if self.gates.is_cut(client, Node::Vault) {
                 return self.unsent.push(access);
             }
             if self.troubles.refuses(client, Node::Vault) {
                 return self.answer(now, &access, Said::Unsent("connection refused"));
             }
-            self.connected.insert(access.seat, access.process);
+            self.connected.insert(access.worker, access.process);
         }
         if self.troubles.loses(client, Node::Vault) {
             return self.snap(now, &access);
@@ -168,7 +176,7 @@ impl VaultNode {
             Some(value) => self.vault.write(access.key, access.token, value).map(|()| value),
             None => self.vault.read(access.key, access.mode, access.token),
         };
-        let link = (Node::Vault, Node::Client(access.seat));
+        let link = (Node::Vault, self.client(access.worker));
         if late {
             return Arrival::Access { access, served, late };
         }
@@ -176,7 +184,7 @@ impl VaultNode {
             self.snap(now, &access);
         } else {
             let said = served.map_or(Said::Fenced, Said::Served);
-            let answer = Answer { seat: access.seat, request: access.request, said };
+            let answer = Answer { worker: access.worker, request: access.request, said };
             self.pass(now, link, Message::Answer(answer));
         }
         Arrival::Access { access, served, late }
@@ -184,13 +192,13 @@ impl VaultNode {
 
     /// The connection of an access breaks; its client is told at once.
     fn snap(&mut self, now: Mono, access: &Access) {
-        self.connected.remove(&access.seat);
+        self.connected.remove(&access.worker);
         self.answer(now, access, Said::Broken);
     }
 
     /// Tells a client what its own machine knows.
     fn answer(&mut self, now: Mono, access: &Access, said: Said) {
-        let answer = Answer { seat: access.seat, request: access.request, said };
+        let answer = Answer { worker: access.worker, request: access.request, said };
         self.put(now, Message::Answer(answer));
     }
 
@@ -236,7 +244,9 @@ impl VaultNode {
     }
 
     fn mend(&mut self, now: Mono, cut: &Fault) -> Effect {
-        let hit = |access: &&Access| cut.nodes().contains(&Node::Client(access.seat));
+        let each = self.each;
+        let client = |access: &Access| Node::Client(access.worker / each);
+        let hit = |access: &&Access| cut.nodes().contains(&client(access));
         let unsent = self.unsent.iter().filter(hit).count() as u64;
         let effect = Effect::new("messages held", self.gates.held(cut) + unsent);
         for (link, message) in self.gates.heal(cut) {
@@ -250,22 +260,24 @@ impl VaultNode {
 
     /// Breaks connections; says how many there were.
     fn reset(&mut self, now: Mono, links: &[(Node, Node)]) -> u64 {
+        let each = self.each;
+        let of = |worker: u32| Node::Client(worker / each);
         let hit = |client: Node| links.iter().any(|link| link.0 == client || link.1 == client);
         let before = self.connected.len();
-        self.connected.retain(|seat, _| !hit(Node::Client(*seat)));
+        self.connected.retain(|worker, _| !hit(of(*worker)));
         let mut lost = self.gates.take(|(from, to)| hit(from) || hit(to));
         let flying = std::mem::take(&mut self.on_the_way);
-        let (gone, left) = flying.into_iter().partition(|(_, message)| hit(message.client()));
+        let (gone, left) = flying.into_iter().partition(|(_, message)| hit(of(message.worker())));
         self.on_the_way = left;
         let gone: VecDeque<(Mono, Message)> = gone;
         lost.extend(gone.into_iter().map(|(_, message)| message));
         for message in lost {
-            let (seat, request) = match message {
-                Message::Access(access) => (access.seat, access.request),
-                Message::Answer(answer) => (answer.seat, answer.request),
+            let (worker, request) = match message {
+                Message::Access(access) => (access.worker, access.request),
+                Message::Answer(answer) => (answer.worker, answer.request),
             };
             self.given_up.remove(&request);
-            self.put(now, Message::Answer(Answer { seat, request, said: Said::Broken }));
+            self.put(now, Message::Answer(Answer { worker, request, said: Said::Broken }));
         }
         (before - self.connected.len()) as u64
     }
@@ -279,7 +291,7 @@ mod tests {
     const CLIENT: Node = Node::Client(0);
 
     fn node() -> VaultNode {
-        VaultNode::new(Vault::new(false), Duration::from_millis(1))
+        VaultNode::new(Vault::new(false), Duration::from_millis(1), 1)
     }
 
     fn cut(direction: Direction) -> Fault {
@@ -294,10 +306,10 @@ mod tests {
         Mono::from_nanos(millis * 1_000_000)
     }
 
-    /// The write of this value, by the process of this number in the first seat.
+    /// The write of this value, by the process of this number in the first client.
     fn write(process: u32, value: u64) -> Access {
         Access {
-            seat: 0,
+            worker: 0,
             process,
             request: value,
             f: F::Write,

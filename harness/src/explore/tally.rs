@@ -11,7 +11,7 @@ use crate::plan::Options;
 use crate::setup;
 
 /// The version of the stored form.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The least number of schedules that held to support a bound worth the name: with ten of them,
 /// three in ten may break a promise.
@@ -111,8 +111,12 @@ pub struct Searched {
     /// The settings of the servers, where they have some that matter to sessions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ensemble: Option<Ensemble>,
-    /// The mean of a short hold.
-    pub hold_ns: u64,
+    /// The name of the task.
+    pub task: String,
+    /// The length of holds, as `--hold` takes it.
+    pub hold: String,
+    /// The time between two turns of a worker, as `--think` takes it.
+    pub think: String,
     /// The least delay of each client-server link, each way.
     pub link_delay_ns: u64,
     /// The number of keys.
@@ -122,8 +126,9 @@ pub struct Searched {
 impl Searched {
     /// The options of a seed of this search.
     pub fn options(&self, seed: u64) -> Options {
-        let hold = Duration::from_nanos(self.hold_ns);
+        let defaults = Options::new(&self.algo, &self.nemesis, seed);
         Options {
+            task: workloads::task(&self.task).unwrap_or(defaults.task),
             swarm: self.swarm,
             clients: self.clients,
             time_limit: Duration::from_nanos(self.time_limit_ns),
@@ -131,11 +136,11 @@ impl Searched {
             topology: StoreId::topology(&self.topology),
             tick: self.ensemble.map(|it| Duration::from_nanos(it.tick_ns)),
             sync_limit: self.ensemble.map(|it| it.sync_limit),
-            hold,
-            think: hold / 2,
+            hold: self.hold.parse().unwrap_or(defaults.hold),
+            think: self.think.parse().ok(),
             link_delay: Duration::from_nanos(self.link_delay_ns),
             keys: self.keys,
-            ..Options::new(&self.algo, &self.nemesis, seed)
+            ..defaults
         }
     }
 }
@@ -190,7 +195,9 @@ impl Tally {
                 topology: setup::topology_name(options),
                 ensemble: workloads::find(&options.algo)
                     .and_then(|lock| options.ensemble(lock.store())),
-                hold_ns: nanos(options.hold),
+                task: options.task.name.into(),
+                hold: options.hold.to_string(),
+                think: options.think().to_string(),
                 link_delay_ns: nanos(options.link_delay),
                 keys: options.keys,
             },

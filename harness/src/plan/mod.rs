@@ -6,11 +6,10 @@ mod played;
 mod script;
 mod scripted;
 
-use base::{Promises, ServerInfo};
+use base::{Load, Promises, ServerInfo};
 use std::time::Duration;
-use workloads::task::Contend;
 
-pub use options::{Options, UNLIMITED};
+pub use options::{Length, Options, UNLIMITED};
 pub use played::Played;
 pub use script::{Aim, Moment, Planned, Script, Turn, Victim};
 pub use scripted::Scripted;
@@ -32,7 +31,7 @@ pub struct Plan {
     /// The longest time that an acquire waits.
     pub patience: Duration,
     /// The load that clients put on the lock.
-    pub task: Contend,
+    pub load: Load,
     /// Turns to take and phases to keep, instead of drawn ones.
     pub script: Option<Script>,
     /// The promises of the lock.

@@ -1,6 +1,8 @@
 //! The options of a run: the leaf on which everything else stands.
 
-use base::Ensemble;
+use base::{Ensemble, Spread, Task};
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 use stores::zookeeper::Timing;
 use stores::{Links, StoreId, Topology};
@@ -17,6 +19,8 @@ pub struct Options {
     pub topology: Option<&'static Topology>,
     /// The nemeses, joined by commas.
     pub nemesis: String,
+    /// The task of the clients.
+    pub task: &'static Task,
     /// The number of clients that contend.
     pub clients: u32,
     /// The time during which faults are injected.
@@ -27,10 +31,10 @@ pub struct Options {
     pub tick: Option<Duration>,
     /// The ticks of silence that end a connection between its servers. `None`: as is safe.
     pub sync_limit: Option<u32>,
-    /// The mean of a short hold.
-    pub hold: Duration,
-    /// The mean time between two turns of a client.
-    pub think: Duration,
+    /// The length of holds.
+    pub hold: Length,
+    /// The time between two turns of a worker. `None`: half of a hold.
+    pub think: Option<Length>,
     /// The delay of each client-server link, each way.
     pub link_delay: Duration,
     /// The distribution of these delays, which only a swarm chooses.
@@ -50,19 +54,25 @@ impl Options {
             algo: algo.into(),
             topology: None,
             nemesis: nemesis.into(),
+            task: &Task::CONTEND,
             clients: 5,
             time_limit: Duration::from_secs(30),
             ttl: workloads::find(algo).map_or(Duration::from_secs(2), |lock| lock.store().ttl()),
             tick: None,
             sync_limit: None,
-            hold: Duration::from_millis(50),
-            think: Duration::from_millis(25),
+            hold: Length::about(Duration::from_millis(50)),
+            think: None,
             link_delay: Duration::ZERO,
             links: Links::default(),
             keys: 1,
             seed,
             swarm: false,
         }
+    }
+
+    /// The time between two turns of a worker.
+    pub fn think(&self) -> Length {
+        self.think.unwrap_or(Length { time: self.hold.time / 2, exact: false })
     }
 
     /// The settings of a ZooKeeper ensemble.
@@ -74,5 +84,69 @@ impl Options {
     /// ZooKeeper.
     pub fn ensemble(&self, store: StoreId) -> Option<Ensemble> {
         (store == StoreId::ZooKeeper).then(|| self.timing().ensemble())
+    }
+}
+
+/// The length of holds or of pauses: a mean to draw around, or a time to keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Length {
+    /// The mean, or the exact time.
+    pub time: Duration,
+    /// True if every one takes exactly that time.
+    pub exact: bool,
+}
+
+/// The word before a time that is to be kept.
+const EXACT: &str = "exact:";
+
+impl Length {
+    /// Lengths around a mean.
+    pub const fn about(mean: Duration) -> Self {
+        Self { time: mean, exact: false }
+    }
+
+    /// Returns the distribution that is drawn from: `about` of the mean, if that is what it is.
+    pub fn spread(self, about: impl FnOnce(Duration) -> Spread) -> Spread {
+        if self.exact { Spread::Exactly(self.time) } else { about(self.time) }
+    }
+
+    /// Returns the same with another mean. An exact time stays.
+    #[must_use]
+    pub fn map(self, change: impl FnOnce(Duration) -> Duration) -> Self {
+        if self.exact { self } else { Self { time: change(self.time), ..self } }
+    }
+}
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = humantime::format_duration(self.time).to_string().replace(' ', "");
+        write!(f, "{}{time}", if self.exact { EXACT } else { "" })
+    }
+}
+
+impl FromStr for Length {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (time, exact) = match text.strip_prefix(EXACT) {
+            Some(time) => (time, true),
+            None => (text, false),
+        };
+        let time = humantime::parse_duration(time)
+            .map_err(|error| format!("{error}; write it as 500ms, 2s or exact:50ms"))?;
+        Ok(Self { time, exact })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_read_as_it_is_written() {
+        for text in ["50ms", "exact:6s", "exact:0s"] {
+            assert_eq!(text.parse::<Length>().map(|it| it.to_string()), Ok(text.into()));
+        }
+        assert!("exactly:5s".parse::<Length>().is_err_and(|why| why.contains("exact:50ms")));
     }
 }

@@ -8,7 +8,7 @@ use super::{Moment, Planned, Turn};
 /// The decisions made in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Played {
-    /// The turns, each with its seat, in the order in which they were drawn.
+    /// The turns, each with its worker, in the order in which they were drawn.
     pub turns: Vec<(u32, Turn)>,
     /// The faults, in order.
     pub faults: Vec<Planned>,
@@ -17,15 +17,15 @@ pub struct Played {
 }
 
 impl Played {
-    /// The turns of one seat.
-    pub fn turns_of(&self, seat: u32) -> Vec<Turn> {
-        self.turns.iter().filter(|(of, _)| *of == seat).map(|(_, turn)| *turn).collect()
+    /// The turns of one worker.
+    pub fn turns_of(&self, worker: u32) -> Vec<Turn> {
+        self.turns.iter().filter(|(of, _)| *of == worker).map(|(_, turn)| *turn).collect()
     }
 
-    pub(crate) fn turn(&mut self, seat: u32, at: Mono, turn: &workloads::task::Turn) {
-        let hold = turn.hold.as_nanos() as u64;
-        let turn = Turn { at_ns: at.nanos(), key: turn.key, mode: turn.mode, hold_ns: hold };
-        self.turns.push((seat, turn));
+    pub(crate) fn turn(&mut self, worker: u32, at: Mono, turn: &base::Turn) {
+        let base::Turn { key, mode, hold, script, .. } = *turn;
+        let hold_ns = hold.as_nanos() as u64;
+        self.turns.push((worker, Turn { at_ns: at.nanos(), key, mode, hold_ns, script }));
     }
 
     pub(crate) fn fault(&mut self, fault: &Fault, lasts: Duration, view: &View<'_>) {

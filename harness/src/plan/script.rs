@@ -8,7 +8,7 @@ use std::time::Duration;
 /// A script for a run: who asks when, and which faults come.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// The turns of each client, by seat. A client that has had all of its turns is done.
+    /// The turns of each worker. One that has had all of its turns is done.
     pub turns: Vec<Vec<Turn>>,
     /// The faults, in order.
     pub faults: Vec<Planned>,
@@ -33,7 +33,7 @@ pub enum Aim {
     Moment,
 }
 
-/// One turn of one client.
+/// One turn of one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
@@ -45,8 +45,28 @@ pub struct Turn {
     pub key: u32,
     /// The mode in which it asks.
     pub mode: Mode,
-    /// The time that it works between its read and its last touch.
+    /// The time that it works while it holds the lock.
     pub hold_ns: u64,
+    /// The number of its script in the task.
+    #[serde(skip_serializing_if = "is_first", default)]
+    pub script: u32,
+}
+
+fn is_first(script: &u32) -> bool {
+    *script == 0
+}
+
+impl Turn {
+    /// The same as a drawn turn, which thinks until its time.
+    pub fn drawn(self) -> base::Turn {
+        base::Turn {
+            think: Duration::from_nanos(self.at_ns),
+            key: self.key,
+            mode: self.mode,
+            hold: Duration::from_nanos(self.hold_ns),
+            script: self.script,
+        }
+    }
 }
 
 /// A fault of a schedule. It stands at a time, for an exact replay, and at a moment in the life of

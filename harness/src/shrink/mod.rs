@@ -298,9 +298,9 @@ impl Shrinker<'_> {
     }
 
     fn fewer_clients(&mut self) {
-        for seat in (0..self.best.clients.len()).rev() {
-            if self.best.clients.len() > 1 {
-                self.take_out(|s| without_client(s, seat as u32));
+        for client in (0..self.best.client_count()).rev() {
+            if self.best.client_count() > 1 {
+                self.take_out(|s| without_client(s, client));
             }
         }
     }
@@ -494,8 +494,9 @@ fn earlier(s: &mut Schedule, from: u64, by: u64) {
 
 /// The same schedule without a client: those behind it move up, and with them all that names them.
 fn without_client(s: &mut Schedule, gone: u32) {
-    let clients = s.clients.len() as u32;
-    s.clients.remove(gone as usize);
+    let (clients, each) = (s.client_count(), s.workers_each() as usize);
+    let first = gone as usize * each;
+    s.clients.drain(first..first + each);
     let is_gone = |node: Node| node == Node::Client(gone);
     let moved = |node: Node| match node {
         Node::Client(seat) if seat > gone => Node::Client(seat - 1),

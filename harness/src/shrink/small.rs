@@ -44,7 +44,7 @@ pub fn draw_small(
 fn draw(found: &Schedule, rng: &mut Rng) -> Schedule {
     let clients = 2 + rng.below(CLIENTS - 1) as u32;
     let spread = pick(rng, &[0, found.ttl_ns / 20, found.ttl_ns / 2, 2 * found.ttl_ns]);
-    let turns = (0..clients).map(|_| {
+    let turns = (0..clients * found.workers_each()).map(|_| {
         let turns = 1 + u64::from(rng.chance(0.3));
         (0..turns).map(|_| turn(found, spread, rng)).collect()
     });
@@ -81,6 +81,7 @@ fn turn(found: &Schedule, spread: u64, rng: &mut Rng) -> Turn {
         key: like.map_or(0, |turn| turn.key),
         mode: if shared && rng.chance(0.5) { Mode::Shared } else { Mode::Exclusive },
         hold_ns: if rng.chance(0.5) { rng.below(longest + 1) } else { rng.below(50_000_000) },
+        script: like.map_or(0, |turn| turn.script),
     }
 }
 

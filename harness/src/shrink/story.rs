@@ -45,7 +45,7 @@ pub fn story_of(schedule: &Schedule) -> Result<Told, String> {
 /// Returns true if a counterexample fits on one screen.
 pub fn is_small(schedule: &Schedule) -> bool {
     let (clients, faults, messages) = SMALL;
-    let few = schedule.clients.len() <= clients && schedule.faults.len() <= faults;
+    let few = schedule.client_count() as usize <= clients && schedule.faults.len() <= faults;
     few && story_of(schedule).is_ok_and(|told| told.messages <= messages)
 }
 

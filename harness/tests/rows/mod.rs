@@ -13,6 +13,7 @@ use std::time::Duration;
 pub struct Row {
     pub algo: &'static str,
     pub nemesis: &'static str,
+    pub task: &'static str,
     pub link_delay: Duration,
     /// The lock's time to live, where the default does not fit.
     pub ttl: Option<Duration>,
@@ -35,7 +36,12 @@ pub enum Must {
 
 const fn row(algo: &'static str, nemesis: &'static str, must: Must) -> Row {
     let (link_delay, ttl, ensemble, clients) = (Duration::ZERO, None, None, None);
-    Row { algo, nemesis, link_delay, ttl, ensemble, clients, must }
+    Row { algo, nemesis, task: "contend", link_delay, ttl, ensemble, clients, must }
+}
+
+/// The same with clients that do something else than contend.
+const fn doing(task: &'static str, row: Row) -> Row {
+    Row { task, ..row }
 }
 
 /// The same with so few clients that each of them has met the fault before the run is over.
@@ -65,25 +71,15 @@ pub const TABLE: &[Row] = &[
     row("redis-set-nx-px", "pause", Must::Show(&["double hold", "stale write accepted"])),
     row("redis-set-nx-px-fenced", "pause", Must::Fence("double hold")),
     Row {
-        algo: "redis-setnx-expire",
-        nemesis: "crash",
         link_delay: Duration::from_millis(100),
-        ttl: None,
-        ensemble: None,
-        clients: None,
-        must: Must::Show(&["deadlock"]),
+        ..row("redis-setnx-expire", "crash", Must::Show(&["deadlock"]))
     },
     row("redis-set-nx-px", "crash-client", Must::Hold),
     // A busy machine takes two seconds to kill a server and to start it again, and somebody is to
     // hold all the while.
     Row {
-        algo: "redis-set-nx-px",
-        nemesis: "crash-server-lose-data",
-        link_delay: Duration::ZERO,
         ttl: Some(Duration::from_secs(8)),
-        ensemble: None,
-        clients: None,
-        must: Must::Show(&["double hold"]),
+        ..row("redis-set-nx-px", "crash-server-lose-data", Must::Show(&["double hold"]))
     },
     row("redlock", "none", Must::Hold),
     row("redlock", "pause", Must::Show(&["double hold"])),
@@ -126,6 +122,11 @@ pub const TABLE: &[Row] = &[
     short("zk-exclusive-as-printed", "partition-client", Must::Show(&["double hold"])),
     short("zk-exclusive-naive", "partition-client", Must::Show(&["double hold"])),
     short("zk-sequential-naive", "partition-client", Must::Show(&["double hold"])),
+    doing("reenter", row("zk-reentrant", "none", Must::Hold)),
+    doing("workers", row("zk-exclusive", "none", Must::Show(&["double hold"]))),
+    doing("workers", row("zk-sequential", "none", Must::Hold)),
+    doing("convert", row("zk-rw", "none", Must::Hold)),
+    doing("convert", row("zk-rw-requeued", "none", Must::Show(&["reader-writer overlap"]))),
 ];
 
 /// Rows for the simulator alone: what they show needs luck, and one real run may have none; the
@@ -150,6 +151,18 @@ pub const SIMULATED: &[Row] = &[
         ..row("zk-exclusive-as-printed", "link-lose-reply", Must::Show(&["deadlock"]))
     },
     few(2, "zk-exclusive", "partition-client", Must::Hold),
+    doing("reenter", row("zk-reentrant", "partition,crash", Must::Hold)),
+    doing("reenter", row("zk-reentrant-naive", "partition-client", Must::Show(&["double hold"]))),
+    doing("reenter", row("zk-exclusive", "none", Must::Show(&["double hold"]))),
+    doing("reenter", row("redis-set-nx-px", "none", Must::Hold)),
+    doing("try", row("redis-set-nx-px", "crash-client", Must::Hold)),
+    doing("try", row("zk-rw", "partition", Must::Hold)),
+    doing("two-keys", row("redis-set-nx-px", "crash-client", Must::Hold)),
+    doing("two-keys", row("zk-sequential", "partition,crash", Must::Hold)),
+    doing("convert", row("zk-rw", "partition,crash", Must::Hold)),
+    doing("readers", row("zk-rw", "crash", Must::Hold)),
+    doing("workers", row("redis-set-nx-px", "crash-client", Must::Hold)),
+    doing("workers", row("zk-sequential", "partition,crash", Must::Hold)),
 ];
 
 /// A lock that obeys *Disconnected* on servers with a tick of half a second and a sync limit of 5.
@@ -165,6 +178,7 @@ impl Row {
     /// Returns the setup of this row's run.
     pub fn setup(&self, seed: u64, time_limit: Duration) -> Setup {
         let mut options = Options::new(self.algo, self.nemesis, seed);
+        options.task = workloads::task(self.task).expect("a task of the list");
         options.link_delay = self.link_delay;
         options.time_limit = time_limit;
         options.ttl = self.ttl.unwrap_or(options.ttl);
@@ -176,8 +190,10 @@ impl Row {
 
     /// The row's name, which no other row has.
     pub fn name(&self) -> String {
-        let ttl = self.ttl.map(|ttl| format!(" with a ttl of {ttl:?}"));
-        format!("{} under {}{}", self.algo, self.nemesis, ttl.unwrap_or_default())
+        let ttl = self.ttl.map(|ttl| format!(" with a ttl of {ttl:?}")).unwrap_or_default();
+        let task = Some(self.task).filter(|task| *task != "contend");
+        let task = task.map(|task| format!(" at {task}")).unwrap_or_default();
+        format!("{} under {}{task}{ttl}", self.algo, self.nemesis)
     }
 
     /// Returns true if a run does what the row demands, and `None` when it cannot tell.

@@ -28,8 +28,8 @@ fn data(subject: &Subject<'_>) -> Value {
     let mut words = Words::default();
     let speaker = Speaker::new(&run.info);
     let overlaps = facts.overlaps();
-    let lanes: Vec<Value> = (0..run.info.clients.clamp(1, LANES))
-        .map(|seat| Lane { subject, speaker, seat }.columns(&mut words, &overlaps))
+    let lanes: Vec<Value> = (0..run.info.all_workers().clamp(1, LANES))
+        .map(|worker| Lane { subject, speaker, worker }.columns(&mut words, &overlaps))
         .collect();
     json!({
         "end_us": micros(facts.end),
@@ -70,13 +70,13 @@ impl Words {
 struct Lane<'a> {
     subject: &'a Subject<'a>,
     speaker: Speaker,
-    seat: u32,
+    worker: u32,
 }
 
 impl Lane<'_> {
     fn columns(&self, words: &mut Words, overlaps: &[Overlap]) -> Value {
         let facts = &self.subject.facts;
-        let mine = |process: u32| self.speaker.seat(process) == self.seat;
+        let mine = |process: u32| self.speaker.worker(process) == self.worker;
         let births = facts.births.iter().filter(|(process, _)| mine(*process));
         let waits: Vec<&Wait> = facts.waits.iter().filter(|w| mine(w.process)).collect();
         let holds: Vec<&Hold> = facts.holds.iter().filter(|h| mine(h.process)).collect();

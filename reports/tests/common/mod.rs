@@ -65,6 +65,8 @@ pub fn info(algo: &str, nemesis: &str) -> RunInfo {
         backend: "sim".into(),
         seed: 42,
         clients: 5,
+        task: "contend".into(),
+        workers: 1,
         servers: 1,
         topology: "redis".into(),
         nodes: Vec::new(),

@@ -8,17 +8,17 @@ use std::str::FromStr;
 /// One step of an interleaving. `connection` and `timer` are numbers that a client gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// A client that is idle asks for the lock.
-    Begin(u32, Mode),
+    /// A client that is idle begins a turn: it asks for the lock, by the script of this number.
+    Begin(u32, Mode, u32),
     /// The first packet on its way to a client reaches it.
     Hear(u64),
     /// A timer of a client rings.
     Ring(u32, u64),
     /// The library of a client connects again, after the pause between two attempts.
     Tick(u32),
-    /// A client that was granted the lock enters what it guards.
+    /// A client that was granted the lock enters what it guards, and goes on until it works.
     Enter(u32),
-    /// A client leaves what the lock guards and releases the lock.
+    /// A client has done its work and goes on, mostly to release the lock.
     Leave(u32),
     /// The first packet on its way to the server reaches it and is answered.
     Arrive(u64),
@@ -58,8 +58,11 @@ impl fmt::Display for Action {
         let wire =
             |f: &mut fmt::Formatter<'_>, c: u64| write!(f, " {} {}", client_of(c), local_of(c));
         match *self {
-            Self::Begin(client, Mode::Exclusive) => write!(f, "begin {client} exclusive"),
-            Self::Begin(client, Mode::Shared) => write!(f, "begin {client} shared"),
+            Self::Begin(client, mode, script) => {
+                let mode = if mode == Mode::Shared { "shared" } else { "exclusive" };
+                write!(f, "begin {client} {mode}")?;
+                if script > 0 { write!(f, " {script}") } else { Ok(()) }
+            }
             Self::Ring(client, timer) => write!(f, "ring {client} {timer}"),
             Self::Tick(client) => write!(f, "tick {client}"),
             Self::Enter(client) => write!(f, "enter {client}"),
@@ -116,8 +119,15 @@ fn parse(text: &str) -> Option<Action> {
     let wire = || Some(connection(client()?, number(2)?));
     let kept = |at| number(at).and_then(|n| usize::try_from(n).ok());
     Some(match (words[0], words.len()) {
-        ("begin", 3) if words[2] == "exclusive" => Action::Begin(client()?, Mode::Exclusive),
-        ("begin", 3) if words[2] == "shared" => Action::Begin(client()?, Mode::Shared),
+        ("begin", 3 | 4) => {
+            let mode = match words[2] {
+                "exclusive" => Mode::Exclusive,
+                "shared" => Mode::Shared,
+                _ => return None,
+            };
+            let script = if words.len() == 3 { 0 } else { u32::try_from(number(3)?).ok()? };
+            Action::Begin(client()?, mode, script)
+        }
         ("ring", 3) => Action::Ring(client()?, number(2)?),
         ("tick", 2) => Action::Tick(client()?),
         ("enter", 2) => Action::Enter(client()?),
@@ -139,8 +149,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let all = [
-            Action::Begin(1, Mode::Shared),
-            Action::Begin(0, Mode::Exclusive),
+            Action::Begin(1, Mode::Shared, 0),
+            Action::Begin(0, Mode::Exclusive, 1),
             Action::Hear(connection(2, 1)),
             Action::Ring(1, 7),
             Action::Tick(1),

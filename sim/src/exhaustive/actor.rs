@@ -142,8 +142,9 @@ impl<S: Store> Actors<S> {
             ttl_ns: nanos(self.ttl),
             call_timeout_ns: nanos(NEVER),
             seed: 0,
+            workers: 1,
         };
-        Request { id: 0, command: Command::Init(Box::new(init)) }
+        Request { id: 0, worker: client, command: Command::Init(Box::new(init)) }
     }
 
     /// Returns a client's reaction to the last thing that has happened to it.

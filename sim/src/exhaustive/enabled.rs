@@ -1,7 +1,7 @@
 //! Enabled steps: which can be taken in a state, which are taken at once, and what a state without
 //! any means.
 
-use base::Mode;
+use base::{Mode, Walk};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -55,6 +55,8 @@ impl<S: Store> Explorer<S> {
             log: Log::start(client),
             stage: Stage::Idle,
             mode: Mode::Exclusive,
+            walk: Walk::new(&[]),
+            claims: Default::default(),
             turns: 0,
             asked: 0,
             timers: Vec::new(),
@@ -79,14 +81,16 @@ impl<S: Store> Explorer<S> {
         match seat.stage {
             Stage::Done | Stage::Gone => return steps,
             Stage::Idle => {
-                steps.push(Action::Begin(client, Mode::Exclusive));
-                if self.case.shared {
-                    steps.push(Action::Begin(client, Mode::Shared));
+                for script in 0..self.task.scripts.len() as u32 {
+                    steps.push(Action::Begin(client, Mode::Exclusive, script));
+                    if self.case.shared {
+                        steps.push(Action::Begin(client, Mode::Shared, script));
+                    }
                 }
             }
             Stage::Granted { .. } => steps.push(Action::Enter(client)),
-            Stage::Holding(_) => steps.push(Action::Leave(client)),
-            Stage::Acquiring | Stage::Releasing => {}
+            Stage::Working => steps.push(Action::Leave(client)),
+            Stage::Acquiring(_) | Stage::Converting(..) | Stage::Releasing(_) => {}
         }
         let heard = state.wires_of(client).filter(|(_, wire)| !wire.down.is_empty());
         steps.extend(heard.map(|(connection, _)| Action::Hear(connection)));
@@ -182,7 +186,7 @@ impl<S: Store> Explorer<S> {
         !S::Alone::SESSIONS
             && !self.case.unlimited
             && !state.lapsed
-            && state.seats.iter().any(|seat| seat.stage == Stage::Acquiring)
+            && state.seats.iter().any(Seat::is_acquiring)
             && (0..state.seats.len() as u32).all(still)
     }
 
@@ -223,8 +227,7 @@ impl<S: Store> Explorer<S> {
     /// Returns the reason why no step but faults can be taken in a state; `None` when nobody waits.
     pub(super) fn stuck(&mut self, state: &State<S>) -> Option<Stuck> {
         let waits = |state: &State<S>| {
-            let waiting =
-                state.seats.iter().enumerate().filter(|(_, s)| s.stage == Stage::Acquiring);
+            let waiting = state.seats.iter().enumerate().filter(|(_, seat)| seat.is_acquiring());
             waiting.map(|(client, _)| client).collect::<Vec<_>>()
         };
         let waiting = waits(state);
@@ -261,17 +264,14 @@ impl<S: Store> Explorer<S> {
 
     /// A client waits for a key that nobody else ever asked for.
     pub(super) fn waits_in_vain(&self, state: &State<S>) -> bool {
-        if self.case.keys < 2 {
+        if self.case.keys < 2 || self.task.keys > 1 {
             return false;
         }
         (0..).zip(&state.seats).any(|(client, seat)| {
             let alone = (0..).zip(&state.seats).all(|(other, theirs): (u32, _)| {
-                other == client || theirs.turns == 0 || self.key(other) != self.key(client)
+                other == client || theirs.turns == 0 || self.key(other, 0) != self.key(client, 0)
             });
-            alone
-                && seat.stage == Stage::Acquiring
-                && seat.timers.is_empty()
-                && state.is_quiet(client)
+            alone && seat.is_acquiring() && seat.timers.is_empty() && state.is_quiet(client)
         })
     }
 }

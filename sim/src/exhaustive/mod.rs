@@ -9,13 +9,14 @@
 //! # What can happen
 //!
 //! [`Action`] is the list: a client asks, hears, is woken by a timer, connects again after a pause,
-//! enters what the lock guards and leaves it; a packet arrives at the server, which answers it; a
+//! enters what the lock guards, works, and goes on with its task; a packet arrives at the server, which answers it; a
 //! session that nobody keeps alive ends; time passes. Packets of one connection keep their order.
 //! Faults, at most [`Case::faults`] in a run: a client dies (with the packets that it has sent
 //! under way, lost, or lost from one on), a ttl or a session runs out, a connection is lost (with
 //! its answers, and with any tail of the requests under way).
 //!
-//! *Time.* Patience and call time-outs never run out. A ttl runs out, without being a fault, when
+//! *Time.* Patience and call time-outs never run out, but for acquires that wait for a short time
+//! only: theirs may run out at any moment. A ttl runs out, without being a fault, when
 //! somebody waits for the lock and nothing else can happen ([`Action::Lapse`]): so a dead holder's
 //! lock comes free, and no living client is slow. The session of a client that is gone ends at any
 //! moment. As a fault a ttl, or the session of a living client, runs out at any moment. With
@@ -78,6 +79,7 @@ pub use fingerprint::Fingerprint;
 pub use search::{Extent, Finding, Progress};
 pub use story::Story;
 
+use base::Task;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -91,6 +93,9 @@ use stores::Store;
 pub struct Case {
     /// The name of the lock.
     pub algo: String,
+    /// The name of the task.
+    #[serde(default = "contend")]
+    pub task: String,
     /// The number of clients.
     pub clients: u32,
     /// The number of times that each asks for the lock.
@@ -107,6 +112,10 @@ pub struct Case {
     pub faults: u32,
     /// The kinds of faults.
     pub kinds: Vec<FaultKind>,
+}
+
+fn contend() -> String {
+    Task::CONTEND.name.into()
 }
 
 /// A kind of fault.
@@ -157,16 +166,17 @@ const TTL: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(1
 /// An enumeration of all schedules of a case.
 pub struct Explorer<S: Store> {
     case: Case,
+    task: &'static Task,
     actors: Actors<S>,
     /// Takes steps that nobody else can see at once.
     reduce: bool,
 }
 
 impl<S: Store> Explorer<S> {
-    /// Makes an enumeration of this case; `open` opens the task of a client.
-    pub fn new(case: Case, open: Open<S>) -> Self {
+    /// Makes an enumeration of this case, whose task this is; `open` opens the code of a client.
+    pub fn new(case: Case, task: &'static Task, open: Open<S>) -> Self {
         let ttl = if case.unlimited { TTL.1 } else { TTL.0 };
-        Self { case, actors: Actors::new(open, ttl), reduce: true }
+        Self { case, task, actors: Actors::new(open, ttl), reduce: true }
     }
 
     /// Takes every step by itself: the enumeration that the reduction is held against.

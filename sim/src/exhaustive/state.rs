@@ -1,6 +1,6 @@
 //! A state of the enumeration: plain data that can be copied and compared.
 
-use base::{Facts, Mode, Mono};
+use base::{Facts, HOLDS, Mode, Mono, Walk};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -51,16 +51,31 @@ pub enum Stage {
     Idle,
     /// It has asked as often as it had to and does nothing more.
     Done,
-    Acquiring,
-    /// It has been granted the lock and has not yet entered what it guards.
+    /// It has asked for a hold.
+    Acquiring(usize),
+    /// It has been granted a hold and has not yet entered what the lock guards.
     Granted {
+        hold: usize,
         token: Option<u64>,
         lost: bool,
     },
-    Holding(Hold),
-    Releasing,
+    /// It works.
+    Working,
+    /// It has asked for a hold in another mode.
+    Converting(usize, Mode),
+    /// It has released a hold.
+    Releasing(usize),
     /// It died, or ended in doubt.
     Gone,
+}
+
+/// A lock that the client has asked for in its turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Claim {
+    /// The number of its key after the client's own.
+    pub key: u32,
+    pub mode: Mode,
+    pub hold: Option<Hold>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,7 +112,11 @@ pub const VAIN: u32 = 3;
 pub struct Seat<P> {
     pub log: Rc<Log<P>>,
     pub stage: Stage,
+    /// The mode of its turn.
     pub mode: Mode,
+    /// Its place in the script of its turn.
+    pub walk: Walk,
+    pub claims: [Claim; HOLDS],
     /// The number of times that it has asked for the lock.
     pub turns: u32,
     /// The number of requests that the harness has made.
@@ -136,6 +155,17 @@ impl<S: Store> Stored<S> {
 }
 
 impl<P> Seat<P> {
+    /// The holds of the client, each with its claim.
+    pub fn holds(&mut self) -> impl Iterator<Item = (u32, Mode, &mut Hold)> {
+        let holds = self.claims.iter_mut();
+        holds.filter_map(|claim| Some((claim.key, claim.mode, claim.hold.as_mut()?)))
+    }
+
+    /// Returns true while the client waits for a lock.
+    pub fn is_acquiring(&self) -> bool {
+        matches!(self.stage, Stage::Acquiring(_))
+    }
+
     /// Returns true if it never does anything any more.
     pub fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Done | Stage::Gone)
@@ -176,6 +206,7 @@ impl<S: Store> State<S> {
             print.add(seat.stage);
             if !seat.is_over() {
                 print.add((seat.log.digest, seat.attempt, seat.turns));
+                print.add((seat.walk.place(), seat.claims));
             }
         }
         for (connection, wire) in &self.wires {
@@ -206,8 +237,9 @@ impl<S: Store> State<S> {
 
     /// Returns true if a release by one client ends the hold of another.
     pub fn robs(&self, by: Option<(u32, bool)>, owner: u32) -> bool {
-        let Stage::Holding(theirs) = self.seats[owner as usize].stage else { return false };
-        !theirs.lost && by.is_some_and(|(client, releasing)| releasing && client != owner)
+        let claims = &self.seats[owner as usize].claims;
+        let believes = claims.iter().filter_map(|claim| claim.hold).any(|hold| !hold.lost);
+        believes && by.is_some_and(|(client, releasing)| releasing && client != owner)
     }
 
     /// A client has died or ended in doubt.

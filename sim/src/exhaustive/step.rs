@@ -2,7 +2,7 @@
 
 use base::{
     Acquire, Command, Effect, Event, F, Facts, Fault, Key, Kind, LinkTrouble, Mode, Mono, Node,
-    Reply, Request, Response,
+    Reply, Request, Response, Step, Wait, Walk,
 };
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,23 +12,25 @@ use stores::{Enumerable, PacketOf, Store};
 
 use super::action::{Action, client_of, connection, connections, local_of};
 use super::actor::{Input, NEVER};
-use super::state::{Attempt, Hold, Printed, Stage, State, Stored, Up, VAIN, Wire};
+use super::state::{Attempt, Claim, Hold, Printed, Stage, State, Stored, Up, VAIN, Wire};
 use super::story::{LAPSE, Seen};
-use super::{Explorer, Sign};
+use super::{Explorer, Sign, TTL};
 use crate::clock::Clock;
 
 type Outbox<S> = Vec<Out<PacketOf<S>>>;
 
 impl<S: Store> Explorer<S> {
-    pub(super) fn key(&self, client: u32) -> Key {
-        format!("k{}", client % self.case.keys).into()
+    /// The key of a client, or so many after it.
+    pub(super) fn key(&self, client: u32, later: u32) -> Key {
+        format!("k{}", (client + later) % self.case.keys).into()
     }
 
-    fn about(&self, client: u32, mode: Mode) -> impl Fn(&mut Event) + use<S> {
-        let key = self.key(client);
+    /// Fills in what an event says about a claim of a client.
+    fn about(&self, client: u32, claim: Claim) -> impl Fn(&mut Event) + use<S> {
+        let key = self.key(client, claim.key);
         move |event: &mut Event| {
             event.key = Some(key);
-            event.mode = Some(mode);
+            event.mode = Some(claim.mode);
         }
     }
 
@@ -38,7 +40,7 @@ impl<S: Store> Explorer<S> {
             story.actions.push(action);
         }
         match action {
-            Action::Begin(client, mode) => self.begin(state, client, mode, seen),
+            Action::Begin(client, mode, script) => self.begin(state, client, (mode, script), seen),
             Action::Hear(connection) => self.hear(state, connection, seen),
             Action::Ring(client, timer) => self.ring(state, client, timer, seen),
             Action::Tick(client) => self.tick(state, client, seen),
@@ -55,21 +57,113 @@ impl<S: Store> Explorer<S> {
 
     // Clients.
 
-    fn begin(&mut self, state: &mut State<S>, client: u32, mode: Mode, seen: &mut Seen) {
+    fn begin(
+        &mut self,
+        state: &mut State<S>,
+        client: u32,
+        (mode, script): (Mode, u32),
+        seen: &mut Seen,
+    ) {
         let seat = &mut state.seats[client as usize];
-        (seat.stage, seat.mode, seat.attempt) = (Stage::Acquiring, mode, Attempt::Unseen);
+        seat.mode = mode;
         seat.turns += 1;
-        let patience = u64::try_from(NEVER.as_nanos()).unwrap_or(u64::MAX);
-        seen.event(client, Kind::Invoke, F::Acquire, self.about(client, mode));
-        seen.line(|| format!("client {client} asks for the lock{}", shared(mode)));
-        let wanted = Acquire { key: self.key(client), mode, patience_ns: patience };
+        seat.walk = Walk::new(self.task.scripts[script as usize]);
+        self.proceed(state, client, seen);
+    }
+
+    /// Takes the next steps of a client's script, until it works or waits for an answer.
+    fn proceed(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+        loop {
+            let seat = &mut state.seats[client as usize];
+            match seat.walk.step() {
+                None => {
+                    seat.stage = match seat.turns == self.case.cycles {
+                        true => Stage::Done,
+                        false => Stage::Idle,
+                    };
+                    return;
+                }
+                Some(Step::Work(_)) => {
+                    seat.stage = Stage::Working;
+                    return;
+                }
+                Some(Step::Acquire { hold, key, wait }) => {
+                    seat.claims[hold] = Claim { key, mode: seat.mode, hold: None };
+                    return self.acquire(state, client, (hold, wait), seen);
+                }
+                Some(Step::Convert(hold, mode)) if seat.claims[hold].mode != mode => {
+                    return self.convert(state, client, (hold, mode), seen);
+                }
+                Some(Step::Convert(..)) => {}
+                Some(Step::Read(hold)) => {
+                    if !self.read(state, client, hold, seen) {
+                        // Fenced off: it notices when it has nothing else to do.
+                        let seat = &mut state.seats[client as usize];
+                        seat.walk.retreat();
+                        seat.stage = Stage::Working;
+                        return;
+                    }
+                }
+                Some(Step::Write(hold)) => self.write(state, client, hold, seen),
+                Some(Step::Release(hold)) => return self.release(state, client, hold, seen),
+            }
+        }
+    }
+
+    fn acquire(
+        &mut self,
+        state: &mut State<S>,
+        client: u32,
+        (hold, wait): (usize, Wait),
+        seen: &mut Seen,
+    ) {
+        let seat = &mut state.seats[client as usize];
+        (seat.stage, seat.attempt) = (Stage::Acquiring(hold), Attempt::Unseen);
+        let claim = seat.claims[hold];
+        let patience = match wait {
+            Wait::Long => NEVER,
+            Wait::Short => TTL.0,
+            Wait::Try => Duration::ZERO,
+        };
+        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        seen.event(client, Kind::Invoke, F::Acquire, self.about(client, claim));
+        let beside = if hold > 0 { ", beside the one that it holds" } else { "" };
+        seen.line(|| format!("client {client} asks for the lock{}{beside}", shared(claim.mode)));
+        let (key, mode) = (self.key(client, claim.key), claim.mode);
+        let wanted = Acquire { key, hold, mode, patience_ns };
         self.ask(state, client, Command::Acquire(Box::new(wanted)), seen);
+    }
+
+    fn convert(
+        &mut self,
+        state: &mut State<S>,
+        client: u32,
+        (hold, mode): (usize, Mode),
+        seen: &mut Seen,
+    ) {
+        let seat = &mut state.seats[client as usize];
+        seat.stage = Stage::Converting(hold, mode);
+        let claim = Claim { mode, ..seat.claims[hold] };
+        seen.event(client, Kind::Invoke, F::Convert, self.about(client, claim));
+        seen.line(|| format!("client {client} asks to hold the lock{}", shared(mode)));
+        self.ask(state, client, Command::Convert { hold, mode }, seen);
+    }
+
+    fn release(&mut self, state: &mut State<S>, client: u32, hold: usize, seen: &mut Seen) {
+        let seat = &mut state.seats[client as usize];
+        seat.walk.ended(hold);
+        seat.stage = Stage::Releasing(hold);
+        seat.claims[hold].hold = None;
+        let claim = seat.claims[hold];
+        seen.event(client, Kind::Invoke, F::Release, self.about(client, claim));
+        seen.line(|| format!("client {client} releases"));
+        self.ask(state, client, Command::Release { hold }, seen);
     }
 
     fn ask(&mut self, state: &mut State<S>, client: u32, command: Command, seen: &mut Seen) {
         let seat = &mut state.seats[client as usize];
         seat.asked += 1;
-        let request = Request { id: seat.asked, command };
+        let request = Request { id: seat.asked, worker: client, command };
         self.feed(state, client, Input::Request(request), seen);
     }
 
@@ -108,58 +202,121 @@ impl<S: Store> Explorer<S> {
         for wish in &reaction.wants {
             wire(state, client, wish);
         }
-        for response in &reaction.said {
-            self.said(state, client, response, seen);
+        let goes_on = reaction.said.iter().filter(|it| self.said(state, client, it, seen)).count();
+        if goes_on > 0 {
+            self.proceed(state, client, seen);
         }
         reaction.wants.is_empty() && reaction.said.is_empty()
     }
 
-    fn said(&self, state: &mut State<S>, client: u32, response: &Response, seen: &mut Seen) {
-        let seat = &mut state.seats[client as usize];
-        let about = self.about(client, seat.mode);
+    /// A client says something. Returns true if it goes on with its script at once.
+    fn said(
+        &self,
+        state: &mut State<S>,
+        client: u32,
+        response: &Response,
+        seen: &mut Seen,
+    ) -> bool {
         let (kind, error) = match &response.reply {
-            Reply::Notified { .. } => return seen.event(client, Kind::Info, F::Notified, about),
+            Reply::Notified { .. } => {
+                self.notified(state, client, seen);
+                return false;
+            }
+            Reply::Lost { key, error, .. } => {
+                self.lost(state, client, (*key, error), seen);
+                return false;
+            }
             Reply::Ok { .. } => (Kind::Ok, None),
             Reply::Fail { error, .. } => (Kind::Fail, Some(error.clone())),
-            Reply::Info { error } | Reply::Lost { error, .. } => (Kind::Info, Some(error.clone())),
+            Reply::Info { error } => (Kind::Info, Some(error.clone())),
         };
         let facts = facts(&response.reply);
+        let seat = &mut state.seats[client as usize];
+        let (f, hold, mode) = match (seat.stage, &response.reply) {
+            (Stage::Acquiring(hold), Reply::Ok { token, .. }) => {
+                seat.stage = Stage::Granted { hold, token: *token, lost: false };
+                seat.facts = facts.map(Rc::from);
+                return false;
+            }
+            (Stage::Acquiring(hold), _) => (F::Acquire, hold, seat.claims[hold].mode),
+            (Stage::Converting(hold, mode), _) => (F::Convert, hold, mode),
+            (Stage::Releasing(hold), _) => (F::Release, hold, seat.claims[hold].mode),
+            // Its `init`, and what nobody listens to any more.
+            _ => return false,
+        };
+        let about = self.about(client, Claim { mode, ..seat.claims[hold] });
         let because = error.clone().unwrap_or_default();
-        let told = |event: &mut Event| {
+        seen.event(client, kind, f, |event| {
             about(event);
             event.error = error;
             event.facts.clone_from(&facts);
-        };
-        match (&mut seat.stage, &response.reply) {
-            // Its `init`, and what nobody listens to any more.
-            (Stage::Idle | Stage::Done | Stage::Gone, _) => {}
-            (Stage::Holding(hold), Reply::Lost { .. }) => {
-                hold.lost = true;
-                seen.event(client, Kind::Info, F::Lost, told);
+        });
+        seen.line(|| match kind {
+            Kind::Ok => format!("client {client}: {f} ok"),
+            Kind::Fail => format!("client {client}: {f} failed: {because}"),
+            _ => format!("client {client}: {f} ended in doubt: {because}"),
+        });
+        match (kind, f) {
+            (Kind::Info, _) => self.give_up(state, client, seen),
+            (Kind::Ok, F::Convert) => seat.claims[hold].mode = mode,
+            (Kind::Fail, F::Convert) => seat.walk.retreat(),
+            (Kind::Fail, F::Acquire) => seat.walk.refused(),
+            _ => {}
+        }
+        kind != Kind::Info
+    }
+
+    /// A client whose operation ended in doubt does nothing more, whatever else it holds.
+    fn give_up(&self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+        let seat = &mut state.seats[client as usize];
+        seat.stage = Stage::Gone;
+        let held = seat.claims.iter().position(|claim| claim.hold.is_some());
+        if let Some(hold) = held {
+            let about = self.about(client, seat.claims[hold]);
+            seen.event(client, Kind::Info, F::Death, about);
+        }
+        seat.claims.iter_mut().for_each(|claim| claim.hold = None);
+    }
+
+    fn notified(&self, state: &State<S>, client: u32, seen: &mut Seen) {
+        let seat = &state.seats[client as usize];
+        let hold = if let Stage::Acquiring(hold) = seat.stage { hold } else { 0 };
+        seen.event(client, Kind::Info, F::Notified, self.about(client, seat.claims[hold]));
+    }
+
+    /// A client has learnt that it may have lost its grants of a key.
+    fn lost(
+        &self,
+        state: &mut State<S>,
+        client: u32,
+        (key, because): (Key, &String),
+        seen: &mut Seen,
+    ) {
+        let seat = &mut state.seats[client as usize];
+        if let Stage::Granted { hold, lost, .. } = &mut seat.stage
+            && self.key(client, seat.claims[*hold].key) == key
+        {
+            *lost = true;
+        }
+        let mut told = false;
+        for place in 0..seat.claims.len() {
+            let claim = &mut seat.claims[place];
+            let of = self.key(client, claim.key) == key;
+            let Some(hold) = claim.hold.as_mut().filter(|hold| of && !hold.lost) else { continue };
+            hold.lost = true;
+            if !std::mem::replace(&mut told, true) {
+                let about = self.about(client, *claim);
+                seen.event(client, Kind::Info, F::Lost, |event| {
+                    about(event);
+                    event.error = Some(because.clone());
+                });
                 seen.line(|| {
                     format!("client {client} knows that it may have lost the lock: {because}")
                 });
             }
-            (Stage::Granted { lost, .. }, Reply::Lost { .. }) => *lost = true,
-            (_, Reply::Lost { .. }) => {}
-            (Stage::Acquiring, Reply::Ok { token, .. }) => {
-                seat.stage = Stage::Granted { token: *token, lost: false };
-                seat.facts = facts.map(Rc::from);
-            }
-            (stage, _) => {
-                let f = if *stage == Stage::Acquiring { F::Acquire } else { F::Release };
-                *stage = match kind {
-                    Kind::Info => Stage::Gone,
-                    _ if seat.turns == self.case.cycles => Stage::Done,
-                    _ => Stage::Idle,
-                };
-                seen.event(client, kind, f, told);
-                seen.line(|| match kind {
-                    Kind::Ok => format!("client {client}: {f} ok"),
-                    Kind::Fail => format!("client {client}: {f} failed: {because}"),
-                    _ => format!("client {client}: {f} ended in doubt: {because}"),
-                });
-            }
+        }
+        if told {
+            seat.walk.retreat();
         }
     }
 
@@ -199,12 +356,12 @@ impl<S: Store> Explorer<S> {
         self.feed(state, client, input, seen);
     }
 
-    /// The hold begins, and the client reads what the lock guards.
+    /// The hold begins, and the client goes on.
     fn enter(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
-        let seat = &state.seats[client as usize];
-        let Stage::Granted { token, lost } = seat.stage else { return };
-        let (mode, key) = (seat.mode, self.key(client));
-        let about = self.about(client, mode);
+        let seat = &mut state.seats[client as usize];
+        let Stage::Granted { hold: place, token, lost } = seat.stage else { return };
+        let claim = seat.claims[place];
+        let about = self.about(client, claim);
         let told = |event: &mut Event| {
             about(event);
             event.token = token;
@@ -214,65 +371,88 @@ impl<S: Store> Explorer<S> {
             told(event);
             event.facts = facts.map(Box::new);
         });
-        seen.line(|| format!("client {client} holds the lock{}", shared(mode)));
+        seen.line(|| format!("client {client} holds the lock{}", shared(claim.mode)));
+        seat.walk.granted(place);
         let mut hold = Hold { token, read: None, lost, overtaken: false, stolen: false };
+        if !lost {
+            self.overlap(state, client, claim, &mut hold, seen);
+        }
+        let seat = &mut state.seats[client as usize];
+        seat.claims[place].hold = Some(hold);
         if lost {
             // It had learnt so before it could enter.
             seen.event(client, Kind::Info, F::Lost, told);
+            seat.walk.retreat();
+            seat.stage = Stage::Working;
         } else {
-            self.overlap(state, client, &mut hold, seen);
-            let read = state.vault.read(key, mode, token);
-            seen.event(client, Kind::Invoke, F::Read, told);
-            let kind = if read.is_ok() { Kind::Ok } else { Kind::Fail };
-            seen.event(client, kind, F::Read, |event| {
-                told(event);
-                event.value = read.ok();
-                event.error = read.err().map(|fenced| fenced.to_string());
-            });
-            hold.read = read.ok();
+            self.proceed(state, client, seen);
         }
-        state.seats[client as usize].stage = Stage::Holding(hold);
     }
 
     /// Notes every client that holds the lock now though this grant excludes it.
-    fn overlap(&self, state: &mut State<S>, client: u32, mine: &mut Hold, seen: &mut Seen) {
-        let mode = state.seats[client as usize].mode;
-        for (other, seat) in (0..).zip(&mut state.seats) {
-            let Stage::Holding(theirs) = &mut seat.stage else { continue };
-            let excludes = mode == Mode::Exclusive || seat.mode == Mode::Exclusive;
-            if other == client || theirs.lost || !excludes || self.key(other) != self.key(client) {
-                continue;
-            }
-            seen.signs.push(Sign::Overlap);
-            seen.line(|| format!("  while client {other} holds it as well{}", shared(seat.mode)));
-            // The later grant is the one with the higher token: news of it can come first.
-            match (self.case.fenced, mine.token, theirs.token) {
-                (true, Some(mine_is), Some(theirs_is)) if mine_is < theirs_is => {
-                    mine.overtaken = true
+    fn overlap(
+        &self,
+        state: &mut State<S>,
+        client: u32,
+        claim: Claim,
+        mine: &mut Hold,
+        seen: &mut Seen,
+    ) {
+        let key = self.key(client, claim.key);
+        for (other, seat) in (0..).zip(&mut state.seats).filter(|(other, _)| *other != client) {
+            for (later, mode, theirs) in seat.holds() {
+                let excludes = claim.mode == Mode::Exclusive || mode == Mode::Exclusive;
+                if theirs.lost || !excludes || self.key(other, later) != key {
+                    continue;
                 }
-                _ => theirs.overtaken = true,
+                seen.signs.push(Sign::Overlap);
+                seen.line(|| format!("  while client {other} holds it as well{}", shared(mode)));
+                // The later grant is the one with the higher token: news of it can come first.
+                match (self.case.fenced, mine.token, theirs.token) {
+                    (true, Some(mine_is), Some(theirs_is)) if mine_is < theirs_is => {
+                        mine.overtaken = true
+                    }
+                    _ => theirs.overtaken = true,
+                }
             }
         }
     }
 
-    /// The client writes, if it holds the lock alone, and releases.
+    /// A client has done its work.
     fn leave(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
-        let seat = &mut state.seats[client as usize];
-        let Stage::Holding(hold) = seat.stage else { return };
-        let mode = seat.mode;
-        seat.stage = Stage::Releasing;
-        if let (Some(read), Mode::Exclusive, false) = (hold.read, mode, hold.lost) {
-            self.write(state, client, &hold, read + 1, seen);
+        if state.seats[client as usize].stage == Stage::Working {
+            self.proceed(state, client, seen);
         }
-        let about = self.about(client, mode);
-        seen.event(client, Kind::Invoke, F::Release, about);
-        seen.line(|| format!("client {client} releases"));
-        self.ask(state, client, Command::Release { key: self.key(client) }, seen);
     }
 
-    fn write(&self, state: &mut State<S>, client: u32, hold: &Hold, value: u64, seen: &mut Seen) {
-        let key = self.key(client);
-        let about = self.about(client, Mode::Exclusive);
+    /// Reads what a lock guards. Returns false if the vault fenced it off.
+    fn read(&self, state: &mut State<S>, client: u32, place: usize, seen: &mut Seen) -> bool {
+        let claim = state.seats[client as usize].claims[place];
+        let Some(hold) = claim.hold else { return true };
+        let about = self.about(client, claim);
+        let told = |event: &mut Event| {
+            about(event);
+            event.token = hold.token;
+        };
+        let read = state.vault.read(self.key(client, claim.key), claim.mode, hold.token);
+        seen.event(client, Kind::Invoke, F::Read, told);
+        let kind = if read.is_ok() { Kind::Ok } else { Kind::Fail };
+        seen.event(client, kind, F::Read, |event| {
+            told(event);
+            event.value = read.ok();
+            event.error = read.err().map(|fenced| fenced.to_string());
+        });
+        state.seats[client as usize].claims[place].hold = Some(Hold { read: read.ok(), ..hold });
+        read.is_ok()
+    }
+
+    /// Writes what a lock guards, if the client holds it alone.
+    fn write(&self, state: &mut State<S>, client: u32, place: usize, seen: &mut Seen) {
+        let claim = state.seats[client as usize].claims[place];
+        let Claim { mode: Mode::Exclusive, hold: Some(hold), .. } = claim else { return };
+        let Some(value) = hold.read.map(|read| read + 1) else { return };
+        let key = self.key(client, claim.key);
+        let about = self.about(client, claim);
         let told = |event: &mut Event| {
             about(event);
             event.token = hold.token;
@@ -296,10 +476,8 @@ impl<S: Store> Explorer<S> {
             seen.signs.push(Sign::LostUpdate);
         }
         for (other, seat) in (0..).zip(&mut state.seats) {
-            if let Stage::Holding(theirs) = &mut seat.stage
-                && self.key(other) == key
-            {
-                theirs.stolen = true;
+            for (later, _, theirs) in seat.holds() {
+                theirs.stolen |= self.key(other, later) == key;
             }
         }
     }
@@ -416,11 +594,12 @@ impl<S: Store> Explorer<S> {
         state.faults += 1;
         let seat = &mut state.seats[client as usize];
         seat.stage = Stage::Gone;
-        let about = self.about(client, seat.mode);
+        let about = self.about(client, Claim { mode: seat.mode, ..seat.claims[0] });
         let kill = Fault::at(Node::Client(client), base::Action::Kill);
         seen.fault(|| (kill, Effect::of(base::Action::Kill, 1)));
         seen.event(client, Kind::Info, F::Death, about);
         seen.line(|| format!("client {client} dies"));
+        seat.claims.iter_mut().for_each(|claim| claim.hold = None);
         for wire in state.wires.range_mut(connections(client)).map(|(_, wire)| wire) {
             wire.up.truncate(kept);
         }
@@ -474,7 +653,7 @@ fn route<S: Store>(state: &mut State<S>, out: Outbox<S>) {
 
 /// Does what a client wants done to its wires.
 fn wire<S: Store>(state: &mut State<S>, client: u32, wish: &Do<PacketOf<S>>) {
-    let releasing = state.seats[client as usize].stage == Stage::Releasing;
+    let releasing = matches!(state.seats[client as usize].stage, Stage::Releasing(_));
     let (local, packet) = match wish {
         Do::Open { connection: local, .. } => {
             let fresh = Wire { up: Default::default(), down: Default::default(), open: true };

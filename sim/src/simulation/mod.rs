@@ -248,7 +248,7 @@ impl<S: Store> Backend for Simulation<S> {
         client.library.start(client.machine.monotonic(), &mut self.wishes);
         self.clients[seat as usize] = Some(client);
         self.run_client(seat as usize);
-        self.send(process, Request { id: 0, command: self.config.init.clone() });
+        self.send(process, Request { id: 0, worker: 0, command: self.config.init.clone() });
         Ok(())
     }
 

@@ -23,6 +23,7 @@ struct Rig {
 impl Rig {
     fn new() -> Self {
         let init = Command::Init(Box::new(Init {
+            workers: 1,
             algo: "none".into(),
             process: 0,
             servers: Vec::new(),
@@ -49,7 +50,7 @@ impl Rig {
                         Ok(value) => Reply::Ok { token: number(&value), facts: None },
                         Err(error) => Reply::fail(error.to_string()),
                     };
-                    handle.mailbox.say(Response { id: Some(request.id), reply });
+                    handle.mailbox.say(Response { id: Some(request.id), worker: 0, reply });
                 }
             })
         });
@@ -66,7 +67,7 @@ impl Rig {
     fn ask(&mut self) {
         self.asked += 1;
         let command = Command::Exit;
-        self.world.send(0, Request { id: self.asked, command });
+        self.world.send(0, Request { id: self.asked, worker: 0, command });
     }
 
     /// Lets time pass; what the client says of a call meanwhile.

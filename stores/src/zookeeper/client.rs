@@ -20,11 +20,13 @@ pub type Result<T> = std::result::Result<T, CallError<Refusal>>;
 /// A session. Clones are the same session; make one `Client` for a link and clone it, else two
 /// would give the same numbers to different watches.
 #[derive(Clone)]
-pub struct Client(Rc<Inner>);
+pub struct Client {
+    session: Rc<Inner>,
+    wakeups: Wakeups,
+}
 
 struct Inner {
     link: Rc<dyn Link<ZooKeeper>>,
-    wakeups: Wakeups,
     /// The number of the next watch.
     watches: Cell<WatchId>,
     session: RefCell<Session>,
@@ -132,50 +134,52 @@ impl fmt::Debug for Watch {
 impl Client {
     /// Makes the client of this link's session.
     pub fn new(link: Rc<dyn Link<ZooKeeper>>) -> Self {
-        Self(Rc::new(Inner {
-            link,
-            wakeups: Wakeups::default(),
-            watches: Cell::new(0),
-            session: RefCell::default(),
-        }))
+        let session = Inner { link, watches: Cell::new(0), session: RefCell::default() };
+        Self { session: Rc::new(session), wakeups: Wakeups::default() }
+    }
+
+    /// Returns a client of the same session with wake-ups of its own.
+    #[must_use]
+    pub fn with_own_wakeups(&self) -> Self {
+        Self { session: self.session.clone(), wakeups: Wakeups::default() }
     }
 
     /// The clocks, the sleep and the randomness of this client's machine.
     pub fn world(&self) -> &dyn World {
-        &*self.0.link
+        &*self.session.link
     }
 
     /// The wake-ups that a recipe notes when a watch has woken it, and that its client reports.
     pub fn wakeups(&self) -> &Wakeups {
-        &self.0.wakeups
+        &self.wakeups
     }
 
     /// The number of servers in the ensemble.
     pub fn servers(&self) -> usize {
-        self.0.link.servers()
+        self.session.link.servers()
     }
 
     /// The session's number; 0 while there is none.
     pub fn id(&self) -> i64 {
-        self.0.look(|session| session.id)
+        self.session.look(|session| session.id)
     }
 
     /// The state of the session, as far as this client knows it. Before its first connection a
     /// session is as good as disconnected.
     pub fn state(&self) -> SessionState {
-        self.0.look(|session| session.state.unwrap_or(SessionState::Disconnected))
+        self.session.look(|session| session.state.unwrap_or(SessionState::Disconnected))
     }
 
     /// The number of times that it has been disconnected so far. If it has not changed since a
     /// grant, the session was never in doubt since then, which the state alone cannot show.
     pub fn disconnects(&self) -> u64 {
-        self.0.look(|session| session.disconnects)
+        self.session.look(|session| session.disconnects)
     }
 
     /// Waits until the state changes, or changes and changes back.
     pub fn changed(&self) -> impl Future<Output = SessionState> {
-        let seen = self.0.look(|session| session.changes);
-        self.0.until(move |session| session.state.filter(|_| session.changes != seen))
+        let seen = self.session.look(|session| session.changes);
+        self.session.until(move |session| session.state.filter(|_| session.changes != seen))
     }
 
     /// Opens a new session if the old one has expired.
@@ -186,7 +190,7 @@ impl Client {
         if self.state() != SessionState::Expired {
             return Ok(());
         }
-        self.0.link.renew().await?;
+        self.session.link.renew().await?;
         while self.state() != SessionState::Connected {
             self.changed().await;
         }
@@ -297,7 +301,7 @@ impl Client {
         request: Request,
         take: impl Fn(Reply) -> Option<T>,
     ) -> impl Future<Output = Result<T>> {
-        let reply = self.0.link.call(0, request);
+        let reply = self.session.link.call(0, request);
         async move {
             let reply = reply.await?;
             let said = format!("the server answered something else: {reply:?}");
@@ -310,10 +314,10 @@ impl Client {
         request: impl FnOnce(Option<WatchId>) -> Request,
         take: impl Fn(Reply) -> Option<T>,
     ) -> impl Future<Output = Result<(T, Watch)>> {
-        let id = self.0.watches.get();
-        self.0.watches.set(id + 1);
+        let id = self.session.watches.get();
+        self.session.watches.set(id + 1);
         let reply = self.call(request(Some(id)), take);
-        async move { Ok((reply.await?, Watch { session: Rc::clone(&self.0), id })) }
+        async move { Ok((reply.await?, Watch { session: Rc::clone(&self.session), id })) }
     }
 }
 

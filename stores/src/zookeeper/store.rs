@@ -104,6 +104,10 @@ impl StoreClient for Client {
         Some(Client::wakeups(self))
     }
 
+    fn for_worker(&self) -> Self {
+        self.with_own_wakeups()
+    }
+
     fn ready(&self) -> LocalFuture<'_, ()> {
         Box::pin(async {
             while self.state() != SessionState::Connected {

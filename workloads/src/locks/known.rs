@@ -62,6 +62,21 @@ pub mod why {
          session, and the session ends before; only a fencing token is safe of that";
 }
 
+/// A lock whose node names its owner by the session alone.
+pub const SHARED_NODE: &[Breaks] = &[breaks(
+    &[Cause::SharedIdentity],
+    &[
+        "double hold",
+        "stale write accepted",
+        "lost update",
+        "foreign release",
+        "release freed nothing",
+    ],
+    "H40, H32: the session's id says whose client the node is, and not which of its threads or \
+         holds: a second one is let in, and the first release frees the lock; give each acquire an \
+         id of its own",
+)];
+
 // Locks that run out by time.
 
 pub const PAUSED: Breaks = breaks(&[Cause::HolderPaused], OVERLAP, why::PAUSED);

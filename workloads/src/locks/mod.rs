@@ -21,9 +21,12 @@ mod zk_exclusive;
 mod zk_exclusive_as_printed;
 mod zk_exclusive_naive;
 mod zk_queue;
+mod zk_reentrant;
+mod zk_reentrant_naive;
 mod zk_rw;
 mod zk_rw_as_printed;
 mod zk_rw_neighbour;
+mod zk_rw_requeued;
 mod zk_sequential;
 mod zk_sequential_fenced;
 mod zk_sequential_herd;
@@ -60,7 +63,10 @@ pub const LOCKS: &[&LockSpec] = &[
     &zk_sequential_fenced::SPEC,
     &zk_sequential_naive::SPEC,
     &zk_sequential_herd::SPEC,
+    &zk_reentrant::SPEC,
+    &zk_reentrant_naive::SPEC,
     &zk_rw::SPEC,
+    &zk_rw_requeued::SPEC,
     &zk_rw_neighbour::SPEC,
     &zk_rw_as_printed::SPEC,
 ];

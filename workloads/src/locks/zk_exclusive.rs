@@ -10,7 +10,7 @@ use base::{
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal, ZooKeeper};
 
-use super::known::SESSION;
+use super::known::{SESSION, SHARED_NODE};
 use super::zookeeper::{ON_SESSION, Try, known, lost, patiently, released, settled, woken};
 use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
@@ -18,7 +18,7 @@ pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive",
     summary: "one ephemeral node with the owner's session id in it, everybody watches it",
     promises: Promises { wakes: Some(Wakes::All), ..ON_SESSION },
-    breaks: &[SESSION],
+    breaks: &[SESSION, SHARED_NODE],
     longest_hold: BEYOND_SESSION,
     open: &On::<ZooKeeper>::one(open),
 };

@@ -3,10 +3,14 @@
 use base::{
     AcquireError, CallError, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed, Wakes,
 };
+use futures_util::future::{Either, select};
+use std::pin::pin;
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Created, Refusal, sequence};
 
-use super::zookeeper::{ON_SESSION, Try, known, lost, patiently, reconnected, released, woken};
+use super::zookeeper::{
+    ON_SESSION, Try, known, lost, patiently, reconnected, refused, released, woken,
+};
 
 /// The promises of a queue, in which each client is woken when its turn comes.
 pub const QUEUED: Promises = Promises { fifo: true, wakes: Some(Wakes::Next), ..ON_SESSION };
@@ -31,6 +35,17 @@ pub struct Rule {
     pub blocker: Blocker,
     /// The grant of a node that need not wait.
     pub grant: fn(&Node) -> Grant,
+    /// The manner in which a writer becomes a reader; `None`: not at all.
+    pub downgrade: Option<Downgrade>,
+}
+
+/// The place in the queue at which a writer that becomes a reader goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Downgrade {
+    /// At its own: the reader's node has the sequence number of the writer's.
+    InPlace,
+    /// At the end, behind writers that wait.
+    AtTheEnd,
 }
 
 /// A function from all names, in the order of their sequence numbers, and the place of one's own,
@@ -65,6 +80,30 @@ impl Recipe for Queued {
 
     async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
         released(self.queue.leave(&self.mine.name).await, Removed::Own)
+    }
+
+    async fn convert(&mut self, grant: Grant, to: Mode) -> Result<Grant, AcquireError> {
+        let Self { client, queue, rule, mine, disconnects } = self;
+        let (Some(downgrade), Mode::Shared) = (rule.downgrade, to) else {
+            return Err(AcquireError::Failed("a reader cannot become a writer".into()));
+        };
+        let converted = async {
+            let reader = match downgrade {
+                Downgrade::InPlace => queue.beside(&mine.name, (rule.name)(to)).await,
+                Downgrade::AtTheEnd => {
+                    let name = format!("{}{:016x}-", (rule.name)(to), client.world().random());
+                    queue.enter(&name).await
+                }
+            };
+            let writer = std::mem::replace(mine, reader?);
+            queue.leave(&writer.name).await?;
+            Ok(Grant { place: grant.place, ..(rule.grant)(mine) })
+        };
+        // It obeys Disconnected in the middle of it as well.
+        match select(pin!(converted), pin!(lost(client, *disconnects))).await {
+            Either::Left((converted, _)) => converted.map_err(refused),
+            Either::Right((why, _)) => Err(AcquireError::Unknown(why)),
+        }
     }
 
     async fn held(&self) -> Option<bool> {
@@ -154,6 +193,22 @@ impl Queue {
                 Err(CallError::Refused(Refusal::NoNode)) => self.make_directory().await?,
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// Creates a node with the sequence number and the id of another, whose name begins otherwise.
+    async fn beside(&self, other: &str, begins: &str) -> Try<Node> {
+        let name = match other.split_once('-') {
+            Some((_, rest)) => format!("{begins}{rest}"),
+            None => return Err(CallError::Refused(Refusal::NoNode)),
+        };
+        let path = self.path(&name);
+        let create = async || self.client.create(&path, b"", CreateMode::Ephemeral).await;
+        match known(&self.client, create).await {
+            Ok(Created { czxid, .. }) => Ok(Node { name, czxid }),
+            // The first try had created it, and its reply was lost: nobody else uses its id.
+            Err(CallError::Refused(Refusal::NodeExists)) => self.identify(name).await,
+            Err(error) => Err(error),
         }
     }
 

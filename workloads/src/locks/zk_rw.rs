@@ -1,32 +1,38 @@
 //! `zk-rw`: the shared lock as seed 000 describes it in prose, ordered by sequence number.
 //!
-//! A reader waits for the last *write* node before it, a writer for its immediate predecessor.
-//! Obeys *Disconnected*.
+//! A reader waits for the last *write* node before it, a writer for its immediate predecessor. A
+//! writer becomes a reader by a reader's node with its own sequence number, so that no writer that
+//! waits gets ahead of it. Obeys *Disconnected*.
 
 use base::{Lock, Mode, Promises};
 use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::SHARED_SESSION;
-use super::zk_queue::{Blocker, Node, QUEUED, Queued, Rule, predecessor};
+use super::zk_queue::{Blocker, Downgrade, Node, QUEUED, Queued, Rule, predecessor};
 use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw",
     summary: "read/write lock: readers wait for the last writer before them, writers for all",
-    promises: Promises { shared: true, ..QUEUED },
+    promises: Promises { shared: true, downgrades: true, ..QUEUED },
     breaks: &[SHARED_SESSION],
     longest_hold: BEYOND_SESSION,
     open: &On::<ZooKeeper>::one(open),
 };
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
-    read_write(client, &settings, blocker)
+    read_write(client, &settings, blocker, Some(Downgrade::InPlace))
 }
 
 /// The lock of readers and writers in one queue, who wait for the node that `blocker` chooses.
-pub fn read_write(client: Client, settings: &Settings, blocker: Blocker) -> Box<dyn Lock> {
+pub fn read_write(
+    client: Client,
+    settings: &Settings,
+    blocker: Blocker,
+    downgrade: Option<Downgrade>,
+) -> Box<dyn Lock> {
     let name = |mode| if mode == Mode::Shared { READ } else { WRITE };
-    let rule = Rule { name, blocker, grant: Node::grant };
+    let rule = Rule { name, blocker, grant: Node::grant, downgrade };
     Queued::open(client, format!("/rw-{}", settings.key), rule)
 }
 
@@ -34,7 +40,7 @@ const READ: &str = "read-";
 const WRITE: &str = "write-";
 
 /// A writer waits for its predecessor, a reader for the last writer before it.
-fn blocker(names: &[String], place: usize) -> Option<usize> {
+pub fn blocker(names: &[String], place: usize) -> Option<usize> {
     match is_write(&names[place]) {
         true => predecessor(names, place),
         false => names[..place].iter().rposition(|name| is_write(name)),

@@ -27,7 +27,7 @@ const ONE_BY_ONE: &str = "H29: a reader behind a reader sleeps on it, and both w
      watch the last writer";
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
-    read_write(client, &settings, blocker)
+    read_write(client, &settings, blocker, None)
 }
 
 /// A writer waits for all before it, a reader for writers, and both watch their neighbour.

@@ -21,6 +21,7 @@ pub const SPEC: LockSpec = LockSpec {
 };
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
-    let rule = Rule { name: |_| "lock-", blocker: predecessor, grant: Node::grant };
+    let rule =
+        Rule { name: |_| "lock-", blocker: predecessor, grant: Node::grant, downgrade: None };
     Queued::open(client, format!("/locks-{}", settings.key), rule)
 }

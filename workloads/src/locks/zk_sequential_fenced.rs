@@ -28,6 +28,11 @@ pub const SPEC: LockSpec = LockSpec {
 };
 
 fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
-    let rule = Rule { name: |_| "lock-", blocker: predecessor, grant: Node::fenced_grant };
+    let rule = Rule {
+        name: |_| "lock-",
+        blocker: predecessor,
+        grant: Node::fenced_grant,
+        downgrade: None,
+    };
     Queued::open(client, format!("/fenced-{}", settings.key), rule)
 }

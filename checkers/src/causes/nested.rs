@@ -1,0 +1,35 @@
+//! Holds within holds: what the owner of a re-entrant lock has in the store it took with its outer
+//! hold.
+
+use super::loss::{self, Loss};
+use super::span::{Trouble, had};
+use crate::Case;
+use crate::holds::Claim;
+
+/// Returns the claim by which a process took what it holds: the outermost hold around this one, if
+/// that still had what it took when this one was granted.
+pub(super) fn taken_by<'a>(case: &'a Case<'_>, claim: &'a Claim) -> &'a Claim {
+    if !case.run.info.promises.reentrant {
+        return claim;
+    }
+    let is_around = |outer: &&Claim| {
+        let hold = outer.definite();
+        outer.process == claim.process
+            && outer.key == claim.key
+            && outer.invoke < claim.invoke
+            && hold.is_some_and(|hold| hold.contains(&claim.invoke))
+    };
+    let before = case.claims.claims.partition_point(|other| other.invoke < claim.invoke);
+    let outer = case.claims.claims[..before].iter().find(is_around);
+    outer.filter(|outer| stood(case, outer, claim)).unwrap_or(claim)
+}
+
+/// Returns true if the inner hold was granted on what the outer one had taken: that still stood, or
+/// its client had just been paused and could not know better yet.
+fn stood(case: &Case<'_>, outer: &Claim, inner: &Claim) -> bool {
+    let Some(books) = case.ownership() else { return true };
+    let granted_ns = inner.granted().map_or(u64::MAX, |ok| case.time(ok));
+    let lately = granted_ns.saturating_sub(case.run.info.ttl_ns / 4)..granted_ns;
+    matches!(loss::of(case, books, outer, granted_ns, None), Loss::Kept)
+        || had(case, Trouble::Paused, inner.process, lately)
+}

@@ -1,0 +1,83 @@
+//! One identity for two: a store that cannot tell the workers of a client apart, or the holds of a
+//! worker, grants the lock to its owner again, and the first release frees it for both.
+
+use super::guess;
+use super::is_queued;
+use super::loss::{self, Loss};
+use crate::Case;
+use crate::bypass::excludes;
+use crate::holds::Claim;
+use std::collections::BTreeMap;
+
+/// The claims that were held together with another one of the same client that excludes them,
+/// though neither runs out by time: the store had no way to tell them apart.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// The event from which each of them was, by its `invoke`.
+    claims: BTreeMap<u64, u64>,
+    /// The first such event of each key.
+    keys: BTreeMap<usize, u64>,
+}
+
+impl Shared {
+    pub(crate) fn of(case: &Case<'_>) -> Self {
+        let mut shared = Self::default();
+        let mut live: BTreeMap<(u32, usize), Vec<&Claim>> = BTreeMap::new();
+        let mut granted: Vec<&Claim> =
+            case.claims.claims.iter().filter(|claim| lives_on(case, claim)).collect();
+        granted.sort_unstable_by_key(|claim| claim.granted());
+        for claim in granted {
+            let Some(hold) = claim.definite() else { continue };
+            let owner = (case.run.info.client_of(claim.process), claim.key);
+            let before = live.entry(owner).or_default();
+            before.retain(|other| other.definite().is_some_and(|other| other.end > hold.start));
+            let rivals = |other: &&&Claim| is_rival(case, other, claim);
+            let shares = |it: &&&Claim| is_let_in(case, it, claim, hold.start);
+            for other in before.iter().filter(rivals).filter(shares) {
+                shared.claims.entry(other.invoke).or_insert(hold.start);
+                shared.claims.entry(claim.invoke).or_insert(hold.start);
+                shared.keys.entry(claim.key).or_insert(hold.start);
+            }
+            before.push(claim);
+        }
+        shared
+    }
+
+    /// Returns true if a claim was held so before an event. Where nothing says which of several
+    /// workers did something, whatever befalls the lock after the first such hold comes of it.
+    pub(super) fn has(&self, case: &Case<'_>, claim: &Claim, before: u64) -> bool {
+        let since = match case.run.info.workers {
+            1 => self.claims.get(&claim.invoke),
+            _ => self.keys.get(&claim.key),
+        };
+        since.is_some_and(|since| *since <= before)
+    }
+}
+
+/// Returns true if a claim was granted for as long as its client lives.
+fn lives_on(case: &Case<'_>, claim: &Claim) -> bool {
+    let facts = claim.granted().map(|ok| case.facts(ok));
+    facts.is_some_and(|facts| facts.is_none_or(|facts| facts.expires_ns.is_none()))
+}
+
+/// Returns true if nothing had taken the lock from its owner by the event at which it was granted
+/// again, and the second grant put nothing of its own into the store. (One without a place in a queue
+/// was given by nobody.)
+fn is_let_in(case: &Case<'_>, owner: &Claim, again: &Claim, at: u64) -> bool {
+    if !is_queued(case, again) {
+        return false;
+    }
+    let at_ns = case.time(at);
+    match case.ownership() {
+        Some(books) => {
+            let loss = |claim| loss::of(case, books, claim, at_ns, None);
+            matches!((loss(owner), loss(again)), (Loss::Kept, Loss::Never))
+        }
+        None => guess::lost(case, owner, at_ns).is_none(),
+    }
+}
+
+fn is_rival(case: &Case<'_>, one: &Claim, other: &Claim) -> bool {
+    let again = case.run.info.promises.reentrant && one.process == other.process;
+    excludes(one.mode, other.mode) && !again
+}

@@ -1,0 +1,83 @@
+//! A client with several workers: their conversations side by side, over one mailbox.
+
+use base::{Command, Mailbox, Request, Response};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use stores::Store;
+
+use super::Process;
+use super::worker::Worker;
+
+/// Serves the harness until it says `exit` or hangs up.
+pub async fn serve<S: Store>(process: &Rc<Process<S>>, mailbox: Box<dyn Mailbox>) {
+    let shared = Rc::new(RefCell::new(mailbox));
+    let mut desks: BTreeMap<u32, Rc<RefCell<Desk>>> = BTreeMap::new();
+    let mut workers = FuturesUnordered::new();
+    poll_fn(|cx| {
+        loop {
+            let request = match shared.borrow_mut().poll_next(cx) {
+                Poll::Ready(None) => return Poll::Ready(()),
+                Poll::Ready(Some(Request { command: Command::Exit, .. })) => {
+                    return Poll::Ready(());
+                }
+                Poll::Ready(Some(request)) => request,
+                Poll::Pending => break,
+            };
+            let desk = desks.entry(request.worker).or_insert_with(|| {
+                let desk = Rc::<RefCell<Desk>>::default();
+                let mut inbox = Inbox { desk: desk.clone(), shared: shared.clone() };
+                let worker = Worker::new(process.clone());
+                workers.push(async move { worker.serve(&mut inbox).await });
+                desk
+            });
+            desk.borrow_mut().put(request);
+        }
+        while let Poll::Ready(Some(())) = workers.poll_next_unpin(cx) {}
+        Poll::Pending
+    })
+    .await;
+}
+
+/// The requests that wait for one worker.
+#[derive(Default)]
+struct Desk {
+    requests: VecDeque<Request>,
+    waker: Option<Waker>,
+}
+
+impl Desk {
+    fn put(&mut self, request: Request) {
+        self.requests.push_back(request);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// The mailbox of one worker.
+struct Inbox {
+    desk: Rc<RefCell<Desk>>,
+    shared: Rc<RefCell<Box<dyn Mailbox>>>,
+}
+
+impl Mailbox for Inbox {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Request>> {
+        let mut desk = self.desk.borrow_mut();
+        match desk.requests.pop_front() {
+            Some(request) => Poll::Ready(Some(request)),
+            None => {
+                desk.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    fn say(&mut self, response: Response) {
+        self.shared.borrow_mut().say(response);
+    }
+}

@@ -1,0 +1,315 @@
+//! One worker of a client: its conversation with the harness, its locks and its grants.
+
+use base::{
+    Acquire, AcquireError, Command, Facts, Grant, HOLDS, Key, Lock, Mailbox, Mode, Mono,
+    ReleaseError, Reply, Request, Response, Wakeups,
+};
+use futures_util::future::{Either, select};
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use stores::{Store, StoreClient};
+
+use super::Process;
+use crate::locks::Settings;
+
+/// A lock that was asked for.
+struct Opened {
+    key: Key,
+    /// The hold that it serves; 0 for one that serves all holds of its key.
+    hold: usize,
+    /// `None` while it works.
+    lock: Option<Box<dyn Lock>>,
+}
+
+/// A grant that was not released yet.
+struct Held {
+    key: Key,
+    /// The index of its lock.
+    lock: usize,
+    grant: Grant,
+    /// True once the lock has reported that the grant may be gone.
+    lost: bool,
+}
+
+pub struct Worker<S: Store> {
+    process: Rc<Process<S>>,
+    client: S::Client,
+    /// Its number in the history, as the last request gave it.
+    number: u32,
+    /// The locks that were asked for, which are few: most clients have one key.
+    locks: Vec<Opened>,
+    holds: [Option<Held>; HOLDS],
+}
+
+impl<S: Store> Worker<S> {
+    pub(super) fn new(process: Rc<Process<S>>) -> Self {
+        let client = process.client.for_worker();
+        Self { process, client, number: 0, locks: Vec::new(), holds: [const { None }; HOLDS] }
+    }
+
+    /// Serves the harness until it says `exit` or hangs up.
+    pub async fn serve(mut self, mailbox: &mut dyn Mailbox) {
+        while let Some(request) = self.next(mailbox).await {
+            self.number = request.worker;
+            let reply = match request.command {
+                Command::Acquire(wanted) => self.acquire(*wanted, mailbox).await,
+                Command::Touch { hold } => self.touch(hold),
+                Command::Convert { hold, mode } => self.convert(hold, mode, mailbox).await,
+                Command::Release { hold } => self.release(hold, mailbox).await,
+                Command::Init(_) => Reply::fail("the client has begun"),
+                Command::Exit => return,
+            };
+            self.say(Some(request.id), reply, mailbox);
+        }
+    }
+
+    /// The next request. While the worker holds a lock it listens to the lock as well.
+    async fn next(&mut self, mailbox: &mut dyn Mailbox) -> Option<Request> {
+        loop {
+            let next = {
+                let mut losses = losses(&self.locks, &self.holds);
+                poll_fn(|cx| match mailbox.poll_next(cx) {
+                    Poll::Ready(request) => Poll::Ready(Either::Left(request)),
+                    Poll::Pending => losses.poll(cx).map(Either::Right),
+                })
+                .await
+            };
+            match next {
+                Either::Left(request) => return request,
+                Either::Right((key, error)) => self.lost(key, error, mailbox),
+            }
+        }
+    }
+
+    /// Waits for the work of one lock. Listens meanwhile to the others that are held, and to the
+    /// store, which may wake the recipe that waits for this key.
+    async fn listening<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        waits_for: Option<Key>,
+        mailbox: &mut dyn Mailbox,
+    ) -> T {
+        let client = self.client.clone();
+        let wakeups = waits_for.and_then(|key| Some((key, client.wakeups()?)));
+        if wakeups.is_none() && self.holds.iter().all(Option::is_none) {
+            return work.await;
+        }
+        let mut work = pin!(work);
+        loop {
+            let next = {
+                let mut losses = losses(&self.locks, &self.holds);
+                poll_fn(|cx| poll_next(work.as_mut(), &mut losses, wakeups, cx)).await
+            };
+            match next {
+                Next::Done(done) => {
+                    // A wake-up in the same moment was before the answer.
+                    while let Some((key, true)) = wakeups.map(|(key, them)| (key, them.take())) {
+                        self.say(None, Reply::Notified { key }, mailbox);
+                    }
+                    return done;
+                }
+                Next::Lost(key, error) => self.lost(key, error, mailbox),
+                Next::Woken(key) => self.say(None, Reply::Notified { key }, mailbox),
+            }
+        }
+    }
+
+    fn say(&self, id: Option<u64>, reply: Reply, mailbox: &mut dyn Mailbox) {
+        mailbox.say(Response { id, worker: self.number, reply });
+    }
+
+    /// Tells the harness that a lock is lost.
+    fn lost(&mut self, key: Key, error: String, mailbox: &mut dyn Mailbox) {
+        for held in self.holds.iter_mut().flatten().filter(|held| held.key == key) {
+            held.lost = true;
+        }
+        let at_ns = self.client.world().monotonic().nanos();
+        self.say(None, Reply::Lost { key, at_ns, error }, mailbox);
+    }
+
+    async fn acquire(&mut self, wanted: Acquire, mailbox: &mut dyn Mailbox) -> Reply {
+        let Acquire { key, hold, mode, patience_ns } = wanted;
+        if self.holds.get(hold).is_none_or(Option::is_some) {
+            return Reply::fail("the number of this hold is taken, or too high");
+        }
+        let place = self.place(key, hold);
+        let Some(mut lock) = self.locks[place].lock.take() else {
+            return Reply::fail("the lock is at work");
+        };
+        let asked = self.ask(lock.as_mut(), (key, mode), patience_ns, mailbox).await;
+        let reply = match asked {
+            Ok(grant) => {
+                let (token, facts) = (grant.token, facts_of(&grant));
+                self.holds[hold] = Some(Held { key, lock: place, grant, lost: false });
+                Reply::Ok { token, facts }
+            }
+            Err(AcquireError::Failed(error)) => {
+                Reply::Fail { error, facts: self.phantom(lock.as_ref()).await }
+            }
+            Err(AcquireError::Unknown(error)) => Reply::Info { error },
+        };
+        self.locks[place].lock = Some(lock);
+        reply
+    }
+
+    async fn ask(
+        &mut self,
+        lock: &mut dyn Lock,
+        (key, mode): (Key, Mode),
+        patience_ns: u64,
+        mailbox: &mut dyn Mailbox,
+    ) -> Result<Grant, AcquireError> {
+        let patience = Duration::from_nanos(patience_ns);
+        let client = self.client.clone();
+        // Some recipes know no patience and some forget it while they clean up: after twice the
+        // time nobody waits any longer, and nobody knows what the store will make of it.
+        let deadline = client.world().sleep(patience.max(self.process.ttl) * 2);
+        let acquire = async {
+            match select(lock.acquire(mode, patience), deadline).await {
+                Either::Left((outcome, _)) => outcome,
+                Either::Right(_) => Err(AcquireError::Unknown("never came back".into())),
+            }
+        };
+        self.listening(acquire, Some(key), mailbox).await
+    }
+
+    /// The index of the lock for a hold of a key, which is opened when it is asked for the first
+    /// time.
+    fn place(&mut self, key: Key, hold: usize) -> usize {
+        let spec = self.process.spec;
+        let hold = if spec.promises.reentrant { 0 } else { hold };
+        let known = self.locks.iter().position(|it| it.key == key && it.hold == hold);
+        known.unwrap_or_else(|| {
+            let ttl = spec.own_ttl().unwrap_or(self.process.ttl);
+            let settings = Settings { key, ttl };
+            let lock = Some((self.process.open.open)(self.client.clone(), settings));
+            self.locks.push(Opened { key, hold, lock });
+            self.locks.len() - 1
+        })
+    }
+
+    /// Asks the store, after an acquire that failed, if this client is the holder all the same.
+    /// Asks no longer than one call may take; `None` if there is no answer by then.
+    async fn phantom(&self, lock: &dyn Lock) -> Option<Box<Facts>> {
+        let deadline = self.client.world().sleep(self.process.call_timeout);
+        match select(lock.held(), deadline).await {
+            Either::Left((held, _)) => boxed(Facts { held, ..Facts::default() }),
+            Either::Right(_) => None,
+        }
+    }
+
+    fn touch(&self, hold: usize) -> Reply {
+        match self.holds.get(hold) {
+            Some(Some(held)) if !held.lost => Reply::ok(),
+            _ => Reply::fail("lost"),
+        }
+    }
+
+    async fn convert(&mut self, hold: usize, mode: Mode, mailbox: &mut dyn Mailbox) -> Reply {
+        let Some((place, grant)) = self.of_hold(hold) else { return Reply::fail("not held") };
+        let Some(mut lock) = self.locks[place].lock.take() else {
+            return Reply::fail("the lock is at work");
+        };
+        let converted = self.listening(lock.convert(grant, mode), None, mailbox).await;
+        self.locks[place].lock = Some(lock);
+        match converted {
+            Ok(grant) => {
+                let (token, facts) = (grant.token, facts_of(&grant));
+                if let Some(held) = &mut self.holds[hold] {
+                    held.grant = grant;
+                }
+                Reply::Ok { token, facts }
+            }
+            Err(AcquireError::Failed(error)) => Reply::fail(error),
+            Err(AcquireError::Unknown(error)) => Reply::Info { error },
+        }
+    }
+
+    /// The index of the lock and the grant of a hold.
+    fn of_hold(&self, hold: usize) -> Option<(usize, Grant)> {
+        let held = self.holds.get(hold)?.as_ref()?;
+        Some((held.lock, held.grant.clone()))
+    }
+
+    async fn release(&mut self, hold: usize, mailbox: &mut dyn Mailbox) -> Reply {
+        let Some(held) = self.holds.get_mut(hold).and_then(Option::take) else {
+            return Reply::fail("not held");
+        };
+        let Some(mut lock) = self.locks[held.lock].lock.take() else {
+            return Reply::fail("the lock is at work");
+        };
+        let released = self.listening(lock.release(held.grant), None, mailbox).await;
+        self.locks[held.lock].lock = Some(lock);
+        match released {
+            Ok(removed) => {
+                let facts = boxed(Facts { removed: Some(removed), ..Facts::default() });
+                Reply::Ok { token: None, facts }
+            }
+            Err(ReleaseError::NotHeld(error)) => Reply::fail(error),
+            Err(ReleaseError::Unknown(error)) => Reply::Info { error },
+        }
+    }
+}
+
+/// The losses that the locks of live holds may report.
+struct Losses<'a>([Option<(Key, base::LocalFuture<'a, String>)>; HOLDS]);
+
+impl Losses<'_> {
+    /// Returns the key of a lock that is lost, with the sign of it.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<(Key, String)> {
+        for (key, loss) in self.0.iter_mut().flatten() {
+            if let Poll::Ready(error) = loss.as_mut().poll(cx) {
+                return Poll::Ready((*key, error));
+            }
+        }
+        Poll::Pending
+    }
+}
+
+fn losses<'a>(locks: &'a [Opened], holds: &[Option<Held>; HOLDS]) -> Losses<'a> {
+    Losses(holds.each_ref().map(|held| {
+        let held = held.as_ref().filter(|held| !held.lost)?;
+        Some((held.key, locks[held.lock].lock.as_ref()?.lost()))
+    }))
+}
+
+/// An event for a worker that waits for the work of a lock.
+enum Next<T> {
+    Done(T),
+    Lost(Key, String),
+    Woken(Key),
+}
+
+fn poll_next<T>(
+    work: Pin<&mut impl Future<Output = T>>,
+    losses: &mut Losses<'_>,
+    wakeups: Option<(Key, &Wakeups)>,
+    cx: &mut Context<'_>,
+) -> Poll<Next<T>> {
+    if let Poll::Ready(done) = work.poll(cx) {
+        return Poll::Ready(Next::Done(done));
+    }
+    if let Poll::Ready((key, error)) = losses.poll(cx) {
+        return Poll::Ready(Next::Lost(key, error));
+    }
+    match wakeups {
+        Some((key, wakeups)) => wakeups.poll(cx).map(|()| Next::Woken(key)),
+        None => Poll::Pending,
+    }
+}
+
+fn facts_of(grant: &Grant) -> Option<Box<Facts>> {
+    boxed(Facts {
+        asked_ns: grant.asked.map(Mono::nanos),
+        expires_ns: grant.expires.map(Mono::nanos),
+        place: grant.place,
+        ..Facts::default()
+    })
+}
+
+fn boxed(facts: Facts) -> Option<Box<Facts>> {
+    (!facts.is_empty()).then(|| Box::new(facts))
+}

@@ -1,0 +1,20 @@
+//! `try`: nobody waits for long. A lock that is taken is refused at once, or after a short time.
+
+use base::{Step, Task, Wait};
+
+pub const TASK: Task = Task {
+    name: "try",
+    summary: "each client tries once, or waits for a quarter of a ttl at most",
+    scripts: &[&hold(Wait::Try), &hold(Wait::Short)],
+    ..Task::CONTEND
+};
+
+const fn hold(wait: Wait) -> [Step; 5] {
+    [
+        Step::Acquire { hold: 0, key: 0, wait },
+        Step::Read(0),
+        Step::Work(1),
+        Step::Write(0),
+        Step::Release(0),
+    ]
+}
