@@ -3,6 +3,8 @@
 mod check;
 mod clock;
 mod memory;
+#[cfg(feature = "docker")]
+mod real;
 mod sim;
 
 use clap::Subcommand;
@@ -17,11 +19,16 @@ pub enum BenchCommand {
     Check(check::CheckArgs),
     /// The simulator: whole runs, driven, recorded and checked, one line a scenario.
     Sim(sim::SimArgs),
+    /// Real clients on a real server, beside redis-benchmark.
+    #[cfg(feature = "docker")]
+    Real(real::RealArgs),
 }
 
 pub fn run(command: &BenchCommand) -> Result<Exit, Failure> {
     match command {
         BenchCommand::Check(args) => check::run(args),
         BenchCommand::Sim(args) => sim::run(args),
+        #[cfg(feature = "docker")]
+        BenchCommand::Real(args) => real::run(args),
     }
 }
