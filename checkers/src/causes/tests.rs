@@ -242,6 +242,21 @@ fn a_release_that_a_fault_holds_up() {
     shows(&wiped, "foreign release", Cause::ServerForgets);
 }
 
+/// A server finds out some time later that a lock has run out, and by then its release had begun.
+#[test]
+fn a_lock_that_had_run_out_when_its_release_began() {
+    let text = "
+        p0       | a-A===========r-D
+        p1       |    a---------A===R
+        ttl      | -
+        store    |  0          x1  a";
+    shows(text, "foreign release", Cause::LongHold);
+    // By a clock that stood still it had not.
+    let frozen = text.to_owned() + "\n        freeze s0|      [           ]";
+    let later = frozen.replace("x1  a", "  x1a").replace("a---------A===R", "a-----------A=R");
+    shows(&later, "foreign release", Cause::RanOutWhileReleasing);
+}
+
 /// The clock by which a holder works makes it believe for longer if it is slow, by as much. One that
 /// is set wrong does not.
 #[test]
