@@ -148,13 +148,24 @@ pub(super) fn why(
     until_ns: u64,
 ) -> Option<Cause> {
     match lost.how {
-        Change::Wiped | Change::Restored => Some(Cause::ServerForgets),
-        Change::Expired => Some(why_expired(case, claim, lost, until_ns)),
         Change::SessionEnded(_) => why_session_ended(case, claim, lost.at_ns, until_ns),
+        Change::Expired => Some(why_expired(case, claim, lost, until_ns)),
+        Change::Wiped | Change::Restored if had_outlived(case, claim, lost, until_ns) => {
+            Some(why_expired(case, claim, lost, until_ns))
+        }
+        Change::Wiped | Change::Restored => Some(Cause::ServerForgets),
         Change::Deleted(by) | Change::Written(by) => {
             Some(why_taken(case, books, claim, (lost, by), until_ns))
         }
     }
+}
+
+/// Returns true if a lock would have run out in any case before a time up to which its client relied
+/// on it: then it does not matter what took it.
+fn had_outlived(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
+    let end_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
+    let promised = promised_life(case, claim);
+    promised.is_some_and(|life| lost.made_ns.saturating_add(life) < until_ns.min(end_ns))
 }
 
 /// Redis counts in milliseconds, and a wait in its own event loop may add some.
@@ -384,25 +395,26 @@ fn why_taken(
     (lost, by): (&Lost, u32),
     until_ns: u64,
 ) -> Cause {
-    let taker = books.busy_with(case, by, lost.at_ns);
-    match taker.map(|taker| Step::of(case, taker, lost.at_ns)) {
-        None | Some(Step::Over) => return Cause::LateRequest,
-        Some(Step::Releasing) => return Cause::ForeignRelease,
-        Some(Step::Asking | Step::Holding) => {}
-    }
     // A recoverer goes by times that clients have written by their own clocks, and by its own until
     // it believes.
     let clock = |process, during| had(case, Trouble::ClientClock, process, during);
     let (owned, took) =
         (tried(case, books, owner.process, lost.made_ns), tried(case, books, by, lost.at_ns));
-    let wrong = clock(owner.process, owned.start..lost.at_ns)
-        || clock(by, took.start.min(lost.made_ns)..took.end);
-    let ran_out = owner.granted().and_then(|ok| case.facts(ok)?.expires_ns);
-    if wrong {
-        Cause::ClientClock
-    } else if ran_out.is_some_and(|expires| expires <= lost.at_ns) {
+    let wrong = || {
+        clock(owner.process, owned.start..lost.at_ns)
+            || clock(by, took.start.min(lost.made_ns)..took.end)
+    };
+    let taker = books.busy_with(case, by, lost.at_ns);
+    let recovers = match taker.map(|taker| Step::of(case, taker, lost.at_ns)) {
+        None | Some(Step::Over) => Err(Cause::LateRequest),
+        Some(Step::Releasing) => Err(Cause::ForeignRelease),
+        Some(Step::Asking | Step::Holding) => Ok(lost.spoilt.unwrap_or(Cause::Recovery)),
+    };
+    if had_outlived(case, owner, lost, until_ns) {
         why_expired(case, owner, lost, until_ns)
+    } else if recovers.is_ok() && wrong() {
+        Cause::ClientClock
     } else {
-        lost.spoilt.unwrap_or(Cause::Recovery)
+        recovers.unwrap_or_else(|cause| cause)
     }
 }

@@ -242,6 +242,24 @@ fn a_release_that_a_fault_holds_up() {
     shows(&wiped, "foreign release", Cause::ServerForgets);
 }
 
+/// Whatever takes a lock from a client that has outlived it in any case made no difference.
+#[test]
+fn what_a_holder_has_outlived_in_any_case() {
+    let text = "
+        p2       | A=r?
+        p0       |     a-A=====================R
+        p1       |        a---------------A==R
+        pause c0 |          [               ]
+        ttl      | -
+        store    | 2    0        c      1";
+    shows(text, "double hold", Cause::HolderPaused);
+    shows(&text.replace("  c  ", "  l  "), "double hold", Cause::HolderPaused);
+    let sooner = text.replace("a---------------A==R", "a----A==========R");
+    let sooner = sooner.replace("0        c      1", "0  c 1");
+    shows(&sooner, "double hold", Cause::LateRequest);
+    shows(&sooner.replace("0  c", "0  l"), "double hold", Cause::ServerForgets);
+}
+
 /// A server finds out some time later that a lock has run out, and by then its release had begun.
 #[test]
 fn a_lock_that_had_run_out_when_its_release_began() {
