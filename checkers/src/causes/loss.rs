@@ -191,7 +191,9 @@ pub(super) fn why_expired(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns:
     let ended_ns = ran_out_ns(case, claim, lost);
     let granted = claim.granted().map_or(ended_ns, |ok| case.time(ok));
     let late = granted.saturating_sub(lost.made_ns);
-    match late > life / 4 || granted >= ended_ns {
+    // Whoever holds it for longer than it lives would have outlived it with a grant in time, too.
+    let is_short = until_ns.saturating_sub(granted) <= due_ns.saturating_sub(lost.made_ns);
+    match is_short && (late > life / 4 || granted >= ended_ns) {
         true => Cause::LateGrant,
         false => Cause::LongHold,
     }

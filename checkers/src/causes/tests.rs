@@ -77,6 +77,13 @@ fn a_grant_whose_news_is_late() {
         ttl      | -
         store    |  0      x1";
     shows(text, "double hold", Cause::LateGrant);
+    // It made no difference to work that takes longer than the lock lives.
+    let long = "
+        p0       | a---A===============R
+        p1       |       a---------A===R
+        ttl      | -
+        store    |  0         x   1";
+    shows(long, "double hold", Cause::LongHold);
 }
 
 #[test]
