@@ -140,6 +140,11 @@ impl<'a> Case<'a> {
 
     /// Returns true if the store woke a process in a stretch of the history.
     pub(crate) fn woken(&self, process: u32, during: Range<u64>) -> bool {
+        self.last_woken(process, during).is_some()
+    }
+
+    /// Returns the last event at which the store woke a process in a stretch of the history.
+    pub(crate) fn last_woken(&self, process: u32, during: Range<u64>) -> Option<u64> {
         let wakes = self.wakes.get_or_init(|| {
             let mut wakes = Wakes::default();
             let events = self.run.history.events().iter();
@@ -150,9 +155,9 @@ impl<'a> Case<'a> {
             }
             wakes
         });
-        let Some(wakes) = wakes.get(&process) else { return false };
-        let next = wakes.partition_point(|at| *at < during.start);
-        wakes.get(next).is_some_and(|at| during.contains(at))
+        let wakes = wakes.get(&process)?;
+        let later = wakes.partition_point(|at| *at < during.end);
+        wakes[..later].last().copied().filter(|at| *at >= during.start)
     }
 
     /// The faults that were, or may have been, in force in a span of time, in nanoseconds.

@@ -1,7 +1,7 @@
 //! Histories drawn as pictures, for tests.
 //!
 //! A row is a process (`p0`; `p0/k1` for another lock than `k0`), a fault (`pause c0`, `crash s0`,
-//! `wipe s0`, `jump s0`, `cut c0-s1`, `cut s0>s1` one way) or the run; a column is a tenth of a second, and within a
+//! `wipe s0`, `jump s0`, `freeze s0`, `cut c0-s1`, `cut s0>s1` one way, `slow c0-s1`) or the run; a column is a tenth of a second, and within a
 //! column the rows happen from top to bottom. Column 0 stands a space after the bar.
 //!
 //! ```text
@@ -24,8 +24,8 @@
 //! | `t` | gives up a write that was sent | | `z` `Z` | it arrives late and is applied, is fenced off |
 //! | `!` `?` | the open acquire or release fails, ends unknown | | `G` `W` | sends a read, a write |
 //!
-//! A row `store` (`store b` for another thing) is the ledger of a thing: a digit, written by that
-//! process; `a` to `e`, deleted by process 0 to 4; `x`, its time was over; `z`, its writer's
+//! A row `store` (`store b` for another thing, `store s1` for the same on server 1) is the ledger of
+//! a thing: a digit, written by that process; `a` to `e`, deleted by process 0 to 4; `x`, its time was over; `z`, its writer's
 //! session ended; `l`, lost with the server's data; `s`, stands again as before.
 //!
 //! In the row of the run `X` is where somebody else interferes.
@@ -37,8 +37,8 @@
 
 use base::{
     Action, Change, ClockChange, Data, Direction, Effect, Event, F, Facts, Fault, FaultEvent,
-    History, Key, Kind, Ledger, Mode, Node, Outcome, Process, Promises, Removed, Run, RunInfo,
-    Verdict,
+    History, Key, Kind, Ledger, LinkTrouble, Mode, Node, Outcome, Process, Promises, Removed, Run,
+    RunInfo, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -221,6 +221,7 @@ impl Pen {
 impl Painter {
     fn store(&mut self, name: &str, sign: char) {
         let ledger = self.ledger.get_or_insert_default();
+        let server = name.split_once(" s").and_then(|(_, number)| number.parse().ok());
         let writer = self.writers.get(name).copied().unwrap_or(0);
         let change = match sign {
             '0'..='9' => {
@@ -235,7 +236,8 @@ impl Painter {
             's' => Change::Restored,
             _ => return,
         };
-        ledger.note(self.time, 0, name, change);
+        let thing = if server.is_some() { "store" } else { name };
+        ledger.note(self.time, server.unwrap_or(0), thing, change);
     }
 
     fn client(&mut self, name: &str, sign: char, next: Option<char>) {
@@ -361,6 +363,16 @@ impl Painter {
         self.history.push(event);
     }
 
+    /// Returns the effect of a fault that is healed now: the milliseconds of a pause, else 1.
+    fn effect(&self, id: u32, name: &str) -> u64 {
+        let mut events = self.history.events().iter().rev();
+        let begun = events.find(|event| event.fault.as_ref().is_some_and(|fault| fault.id == id));
+        match begun {
+            Some(begun) if name.starts_with("pause") => (self.time - begun.time_ns) / 1_000_000,
+            _ => 1,
+        }
+    }
+
     fn nemesis(&mut self, id: u32, name: &str, sign: char) {
         let about = |effect: Option<u64>| {
             let effect = effect.map(|amount| Effect::new("drawn", amount));
@@ -369,7 +381,8 @@ impl Painter {
         let events = match sign {
             '[' => vec![(F::Fault, Kind::Invoke, about(None)), (F::Fault, Kind::Info, about(None))],
             ']' => {
-                vec![(F::Heal, Kind::Invoke, about(None)), (F::Heal, Kind::Info, about(Some(1)))]
+                let effect = Some(self.effect(id, name));
+                vec![(F::Heal, Kind::Invoke, about(None)), (F::Heal, Kind::Info, about(effect))]
             }
             '}' => {
                 vec![(F::Heal, Kind::Invoke, about(None)), (F::Heal, Kind::Info, about(Some(0)))]
@@ -406,11 +419,13 @@ fn fault(name: &str) -> Fault {
             let change = ClockChange::Jump(5 * COLUMN as i64);
             Fault::at(node(whom), Action::Clock(change))
         }
-        "cut" => {
+        "cut" | "slow" => {
             let way = |sign| if sign == '-' { Direction::Both } else { Direction::Forward };
             let sign = whom.chars().find(|c| "->".contains(*c)).expect("a link has two ends");
             let (a, b) = whom.split_once(sign).expect("just found");
-            Fault::over(vec![(node(a), node(b))], Action::Cut(way(sign)))
+            let slow = Action::Link(LinkTrouble::Slow(4));
+            let action = if kind == "cut" { Action::Cut(way(sign)) } else { slow };
+            Fault::over(vec![(node(a), node(b))], action)
         }
         other => panic!("no such fault: {other}"),
     }

@@ -44,7 +44,7 @@
 //!
 //! **Source.** TigerBeetle's VOPR: a phase of faults, then one without, in which progress is due.
 
-use crate::causes::{self, Occurrence, by_cause, by_recipe};
+use crate::causes::{self, Occurrence, by_cause};
 use crate::holds::Claim;
 use crate::phase::Phase;
 use crate::words::{Story, count, process, seconds};
@@ -117,8 +117,9 @@ fn judge(name: &str, case: &Case<'_>, slowest_after_death: Option<u64>) -> Verdi
         Err(_) => Vec::new(),
     };
     let (asleep, deadlocks) = stuck(case, &findings);
-    let asleep = lost_wake_ups(case, asleep).into_iter();
-    let anomalies: Vec<Anomaly> = asleep.chain(deadlocks).chain(phantom_holders(case)).collect();
+    let asleep = lost_wake_ups(case, asleep);
+    let anomalies: Vec<Anomaly> =
+        asleep.into_iter().chain(deadlocks).chain(phantom_holders(case)).collect();
     if anomalies.is_empty() {
         return match case.phase {
             Ok(phase) => without_anomaly(name, case, &phase, &findings, slowest_after_death),
@@ -154,7 +155,8 @@ fn stuck(case: &Case<'_>, findings: &[Finding]) -> (Vec<Slept>, Vec<Anomaly>) {
             Culprit::Sleeper { claim, freed } => {
                 let witness = [Some(claim.invoke), freed, Some(until)];
                 let witness = witness.into_iter().flatten().collect();
-                asleep.push(Slept { key, witness, reason: String::new() });
+                let cause = causes::of_sleeper(case, claim, until);
+                asleep.push(Slept { key, cause, witness, reason: String::new() });
                 continue;
             }
             Culprit::Gone(at, claim) => (Some(at), Some(claim)),
@@ -184,13 +186,17 @@ fn all_standstills(case: &Case<'_>, findings: &[Finding]) -> Vec<Standstill> {
 
 /// The acquires that slept on: those that keep a lock from everybody, and on other locks those that
 /// others overtook.
-fn lost_wake_ups(case: &Case<'_>, stuck: Vec<Slept>) -> Option<Anomaly> {
+fn lost_wake_ups(case: &Case<'_>, stuck: Vec<Slept>) -> Vec<Anomaly> {
     let known: Vec<usize> = stuck.iter().map(|slept| slept.key).collect();
     let others = slept(case).into_iter().filter(|slept| !known.contains(&slept.key));
     let all: Vec<Slept> = stuck.into_iter().chain(others).collect();
-    let first = all.first()?;
-    let witness = first.witness.iter().copied();
-    Some(by_recipe("lost wake-up", all.len() as u64, witness, first.reason.clone()))
+    let occurrence = |slept: &Slept| Occurrence::new(Some(slept.cause), slept.witness.clone());
+    let mut anomalies = by_cause("lost wake-up", "", all.iter().map(occurrence));
+    for anomaly in &mut anomalies {
+        let first = all.iter().find(|slept| Some(slept.cause) == anomaly.cause);
+        anomaly.explanation = first.map_or(String::new(), |slept| slept.reason.clone());
+    }
+    anomalies
 }
 
 /// Returns the fate of each lock.

@@ -84,8 +84,13 @@ impl Books {
     /// The latest write of each thing by the process of a claim, while the claim was asked for or
     /// converted, of those that it did not remove again by then.
     pub(super) fn taken(&self, case: &Case<'_>, claim: &Claim) -> Vec<Written> {
+        let to = converted(case, claim).unwrap_or(claim.asking().end);
+        self.taken_until(case, claim, case.time(to))
+    }
+
+    /// The same with what reached the store after its answer, up to a time in nanoseconds.
+    pub(super) fn taken_until(&self, case: &Case<'_>, claim: &Claim, to: u64) -> Vec<Written> {
         let from = case.time(claim.invoke);
-        let to = case.time(converted(case, claim).unwrap_or(claim.asking().end));
         let Some(writes) = self.writes.get(&claim.process) else { return Vec::new() };
         let begin = writes.partition_point(|write| write.at_ns < from);
         let mut latest: Vec<Written> = Vec::new();

@@ -33,10 +33,11 @@ pub(super) fn of_overlap(
 
 /// The cause for which a client no longer had the lock at a time.
 pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
-    let expires = claim.granted().and_then(|ok| case.facts(ok)?.expires_ns);
-    let begun = claim.end.map(|end| case.time(end.at));
-    if expires.zip(begun).is_some_and(|(expires, begun)| (begun..until_ns).contains(&expires)) {
-        return Some(Cause::RanOutWhileReleasing);
+    let begun_ns = claim.end.map_or(u64::MAX, |end| case.time(end.at));
+    if let Some(lost) = expired(case, claim)
+        && (begun_ns..until_ns).contains(&lost.at_ns)
+    {
+        return Some(loss::why_released_late(case, claim, &lost, until_ns));
     }
     lost(case, claim, until_ns).or_else(|| {
         let faults = !case.outages.iter().all(crate::faults::Outage::had_none);
@@ -51,13 +52,20 @@ pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Caus
     if had(case, Trouble::Wiped, claim.process, granted_ns..until_ns) {
         return Some(Cause::ServerForgets);
     }
-    let facts = case.facts(ok);
-    if let Some(expires) = facts.and_then(|facts| facts.expires_ns) {
-        let made_ns = facts.and_then(|facts| facts.asked_ns).unwrap_or(granted_ns);
-        let lost = Lost { at_ns: expires, made_ns, server: 0, how: Change::Expired, spoilt: None };
-        return (expires <= until_ns).then(|| loss::why_expired(case, claim, &lost, until_ns));
+    match expired(case, claim) {
+        Some(lost) if lost.at_ns > until_ns => None,
+        Some(lost) => Some(loss::why_expired(case, claim, &lost, until_ns)),
+        None => loss::why_session_ended(case, claim, until_ns, until_ns),
     }
-    loss::why_session_ended(case, claim, until_ns, until_ns)
+}
+
+/// The loss of a claim by time, as its recipe knows it.
+fn expired(case: &Case<'_>, claim: &Claim) -> Option<Lost> {
+    let ok = claim.granted()?;
+    let facts = case.facts(ok)?;
+    let made_ns = facts.asked_ns.unwrap_or(case.time(ok));
+    let how = Change::Expired;
+    Some(Lost { at_ns: facts.expires_ns?, made_ns, how, spoilt: None, spare: true })
 }
 
 /// The releases of each key that removed whatever stood there, or of which nobody knows what they

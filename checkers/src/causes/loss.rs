@@ -1,7 +1,7 @@
 //! Losses: how a client came to have nothing in the store any more, and why it did not know.
 
 use super::books::{Books, Changed, Step, Written};
-use super::span::{Trouble, clock_off, had, lasted, ran_wrong, unreachable};
+use super::span::{Trouble, had, lasted, not_running, ran_wrong, unreachable};
 use crate::Case;
 use crate::holds::Claim;
 use base::{Cause, Change};
@@ -24,14 +24,16 @@ pub(super) struct Lost {
     pub(super) at_ns: u64,
     /// The time at which it had been made.
     pub(super) made_ns: u64,
-    pub(super) server: u32,
     pub(super) how: Change,
     /// The cause for which another had overwritten it before with something wrong.
     pub(super) spoilt: Option<Cause>,
+    /// The other claim has not taken it since.
+    pub(super) spare: bool,
 }
 
-/// The first loss of a claim up to a time, in nanoseconds. Of several things (a lock on many
-/// servers) those count that the other claim has taken since, if it took any of them.
+/// The loss of a claim up to a time, in nanoseconds: the first thing that it lost, or on several
+/// servers the one without which it would still have had a majority. Those count that the other
+/// claim has taken since, if it took enough of them.
 pub(super) fn of(
     case: &Case<'_>,
     books: &Books,
@@ -39,17 +41,34 @@ pub(super) fn of(
     until_ns: u64,
     other: Option<&Claim>,
 ) -> Loss {
-    let taken = books.taken(case, claim);
+    let mut taken = books.taken(case, claim);
     if taken.is_empty() {
         return Loss::Never;
     }
+    // A server may be asked by a message that comes when others have granted the lock already.
+    let end_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
+    let late = books.taken_until(case, claim, until_ns.min(end_ns)).into_iter();
+    let is_new = |write: &Written| taken.iter().all(|known| known.thing != write.thing);
+    taken.extend(late.filter(is_new).collect::<Vec<_>>());
     let lost = |write: &Written| {
         let lost = of_thing(case, books, claim, *write, until_ns)?;
         let since = other.and_then(|other| books.takes(case, other, write.thing));
-        Some((since.is_none_or(|since| since < lost.at_ns), lost))
+        Some(Lost { spare: since.is_none_or(|since| since < lost.at_ns), ..lost })
     };
-    let earliest = taken.iter().filter_map(lost).min_by_key(|(spare, lost)| (*spare, lost.at_ns));
-    earliest.map_or(Loss::Kept, |(_, lost)| Loss::Lost(lost))
+    let mut losses: Vec<Lost> = taken.iter().filter_map(lost).collect();
+    losses.sort_by_key(|lost| (lost.spare, lost.at_ns));
+    let breaks = bearable(case, books, &taken);
+    losses.get(breaks).map_or(Loss::Kept, |lost| Loss::Lost(*lost))
+}
+
+/// Returns how many of the servers on which a claim took something may forget it: as many as leave
+/// it a majority.
+fn bearable(case: &Case<'_>, books: &Books, taken: &[Written]) -> usize {
+    let mut servers: Vec<u32> = taken.iter().map(|write| books.server(write.thing)).collect();
+    servers.sort_unstable();
+    servers.dedup();
+    let majority = case.run.info.servers as usize / 2 + 1;
+    servers.len().saturating_sub(majority)
 }
 
 /// The change that took a thing from the client that made it: the first that removed it, or with
@@ -82,8 +101,13 @@ fn of_thing(
         }
         _ => true,
     })?;
-    let server = books.server(write.thing);
-    Some(Lost { at_ns: changed.at_ns, made_ns: write.at_ns, server, how: changed.change, spoilt })
+    Some(Lost {
+        at_ns: changed.at_ns,
+        made_ns: write.at_ns,
+        how: changed.change,
+        spoilt,
+        spare: true,
+    })
 }
 
 /// Returns true if a process was granted the lock by what it wrote at a time.
@@ -124,13 +148,24 @@ pub(super) fn why(
     until_ns: u64,
 ) -> Option<Cause> {
     match lost.how {
-        Change::Wiped | Change::Restored => Some(Cause::ServerForgets),
-        Change::Expired => Some(why_expired(case, claim, lost, until_ns)),
         Change::SessionEnded(_) => why_session_ended(case, claim, lost.at_ns, until_ns),
+        Change::Expired => Some(why_expired(case, claim, lost, until_ns)),
+        Change::Wiped | Change::Restored if had_outlived(case, claim, lost, until_ns) => {
+            Some(why_expired(case, claim, lost, until_ns))
+        }
+        Change::Wiped | Change::Restored => Some(Cause::ServerForgets),
         Change::Deleted(by) | Change::Written(by) => {
             Some(why_taken(case, books, claim, (lost, by), until_ns))
         }
     }
+}
+
+/// Returns true if a lock would have run out in any case before a time up to which its client relied
+/// on it: then it does not matter what took it.
+fn had_outlived(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
+    let end_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
+    let promised = promised_life(case, claim);
+    promised.is_some_and(|life| lost.made_ns.saturating_add(life) < until_ns.min(end_ns))
 }
 
 /// Redis counts in milliseconds, and a wait in its own event loop may add some.
@@ -139,31 +174,81 @@ const GRAIN_NS: u64 = 5_000_000;
 /// Returns the reason why a client believed on though its lock had run out by time.
 pub(super) fn why_expired(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> Cause {
     let life = lost.at_ns.saturating_sub(lost.made_ns);
-    let promised = promised_life(case, claim);
-    let had = |trouble, from| had(case, trouble, claim.process, from..until_ns);
-    let early = |promised: u64| {
-        life + GRAIN_NS < promised && until_ns < lost.made_ns.saturating_add(promised)
-    };
-    if promised.is_some_and(early) && had(Trouble::ServerClock, lost.made_ns) {
+    if is_early(case, claim, lost, until_ns) {
         return Cause::ServerClock;
     }
     // Awake all the time, it would have let go before.
+    let due_ns = due_ns(case, claim, lost);
     let end_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
-    let believed = end_ns.saturating_sub(lost.made_ns);
     let paused = lasted(case, Trouble::Paused, claim.process, lost.made_ns..end_ns);
-    if paused.is_some_and(|paused| believed.saturating_sub(paused) <= life + GRAIN_NS) {
+    if paused.is_some_and(|paused| end_ns.saturating_sub(paused) <= due_ns + GRAIN_NS) {
         return Cause::HolderPaused;
     }
-    let off = clock_off(case, Trouble::ClientClock, claim.process, lost.made_ns..until_ns);
-    if off.is_some_and(|off| off >= until_ns.saturating_sub(lost.at_ns)) {
+    let slow = ran_wrong(case, Trouble::ClientClock, claim.process, lost.made_ns..until_ns);
+    if slow.is_some_and(|slow| slow >= until_ns.saturating_sub(due_ns)) {
         return Cause::ClientClock;
     }
-    let granted = claim.granted().map_or(lost.at_ns, |ok| case.time(ok));
+    let ended_ns = ran_out_ns(case, claim, lost);
+    let granted = claim.granted().map_or(ended_ns, |ok| case.time(ok));
     let late = granted.saturating_sub(lost.made_ns);
-    match late > life / 4 || granted >= lost.at_ns {
+    // Whoever holds it for longer than it lives would have outlived it with a grant in time, too.
+    let is_short = until_ns.saturating_sub(granted) <= due_ns.saturating_sub(lost.made_ns);
+    match is_short && (late > life / 4 || granted >= ended_ns) {
         true => Cause::LateGrant,
         false => Cause::LongHold,
     }
+}
+
+/// Returns the reason why a lock ran out after its release had begun and before that was done, at a
+/// time: a fault without which it would have been done before; or else its steps took too long.
+pub(super) fn why_released_late(
+    case: &Case<'_>,
+    claim: &Claim,
+    lost: &Lost,
+    until_ns: u64,
+) -> Cause {
+    let late_ns = until_ns.saturating_sub(due_ns(case, claim, lost));
+    let made_up = |lasted: Option<u64>| lasted.is_some_and(|lasted| lasted + GRAIN_NS >= late_ns);
+    let begun_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
+    let (all, releasing) = (|| lost.made_ns..until_ns, || begun_ns..until_ns);
+    if is_early(case, claim, lost, until_ns) {
+        Cause::ServerClock
+    } else if made_up(not_running(case, claim.process, all())) {
+        Cause::HolderPaused
+    } else if made_up(ran_wrong(case, Trouble::ClientClock, claim.process, all())) {
+        Cause::ClientClock
+    } else if made_up(unreachable(case, claim.process, releasing())) {
+        Cause::HolderCutOff
+    } else if made_up(lasted(case, Trouble::ServerDown, claim.process, releasing())) {
+        Cause::ServersApart
+    } else {
+        Cause::RanOutWhileReleasing
+    }
+}
+
+/// The time at which a lock ran out that was found to have done so. A server may find it some time
+/// later, when somebody asks or when it looks through its keys.
+pub(super) fn ran_out_ns(case: &Case<'_>, claim: &Claim, lost: &Lost) -> u64 {
+    let promised = promised_life(case, claim).map(|life| lost.made_ns.saturating_add(life));
+    let wrong = had(case, Trouble::ServerClock, claim.process, lost.made_ns..lost.at_ns);
+    promised.filter(|_| !wrong).map_or(lost.at_ns, |promised| lost.at_ns.min(promised))
+}
+
+/// The time at which a lock would have run out by a right clock.
+fn due_ns(case: &Case<'_>, claim: &Claim, lost: &Lost) -> u64 {
+    let promised = promised_life(case, claim).unwrap_or(0);
+    lost.at_ns.max(lost.made_ns.saturating_add(promised))
+}
+
+/// Returns true if a server's clock ended a lock before its time, and before a time at which its
+/// client relied on it.
+fn is_early(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
+    let life = lost.at_ns.saturating_sub(lost.made_ns);
+    let early = |promised: u64| {
+        life + GRAIN_NS < promised && until_ns < lost.made_ns.saturating_add(promised)
+    };
+    promised_life(case, claim).is_some_and(early)
+        && had(case, Trouble::ServerClock, claim.process, lost.made_ns..until_ns)
 }
 
 /// Returns the time that a grant was to live, as its recipe knows it, in nanoseconds.
@@ -188,13 +273,15 @@ pub(super) fn why_session_ended(
         return Some(cause);
     }
     let missed_ns = 2 * case.run.info.ttl_ns;
-    let worst = |since_ns: u64| {
-        worst_trouble(case, claim.process, at_ns.saturating_sub(since_ns), (at_ns, until_ns))
-    };
+    let (process, times) = (claim.process, (at_ns, until_ns));
+    let worst = |ns: u64| worst_trouble(case, process, at_ns.saturating_sub(ns), times);
+    let worst_of_servers =
+        |ns: u64| worst_of_servers(case, process, at_ns.saturating_sub(ns), times);
     // Servers without a leader end no session. After the last fault they recover for as long as a
     // quiet phase, and the first thing that their leader does is to give each session its whole
     // time anew.
-    worst(missed_ns).or_else(|| worst(missed_ns + case.run.info.quiet_ns))
+    let recovered_ns = missed_ns + case.run.info.quiet_ns;
+    worst(missed_ns).or_else(|| worst_of_servers(recovered_ns)).or_else(|| worst(recovered_ns))
 }
 
 /// Returns true if a client could not notice until a time that its session had ended at another: it
@@ -223,7 +310,7 @@ fn own_trouble(case: &Case<'_>, process: u32, at_ns: u64) -> Option<Cause> {
 }
 
 /// The cause for which a client's session ended at a time while it believed in it until another:
-/// the longest trouble since `since_ns`.
+/// the longest trouble since `since_ns`. A link that is only slow is one if there is no other.
 fn worst_trouble(
     case: &Case<'_>,
     process: u32,
@@ -232,14 +319,43 @@ fn worst_trouble(
 ) -> Option<Cause> {
     let during = || since_ns..at_ns;
     let lasted = |trouble| lasted(case, trouble, process, during());
-    let ran_wrong = |trouble| ran_wrong(case, trouble, process, during());
-    let troubles = [
-        (lasted(Trouble::Servers), servers_apart(case, process, at_ns, until_ns)),
-        (ran_wrong(Trouble::ServerClock), Cause::ServerClock),
-        (ran_wrong(Trouble::ClientClock), Cause::ClientClock),
-        (lasted(Trouble::CutOff), Cause::HolderCutOff),
+    let own = [
+        (ran_wrong(case, Trouble::ClientClock, process, during()), Cause::ClientClock),
+        (lasted(Trouble::Broken), Cause::HolderCutOff),
         (lasted(Trouble::Paused), Cause::HolderPaused),
     ];
+    let of_servers = troubles_of_servers(case, process, since_ns, (at_ns, until_ns));
+    longest(of_servers.into_iter().chain(own))
+        .or_else(|| lasted(Trouble::CutOff).map(|_| Cause::HolderCutOff))
+}
+
+/// The same of the servers' troubles alone.
+fn worst_of_servers(
+    case: &Case<'_>,
+    process: u32,
+    since_ns: u64,
+    times: (u64, u64),
+) -> Option<Cause> {
+    longest(troubles_of_servers(case, process, since_ns, times))
+}
+
+/// The time that each of the servers' troubles lasted, in nanoseconds, and the cause that it is.
+fn troubles_of_servers(
+    case: &Case<'_>,
+    process: u32,
+    since_ns: u64,
+    (at_ns, until_ns): (u64, u64),
+) -> [(Option<u64>, Cause); 2] {
+    let during = || since_ns..at_ns;
+    let apart = servers_apart(case, process, at_ns, until_ns);
+    [
+        (lasted(case, Trouble::Servers, process, during()), apart),
+        (ran_wrong(case, Trouble::ServerClock, process, during()), Cause::ServerClock),
+    ]
+}
+
+/// The cause that lasted longest; of several as long, the last.
+fn longest(troubles: impl IntoIterator<Item = (Option<u64>, Cause)>) -> Option<Cause> {
     let met = troubles.into_iter().filter_map(|(lasted, cause)| Some((lasted?, cause)));
     met.max_by_key(|(lasted, _)| *lasted).map(|(_, cause)| cause)
 }
@@ -281,25 +397,26 @@ fn why_taken(
     (lost, by): (&Lost, u32),
     until_ns: u64,
 ) -> Cause {
-    let taker = books.busy_with(case, by, lost.at_ns);
-    match taker.map(|taker| Step::of(case, taker, lost.at_ns)) {
-        None | Some(Step::Over) => return Cause::LateRequest,
-        Some(Step::Releasing) => return Cause::ForeignRelease,
-        Some(Step::Asking | Step::Holding) => {}
-    }
     // A recoverer goes by times that clients have written by their own clocks, and by its own until
     // it believes.
     let clock = |process, during| had(case, Trouble::ClientClock, process, during);
     let (owned, took) =
         (tried(case, books, owner.process, lost.made_ns), tried(case, books, by, lost.at_ns));
-    let wrong = clock(owner.process, owned.start..lost.at_ns)
-        || clock(by, took.start.min(lost.made_ns)..took.end);
-    let ran_out = owner.granted().and_then(|ok| case.facts(ok)?.expires_ns);
-    if wrong {
-        Cause::ClientClock
-    } else if ran_out.is_some_and(|expires| expires <= lost.at_ns) {
+    let wrong = || {
+        clock(owner.process, owned.start..lost.at_ns)
+            || clock(by, took.start.min(lost.made_ns)..took.end)
+    };
+    let taker = books.busy_with(case, by, lost.at_ns);
+    let recovers = match taker.map(|taker| Step::of(case, taker, lost.at_ns)) {
+        None | Some(Step::Over) => Err(Cause::LateRequest),
+        Some(Step::Releasing) => Err(Cause::ForeignRelease),
+        Some(Step::Asking | Step::Holding) => Ok(lost.spoilt.unwrap_or(Cause::Recovery)),
+    };
+    if had_outlived(case, owner, lost, until_ns) {
         why_expired(case, owner, lost, until_ns)
+    } else if recovers.is_ok() && wrong() {
+        Cause::ClientClock
     } else {
-        lost.spoilt.unwrap_or(Cause::Recovery)
+        recovers.unwrap_or_else(|cause| cause)
     }
 }

@@ -107,13 +107,14 @@ pub(crate) fn of_overlap(case: &Case<'_>, first: &Claim, second: &Claim, at: u64
         .map(|(claim, other)| (claim, loss::of(case, books, claim, until_ns, Some(other))));
     let never =
         losses.iter().any(|(claim, loss)| matches!(loss, Loss::Never) || !is_queued(case, claim));
-    let lost = losses.iter().find_map(|(claim, loss)| match loss {
-        Loss::Lost(lost) => Some(loss::why(case, books, claim, lost, until_ns)),
+    let lost = losses.iter().filter_map(|(claim, loss)| match loss {
+        Loss::Lost(lost) => Some((claim, lost)),
         Loss::Kept | Loss::Never => None,
     });
-    match lost {
+    // The one that made room for the other; either may be the one whose news came late.
+    match lost.min_by_key(|(_, lost)| lost.spare) {
         _ if never => Some(Cause::NothingTaken),
-        Some(cause) => cause,
+        Some((claim, lost)) => loss::why(case, books, claim, lost, until_ns),
         None => Some(Cause::Recipe),
     }
 }
@@ -141,8 +142,10 @@ fn of_loss_by(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
         Loss::Kept => Some(Cause::Recipe),
         Loss::Never => Some(Cause::NothingTaken),
         Loss::Lost(lost) => match claim.end.map(|end| case.time(end.at)) {
-            Some(begun_ns) if lost.at_ns >= begun_ns && loss::ran_out(&lost) => {
-                Some(Cause::RanOutWhileReleasing)
+            Some(begun_ns)
+                if loss::ran_out(&lost) && loss::ran_out_ns(case, claim, &lost) >= begun_ns =>
+            {
+                Some(loss::why_released_late(case, claim, &lost, until_ns))
             }
             _ => loss::why(case, books, claim, &lost, until_ns),
         },
@@ -222,6 +225,22 @@ pub(crate) fn of_phantom(case: &Case<'_>, claim: &Claim) -> Option<Cause> {
     let hit =
         troubles.iter().any(|trouble| span::had(case, *trouble, claim.process, asking.clone()));
     Some(if hit { Cause::ReplyLost } else { Cause::Recipe })
+}
+
+/// The cause for which a client sleeps on though the lock was freed, up to an event.
+///
+/// Whoever waits in a queue has its place in the store before it looks, and hears of every change
+/// from then on: it can miss one only between its look and its sleep, which take as long as its own
+/// clock says.
+pub(crate) fn of_sleeper(case: &Case<'_>, claim: &Claim, until: u64) -> Cause {
+    let info = &case.run.info;
+    let looked = case.last_woken(claim.process, claim.invoke..until).unwrap_or(claim.invoke);
+    let looked_ns = case.time(looked);
+    let during = looked_ns..looked_ns.saturating_add(info.pick_up_ns());
+    match info.promises.fifo && span::stood_still(case, claim.process, during) {
+        true => Cause::ClientClock,
+        false => Cause::Recipe,
+    }
 }
 
 /// The event at which a process sent the write that was applied at another.

@@ -12,6 +12,8 @@ pub(super) enum Trouble {
     Paused,
     /// A link of the client to a server was cut or faulty.
     CutOff,
+    /// A link of the client to a server was cut, or lost what went over it.
+    Broken,
     /// The client's clock was wrong.
     ClientClock,
     /// A server's clock was wrong.
@@ -35,6 +37,19 @@ pub(super) fn lasted(
     during: Range<u64>,
 ) -> Option<u64> {
     united(case, met(case, trouble, process, &during), &during)
+}
+
+/// Returns the time in all for which a client did not run in a span of time, in nanoseconds; `None`
+/// when it always ran. (An enumeration has no time: it tells of a request that is held up by a
+/// pause, of which hardly anything was measured.)
+pub(super) fn not_running(case: &Case<'_>, process: u32, during: Range<u64>) -> Option<u64> {
+    let measured = |outage: &&Outage| {
+        let span = case.span(outage);
+        let lasted_ms = span.end.saturating_sub(span.start) / 1_000_000;
+        let effect = outage.effect.as_ref().map_or(lasted_ms, |effect| effect.amount);
+        outage.healed.is_none() || effect >= lasted_ms / 2
+    };
+    united(case, met(case, Trouble::Paused, process, &during).filter(measured), &during)
 }
 
 /// Returns the time in all for which faults were in force in a span of time, in nanoseconds: of
@@ -105,7 +120,8 @@ pub(super) fn clock_off(
     during: Range<u64>,
 ) -> Option<u64> {
     let off = |outage: &Outage| {
-        let lasted = during.end.saturating_sub(case.span(outage).start);
+        let span = case.span(outage);
+        let lasted = during.end.min(span.end).saturating_sub(span.start);
         match outage.fault.action() {
             Action::Clock(ClockChange::Jump(by)) => by.unsigned_abs(),
             Action::Clock(ClockChange::Drift(ppm)) => drifted(lasted, ppm),
@@ -113,6 +129,12 @@ pub(super) fn clock_off(
         }
     };
     met(case, trouble, process, &during).map(off).reduce(u64::saturating_add)
+}
+
+/// Returns true if a client's clock stood still at some time in a span of it, in nanoseconds.
+pub(super) fn stood_still(case: &Case<'_>, process: u32, during: Range<u64>) -> bool {
+    let freezes = |outage: &Outage| outage.fault.action() == Action::Clock(ClockChange::Freeze);
+    met(case, Trouble::ClientClock, process, &during).any(freezes)
 }
 
 /// Returns the error of a clock after it has drifted for a time, both in nanoseconds.
@@ -150,10 +172,13 @@ fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
         }
         (Trouble::Wiped, Target::Node(node)) => is_server(node) && loses_data(fault.action()),
         (Trouble::CutOff, Target::Links(links)) => ours(links) && !fault.is_at_vault(),
+        (Trouble::Broken, Target::Links(links)) => {
+            ours(links) && !fault.is_at_vault() && !slows(fault.action())
+        }
         (Trouble::ServersCut | Trouble::Servers, Target::Links(links)) => {
             links.iter().all(|(a, b)| is_server(a) && is_server(b))
         }
-        (Trouble::CutOff | Trouble::ServersCut, Target::Node(_))
+        (Trouble::CutOff | Trouble::Broken | Trouble::ServersCut, Target::Node(_))
         | (
             Trouble::Paused
             | Trouble::ClientClock
@@ -163,6 +188,10 @@ fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
             Target::Links(_),
         ) => false,
     }
+}
+
+const fn slows(action: Action) -> bool {
+    matches!(action, Action::Link(LinkTrouble::Slow(_) | LinkTrouble::Throttle(_)))
 }
 
 const fn loses_data(action: Action) -> bool {

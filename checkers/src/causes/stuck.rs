@@ -69,6 +69,12 @@ impl Left {
         let expires = case.claims.grants().any(|claim| expires(claim).is_some());
         Self { at_ns, standing, sessions: sessions(case, at_ns), expires }
     }
+
+    /// Returns true if something stands there that a process wrote while it was busy with a key.
+    pub(crate) fn has(&self, key: usize, process: u32) -> bool {
+        let mut standing = self.standing.get(&key).into_iter().flatten();
+        standing.any(|thing| thing.process == process)
+    }
 }
 
 /// Returns true if a claim waits for its answer at a time, in nanoseconds.

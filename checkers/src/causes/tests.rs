@@ -36,6 +36,9 @@ fn a_holder_that_is_paused_past_its_ttl() {
     shows(text, "double hold", Cause::HolderPaused);
     let ledger = text.find("        store").expect("the last row");
     shows(&text[..ledger], "double hold", Cause::HolderPaused);
+    // A clock that ended it before its time made no difference.
+    let early = text.replace("0          x 1", "0    x       1") + "\n        jump s0  |    [  ]";
+    shows(&early, "double hold", Cause::HolderPaused);
 }
 
 #[test]
@@ -46,6 +49,10 @@ fn work_that_takes_longer_than_the_ttl_needs_no_fault() {
         ttl      | -
         store    |  0          x1";
     shows(text, "double hold", Cause::LongHold);
+    // Nor is it the cause that a clock ended the lock before its time, if it outlived that, too.
+    let jumped = text.replace("        ttl", "        jump s0  |    [  ]\n        ttl");
+    let early = jumped.replace("           x1", "    x       1");
+    shows(&early, "double hold", Cause::LongHold);
     // A pause that is too short to have made the difference is not the cause.
     let paused = text.replace("        ttl", "        pause c0 |      [ ]\n        ttl");
     shows(&paused, "double hold", Cause::LongHold);
@@ -70,6 +77,13 @@ fn a_grant_whose_news_is_late() {
         ttl      | -
         store    |  0      x1";
     shows(text, "double hold", Cause::LateGrant);
+    // It made no difference to work that takes longer than the lock lives.
+    let long = "
+        p0       | a---A===============R
+        p1       |       a---------A===R
+        ttl      | -
+        store    |  0         x   1";
+    shows(long, "double hold", Cause::LongHold);
 }
 
 #[test]
@@ -206,6 +220,150 @@ fn a_lock_that_runs_out_in_the_middle_of_its_release() {
     assert_eq!(causes_in(&picture(&text[..ledger]), "foreign release"), []);
 }
 
+/// A release that a fault holds up runs out by that fault, if it made the difference.
+#[test]
+fn a_release_that_a_fault_holds_up() {
+    let text = "
+        p0       | a-A========r---D
+        p1       |       a-----A==R
+        ttl      | -
+        store    |  0          x1 a";
+    let under = |fault: &str| text.replace("        ttl", &format!("        {fault}\n        ttl"));
+    for (fault, cause) in [
+        ("pause c0 |            [  ]", Cause::HolderPaused),
+        ("pause c0 |    [   ]", Cause::HolderPaused),
+        ("freeze c0|    [   ]", Cause::ClientClock),
+        ("cut c0-s0|           [   ]", Cause::HolderCutOff),
+        ("crash s0 |           [   ]", Cause::ServersApart),
+        ("wipe s1  |           [   ]", Cause::ServersApart),
+        // Too short, on another client, before the release: it would have run out all the same.
+        ("pause c0 |            []", Cause::RanOutWhileReleasing),
+        ("pause c1 |            [  ]", Cause::RanOutWhileReleasing),
+        ("slow c0-s0|           [   ]", Cause::RanOutWhileReleasing),
+        ("cut c0-s0|    [   ]", Cause::RanOutWhileReleasing),
+        ("crash s0 |    [   ]", Cause::RanOutWhileReleasing),
+    ] {
+        shows(&under(fault), "foreign release", cause);
+    }
+    let wiped = under("wipe s0  |            []").replace("0          x1", "0          l1");
+    shows(&wiped, "foreign release", Cause::ServerForgets);
+}
+
+/// Whatever takes a lock from a client that has outlived it in any case made no difference.
+#[test]
+fn what_a_holder_has_outlived_in_any_case() {
+    let text = "
+        p2       | A=r?
+        p0       |     a-A=====================R
+        p1       |        a---------------A==R
+        pause c0 |          [               ]
+        ttl      | -
+        store    | 2    0        c      1";
+    shows(text, "double hold", Cause::HolderPaused);
+    shows(&text.replace("  c  ", "  l  "), "double hold", Cause::HolderPaused);
+    let sooner = text.replace("a---------------A==R", "a----A==========R");
+    let sooner = sooner.replace("0        c      1", "0  c 1");
+    shows(&sooner, "double hold", Cause::LateRequest);
+    shows(&sooner.replace("0  c", "0  l"), "double hold", Cause::ServerForgets);
+}
+
+/// A server finds out some time later that a lock has run out, and by then its release had begun.
+#[test]
+fn a_lock_that_had_run_out_when_its_release_began() {
+    let text = "
+        p0       | a-A===========r-D
+        p1       |    a---------A===R
+        ttl      | -
+        store    |  0          x1  a";
+    shows(text, "foreign release", Cause::LongHold);
+    // By a clock that stood still it had not.
+    let frozen = text.to_owned() + "\n        freeze s0|      [           ]";
+    let later = frozen.replace("x1  a", "  x1a").replace("a---------A===R", "a-----------A=R");
+    shows(&later, "foreign release", Cause::RanOutWhileReleasing);
+}
+
+/// The clock by which a holder works makes it believe for longer if it is slow, by as much. One that
+/// is set wrong does not.
+#[test]
+fn a_holders_clock_is_a_cause_if_it_made_it_believe_on() {
+    let text = "
+        p0       | a-A===============R
+        p1       |    a---------A==R
+        freeze c0|     [  ]
+        ttl      | -
+        store    |  0         x 1";
+    shows(text, "double hold", Cause::ClientClock);
+    for other in ["freeze c0|     []  ", "jump c0  |     [  ]", "freeze c1|     [  ]"] {
+        let text = text.replace("freeze c0|     [  ]", other);
+        shows(&text, "double hold", Cause::LongHold);
+    }
+}
+
+/// A run of a lock on the majority of five servers.
+fn on_five(text: &str) -> Run {
+    let mut run = picture(text);
+    run.info.servers = 5;
+    run
+}
+
+#[test]
+fn of_several_losses_the_one_that_breaks_the_majority() {
+    // Of four servers one forgets, and three are left; the second loss is one too many.
+    let four = "
+        p0       | a-A==============R
+        p1       |     a----A==R
+        wipe s0  |    []
+        jump s1  |       [     ]
+        wipe s2  |         []
+        ttl      | -
+        store    |  0 l    1
+        store s1 |  0     x1
+        store s2 |  0       l
+        store s3 |  0
+        store s4 |         1";
+    assert_eq!(causes_in(&on_five(four), "double hold"), [Some(Cause::ServerClock)]);
+    // Of three servers none may.
+    let three = four.replace("        store s3 |  0\n", "");
+    assert_eq!(causes_in(&on_five(&three), "double hold"), [Some(Cause::ServerForgets)]);
+    // What the other claim did not take made no room for it.
+    let spare = four.replace("0 l    1", "0 l     ").replace("0       l", "0     l 1");
+    assert_eq!(causes_in(&on_five(&spare), "double hold"), [Some(Cause::ServerForgets)]);
+    // A request that is granted after the answer counts as well.
+    let late = four.replace("store s3 |  0", "store s3 |    0");
+    assert_eq!(causes_in(&on_five(&late), "double hold"), [Some(Cause::ServerClock)]);
+}
+
+/// The news of the second grant came when its lock had run out and was another's again.
+#[test]
+fn of_two_that_lost_it_the_one_that_made_room_for_the_other() {
+    let text = "
+        p0       |              a-A===========R
+        p1       | a-------------------------A=R
+        ttl      | -
+        store    |   1         x 0         x";
+    shows(text, "double hold", Cause::LateGrant);
+}
+
+/// A vault that checks tokens takes a late write if the token was given twice, and then it does not
+/// matter why its writer was late.
+#[test]
+fn a_token_that_is_given_twice() {
+    let mut run = picture(
+        "
+        p0       |   a-A3=g====================w=R
+        p1       |      a-----------A3=g=w==R
+        pause c0 |         [                 ]
+        ttl      | -
+        wipe s0  |             []
+        store    |    0          x 1
+        store b  | 2           l",
+    );
+    run.info.promises.fenced = true;
+    assert_eq!(causes_in(&run, "stale write accepted"), [Some(Cause::ServerForgets)]);
+    run.info.promises.fenced = false;
+    assert_eq!(causes_in(&run, "stale write accepted"), [Some(Cause::HolderPaused)]);
+}
+
 #[test]
 fn a_write_that_is_on_its_way_while_the_lock_changes_hands() {
     let text = "
@@ -336,6 +494,26 @@ fn a_session_may_end_long_after_the_fault_from_which_its_servers_recover() {
     assert_eq!(stuck_in(&run), Some(Cause::Recipe));
     run.info.quiet_ns = 1_500_000_000;
     assert_eq!(stuck_in(&run), Some(Cause::ServersApart));
+}
+
+/// A slow link brings everything, and what was wrong with a client long ago keeps no session for it.
+#[test]
+fn a_slow_link_ends_no_session_if_anything_else_does() {
+    let text = "
+        p0       | a-A==r!a-----------------------------------
+        pause s0 |   [  ]
+        slow c0-s0|  [        ]
+        run      |                                  Q         E
+        store    |  0                             z";
+    let early = text.replace("                             z", "               z              ");
+    assert_eq!(stuck_in(&picture(&early)), Some(Cause::ServersApart));
+    let mut run = picture(&text.replace("slow c0-s0|", "cut c0-s0 |"));
+    run.info.quiet_ns = 1_500_000_000;
+    assert_eq!(stuck_in(&run), Some(Cause::ServersApart));
+    let cut = early.replace("slow c0-s0|", "cut c0-s0 |");
+    assert_eq!(stuck_in(&picture(&cut)), Some(Cause::HolderCutOff));
+    let alone = early.replace("pause s0 |   [  ]", "pause c1 |   [  ]");
+    assert_eq!(stuck_in(&picture(&alone)), Some(Cause::HolderCutOff));
 }
 
 /// A wrong clock keeps a lock for as long as it was wrong, and what has no expiry stays for ever.

@@ -51,10 +51,10 @@ fn last_grant<'a>(ours: &[&'a Claim], stop: u64) -> Option<&'a Claim> {
 fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
     let stop = stuck.until;
     case.run.info.promises.wakes?;
-    if case.ownership().is_some() {
+    if let Some(books) = case.ownership() {
         let nothing_left =
             causes::of_stuck(case, stuck.key, stuck.kept_ns(case), None) == Some(Cause::Recipe);
-        return nothing_left.then(|| asleep(case, ours, stuck)).flatten();
+        return nothing_left.then(|| asleep(case, books, ours, stuck)).flatten();
     }
     let (release, freed) = last_release(case, ours).filter(|(_, freed)| *freed < stop)?;
     let due = case.time(freed).saturating_add(case.run.info.due_ns());
@@ -72,7 +72,13 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Optio
 }
 
 /// Returns the first, of those that asked for the whole of the bound, that was not woken in it.
-fn asleep<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
+/// Whoever has a place in the store may keep others out, and comes before those without one.
+fn asleep<'a>(
+    case: &Case<'_>,
+    books: &causes::Books,
+    ours: &[&'a Claim],
+    stuck: &Standstill,
+) -> Option<Culprit<'a>> {
     let events = case.run.history.events();
     let place = |ns: u64| events.partition_point(|event| event.time_ns < ns) as u64;
     let until = stuck.until.min(place(stuck.proven_ns));
@@ -81,7 +87,9 @@ fn asleep<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option
         let asking = claim.asking();
         asking.start < since && asking.end >= until && !woken(case, claim, since..until)
     };
-    let claim = ours.iter().filter(slept).min_by_key(|claim| claim.invoke)?;
+    let left = case.left(books, stuck.kept_ns(case));
+    let first = |claim: &&&Claim| (!left.has(stuck.key, claim.process), claim.invoke);
+    let claim = ours.iter().filter(slept).min_by_key(first)?;
     let freed = last_release(case, ours).map(|(_, freed)| freed);
     Some(Culprit::Sleeper { claim, freed: freed.filter(|freed| *freed > claim.invoke) })
 }

@@ -11,6 +11,7 @@ use base::{Anomaly, Cause};
 pub(super) struct Slept {
     /// The lock that it asked for, as an index into the claims' keys.
     pub(super) key: usize,
+    pub(super) cause: Cause,
     pub(super) witness: Vec<u64>,
     pub(super) reason: String,
 }
@@ -40,7 +41,7 @@ fn overtaken(case: &Case<'_>, bypass: &Bypass) -> Slept {
         claim.process, bypass.count
     );
     let witness = [claim.invoke, bypass.first].into_iter().chain(answer).collect();
-    Slept { key: claim.key, witness, reason }
+    Slept { key: claim.key, cause: Cause::Recipe, witness, reason }
 }
 
 /// Returns the event at which a claim was told "no" while the lock stood in its client's name.

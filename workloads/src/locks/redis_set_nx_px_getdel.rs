@@ -20,7 +20,11 @@ pub const SPEC: LockSpec = LockSpec {
     breaks: &[
         TTL,
         &[
-            breaks(&[Cause::RanOutWhileReleasing], FOREIGN_RELEASE, GAP),
+            breaks(
+                &[Cause::RanOutWhileReleasing, Cause::HolderPaused, Cause::ServerClock],
+                FOREIGN_RELEASE,
+                GAP,
+            ),
             breaks(&[Cause::ForeignRelease], OVERLAP, GAP),
             breaks(&[Cause::LateRequest], FOREIGN_RELEASE, LATE),
             breaks(&[Cause::LateRequest], OVERLAP, LATE),

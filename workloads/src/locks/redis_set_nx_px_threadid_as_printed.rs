@@ -28,6 +28,8 @@ pub const SPEC: LockSpec = LockSpec {
             breaks(
                 &[
                     Cause::HolderPaused,
+                    Cause::HolderCutOff,
+                    Cause::ServersApart,
                     Cause::LateGrant,
                     Cause::ClientClock,
                     Cause::ServerClock,

@@ -43,6 +43,7 @@ pub const SPEC: LockSpec = LockSpec {
             breaks(&[Cause::NothingTaken], SHARED_OVERLAP, NULL),
             breaks(&[Cause::NothingTaken], &["failed release"], NULL),
             breaks(&[Cause::Recipe], &["deadlock", "lost wake-up"], LOST),
+            breaks(&[Cause::ClientClock], &["lost wake-up"], FROZEN),
             breaks(&[Cause::ReleaseLost], STUCK, UNFREED),
             breaks(&[Cause::ReplyLost, Cause::LateRequest], STUCK, LEFT),
             breaks(&[Cause::Recipe], &["starvation"], STARVED),
@@ -61,6 +62,8 @@ const NULL: &str = "H43: an exception inside acquire returns null and the caller
 const LEFT: &str = "H43: whoever entered after an exception has no path to delete, and its node stays \
      as long as its session lives";
 const LOST: &str = "H28: a notification between exists() and wait() is lost, and wait() never ends";
+const FROZEN: &str = "H28: a client whose clock stands still comes from exists() to wait() only when it \
+     runs again, and a notification before that is lost";
 
 const UNFREED: &str = "a release that ends in an exception is not tried again, and the node stands \
      for as long as its client's session lives";
