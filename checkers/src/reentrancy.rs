@@ -112,8 +112,10 @@ fn freed(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
         let mut between = grants[first..].iter().take_while(|other| other.granted() < Some(until));
         let other = between
             .find(|other| other.process != outer.process && excludes(other.mode, outer.mode))?;
-        // An outer hold that was lost for another reason was not freed by the inner release.
-        let by_recipe = of_overlap(case, outer, other, other.granted()?) == Some(Cause::Recipe);
+        // An outer hold that was lost for another reason was not freed by the inner release. Only a
+        // ledger knows that for certain.
+        let cause = case.ownership().and(of_overlap(case, outer, other, other.granted()?));
+        let by_recipe = cause.is_none_or(|cause| cause == Cause::Recipe);
         by_recipe.then_some([outer.granted()?, inner.granted()?, from, other.granted()?])
     };
     let found: Vec<[u64; 4]> = nested.iter().filter_map(stolen).collect();
