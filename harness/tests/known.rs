@@ -35,7 +35,7 @@ const TOGETHER: &[&str] = &[
 ];
 
 /// Nemeses for all tasks.
-const FOR_TASKS: &[&str] = &["none", "pause", "partition", "crash", "pause,crash,partition,link"];
+const FOR_TASKS: &[&str] = &["none", "pause", "partition", "crash"];
 
 /// The anomalies of one run: name and cause, and whether it is known. `None`: the lock cannot do
 /// that task.

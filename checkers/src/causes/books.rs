@@ -2,7 +2,7 @@
 
 use crate::Case;
 use crate::holds::{Answer, Claim};
-use base::{Change, Ledger};
+use base::{Change, HOLDS, Ledger};
 use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
@@ -143,7 +143,8 @@ impl Books {
         thefts
     }
 
-    /// The claim that a process was busy with at a time: the last one that it had begun.
+    /// The claim that a process was busy with at a time: of the last ones that it had begun, as many
+    /// as it holds at once, the one that it was asking for or freeing, else the last.
     pub(super) fn busy_with<'a>(
         &self,
         case: &'a Case<'_>,
@@ -153,7 +154,10 @@ impl Books {
         let mine = self.claims.get(&process)?;
         let claim = |place: &usize| &case.claims.claims[*place];
         let begun = mine.partition_point(|place| case.time(claim(place).invoke) <= at_ns);
-        mine[..begun].last().map(claim)
+        let mut latest = mine[..begun].iter().rev().take(HOLDS).map(claim);
+        let works =
+            |claim: &&Claim| matches!(Step::of(case, claim, at_ns), Step::Asking | Step::Releasing);
+        latest.clone().find(works).or_else(|| latest.next())
     }
 
     /// The things that stand at a time.
