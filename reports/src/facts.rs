@@ -46,6 +46,8 @@ pub enum Ending {
     Lost,
     /// The process died.
     Died,
+    /// It went on in another mode.
+    Converted,
     /// The history ends first.
     Open,
 }

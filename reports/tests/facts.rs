@@ -33,6 +33,29 @@ fn a_hold_ends_with_its_release_its_loss_or_its_process() {
 }
 
 #[test]
+fn a_conversion_parts_a_hold_and_the_weaker_mode_is_drawn_throughout() {
+    let mode = |mode| move |event: &mut base::Event| event.mode = Some(mode);
+    let (shared, exclusive) = (Mode::Shared, Mode::Exclusive);
+    let mut s = Story::new();
+    s.with(10, 0, Kind::Invoke, F::Acquire, mode(exclusive));
+    s.with(20, 0, Kind::Ok, F::Acquire, mode(exclusive));
+    s.with(30, 0, Kind::Invoke, F::Convert, mode(shared));
+    s.with(40, 0, Kind::Ok, F::Convert, mode(shared));
+    s.with(50, 0, Kind::Invoke, F::Convert, mode(exclusive));
+    s.with(60, 0, Kind::Ok, F::Convert, mode(exclusive));
+    s.with(70, 0, Kind::Invoke, F::Release, mode(exclusive));
+    let run = run(s);
+    let facts = Facts::of(&run);
+    let holds = facts.holds.iter().map(|h| (h.mode, h.from / MS, h.until / MS, h.ending));
+    let expected = [
+        (exclusive, 20, 30, Ending::Converted),
+        (shared, 30, 60, Ending::Converted),
+        (exclusive, 60, 70, Ending::Released),
+    ];
+    assert_eq!(holds.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_wait_ends_as_its_acquire_does() {
     let mut s = Story::new();
     for process in 0..5 {

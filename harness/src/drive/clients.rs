@@ -396,8 +396,10 @@ impl Clients {
         recorder: &mut Recorder,
     ) -> bool {
         let Some(client) = self.client(process) else {
-            // With one worker, its process is the client's.
-            vault.hang_up(process);
+            // A client with one worker shares its number; of another, the workers are known no more.
+            if self.each() == 1 {
+                vault.hang_up(process);
+            }
             return false;
         };
         self.bury(client, at, Some(error), vault, recorder);

@@ -1,7 +1,7 @@
 //! Follows a history event by event: what is open, and how it ends.
 
 use super::{Answer, Ending, Facts, FaultSpan, Hold, Wait};
-use base::{Event, F, FaultId, Kind, Leases};
+use base::{Event, F, FaultId, Kind, Leases, Mode};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Open<'a> = BTreeMap<(u32, &'a str), Vec<usize>>;
@@ -43,6 +43,7 @@ impl<'a> Reader<'a> {
         match (event.f, event.kind) {
             (F::Acquire, Kind::Invoke) => self.ask(event, process, key),
             (F::Acquire, _) => self.answer(event, process, key),
+            (F::Convert, kind) => self.convert(event, process, key, kind),
             (F::Release, Kind::Invoke) => self.release(event, process, key),
             (F::Read | F::Write, Kind::Invoke) => {}
             (F::Read | F::Write, _) => self.facts.marks.push(event),
@@ -103,6 +104,23 @@ impl<'a> Reader<'a> {
         if let Some(at) = open {
             self.end_hold(at, event, Ending::Released);
         }
+    }
+
+    /// Parts a hold where its mode changes: a downgrade counts from when it was asked for, an upgrade
+    /// from when it was granted, so that the weaker hold is drawn throughout.
+    fn convert(&mut self, event: &'a Event, process: u32, key: &'a str, kind: Kind) {
+        let mode = event.mode.unwrap_or_default();
+        let counts =
+            matches!((mode, kind), (Mode::Shared, Kind::Invoke) | (Mode::Exclusive, Kind::Ok));
+        let Some(open) = self.holding.get_mut(&(process, key)).filter(|_| counts) else { return };
+        let converts = |at: &usize| self.facts.holds[*at].mode != mode;
+        let Some(at) = open.pop_if(|at| converts(at)) else { return };
+        open.push(self.facts.holds.len());
+        self.end_hold(at, event, Ending::Converted);
+        let (from, begins) = (event.time_ns, event.index);
+        let hold =
+            Hold { mode, from, begins, ending: Ending::Open, ..self.facts.holds[at].clone() };
+        self.facts.holds.push(hold);
     }
 
     fn end_hold(&mut self, at: usize, event: &Event, ending: Ending) {

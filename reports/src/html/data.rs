@@ -165,6 +165,7 @@ fn ending(ending: Ending) -> u64 {
         Ending::Lost => 1,
         Ending::Died => 2,
         Ending::Open => 3,
+        Ending::Converted => 4,
     }
 }
 

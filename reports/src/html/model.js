@@ -9,6 +9,7 @@ const SIGN = { read: 0, write: 1, fenced: 2, unknown: 3, lost: 4, death: 5 };
 const ANSWERS = ['granted', 'no answer', 'outcome unknown', 'not granted'];
 const ENDINGS = [
   'until its release', 'until it gave the lock up', 'until its death', 'to the end of the history',
+  'until it went on in another mode',
 ];
 
 // Undoes the distances, and keeps for each place the latest end so far: it never falls, even
