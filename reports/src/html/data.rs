@@ -12,6 +12,7 @@ use crate::reading::breaches;
 use base::{Event, Mode, Node, show_strings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The most clients that have a lane. A run has no more, whatever its file says.
 const LANES: u32 = 200;
@@ -35,7 +36,7 @@ fn data(subject: &Subject<'_>) -> Value {
         "end_us": micros(facts.end),
         "quiet_us": facts.quiet.map(micros),
         "lanes": lanes,
-        "faults": facts.faults.iter().map(|f| fault(f, facts.end)).collect::<Vec<_>>(),
+        "faults": facts.faults.iter().map(|f| fault(f, facts.end, run.info.workers)).collect::<Vec<_>>(),
         "breaches": breach_marks(subject),
         "words": words.list,
     })
@@ -169,11 +170,11 @@ fn ending(ending: Ending) -> u64 {
     }
 }
 
-fn fault(span: &FaultSpan<'_>, end: u64) -> Value {
+fn fault(span: &FaultSpan<'_>, end: u64, workers: u32) -> Value {
     let (mut clients, mut servers) = (Vec::new(), Vec::new());
     for node in span.fault.nodes() {
         match node {
-            Node::Client(n) => clients.push(n),
+            Node::Client(n) => clients.extend(lanes_of(n, workers)),
             Node::Server(n) => servers.push(n),
             // It is shown in the lanes of the clients whose links these are.
             Node::Vault => {}
@@ -204,4 +205,10 @@ fn breach_marks(subject: &Subject<'_>) -> Vec<Value> {
         }))
     };
     breaches(&subject.run.info, subject.verdicts).into_iter().filter_map(mark).collect()
+}
+
+/// The lanes of a client: one for each of its workers.
+fn lanes_of(client: u32, workers: u32) -> Range<u32> {
+    let first = client.saturating_mul(workers);
+    first..first.saturating_add(workers).min(LANES)
 }
