@@ -355,7 +355,6 @@ impl Worker {
     /// more.
     pub fn hear_vault(&mut self, said: Said, at: Mono, round: &Round, recorder: &mut Recorder) {
         let Stage::AtVault { touch, .. } = self.stage else { return };
-        let of = (touch.f, touch.hold);
         match said {
             Said::Served(value) => {
                 let hold = &mut self.holds[touch.hold];
@@ -363,13 +362,9 @@ impl Worker {
                 self.go_on(at, round, recorder);
             }
             Said::Fenced => self.give_up_turn(at, round, recorder),
-            Said::Unsent(error) => {
-                self.touched_in_vain(of, (at, Kind::Fail, error), round, recorder);
-            }
-            Said::Broken if touch.served => self.give_up_turn(at, round, recorder),
+            Said::Unsent(error) => self.unheard(touch, (at, Kind::Fail, error), round, recorder),
             Said::Broken => {
-                let how = (at, Kind::Info, "connection reset");
-                self.touched_in_vain(of, how, round, recorder);
+                self.unheard(touch, (at, Kind::Info, "connection reset"), round, recorder);
             }
         }
     }
@@ -384,17 +379,25 @@ impl Worker {
         recorder: &mut Recorder,
     ) {
         let Stage::AtVault { touch, .. } = self.stage else { return };
-        let of = (touch.f, touch.hold);
-        match (touch.served, left) {
-            (true, _) => self.give_up_turn(now, round, recorder),
-            (false, true) => {
-                let how = (now, Kind::Info, "no reply in time");
-                self.touched_in_vain(of, how, round, recorder);
-            }
-            (false, false) => {
-                let how = (now, Kind::Fail, "no connection in time");
-                self.touched_in_vain(of, how, round, recorder);
-            }
+        let (kind, error) = match left {
+            true => (Kind::Info, "no reply in time"),
+            false => (Kind::Fail, "no connection in time"),
+        };
+        self.unheard(touch, (now, kind, error), round, recorder);
+    }
+
+    /// No answer to an access comes any more, for this reason. If the vault had served it all the
+    /// same, the history knows already.
+    fn unheard(
+        &mut self,
+        touch: Touch,
+        how: (Mono, Kind, &str),
+        round: &Round,
+        recorder: &mut Recorder,
+    ) {
+        match touch.served {
+            true => self.give_up_turn(how.0, round, recorder),
+            false => self.touched_in_vain((touch.f, touch.hold), how, round, recorder),
         }
     }
 

@@ -9,7 +9,8 @@
 //! # What can happen
 //!
 //! [`Action`] is the list: a client asks, hears, is woken by a timer, connects again after a pause,
-//! enters what the lock guards, works, and goes on with its task; a packet arrives at the server, which answers it; a
+//! enters what the lock guards, works, and goes on with its task; a packet arrives at the server,
+//! which answers it; a
 //! session that nobody keeps alive ends; time passes. Packets of one connection keep their order.
 //! Faults, at most [`Case::faults`] in a run: a client dies (with the packets that it has sent
 //! under way, lost, or lost from one on), a ttl or a session runs out, a connection is lost (with

@@ -3,19 +3,21 @@
 //!
 //! Clients are processes, and each cycle passes the harness, which records it, and the link proxy.
 //! `redis-benchmark` with as many connections, right at the server, is the measure of that: both run
-//! against the same server, one after the other, so that their ratio means something on a machine
-//! that others use as well.
+//! against the same server, one after the other. Other work on the machine slows redis-benchmark more
+//! than the clients, which wait most of the time, and so flatters their ratio: measure it alone.
 
 use anyhow::{Context, Result};
-use base::{Backend, F, Kind};
+use base::{Backend, F, Kind, Mono};
 use clap::Args;
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::Exit;
 use crate::cli::{Format, duration};
-use crate::commands::Failure;
-use crate::drive::{Recorder, Unwatched, drive};
+use crate::commands::{Failure, interruptible};
+use crate::drive::{Recorder, Watcher, drive};
 use crate::manner::hint;
 use crate::output::say;
 use crate::plan::Options;
@@ -55,8 +57,12 @@ const SETS: u32 = 50_000;
 pub fn run(args: &RealArgs) -> Result<Exit, Failure> {
     let setup = setup(args).map_err(Failure::arguments)?;
     hint("measuring on real servers, for some seconds each");
-    let measured =
-        measure(&setup, args).map_err(|error| Failure::could_not(format!("{error:#}")))?;
+    let stop = interruptible()?;
+    let measured = measure(&setup, args, &mut UntilInterrupted(stop.clone()));
+    let measured = measured.map_err(|error| match stop.load(Ordering::Relaxed) {
+        true => Failure::interrupted("interrupted; everything is removed"),
+        false => Failure::could_not(format!("{error:#}")),
+    })?;
     let ratio = measured.cycles / measured.sets;
     match args.format {
         Format::Human => say(&format!(
@@ -89,6 +95,15 @@ fn setup(args: &RealArgs) -> Result<Setup, String> {
     }
 }
 
+/// Ends the measurement at Ctrl-C, so that its containers are removed.
+struct UntilInterrupted(Arc<AtomicBool>);
+
+impl Watcher for UntilInterrupted {
+    fn goes_on(&mut self, _now: Mono, _events: usize) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Rates, each a second.
 struct Measured {
     /// Grants that were released.
@@ -97,19 +112,24 @@ struct Measured {
     sets: f64,
 }
 
-fn measure(setup: &Setup, args: &RealArgs) -> Result<Measured> {
+fn measure(setup: &Setup, args: &RealArgs, watcher: &mut UntilInterrupted) -> Result<Measured> {
     docker::ensure_image(&|_| {})?;
     let mut backend = DockerBackend::start(&setup.world(), &|_| {})?;
-    let measured = measured(&mut backend, setup, args);
+    let measured = measured(&mut backend, setup, args, watcher);
     backend.stop()?;
     measured
 }
 
-fn measured(backend: &mut DockerBackend, setup: &Setup, args: &RealArgs) -> Result<Measured> {
+fn measured(
+    backend: &mut DockerBackend,
+    setup: &Setup,
+    args: &RealArgs,
+    watcher: &mut UntilInterrupted,
+) -> Result<Measured> {
     let before = sets(backend, args)?;
     let mut recorder = Recorder::in_memory();
     let plan = crate::plan::Plan { quiet: Duration::ZERO, ..setup.plan() };
-    drive(backend, &plan, Vec::new(), &mut recorder, &mut Unwatched)?;
+    drive(backend, &plan, Vec::new(), &mut recorder, watcher)?;
     let history = recorder.into_history();
     let ended = |f, kind| history.events().iter().filter(move |e| e.f == f && e.kind == kind);
     let released = ended(F::Release, Kind::Ok).count();
