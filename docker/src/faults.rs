@@ -238,8 +238,8 @@ async fn revive(
     server.restart().await?;
     // Until then its links refuse, as its machine would: the engine takes connections before the
     // server does.
-    server.until_serving(server.address().await?).await?;
-    world.aim_links(server).await?;
+    server.until_serving().await?;
+    world.aim_links(server)?;
     let lasted = world.now().since(since);
     if data == Data::Kept {
         return Ok(lasting("ms until it served again", lasted, dead));

@@ -1,8 +1,8 @@
 //! Real servers in containers, and clients that are processes of their own.
 //!
 //! Servers are started with testcontainers; each client reaches each server through a link of its
-//! own (`link`). All waiting is done by tasks on a runtime of this backend; the drive loop calls it
-//! from outside and receives its messages from a queue.
+//! own (`link`). All waiting is done by tasks on a runtime of this backend, which go on whenever the
+//! drive loop waits for their messages (`advance`).
 
 pub mod link;
 
@@ -99,7 +99,7 @@ impl DockerBackend {
         let servers = runtime.block_on(servers)?;
         let clock = Clock::start();
         let (outbox, inbox) = news(clock);
-        let world = match runtime.block_on(World::new(spec, servers.all(), outbox)) {
+        let world = match runtime.block_on(async { World::new(spec, servers.all(), outbox) }) {
             Ok(world) => Arc::new(world),
             Err(error) => {
                 // Why it failed matters more than that something may be left.
@@ -237,10 +237,14 @@ impl Backend for DockerBackend {
     fn advance(
         &mut self,
         until: Mono,
-        _passing: Passing,
+        passing: Passing,
         inbox: &mut Vec<Message>,
     ) -> Result<(), BackendError> {
-        self.inbox.take(until.since(self.now()).min(STEP), inbox)
+        if let Some(world) = &self.world {
+            world.report_passing(passing != Passing::Ignored);
+        }
+        let patience = until.since(self.now()).min(STEP);
+        self.runtime.block_on(self.inbox.take(patience, inbox))
     }
 
     fn interference(&mut self) -> Option<String> {

@@ -2,9 +2,10 @@
 
 use super::clock::Clock;
 use base::{BackendError, Message, Mono, Notice};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
 
 /// A message, or the error after which there will be no more.
 type Item = Result<Message, BackendError>;
@@ -13,15 +14,15 @@ type Item = Result<Message, BackendError>;
 /// queue is the order of the stamps.
 pub struct Outbox {
     clock: Clock,
-    queue: Mutex<Sender<Item>>,
+    queue: Mutex<UnboundedSender<Item>>,
 }
 
 /// The end of the queue for the drive loop.
-pub struct Inbox(Receiver<Item>);
+pub struct Inbox(UnboundedReceiver<Item>);
 
 /// A fresh queue.
 pub fn news(clock: Clock) -> (Outbox, Inbox) {
-    let (queue, inbox) = channel();
+    let (queue, inbox) = unbounded_channel();
     (Outbox { clock, queue: Mutex::new(queue) }, Inbox(inbox))
 }
 
@@ -57,18 +58,15 @@ impl Outbox {
 impl Inbox {
     /// Waits for the first item, at most for `patience`, and takes everything that is there, in the
     /// order of the stamps: a `lost` that was stamped by its client may have been overtaken.
-    pub fn take(
-        &self,
+    pub async fn take(
+        &mut self,
         patience: Duration,
         messages: &mut Vec<Message>,
     ) -> Result<(), BackendError> {
-        let first = match self.0.recv_timeout(patience) {
-            Ok(item) => item?,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(()),
-        };
+        let Ok(Some(first)) = timeout(patience, self.0.recv()).await else { return Ok(()) };
         let from = messages.len();
-        messages.push(first);
-        for item in self.0.try_iter() {
+        messages.push(first?);
+        while let Ok(item) = self.0.try_recv() {
             messages.push(item?);
         }
         messages[from..].sort_by_key(|message| message.at);
@@ -80,18 +78,18 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_there_comes_in_the_order_of_its_stamps_and_an_error_behind_it() {
-        let (outbox, inbox) = news(Clock::start());
+    #[tokio::test]
+    async fn what_is_there_comes_in_the_order_of_its_stamps_and_an_error_behind_it() {
+        let (outbox, mut inbox) = news(Clock::start());
         let first = outbox.tell(Notice::Passed { process: 1 });
         outbox.tell(Notice::Passed { process: 2 });
         outbox.tell_late(first, Notice::Passed { process: 3 });
         let mut messages = Vec::new();
-        inbox.take(Duration::ZERO, &mut messages).unwrap();
+        inbox.take(Duration::ZERO, &mut messages).await.unwrap();
         let order: Vec<_> = messages.into_iter().map(|m| m.notice).collect();
         assert_eq!(order, [1, 3, 2].map(|process| Notice::Passed { process }));
         outbox.fail(BackendError("gone".into()));
-        let error = inbox.take(Duration::ZERO, &mut Vec::new()).unwrap_err();
+        let error = inbox.take(Duration::ZERO, &mut Vec::new()).await.unwrap_err();
         assert_eq!(error.to_string(), "gone");
     }
 }

@@ -31,7 +31,7 @@ impl RealServers {
         let runtime = runtime()?;
         let cluster = Cluster::new(topology, Timing::of(ttl));
         let servers = runtime.block_on(Servers::start(store, cluster, progress))?;
-        let addresses = runtime.block_on(servers.addresses());
+        let addresses = servers.addresses();
         let mut it = Self { runtime, servers: Some(servers), addresses: Vec::new() };
         it.addresses = addresses?;
         Ok(it)
@@ -52,8 +52,7 @@ impl RealServers {
             }
             server.kill().await?;
             server.restart().await?;
-            let address = server.address().await?;
-            server.until_serving(address).await.map(|()| address)
+            server.until_serving().await
         })?;
         self.addresses[number] = address;
         Ok(address)

@@ -31,6 +31,8 @@ pub struct Server {
     number: u32,
     container: ContainerAsync<GenericImage>,
     expected: Mutex<Expected>,
+    /// The address at which it was last seen to serve.
+    address: Mutex<Option<SocketAddr>>,
 }
 
 /// The expected state of a server, by what was done to it here.
@@ -65,13 +67,20 @@ impl Server {
         let container =
             container.map_err(|e| broken(format!("cannot start server {number}"), e))?;
         ensemble.network.join(&docker, container.id(), number).await?;
-        let server = Self { docker, ensemble, number, container, expected: Mutex::default() };
+        let (expected, address) = (Mutex::default(), Mutex::default());
+        let server = Self { docker, ensemble, number, container, expected, address };
         server.expected().started = server.state().await?.started_at;
         Ok(server)
     }
 
-    /// The address at which it can be reached. A restart changes it.
-    pub async fn address(&self) -> Result<SocketAddr, BackendError> {
+    /// The address at which it was last seen to serve. A restart can change it.
+    pub fn address(&self) -> Result<SocketAddr, BackendError> {
+        let address = *self.address.lock().unwrap_or_else(PoisonError::into_inner);
+        address.ok_or_else(|| self.broken("has no address", "it has not served yet"))
+    }
+
+    /// The port of this machine at which the engine's own proxy takes connections for it.
+    async fn published(&self) -> Result<SocketAddr, BackendError> {
         let port = self.container.get_host_port_ipv4(self.described().port).await;
         let port = port.map_err(|e| self.broken("has no port", e))?;
         Ok((Ipv4Addr::LOCALHOST, port).into())
@@ -81,16 +90,25 @@ impl Server {
         self.ensemble.container(self.number)
     }
 
-    /// Waits until it serves. An error, with the end of its log, after a minute.
-    pub async fn until_serving(&self, address: SocketAddr) -> Result<(), BackendError> {
-        let probe = self.described().probe;
+    /// Waits until it serves, and returns the address at which it does: its own where this machine
+    /// reaches that, which an engine in a machine or a namespace of its own does not let it; it is
+    /// the shorter way. An error, with the end of its log, after a minute.
+    pub async fn until_serving(&self) -> Result<SocketAddr, BackendError> {
+        let Container { probe, port, .. } = self.described();
+        let own = (self.peer_address(), port).into();
+        let published = self.published().await?;
         let serving = async {
-            while !serves(address, probe).await {
-                sleep(POLL).await;
+            loop {
+                match tokio::join!(serves(own, probe), serves(published, probe)) {
+                    (true, _) => return own,
+                    (false, true) => return published,
+                    (false, false) => sleep(POLL).await,
+                }
             }
         };
-        if timeout(PATIENCE, serving).await.is_ok() {
-            return Ok(());
+        if let Ok(address) = timeout(PATIENCE, serving).await {
+            *self.address.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
+            return Ok(address);
         }
         let log = self.log().await;
         let tail: Vec<&str> = log.lines().rev().take(5).collect();

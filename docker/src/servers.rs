@@ -66,8 +66,8 @@ impl Servers {
     }
 
     /// The addresses at which they can be reached now.
-    pub async fn addresses(&self) -> Result<Vec<SocketAddr>, BackendError> {
-        try_join_all(self.all.iter().map(|server| server.address())).await
+    pub fn addresses(&self) -> Result<Vec<SocketAddr>, BackendError> {
+        self.all.iter().map(|server| server.address()).collect()
     }
 
     /// Writes the log of each to a file of its own.
@@ -94,10 +94,7 @@ async fn start_all(docker: &Docker, ensemble: &Ensemble) -> Result<Vec<Arc<Serve
     let all = join_all((0..ensemble.cluster.servers()).map(start)).await;
     let all: Vec<Arc<Server>> =
         all.into_iter().map(|it| it.map(Arc::new)).collect::<Result<_, _>>()?;
-    try_join_all(
-        all.iter().map(async |server| server.until_serving(server.address().await?).await),
-    )
-    .await?;
+    try_join_all(all.iter().map(|server| server.until_serving())).await?;
     Ok(all)
 }
 

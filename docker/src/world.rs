@@ -1,11 +1,12 @@
 //! Everything that faults can hit: servers, links and the clients in their seats.
 
 use super::clients::Client;
-use super::link::{Delay, Link};
+use super::link::{Delay, Link, OnPassed};
 use super::news::Outbox;
 use super::server::Server;
 use base::{BackendError, Mono, Notice, Rng};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stores::WorldSpec;
@@ -19,35 +20,50 @@ pub struct World {
     pub servers: Vec<Arc<Server>>,
     /// The queue for messages to the drive loop.
     pub outbox: Arc<Outbox>,
+    /// True while replies that pass a link are reported.
+    reports_passing: Arc<AtomicBool>,
     links: BTreeMap<(u32, u32), Link>,
     seats: Mutex<BTreeMap<u32, Arc<Client>>>,
 }
 
 impl World {
     /// Lays the links between all clients and all servers.
-    pub async fn new(
+    pub fn new(
         spec: &WorldSpec,
         servers: &[Arc<Server>],
         outbox: Outbox,
     ) -> Result<Self, BackendError> {
         let outbox = Arc::new(outbox);
+        let reports_passing = Arc::<AtomicBool>::default();
         let mut links = BTreeMap::new();
         for seat in 0..spec.clients {
             for server in 0..spec.topology.servers() {
-                let link = open_link(spec, seat, server, outbox.clone())?;
+                let (outbox, reported) = (outbox.clone(), reports_passing.clone());
+                let on_passed = move |process| {
+                    if reported.load(Relaxed) {
+                        outbox.tell(Notice::Passed { process });
+                    }
+                };
+                let link = open_link(spec, seat, server, Box::new(on_passed))?;
                 links.insert((seat, server), link);
             }
         }
-        let world = Self { servers: servers.to_vec(), outbox, links, seats: Mutex::default() };
-        for server in servers {
-            world.aim_links(server).await?;
+        let (servers, seats) = (servers.to_vec(), Mutex::default());
+        let world = Self { servers, outbox, reports_passing, links, seats };
+        for server in &world.servers {
+            world.aim_links(server)?;
         }
         Ok(world)
     }
 
+    /// Reports replies that pass a link from now on, or no longer.
+    pub fn report_passing(&self, reported: bool) {
+        self.reports_passing.store(reported, Relaxed);
+    }
+
     /// Makes the links of a server lead to its present address.
-    pub async fn aim_links(&self, server: &Server) -> Result<(), BackendError> {
-        let address = server.address().await?;
+    pub fn aim_links(&self, server: &Server) -> Result<(), BackendError> {
+        let address = server.address()?;
         let aim = |link: &Link| link.set_target(Some(address));
         self.links_of(server.number()).try_for_each(aim).map_err(no_link)
     }
@@ -122,13 +138,10 @@ fn open_link(
     spec: &WorldSpec,
     seat: u32,
     server: u32,
-    outbox: Arc<Outbox>,
+    on_passed: OnPassed,
 ) -> Result<Link, BackendError> {
     let rng = Rng::fork(spec.seed, LINKS + (u64::from(seat) << 16) + u64::from(server));
     let delay = Delay { base: spec.link_delay, jitter: Duration::ZERO };
-    let on_passed = Box::new(move |process| {
-        outbox.tell(Notice::Passed { process });
-    });
     Link::open(delay, rng, on_passed).map_err(no_link)
 }
 

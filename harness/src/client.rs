@@ -6,11 +6,13 @@ use anyhow::{Context, Result, bail};
 use base::{Command, Init, LocalFuture, Mailbox, Reply, Request, Response};
 use std::future::poll_fn;
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context as Waiting, Poll, ready};
 use std::time::Duration;
 use stores::{RealSettings, Store, Visit};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader, Lines};
+use tokio::net::unix::pipe;
 use tokio::task::LocalSet;
 use workloads::LockSpec;
 use workloads::client::serve;
@@ -30,7 +32,7 @@ pub fn run() -> Result<Exit> {
 }
 
 async fn conversation() -> Result<()> {
-    let mut pipe = Pipe { lines: BufReader::new(tokio::io::stdin()).lines(), first: None };
+    let mut pipe = Pipe { lines: BufReader::new(requests()).lines(), first: None };
     let Some(request) = poll_fn(|cx| pipe.poll_next(cx)).await else { return Ok(()) };
     let Command::Init(init) = &request.command else {
         bail!("the first line must be an `init`; see the protocol in base/src/client.rs");
@@ -45,6 +47,15 @@ async fn conversation() -> Result<()> {
         seed,
     };
     lock.store().visit(Serve { lock, settings, request, pipe }).await
+}
+
+/// Returns stdin: the harness's pipe is read by this thread, anything else by one that blocks.
+fn requests() -> Box<dyn AsyncRead + Unpin> {
+    let stdin = std::io::stdin().as_fd().try_clone_to_owned();
+    match stdin.and_then(pipe::Receiver::from_owned_fd) {
+        Ok(pipe) => Box::new(pipe),
+        Err(_) => Box::new(tokio::io::stdin()),
+    }
 }
 
 /// Links the client to its servers, and serves.
@@ -80,7 +91,7 @@ impl Visit for Serve {
 
 /// Stdin and stdout as a mailbox.
 struct Pipe {
-    lines: Lines<BufReader<Stdin>>,
+    lines: Lines<BufReader<Box<dyn AsyncRead + Unpin>>>,
     /// A request that was read before the conversation began.
     first: Option<Request>,
 }

@@ -36,56 +36,56 @@ impl Rig {
     }
 
     /// The next message. Waits for many seconds before it gives up.
-    fn next(&mut self) -> Message {
+    async fn next(&mut self) -> Message {
         if self.pending.is_empty() {
             let mut messages = Vec::new();
-            self.inbox.take(Duration::from_secs(20), &mut messages).unwrap();
+            self.inbox.take(Duration::from_secs(20), &mut messages).await.unwrap();
             self.pending.extend(messages);
         }
         self.pending.pop_front().expect("it took too long")
     }
 
-    fn answers(&mut self, id: u64) {
+    async fn answers(&mut self, id: u64) {
         let response = Response { id: Some(id), worker: 0, reply: Reply::ok() };
-        assert_eq!(self.next().notice, Notice::Client { process: 3, response });
+        assert_eq!(self.next().await.notice, Notice::Client { process: 3, response });
     }
 
-    fn is_silent(&self) -> bool {
+    async fn is_silent(&mut self) -> bool {
         let mut messages = Vec::new();
-        self.inbox.take(Duration::from_millis(50), &mut messages).unwrap();
+        self.inbox.take(Duration::from_millis(50), &mut messages).await.unwrap();
         messages.is_empty() && self.pending.is_empty()
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_paused_client_answers_when_it_goes_on() {
     let mut rig = rig(OBLIGING);
     rig.asks(1);
-    rig.answers(1);
+    rig.answers(1).await;
     assert!(rig.client.pause().await);
     rig.asks(2);
-    assert!(rig.is_silent());
+    assert!(rig.is_silent().await);
     assert!(rig.client.resume());
-    rig.answers(2);
+    rig.answers(2).await;
     assert!(!rig.client.resume(), "it was not stopped any more");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_killed_client_is_gone_and_no_news() {
     let mut rig = rig(OBLIGING);
     rig.asks(1);
-    rig.answers(1);
+    rig.answers(1).await;
     assert!(rig.client.pause().await);
     assert!(rig.client.kill().await, "a stopped one dies, too");
-    assert!(rig.is_silent());
+    assert!(rig.is_silent().await);
     assert!(!rig.client.pause().await);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_client_that_ends_by_itself_has_died_after_what_it_said() {
     let mut rig = rig(r#"echo '{"id":7,"type":"ok"}'; exit 3"#);
-    rig.answers(7);
-    let died = rig.next().notice;
+    rig.answers(7).await;
+    let died = rig.next().await.notice;
     assert!(
         matches!(&died, Notice::Died { process: 3, error } if error.contains("exit status: 3")),
         "{died:?}"
@@ -93,22 +93,22 @@ async fn a_client_that_ends_by_itself_has_died_after_what_it_said() {
     assert!(!rig.client.kill().await, "it was not this that killed it");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_client_that_is_given_up_ends_and_is_no_news() {
     let mut rig = rig(OBLIGING);
     rig.asks(1);
-    rig.answers(1);
+    rig.answers(1).await;
     rig.client.end();
     let mut ended = rig.client.ended.subscribe();
     ended.wait_for(Option::is_some).await.unwrap();
-    assert!(rig.is_silent());
+    assert!(rig.is_silent().await);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_others_do_to_a_client_is_seen_however_short_it_is() {
     let mut rig = rig(OBLIGING);
     rig.asks(1);
-    rig.answers(1);
+    rig.answers(1).await;
     assert_eq!(rig.client.interference(), None);
     let group = rig.client.group;
     group.stop().await.unwrap();
@@ -127,23 +127,23 @@ async fn what_others_do_to_a_client_is_seen_however_short_it_is() {
     assert_eq!(said.as_deref(), Some("process 3 was continued while a fault paused it"));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_client_told_to_exit_is_no_news_when_it_does() {
-    let rig = rig("read line; exit 0");
+    let mut rig = rig("read line; exit 0");
     rig.client.send(Request { id: 1, worker: 0, command: Op::Exit });
     let mut ended = rig.client.ended.subscribe();
     ended.wait_for(Option::is_some).await.unwrap();
-    assert!(rig.is_silent());
+    assert!(rig.is_silent().await);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_line_that_means_nothing_ends_the_client() {
     let mut rig = rig("echo hello; exec sleep 1000");
-    let died = rig.next().notice;
+    let died = rig.next().await.notice;
     assert!(matches!(&died, Notice::Died { error, .. } if error.contains("hello")), "{died:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_lost_is_as_old_as_the_client_says_within_reason() {
     let (past, future) = (0, u64::MAX);
     let now = monotonic_nanos();
@@ -157,10 +157,10 @@ async fn a_lost_is_as_old_as_the_client_says_within_reason() {
     );
     let mut rig = rig(&script);
     rig.asks(1);
-    let (said, clamped) = (rig.next().at, rig.next().at);
+    let (said, clamped) = (rig.next().await.at, rig.next().await.at);
     assert_eq!(said, clamped, "not before what it said before");
     rig.asks(2);
-    assert_eq!(rig.next().at, said, "the rig is younger than the reading");
+    assert_eq!(rig.next().await.at, said, "the rig is younger than the reading");
     rig.asks(3);
-    assert!(rig.next().at <= rig.clock.now(), "not after its receipt");
+    assert!(rig.next().await.at <= rig.clock.now(), "not after its receipt");
 }

@@ -28,7 +28,8 @@ const EXAMPLES: &str = "Examples:
   picklock bench real
   picklock bench real --clients 20 --keys 20 --time 5s --format json
 
-A cycle is one grant and its release, by the task `hammer`.";
+A cycle is one grant and its release, by the task `hammer`. A client is a process with one
+connection and eight workers.";
 
 /// The arguments of `bench real`.
 #[derive(Debug, Args)]
