@@ -7,6 +7,7 @@
 mod backend;
 mod cause;
 mod client;
+mod delta;
 mod emplace;
 mod error;
 mod export;
@@ -34,6 +35,7 @@ mod world;
 pub use backend::{Backend, BackendError, Message, Notice, Passing};
 pub use cause::Cause;
 pub use client::{Acquire, Command, Init, Mailbox, Reply, Request, Response};
+pub use delta::DeltaDebugger;
 pub use emplace::emplace;
 pub use error::HistoryError;
 pub use facts::{Facts, Removed};

@@ -2,13 +2,12 @@
 //! fewer clients, fewer turns, shorter faults and holds, no idle time, plain links and clocks.
 //!
 //! Each step proposes a smaller schedule, runs it, and keeps it if the anomaly is still there.
-//! Pieces are taken out by delta debugging: Zeller, Hildebrandt, "Simplifying and isolating
-//! failure-inducing input", IEEE TSE 28(2), 2002.
+//! Pieces are taken out by delta debugging.
 
 mod small;
 mod story;
 
-use base::{Action, Direction, Fault, Node};
+use base::{Action, DeltaDebugger, Direction, Fault, Node};
 use sim::Chances;
 use std::time::Duration;
 
@@ -409,29 +408,11 @@ impl Shrinker<'_> {
         get: impl Fn(&Schedule) -> Vec<T>,
         set: impl Fn(&mut Schedule, &[T]),
     ) {
-        let mut left = get(&self.best);
-        if left.is_empty() || self.take_out(|s| set(s, &[])) {
-            return;
-        }
-        let mut chunks = 2;
-        while left.len() > 1 {
-            let size = left.len().div_ceil(chunks);
-            let mut taken_out = false;
-            let mut at = 0;
-            while at < left.len() {
-                let mut rest = left.clone();
-                rest.drain(at..(at + size).min(left.len()));
-                if !rest.is_empty() && self.take_out(|s| set(s, &rest)) {
-                    left = rest;
-                    taken_out = true;
-                } else {
-                    at += size;
-                }
+        let mut pieces = DeltaDebugger::new(get(&self.best));
+        while let Some(fewer) = pieces.propose() {
+            if self.take_out(|s| set(s, &fewer)) {
+                pieces.keep(fewer);
             }
-            if size == 1 && !taken_out {
-                break;
-            }
-            chunks = if taken_out { 2.max(chunks - 1) } else { (chunks * 2).min(left.len()) };
         }
     }
 }
