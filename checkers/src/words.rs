@@ -109,16 +109,9 @@ impl<'a> Story<'a> {
         };
         if let Some(ok) = claim.granted() {
             self.tell(ok, process(claim), how, "");
-            self.outlived.extend(self.outlived(claim, ok).map(|end| (ok, end)));
+            let end = claim.outlived(&self.run.history, self.leases);
+            self.outlived.extend(end.map(|end| (ok, end)));
         }
-    }
-
-    /// The end of a grant's lease, if its client believed in it for longer.
-    fn outlived(&self, claim: &Claim, ok: u64) -> Option<LeaseEnd> {
-        let end = claim.end.map_or(u64::MAX, |end| end.at);
-        let until = self.run.history.get(end).map_or(u64::MAX, |event| event.time_ns);
-        let grant = self.run.history.get(ok)?;
-        self.leases.end(grant).filter(|end| end.at_ns < until)
     }
 
     /// Adds the ends of leases to what is told of their grants, as far as the story goes.

@@ -212,7 +212,7 @@ impl Page<'_> {
         }
         let effective = facts.effective_faults();
         let text = format!("{}, {} with a measured effect", count(all), count(effective));
-        match facts.faults.iter().filter_map(|f| f.effect).find(|e| e.amount > 0) {
+        match facts.faults.iter().filter_map(|f| f.effect.as_ref()).find(|e| e.amount > 0) {
             Some(example) => format!("{text} (the first: {})", effect_name(example)),
             None => text,
         }

@@ -269,7 +269,7 @@ pub(super) fn faults(subject: &Subject<'_>) -> Markup {
     }
 }
 
-fn fault_row(fault: &FaultSpan<'_>) -> Markup {
+fn fault_row(fault: &FaultSpan) -> Markup {
     let (healed, family) = (fault.until, fault.fault.family().name());
     html! {
         tr {
@@ -279,8 +279,8 @@ fn fault_row(fault: &FaultSpan<'_>) -> Markup {
             }
             td class="time" { (healed.map_or("–".into(), |at| span(at - fault.from))) }
             td { i class=(format!("k {family}")) {} (family) }
-            td { (fault_name(fault.fault)) }
-            @match fault.effect {
+            td { (fault_name(&fault.fault)) }
+            @match &fault.effect {
                 Some(effect) if effect.amount > 0 => td { (effect_name(effect)) },
                 Some(effect) => td class="none" { (effect_name(effect)) },
                 None => td class="none" { "not measured" },
