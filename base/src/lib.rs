@@ -19,6 +19,7 @@ mod lease;
 mod ledger;
 mod lock;
 mod nemesis;
+pub mod phrases;
 pub mod reading;
 mod rng;
 mod run;

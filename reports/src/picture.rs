@@ -3,7 +3,7 @@
 //! the page as SVG.
 
 use crate::facts::{Facts, FaultSpan, Hold};
-use crate::names::{Speaker, fault_name};
+use crate::names::Speaker;
 use base::{Event, F, FaultId, Kind, Mode, Node, Run};
 
 /// The most lanes and bands that a picture can carry before nobody reads it any more.
@@ -223,7 +223,7 @@ fn bands(
         let hit = lanes_hit(fault, speaker, lanes);
         if named(fault) || !hit.is_empty() || only_servers(fault) {
             let (id, kind, label) =
-                (fault.id, fault.fault.family().name(), fault_name(&fault.fault));
+                (fault.id, fault.fault.family().name(), fault.fault.to_string());
             found.push((!named(fault), Band { id, kind, label, stretch, lanes: hit }));
         }
     }

@@ -6,10 +6,10 @@
 
 use crate::Subject;
 use crate::facts::{Answer, Ending, FaultSpan, Hold, Overlap, Wait};
-use crate::names::{Speaker, effect_name, fault_name};
+use crate::names::Speaker;
 use crate::picture::sign;
 use crate::reading::breaches;
-use base::{Event, Mode, Node, show_strings};
+use base::{Event, Mode, Node, phrases, show_strings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -184,8 +184,8 @@ fn fault(span: &FaultSpan, end: u64, workers: u32) -> Value {
         "from_us": micros(span.from),
         "until_us": micros(span.until.unwrap_or(end)),
         "kind": span.fault.family().name(),
-        "name": fault_name(&span.fault),
-        "effect": span.effect.as_ref().map_or_else(|| "not measured".into(), effect_name),
+        "name": span.fault.to_string(),
+        "effect": span.effect.as_ref().map_or_else(|| "not measured".into(), phrases::measured),
         "clients": clients,
         "servers": servers,
     })
