@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 use small::draw_small;
-pub use story::{Told, is_small, story, story_of};
+pub use story::{StoryError, Told, is_small, story, story_of};
 
 /// Returns true if a schedule shows its anomaly where nothing is exact, too: with the faults at
 /// their moments, over links with delays of their own. Then it most likely does so on real servers.
@@ -36,6 +36,13 @@ pub struct Shrunk {
     pub tried: u64,
     /// The reason why there may be a smaller one; `None` if nothing was left to try.
     pub cut_short: Option<CutShort>,
+}
+
+/// The schedule that should be shrunk does not show the anomaly.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the schedule does not show {anomaly}")]
+pub struct NotShown {
+    anomaly: String,
 }
 
 /// The reason why a shrink ended before there was nothing left to try.
@@ -73,12 +80,12 @@ pub fn shrink(
     schedule: &Schedule,
     shows: &Shows,
     go_on: &mut dyn FnMut(u64) -> bool,
-) -> Result<Shrunk, String> {
+) -> Result<Shrunk, NotShown> {
     if is_small(schedule) {
         return take_out(schedule, shows, go_on);
     }
     if !simulate::replay(schedule).is_ok_and(|run| shows.is_in(&run)) {
-        return Err(format!("the schedule does not show {}", shows.anomaly));
+        return Err(NotShown { anomaly: shows.anomaly.clone() });
     }
     let mut tried = 1;
     let drawn = draw_small(schedule, shows, MOST_DRAWN, &mut || {
@@ -107,7 +114,7 @@ fn take_out(
     schedule: &Schedule,
     shows: &Shows,
     go_on: &mut dyn FnMut(u64) -> bool,
-) -> Result<Shrunk, String> {
+) -> Result<Shrunk, NotShown> {
     let mut shrinker = Shrinker {
         best: Schedule { shows: Some(shows.clone()), ..schedule.clone() },
         shows,
@@ -118,7 +125,7 @@ fn take_out(
         go_on,
     };
     if !shrinker.still(&shrinker.best.clone()) {
-        return Err(format!("the schedule does not show {}", shows.anomaly));
+        return Err(NotShown { anomaly: shows.anomaly.clone() });
     }
     let mut least = shrinker.best.clone();
     loop {
