@@ -58,3 +58,14 @@ pub enum Removed {
     /// Any entry that stood there. Nobody checked its owner, or others have the same mark.
     Any,
 }
+
+impl Removed {
+    /// The words behind a release, where it did more or less than it should.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Nothing => ", which removed nothing",
+            Self::Own => "",
+            Self::Any => ", which removed whatever stood there",
+        }
+    }
+}

@@ -14,7 +14,7 @@
 //! acquires again what it holds has two claims, of which a release ends the later one.
 
 use crate::sweep::{Change, Holder};
-use base::{F, History, Key, Kind, Mode, Removed};
+use base::{F, History, Key, Kind, LeaseEnd, Leases, Mode, Removed};
 use std::ops::Range;
 
 mod tracker;
@@ -131,6 +131,13 @@ impl Claim {
         }
     }
 
+    /// Returns the end of the lease behind the grant, if its client believed in it for longer.
+    pub fn outlived(&self, history: &History, leases: &Leases) -> Option<LeaseEnd> {
+        let end = self.end.and_then(|end| history.get(end.at));
+        let until = end.map_or(u64::MAX, |event| event.time_ns);
+        leases.end(history.get(self.granted()?)?).filter(|end| end.at_ns < until)
+    }
+
     /// Returns the stretch from the request to its answer.
     pub fn asking(&self) -> Range<u64> {
         let end = match self.answer {
@@ -182,12 +189,45 @@ pub struct Access {
     pub mode: Option<Mode>,
 }
 
+/// A definite hold, or the part of one in which it has the same mode. Places are event indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The number of the claim.
+    pub claim: usize,
+    /// The mode in which the lock is held.
+    pub mode: Mode,
+    /// The begin of the part.
+    pub from: u64,
+    /// The end of the part; `u64::MAX` when nothing ended it.
+    pub until: u64,
+}
+
 impl Claims {
     /// Reads a whole history.
     pub fn of(history: &History) -> Self {
         let mut tracker = Tracker::with_room(history.events().len());
         history.events().iter().for_each(|event| tracker.step(event));
         tracker.finish()
+    }
+
+    /// The definite holds in parts of one mode each, by their begin.
+    pub fn parts(&self) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut latest: Vec<Option<usize>> = vec![None; self.claims.len()];
+        for Change { at, hold, to } in &self.changes {
+            let claim = *hold as usize;
+            if let Some(part) = latest[claim].map(|place| &mut parts[place]) {
+                if *to == Some(part.mode) {
+                    continue;
+                }
+                part.until = *at;
+            }
+            if let Some(mode) = *to {
+                latest[claim] = Some(parts.len());
+                parts.push(Part { claim, mode, from: *at, until: u64::MAX });
+            }
+        }
+        parts
     }
 
     /// The claim that was granted at this event.

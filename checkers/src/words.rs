@@ -5,7 +5,7 @@ use crate::faults::Outage;
 use crate::holds::{Claim, End, Ending};
 use base::{
     Action, Anomaly, Belief, Event, F, Fault, FaultId, Kind, LeaseEnd, Leases, Mode, Node, Removed,
-    Run, units,
+    Run, phrases, units,
 };
 use std::ops::Range;
 
@@ -103,22 +103,15 @@ impl<'a> Story<'a> {
     /// The grant of a claim.
     pub(crate) fn grant(&mut self, claim: &Claim) {
         let how = match (self.run.info.promises.shared, claim.mode) {
-            (false, _) => "acquired",
+            (false, _) => phrases::clause(F::Acquire, Kind::Ok),
             (true, Mode::Exclusive) => "acquired exclusively",
             (true, Mode::Shared) => "acquired shared",
         };
         if let Some(ok) = claim.granted() {
             self.tell(ok, process(claim), how, "");
-            self.outlived.extend(self.outlived(claim, ok).map(|end| (ok, end)));
+            let end = claim.outlived(&self.run.history, self.leases);
+            self.outlived.extend(end.map(|end| (ok, end)));
         }
-    }
-
-    /// The end of a grant's lease, if its client believed in it for longer.
-    fn outlived(&self, claim: &Claim, ok: u64) -> Option<LeaseEnd> {
-        let end = claim.end.map_or(u64::MAX, |end| end.at);
-        let until = self.run.history.get(end).map_or(u64::MAX, |event| event.time_ns);
-        let grant = self.run.history.get(ok)?;
-        self.leases.end(grant).filter(|end| end.at_ns < until)
     }
 
     /// Adds the ends of leases to what is told of their grants, as far as the story goes.
@@ -162,7 +155,7 @@ impl<'a> Story<'a> {
             let what = if event.f == F::Heal { healed } else { &what };
             return self.tell(event.index, subject, what, "");
         }
-        let mut what = bare(event).to_owned();
+        let mut what = phrases::clause(event.f, event.kind).to_owned();
         if let (F::Acquire, Kind::Ok, Some(token)) = (event.f, event.kind, event.token) {
             what.push_str(&format!(" with token {token}"));
         }
@@ -172,19 +165,16 @@ impl<'a> Story<'a> {
         {
             what.push_str(&format!(" from place {place} of the queue"));
         }
-        let tail = match facts.and_then(|facts| facts.removed) {
-            Some(Removed::Any) => ", which removed whatever stood there",
-            Some(Removed::Nothing) => ", which removed nothing",
-            _ => "",
-        };
+        let removed = facts.and_then(|facts| facts.removed);
+        let tail = removed.map_or("", Removed::words);
         self.tell(event.index, event.process, &what, tail);
     }
 
     /// Tells what ended a hold.
     pub(crate) fn end(&mut self, claim: &Claim, end: End) {
         let how = match end.how {
-            Ending::Released => "released",
-            Ending::Lost => "noticed that it may have lost the lock",
+            Ending::Released => phrases::clause(F::Release, Kind::Ok),
+            Ending::Lost => phrases::clause(F::Lost, Kind::Info),
             Ending::Death => self.death(claim, end.at),
         };
         self.tell(end.at, process(claim), how, "");
@@ -200,7 +190,9 @@ impl<'a> Story<'a> {
         let node = Node::Client(self.client(claim));
         let kills = |fault: &Fault| fault.action() == Action::Kill && fault.node() == Some(node);
         let killed = |outage: &&Outage| outage.meets(at, at) && kills(&outage.fault);
-        self.outages.iter().find(killed).map_or("died", |_| "was killed")
+        let killed = self.outages.iter().find(killed);
+        let died = phrases::clause(F::Death, Kind::Info);
+        killed.map_or(died, |outage| outage.fault.spec().lasting)
     }
 
     pub(crate) fn client(&self, claim: &Claim) -> u32 {
@@ -312,37 +304,6 @@ impl<'a> Story<'a> {
 
 /// A witness that spans a whole run would else list every hold of its processes.
 const BELIEFS: usize = 16;
-
-/// Returns the words for an event about which nothing more is known.
-fn bare(event: &Event) -> &'static str {
-    match (event.f, event.kind) {
-        (F::Acquire, Kind::Invoke) => "asked",
-        (F::Acquire, Kind::Ok) => "acquired",
-        (F::Acquire, Kind::Fail) => "was told that it did not get the lock",
-        (F::Acquire, Kind::Info) => "gave up asking, in doubt,",
-        (F::Convert, Kind::Invoke) => "began to convert its hold",
-        (F::Convert, Kind::Ok) => "converted its hold",
-        (F::Convert, Kind::Fail) => "was told that its hold was not converted",
-        (F::Convert, Kind::Info) => "gave up converting its hold, in doubt,",
-        (F::Release, Kind::Invoke) => "began to release",
-        (F::Release, Kind::Ok) => "released",
-        (F::Release, Kind::Fail) => "was told that its release failed",
-        (F::Release, Kind::Info) => "gave up its release, in doubt,",
-        (F::Read, _) => "read",
-        (F::Write, Kind::Fail) => "was fenced off",
-        (F::Write, _) => "wrote",
-        (F::Arrive, Kind::Fail) => "was fenced off with a write that came late",
-        (F::Arrive, _) => "wrote, with a write that came late,",
-        (F::Lost, _) => "noticed that it may have lost the lock",
-        (F::Notified, _) => "was woken",
-        (F::Death, _) => "died",
-        (F::Interference, _) => "was interfered with",
-        (F::Quiet, _) => "had healed all faults",
-        (F::Stop, _) => "ended the run",
-        (F::Fault, _) => "began a fault",
-        (F::Heal, _) => "healed it",
-    }
-}
 
 /// Joins clauses: "process 3 acquired at 4.100 s and was paused at 4.210 s".
 fn sentence(clauses: &[Clause]) -> String {

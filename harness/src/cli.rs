@@ -7,7 +7,7 @@ use std::time::Duration;
 use base::Task;
 use stores::{StoreId, Topology};
 
-use crate::nearest;
+use crate::nearest::Unlisted;
 use crate::plan::{Length, Options, UNLIMITED};
 
 mod budget;
@@ -149,27 +149,28 @@ pub enum ListWhat {
     Backends,
 }
 
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|error| format!("{error}; write it as 500ms, 2s or 1m30s"))
+/// A text that is no duration.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{0}; write it as 500ms, 2s or 1m30s")]
+pub(crate) struct NoDuration(humantime::DurationError);
+
+pub(crate) fn duration(text: &str) -> Result<Duration, NoDuration> {
+    humantime::parse_duration(text).map_err(NoDuration)
 }
 
-fn ttl(text: &str) -> Result<Duration, String> {
+fn ttl(text: &str) -> Result<Duration, NoDuration> {
     if text == "unlimited" { Ok(UNLIMITED) } else { duration(text) }
 }
 
-fn topology(name: &str) -> Result<&'static Topology, String> {
+fn topology(name: &str) -> Result<&'static Topology, Unlisted> {
     StoreId::topology(name).ok_or_else(|| {
-        let known: Vec<&str> = StoreId::all_topologies().map(|topology| topology.name).collect();
-        nearest::unlisted("topology", name, &known)
+        Unlisted::new("topology", name, StoreId::all_topologies().map(|topology| topology.name))
     })
 }
 
-fn task(name: &str) -> Result<&'static Task, String> {
-    workloads::task(name).ok_or_else(|| {
-        let known: Vec<&str> = workloads::TASKS.iter().map(|task| task.name).collect();
-        nearest::unlisted("task", name, &known)
-    })
+fn task(name: &str) -> Result<&'static Task, Unlisted> {
+    workloads::task(name)
+        .ok_or_else(|| Unlisted::new("task", name, workloads::TASKS.iter().map(|task| task.name)))
 }
 
 impl LoadArgs {

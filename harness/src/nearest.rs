@@ -17,9 +17,24 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     format!("there is no {what} `{name}`; {lead} {hint}{mark}")
 }
 
-/// The same of what `picklock list` lists.
-pub fn unlisted(what: &str, name: &str, known: &[&str]) -> String {
-    unknown(what, name, known) + " (`picklock list` shows all)"
+/// A name that is not among those that `picklock list` lists.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} (`picklock list` shows all)", unknown(.what, .name, .known))]
+pub struct Unlisted {
+    what: &'static str,
+    name: String,
+    known: Vec<&'static str>,
+}
+
+impl Unlisted {
+    /// The error for a name, and the list in which it is not.
+    pub fn new(
+        what: &'static str,
+        name: &str,
+        known: impl IntoIterator<Item = &'static str>,
+    ) -> Self {
+        Self { what, name: name.into(), known: known.into_iter().collect() }
+    }
 }
 
 #[cfg(test)]

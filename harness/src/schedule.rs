@@ -20,6 +20,10 @@ use crate::links;
 use crate::plan::{Aim, Options, Planned, Played, Script, Turn};
 use crate::setup::{Setup, check_ensemble, check_task, check_topology};
 
+mod error;
+
+pub use error::{NoSchedule, ReadError, ScheduleError};
+
 /// The version of the stored form that this build writes and reads.
 const VERSION: u32 = 2;
 
@@ -132,7 +136,7 @@ impl Schedule {
     ///
     /// # Errors
     /// One line that names what is wrong with the schedule.
-    pub fn setup(&self, aim: Aim) -> Result<Setup, String> {
+    pub fn setup(&self, aim: Aim) -> Result<Setup, ScheduleError> {
         self.check()?;
         match aim {
             Aim::Time => self.as_it_is(aim, 0),
@@ -145,7 +149,7 @@ impl Schedule {
     ///
     /// # Errors
     /// As [`setup`](Self::setup).
-    pub fn loose_setup(&self, seed: u64) -> Result<Setup, String> {
+    pub fn loose_setup(&self, seed: u64) -> Result<Setup, ScheduleError> {
         self.with_slack().as_it_is(Aim::Moment, seed)
     }
 
@@ -177,7 +181,7 @@ impl Schedule {
     }
 
     /// Returns what runs it exactly as it is, over links whose delays are drawn from `seed`.
-    pub(crate) fn as_it_is(&self, aim: Aim, seed: u64) -> Result<Setup, String> {
+    pub(crate) fn as_it_is(&self, aim: Aim, seed: u64) -> Result<Setup, ScheduleError> {
         let nanos = Duration::from_nanos;
         let turns = self.clients.iter().flatten();
         let options = Options {
@@ -199,14 +203,14 @@ impl Schedule {
                 Aim::Moment => self.link_delay_ns,
             }),
         };
-        Setup::scripted(options, script)
+        Ok(Setup::scripted(options, script)?)
     }
 
     /// Returns default options but for the session and the servers.
-    fn servers(&self, seed: u64) -> Result<Options, String> {
+    fn servers(&self, seed: u64) -> Result<Options, ScheduleError> {
         let named = |name: &String| {
             let topology = StoreId::topology(name);
-            topology.ok_or_else(|| format!("there is no topology `{name}`"))
+            topology.ok_or_else(|| ScheduleError::Topology(name.clone()))
         };
         Ok(Options {
             topology: self.topology.as_ref().map(named).transpose()?,
@@ -219,9 +223,9 @@ impl Schedule {
     }
 
     /// Returns the task of its clients.
-    fn task(&self) -> Result<&'static Task, String> {
+    fn task(&self) -> Result<&'static Task, ScheduleError> {
         let Some(name) = &self.task else { return Ok(&Task::CONTEND) };
-        workloads::task(name).ok_or_else(|| format!("there is no task `{name}`"))
+        workloads::task(name).ok_or_else(|| ScheduleError::Task(name.clone()))
     }
 
     /// The number of workers in each client.
@@ -240,23 +244,23 @@ impl Schedule {
     }
 
     /// Checks that it can be run at all: that every client, server and key that it names exists.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), ScheduleError> {
         let (clients, task) = (self.client_count(), self.task()?);
         if !(1..=200).contains(&clients) {
-            return Err(format!("it has {clients} clients; give 1 to 200"));
+            return Err(ScheduleError::Clients(clients));
         }
         if !(self.clients.len() as u32).is_multiple_of(task.workers) {
-            return Err(format!("its clients have not {} workers each", task.workers));
+            return Err(ScheduleError::Workers(task.workers));
         }
         let mut turns = self.clients.iter().flatten();
         if let Some(turn) = turns.find(|turn| turn.script as usize >= task.scripts.len()) {
-            return Err(format!("it has a turn by script {}, which is not there", turn.script));
+            return Err(ScheduleError::Script(turn.script));
         }
         if let Some(turn) = self.clients.iter().flatten().find(|turn| turn.key >= KEYS) {
-            return Err(format!("it has a turn on key {}; there are {KEYS} at most", turn.key));
+            return Err(ScheduleError::Key(turn.key));
         }
-        let lock = workloads::find(&self.algo)
-            .ok_or_else(|| format!("there is no lock `{}` in this picklock", self.algo))?;
+        let lock =
+            workloads::find(&self.algo).ok_or_else(|| ScheduleError::Lock(self.algo.clone()))?;
         let options = self.servers(0)?;
         check_topology(lock, &options)?;
         check_task(lock, task)?;
@@ -270,7 +274,7 @@ impl Schedule {
                     base::Node::Vault => planned.fault.is_sound(),
                 };
                 if !there {
-                    return Err(format!("it has a fault at {node}, which is not there"));
+                    return Err(ScheduleError::Fault(node));
                 }
             }
         }
@@ -281,7 +285,7 @@ impl Schedule {
         let mut times =
             turns.chain(faults).chain([self.time_limit_ns, self.quiet_ns, self.patience_ns]);
         match times.any(|time| time > day) || self.ttl_ns == 0 || self.ttl_ns > day {
-            true => Err("it has a time beyond 24 h, or no ttl".into()),
+            true => Err(ScheduleError::Time),
             false => Ok(()),
         }
     }
@@ -295,16 +299,15 @@ impl Schedule {
     ///
     /// # Errors
     /// Fails when the text is not a schedule: says what it is instead.
-    pub fn from_json(text: &str) -> Result<Self, String> {
+    pub fn from_json(text: &str) -> Result<Self, NoSchedule> {
         let version: Version =
             serde_json::from_str(text).map_err(|error| match error.is_data() {
-                true => "is not a schedule of picklock".to_owned(),
-                false => format!("is not valid JSON: {error}"),
+                true => NoSchedule::Other,
+                false => NoSchedule::Json(error),
             })?;
-        WrongVersion::check(version.picklock_schedule, VERSION).map_err(|why| why.to_string())?;
-        let schedule: Self =
-            serde_json::from_str(text).map_err(|error| format!("is not a schedule: {error}"))?;
-        schedule.check().map_err(|why| format!("cannot be run: {why}"))?;
+        WrongVersion::check(version.picklock_schedule, VERSION)?;
+        let schedule: Self = serde_json::from_str(text).map_err(NoSchedule::Data)?;
+        schedule.check()?;
         Ok(schedule)
     }
 
@@ -312,7 +315,7 @@ impl Schedule {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
         Self::read_within(path, Budget::default())
     }
 
@@ -320,9 +323,9 @@ impl Schedule {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_within(path: &Path, budget: Budget) -> Result<Self, String> {
-        let text = input::text(path, budget).map_err(|error| format!("{error:#}"))?;
-        Self::from_json(&text).map_err(|why| format!("`{}` {why}", path.display()))
+    pub fn read_within(path: &Path, budget: Budget) -> Result<Self, ReadError> {
+        let text = input::text(path, budget).map_err(ReadError::File)?;
+        Self::from_json(&text).map_err(|why| ReadError::Text { file: path.into(), why })
     }
 }
 
@@ -376,7 +379,7 @@ mod tests {
 
     #[test]
     fn what_is_no_schedule_is_refused() {
-        let says = |text: &str| Schedule::from_json(text).err().unwrap_or_default();
+        let says = |text: &str| Schedule::from_json(text).expect_err("refused").to_string();
         assert!(says("hello").contains("not valid JSON"));
         assert!(says("{}").contains("not a schedule of picklock"));
         assert!(says("{\"picklock_schedule\": 7}").contains("version 7, of a newer picklock"));

@@ -8,9 +8,13 @@ use stores::{StoreId, Topology, WorldSpec};
 use workloads::LockSpec;
 
 use crate::links::{self, slowest_link};
-use crate::nearest;
+use crate::nearest::Unlisted;
 use crate::plan::{Aim, Options, Plan, Script, Scripted, UNLIMITED};
 use crate::swarm;
+
+mod error;
+
+pub use error::SetupError;
 
 /// A checked run, ready to start.
 pub struct Setup {
@@ -31,10 +35,9 @@ impl Setup {
     ///
     /// # Errors
     /// One line that names the mistake and its fix.
-    pub fn new(options: Options) -> Result<Self, String> {
+    pub fn new(options: Options) -> Result<Self, SetupError> {
         let lock = workloads::find(&options.algo).ok_or_else(|| {
-            let names: Vec<&str> = workloads::LOCKS.iter().map(|lock| lock.name).collect();
-            nearest::unlisted("lock", &options.algo, &names)
+            Unlisted::new("lock", &options.algo, workloads::LOCKS.iter().map(|lock| lock.name))
         })?;
         Self::of(lock, options)
     }
@@ -43,7 +46,7 @@ impl Setup {
     ///
     /// # Errors
     /// One line that names the mistake and its fix.
-    pub fn of(lock: &'static LockSpec, options: Options) -> Result<Self, String> {
+    pub fn of(lock: &'static LockSpec, options: Options) -> Result<Self, SetupError> {
         check_nemeses(&options.nemesis)?;
         check_topology(lock, &options)?;
         check_task(lock, options.task)?;
@@ -56,10 +59,10 @@ impl Setup {
     ///
     /// # Errors
     /// One line that names a lock or a nemesis that does not exist.
-    pub fn scripted(options: Options, script: Script) -> Result<Self, String> {
+    pub fn scripted(options: Options, script: Script) -> Result<Self, SetupError> {
         check_nemeses(&options.nemesis)?;
         let lock = workloads::find(&options.algo)
-            .ok_or_else(|| format!("there is no lock `{}`", options.algo))?;
+            .ok_or_else(|| SetupError::NoLock(options.algo.clone()))?;
         let nanos = |d: Duration| d.as_nanos() as u64;
         let mut setup = Self::sound(lock, options);
         setup.info.patience_ns = nanos(script.patience);
@@ -245,60 +248,54 @@ fn quiet(lock: &LockSpec, options: &Options, info: &RunInfo) -> Duration {
     Duration::from_nanos(info.due_ns()) + holds + options.link_delay * 20
 }
 
-fn check_nemeses(names: &str) -> Result<(), String> {
+fn check_nemeses(names: &str) -> Result<(), SetupError> {
     for name in names.split(',') {
         if nemesis::find(name).is_none() {
-            let known: Vec<&str> = nemesis::NEMESES.iter().map(|nemesis| nemesis.name).collect();
-            return Err(nearest::unlisted("nemesis", name, &known));
+            let known = nemesis::NEMESES.iter().map(|nemesis| nemesis.name);
+            return Err(Unlisted::new("nemesis", name, known).into());
         }
     }
     Ok(())
 }
 
 /// Checks that a lock runs on the topology that was asked for.
-pub fn check_topology(lock: &LockSpec, options: &Options) -> Result<(), String> {
+pub fn check_topology(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
     let Some(asked) = options.topology else { return Ok(()) };
     if lock.topologies().any(|topology| topology == asked) {
         return Ok(());
     }
-    let known: Vec<&str> = lock.topologies().map(|topology| topology.name).collect();
-    Err(format!("{} does not run on {}: give {}", lock.name, asked.name, known.join(" or ")))
+    let known = lock.topologies().map(|topology| topology.name).collect();
+    Err(SetupError::Topology { lock: lock.name, asked: asked.name, known })
 }
 
 /// Checks that a lock promises what a task needs.
-pub fn check_task(lock: &LockSpec, task: &Task) -> Result<(), String> {
+pub fn check_task(lock: &LockSpec, task: &Task) -> Result<(), SetupError> {
     let promised = |needs: Needs, lock: &LockSpec| match needs {
         Needs::Shared => lock.promises.shared,
         Needs::Downgrade => lock.promises.downgrades,
     };
     let Some(needs) = task.needs.filter(|needs| !promised(*needs, lock)) else { return Ok(()) };
     let able = workloads::LOCKS.iter().filter(|lock| promised(needs, lock));
-    let able: Vec<&str> = able.map(|lock| lock.name).collect();
-    let why = match needs {
+    let able = able.map(|lock| lock.name).collect();
+    let needs = match needs {
         Needs::Shared => "a lock that readers can hold together",
         Needs::Downgrade => "a lock whose writer can become a reader",
     };
-    Err(format!(
-        "the task {} needs {why}, and {} is none: give --algo {}",
-        task.name,
-        lock.name,
-        able.join(" or ")
-    ))
+    Err(SetupError::Task { task: task.name, needs, lock: lock.name, able })
 }
 
-fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
-    let between = |what: &str, d: Duration, low: Duration, high: Duration| {
-        if d < low || d > high {
-            let (low, high) = (humantime::format_duration(low), humantime::format_duration(high));
-            let d = humantime::format_duration(d);
-            return Err(format!("{what} {d} is out of range: give {low} to {high}"));
+fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
+    let between = |flag, given: Duration, low: Duration, high: Duration| {
+        if (low..=high).contains(&given) {
+            return Ok(());
         }
-        Ok(())
+        let [given, low, high] = [given, low, high].map(humantime::format_duration);
+        Err(SetupError::out_of_range(flag, given, low, high))
     };
     let (ms, s) = (Duration::from_millis, Duration::from_secs);
     between("--time-limit", options.time_limit, s(1), s(24 * 3_600))?;
     if options.ttl == UNLIMITED {
-        return Err("--ttl unlimited needs --exhaustive: give 100ms to 10m".into());
+        return Err(SetupError::Unlimited);
     }
     between("--ttl", options.ttl, ms(100), s(600))?;
     check_ensemble(lock, options)?;
@@ -311,26 +308,20 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), String> {
     between("--link-delay", options.link_delay, Duration::ZERO, slowest_link(lock, options.ttl))?;
     let most = 200 / options.task.workers;
     if !(1..=most).contains(&options.clients) {
-        return Err(format!("--clients {} is out of range: give 1 to {most}", options.clients));
+        return Err(SetupError::out_of_range("--clients", options.clients, 1, most));
     }
     if !(1..=1_000).contains(&options.keys) {
-        return Err(format!("--keys {} is out of range: give 1 to 1000", options.keys));
+        return Err(SetupError::out_of_range("--keys", options.keys, 1, 1_000));
     }
     Ok(())
 }
 
 /// Checks the settings of servers: only ZooKeeper's have any, and they must fit the session.
-pub fn check_ensemble(lock: &LockSpec, options: &Options) -> Result<(), String> {
+pub fn check_ensemble(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
     match (lock.store(), options.tick, options.sync_limit) {
-        (StoreId::ZooKeeper, _, _) => {
-            options.timing().check(options.ttl).map_err(|error| error.to_string())
-        }
+        (StoreId::ZooKeeper, _, _) => Ok(options.timing().check(options.ttl)?),
         (_, None, None) => Ok(()),
-        (store, ..) => Err(format!(
-            "--tick and --sync-limit are settings of ZooKeeper, and {} is on {}: leave them out",
-            lock.name,
-            store.name()
-        )),
+        (store, ..) => Err(SetupError::Untimed { lock: lock.name, store: store.name() }),
     }
 }
 
@@ -393,7 +384,7 @@ mod tests {
     fn refusal(change: impl FnOnce(&mut Options)) -> String {
         let mut options = Options::new("zk-rw", "none", 1);
         change(&mut options);
-        Setup::new(options).err().expect("refused")
+        Setup::new(options).err().expect("refused").to_string()
     }
 
     #[test]
@@ -418,7 +409,7 @@ mod tests {
         let largest = |algo: &str| {
             let link_delay = Duration::from_secs(1);
             let options = Options { link_delay, ..Options::new(algo, "none", 1) };
-            Setup::new(options).err().expect("refused")
+            Setup::new(options).err().expect("refused").to_string()
         };
         // Five servers with a tenth of the ttl each; one or two round trips of one server.
         assert!(largest("redlock").ends_with("give 0s to 131ms"), "{}", largest("redlock"));

@@ -109,7 +109,8 @@ pub fn replay(schedule: &Schedule) -> Result<Run, BackendError> {
 /// # Errors
 /// Fails when the schedule makes no sense or the simulated world breaks.
 pub fn replay_played(schedule: &Schedule) -> Result<(Run, Played), BackendError> {
-    let setup = schedule.setup(Aim::Time).map_err(BackendError)?;
+    let setup = schedule.setup(Aim::Time);
+    let setup = setup.map_err(|error| BackendError(error.to_string()))?;
     play(&setup, Some(Rc::new(Tape::replay(schedule.chance.clone()))))
 }
 

@@ -43,7 +43,8 @@ struct Cell {
 fn setup(algo: &str, nemesis: &str, seed: u64) -> Option<Setup> {
     match Setup::new(Options { swarm: true, ..Options::new(algo, nemesis, seed) }) {
         Ok(setup) => Some(setup),
-        Err(why) => {
+        Err(error) => {
+            let why = error.to_string();
             assert!(why.contains(algo) && why.contains(nemesis), "by name: {why}");
             None
         }

@@ -1,10 +1,11 @@
 //! The facts of a history at a glance: who waited and who held when, what was read and written,
-//! which faults were in force, and the numbers that follow from these.
+//! which faults were in force, and the numbers that follow from these. What a wait, a hold and a
+//! fault is, the checkers say.
 
 mod reader;
 
 use base::units::rate;
-use base::{Effect, Event, Fault, FaultId, LeaseEnd, Leases, Mode, Run};
+use base::{Effect, Event, Fault, FaultId, Key, LeaseEnd, Mode, Run};
 use reader::Reader;
 
 /// The outcome of an acquire.
@@ -26,7 +27,7 @@ pub struct Wait<'a> {
     /// The process that waited.
     pub process: u32,
     /// The lock that it waited for.
-    pub key: &'a str,
+    pub key: Key,
     /// The begin of the wait, in nanoseconds.
     pub from: u64,
     /// The end of the wait, in nanoseconds.
@@ -52,13 +53,13 @@ pub enum Ending {
     Open,
 }
 
-/// A definite hold: from the grant to the begin of its release, to `lost` or to death.
+/// A definite hold, or the part of one in which it had the same mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hold<'a> {
+pub struct Hold {
     /// The process that held the lock.
     pub process: u32,
     /// The lock that it held.
-    pub key: &'a str,
+    pub key: Key,
     /// The mode in which it held the lock.
     pub mode: Mode,
     /// The fencing token.
@@ -75,7 +76,7 @@ pub struct Hold<'a> {
     ends: u64,
 }
 
-impl Hold<'_> {
+impl Hold {
     /// Returns true if the two may not stand at the same moment.
     pub fn conflicts(&self, other: &Self) -> bool {
         let shared = self.mode == Mode::Shared && other.mode == Mode::Shared;
@@ -90,23 +91,23 @@ impl Hold<'_> {
 
 /// A fault, from its begin to its heal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FaultSpan<'a> {
+pub struct FaultSpan {
     /// The number of the fault.
     pub id: FaultId,
     /// The fault itself.
-    pub fault: &'a Fault,
+    pub fault: Fault,
     /// The time at which it came into force, or was begun if it never did.
     pub from: u64,
     /// The time at which it was healed.
     pub until: Option<u64>,
     /// The effect that was measured.
-    pub effect: Option<&'a Effect>,
+    pub effect: Option<Effect>,
 }
 
-impl FaultSpan<'_> {
+impl FaultSpan {
     /// Returns true if it was measured to have done something.
     pub fn had_effect(&self) -> bool {
-        self.effect.is_some_and(|e| e.amount > 0)
+        self.effect.as_ref().is_some_and(|e| e.amount > 0)
     }
 }
 
@@ -138,24 +139,19 @@ pub struct Facts<'a> {
     /// The waits, by begin.
     pub waits: Vec<Wait<'a>>,
     /// The definite holds, by begin.
-    pub holds: Vec<Hold<'a>>,
+    pub holds: Vec<Hold>,
     /// Answered reads and writes, losses and deaths.
     pub marks: Vec<&'a Event>,
     /// The faults, by begin.
-    pub faults: Vec<FaultSpan<'a>>,
+    pub faults: Vec<FaultSpan>,
     /// The processes and the time of their first event, in that order.
     pub births: Vec<(u32, u64)>,
 }
 
 impl<'a> Facts<'a> {
-    /// Reads a run's history once.
+    /// Reads a run's history.
     pub fn of(run: &'a Run) -> Self {
-        let mut reader = Reader::new(Leases::of(run));
-        for event in run.history.events() {
-            reader.read(event);
-        }
-        // A foreign history need not be in the order of its times.
-        reader.finish(run.history.events().iter().map(|e| e.time_ns).max().unwrap_or(0))
+        Reader::new(run).facts()
     }
 
     /// Returns the number of acquires that ended in this way.

@@ -3,7 +3,7 @@
 //! the page as SVG.
 
 use crate::facts::{Facts, FaultSpan, Hold};
-use crate::names::{Speaker, fault_name};
+use crate::names::Speaker;
 use base::{Event, F, FaultId, Kind, Mode, Node, Run};
 
 /// The most lanes and bands that a picture can carry before nobody reads it any more.
@@ -212,7 +212,7 @@ fn bands(
     window: Stretch,
     limit: usize,
 ) -> Vec<Band> {
-    let named = |f: &FaultSpan<'_>| {
+    let named = |f: &FaultSpan| {
         events.iter().any(|e| e.fault.as_ref().is_some_and(|fault| fault.id == f.id))
     };
     let mut found: Vec<(bool, Band)> = Vec::new();
@@ -223,7 +223,7 @@ fn bands(
         let hit = lanes_hit(fault, speaker, lanes);
         if named(fault) || !hit.is_empty() || only_servers(fault) {
             let (id, kind, label) =
-                (fault.id, fault.fault.family().name(), fault_name(fault.fault));
+                (fault.id, fault.fault.family().name(), fault.fault.to_string());
             found.push((!named(fault), Band { id, kind, label, stretch, lanes: hit }));
         }
     }
@@ -233,22 +233,21 @@ fn bands(
     found.into_iter().map(|(_, band)| band).collect()
 }
 
-fn lanes_hit(fault: &FaultSpan<'_>, speaker: Speaker, lanes: &[Lane]) -> Vec<usize> {
+fn lanes_hit(fault: &FaultSpan, speaker: Speaker, lanes: &[Lane]) -> Vec<usize> {
     let nodes = fault.fault.nodes();
     let hit = |lane: &Lane| nodes.contains(&Node::Client(speaker.client(lane.process)));
     lanes.iter().enumerate().filter(|(_, lane)| hit(lane)).map(|(at, _)| at).collect()
 }
 
-fn only_servers(fault: &FaultSpan<'_>) -> bool {
+fn only_servers(fault: &FaultSpan) -> bool {
     fault.fault.nodes().iter().all(|node| matches!(node, Node::Server(_)))
 }
 
 /// Returns the stretches in which conflicting holds of the shown processes meet within the window,
 /// merged.
 fn overlaps(facts: &Facts<'_>, shown: &[u32], window: Stretch) -> Vec<Stretch> {
-    let inside =
-        |h: &&Hold<'_>| shown.contains(&h.process) && clip(h.from, h.until, window).is_some();
-    let holds: Vec<&Hold<'_>> = facts.holds.iter().filter(inside).collect();
+    let inside = |h: &&Hold| shown.contains(&h.process) && clip(h.from, h.until, window).is_some();
+    let holds: Vec<&Hold> = facts.holds.iter().filter(inside).collect();
     let mut merged: Vec<Stretch> = Vec::new();
     for (i, hold) in holds.iter().enumerate() {
         let met = holds[..i].iter().filter(|other| other.conflicts(hold) && other.meets(hold));

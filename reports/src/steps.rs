@@ -40,7 +40,7 @@ pub fn steps(info: &RunInfo, facts: &Facts<'_>, events: &[&Event]) -> Vec<Step> 
 }
 
 /// The holds of these events' processes whose leases end between the first event and the last.
-fn expired<'a>(facts: &'a Facts<'a>, events: &[&Event]) -> impl Iterator<Item = &'a Hold<'a>> {
+fn expired<'a>(facts: &'a Facts<'a>, events: &[&Event]) -> impl Iterator<Item = &'a Hold> {
     let first = events.first().map_or(0, |event| event.time_ns);
     let last = events.last().map_or(0, |event| event.time_ns);
     let processes: Vec<u32> = events.iter().filter_map(|event| event.client()).collect();

@@ -8,7 +8,6 @@ mod paint;
 mod story;
 
 use crate::facts::Answer;
-use crate::names::effect_name;
 use crate::picture::{Limits, picture};
 use crate::reading::{
     Breach, Surprise, breaches, expectations, grouped, last_word, notes, properties, sentence,
@@ -17,7 +16,7 @@ use crate::reading::{
 use crate::steps::{Step, steps};
 use crate::units::{count, counted, duration, span, times};
 use crate::{Context, Subject};
-use base::{Event, Outcome, Run, Verdict};
+use base::{Event, Outcome, Run, Verdict, phrases};
 use paint::{Ink, Painter};
 use story::{Columns, rows};
 
@@ -212,8 +211,8 @@ impl Page<'_> {
         }
         let effective = facts.effective_faults();
         let text = format!("{}, {} with a measured effect", count(all), count(effective));
-        match facts.faults.iter().filter_map(|f| f.effect).find(|e| e.amount > 0) {
-            Some(example) => format!("{text} (the first: {})", effect_name(example)),
+        match facts.faults.iter().filter_map(|f| f.effect.as_ref()).find(|e| e.amount > 0) {
+            Some(example) => format!("{text} (the first: {})", phrases::measured(example)),
             None => text,
         }
     }

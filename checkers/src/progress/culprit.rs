@@ -7,7 +7,7 @@ use crate::causes;
 use crate::holds::{Answer, Claim, Ending};
 use crate::phase::Phase;
 use crate::words::{Story, process, seconds};
-use base::{Cause, Kind, Removed};
+use base::{Cause, F, Kind, Removed, phrases};
 use std::ops::Range;
 
 /// The culprit that keeps a stuck lock from everybody.
@@ -133,7 +133,7 @@ pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &Phase, stuck:
         }
         Culprit::Sleeper { .. } | Culprit::Phantom => {}
     }
-    story.tell(first.invoke, process(first), "asked", "");
+    story.tell(first.invoke, process(first), phrases::clause(F::Acquire, Kind::Invoke), "");
     let silence = format!("was over at {} and nobody had been granted the lock", story.time(stop));
     story.say(stop, "the run", silence);
     let quiet = seconds(phase.lasts());

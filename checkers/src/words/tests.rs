@@ -45,14 +45,6 @@ fn a_story_goes_on_as_long_as_its_steps_last_and_no_longer() {
 }
 
 #[test]
-fn a_write_that_was_fenced_off_did_not_write() {
-    let said = |kind, f| bare(&Event::new(0, base::Process::Client(1), kind, f));
-    let words = [(Kind::Ok, F::Write), (Kind::Fail, F::Write), (Kind::Fail, F::Release)];
-    let words = words.map(|(kind, f)| said(kind, f));
-    assert_eq!(words, ["wrote", "was fenced off", "was told that its release failed"]);
-}
-
-#[test]
 fn a_cut_is_told_from_the_side_of_the_client() {
     for (cut, words) in [
         ("cut c0-s1", "was cut off from server 1 at"),

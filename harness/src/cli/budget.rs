@@ -24,8 +24,19 @@ impl BudgetArgs {
     }
 }
 
+/// A text that is no number of bytes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum NoSize {
+    #[error("no unit is `{0}`; write it as 512MiB or 4GiB")]
+    Unit(String),
+    #[error("write it as 512MiB or 4GiB")]
+    Number,
+    #[error("more than this machine can count")]
+    TooLarge,
+}
+
 /// A number of bytes: `512MiB`, `4GiB`, `2GB`.
-fn size(text: &str) -> Result<usize, String> {
+fn size(text: &str) -> Result<usize, NoSize> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: usize = match &text[digits.len()..] {
         "" | "B" => 1,
@@ -35,10 +46,10 @@ fn size(text: &str) -> Result<usize, String> {
         "kB" | "KB" => 1_000,
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
-        other => return Err(format!("no unit is `{other}`; write it as 512MiB or 4GiB")),
+        other => return Err(NoSize::Unit(other.to_owned())),
     };
-    let number: usize = digits.parse().map_err(|_| "write it as 512MiB or 4GiB".to_owned())?;
-    number.checked_mul(unit).ok_or_else(|| "more than this machine can count".to_owned())
+    let number: usize = digits.parse().map_err(|_| NoSize::Number)?;
+    number.checked_mul(unit).ok_or(NoSize::TooLarge)
 }
 
 #[cfg(test)]

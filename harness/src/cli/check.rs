@@ -1,7 +1,7 @@
 //! The arguments of `picklock check`.
 
 use super::{BudgetArgs, Format};
-use base::reading::{self, Value};
+use base::reading::{self, EdnError, Value};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -111,6 +111,11 @@ pub enum ExportFormat {
     Edn,
 }
 
-fn value(text: &str) -> Result<Value, String> {
-    text.parse().map_err(|error| format!("{error}; write it as 0, nil or :a"))
+/// A text that is no value.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}; write it as 0, nil or :a")]
+struct NoValue(EdnError);
+
+fn value(text: &str) -> Result<Value, NoValue> {
+    text.parse().map_err(NoValue)
 }

@@ -156,15 +156,20 @@ impl Shard {
     }
 }
 
-impl FromStr for Shard {
-    type Err = String;
+/// A text that is no part of the seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("write it as 3/16: the third of sixteen")]
+pub struct NoShard;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Shard {
+    type Err = NoShard;
+
+    fn from_str(text: &str) -> Result<Self, NoShard> {
         let parts = text.split_once('/');
         let numbers = parts.and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
         match numbers {
             Some((number, of)) if 1 <= number && number <= of => Ok(Self { number, of }),
-            _ => Err("write it as 3/16: the third of sixteen".into()),
+            _ => Err(NoShard),
         }
     }
 }

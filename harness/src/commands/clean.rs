@@ -5,7 +5,7 @@ use crate::Exit;
 
 #[cfg(feature = "docker")]
 pub fn run() -> Result<Exit, Failure> {
-    let cleaned = docker::clean().map_err(|error| Failure::could_not(error.to_string()))?;
+    let cleaned = docker::clean().map_err(Failure::could_not)?;
     let docker::Cleaned { containers, networks } = cleaned;
     let plural = |n: usize| if n == 1 { "" } else { "s" };
     crate::output::say(&format!(

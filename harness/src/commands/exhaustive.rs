@@ -13,10 +13,13 @@ use crate::Exit;
 use crate::cli::ExploreArgs;
 use crate::exhaustive::{Enumerated, Enumeration, Finding, Found};
 use crate::manner;
-use crate::nearest;
+use crate::nearest::Unlisted;
 use crate::output::Losses;
 use crate::plan::UNLIMITED;
 use crate::setup::check_task;
+use error::EnumerationError;
+
+mod error;
 
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     let enumeration = enumeration(args).map_err(Failure::arguments)?;
@@ -40,38 +43,30 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
 }
 
 /// Returns the enumeration that the arguments ask for.
-fn enumeration(args: &ExploreArgs) -> Result<Enumeration, String> {
+fn enumeration(args: &ExploreArgs) -> Result<Enumeration, EnumerationError> {
     let lock = workloads::find(&args.algo).ok_or_else(|| {
-        let known: Vec<&str> = workloads::LOCKS.iter().map(|lock| lock.name).collect();
-        nearest::unlisted("lock", &args.algo, &known)
+        Unlisted::new("lock", &args.algo, workloads::LOCKS.iter().map(|lock| lock.name))
     })?;
     if lock.open.shape() == Shape::Several {
-        return Err(format!(
-            "{} wants {} servers, and an exhaustive search has one: search it without --exhaustive",
-            lock.name,
-            lock.topology().servers()
-        ));
+        let servers = lock.topology().servers();
+        return Err(EnumerationError::Servers { lock: lock.name, servers });
     }
     let more = &args.exhaustive;
     let clients = args.load.clients.unwrap_or(2);
-    let within = |what: &str, n: u64, most: u64| match n {
-        n if (1..=most).contains(&n) => Ok(()),
-        n => Err(format!("{what} {n} is out of range for an exhaustive search: give 1 to {most}")),
+    let within = |flag, given: u64, most: u64| match (1..=most).contains(&given) {
+        true => Ok(()),
+        false => Err(EnumerationError::OutOfRange { flag, given, most }),
     };
     within("--clients", clients.into(), 4)?;
     within("--cycles", more.cycles.into(), 4)?;
     within("--keys", args.load.keys.into(), clients.into())?;
     within("--states", more.states, 1_000_000_000)?;
     if more.faults > 4 {
-        return Err(format!("--faults {} is out of range: give 0 to 4", more.faults));
+        return Err(EnumerationError::Faults(more.faults));
     }
     let task = args.load.task;
     if task.workers > 1 {
-        return Err(format!(
-            "an exhaustive search has one worker in each client, and the task {} has {}: search it \
-             without --exhaustive",
-            task.name, task.workers
-        ));
+        return Err(EnumerationError::Workers { task: task.name, workers: task.workers });
     }
     check_task(lock, task)?;
     let enumeration = Enumeration::new(lock).with(|case| {

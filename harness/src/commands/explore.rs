@@ -136,8 +136,7 @@ fn shrink_best(
     for seed in seeds {
         let options = Options { seed: *seed, ..options.clone() };
         let setup = Setup::new(options).map_err(Failure::arguments)?;
-        let (_, schedule) =
-            simulate::record(&setup).map_err(|error| Failure::could_not(error.to_string()))?;
+        let (_, schedule) = simulate::record(&setup).map_err(Failure::could_not)?;
         let shrunk = shrink(&schedule, shows, &mut |now| {
             bar.set_position(tried + now);
             !stop.load(Ordering::Relaxed)

@@ -24,7 +24,7 @@ pub fn run(args: &MergeArgs) -> Result<Exit, Failure> {
             Tally::from_json(&text).map_err(|why| Failure::could_not(format!("`{file}` {why}")))?;
         parts.push((file, tally));
     }
-    let sum = merge(parts).map_err(|why| Failure::could_not(why.to_string()))?;
+    let sum = merge(parts).map_err(Failure::could_not)?;
     let mut losses = Losses::default();
     tell(&sum, args.format, args.out.as_deref(), &mut losses)?;
     Ok(losses.end(sum.outcome()))

@@ -28,18 +28,18 @@ pub struct Failure {
 
 impl Failure {
     /// The arguments make no sense.
-    pub fn arguments(line: impl Into<String>) -> Self {
-        Self { exit: Exit::BadArguments, line: line.into() }
+    pub fn arguments(line: impl ToString) -> Self {
+        Self { exit: Exit::BadArguments, line: line.to_string() }
     }
 
     /// Ctrl-C ended it.
-    pub fn interrupted(line: impl Into<String>) -> Self {
-        Self { exit: Exit::Interrupted, line: line.into() }
+    pub fn interrupted(line: impl ToString) -> Self {
+        Self { exit: Exit::Interrupted, line: line.to_string() }
     }
 
     /// Makes the failure of a command that could not do its work.
-    pub fn could_not(line: impl Into<String>) -> Self {
-        Self { exit: Exit::CouldNotRun, line: line.into() }
+    pub fn could_not(line: impl ToString) -> Self {
+        Self { exit: Exit::CouldNotRun, line: line.to_string() }
     }
 }
 

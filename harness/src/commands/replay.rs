@@ -17,7 +17,7 @@ use crate::place;
 use crate::plan::{Aim, Options};
 use crate::schedule::{Schedule, Shows};
 use crate::setup::{Setup, replay_command};
-use crate::shrink::{Told, story_of};
+use crate::shrink::{StoryError, Told, story_of};
 use crate::simulate;
 
 pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
@@ -32,11 +32,8 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let setup = schedule.setup(aim).map_err(Failure::could_not)?;
     if args.format == Format::Human && schedule.shows.is_some() && !quiet() {
         // What it showed once may have been mended since, in the lock or in a model.
-        say(&(told(&schedule, false).unwrap_or_else(|why| {
-            why + "
-"
-        }) + "
-"))?;
+        let story = told(&schedule, false).unwrap_or_else(|why| format!("{why}\n"));
+        say(&format!("{story}\n"))?;
     }
     let mut info = setup.info_for(choice.name());
     info.command = again(args, choice.name());
@@ -93,12 +90,12 @@ fn of_seed(seed: u64, args: &ReplayArgs) -> Result<Schedule, Failure> {
     let setup =
         Setup::new(Options { swarm: !args.fixed, ..options }).map_err(Failure::arguments)?;
     let recorded = simulate::record(&setup);
-    recorded.map(|(_, schedule)| schedule).map_err(|e| Failure::could_not(e.to_string()))
+    recorded.map(|(_, schedule)| schedule).map_err(Failure::could_not)
 }
 
 /// The story of a counterexample, as it is in the simulator; explained where nothing else explains
 /// it.
-pub fn told(schedule: &Schedule, explained: bool) -> Result<String, String> {
+pub fn told(schedule: &Schedule, explained: bool) -> Result<String, StoryError> {
     let Some(Shows { anomaly, .. }) = &schedule.shows else { return Ok(String::new()) };
     let Told { anomaly: found, messages, steps } = story_of(schedule)?;
     let title = format!(

@@ -220,9 +220,8 @@ fn start(
                 }
                 say(line);
             })
-            .map_err(|error| Failure::could_not(error.to_string()))?;
-            let backend = docker::DockerBackend::start(&world, &say)
-                .map_err(|error| Failure::could_not(error.to_string()))?;
+            .map_err(Failure::could_not)?;
+            let backend = docker::DockerBackend::start(&world, &say).map_err(Failure::could_not)?;
             Ok(Box::new(backend))
         }
     }

@@ -1,7 +1,7 @@
 //! Runs the seeds of a search on several threads, each run in a world of its own, and adds them up
 //! in the order of their seeds: the result does not depend on how many threads there were.
 
-use base::{Outcome, RunInfo};
+use base::{BackendError, Outcome, RunInfo};
 use checkers::Judgement;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Part, Tally};
 use crate::plan::Options;
-use crate::setup::Setup;
+use crate::setup::{Setup, SetupError};
 use crate::simulate;
 
 /// The parameters of a search.
@@ -26,11 +26,27 @@ pub struct Search<'a> {
     pub stop: &'a AtomicBool,
 }
 
+/// The reason why a search ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The options make no sense.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The simulated world broke.
+    #[error("seed {seed}: {error}")]
+    Run {
+        /// The seed of the run.
+        seed: u64,
+        /// The error of the world.
+        error: BackendError,
+    },
+}
+
 /// Searches. `progress` is told, from any thread, that so many more schedules are done.
 ///
 /// # Errors
 /// One line when the simulated world broke, which is a bug in it.
-pub fn search(search: &Search<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<Tally, String> {
+pub fn search(search: &Search<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<Tally, SearchError> {
     let seeds = search.part.seeds();
     let shared = Shared {
         next: AtomicU64::new(seeds.start),
@@ -68,7 +84,7 @@ struct Collected {
     tally: Tally,
     next: u64,
     early: BTreeMap<u64, (RunInfo, Judgement)>,
-    error: Option<String>,
+    error: Option<SearchError>,
 }
 
 impl Shared {
@@ -89,7 +105,7 @@ impl Shared {
         &self,
         search: &Search<'_>,
         seed: u64,
-        outcome: Result<(RunInfo, Judgement), String>,
+        outcome: Result<(RunInfo, Judgement), SearchError>,
     ) {
         let mut collected = self.collected.lock().unwrap_or_else(|e| e.into_inner());
         match outcome {
@@ -117,9 +133,9 @@ impl Shared {
 }
 
 /// Runs and judges one seed.
-fn run(options: &Options, seed: u64) -> Result<(RunInfo, Judgement), String> {
+fn run(options: &Options, seed: u64) -> Result<(RunInfo, Judgement), SearchError> {
     let setup = Setup::new(Options { seed, ..options.clone() })?;
-    let run = simulate::run(&setup).map_err(|error| format!("seed {seed}: {error}"))?;
+    let run = simulate::run(&setup).map_err(|error| SearchError::Run { seed, error })?;
     let judgement = Judgement::of(&run);
     Ok((run.info, judgement))
 }

@@ -124,16 +124,20 @@ impl fmt::Display for Length {
     }
 }
 
-impl FromStr for Length {
-    type Err = String;
+/// A text that is no length.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{0}; write it as 500ms, 2s or exact:50ms")]
+pub struct NoLength(humantime::DurationError);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Length {
+    type Err = NoLength;
+
+    fn from_str(text: &str) -> Result<Self, NoLength> {
         let (time, exact) = match text.strip_prefix(EXACT) {
             Some(time) => (time, true),
             None => (text, false),
         };
-        let time = humantime::parse_duration(time)
-            .map_err(|error| format!("{error}; write it as 500ms, 2s or exact:50ms"))?;
+        let time = humantime::parse_duration(time).map_err(NoLength)?;
         Ok(Self { time, exact })
     }
 }
@@ -147,6 +151,8 @@ mod tests {
         for text in ["50ms", "exact:6s", "exact:0s"] {
             assert_eq!(text.parse::<Length>().map(|it| it.to_string()), Ok(text.into()));
         }
-        assert!("exactly:5s".parse::<Length>().is_err_and(|why| why.contains("exact:50ms")));
+        assert!(
+            "exactly:5s".parse::<Length>().is_err_and(|why| why.to_string().contains("exact:50ms"))
+        );
     }
 }

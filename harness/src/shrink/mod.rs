@@ -2,20 +2,19 @@
 //! fewer clients, fewer turns, shorter faults and holds, no idle time, plain links and clocks.
 //!
 //! Each step proposes a smaller schedule, runs it, and keeps it if the anomaly is still there.
-//! Pieces are taken out by delta debugging: Zeller, Hildebrandt, "Simplifying and isolating
-//! failure-inducing input", IEEE TSE 28(2), 2002.
+//! Pieces are taken out by delta debugging.
 
 mod small;
 mod story;
 
-use base::{Action, Direction, Fault, Node};
+use base::{Action, DeltaDebugger, Direction, Fault, Node};
 use sim::Chances;
 use std::time::Duration;
 
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 use small::draw_small;
-pub use story::{Told, is_small, story, story_of};
+pub use story::{StoryError, Told, is_small, story, story_of};
 
 /// Returns true if a schedule shows its anomaly where nothing is exact, too: with the faults at
 /// their moments, over links with delays of their own. Then it most likely does so on real servers.
@@ -37,6 +36,13 @@ pub struct Shrunk {
     pub tried: u64,
     /// The reason why there may be a smaller one; `None` if nothing was left to try.
     pub cut_short: Option<CutShort>,
+}
+
+/// The schedule that should be shrunk does not show the anomaly.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the schedule does not show {anomaly}")]
+pub struct NotShown {
+    anomaly: String,
 }
 
 /// The reason why a shrink ended before there was nothing left to try.
@@ -74,12 +80,12 @@ pub fn shrink(
     schedule: &Schedule,
     shows: &Shows,
     go_on: &mut dyn FnMut(u64) -> bool,
-) -> Result<Shrunk, String> {
+) -> Result<Shrunk, NotShown> {
     if is_small(schedule) {
         return take_out(schedule, shows, go_on);
     }
     if !simulate::replay(schedule).is_ok_and(|run| shows.is_in(&run)) {
-        return Err(format!("the schedule does not show {}", shows.anomaly));
+        return Err(NotShown { anomaly: shows.anomaly.clone() });
     }
     let mut tried = 1;
     let drawn = draw_small(schedule, shows, MOST_DRAWN, &mut || {
@@ -108,7 +114,7 @@ fn take_out(
     schedule: &Schedule,
     shows: &Shows,
     go_on: &mut dyn FnMut(u64) -> bool,
-) -> Result<Shrunk, String> {
+) -> Result<Shrunk, NotShown> {
     let mut shrinker = Shrinker {
         best: Schedule { shows: Some(shows.clone()), ..schedule.clone() },
         shows,
@@ -119,7 +125,7 @@ fn take_out(
         go_on,
     };
     if !shrinker.still(&shrinker.best.clone()) {
-        return Err(format!("the schedule does not show {}", shows.anomaly));
+        return Err(NotShown { anomaly: shows.anomaly.clone() });
     }
     let mut least = shrinker.best.clone();
     loop {
@@ -409,29 +415,11 @@ impl Shrinker<'_> {
         get: impl Fn(&Schedule) -> Vec<T>,
         set: impl Fn(&mut Schedule, &[T]),
     ) {
-        let mut left = get(&self.best);
-        if left.is_empty() || self.take_out(|s| set(s, &[])) {
-            return;
-        }
-        let mut chunks = 2;
-        while left.len() > 1 {
-            let size = left.len().div_ceil(chunks);
-            let mut taken_out = false;
-            let mut at = 0;
-            while at < left.len() {
-                let mut rest = left.clone();
-                rest.drain(at..(at + size).min(left.len()));
-                if !rest.is_empty() && self.take_out(|s| set(s, &rest)) {
-                    left = rest;
-                    taken_out = true;
-                } else {
-                    at += size;
-                }
+        let mut pieces = DeltaDebugger::new(get(&self.best));
+        while let Some(fewer) = pieces.propose() {
+            if self.take_out(|s| set(s, &fewer)) {
+                pieces.keep(fewer);
             }
-            if size == 1 && !taken_out {
-                break;
-            }
-            chunks = if taken_out { 2.max(chunks - 1) } else { (chunks * 2).min(left.len()) };
         }
     }
 }

@@ -2,7 +2,7 @@
 //! begin and its end, in the order of time. An operation that begins after the last event of the
 //! witness is no part of it, nor is a client that has no operation before that event.
 
-use base::{Anomaly, Event, F, Kind, Process, Run};
+use base::{Anomaly, BackendError, Event, F, Kind, Process, Run};
 use checkers::Judgement;
 use reports::facts::Facts;
 use reports::steps::{Step, steps};
@@ -21,6 +21,20 @@ pub struct Told {
     pub steps: Vec<Step>,
 }
 
+/// The reason why a schedule has no story.
+#[derive(Debug, thiserror::Error)]
+pub enum StoryError {
+    /// Nobody has said which anomaly it is about.
+    #[error("the schedule does not say what it shows")]
+    NothingToShow,
+    /// It cannot be run.
+    #[error(transparent)]
+    Run(#[from] BackendError),
+    /// Its anomaly is not there.
+    #[error("the schedule does not show {0} any more")]
+    ShownNoMore(String),
+}
+
 /// A counterexample that can be taken in at a glance has no more clients, faults and messages.
 const SMALL: (usize, usize, usize) = (3, 2, 12);
 
@@ -28,17 +42,17 @@ const SMALL: (usize, usize, usize) = (3, 2, 12);
 ///
 /// # Errors
 /// Fails when the schedule cannot be run, or does not show the anomaly that it is said to show.
-pub fn story_of(schedule: &Schedule) -> Result<Told, String> {
+pub fn story_of(schedule: &Schedule) -> Result<Told, StoryError> {
     let Some(shows) = &schedule.shows else {
-        return Err("the schedule does not say what it shows".into());
+        return Err(StoryError::NothingToShow);
     };
     let Shows { property, anomaly, .. } = shows;
-    let run = simulate::replay(schedule).map_err(|error| error.to_string())?;
+    let run = simulate::replay(schedule)?;
     let verdicts = Judgement::of(&run).verdicts;
     let verdict = verdicts.into_iter().find(|verdict| verdict.property == *property);
     let mut anomalies = verdict.into_iter().flat_map(|verdict| verdict.anomalies);
     let found = anomalies.find(|found| shows.fits(found));
-    let found = found.ok_or_else(|| format!("the schedule does not show {anomaly} any more"))?;
+    let found = found.ok_or_else(|| StoryError::ShownNoMore(anomaly.clone()))?;
     Ok(story(&run, found))
 }
 

@@ -6,10 +6,10 @@
 
 use crate::Subject;
 use crate::facts::{Answer, Ending, FaultSpan, Hold, Overlap, Wait};
-use crate::names::{Speaker, effect_name, fault_name};
+use crate::names::Speaker;
 use crate::picture::sign;
 use crate::reading::breaches;
-use base::{Event, Mode, Node, show_strings};
+use base::{Event, Mode, Node, phrases, show_strings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -101,7 +101,7 @@ fn wait_columns(waits: &[&Wait<'_>], words: &mut Words) -> Value {
     Value::Object(columns)
 }
 
-fn hold_columns(holds: &[&Hold<'_>], words: &mut Words) -> Value {
+fn hold_columns(holds: &[&Hold], words: &mut Words) -> Value {
     let mut columns = stretches(holds.iter().map(|h| (h.from, h.until)));
     column(&mut columns, "shared", holds.iter().map(|h| u64::from(h.mode == Mode::Shared)));
     column(&mut columns, "ending", holds.iter().map(|h| ending(h.ending)));
@@ -109,12 +109,12 @@ fn hold_columns(holds: &[&Hold<'_>], words: &mut Words) -> Value {
     let leases = holds.iter().map(|h| h.ran_out.map_or(0, |end| lease(h, end.at_ns) + 1));
     column(&mut columns, "lease_us", leases);
     column(&mut columns, "token", holds.iter().map(|h| h.token.unwrap_or(0)));
-    column(&mut columns, "key", holds.iter().map(|h| words.place(Some(h.key))));
+    column(&mut columns, "key", holds.iter().map(|h| words.place(Some(&h.key))));
     Value::Object(columns)
 }
 
 /// Returns the time from the begin of a hold to the end of its lease, in microseconds.
-fn lease(hold: &Hold<'_>, ran_out: u64) -> u64 {
+fn lease(hold: &Hold, ran_out: u64) -> u64 {
     micros(ran_out).saturating_sub(micros(hold.from))
 }
 
@@ -170,7 +170,7 @@ fn ending(ending: Ending) -> u64 {
     }
 }
 
-fn fault(span: &FaultSpan<'_>, end: u64, workers: u32) -> Value {
+fn fault(span: &FaultSpan, end: u64, workers: u32) -> Value {
     let (mut clients, mut servers) = (Vec::new(), Vec::new());
     for node in span.fault.nodes() {
         match node {
@@ -184,8 +184,8 @@ fn fault(span: &FaultSpan<'_>, end: u64, workers: u32) -> Value {
         "from_us": micros(span.from),
         "until_us": micros(span.until.unwrap_or(end)),
         "kind": span.fault.family().name(),
-        "name": fault_name(span.fault),
-        "effect": span.effect.map_or_else(|| "not measured".into(), effect_name),
+        "name": span.fault.to_string(),
+        "effect": span.effect.as_ref().map_or_else(|| "not measured".into(), phrases::measured),
         "clients": clients,
         "servers": servers,
     })

@@ -3,11 +3,10 @@
 use super::witness;
 use crate::Subject;
 use crate::facts::{Answer, FaultSpan, percentile};
-use crate::names::{effect_name, fault_name};
 use crate::reading::{self, Surprise, breaches, sentence, surprise};
 use crate::steps::steps;
 use crate::units::{Precision, count, counted, duration, glued, moment, rate, span, times};
-use base::{Event, Family, Measure, Mode, Outcome, Verdict};
+use base::{Event, Family, Measure, Mode, Outcome, Verdict, phrases};
 use maud::{Markup, html};
 
 pub(super) fn banner(subject: &Subject<'_>) -> Markup {
@@ -269,7 +268,7 @@ pub(super) fn faults(subject: &Subject<'_>) -> Markup {
     }
 }
 
-fn fault_row(fault: &FaultSpan<'_>) -> Markup {
+fn fault_row(fault: &FaultSpan) -> Markup {
     let (healed, family) = (fault.until, fault.fault.family().name());
     html! {
         tr {
@@ -279,10 +278,10 @@ fn fault_row(fault: &FaultSpan<'_>) -> Markup {
             }
             td class="time" { (healed.map_or("–".into(), |at| span(at - fault.from))) }
             td { i class=(format!("k {family}")) {} (family) }
-            td { (fault_name(fault.fault)) }
-            @match fault.effect {
-                Some(effect) if effect.amount > 0 => td { (effect_name(effect)) },
-                Some(effect) => td class="none" { (effect_name(effect)) },
+            td { (fault.fault) }
+            @match &fault.effect {
+                Some(effect) if effect.amount > 0 => td { (phrases::measured(effect)) },
+                Some(effect) => td class="none" { (phrases::measured(effect)) },
                 None => td class="none" { "not measured" },
             }
         }

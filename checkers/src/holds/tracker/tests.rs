@@ -71,3 +71,58 @@ fn a_release_ends_the_later_of_two_holds_and_death_ends_both() {
     let read = claims(&[&twice[..], &[(1, Kind::Info, F::Death)]].concat());
     assert!(read.iter().all(|claim| claim.end == Some(End { at: 4, how: Ending::Death })));
 }
+
+/// The parts of the holds of process 1 after these events, each with its mode.
+fn parts(events: &[(Kind, F, Mode)]) -> Vec<(usize, Mode, u64, u64)> {
+    let mut history = History::default();
+    for (kind, f, mode) in events {
+        let event = Event::new(0, Process::Client(1), *kind, *f);
+        history.push(Event { mode: Some(*mode), ..event });
+    }
+    let parts = Claims::of(&history).parts();
+    parts.iter().map(|part| (part.claim, part.mode, part.from, part.until)).collect()
+}
+
+#[test]
+fn a_conversion_parts_a_hold_where_its_weaker_mode_begins_and_ends() {
+    use Mode::{Exclusive, Shared};
+    let read = parts(&[
+        (Kind::Invoke, F::Acquire, Exclusive),
+        (Kind::Ok, F::Acquire, Exclusive),
+        (Kind::Invoke, F::Convert, Shared),
+        (Kind::Ok, F::Convert, Shared),
+        (Kind::Invoke, F::Convert, Exclusive),
+        (Kind::Ok, F::Convert, Exclusive),
+        (Kind::Invoke, F::Release, Exclusive),
+    ]);
+    assert_eq!(read, [(0, Exclusive, 1, 2), (0, Shared, 2, 5), (0, Exclusive, 5, 6)]);
+}
+
+#[test]
+fn what_does_not_change_the_mode_parts_nothing() {
+    use Mode::{Exclusive, Shared};
+    let read = parts(&[
+        (Kind::Invoke, F::Acquire, Shared),
+        (Kind::Ok, F::Acquire, Shared),
+        (Kind::Invoke, F::Convert, Exclusive),
+        (Kind::Fail, F::Convert, Exclusive),
+        (Kind::Invoke, F::Convert, Shared),
+        (Kind::Ok, F::Convert, Shared),
+    ]);
+    assert_eq!(read, [(0, Shared, 1, u64::MAX)]);
+}
+
+#[test]
+fn holds_within_each_other_have_parts_of_their_own_by_their_begin() {
+    use Mode::{Exclusive, Shared};
+    let read = parts(&[
+        (Kind::Invoke, F::Acquire, Exclusive),
+        (Kind::Ok, F::Acquire, Exclusive),
+        (Kind::Invoke, F::Acquire, Exclusive),
+        (Kind::Ok, F::Acquire, Exclusive),
+        (Kind::Invoke, F::Convert, Shared),
+        (Kind::Invoke, F::Release, Shared),
+        (Kind::Info, F::Death, Exclusive),
+    ]);
+    assert_eq!(read, [(0, Exclusive, 1, 6), (1, Exclusive, 3, 4), (1, Shared, 4, 5)]);
+}

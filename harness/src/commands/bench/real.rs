@@ -21,7 +21,7 @@ use crate::drive::{Recorder, Watcher, drive};
 use crate::manner::hint;
 use crate::output::say;
 use crate::plan::Options;
-use crate::setup::Setup;
+use crate::setup::{Setup, SetupError};
 use docker::DockerBackend;
 
 const EXAMPLES: &str = "Examples:
@@ -81,7 +81,16 @@ pub fn run(args: &RealArgs) -> Result<Exit, Failure> {
     Ok(Exit::Held)
 }
 
-fn setup(args: &RealArgs) -> Result<Setup, String> {
+/// The reason why a lock cannot be measured.
+#[derive(Debug, thiserror::Error)]
+enum RealError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error("redis-benchmark needs one Redis, and {lock} is on {on}")]
+    NotRedis { lock: &'static str, on: &'static str },
+}
+
+fn setup(args: &RealArgs) -> Result<Setup, RealError> {
     let options = Options::new(&args.algo, "none", 0);
     let setup = Setup::new(Options {
         task: workloads::task("hammer").expect("a task of the list"),
@@ -92,7 +101,7 @@ fn setup(args: &RealArgs) -> Result<Setup, String> {
     })?;
     match setup.world().topology.name {
         "redis" => Ok(setup),
-        other => Err(format!("redis-benchmark needs one Redis, and {} is on {other}", args.algo)),
+        on => Err(RealError::NotRedis { lock: setup.lock.name, on }),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::commands::Failure;
 use crate::commands::judge::json;
 use crate::input::{self, Budget, Input};
 use crate::manner::{quiet, style, told};
-use crate::nearest;
+use crate::nearest::Unlisted;
 use crate::output::{Losses, say, write_whole};
 
 /// The answer, as `--format json` prints it.
@@ -138,8 +138,8 @@ fn command(args: &CheckArgs, model: &str) -> String {
 fn named(name: &str) -> Result<NamedModel, Failure> {
     name.parse().map_err(|why| match why {
         NoModel::Unknown(name) => {
-            let known: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
-            Failure::arguments(nearest::unlisted("model", &name, &known))
+            let known = MODELS.iter().map(|model| model.name);
+            Failure::arguments(Unlisted::new("model", &name, known))
         }
         NoModel::Bound(line) => Failure::arguments(line),
     })

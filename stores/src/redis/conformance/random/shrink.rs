@@ -3,34 +3,24 @@
 use super::{Difference, Ended, Step, Subject, run};
 use crate::redis::conformance::Report;
 use crate::redis::script::Engine;
+use base::DeltaDebugger;
 use std::io;
 
-/// Leaves out pieces, ever smaller ones, as long as a difference remains. It may become another
-/// one, which is a difference all the same.
+/// Leaves out steps as long as a difference remains. It may become another one, which is a
+/// difference all the same.
 pub fn shrink(
     engine: &Engine,
     real: &mut dyn Subject,
-    mut steps: Vec<Step>,
+    steps: Vec<Step>,
     mut difference: Difference,
 ) -> io::Result<(Vec<Step>, Difference)> {
-    let mut piece = steps.len().div_ceil(2);
-    while piece > 0 {
-        let (mut start, before) = (0, steps.len());
-        while start < steps.len() {
-            let mut fewer = steps.clone();
-            fewer.drain(start..steps.len().min(start + piece));
-            match run(engine, real, &fewer, &mut Report::default())? {
-                Ended::Differed(end, smaller) => {
-                    fewer.truncate(end);
-                    (steps, difference) = (fewer, *smaller);
-                }
-                Ended::Agreed | Ended::Lost => start += piece,
-            }
-        }
-        // Single steps are tried again until none can go.
-        if piece > 1 || steps.len() == before {
-            piece /= 2;
+    let mut steps = DeltaDebugger::new(steps);
+    while let Some(mut fewer) = steps.propose() {
+        if let Ended::Differed(end, smaller) = run(engine, real, &fewer, &mut Report::default())? {
+            fewer.truncate(end);
+            steps.keep(fewer);
+            difference = *smaller;
         }
     }
-    Ok((steps, difference))
+    Ok((steps.least(), difference))
 }

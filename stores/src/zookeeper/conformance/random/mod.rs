@@ -14,7 +14,7 @@ mod tests;
 
 use super::{Ending, Subject};
 use crate::zookeeper::{CreateMode, Refusal, Reply, Request, WatchEvent, WatchId};
-use base::CallError;
+use base::{CallError, DeltaDebugger};
 use reference::Reference;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -43,7 +43,6 @@ pub async fn compare(
     patience: Duration,
 ) -> Result<(), String> {
     let mut steps = draw::sequence(seed);
-    let mut tries = 0;
     if run(subject, base, &steps, patience).await.is_ok() {
         return Ok(());
     }
@@ -51,20 +50,18 @@ pub async fn compare(
     let again = format!("{base}-again");
     let Err((end, mut why)) = run(subject, &again, &steps, patience).await else { return Ok(()) };
     steps.truncate(end);
-    let mut next = 0;
-    // From the front, one by one: what is last shows the difference.
-    while next < steps.len() {
-        let mut fewer = steps.clone();
-        fewer.remove(next);
+    let mut steps = DeltaDebugger::new(steps);
+    let mut tries = 0;
+    while let Some(mut fewer) = steps.propose() {
         tries += 1;
-        match run(subject, &format!("{base}-{tries}"), &fewer, patience).await {
-            Err((end, smaller)) => {
-                fewer.truncate(end);
-                (steps, why) = (fewer, smaller);
-            }
-            Ok(()) => next += 1,
+        let tried = run(subject, &format!("{base}-{tries}"), &fewer, patience).await;
+        if let Err((end, smaller)) = tried {
+            fewer.truncate(end);
+            steps.keep(fewer);
+            why = smaller;
         }
     }
+    let steps = steps.least();
     let told: Vec<String> = steps.iter().map(|step| format!("  {step:?}")).collect();
     Err(format!("{why}; shrunk:\n{}", told.join("\n")))
 }

@@ -1,0 +1,80 @@
+//! The mistakes in what was asked for.
+
+use stores::zookeeper::TimingError;
+
+use crate::nearest::Unlisted;
+
+/// A mistake in what was asked for. Each says what to give instead, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// A name is not in its list.
+    #[error(transparent)]
+    Unlisted(#[from] Unlisted),
+    /// A schedule names a lock that does not exist.
+    #[error("there is no lock `{0}`")]
+    NoLock(String),
+    /// The lock does not run on the topology.
+    #[error("{lock} does not run on {asked}: give {}", .known.join(" or "))]
+    Topology {
+        /// The name of the lock.
+        lock: &'static str,
+        /// The name of the topology.
+        asked: &'static str,
+        /// The topologies on which it runs.
+        known: Vec<&'static str>,
+    },
+    /// The lock does not promise what the task needs.
+    #[error("the task {task} needs {needs}, and {lock} is none: give --algo {}", .able.join(" or "))]
+    Task {
+        /// The name of the task.
+        task: &'static str,
+        /// The kind of lock that it needs.
+        needs: &'static str,
+        /// The name of the lock.
+        lock: &'static str,
+        /// The locks that do promise it.
+        able: Vec<&'static str>,
+    },
+    /// A number is too small or too large.
+    #[error("{flag} {given} is out of range: give {low} to {high}")]
+    OutOfRange {
+        /// The flag that sets the number.
+        flag: &'static str,
+        /// The number that was given.
+        given: String,
+        /// The least number.
+        low: String,
+        /// The greatest number.
+        high: String,
+    },
+    /// Only a world without time has a ttl that never runs out.
+    #[error("--ttl unlimited needs --exhaustive: give 100ms to 10m")]
+    Unlimited,
+    /// No ensemble of ZooKeeper accepts the settings.
+    #[error(transparent)]
+    Timing(#[from] TimingError),
+    /// The store has no settings of its servers.
+    #[error(
+        "--tick and --sync-limit are settings of ZooKeeper, and {lock} is on {store}: leave them \
+         out"
+    )]
+    Untimed {
+        /// The name of the lock.
+        lock: &'static str,
+        /// The name of its store.
+        store: &'static str,
+    },
+}
+
+impl SetupError {
+    /// A number beyond its limits.
+    pub(super) fn out_of_range(
+        flag: &'static str,
+        given: impl ToString,
+        low: impl ToString,
+        high: impl ToString,
+    ) -> Self {
+        let (given, low, high) = (given.to_string(), low.to_string(), high.to_string());
+        Self::OutOfRange { flag, given, low, high }
+    }
+}
