@@ -36,7 +36,7 @@ pub enum Cause {
     ServerSilent,
     /// A request took effect after its client had given it up.
     LateRequest,
-    /// The reply to a request that took effect never came, so that its client does not know of it.
+    /// No reply came to a request, so that its client does not know what it has in the store.
     ReplyLost,
     /// A release never reached the server.
     ReleaseLost,
@@ -131,7 +131,9 @@ impl fmt::Display for Cause {
                 "the holder's server was cut off from the others and then fell silent"
             }
             Self::LateRequest => "a request took effect after its client had given it up",
-            Self::ReplyLost => "the reply to a request that took effect was lost",
+            Self::ReplyLost => {
+                "a client got no reply, and does not know what it has left in the store"
+            }
             Self::ReleaseLost => "a release never reached the server",
             Self::ClientDied => "a client died and left the lock taken",
             Self::ForeignRelease => "another client's release freed the lock",

@@ -46,6 +46,7 @@ struct Clause {
 pub struct Story<'a> {
     run: &'a Run,
     outages: &'a [Outage],
+    claims: &'a [Claim],
     leases: &'a Leases,
     outlived: Vec<(u64, LeaseEnd)>,
     clauses: Vec<Clause>,
@@ -60,6 +61,7 @@ impl<'a> Story<'a> {
         Self {
             run: case.run,
             outages: &case.outages,
+            claims: &case.claims.claims,
             leases: case.leases(),
             outlived: Vec::new(),
             clauses: Vec::new(),
@@ -202,7 +204,7 @@ impl<'a> Story<'a> {
     /// The faults that hit the client of this claim in a stretch of the history, the latest two,
     /// with their heals up to `until`; returns whether there were any.
     pub(crate) fn client_faults(&mut self, claim: &Claim, during: Range<u64>, until: u64) -> bool {
-        if !self.pay(self.outages.len() as u64) {
+        if !self.pay((self.outages.len() + self.claims.len()) as u64) {
             return false;
         }
         let client = self.client(claim);
@@ -211,15 +213,20 @@ impl<'a> Story<'a> {
         for outage in &found {
             self.faults.push(outage.id);
             let at = outage.shown_at();
-            let while_what = match claim.granted() {
-                Some(ok) if ok <= at => " while it held",
-                _ => " while it asked",
-            };
-            let tail = if at >= claim.invoke { while_what } else { "" };
-            self.tell(at, process(claim), &outage.fault.lasting(Node::Client(client)), tail);
-            self.heal(outage, process(claim), outage.fault.healed(), until);
+            let hit = self.hit(claim, at).unwrap_or(claim);
+            let lasting = outage.fault.lasting(Node::Client(client));
+            self.tell(at, process(hit), &lasting, doing(hit, at));
+            self.heal(outage, process(hit), outage.fault.healed(), until);
         }
         !found.is_empty()
+    }
+
+    /// Returns what the worker of a claim had asked for last when a fault hit it at an event: it may
+    /// have been another process then.
+    fn hit(&self, claim: &Claim, at: u64) -> Option<&'a Claim> {
+        let worker = |it: &Claim| self.run.info.worker_of(it.process);
+        let ours = self.claims.iter().filter(|it| worker(it) == worker(claim) && it.invoke <= at);
+        ours.max_by_key(|it| it.invoke)
     }
 
     /// The faults that hit only servers, the latest two, with their heals up to `until`.
@@ -318,6 +325,19 @@ fn sentence(clauses: &[Clause]) -> String {
 
 pub(crate) fn process(claim: &Claim) -> String {
     format!("process {}", claim.process)
+}
+
+/// Tells what a process was doing with its claim at an event.
+fn doing(claim: &Claim, at: u64) -> &'static str {
+    let asking = claim.asking();
+    let held = claim.granted().is_some_and(|ok| ok <= at);
+    match claim.end {
+        _ if at < asking.start => "",
+        Some(end) if held && end.at < at => "",
+        _ if held => " while it held",
+        _ if at <= asking.end => " while it asked",
+        _ => "",
+    }
 }
 
 /// Tells what is hit by a fault among servers, what happens to it, and what its heal is called.

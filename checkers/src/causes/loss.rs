@@ -1,7 +1,9 @@
 //! Losses: how a client came to have nothing in the store any more, and why it did not know.
 
 use super::books::{Books, Changed, Step, Written};
-use super::span::{Trouble, had, lasted, not_running, ran_wrong, unreachable};
+use super::span::{
+    Trouble, had, lasted, longest_of, longest_until, not_running, ran_wrong, unreachable,
+};
 use crate::Case;
 use crate::holds::Claim;
 use base::{Cause, Change};
@@ -150,7 +152,7 @@ pub(super) fn why(
     match lost.how {
         Change::SessionEnded(_) => why_session_ended(case, claim, lost.at_ns, until_ns),
         Change::Expired => Some(why_expired(case, claim, lost, until_ns)),
-        Change::Wiped | Change::Restored if had_outlived(case, claim, lost, until_ns) => {
+        Change::Wiped | Change::Restored if had_outlived(case, claim, lost) => {
             Some(why_expired(case, claim, lost, until_ns))
         }
         Change::Wiped | Change::Restored => Some(Cause::ServerForgets),
@@ -160,12 +162,11 @@ pub(super) fn why(
     }
 }
 
-/// Returns true if a lock would have run out in any case before a time up to which its client relied
-/// on it: then it does not matter what took it.
-fn had_outlived(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
+/// Returns true if a lock would have run out in any case while its client relied on it: then it does
+/// not matter what took it.
+fn had_outlived(case: &Case<'_>, claim: &Claim, lost: &Lost) -> bool {
     let end_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
-    let promised = promised_life(case, claim);
-    promised.is_some_and(|life| lost.made_ns.saturating_add(life) < until_ns.min(end_ns))
+    promised_life(case, claim).is_some_and(|life| lost.made_ns.saturating_add(life) < end_ns)
 }
 
 /// Redis counts in milliseconds, and a wait in its own event loop may add some.
@@ -191,9 +192,11 @@ pub(super) fn why_expired(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns:
     let ended_ns = ran_out_ns(case, claim, lost);
     let granted = claim.granted().map_or(ended_ns, |ok| case.time(ok));
     let late = granted.saturating_sub(lost.made_ns);
-    // Whoever holds it for longer than it lives would have outlived it with a grant in time, too.
-    let is_short = until_ns.saturating_sub(granted) <= due_ns.saturating_sub(lost.made_ns);
-    match is_short && (late > life / 4 || granted >= ended_ns) {
+    // With a grant in time the same work would have been done so soon. Up to an overlap it harms
+    // nobody; a release comes too late once the lock has run out.
+    let done_ns = lost.made_ns.saturating_add(end_ns.saturating_sub(granted));
+    let free_ns = if until_ns > end_ns { ended_ns } else { until_ns.max(ended_ns) };
+    match done_ns <= free_ns && (late > life / 4 || granted >= ended_ns) {
         true => Cause::LateGrant,
         false => Cause::LongHold,
     }
@@ -240,14 +243,13 @@ fn due_ns(case: &Case<'_>, claim: &Claim, lost: &Lost) -> u64 {
     lost.at_ns.max(lost.made_ns.saturating_add(promised))
 }
 
-/// Returns true if a server's clock ended a lock before its time, and before a time at which its
-/// client relied on it.
+/// Returns true if a server's clock ended a lock before its time, up to which its client relied on it
+/// and no longer.
 fn is_early(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
     let life = lost.at_ns.saturating_sub(lost.made_ns);
-    let early = |promised: u64| {
-        life + GRAIN_NS < promised && until_ns < lost.made_ns.saturating_add(promised)
-    };
+    let early = |promised: u64| life + GRAIN_NS < promised;
     promised_life(case, claim).is_some_and(early)
+        && !had_outlived(case, claim, lost)
         && had(case, Trouble::ServerClock, claim.process, lost.made_ns..until_ns)
 }
 
@@ -269,7 +271,7 @@ pub(super) fn why_session_ended(
     if slept_through(case, claim.process, at_ns, until_ns) {
         return Some(Cause::HolderPaused);
     }
-    if let Some(cause) = own_trouble(case, claim.process, at_ns) {
+    if let Some(cause) = own_trouble(case, claim, at_ns) {
         return Some(cause);
     }
     let missed_ns = 2 * case.run.info.ttl_ns;
@@ -296,8 +298,13 @@ fn slept_through(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> bo
 /// The trouble of a client's own for which its session ended at a time, if one filled most of the
 /// session before: then it does not matter what else was wrong. (A client that obeys *Disconnected*
 /// finds out after two thirds of a session.)
-fn own_trouble(case: &Case<'_>, process: u32, at_ns: u64) -> Option<Cause> {
-    let session = case.run.info.ttl_ns;
+fn own_trouble(case: &Case<'_>, claim: &Claim, at_ns: u64) -> Option<Cause> {
+    let (process, session) = (claim.process, case.run.info.ttl_ns);
+    // A session that its client has slept through is over, however late the servers end it.
+    let held = claim.granted().map_or(at_ns, |ok| case.time(ok).min(at_ns))..at_ns;
+    if longest_of(case, Trouble::Paused, process, held).is_some_and(|slept| slept >= session) {
+        return Some(Cause::HolderPaused);
+    }
     let during = || at_ns.saturating_sub(session)..at_ns;
     let troubles = [
         (lasted(case, Trouble::Paused, process, during()), Cause::HolderPaused),
@@ -371,17 +378,23 @@ fn servers_apart(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> Ca
     let info = &case.run.info;
     let during = at_ns.saturating_sub(info.ttl_ns)..until_ns;
     let had = |trouble| had(case, trouble, process, during.clone());
-    if info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl_ns)) {
+    // Whoever obeys would have found out before.
+    let silent = |trouble| {
+        longest_until(case, trouble, process, during.start..at_ns)
+            .is_some_and(|silent| silent > info.ttl_ns / 3 * 2)
+    };
+    if silent(Trouble::ServerDown) || !had(Trouble::ServersCut) {
+        Cause::ServersApart
+    } else if info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl_ns)) {
         Cause::ShortSession
-    } else if had(Trouble::ServersCut)
-        && ran_wrong(case, Trouble::ServerClock, process, during.clone())
-            .is_some_and(|wrong| wrong >= info.tick_ns)
+    } else if ran_wrong(case, Trouble::ServerClock, process, during.clone())
+        .is_some_and(|wrong| wrong >= info.tick_ns)
     {
         // The server that is cut off counts its silence by that clock.
         Cause::ServerClock
     } else if until_ns > at_ns
-        && had(Trouble::ServersCut)
         && (had(Trouble::ServerDown) || had(Trouble::CutOff))
+        && !silent(Trouble::CutOff)
     {
         Cause::ServerSilent
     } else {
@@ -412,7 +425,7 @@ fn why_taken(
         Some(Step::Releasing) => Err(Cause::ForeignRelease),
         Some(Step::Asking | Step::Holding) => Ok(lost.spoilt.unwrap_or(Cause::Recovery)),
     };
-    if had_outlived(case, owner, lost, until_ns) {
+    if had_outlived(case, owner, lost) {
         why_expired(case, owner, lost, until_ns)
     } else if recovers.is_ok() && wrong() {
         Cause::ClientClock

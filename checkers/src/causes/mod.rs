@@ -259,4 +259,4 @@ fn sent(case: &Case<'_>, writer: &Claim, write: u64) -> Option<u64> {
     .map(|event| event.index)
 }
 
-pub(crate) use stuck::{Left, of_stuck};
+pub(crate) use stuck::{Left, culprit_of, of_stuck};

@@ -70,6 +70,33 @@ fn united<'a>(
     (!parts.is_empty()).then_some(all)
 }
 
+/// Returns the longest time for which one such trouble lasted in a span of time, in nanoseconds;
+/// `None` when there was none.
+pub(super) fn longest_of(
+    case: &Case<'_>,
+    trouble: Trouble,
+    process: u32,
+    during: Range<u64>,
+) -> Option<u64> {
+    let parts = met(case, trouble, process, &during).filter_map(|one| part(case, one, &during));
+    parts.map(|part| part.end - part.start).max()
+}
+
+/// Returns the longest time for which one such trouble of a span of time had lasted by its end or
+/// the span's, in nanoseconds, from before the span where it began there; `None` when there was none.
+pub(super) fn longest_until(
+    case: &Case<'_>,
+    trouble: Trouble,
+    process: u32,
+    during: Range<u64>,
+) -> Option<u64> {
+    let lasted = |outage| {
+        let span = case.span(outage);
+        span.end.min(during.end).saturating_sub(span.start)
+    };
+    met(case, trouble, process, &during).map(lasted).max()
+}
+
 /// Returns the part of a span of time in which a fault was in force.
 fn part(case: &Case<'_>, outage: &Outage, during: &Range<u64>) -> Option<Range<u64>> {
     let span = case.span(outage);
@@ -81,13 +108,13 @@ fn part(case: &Case<'_>, outage: &Outage, during: &Range<u64>) -> Option<Range<u
 /// time, in nanoseconds; `None` when it always could.
 pub(super) fn unreachable(case: &Case<'_>, process: u32, during: Range<u64>) -> Option<u64> {
     let servers = case.run.info.servers;
-    let keeps_off = |outage: &&Outage| {
+    let is_off = |outage: &&Outage| {
         let action = outage.fault.action();
         let links = outage.fault.links();
         let to = |server| links.iter().any(|(a, b)| [*a, *b].contains(&Node::Server(server)));
-        matches!(action, Action::Cut(_) | Action::Link(LinkTrouble::Refuse)) && (0..servers).all(to)
+        keeps_off(action, case) && (0..servers).all(to)
     };
-    united(case, met(case, Trouble::CutOff, process, &during).filter(keeps_off), &during)
+    united(case, met(case, Trouble::CutOff, process, &during).filter(is_off), &during)
 }
 
 /// Returns the time in all by which the clocks that such trouble is about ran slower or faster than
@@ -188,6 +215,23 @@ fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
             Target::Links(_),
         ) => false,
     }
+}
+
+/// Returns true if a fault keeps what goes over its links back for so long that a session cannot go
+/// on: its client hears from the servers once in a third of it.
+fn keeps_off(action: Action, case: &Case<'_>) -> bool {
+    let info = &case.run.info;
+    let takes_ns = match action {
+        Action::Cut(_) | Action::Link(LinkTrouble::Refuse) => return true,
+        Action::Link(LinkTrouble::Slow(factor)) => {
+            info.slowest_message_ns.max(info.link_delay_ns).saturating_mul(factor.into())
+        }
+        Action::Link(LinkTrouble::Throttle(rate)) => {
+            LinkTrouble::PACKET * 1_000_000_000 / u64::from(rate.max(1))
+        }
+        _ => return false,
+    };
+    takes_ns >= info.ttl_ns / 3
 }
 
 const fn slows(action: Action) -> bool {

@@ -2,8 +2,8 @@
 
 use super::books::{Books, Standing, Written};
 use super::loss::why_session_ended;
-use super::of_phantom;
 use super::span::{Trouble, clock_off, had};
+use super::{is_queued, of_phantom};
 use crate::Case;
 use crate::holds::{Answer, Claim, Ending};
 use base::{Cause, Change, Kind};
@@ -22,6 +22,26 @@ pub(crate) fn of_stuck(
     let Some(books) = case.ownership() else {
         return Some(culprit.map_or(Cause::Recipe, |claim| why_left(case, claim, None)));
     };
+    Some(left_by(case, books, key, at_ns).map_or(Cause::Recipe, |(_, cause)| cause))
+}
+
+/// The claim that left a lock taken, by the ledger, at a time in nanoseconds.
+pub(crate) fn culprit_of<'a>(
+    case: &'a Case<'_>,
+    books: &Books,
+    key: usize,
+    at_ns: u64,
+) -> Option<&'a Claim> {
+    left_by(case, books, key, at_ns).map(|(claim, _)| claim)
+}
+
+/// The claim that left a lock taken, and the cause for which it did.
+fn left_by<'a>(
+    case: &'a Case<'_>,
+    books: &Books,
+    key: usize,
+    at_ns: u64,
+) -> Option<(&'a Claim, Cause)> {
     let left = case.left(books, at_ns);
     let left_by = |Standing { write, process, restored }: &Standing| {
         let claim = books.busy_with(case, *process, write.at_ns)?;
@@ -29,18 +49,18 @@ pub(crate) fn of_stuck(
             true => Cause::ServerForgets,
             false => left_behind(case, books, &left, (claim, *write))?,
         };
-        Some((write.at_ns, cause))
+        Some((write.at_ns, claim, cause))
     };
     let latest = match left.standing.get(&key) {
         // If all that stands there are places at which clients wait, nobody woke the first.
-        Some(standing) => standing.iter().filter_map(left_by).max_by_key(|(made_ns, _)| *made_ns),
+        Some(standing) => standing.iter().filter_map(left_by).max_by_key(|(made_ns, ..)| *made_ns),
         // Nothing does: the reason why the session ended in which a client still asks in vain.
         None => left.sessions.get(&key).and_then(|(claim, ended_ns)| {
             let claim = &case.claims.claims[*claim];
-            Some((*ended_ns, why_session_ended(case, claim, *ended_ns, *ended_ns)?))
+            Some((*ended_ns, claim, why_session_ended(case, claim, *ended_ns, *ended_ns)?))
         }),
     };
-    Some(latest.map_or(Cause::Recipe, |(_, cause)| cause))
+    latest.map(|(_, claim, cause)| (claim, cause))
 }
 
 /// The contents of the store at some time.
@@ -130,9 +150,24 @@ fn left_behind(
         let taken = books.taken(case, claim);
         let waits_here = taken.iter().max_by_key(|taken| taken.at_ns) == Some(&write);
         let waits = case.run.info.promises.fifo && waits_here;
-        return (!waits).then_some(Cause::ReplyLost);
+        let unknown = match taken.len() > 1 && is_of_another(case, books, claim) {
+            true => Cause::LateRequest,
+            false => Cause::ReplyLost,
+        };
+        return (!waits).then_some(unknown);
     }
     Some(why_left(case, claim, Some(write.at_ns)))
+}
+
+/// Returns true if what a claim does not know of may be from the one before, which ended with
+/// nothing: then a request of that one came late.
+fn is_of_another(case: &Case<'_>, books: &Books, claim: &Claim) -> bool {
+    let ours = case.claims.claims.iter().filter(|other| other.process == claim.process);
+    let before = ours.filter(|other| other.invoke < claim.invoke).max_by_key(|it| it.invoke);
+    before.is_some_and(|before| {
+        books.taken(case, before).is_empty()
+            && (!is_queued(case, before) || before.granted().is_none())
+    })
 }
 
 /// Returns the clock by which a lock that is to be free again by its time was kept so long: one that
@@ -174,6 +209,16 @@ fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
     };
     match (claim.answer, claim.end, claim.freed) {
         (Answer::Unknown(at), ..) if is_death(at) => Cause::ClientDied,
+        // It went on without its place in the queue, which it does not know of.
+        (Answer::Granted(ok), Some(end), _)
+            if !is_queued(case, claim) && end.how == Ending::Released =>
+        {
+            if late(ok) {
+                Cause::LateRequest
+            } else {
+                Cause::ReplyLost
+            }
+        }
         (Answer::Failed(at) | Answer::Unknown(at), ..) if late(at) => Cause::LateRequest,
         (Answer::Failed(_), ..) => of_phantom(case, claim).unwrap_or(Cause::Recipe),
         (Answer::Unknown(_) | Answer::Open, ..) => Cause::ReplyLost,

@@ -61,7 +61,7 @@ fn work_that_takes_longer_than_the_ttl_needs_no_fault() {
 #[test]
 fn a_ttl_that_ends_too_early_under_a_wrong_clock() {
     let text = "
-        p0       | a-A==========R
+        p0       | a-A=======R
         p1       |    a--A==R
         jump s0  |    [         ]
         ttl      | -
@@ -171,7 +171,7 @@ fn what_another_client_removes() {
     // Process 2 outlived its ttl, and its release frees process 0's lock.
     let text = "
         p2       | a-A===============r--D
-        p0       |              a-A===========R
+        p0       |              a-A========R
         p1       |                  a-----A==R
         pause c2 |    [               ]
         ttl      | -
@@ -263,8 +263,65 @@ fn what_a_holder_has_outlived_in_any_case() {
     shows(&text.replace("  c  ", "  l  "), "double hold", Cause::HolderPaused);
     let sooner = text.replace("a---------------A==R", "a----A==========R");
     let sooner = sooner.replace("0        c      1", "0  c 1");
-    shows(&sooner, "double hold", Cause::LateRequest);
-    shows(&sooner.replace("0  c", "0  l"), "double hold", Cause::ServerForgets);
+    shows(&sooner, "double hold", Cause::HolderPaused);
+    shows(&sooner.replace("0  c", "0  l"), "double hold", Cause::HolderPaused);
+    // It did if its client would have let go in time.
+    let short = sooner.replace("a-A=====================R", "a-A=======R");
+    let short = short.replace("[               ]", "[   ]");
+    shows(&short, "double hold", Cause::LateRequest);
+    shows(&short.replace("0  c", "0  l"), "double hold", Cause::ServerForgets);
+}
+
+/// Work that is short in itself would have been done in time with a grant in time, however late its
+/// release is; and work that is long would not, however soon another gets in.
+#[test]
+fn a_grant_that_is_late_for_long_and_for_short_work() {
+    let short = "
+        p0       | a--------A=r---D
+        p1       |   a--------A==R
+        ttl      | -
+        store    |  0        x1   a";
+    shows(short, "foreign release", Cause::LateGrant);
+    let long = "
+        p0       | a------A=================R
+        p1       |   a-----------A==========R
+        ttl      | -
+        store    |  0         x  1";
+    shows(long, "double hold", Cause::LongHold);
+}
+
+/// A session that its client sleeps through is lost by the pause, also where servers without a
+/// leader end it later; and a link that is slow enough is as good as cut.
+#[test]
+fn a_session_lost_by_its_own_client_though_the_servers_were_apart() {
+    let slept = "
+        p0       | a-A============================R
+        p1       |    a--------------------A==R
+        pause c0 |      [            ]
+        cut s0-s1|      [                ]
+        store    |  0                   z
+        store b  |                        1";
+    shows(slept, "double hold", Cause::HolderPaused);
+    let slow = slept.replace("pause c0 ", "slow c0-s0").replace("       z", "   z    ");
+    let mut run = picture(&slow);
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::ServersApart)], "hardly slow");
+    run.info.slowest_message_ns = run.info.ttl_ns / 3;
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::HolderCutOff)]);
+}
+
+/// Servers that have been silent for long enough that whoever obeys knows it.
+#[test]
+fn a_server_that_is_silent_for_most_of_a_session() {
+    let text = "
+        p0       | a-A=====================R
+        p1       |    a-----------A==R
+        cut s0-s1|    [                 ]
+        pause s0 |     [                ]
+        store    |  0          z
+        store b  |     1";
+    shows(text, "double hold", Cause::ServersApart);
+    let late = text.replace("pause s0 |     [   ", "pause s0 |        [");
+    shows(&late, "double hold", Cause::ServerSilent);
 }
 
 /// A server finds out some time later that a lock has run out, and by then its release had begun.
@@ -310,7 +367,7 @@ fn on_five(text: &str) -> Run {
 fn of_several_losses_the_one_that_breaks_the_majority() {
     // Of four servers one forgets, and three are left; the second loss is one too many.
     let four = "
-        p0       | a-A==============R
+        p0       | a-A========R
         p1       |     a----A==R
         wipe s0  |    []
         jump s1  |       [     ]

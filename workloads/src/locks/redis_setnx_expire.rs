@@ -52,8 +52,8 @@ pub const SPEC: LockSpec = LockSpec {
 const DEADLOCK: &str = "H2: a client killed between SETNX and EXPIRE leaves a key that never \
      expires; take the lock with one command, SET NX PX";
 
-const GIVEN_UP: &str = "H2: a client that gets no reply to its SETNX gives up, and the key that it \
-     set after all never expires";
+const GIVEN_UP: &str = "H2: a client that gets no reply to its SETNX or to its EXPIRE gives up, and \
+     the key that it has set never expires";
 const LATE_DEL: &str = "a DEL that was held up arrives when the lock is another's, and frees it: it \
      does not compare the owner";
 
