@@ -55,6 +55,8 @@ pub enum What {
     Deleted(By),
     /// The thing's time to live was over.
     Expired,
+    /// The server needed its room.
+    Evicted,
     /// This session began; the thing is of no interest.
     SessionBegan(i64),
     /// This session ended, and the thing with it; of a session that owned nothing, no thing is named.

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::memory::Item;
 use super::{Memcached, Packet, Reply, Request, Server};
 use crate::driver::CallDriver;
 use crate::zookeeper::Timing;
@@ -66,21 +67,26 @@ impl Store for Memcached {
     }
 }
 
+/// The part of an item that anybody can see. (An enumeration fills no memory.)
+fn contents(item: &Item) -> (&str, Option<i64>) {
+    (&item.value, item.gone_at)
+}
+
 impl Enumerable for Server {
     const SESSIONS: bool = false;
 
     fn fingerprint(&self, into: &mut impl Hasher) {
-        self.contents().hash(into);
+        self.now().hash(into);
+        self.items().for_each(|(key, item)| (key, contents(item)).hash(into));
     }
 
     fn things(&self) -> BTreeMap<String, u64> {
-        let (items, _) = self.contents();
         let stamp = |item| {
             let mut stamp = DefaultHasher::new();
-            Hash::hash(item, &mut stamp);
+            contents(item).hash(&mut stamp);
             stamp.finish()
         };
-        items.iter().map(|(key, item)| (key.clone(), stamp(item))).collect()
+        self.items().map(|(key, item)| (key.clone(), stamp(item))).collect()
     }
 
     fn words(packet: &Packet) -> String {
