@@ -6,9 +6,10 @@ use super::node::{Ensemble, serves};
 use super::process::is_stopped;
 use base::BackendError;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use stores::Container;
+use stores::{Container, Junk};
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{ContainerState, ContainerStateStatusEnum};
@@ -31,6 +32,8 @@ pub struct Server {
     number: u32,
     container: ContainerAsync<GenericImage>,
     expected: Mutex<Expected>,
+    /// True while its memory is filled with junk.
+    filled: AtomicBool,
 }
 
 /// The expected state of a server, by what was done to it here.
@@ -65,7 +68,8 @@ impl Server {
         let container =
             container.map_err(|e| broken(format!("cannot start server {number}"), e))?;
         ensemble.network.join(&docker, container.id(), number).await?;
-        let server = Self { docker, ensemble, number, container, expected: Mutex::default() };
+        let (expected, filled) = (Mutex::default(), AtomicBool::new(false));
+        let server = Self { docker, ensemble, number, container, expected, filled };
         server.expected().started = server.state().await?.started_at;
         Ok(server)
     }
@@ -224,6 +228,21 @@ impl Server {
 
     fn expected(&self) -> MutexGuard<'_, Expected> {
         self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The junk that makes it evict what it stores; the reason why it never does.
+    pub fn junk(&self) -> Result<Junk, &'static str> {
+        self.ensemble.store.junk()
+    }
+
+    /// Notes that its memory is filled with junk. Returns false if it is already.
+    pub fn begin_filling(&self) -> bool {
+        !self.filled.swap(true, Relaxed)
+    }
+
+    /// Notes that the junk is out of its memory.
+    pub fn end_filling(&self) {
+        self.filled.store(false, Relaxed);
     }
 
     /// Makes it keep its data at the next start.

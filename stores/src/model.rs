@@ -109,6 +109,15 @@ pub trait ServerModel {
     /// `tick` follows.
     fn restart(&mut self, at: Clocks, data: Data);
 
+    /// Fills the memory with junk, and returns the number of things that were evicted for it. A store
+    /// that evicts nothing has room.
+    fn fill_memory(&mut self) -> u64 {
+        0
+    }
+
+    /// Takes out what is left of the junk.
+    fn take_out_junk(&mut self) {}
+
     /// Moves to `into` the changes of what is stored since the last call, in order.
     fn take_journal(&mut self, into: &mut Vec<Noted>);
 

@@ -52,6 +52,9 @@ pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Caus
     if had(case, Trouble::Wiped, claim.process, granted_ns..until_ns) {
         return Some(Cause::ServerForgets);
     }
+    if had(case, Trouble::Evicted, claim.process, granted_ns..until_ns) {
+        return Some(Cause::Evicted);
+    }
     match expired(case, claim) {
         Some(lost) if lost.at_ns > until_ns => None,
         Some(lost) => Some(loss::why_expired(case, claim, &lost, until_ns)),

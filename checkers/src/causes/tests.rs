@@ -99,6 +99,21 @@ fn a_server_that_forgets() {
 }
 
 #[test]
+fn a_server_that_evicts() {
+    let text = "
+        p0       | a-A==========R
+        p1       |    a-----A==R
+        evict s0 |     [ ]
+        store    |  0    v 1";
+    shows(text, "double hold", Cause::Evicted);
+    let ledger = text.find("        store").expect("the last row");
+    shows(&text[..ledger], "double hold", Cause::Evicted);
+    // A fault that evicted nothing explains nothing.
+    let vain = text[..ledger].replace("[ ]", "[ }");
+    assert_eq!(causes_in(&picture(&vain), "double hold"), [Some(Cause::Recipe)]);
+}
+
+#[test]
 fn a_session_that_ends_while_its_client_is_paused_or_cut_off() {
     let paused = "
         p0       | a-A=====================R
@@ -261,6 +276,7 @@ fn what_a_holder_has_outlived_in_any_case() {
         store    | 2    0        c      1";
     shows(text, "double hold", Cause::HolderPaused);
     shows(&text.replace("  c  ", "  l  "), "double hold", Cause::HolderPaused);
+    shows(&text.replace("  c  ", "  v  "), "double hold", Cause::HolderPaused);
     let sooner = text.replace("a---------------A==R", "a----A==========R");
     let sooner = sooner.replace("0        c      1", "0  c 1");
     shows(&sooner, "double hold", Cause::LateRequest);

@@ -48,6 +48,9 @@ pub struct Memory {
     places: u64,
     /// The number of items that are gone and still take room.
     gone: usize,
+    /// The number of items of junk. They have evicted all that came before them, so that they are the
+    /// last of the list.
+    junk: usize,
 }
 
 impl Memory {
@@ -75,7 +78,11 @@ impl Memory {
     /// Makes room for one item. Returns the key of the item that was evicted for it, if one was.
     pub fn make_room(&mut self, now: i64) -> Option<String> {
         self.reclaim(now);
-        if self.items.len() < CAPACITY {
+        if self.items.len() + self.junk < CAPACITY {
+            return None;
+        }
+        if self.junk > 0 {
+            self.junk -= 1;
             return None;
         }
         let evicted = self.last()?.to_owned();
@@ -121,11 +128,24 @@ impl Memory {
         there.map(|(key, _)| key).collect()
     }
 
+    /// Stores as much junk as there is room for, one item after the other. Returns the keys of what
+    /// was evicted.
+    pub fn fill(&mut self) -> Vec<String> {
+        let evicted = self.clear();
+        self.junk = CAPACITY;
+        evicted
+    }
+
+    /// Removes the junk that is left.
+    pub const fn take_out_junk(&mut self) {
+        self.junk = 0;
+    }
+
     /// Removes the last items as long as they are over. (One whose last tick has just come is gone
     /// for whoever asks, and not yet for this.)
     fn reclaim(&mut self, now: i64) {
         for _ in 0..AT_ONCE {
-            if self.gone == 0 {
+            if self.gone == 0 || self.junk > 0 {
                 return;
             }
             let is_over = |key: &&str| self.items[*key].gone_at.is_some_and(|at| at < now);
@@ -164,6 +184,38 @@ mod tests {
         nearly.store("c", "v", None, 0);
         assert_eq!(nearly.make_room(0), Some("a".into()));
         assert_eq!(nearly.make_room(0), None, "there is room now");
+    }
+
+    /// Stores an item as a command does, and returns the key of what was evicted for it.
+    fn put(memory: &mut Memory, key: &str) -> Option<String> {
+        let evicted = memory.make_room(0);
+        memory.store(key, "v", None, 0);
+        evicted
+    }
+
+    #[test]
+    fn junk_is_as_many_items_as_there_is_room_for() {
+        let mut filled = memory(&[("a", None), ("over", Some(-1)), ("b", None)], 0);
+        let mut stored = filled.clone();
+        let junk = (0..CAPACITY).filter_map(|n| put(&mut stored, &format!("junk-{n}")));
+        assert_eq!(filled.fill(), junk.collect::<Vec<_>>());
+        for n in 0..CAPACITY {
+            let key = format!("late-{n}");
+            let evicted = put(&mut stored, &key);
+            assert!(evicted.is_some_and(|key| key.starts_with("junk")));
+            assert_eq!(put(&mut filled, &key), None);
+        }
+        let last = Some("late-0".to_owned());
+        assert_eq!((put(&mut stored, "c"), put(&mut filled, "c")), (last.clone(), last));
+    }
+
+    #[test]
+    fn there_is_room_when_the_junk_is_out() {
+        let mut filled = memory(&[], 0);
+        filled.fill();
+        filled.take_out_junk();
+        assert!((0..CAPACITY).all(|n| put(&mut filled, &n.to_string()).is_none()));
+        assert_eq!(put(&mut filled, "c"), Some("0".into()));
     }
 
     #[test]

@@ -133,6 +133,17 @@ impl ServerModel for Server {
         self.tick(at, &mut Vec::new());
     }
 
+    fn fill_memory(&mut self) -> u64 {
+        let evicted = self.memory.fill();
+        evicted.iter().for_each(|key| self.note(key, What::Evicted));
+        self.evictions += evicted.len() as u64;
+        evicted.len() as u64
+    }
+
+    fn take_out_junk(&mut self) {
+        self.memory.take_out_junk();
+    }
+
     fn take_journal(&mut self, into: &mut Vec<Noted>) {
         into.append(&mut self.journal);
     }

@@ -6,12 +6,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::junk::JUNK;
 use super::memory::Item;
 use super::{Memcached, Packet, Reply, Request, Server};
 use crate::driver::CallDriver;
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Container, Enumerable, Group, Probe, Shape, Store, StoreId, Topology,
+    ClientSettings, Cluster, Container, Enumerable, Group, Junk, Probe, Shape, Store, StoreId,
+    Topology,
 };
 
 impl Store for Memcached {
@@ -24,6 +26,7 @@ impl Store for Memcached {
         groups: &[Group { role: "server", count: 1, peers: false }],
     }];
     const TTL: Duration = Duration::from_secs(4);
+    const JUNK: Result<Junk, &'static str> = Ok(JUNK);
 
     type Server = Server;
     type Driver = CallDriver<Self>;

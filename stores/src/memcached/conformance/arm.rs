@@ -2,7 +2,7 @@
 
 use super::{expected, pass, pressed, sequence, used};
 use crate::memcached::memory::{CAPACITY, GRAIN};
-use crate::memcached::{RealLink, Reply, Request, Server};
+use crate::memcached::{RealLink, Reply, Request, Server, junk};
 use base::{Link, World};
 use std::fmt;
 use std::time::Duration;
@@ -120,7 +120,7 @@ async fn evictions(address: &str) -> Option<u64> {
     stream.write_all(b"stats\r\nquit\r\n").await.ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.ok()?;
-    answer.lines().find_map(|line| line.strip_prefix("STAT evictions ")?.trim().parse().ok())
+    answer.lines().find_map(junk::evictions)
 }
 
 /// Measures how long a value with `exptime` 2 is there.
