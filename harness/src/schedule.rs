@@ -273,6 +273,11 @@ impl Schedule {
                     return Err(format!("it has a fault at {node}, which is not there"));
                 }
             }
+            if planned.fault.ability() == Ability::Evict
+                && let Err(why) = lock.store().junk()
+            {
+                return Err(format!("it has a fault \"{}\", and {why}", planned.fault));
+            }
         }
         let day = 24 * 3_600 * 1_000_000_000;
         let turns = self.clients.iter().flatten().flat_map(|turn| [turn.at_ns, turn.hold_ns]);

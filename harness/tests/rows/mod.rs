@@ -106,6 +106,7 @@ pub const TABLE: &[Row] = &[
     row("zk-sequential-fenced", "pause-client", Must::Fence("double hold")),
     row("memcached-add", "none", Must::Hold),
     row("memcached-add", "crash-server-lose-data", Must::Show(&["double hold"])),
+    row("memcached-add", "evict", Must::Show(&["double hold"])),
     // Many readers, and short holds: two of them are to wait for the same writer.
     Row {
         ttl: Some(Duration::from_secs(1)),
@@ -135,6 +136,7 @@ pub const TABLE: &[Row] = &[
 pub const SIMULATED: &[Row] = &[
     row("memcached-add", "pause-client", Must::Show(&["foreign release"])),
     row("memcached-add-as-printed", "none", Must::Show(&["failed release"])),
+    row("memcached-add-as-printed", "evict", Must::Show(&["double hold"])),
     row("zk-rw-as-printed", "partition-client", Must::Show(&["double hold"])),
     row("zk-exclusive-naive", "partition", Must::Show(&["double hold"])),
     row("zk-sequential-naive", "partition", Must::Show(&["double hold"])),
