@@ -113,6 +113,31 @@ fn a_server_that_evicts() {
     assert_eq!(causes_in(&picture(&vain), "double hold"), [Some(Cause::Recipe)]);
 }
 
+/// Without a ledger, as on real servers: the release of one whose lock was evicted frees that of
+/// another, who frees that of a third.
+#[test]
+fn a_bare_delete_after_an_eviction_frees_one_after_the_other() {
+    let text = "
+        p0       | a-A======D
+        p1       |    a---A======D
+        p2       |          a-A=====R
+        evict s0 |    [ ]";
+    let seen = causes_in(&picture(text), "foreign release");
+    assert_eq!(seen, [Some(Cause::Evicted), Some(Cause::ForeignRelease)]);
+}
+
+/// What a release frees may be another's before the release is answered.
+#[test]
+fn a_release_that_is_answered_after_the_grant_that_it_made_room_for() {
+    let text = "
+        p0       | A=====r--D
+        p1       |   a-A========R
+        p2       |        A====R
+        evict s0 |  []";
+    let seen = causes_in(&picture(text), "double hold");
+    assert_eq!(seen, [Some(Cause::Evicted), Some(Cause::ForeignRelease)]);
+}
+
 #[test]
 fn a_session_that_ends_while_its_client_is_paused_or_cut_off() {
     let paused = "
