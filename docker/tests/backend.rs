@@ -2,8 +2,8 @@
 //! where there is no Docker, this fails.
 
 use base::{
-    Action, Backend, Data, Direction, Effect, Fault, FaultId, Message, Mono, Node, Notice, Passing,
-    Reply,
+    Action, Backend, Command, Data, Direction, Effect, Fault, FaultId, LinkTrouble, Message, Mono,
+    Node, Notice, Passing, Reply, Request,
 };
 use picklock_docker::{
     ClientCommand, DockerBackend, Readiness, RealServers, clean, ensure_image, ready,
@@ -19,6 +19,16 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Answers every request with `ok`.
 const SCRIPT: &str = r#"while read line; do
     id=${line#*\"id\":}
+    echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
+done"#;
+
+/// Sends something to its server, over a connection of its own, and answers once that has come back.
+const ASKING: &str = r#"while read line; do
+    id=${line#*\"id\":}
+    case $line in *127.0.0.1:*) port=${line#*127.0.0.1:} port=${port%%\"*};; esac
+    exec 3<>/dev/tcp/127.0.0.1/$port
+    printf 'ECHO %0100d\r\n' 0 >&3
+    read -r length <&3 && read -r answer <&3
     echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
 done"#;
 
@@ -42,7 +52,7 @@ fn backend_with(store: StoreId, script: &str) -> DockerBackend {
         logs: None,
     };
     let client =
-        ClientCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()] };
+        ClientCommand { program: "/bin/bash".into(), args: vec!["-c".into(), script.into()] };
     DockerBackend::start_with(&spec, client, &|_| {}).unwrap()
 }
 
@@ -122,6 +132,38 @@ fn clients_answer_and_faults_on_them_are_measured() {
     assert_eq!(suffer(&mut backend, &crash, |_| {}).amount, 0, "it was dead before");
     let idle = Fault::over(vec![(client, server)], Action::Cut(Direction::Both));
     assert_eq!(suffer(&mut backend, &idle, |_| {}).amount, 0, "nothing was sent over the link");
+}
+
+/// Waits for the answer of process 10 to a request.
+fn answered(backend: &mut DockerBackend, request: u64) {
+    until(backend, |notice| match notice {
+        Notice::Client { process: 10, response } => (response.id == Some(request)).then_some(()),
+        _ => None,
+    });
+}
+
+#[test]
+fn a_throttled_link_carries_little_until_it_is_healed() {
+    let mut backend = backend_with(StoreId::Redis, ASKING);
+    backend.spawn(0, 10).unwrap();
+    answered(&mut backend, 0);
+    // The hundred bytes of a question would take longer than anybody waits here.
+    let throttle = Action::Link(LinkTrouble::Throttle(1));
+    let throttle = Fault::over(vec![(Node::Client(0), Node::Server(0))], throttle);
+    let effect = suffer(&mut backend, &throttle, |backend| {
+        backend.send(10, Request { id: 1, worker: 0, command: Command::Touch { hold: 0 } });
+        let end = backend.now() + Duration::from_secs(2);
+        while backend.now() < end {
+            let mut inbox = Vec::new();
+            backend.advance(end, Passing::Awaited, &mut inbox).unwrap();
+            let answer = |message: &Message| matches!(message.notice, Notice::Client { .. });
+            assert!(!inbox.iter().any(answer), "{inbox:?}");
+        }
+    });
+    assert!(effect.amount >= 100, "{effect:?}");
+    answered(&mut backend, 1);
+    backend.send(10, Request { id: 2, worker: 0, command: Command::Touch { hold: 0 } });
+    answered(&mut backend, 2);
 }
 
 /// Tells a memcached server some commands, and returns its answers.

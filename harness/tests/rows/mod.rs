@@ -90,6 +90,7 @@ pub const TABLE: &[Row] = &[
     row("zk-sequential", "partition-vault", Must::Show(&["stale write accepted"])),
     row("redis-set-nx-px-fenced", "partition-vault", Must::Hold),
     row("zk-sequential", "vanish-server", Must::Hold),
+    row("zk-sequential", "link-throttle", Must::Hold),
     row("redis-setnx", "none", Must::Hold),
     row("redis-setnx", "crash-client", Must::Show(&["deadlock"])),
     row("redis-set-nx-px-del", "pause-client", Must::Show(&["foreign release"])),
