@@ -54,10 +54,13 @@ zookeeper() {
         org.apache.zookeeper.server.quorum.QuorumPeerMain /var/lib/picklock/zoo.cfg
 }
 
-# All in memory: a server that comes back has lost everything, and says so by the mark.
+# All in memory: a server that comes back has lost everything, and says so by the mark. Its memory is
+# small, has one size of chunks for all that locks store, and one list by last use, which nothing
+# sorts in the background: so the order is certain in which it evicts
+# (`stores/src/memcached/memory.rs`).
 memcached() {
     touch "$EMPTY"
-    exec memcached -u nobody -l 0.0.0.0 -p 11211
+    exec memcached -u nobody -l 0.0.0.0 -p 11211 -m 2 -n 976 -o no_modern
 }
 
 case "${1:-}" in

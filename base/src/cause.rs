@@ -22,6 +22,8 @@ pub enum Cause {
     LateGrant,
     /// A server lost what it had stored.
     ServerForgets,
+    /// A server evicted the lock, because its memory was full.
+    Evicted,
     /// The clock of a server was wrong.
     ServerClock,
     /// The clock of a client was wrong.
@@ -60,12 +62,13 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of their declaration.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::HolderPaused,
         Self::LongHold,
         Self::HolderCutOff,
         Self::LateGrant,
         Self::ServerForgets,
+        Self::Evicted,
         Self::ServerClock,
         Self::ClientClock,
         Self::ServersApart,
@@ -92,6 +95,7 @@ impl Cause {
             Self::HolderCutOff => "holder-cut-off",
             Self::LateGrant => "late-grant",
             Self::ServerForgets => "server-forgets",
+            Self::Evicted => "evicted",
             Self::ServerClock => "server-clock",
             Self::ClientClock => "client-clock",
             Self::ServersApart => "servers-apart",
@@ -121,6 +125,7 @@ impl fmt::Display for Cause {
             Self::HolderCutOff => "the holder was cut off for longer than its lock lives",
             Self::LateGrant => "the grant reached its client too late",
             Self::ServerForgets => "a server lost what it had stored",
+            Self::Evicted => "a server evicted the lock to make room",
             Self::ServerClock => "the clock of a server was wrong",
             Self::ClientClock => "the clock of a client was wrong",
             Self::ServersApart => "the servers were down or cut off from each other for too long",

@@ -54,7 +54,7 @@ impl Fault {
             Action::Kill => matches!(node, Node::Client(_)),
             // A foreign history may have a vault that crashes, which is no sound fault.
             Action::Crash(_) => !matches!(node, Node::Client(_)),
-            Action::Vanish => matches!(node, Node::Server(_)),
+            Action::Vanish | Action::Evict => matches!(node, Node::Server(_)),
             Action::Cut(_) | Action::Link(_) => false,
         };
         assert!(fits, "{node} cannot be hit by `{}`", action.spec().name);

@@ -34,6 +34,8 @@ pub enum Change {
     Deleted(u32),
     /// The thing's time to live was over.
     Expired,
+    /// The server needed its room for something else.
+    Evicted,
     /// The session of this process ended.
     SessionEnded(u32),
     /// The server lost its data.

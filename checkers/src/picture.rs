@@ -1,7 +1,7 @@
 //! Histories drawn as pictures, for tests.
 //!
 //! A row is a process (`p0`; `p0/k1` for another lock than `k0`), a fault (`pause c0`, `crash s0`,
-//! `wipe s0`, `jump s0`, `freeze s0`, `cut c0-s1`, `cut s0>s1` one way, `slow c0-s1`) or the run; a column is a tenth of a second, and within a
+//! `wipe s0`, `evict s0`, `jump s0`, `freeze s0`, `cut c0-s1`, `cut s0>s1` one way, `slow c0-s1`) or the run; a column is a tenth of a second, and within a
 //! column the rows happen from top to bottom. Column 0 stands a space after the bar.
 //!
 //! ```text
@@ -26,7 +26,7 @@
 //!
 //! A row `store` (`store b` for another thing, `store s1` for the same on server 1) is the ledger of
 //! a thing: a digit, written by that process; `a` to `e`, deleted by process 0 to 4; `x`, its time was over; `z`, its writer's
-//! session ended; `l`, lost with the server's data; `s`, stands again as before.
+//! session ended; `l`, lost with the server's data; `v`, evicted; `s`, stands again as before.
 //!
 //! In the row of the run `X` is where somebody else interferes.
 //!
@@ -233,6 +233,7 @@ impl Painter {
             'x' => Change::Expired,
             'z' => Change::SessionEnded(writer),
             'l' => Change::Wiped,
+            'v' => Change::Evicted,
             's' => Change::Restored,
             _ => return,
         };
@@ -415,6 +416,7 @@ fn fault(name: &str) -> Fault {
         },
         "freeze" => Fault::at(node(whom), Action::Clock(ClockChange::Freeze)),
         "wipe" => Fault::at(node(whom), Action::Crash(Data::Lost)),
+        "evict" => Fault::at(node(whom), Action::Evict),
         "jump" => {
             let change = ClockChange::Jump(5 * COLUMN as i64);
             Fault::at(node(whom), Action::Clock(change))

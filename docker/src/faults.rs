@@ -2,6 +2,7 @@
 
 use super::clients::Client;
 use super::link::{Held, Hold, Link, Refusing, Throttling};
+use super::memory;
 use super::server::Server;
 use super::wall::Wall;
 use super::world::World;
@@ -21,6 +22,8 @@ pub enum Active {
     ServerPaused(Arc<Server>, Mono),
     ServerKilled(Arc<Server>, Data, Mono),
     ServerGone(Arc<Server>, Vec<Hold>, Mono),
+    /// The number of items that were evicted.
+    ServerFilled(Arc<Server>, u64),
     Cut(Vec<Hold>, Vec<Wall>),
     Reset(u64),
     Refusing(Vec<Refusing>),
@@ -30,7 +33,7 @@ pub enum Active {
 /// Returns true if this backend has the ability.
 pub const fn can(ability: Ability) -> bool {
     match ability {
-        Ability::Pause | Ability::Crash | Ability::Vanish => true,
+        Ability::Pause | Ability::Crash | Ability::Vanish | Ability::Evict => true,
         Ability::Cut | Ability::Reset | Ability::Refuse | Ability::Throttle => true,
         // The vault is the drive loop's, and so are its links.
         Ability::Vault => true,
@@ -64,6 +67,11 @@ pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
         (Node::Server(_), Node::Server(_)) => matches!(fault.action(), Action::Link(_)),
         _ => false,
     };
+    if fault.action() == Action::Evict
+        && let Some(why) = world.servers.iter().find_map(|server| server.junk().err())
+    {
+        return Err(BackendError(format!("{}: {why}", unable(Ability::Evict))));
+    }
     match fault.links().iter().find(is_none) {
         Some((a, b)) => Err(BackendError(format!("there is no link between {a} and {b} to cut"))),
         None => Ok(()),
@@ -86,9 +94,12 @@ async fn inject_client(world: &World, seat: u32, fault: &Fault) -> Result<Active
     match fault.action() {
         Action::Pause => Ok(pause_client(world, seat).await),
         Action::Kill => Ok(kill_client(world, seat).await),
-        Action::Crash(_) | Action::Vanish | Action::Cut(_) | Action::Clock(_) | Action::Link(_) => {
-            Err(unable(fault.ability()))
-        }
+        Action::Crash(_)
+        | Action::Vanish
+        | Action::Evict
+        | Action::Cut(_)
+        | Action::Clock(_)
+        | Action::Link(_) => Err(unable(fault.ability())),
     }
 }
 
@@ -111,6 +122,13 @@ async fn inject_server(
             Ok(Active::ServerKilled(server, data, world.now()))
         }
         Action::Vanish => vanish(world, server).await,
+        Action::Evict if !server.is_running() => {
+            Ok(Active::Missed("the server was down or paused"))
+        }
+        Action::Evict => Ok(match memory::fill(&server).await? {
+            Some(evicted) => Active::ServerFilled(server, evicted),
+            None => Active::Missed("the server's memory was full of junk, or it did not answer"),
+        }),
         Action::Kill | Action::Cut(_) | Action::Clock(_) | Action::Link(_) => {
             Err(unable(fault.ability()))
         }
@@ -137,6 +155,7 @@ async fn inject_links(
         | Action::Kill
         | Action::Crash(_)
         | Action::Vanish
+        | Action::Evict
         | Action::Clock(_) => Err(unable(fault.ability())),
     }
 }
@@ -171,6 +190,10 @@ pub async fn heal(world: &World, active: Active) -> Result<Effect, BackendError>
             world.links_of(server.number()).for_each(|link| _ = link.reset());
             drop(holds);
             effect
+        }
+        Active::ServerFilled(server, evicted) => {
+            memory::take_out_junk(&server).await?;
+            Ok(Effect::of(Action::Evict, evicted))
         }
         Active::Cut(holds, walls) => mend(holds, walls).await,
         Active::Reset(connections) => Ok(Effect::of(Action::Link(LinkTrouble::Reset), connections)),

@@ -14,6 +14,7 @@ mod exec;
 mod faults;
 mod image;
 mod interference;
+mod memory;
 mod network;
 mod news;
 mod node;

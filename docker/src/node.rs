@@ -75,7 +75,7 @@ pub async fn serves(address: SocketAddr, probe: Probe) -> bool {
 }
 
 /// Sends a question after which the server closes, and returns the answer.
-async fn ask(address: SocketAddr, question: &[u8]) -> std::io::Result<String> {
+pub async fn ask(address: SocketAddr, question: &[u8]) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(question).await?;
     let mut answer = String::new();

@@ -6,9 +6,10 @@ use super::node::{Ensemble, serves};
 use super::process::is_stopped;
 use base::BackendError;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use stores::Container;
+use stores::{Container, Junk};
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{ContainerState, ContainerStateStatusEnum};
@@ -33,6 +34,8 @@ pub struct Server {
     expected: Mutex<Expected>,
     /// The address at which it was last seen to serve.
     address: Mutex<Option<SocketAddr>>,
+    /// True while its memory is filled with junk.
+    filled: AtomicBool,
 }
 
 /// The expected state of a server, by what was done to it here.
@@ -68,7 +71,8 @@ impl Server {
             container.map_err(|e| broken(format!("cannot start server {number}"), e))?;
         ensemble.network.join(&docker, container.id(), number).await?;
         let (expected, address) = (Mutex::default(), Mutex::default());
-        let server = Self { docker, ensemble, number, container, expected, address };
+        let filled = AtomicBool::new(false);
+        let server = Self { docker, ensemble, number, container, expected, address, filled };
         server.expected().started = server.state().await?.started_at;
         Ok(server)
     }
@@ -242,6 +246,21 @@ impl Server {
 
     fn expected(&self) -> MutexGuard<'_, Expected> {
         self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The junk that makes it evict what it stores; the reason why it never does.
+    pub fn junk(&self) -> Result<Junk, &'static str> {
+        self.ensemble.store.junk()
+    }
+
+    /// Notes that its memory is filled with junk. Returns false if it is already.
+    pub fn begin_filling(&self) -> bool {
+        !self.filled.swap(true, Relaxed)
+    }
+
+    /// Notes that the junk is out of its memory.
+    pub fn end_filling(&self) {
+        self.filled.store(false, Relaxed);
     }
 
     /// Makes it keep its data at the next start.

@@ -2,7 +2,8 @@
 //! where there is no Docker, this fails.
 
 use base::{
-    Action, Backend, Data, Direction, Effect, Fault, Message, Mono, Node, Notice, Passing, Reply,
+    Action, Backend, Command, Data, Direction, Effect, Fault, FaultId, LinkTrouble, Message, Mono,
+    Node, Notice, Passing, Reply, Request,
 };
 use picklock_docker::{
     ClientCommand, DockerBackend, Readiness, RealServers, clean, ensure_image, ready,
@@ -18,6 +19,16 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Answers every request with `ok`.
 const SCRIPT: &str = r#"while read line; do
     id=${line#*\"id\":}
+    echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
+done"#;
+
+/// Sends something to its server, over a connection of its own, and answers once that has come back.
+const ASKING: &str = r#"while read line; do
+    id=${line#*\"id\":}
+    case $line in *127.0.0.1:*) port=${line#*127.0.0.1:} port=${port%%\"*};; esac
+    exec 3<>/dev/tcp/127.0.0.1/$port
+    printf 'ECHO %0100d\r\n' 0 >&3
+    read -r length <&3 && read -r answer <&3
     echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
 done"#;
 
@@ -41,7 +52,7 @@ fn backend_with(store: StoreId, script: &str) -> DockerBackend {
         logs: None,
     };
     let client =
-        ClientCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()] };
+        ClientCommand { program: "/bin/bash".into(), args: vec!["-c".into(), script.into()] };
     DockerBackend::start_with(&spec, client, &|_| {}).unwrap()
 }
 
@@ -72,12 +83,23 @@ fn suffer(
     fault: &Fault,
     meanwhile: impl FnOnce(&mut DockerBackend),
 ) -> Effect {
-    backend.inject(1, fault).unwrap();
-    until(backend, |notice| matches!(notice, Notice::Injected { id: 1 }).then_some(()));
+    suffer_as(backend, 1, fault, meanwhile)
+}
+
+/// The same under another number than that of a fault in force.
+fn suffer_as(
+    backend: &mut DockerBackend,
+    number: FaultId,
+    fault: &Fault,
+    meanwhile: impl FnOnce(&mut DockerBackend),
+) -> Effect {
+    backend.inject(number, fault).unwrap();
+    let injected = |notice: &Notice| matches!(notice, Notice::Injected { id } if *id == number);
+    until(backend, |notice| injected(notice).then_some(()));
     meanwhile(backend);
-    backend.heal(1, fault).unwrap();
+    backend.heal(number, fault).unwrap();
     until(backend, |notice| match notice {
-        Notice::Healed { id: 1, effect } => Some(effect.clone()),
+        Notice::Healed { id, effect } if *id == number => Some(effect.clone()),
         _ => None,
     })
 }
@@ -110,6 +132,67 @@ fn clients_answer_and_faults_on_them_are_measured() {
     assert_eq!(suffer(&mut backend, &crash, |_| {}).amount, 0, "it was dead before");
     let idle = Fault::over(vec![(client, server)], Action::Cut(Direction::Both));
     assert_eq!(suffer(&mut backend, &idle, |_| {}).amount, 0, "nothing was sent over the link");
+}
+
+/// Waits for the answer of process 10 to a request.
+fn answered(backend: &mut DockerBackend, request: u64) {
+    until(backend, |notice| match notice {
+        Notice::Client { process: 10, response } => (response.id == Some(request)).then_some(()),
+        _ => None,
+    });
+}
+
+#[test]
+fn a_throttled_link_carries_little_until_it_is_healed() {
+    let mut backend = backend_with(StoreId::Redis, ASKING);
+    backend.spawn(0, 10).unwrap();
+    answered(&mut backend, 0);
+    // The hundred bytes of a question would take longer than anybody waits here.
+    let throttle = Action::Link(LinkTrouble::Throttle(1));
+    let throttle = Fault::over(vec![(Node::Client(0), Node::Server(0))], throttle);
+    let effect = suffer(&mut backend, &throttle, |backend| {
+        backend.send(10, Request { id: 1, worker: 0, command: Command::Touch { hold: 0 } });
+        let end = backend.now() + Duration::from_secs(2);
+        while backend.now() < end {
+            let mut inbox = Vec::new();
+            backend.advance(end, Passing::Awaited, &mut inbox).unwrap();
+            let answer = |message: &Message| matches!(message.notice, Notice::Client { .. });
+            assert!(!inbox.iter().any(answer), "{inbox:?}");
+        }
+    });
+    assert!(effect.amount >= 100, "{effect:?}");
+    answered(&mut backend, 1);
+    backend.send(10, Request { id: 2, worker: 0, command: Command::Touch { hold: 0 } });
+    answered(&mut backend, 2);
+}
+
+/// Tells a memcached server some commands, and returns its answers.
+fn memcached(backend: &DockerBackend, commands: &str) -> String {
+    let tell = format!(
+        "printf '{commands}quit\\r\\n' | bash -c 'exec 3<>/dev/tcp/127.0.0.1/11211; cat >&3; cat <&3'"
+    );
+    backend.run_in(0, &tell).unwrap()
+}
+
+#[test]
+fn a_server_whose_memory_is_filled_evicts_what_is_there() {
+    let mut backend = backend(StoreId::Memcached);
+    let evict = Fault::at(Node::Server(0), Action::Evict);
+    assert_eq!(suffer(&mut backend, &evict, |_| {}).amount, 0, "there was nothing to evict");
+    let lock = "add lock 0 60 1\\r\\nx\\r\\n";
+    for round in ["first", "second"] {
+        assert_eq!(memcached(&backend, lock), "STORED\r\n", "{round}");
+        let effect = suffer(&mut backend, &evict, |backend| {
+            assert_eq!(memcached(backend, "get lock\\r\\n"), "END\r\n", "{round}");
+        });
+        assert_eq!(effect, Effect::of(Action::Evict, 1), "{round}");
+    }
+    let items = memcached(&backend, "stats\\r\\n");
+    assert!(items.contains("STAT curr_items 0\r\n"), "the junk is out: {items}");
+    suffer(&mut backend, &Fault::at(Node::Server(0), Action::Pause), |backend| {
+        let effect = suffer_as(backend, 2, &evict, |_| {});
+        assert_eq!(effect, Effect::new("the server was down or paused", 0));
+    });
 }
 
 #[test]
@@ -151,6 +234,11 @@ fn a_fault_that_cannot_be_is_refused_by_name() {
     let links = vec![(Node::Client(0), Node::Client(1))];
     let error = backend.inject(2, &Fault::over(links, Action::Cut(Direction::Both))).unwrap_err();
     assert_eq!(error.to_string(), "there is no link between client 0 and client 1 to cut");
+    let evict = Fault::at(Node::Server(0), Action::Evict);
+    assert_eq!(
+        backend.inject(3, &evict).unwrap_err().to_string(),
+        "real servers cannot make a server evict what it stores: a Redis without maxmemory evicts no key"
+    );
     assert!(backend.heal(1, &stranger).is_err());
     let mut inbox = Vec::new();
     backend.advance(Mono::ZERO, Passing::Awaited, &mut inbox).unwrap();

@@ -277,6 +277,11 @@ impl Schedule {
                     return Err(ScheduleError::Fault(node));
                 }
             }
+            if planned.fault.ability() == Ability::Evict
+                && let Err(why) = lock.store().junk()
+            {
+                return Err(ScheduleError::Eviction { fault: planned.fault.to_string(), why });
+            }
         }
         let day = 24 * 3_600 * 1_000_000_000;
         let turns = self.clients.iter().flatten().flat_map(|turn| [turn.at_ns, turn.hold_ns]);

@@ -48,6 +48,7 @@ impl Setup {
     /// One line that names the mistake and its fix.
     pub fn of(lock: &'static LockSpec, options: Options) -> Result<Self, SetupError> {
         check_nemeses(&options.nemesis)?;
+        check_eviction(lock, &options.nemesis)?;
         check_topology(lock, &options)?;
         check_task(lock, options.task)?;
         check_numbers(lock, &options)?;
@@ -258,6 +259,16 @@ fn check_nemeses(names: &str) -> Result<(), SetupError> {
     Ok(())
 }
 
+/// Checks that the servers of a lock evict something, where a nemesis makes them.
+pub fn check_eviction(lock: &LockSpec, nemeses: &str) -> Result<(), SetupError> {
+    let specs = nemeses.split(',').filter_map(nemesis::find);
+    let evicts = specs.into_iter().find(|spec| spec.needs.contains(&Ability::Evict));
+    let (Some(nemesis), Err(why)) = (evicts, lock.store().junk()) else { return Ok(()) };
+    let able = workloads::LOCKS.iter().filter(|lock| lock.store().junk().is_ok());
+    let able = able.map(|lock| lock.name).collect();
+    Err(SetupError::Eviction { nemesis: nemesis.name, lock: lock.name, why, able })
+}
+
 /// Checks that a lock runs on the topology that was asked for.
 pub fn check_topology(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
     let Some(asked) = options.topology else { return Ok(()) };
@@ -400,6 +411,13 @@ mod tests {
         assert!(refusal(|o| o.ttl = Duration::from_millis(400)).contains("give 500ms or more"));
         assert!(refusal(|o| o.tick = Some(o.ttl)).contains("2 to 20 ticks"));
         assert!(refusal(|o| o.sync_limit = Some(0)).contains("--sync-limit 0"));
+        for (algo, why) in [
+            ("redlock", "a Redis without maxmemory evicts no key"),
+            ("zk-rw", "a ZooKeeper evicts no node"),
+        ] {
+            let refused = refusal(|o| (o.algo, o.nemesis) = (algo.into(), "pause,evict".into()));
+            assert!(refused.contains(&format!("evict does nothing to {algo}: {why}")), "{refused}");
+        }
         let on_redis = refusal(|o| (o.algo, o.sync_limit) = ("redlock".into(), Some(5)));
         assert!(on_redis.contains("redlock is on Redis"), "{on_redis}");
     }

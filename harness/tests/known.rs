@@ -8,7 +8,7 @@
 use base::{Anomaly, Cause, Task};
 use checkers::Judgement;
 use picklock::plan::Options;
-use picklock::setup::{Setup, check_task};
+use picklock::setup::{Setup, check_eviction, check_task};
 use picklock::simulate;
 use reports::reading::breaches;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ const TOGETHER: &[&str] = &[
 const FOR_TASKS: &[&str] = &["none", "pause", "partition", "crash"];
 
 /// The anomalies of one run: name and cause, and whether it is known. `None`: the lock cannot do
-/// that task.
+/// that task, or its servers evict nothing.
 fn anomalies(
     task: &'static Task,
     algo: &str,
@@ -48,6 +48,7 @@ fn anomalies(
     let options = Options { swarm: true, task, ..Options::new(algo, nemesis, seed) };
     let lock = workloads::find(algo).expect("a lock of the list");
     check_task(lock, task).ok()?;
+    check_eviction(lock, nemesis).ok()?;
     let setup = Setup::new(options).unwrap_or_else(|error| panic!("{error}"));
     let run = simulate::run(&setup).expect("the simulator runs");
     let verdicts = Judgement::of(&run).verdicts;

@@ -6,6 +6,7 @@
 mod aim;
 mod clock;
 mod crash;
+mod evict;
 mod link;
 mod none;
 mod partition;
@@ -29,6 +30,7 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &crash::SERVER_LOSE_DATA,
     &crash::SERVER_LOSE_SECOND,
     &crash::VANISH,
+    &evict::EVICT,
     &clock::CLOCK,
     &clock::JUMP,
     &clock::JUMP_SERVER,

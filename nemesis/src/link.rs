@@ -1,5 +1,5 @@
-//! `link`: connections between a client and its servers break, are refused or slow; exactly one
-//! request or one reply is lost, which is the case that a client must not guess about: it was
+//! `link`: connections between a client and its servers break, are refused, slow or throttled; exactly
+//! one request or one reply is lost, which is the case that a client must not guess about: it was
 //! carried out, or it was not.
 //!
 //! Unlike a cut (`partition`), which TCP sits out, the client is told at once.
@@ -11,13 +11,14 @@ use crate::aim::{self, Deck};
 
 pub const LINK: NemesisSpec = NemesisSpec {
     name: "link",
-    summary: "resets, refuses and slows clients' connections, loses requests and replies",
+    summary: "resets, refuses, slows and throttles clients' connections, loses requests and replies",
     needs: &[
         Ability::Reset,
         Ability::Refuse,
         Ability::LoseRequest,
         Ability::LoseReply,
         Ability::Slow,
+        Ability::Throttle,
     ],
     make: || Box::new(Links::new(ALL)),
 };
@@ -66,7 +67,7 @@ pub const THROTTLE: NemesisSpec = NemesisSpec {
 
 pub const VAULT: NemesisSpec = NemesisSpec {
     name: "link-vault",
-    summary: "resets, refuses and slows clients' connections to what the lock guards, loses writes",
+    summary: "resets, refuses, slows and throttles connections to what the lock guards, loses writes",
     needs: &[Ability::Vault],
     make: || Box::new(Links { to_vault: true, aims: Deck::new(&[Aim::Holder]), ..Links::new(ALL) }),
 };
@@ -97,6 +98,7 @@ const ALL: &[Trouble] = &[
     Trouble::LoseReply,
     Trouble::LoseReply,
     Trouble::Slow,
+    Trouble::Throttle,
 ];
 const AIMS: &[Aim] = &[Aim::Asking, Aim::Asking, Aim::Holder, Aim::Anybody];
 

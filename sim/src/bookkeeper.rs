@@ -89,6 +89,7 @@ impl Bookkeeper {
             What::Written(by) => who(by).map(Change::Written),
             What::Deleted(by) => who(by).map(Change::Deleted),
             What::Expired => Some(Change::Expired),
+            What::Evicted => Some(Change::Evicted),
             What::SessionBegan(session) => {
                 self.sessions.extend(caller.map(|process| (session, process)));
                 None

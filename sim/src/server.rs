@@ -1,6 +1,6 @@
 //! A simulated server: a model, its clocks, and whether it runs.
 
-use base::{Mono, Node};
+use base::{FaultId, Mono, Node};
 use std::time::Duration;
 use stores::model::Clocks;
 
@@ -21,6 +21,8 @@ pub struct Server<M> {
     /// Packets that clients' machines have sent to it meanwhile, and send again until somebody
     /// answers.
     pub unheard: Vec<Item>,
+    /// The fault that has filled its memory, and the number of things that were evicted then.
+    pub filled: Option<(FaultId, u64)>,
     /// The items that wait for a paused server; `None` while it runs.
     pub paused: Option<Paused>,
     /// The connections that it knows, in order.
@@ -38,6 +40,7 @@ impl<M> Server<M> {
             up: true,
             gone: false,
             unheard: Vec::new(),
+            filled: None,
             paused: None,
             connections: Vec::new(),
             tick: None,

@@ -4,6 +4,7 @@
 mod container;
 pub mod driver;
 mod enumerable;
+mod junk;
 pub mod memcached;
 pub mod model;
 #[cfg(feature = "real")]
@@ -17,6 +18,7 @@ pub mod zookeeper;
 
 pub use container::{Container, Probe};
 pub use enumerable::Enumerable;
+pub use junk::Junk;
 #[cfg(feature = "real")]
 pub use store::Connecting;
 pub use store::{
@@ -76,6 +78,13 @@ macro_rules! stores {
             pub const fn ttl(self) -> Duration {
                 match self {
                     $(Self::$name => <$store>::TTL,)*
+                }
+            }
+
+            /// The junk that makes a server evict what it stores; the reason why it never does.
+            pub const fn junk(self) -> Result<Junk, &'static str> {
+                match self {
+                    $(Self::$name => <$store>::JUNK,)*
                 }
             }
 

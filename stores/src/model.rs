@@ -55,6 +55,8 @@ pub enum What {
     Deleted(By),
     /// The thing's time to live was over.
     Expired,
+    /// The server needed its room.
+    Evicted,
     /// This session began; the thing is of no interest.
     SessionBegan(i64),
     /// This session ended, and the thing with it; of a session that owned nothing, no thing is named.
@@ -106,6 +108,15 @@ pub trait ServerModel {
     /// Starts the server again after a crash, with or without its data. All connections are gone; a
     /// `tick` follows.
     fn restart(&mut self, at: Clocks, data: Data);
+
+    /// Fills the memory with junk, and returns the number of things that were evicted for it. A store
+    /// that evicts nothing has room.
+    fn fill_memory(&mut self) -> u64 {
+        0
+    }
+
+    /// Takes out what is left of the junk.
+    fn take_out_junk(&mut self) {}
 
     /// Moves to `into` the changes of what is stored since the last call, in order.
     fn take_journal(&mut self, into: &mut Vec<Noted>);

@@ -9,6 +9,7 @@ use crate::StoreId;
 use crate::container::Container;
 use crate::driver::Driver;
 use crate::enumerable::Enumerable;
+use crate::junk::Junk;
 use crate::model::ServerModel;
 use crate::topology::Topology;
 use crate::zookeeper::Timing;
@@ -27,6 +28,9 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The time to live, or session time-out, of a lock on it unless told otherwise: long enough
     /// that a real server restarts within a hold of 0.6 of it, or within a session.
     const TTL: Duration;
+    /// The junk that makes a server evict what it stores; or the reason, as a clause, why it never
+    /// does.
+    const JUNK: Result<Junk, &'static str>;
 
     /// The model of a server, of any role.
     type Server: ServerModel<Packet: Clone + Debug>;

@@ -15,6 +15,8 @@ pub enum Ability {
     CutPower,
     /// Take a server's machine from the network without a word, and bring it back.
     Vanish,
+    /// Fill the memory of a server, so that it evicts what is stored there.
+    Evict,
     /// Hold what is sent over a link.
     Cut,
     /// Set, bend or stop the clocks of a node.
@@ -50,6 +52,7 @@ impl fmt::Display for Ability {
             Self::Crash => "kill a node",
             Self::CutPower => "take the power from a server",
             Self::Vanish => "take a machine from the network",
+            Self::Evict => "make a server evict what it stores",
             Self::Cut => "cut a link",
             Self::Clock => "change the clock of a node",
             Self::Reset => "reset a connection",

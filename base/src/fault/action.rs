@@ -19,6 +19,9 @@ pub enum Action {
     /// The machine of a server is gone, as when its power fails or its network card dies: nobody
     /// hears a word of it, and what is sent to it is lost until it is started again, with its data.
     Vanish,
+    /// The memory of a server is filled with junk, so that it evicts what clients have stored. The
+    /// heal takes out what is left of the junk.
+    Evict,
     /// Links hold what is sent over them, as TCP does, and deliver it late, after the heal.
     Cut(Direction),
     /// The clocks of a node go wrong, and with them its timers. The heal sets the wall clock right,
@@ -73,9 +76,12 @@ impl Action {
         match self {
             Self::Clock(change) => change.amount(),
             Self::Link(trouble) => trouble.amount(),
-            Self::Pause | Self::Kill | Self::Crash(_) | Self::Vanish | Self::Cut(_) => {
-                String::new()
-            }
+            Self::Pause
+            | Self::Kill
+            | Self::Crash(_)
+            | Self::Vanish
+            | Self::Evict
+            | Self::Cut(_) => String::new(),
         }
     }
 }

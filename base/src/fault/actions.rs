@@ -77,6 +77,18 @@ const VANISH: ActionSpec = ActionSpec {
     takes_server_down: true,
 };
 
+const EVICT: ActionSpec = ActionSpec {
+    name: "evict",
+    family: Family::Memory,
+    ability: Ability::Evict,
+    number: 0,
+    title: "memory of {node} filled",
+    lasting: "had its memory filled",
+    healed: "had room in its memory again",
+    counted: "items evicted",
+    takes_server_down: false,
+};
+
 const CUT: ActionSpec = ActionSpec {
     name: "cut",
     family: Family::Cut,
@@ -145,6 +157,7 @@ impl Action {
                 ..CRASH
             },
             Self::Vanish => &VANISH,
+            Self::Evict => &EVICT,
             Self::Cut(Direction::Both) => &CUT,
             Self::Cut(Direction::Forward) => &ActionSpec {
                 name: "cut-forward",

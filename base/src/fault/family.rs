@@ -15,11 +15,14 @@ pub enum Family {
     Clock,
     /// The connections over a link suffer.
     Link,
+    /// A server has no room left in its memory.
+    Memory,
 }
 
 impl Family {
     /// All families, in the order of the legend.
-    pub const ALL: &[Self] = &[Self::Pause, Self::Crash, Self::Cut, Self::Clock, Self::Link];
+    pub const ALL: &[Self] =
+        &[Self::Pause, Self::Crash, Self::Cut, Self::Clock, Self::Link, Self::Memory];
 
     /// The name, as reports say it.
     pub const fn name(self) -> &'static str {
@@ -29,6 +32,7 @@ impl Family {
             Self::Cut => "cut",
             Self::Clock => "clock",
             Self::Link => "link",
+            Self::Memory => "memory",
         }
     }
 
@@ -40,6 +44,7 @@ impl Family {
             Self::Cut => "cut link",
             Self::Clock => "wrong clock",
             Self::Link => "link in trouble",
+            Self::Memory => "memory full",
         }
     }
 }

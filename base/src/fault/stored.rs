@@ -18,6 +18,9 @@ pub(super) enum Stored {
     Vanish {
         server: u32,
     },
+    Evict {
+        server: u32,
+    },
     Cut {
         links: Vec<(Node, Node)>,
         direction: Direction,
@@ -39,6 +42,7 @@ impl From<Stored> for Fault {
             Stored::Crash { node: node @ Node::Client(_), .. } => Self::at(node, Action::Kill),
             Stored::Crash { node, data } => Self::at(node, Action::Crash(data)),
             Stored::Vanish { server } => Self::at(Node::Server(server), Action::Vanish),
+            Stored::Evict { server } => Self::at(Node::Server(server), Action::Evict),
             Stored::Cut { links, direction } => Self::over(links, Action::Cut(direction)),
             Stored::Clock { node, change } => Self::at(node, Action::Clock(change)),
             Stored::Link { links, trouble } => Self::over(links, Action::Link(trouble)),
@@ -53,11 +57,17 @@ impl From<Fault> for Stored {
             (Action::Kill, Target::Node(node)) => Self::Crash { node, data: Data::Lost },
             (Action::Crash(data), Target::Node(node)) => Self::Crash { node, data },
             (Action::Vanish, Target::Node(Node::Server(server))) => Self::Vanish { server },
+            (Action::Evict, Target::Node(Node::Server(server))) => Self::Evict { server },
             (Action::Cut(direction), Target::Links(links)) => Self::Cut { links, direction },
             (Action::Clock(change), Target::Node(node)) => Self::Clock { node, change },
             (Action::Link(trouble), Target::Links(links)) => Self::Link { links, trouble },
             (
-                Action::Pause | Action::Kill | Action::Crash(_) | Action::Vanish | Action::Clock(_),
+                Action::Pause
+                | Action::Kill
+                | Action::Crash(_)
+                | Action::Vanish
+                | Action::Evict
+                | Action::Clock(_),
                 target,
             )
             | (Action::Cut(_) | Action::Link(_), target) => {
@@ -86,6 +96,7 @@ mod tests {
                 r#"{"kind":"crash","node":{"server":1},"data":"unsynced"}"#
             }),
             (Fault::at(SERVER, Action::Vanish), r#"{"kind":"vanish","server":1}"#),
+            (Fault::at(SERVER, Action::Evict), r#"{"kind":"evict","server":1}"#),
             (Fault::over(links(), Action::Cut(Direction::Forward)), {
                 r#"{"kind":"cut","links":[[{"client":2},{"server":1}]],"direction":"forward"}"#
             }),

@@ -13,6 +13,7 @@ const ACTIONS: &[Action] = &[
     Action::Crash(Data::Lost),
     Action::Crash(Data::Unsynced),
     Action::Vanish,
+    Action::Evict,
     Action::Cut(Direction::Both),
     Action::Cut(Direction::Forward),
     Action::Cut(Direction::Backward),
@@ -32,7 +33,7 @@ const ACTIONS: &[Action] = &[
 fn fault(action: Action) -> Fault {
     match action {
         Action::Kill => Fault::at(CLIENT, action),
-        Action::Pause | Action::Crash(_) | Action::Vanish | Action::Clock(_) => {
+        Action::Pause | Action::Crash(_) | Action::Vanish | Action::Evict | Action::Clock(_) => {
             Fault::at(SERVER, action)
         }
         Action::Cut(_) | Action::Link(_) => Fault::over(vec![(CLIENT, SERVER)], action),
@@ -77,6 +78,7 @@ fn faults_are_told_in_their_own_words() {
         (Action::Kill, "client 2 killed", "was killed"),
         (Action::Crash(Data::Kept), "server 1 crashed, data kept", "crashed"),
         (Action::Vanish, "machine of server 1 gone", "was gone with its machine"),
+        (Action::Evict, "memory of server 1 filled", "had its memory filled"),
         (jump(5_000_000_000), "clock of server 1 jumped 5.000 s ahead", {
             "had a clock that jumped 5.000 s ahead"
         }),

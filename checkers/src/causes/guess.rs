@@ -39,10 +39,13 @@ pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<C
     {
         return Some(loss::why_released_late(case, claim, &lost, until_ns));
     }
-    lost(case, claim, until_ns).or_else(|| {
-        let faults = !case.outages.iter().all(crate::faults::Outage::had_none);
-        (!faults).then_some(Cause::Recipe)
-    })
+    let granted_ns = claim.granted().map_or(until_ns, |ok| case.time(ok));
+    lost(case, claim, until_ns)
+        .or_else(|| freed_by_another(case, claim, granted_ns..until_ns))
+        .or_else(|| {
+            let faults = !case.outages.iter().all(crate::faults::Outage::had_none);
+            (!faults).then_some(Cause::Recipe)
+        })
 }
 
 /// Returns the most likely reason why a claim had lost what it took by a time.
@@ -51,6 +54,9 @@ pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Caus
     let granted_ns = case.time(ok);
     if had(case, Trouble::Wiped, claim.process, granted_ns..until_ns) {
         return Some(Cause::ServerForgets);
+    }
+    if had(case, Trouble::Evicted, claim.process, granted_ns..until_ns) {
+        return Some(Cause::Evicted);
     }
     match expired(case, claim) {
         Some(lost) if lost.at_ns > until_ns => None,
@@ -68,33 +74,53 @@ fn expired(case: &Case<'_>, claim: &Claim) -> Option<Lost> {
     Some(Lost { at_ns: facts.expires_ns?, made_ns, how, spoilt: None, spare: true })
 }
 
-/// The releases of each key that removed whatever stood there, or of which nobody knows what they
-/// did: when they were answered, in nanoseconds, and their claims, by the time.
+/// A release that removed whatever stood there, or of which nobody knows what it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Release {
+    begun_ns: u64,
+    answered_ns: u64,
+    claim: u32,
+}
+
+/// Such releases of a key, by the time at which they began.
+#[derive(Clone, Debug, Default)]
+struct Releases {
+    all: Vec<Release>,
+    /// The time that the longest of them took.
+    longest_ns: u64,
+}
+
+/// Such releases, by key.
 #[derive(Debug)]
-pub(crate) struct Loose(Vec<Vec<(u64, u32)>>);
+pub(crate) struct Loose(Vec<Releases>);
 
 impl Loose {
     pub(crate) fn of(case: &Case<'_>) -> Self {
-        let mut keys = vec![Vec::new(); case.claims.keys.len()];
+        let mut keys = vec![Releases::default(); case.claims.keys.len()];
         for (claim, id) in case.claims.claims.iter().zip(0..) {
             let Some((at, kind)) = claim.freed.filter(|_| claim.granted().is_some()) else {
                 continue;
             };
-            let released = claim.end.is_some_and(|end| end.how == Ending::Released);
-            if released && (claim.removed == Some(Removed::Any) || kind != Kind::Ok) {
-                keys[claim.key].push((case.time(at), id));
+            let Some(end) = claim.end.filter(|end| end.how == Ending::Released) else { continue };
+            if claim.removed == Some(Removed::Any) || kind != Kind::Ok {
+                let (begun_ns, answered_ns) = (case.time(end.at), case.time(at));
+                let releases = &mut keys[claim.key];
+                releases.longest_ns = releases.longest_ns.max(answered_ns - begun_ns);
+                releases.all.push(Release { begun_ns, answered_ns, claim: id });
             }
         }
-        keys.iter_mut().for_each(|releases| releases.sort_unstable());
+        keys.iter_mut().for_each(|releases| releases.all.sort_unstable());
         Self(keys)
     }
 
-    /// The claims of a key that were freed so in a span of time.
+    /// The claims of a key whose release may have reached the server in a span of time.
     fn during(&self, key: usize, span: Range<u64>) -> impl Iterator<Item = usize> {
-        let releases = &self.0[key];
-        let first = releases.partition_point(|(at_ns, _)| *at_ns < span.start);
-        let later = releases[first..].iter().take_while(move |(at_ns, _)| *at_ns < span.end);
-        later.map(|(_, id)| *id as usize)
+        let Releases { all, longest_ns } = &self.0[key];
+        let earliest_ns = span.start.saturating_sub(*longest_ns);
+        let first = all.partition_point(|release| release.begun_ns < earliest_ns);
+        let later = all[first..].iter().take_while(move |release| release.begun_ns < span.end);
+        let met = later.filter(move |release| release.answered_ns >= span.start);
+        met.map(|release| release.claim as usize)
     }
 }
 

@@ -152,10 +152,11 @@ pub(super) fn why(
     match lost.how {
         Change::SessionEnded(_) => why_session_ended(case, claim, lost.at_ns, until_ns),
         Change::Expired => Some(why_expired(case, claim, lost, until_ns)),
-        Change::Wiped | Change::Restored if had_outlived(case, claim, lost) => {
+        Change::Wiped | Change::Restored | Change::Evicted if had_outlived(case, claim, lost) => {
             Some(why_expired(case, claim, lost, until_ns))
         }
         Change::Wiped | Change::Restored => Some(Cause::ServerForgets),
+        Change::Evicted => Some(Cause::Evicted),
         Change::Deleted(by) | Change::Written(by) => {
             Some(why_taken(case, books, claim, (lost, by), until_ns))
         }

@@ -26,6 +26,8 @@ pub(super) enum Trouble {
     Servers,
     /// A server came back without all of its data.
     Wiped,
+    /// A server evicted what it stored.
+    Evicted,
 }
 
 /// Returns the time in all for which the client of a process had such trouble in a span of time, in
@@ -198,6 +200,7 @@ fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
             fault.spec().takes_server_down && is_server(node)
         }
         (Trouble::Wiped, Target::Node(node)) => is_server(node) && loses_data(fault.action()),
+        (Trouble::Evicted, Target::Node(_)) => fault.action() == Action::Evict,
         (Trouble::CutOff, Target::Links(links)) => ours(links) && !fault.is_at_vault(),
         (Trouble::Broken, Target::Links(links)) => {
             ours(links) && !fault.is_at_vault() && !slows(fault.action())
@@ -211,7 +214,8 @@ fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
             | Trouble::ClientClock
             | Trouble::ServerClock
             | Trouble::ServerDown
-            | Trouble::Wiped,
+            | Trouble::Wiped
+            | Trouble::Evicted,
             Target::Links(_),
         ) => false,
     }

@@ -99,6 +99,46 @@ fn a_server_that_forgets() {
 }
 
 #[test]
+fn a_server_that_evicts() {
+    let text = "
+        p0       | a-A==========R
+        p1       |    a-----A==R
+        evict s0 |     [ ]
+        store    |  0    v 1";
+    shows(text, "double hold", Cause::Evicted);
+    let ledger = text.find("        store").expect("the last row");
+    shows(&text[..ledger], "double hold", Cause::Evicted);
+    // A fault that evicted nothing explains nothing.
+    let vain = text[..ledger].replace("[ ]", "[ }");
+    assert_eq!(causes_in(&picture(&vain), "double hold"), [Some(Cause::Recipe)]);
+}
+
+/// Without a ledger, as on real servers: the release of one whose lock was evicted frees that of
+/// another, who frees that of a third.
+#[test]
+fn a_bare_delete_after_an_eviction_frees_one_after_the_other() {
+    let text = "
+        p0       | a-A======D
+        p1       |    a---A======D
+        p2       |          a-A=====R
+        evict s0 |    [ ]";
+    let seen = causes_in(&picture(text), "foreign release");
+    assert_eq!(seen, [Some(Cause::Evicted), Some(Cause::ForeignRelease)]);
+}
+
+/// What a release frees may be another's before the release is answered.
+#[test]
+fn a_release_that_is_answered_after_the_grant_that_it_made_room_for() {
+    let text = "
+        p0       | A=====r--D
+        p1       |   a-A========R
+        p2       |        A====R
+        evict s0 |  []";
+    let seen = causes_in(&picture(text), "double hold");
+    assert_eq!(seen, [Some(Cause::Evicted), Some(Cause::ForeignRelease)]);
+}
+
+#[test]
 fn a_session_that_ends_while_its_client_is_paused_or_cut_off() {
     let paused = "
         p0       | a-A=====================R
@@ -261,6 +301,7 @@ fn what_a_holder_has_outlived_in_any_case() {
         store    | 2    0        c      1";
     shows(text, "double hold", Cause::HolderPaused);
     shows(&text.replace("  c  ", "  l  "), "double hold", Cause::HolderPaused);
+    shows(&text.replace("  c  ", "  v  "), "double hold", Cause::HolderPaused);
     let sooner = text.replace("a---------------A==R", "a----A==========R");
     let sooner = sooner.replace("0        c      1", "0  c 1");
     shows(&sooner, "double hold", Cause::HolderPaused);

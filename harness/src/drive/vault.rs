@@ -231,8 +231,12 @@ impl VaultNode {
                 self.troubles.begin(id, links, trouble, done);
             }
             // The vault itself is never hit.
-            Action::Pause | Action::Kill | Action::Crash(_) | Action::Vanish | Action::Clock(_) => {
-            }
+            Action::Pause
+            | Action::Kill
+            | Action::Crash(_)
+            | Action::Vanish
+            | Action::Evict
+            | Action::Clock(_) => {}
         }
     }
 

@@ -36,6 +36,14 @@ pub enum ScheduleError {
     /// A fault hits what is not part of the run.
     #[error("it has a fault at {0}, which is not there")]
     Fault(Node),
+    /// It fills servers that never evict.
+    #[error("it has a fault \"{fault}\", and {why}")]
+    Eviction {
+        /// The fault in words.
+        fault: String,
+        /// The reason why the servers never evict.
+        why: &'static str,
+    },
     /// A time is longer than any run.
     #[error("it has a time beyond 24 h, or no ttl")]
     Time,

@@ -35,6 +35,18 @@ pub enum SetupError {
         /// The locks that do promise it.
         able: Vec<&'static str>,
     },
+    /// The nemesis fills servers that never evict.
+    #[error("the nemesis {nemesis} does nothing to {lock}: {why}; give --algo {}", .able.join(" or "))]
+    Eviction {
+        /// The name of the nemesis.
+        nemesis: &'static str,
+        /// The name of the lock.
+        lock: &'static str,
+        /// The reason why its servers never evict.
+        why: &'static str,
+        /// The locks whose servers do.
+        able: Vec<&'static str>,
+    },
     /// A number is too small or too large.
     #[error("{flag} {given} is out of range: give {low} to {high}")]
     OutOfRange {

@@ -90,6 +90,7 @@ pub const TABLE: &[Row] = &[
     row("zk-sequential", "partition-vault", Must::Show(&["stale write accepted"])),
     row("redis-set-nx-px-fenced", "partition-vault", Must::Hold),
     row("zk-sequential", "vanish-server", Must::Hold),
+    row("zk-sequential", "link-throttle", Must::Hold),
     row("redis-setnx", "none", Must::Hold),
     row("redis-setnx", "crash-client", Must::Show(&["deadlock"])),
     row("redis-set-nx-px-del", "pause-client", Must::Show(&["foreign release"])),
@@ -106,6 +107,7 @@ pub const TABLE: &[Row] = &[
     row("zk-sequential-fenced", "pause-client", Must::Fence("double hold")),
     row("memcached-add", "none", Must::Hold),
     row("memcached-add", "crash-server-lose-data", Must::Show(&["double hold"])),
+    row("memcached-add", "evict", Must::Show(&["double hold"])),
     // Many readers, and short holds: two of them are to wait for the same writer.
     Row {
         ttl: Some(Duration::from_secs(1)),
@@ -135,6 +137,7 @@ pub const TABLE: &[Row] = &[
 pub const SIMULATED: &[Row] = &[
     row("memcached-add", "pause-client", Must::Show(&["foreign release"])),
     row("memcached-add-as-printed", "none", Must::Show(&["failed release"])),
+    row("memcached-add-as-printed", "evict", Must::Show(&["double hold"])),
     row("zk-rw-as-printed", "partition-client", Must::Show(&["double hold"])),
     row("zk-exclusive-naive", "partition", Must::Show(&["double hold"])),
     row("zk-sequential-naive", "partition", Must::Show(&["double hold"])),

@@ -27,8 +27,9 @@ const CUT: RGBColor = RGBColor(8, 8, 8);
 const QUIET: RGBColor = RGBColor(9, 9, 9);
 const CLOCK: RGBColor = RGBColor(10, 10, 10);
 const LINK: RGBColor = RGBColor(11, 11, 11);
+const MEMORY: RGBColor = RGBColor(12, 12, 12);
 
-const ROLES: [(&str, &str); 11] = [
+const ROLES: [(&str, &str); 12] = [
     ("\"#010101\"", "\"var(--soft)\""),
     ("\"#020202\"", "\"var(--line)\""),
     ("\"#030303\"", "\"var(--ok)\""),
@@ -40,6 +41,7 @@ const ROLES: [(&str, &str); 11] = [
     ("\"#090909\"", "\"var(--held)\""),
     ("\"#0A0A0A\"", "\"var(--clock)\""),
     ("\"#0B0B0B\"", "\"var(--link)\""),
+    ("\"#0C0C0C\"", "\"var(--memory)\""),
 ];
 
 type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
@@ -235,6 +237,7 @@ fn bands(facts: &Facts<'_>, height: Range<f64>) -> Vec<Rectangle<(f64, f64)>> {
             Family::Cut => CUT,
             Family::Clock => CLOCK,
             Family::Link => LINK,
+            Family::Memory => MEMORY,
         };
         band(f.from, f.until.unwrap_or(facts.end), colour, 0.2)
     });

@@ -16,11 +16,17 @@ impl<S: Store> Simulation<S> {
             (Action::Pause, Target::Node(node)) => self.pause(*node),
             (Action::Kill | Action::Crash(_), Target::Node(node)) => self.crash(*node),
             (Action::Vanish, Target::Node(node)) => self.vanish(*node),
+            (Action::Evict, Target::Node(node)) => self.fill_memory(id, *node),
             (Action::Clock(change), Target::Node(node)) => self.change_clock(*node, change),
             (Action::Cut(_), Target::Links(_)) => self.network.gates.cut(fault),
             (Action::Link(trouble), Target::Links(links)) => self.trouble(id, links, trouble),
             (
-                Action::Pause | Action::Kill | Action::Crash(_) | Action::Vanish | Action::Clock(_),
+                Action::Pause
+                | Action::Kill
+                | Action::Crash(_)
+                | Action::Vanish
+                | Action::Evict
+                | Action::Clock(_),
                 Target::Links(_),
             )
             | (Action::Cut(_) | Action::Link(_), Target::Node(_)) => {}
@@ -41,13 +47,21 @@ impl<S: Store> Simulation<S> {
                 self.restart(*node, Data::Kept);
                 Effect::of(action, 1)
             }
+            (Action::Evict, Target::Node(node)) => {
+                Effect::of(action, self.take_out_junk(id, *node))
+            }
             (Action::Clock(change), Target::Node(node)) => self.undo_clock(*node, change),
             (Action::Cut(_), Target::Links(_)) => self.uncut(fault),
             (Action::Link(_), Target::Links(_)) => {
                 Effect::of(action, self.network.troubles.end(id))
             }
             (
-                Action::Pause | Action::Kill | Action::Crash(_) | Action::Vanish | Action::Clock(_),
+                Action::Pause
+                | Action::Kill
+                | Action::Crash(_)
+                | Action::Vanish
+                | Action::Evict
+                | Action::Clock(_),
                 Target::Links(_),
             )
             | (Action::Cut(_) | Action::Link(_), Target::Node(_)) => Effect::of(action, 0),
@@ -133,6 +147,27 @@ impl<S: Store> Simulation<S> {
         for item in self.network.gates.take(|(from, _)| from == Node::Server(server)) {
             self.freight.discard(item);
         }
+    }
+
+    /// Fills a server's memory at once: a real one takes some milliseconds. One that does not run, or
+    /// whose memory is full of junk already, is not filled.
+    fn fill_memory(&mut self, id: FaultId, node: Node) {
+        let Node::Server(number) = node else { return };
+        let server = &mut self.servers[number as usize];
+        if server.up && server.paused.is_none() && server.filled.is_none() {
+            server.filled = Some((id, server.model.fill_memory()));
+            self.keep_books(number, None);
+        }
+    }
+
+    /// Takes the junk out of a server's memory that a fault has put there; says how many things were
+    /// evicted for it.
+    fn take_out_junk(&mut self, id: FaultId, node: Node) -> u64 {
+        let Node::Server(number) = node else { return 0 };
+        let server = &mut self.servers[number as usize];
+        let Some((_, evicted)) = server.filled.take_if(|(by, _)| *by == id) else { return 0 };
+        server.model.take_out_junk();
+        evicted
     }
 
     fn stop_server(&mut self, server: u32) {

@@ -81,7 +81,7 @@ impl<S: Store> Simulation<S> {
     }
 
     /// Enters what a server has just done to its store into the ledger.
-    fn keep_books(&mut self, number: u32, connection: Option<u64>) {
+    pub(super) fn keep_books(&mut self, number: u32, connection: Option<u64>) {
         let model = &mut self.servers[number as usize].model;
         model.take_journal(&mut self.noted);
         let now = self.now.get();

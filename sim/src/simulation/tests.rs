@@ -1,10 +1,12 @@
 //! Tests of clients that go on after a pause, and of their calls when the link is cut, the server
-//! down or the server's machine gone.
+//! down or the server's machine gone; and of servers whose memory is filled.
 
 use super::*;
 use base::{Action, Command, Data, Direction, Init, Reply, Response, Spread};
 use std::future::poll_fn;
 use stores::Cluster;
+use stores::memcached::Reply::Stored;
+use stores::memcached::{Memcached, Request::Add};
 use stores::redis::Redis;
 use stores::zookeeper::Timing;
 
@@ -22,25 +24,6 @@ struct Rig {
 
 impl Rig {
     fn new() -> Self {
-        let init = Command::Init(Box::new(Init {
-            workers: 1,
-            algo: "none".into(),
-            process: 0,
-            servers: Vec::new(),
-            ttl_ns: 0,
-            call_timeout_ns: 0,
-            seed: 1,
-        }));
-        let config = SimConfig {
-            clients: 1,
-            cluster: Cluster::new(&Redis::TOPOLOGIES[0], Timing::of(1000 * MS)),
-            ttl: 1000 * MS,
-            call_timeout: 500 * MS,
-            latency: Spread::Uniform { least: 50 * MS, most: 51 * MS },
-            links: BTreeMap::new(),
-            seed: 1,
-            init,
-        };
         let open: Open<Redis> = Box::new(|mut handle| {
             Box::pin(async move {
                 while let Some(request) = poll_fn(|cx| handle.mailbox.poll_next(cx)).await {
@@ -54,7 +37,47 @@ impl Rig {
                 }
             })
         });
-        let world = simulation(StoreId::Redis, config, None, Box::new(open));
+        Self::of(open)
+    }
+
+    /// The same with a client that adds a key to a memcached whenever it is spoken to.
+    fn with_memcached() -> Self {
+        let open: Open<Memcached> = Box::new(|mut handle| {
+            Box::pin(async move {
+                while let Some(request) = poll_fn(|cx| handle.mailbox.poll_next(cx)).await {
+                    let add = Add { key: "k".into(), value: "v".into(), exptime: 0 };
+                    let reply = match handle.link.call(0, add).await {
+                        Ok(Stored) => Reply::ok(),
+                        other => Reply::fail(format!("{other:?}")),
+                    };
+                    handle.mailbox.say(Response { id: Some(request.id), worker: 0, reply });
+                }
+            })
+        });
+        Self::of(open)
+    }
+
+    fn of<S: Store>(open: Open<S>) -> Self {
+        let init = Command::Init(Box::new(Init {
+            workers: 1,
+            algo: "none".into(),
+            process: 0,
+            servers: Vec::new(),
+            ttl_ns: 0,
+            call_timeout_ns: 0,
+            seed: 1,
+        }));
+        let config = SimConfig {
+            clients: 1,
+            cluster: Cluster::new(&S::TOPOLOGIES[0], Timing::of(1000 * MS)),
+            ttl: 1000 * MS,
+            call_timeout: 500 * MS,
+            latency: Spread::Uniform { least: 50 * MS, most: 51 * MS },
+            links: BTreeMap::new(),
+            seed: 1,
+            init,
+        };
+        let world = simulation(S::ID, config, None, Box::new(open));
         Self { world, inbox: Vec::new(), asked: 0 }
     }
 
@@ -241,4 +264,48 @@ fn a_machine_that_is_gone_answers_no_new_connection() {
     assert_eq!(rig.pass(200 * MS), None);
     rig.heal(&gone);
     assert_eq!(rig.pass(250 * MS), counted(1));
+}
+
+/// Fills the memory of the server while another fault is in force, and heals both. Returns the number
+/// of things that were evicted.
+fn evicted_under(rig: &mut Rig, other: Action) -> Vec<u64> {
+    let (evict, other) = (Fault::at(SERVER, Action::Evict), Fault::at(SERVER, other));
+    let world = &mut rig.world;
+    for (id, fault) in [(1, &other), (2, &evict)] {
+        world.inject(id, fault).expect("it can be done");
+    }
+    for (id, fault) in [(2, &evict), (1, &other)] {
+        world.heal(id, fault).expect("it can be undone");
+    }
+    rig.inbox.clear();
+    rig.pass(MS);
+    let evicted = |message: &Message| match &message.notice {
+        Notice::Healed { effect, .. } if effect.what == Action::Evict.spec().counted => {
+            Some(effect.amount)
+        }
+        _ => None,
+    };
+    rig.inbox.iter().filter_map(evicted).collect()
+}
+
+#[test]
+fn a_full_memory_evicts_what_is_there_unless_it_is_full_already_or_does_not_run() {
+    let mut rig = Rig::with_memcached();
+    rig.spawn(0);
+    assert_eq!(rig.pass(250 * MS), Some(Reply::ok()));
+    assert_eq!(evicted_under(&mut rig, Action::Pause), [0]);
+    assert_eq!(evicted_under(&mut rig, Action::Evict), [0, 1], "the second, and the first");
+    rig.ask();
+    assert_eq!(rig.pass(250 * MS), Some(Reply::ok()), "there is room for it again");
+    assert_eq!(evicted_under(&mut rig, Action::Vanish), [0]);
+}
+
+#[test]
+fn a_store_that_keeps_everything_evicts_nothing() {
+    let mut rig = Rig::new();
+    rig.spawn(0);
+    assert_eq!(rig.pass(200 * MS), counted(1));
+    assert_eq!(evicted_under(&mut rig, Action::Evict), [0, 0]);
+    rig.ask();
+    assert_eq!(rig.pass(200 * MS), counted(2));
 }

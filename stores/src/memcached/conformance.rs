@@ -2,9 +2,21 @@
 //!
 //! No reply depends on the moment: values live for ever, for much longer than a sequence, or not at
 //! all. The life of values with an `exptime` of two seconds is measured besides.
+//!
+//! Some sequences fill the server's memory first: then the replies tell what it has evicted, and its
+//! own count of that is compared, too.
 
+#[cfg(feature = "real")]
+mod arm;
+
+#[cfg(feature = "real")]
+pub use arm::{Report, real_arm};
+
+use super::memory::CAPACITY;
 use super::{Reply, Request, Server};
-use base::Rng;
+use crate::model::{Clocks, ServerModel};
+use base::{Mono, Rng, Wall};
+use std::time::Duration;
 
 /// A sequence of commands on three keys.
 pub fn sequence(seed: u64) -> Vec<Request> {
@@ -15,6 +27,11 @@ pub fn sequence(seed: u64) -> Vec<Request> {
 fn command(seed: u64, rng: &mut Rng) -> Request {
     // Sequences side by side have keys of their own.
     let key = format!("picklock-{seed}-{}", rng.below(3));
+    on(key, rng)
+}
+
+/// A command on a key.
+fn on(key: String, rng: &mut Rng) -> Request {
     let exptime = [0, 1_000, -1][rng.below(3) as usize];
     let value = format!("v{}", rng.below(100));
     match rng.below(4) {
@@ -25,85 +42,82 @@ fn command(seed: u64, rng: &mut Rng) -> Request {
     }
 }
 
-/// The replies of the model to a sequence.
-pub fn expected(sequence: &[Request]) -> Vec<Reply> {
-    let mut server = Server::default();
+/// The number of keys that are stored early in a sequence under pressure, and looked at late.
+const EARLY: u64 = 40;
+
+/// A sequence of commands on a server whose memory they fill: twice, so that it does not matter what
+/// was there before. In between come the keys that are the last in its memory then.
+pub fn pressed(seed: u64) -> Vec<Request> {
+    let mut rng = Rng::new(seed);
+    let early = |n: u64| format!("picklock-{seed}-early-{n}");
+    let mut sequence: Vec<Request> = fill(&format!("{seed}-first"), CAPACITY).collect();
+    sequence.extend((0..EARLY).map(|n| {
+        let exptime = [0, 1_000, -1][rng.below(3) as usize];
+        Request::Set { key: early(n), value: "v".into(), exptime }
+    }));
+    let rest = CAPACITY - EARLY as usize + rng.below(10) as usize;
+    sequence.extend(fill(&format!("{seed}-second"), rest));
+    sequence.extend((0..60).map(|_| on(early(rng.below(EARLY)), &mut rng)));
+    sequence
+}
+
+/// Commands that store so many new items.
+fn fill(name: &str, items: usize) -> impl Iterator<Item = Request> {
+    let key = move |n| format!("picklock-{name}-{n}");
+    (0..items).map(move |n| Request::Set { key: key(n), value: "v".into(), exptime: 0 })
+}
+
+/// Commands that show which of two keys was evicted: the first to be stored, unless the use of it
+/// between the two halves counts.
+pub fn used() -> [Vec<Request>; 2] {
+    let key = |name: &str| format!("picklock-used-{name}");
+    let set = |name| Request::Set { key: key(name), value: "v".into(), exptime: 0 };
+    let get = |name| Request::Get { key: key(name) };
+    let mut late = vec![get("a")];
+    late.extend(fill("used", CAPACITY - 1));
+    late.extend([get("a"), get("b")]);
+    [vec![set("a"), set("b")], late]
+}
+
+/// The replies of a model to a sequence.
+pub fn expected(server: &mut Server, sequence: &[Request]) -> Vec<Reply> {
     sequence.iter().map(|request| server.execute(request)).collect()
 }
 
-#[cfg(feature = "real")]
-pub use arm::{Report, real_arm};
+/// Lets time pass for a model.
+pub fn pass(server: &mut Server, time: Duration) {
+    let mono = Mono::ZERO + Duration::from_secs(server.now() as u64) + time;
+    server.tick(Clocks { wall: Wall::from_nanos(0), mono }, &mut Vec::new());
+}
 
-#[cfg(feature = "real")]
-mod arm {
-    use super::{Reply, Request, expected, sequence};
-    use crate::memcached::RealLink;
-    use base::{Link, World};
-    use std::fmt;
-    use std::time::Duration;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memcached::memory::GRAIN;
 
-    /// The number of values whose life is measured.
-    const LIVES: u32 = 5;
-
-    /// The results of the suite.
-    #[derive(Debug, Default)]
-    pub struct Report {
-        /// The number of replies that were compared.
-        pub replies: u64,
-        /// Every reply that is not the model's, in words.
-        pub differences: Vec<String>,
-        /// The times for which values with `exptime` 2 were there, in milliseconds.
-        pub lives_ms: Vec<u64>,
+    #[test]
+    fn a_sequence_under_pressure_shows_what_was_evicted_and_what_was_not() {
+        let (mut found, mut missed, mut evicted) = (0, 0, 0);
+        for seed in 0..10 {
+            let mut server = Server::default();
+            let replies = expected(&mut server, &pressed(seed));
+            let late = &replies[replies.len() - 60..];
+            found += late.iter().filter(|reply| matches!(reply, Reply::Value(Some(_)))).count();
+            missed += late.iter().filter(|reply| matches!(reply, Reply::Value(None))).count();
+            evicted += server.evictions();
+        }
+        assert!(found > 10 && missed > 10 && evicted > 100, "{found} {missed} {evicted}");
     }
 
-    impl Report {
-        /// Returns true if every reply was the model's, and values lived for one to two seconds.
-        pub fn passed(&self) -> bool {
-            // A request and its reply take their time.
-            let fits = |life: &u64| (950..=2_200).contains(life);
-            let lives = self.lives_ms.len() == LIVES as usize && self.lives_ms.iter().all(fits);
-            self.replies > 0 && self.differences.is_empty() && lives
+    #[test]
+    fn a_use_counts_after_a_minute() {
+        for (seconds, there) in [(GRAIN, [false, true]), (GRAIN + 1, [true, false])] {
+            let ([early, late], mut server) = (used(), Server::default());
+            expected(&mut server, &early);
+            pass(&mut server, Duration::from_secs(seconds as u64));
+            let replies = expected(&mut server, &late);
+            let last = &replies[replies.len() - 2..];
+            assert_eq!([0, 1].map(|n| last[n] != Reply::Value(None)), there, "{seconds}");
         }
-    }
-
-    impl fmt::Display for Report {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            writeln!(f, "{} replies compared, lives {:?} ms", self.replies, self.lives_ms)?;
-            self.differences.iter().try_for_each(|difference| writeln!(f, "{difference}"))
-        }
-    }
-
-    /// Runs the suite against a real server. Needs a tokio runtime around it.
-    pub async fn real_arm(address: &str, seeds: std::ops::Range<u64>) -> Report {
-        let link = RealLink::new(vec![address.into()], Duration::from_secs(5), 1);
-        let mut report = Report::default();
-        for seed in seeds {
-            let sequence = sequence(seed);
-            for (request, expected) in sequence.iter().zip(expected(&sequence)) {
-                let reply = link.call(0, request.clone()).await;
-                report.replies += 1;
-                if reply.as_ref() != Ok(&expected) {
-                    let said = format!("seed {seed}: {request:?}: {reply:?}, not {expected:?}");
-                    report.differences.push(said);
-                }
-            }
-        }
-        for number in 0..LIVES {
-            report.lives_ms.extend(life_ms(&link, number).await);
-            // Another place between two ticks.
-            link.sleep(Duration::from_millis(370)).await;
-        }
-        report
-    }
-
-    /// Measures how long a value with `exptime` 2 is there.
-    async fn life_ms(link: &RealLink, number: u32) -> Option<u64> {
-        let key = format!("picklock-life-{number}");
-        let (begun, value) = (link.monotonic(), "v".into());
-        link.call(0, Request::Set { key: key.clone(), value, exptime: 2 }).await.ok()?;
-        while link.call(0, Request::Get { key: key.clone() }).await.ok()? != Reply::Value(None) {
-            link.sleep(Duration::from_millis(5)).await;
-        }
-        Some(link.monotonic().since(begun).as_millis() as u64)
     }
 }

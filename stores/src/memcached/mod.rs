@@ -1,6 +1,8 @@
 //! memcached: the commands of its text protocol that locks are made of.
 
 pub mod conformance;
+mod junk;
+mod memory;
 pub mod model;
 #[cfg(feature = "real")]
 mod real;

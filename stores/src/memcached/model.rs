@@ -3,31 +3,26 @@
 //! It counts whole seconds on its own ticks: a value with `exptime` n that is stored between two
 //! ticks is gone at the n-th tick after that, so that it lives for n - 1 to n seconds. The ticks go
 //! by the monotonic clock. It stores nothing on a disk: whatever the fault says of its data, a
-//! server that comes back is empty.
+//! server that comes back is empty. Where its memory is full, it evicts what was used least recently
+//! (`memory.rs`).
 
 use base::{Data, Mono};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::memory::{Item, Memory};
 use super::{Packet, Reply, Request};
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A value in the store.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Item {
-    pub(super) value: String,
-    /// The tick at which it is gone; `None`: never.
-    pub(super) gone_at: Option<i64>,
-}
-
 /// A server.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
-    items: BTreeMap<String, Item>,
+    memory: Memory,
     /// The number of ticks so far.
     now: i64,
+    /// The number of items that were evicted.
+    evictions: u64,
     journal: Vec<Noted>,
 }
 
@@ -35,20 +30,45 @@ impl Server {
     /// Executes a command.
     pub fn execute(&mut self, request: &Request) -> Reply {
         match request {
-            Request::Add { key, value, exptime } => match self.item(key) {
-                Some(_) => Reply::NotStored,
-                None => self.store(key, value, *exptime),
-            },
-            Request::Set { key, value, exptime } => self.store(key, value, *exptime),
-            Request::Get { key } => Reply::Value(self.item(key).map(|item| item.value.clone())),
+            Request::Add { key, value, exptime } => {
+                self.make_room();
+                match self.memory.find(key) {
+                    Some(_) => {
+                        self.memory.touch(key, self.now);
+                        Reply::NotStored
+                    }
+                    None => self.store(key, value, *exptime),
+                }
+            }
+            Request::Set { key, value, exptime } => {
+                self.make_room();
+                self.store(key, value, *exptime)
+            }
+            Request::Get { key } => {
+                let value = self.memory.find(key).map(|item| item.value.clone());
+                self.memory.touch(key, self.now);
+                Reply::Value(value)
+            }
             Request::Delete { key } => {
-                if self.item(key).is_none() {
+                if self.memory.find(key).is_none() {
                     return Reply::NotFound;
                 }
-                self.items.remove(key);
+                self.memory.remove(key);
                 self.note(key, What::Deleted(By::Caller));
                 Reply::Deleted
             }
+        }
+    }
+
+    /// The number of items that it has evicted.
+    pub const fn evictions(&self) -> u64 {
+        self.evictions
+    }
+
+    fn make_room(&mut self) {
+        if let Some(evicted) = self.memory.make_room(self.now) {
+            self.evictions += 1;
+            self.note(&evicted, What::Evicted);
         }
     }
 
@@ -57,27 +77,15 @@ impl Server {
             0 => None,
             seconds => Some(self.now.saturating_add(seconds)),
         };
-        self.items.insert(key.into(), Item { value: value.into(), gone_at });
+        self.memory.store(key, value, gone_at, self.now);
         self.note(key, What::Written(By::Caller));
         // A negative time is over at once.
         self.expire();
         Reply::Stored
     }
 
-    fn item(&self, key: &str) -> Option<&Item> {
-        self.items.get(key)
-    }
-
-    /// Removes what is over. (A real server does so when somebody looks, which nobody can see.)
     fn expire(&mut self) {
-        let (now, mut gone) = (self.now, Vec::new());
-        self.items.retain(|key, item| {
-            let over = item.gone_at.is_some_and(|gone_at| gone_at <= now);
-            if over {
-                gone.push(key.clone());
-            }
-            !over
-        });
+        let gone = self.memory.expire(self.now);
         gone.iter().for_each(|key| self.note(key, What::Expired));
     }
 
@@ -85,9 +93,14 @@ impl Server {
         self.journal.push(Noted { object: Name::from_slice(key.as_bytes()), what, zxid: None });
     }
 
-    /// The values in the store, by key, and the number of ticks so far.
-    pub(super) fn contents(&self) -> (&BTreeMap<String, Item>, i64) {
-        (&self.items, self.now)
+    /// The items in the store, by key.
+    pub(super) fn items(&self) -> impl Iterator<Item = (&String, &Item)> {
+        self.memory.items()
+    }
+
+    /// The number of ticks so far.
+    pub(super) const fn now(&self) -> i64 {
+        self.now
     }
 }
 
@@ -115,9 +128,20 @@ impl ServerModel for Server {
     }
 
     fn restart(&mut self, at: Clocks, _: Data) {
-        let lost = std::mem::take(&mut self.items);
-        lost.keys().for_each(|key| self.note(key, What::Wiped));
+        let lost = self.memory.clear();
+        lost.iter().for_each(|key| self.note(key, What::Wiped));
         self.tick(at, &mut Vec::new());
+    }
+
+    fn fill_memory(&mut self) -> u64 {
+        let evicted = self.memory.fill();
+        evicted.iter().for_each(|key| self.note(key, What::Evicted));
+        self.evictions += evicted.len() as u64;
+        evicted.len() as u64
+    }
+
+    fn take_out_junk(&mut self) {
+        self.memory.take_out_junk();
     }
 
     fn take_journal(&mut self, into: &mut Vec<Noted>) {

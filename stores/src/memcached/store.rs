@@ -6,11 +6,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::junk::JUNK;
+use super::memory::Item;
 use super::{Memcached, Packet, Reply, Request, Server};
 use crate::driver::CallDriver;
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Container, Enumerable, Group, Probe, Shape, Store, StoreId, Topology,
+    ClientSettings, Cluster, Container, Enumerable, Group, Junk, Probe, Shape, Store, StoreId,
+    Topology,
 };
 
 impl Store for Memcached {
@@ -23,6 +26,7 @@ impl Store for Memcached {
         groups: &[Group { role: "server", count: 1, peers: false }],
     }];
     const TTL: Duration = Duration::from_secs(4);
+    const JUNK: Result<Junk, &'static str> = Ok(JUNK);
 
     type Server = Server;
     type Driver = CallDriver<Self>;
@@ -66,21 +70,26 @@ impl Store for Memcached {
     }
 }
 
+/// The part of an item that anybody can see. (An enumeration fills no memory.)
+fn contents(item: &Item) -> (&str, Option<i64>) {
+    (&item.value, item.gone_at)
+}
+
 impl Enumerable for Server {
     const SESSIONS: bool = false;
 
     fn fingerprint(&self, into: &mut impl Hasher) {
-        self.contents().hash(into);
+        self.now().hash(into);
+        self.items().for_each(|(key, item)| (key, contents(item)).hash(into));
     }
 
     fn things(&self) -> BTreeMap<String, u64> {
-        let (items, _) = self.contents();
         let stamp = |item| {
             let mut stamp = DefaultHasher::new();
-            Hash::hash(item, &mut stamp);
+            contents(item).hash(&mut stamp);
             stamp.finish()
         };
-        items.iter().map(|(key, item)| (key.clone(), stamp(item))).collect()
+        self.items().map(|(key, item)| (key.clone(), stamp(item))).collect()
     }
 
     fn words(packet: &Packet) -> String {

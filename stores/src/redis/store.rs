@@ -11,7 +11,8 @@ use super::{Packet, Redis, Server};
 use crate::driver::CallDriver;
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Container, Enumerable, Group, Probe, Shape, Store, StoreId, Topology,
+    ClientSettings, Cluster, Container, Enumerable, Group, Junk, Probe, Shape, Store, StoreId,
+    Topology,
 };
 use redis::Value;
 
@@ -37,6 +38,7 @@ impl Store for Redis {
         },
     ];
     const TTL: Duration = Duration::from_secs(4);
+    const JUNK: Result<Junk, &'static str> = Err("a Redis without maxmemory evicts no key");
 
     type Server = Server;
     type Driver = CallDriver<Self>;

@@ -8,8 +8,8 @@ use super::alone::Alone;
 use super::model::Server;
 use super::{Client, SessionState, Timing, ZooKeeper, ZooKeeperDriver};
 use crate::{
-    ClientSettings, Cluster, Container, Group, Probe, Shape, Store, StoreClient, StoreId, Topology,
-    node_name,
+    ClientSettings, Cluster, Container, Group, Junk, Probe, Shape, Store, StoreClient, StoreId,
+    Topology, node_name,
 };
 
 const fn members(count: u32) -> Group {
@@ -34,6 +34,7 @@ impl Store for ZooKeeper {
         },
     ];
     const TTL: Duration = Duration::from_secs(2);
+    const JUNK: Result<Junk, &'static str> = Err("a ZooKeeper evicts no node");
 
     type Server = Server;
     type Driver = ZooKeeperDriver;

@@ -87,6 +87,12 @@ pub const WIPED: Breaks = breaks(
     OVERLAP,
     "H9: the only copy of the lock was lost with the server's data",
 );
+pub const EVICTED: Breaks = breaks(
+    &[Cause::Evicted],
+    OVERLAP,
+    "H18: a cache evicts what was used least recently when its memory is full, also a lock that has \
+     not run out",
+);
 pub const AHEAD: Breaks = breaks(
     &[Cause::ServerClock],
     STUCK,

@@ -3,20 +3,20 @@
 //! `add` stores a value only if there is none, in one step. The value says who the owner is, but
 //! `delete` does not look at it: an owner that outlived its time frees whoever holds the lock by
 //! then (H39). memcached keeps everything in memory: a server that is started again has forgotten
-//! who holds the lock (H18).
+//! who holds the lock, and one whose memory is full evicts it (H18).
 //!
 //! memcached counts whole seconds on its own ticks: a value with `exptime` n is gone after n - 1 to
 //! n seconds. So the lock asks for a second more than its ttl.
 
 use base::{
-    AcquireError, Answer, CallError, Grant, Link, Lock, Mode, Pace, Promises, Recipe, ReleaseError,
-    Removed,
+    AcquireError, Answer, CallError, Cause, Grant, Link, Lock, Mode, Pace, Promises, Recipe,
+    ReleaseError, Removed,
 };
 use std::rc::Rc;
 use std::time::Duration;
 use stores::memcached::{Memcached, Refusal, Reply, Request, added, deleted};
 
-use super::known::{TTL, frees_anybody};
+use super::known::{EVICTED, FOREIGN_RELEASE, TTL, breaks, frees_anybody};
 use super::redis_node::{BACK_OFF, SECOND, polling};
 use super::{BELOW_TTL, LockSpec, On, Settings};
 
@@ -24,7 +24,11 @@ pub const SPEC: LockSpec = LockSpec {
     name: "memcached-add",
     summary: "memcached add with an exptime, freed by delete",
     promises: PROMISES,
-    breaks: &[TTL, &frees_anybody(BARE_DELETE)],
+    breaks: &[
+        TTL,
+        &frees_anybody(BARE_DELETE),
+        &[EVICTED, breaks(&[Cause::Evicted], FOREIGN_RELEASE, BARE_DELETE)],
+    ],
     longest_hold: BELOW_TTL,
     open: &On::<Memcached>::one(open),
 };

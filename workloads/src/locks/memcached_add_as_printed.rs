@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::memcached::Memcached;
 
-use super::known::{TTL, breaks};
+use super::known::{EVICTED, TTL, breaks};
 use super::memcached_add::{MemcachedNode, PROMISES};
 use super::{BELOW_TTL, LockSpec, On, Settings};
 
@@ -17,7 +17,7 @@ pub const SPEC: LockSpec = LockSpec {
     name: "memcached-add-as-printed",
     summary: "memcached add of one key and delete of another",
     promises: PROMISES,
-    breaks: &[TTL, &[breaks(&[Cause::Recipe], &["failed release"], WRONG_KEY)]],
+    breaks: &[TTL, &[EVICTED, breaks(&[Cause::Recipe], &["failed release"], WRONG_KEY)]],
     longest_hold: BELOW_TTL,
     open: &On::<Memcached>::one(open),
 };
