@@ -81,12 +81,12 @@ pub trait Backend {
     /// Time since the run began.
     fn now(&self) -> Mono;
 
-    /// Starts a client in a seat, under a process number that was never used before. The client
-    /// answers request 0, its `init`, when it is ready.
+    /// Starts the client with this number, under a process number that was never used before. The
+    /// client answers request 0, its `init`, when it is ready.
     ///
     /// # Errors
     /// Fails when it cannot be started.
-    fn spawn(&mut self, seat: u32, process: u32) -> Result<(), BackendError>;
+    fn spawn(&mut self, client: u32, process: u32) -> Result<(), BackendError>;
 
     /// Sends a request to a client. One that is gone does not answer.
     fn send(&mut self, process: u32, request: Request);

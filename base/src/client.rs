@@ -74,7 +74,7 @@ pub struct Acquire {
     /// The mode in which it is to be held.
     pub mode: Mode,
     /// The longest time that the client may wait for it.
-    pub patience_ns: u64,
+    pub acquire_timeout_ns: u64,
 }
 
 /// The identity of a client, and the servers and time-outs that it works with.

@@ -18,7 +18,7 @@ pub use action::{Action, Data, Direction};
 pub use actions::ActionSpec;
 pub use clock::ClockChange;
 pub use family::Family;
-pub use link::LinkTrouble;
+pub use link::LinkFault;
 pub use node::Node;
 
 use serde::{Deserialize, Serialize};

@@ -42,7 +42,7 @@ pub use error::HistoryError;
 pub use facts::{Facts, Removed};
 pub use fault::{
     Ability, Action, ActionSpec, ClockChange, Data, Direction, Effect, Family, Fault, FaultId,
-    LinkTrouble, Node, Target,
+    LinkFault, Node, Target,
 };
 pub use history::{
     Event, F, FaultEvent, HEADER_VERSION, Header, History, Kind, Parsed, Process, event_line,
@@ -57,7 +57,7 @@ pub use rng::Rng;
 pub use run::{Ensemble, Known, Pace, Promises, RUN_VERSION, Run, RunInfo, ServerInfo, Wakes};
 pub use spread::Spread;
 pub use task::{HOLDS, Load, Needs, Step, Task, Turn, Wait, Walk};
-pub use time::{Mono, Wall};
+pub use time::{Mono, WallTime};
 pub use verdict::{Anomaly, Belief, Measure, Outcome, Verdict};
 pub use version::WrongVersion;
 pub use visible::{is_hidden, show_strings, visible, visible_json};

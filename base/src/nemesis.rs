@@ -11,7 +11,7 @@ pub struct View<'a> {
     pub now: Mono,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
-    /// The clients, by seat.
+    /// The clients, by number.
     pub clients: &'a [ClientView],
     /// The servers, by number.
     pub servers: &'a [ServerInfo],

@@ -159,7 +159,7 @@ pub struct ServerInfo {
 }
 
 /// The version of `run.json` that this build writes and reads.
-pub const RUN_VERSION: u32 = 2;
+pub const RUN_VERSION: u32 = 3;
 
 /// The settings of a run, stored as `run.json` beside its history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -211,7 +211,7 @@ pub struct RunInfo {
     #[serde(default)]
     pub tick_ns: u64,
     /// The longest time that an acquire may wait before it gives up.
-    pub patience_ns: u64,
+    pub acquire_timeout_ns: u64,
     /// The promises of the lock.
     pub promises: Promises,
     /// The known weaknesses of the lock.

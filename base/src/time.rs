@@ -14,7 +14,7 @@ pub struct Mono(u64);
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-pub struct Wall(u64);
+pub struct WallTime(u64);
 
 macro_rules! clock {
     ($name:ident) => {
@@ -61,4 +61,4 @@ macro_rules! clock {
 }
 
 clock!(Mono);
-clock!(Wall);
+clock!(WallTime);

@@ -3,7 +3,7 @@
 //! The simulator and the real adapters implement it; lock code cannot tell which of them it runs
 //! in.
 
-use crate::{Mono, Wall};
+use crate::{Mono, WallTime};
 use std::fmt::Debug;
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -17,7 +17,7 @@ pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 /// that its clocks can be wrong on their own.
 pub trait World {
     /// The wall clock of this client. It may jump, drift or stand still.
-    fn now(&self) -> Wall;
+    fn now(&self) -> WallTime;
     /// The monotonic clock of this client.
     fn monotonic(&self) -> Mono;
     /// Waits for a duration, by the monotonic clock.

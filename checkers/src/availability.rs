@@ -1,12 +1,12 @@
 //! `availability`: is the lock granted while a minority of its servers is down?
 //!
-//! **Decides** for a lock that promises `available`, over the outages that hit servers only, fewer
-//! than half of them at a time: crashes, pauses, and servers cut off from each other. After the
-//! bound within which the lock is granted again (an election, sessions that run out; counted from
-//! the last client that went meanwhile and may have taken it along), from there to the heal,
+//! **Decides** for a lock that promises `available`, over the fault spans that hit servers only,
+//! fewer than half of them at a time: crashes, pauses, and servers cut off from each other. After
+//! the bound within which the lock is granted again (an election, sessions that run out; counted
+//! from the last client that went meanwhile and may have taken it along), from there to the heal,
 //! somebody who asks must be granted it. If clients were asking for at least as long again, nobody
 //! definitely held it meanwhile and nobody was granted it, the anomaly is `unavailable`. A grant at
-//! any time of the outage shows that the lock goes on.
+//! any time of the fault span shows that the lock goes on.
 //!
 //! **Limits.** Most faults are shorter than that: without one that was long enough it is
 //! inconclusive. Servers that are cut off one way only are not a minority that is down: those that
@@ -17,7 +17,7 @@
 //! the limit, Jensen, Howard and Mortier, "Examining Raft's behaviour during partial network
 //! failures" (2021).
 
-use crate::faults::Outage;
+use crate::faults::FaultSpan;
 use crate::holds::Claim;
 use crate::stretches::Stretches;
 use crate::words::{count, decided, seconds};
@@ -49,19 +49,21 @@ impl Checker for Availability {
             let why = "the lock does not promise to outlive a server";
             return Verdict::new(self.name(), Outcome::NotApplicable, why);
         }
-        let outages = &case.outages;
+        let fault_spans = &case.fault_spans;
         let meetings =
-            Stretches::of(outages.iter().map(|o| (o.begin, o.healed.unwrap_or(u64::MAX))));
-        let minority: Vec<&Outage> =
-            outages.iter().filter(|outage| hits_minority(case, &meetings, outage)).collect();
+            Stretches::of(fault_spans.iter().map(|o| (o.begin, o.healed.unwrap_or(u64::MAX))));
+        let minority: Vec<&FaultSpan> = fault_spans
+            .iter()
+            .filter(|fault_span| hits_minority(case, &meetings, fault_span))
+            .collect();
         if minority.is_empty() {
             let why = "no minority of the servers was down";
             return Verdict::new(self.name(), Outcome::Inconclusive, why);
         }
         let (mut served, mut silent) = (0, Vec::new());
         let demand = Demand::of(case);
-        for outage in &minority {
-            match demand.examine(outage) {
+        for fault_span in &minority {
+            match demand.examine(fault_span) {
                 Finding::Served => served += 1,
                 Finding::Silent(witness) => silent.push(witness),
                 Finding::TooShort => {}
@@ -95,12 +97,13 @@ enum Finding {
 }
 
 /// Returns true if a fault hits servers only, and with all that overlap it fewer than half of them.
-fn hits_minority(case: &Case<'_>, meetings: &Stretches, outage: &Outage) -> bool {
-    let until = outage.healed.unwrap_or(u64::MAX);
-    let together = || meetings.meeting(outage.begin, until).map(|id| &case.outages[id]);
-    let unlike =
-        |other: &Outage| other.clients().next().is_some() || !other.fault.spec().takes_server_down;
-    if outage.had_none() || together().any(unlike) {
+fn hits_minority(case: &Case<'_>, meetings: &Stretches, fault_span: &FaultSpan) -> bool {
+    let until = fault_span.healed.unwrap_or(u64::MAX);
+    let together = || meetings.meeting(fault_span.begin, until).map(|id| &case.fault_spans[id]);
+    let unlike = |other: &FaultSpan| {
+        other.clients().next().is_some() || !other.fault.spec().takes_server_down
+    };
+    if fault_span.had_none() || together().any(unlike) {
         return false;
     }
     let groups = case.run.info.groups();
@@ -111,12 +114,15 @@ fn hits_minority(case: &Case<'_>, meetings: &Stretches, outage: &Outage) -> bool
 
 /// The servers that faults take from the others. Whoever is cut off from half of its group or more
 /// is not with the majority.
-fn lost<'a>(groups: &[Vec<u32>], outages: impl Iterator<Item = &'a Outage>) -> BTreeSet<u32> {
+fn lost<'a>(
+    groups: &[Vec<u32>],
+    fault_spans: impl Iterator<Item = &'a FaultSpan>,
+) -> BTreeSet<u32> {
     let mut down = BTreeSet::new();
     let mut cut: BTreeMap<u32, BTreeSet<Node>> = BTreeMap::new();
-    for outage in outages {
-        down.extend(outage.fault.node().and_then(server));
-        for (a, b) in outage.fault.links().iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]) {
+    for fault_span in fault_spans {
+        down.extend(fault_span.fault.node().and_then(server));
+        for (a, b) in fault_span.fault.links().iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]) {
             if let Some(server) = server(a) {
                 cut.entry(server).or_default().insert(b);
             }
@@ -162,11 +168,11 @@ impl<'c, 'a> Demand<'c, 'a> {
         }
     }
 
-    fn examine(&self, outage: &Outage) -> Finding {
+    fn examine(&self, fault_span: &FaultSpan) -> Finding {
         let case = self.case;
         let due = case.run.info.due_ns();
-        let Some(healed) = outage.healed else { return Finding::TooShort };
-        let (begin, to) = (outage.shown_at(), case.time(healed));
+        let Some(healed) = fault_span.healed else { return Finding::TooShort };
+        let (begin, to) = (fault_span.shown_at(), case.time(healed));
         let first = self.grants.partition_point(|claim| claim.granted() <= Some(begin));
         let granted = self.grants.get(first).and_then(|claim| claim.granted());
         if granted.is_some_and(|ok| case.time(ok) < to) {

@@ -19,9 +19,9 @@ impl<'a> Calm<'a> {
         let grace = case.run.info.due_ns();
         let history = &case.run.history;
         let time = |at: u64| history.get(at).map_or(u64::MAX, |event| event.time_ns);
-        let outages = case.outages.iter().map(|outage| {
-            let healed = outage.healed.map_or(u64::MAX, time);
-            (time(outage.begin), healed.saturating_add(grace))
+        let fault_spans = case.fault_spans.iter().map(|fault_span| {
+            let healed = fault_span.healed.map_or(u64::MAX, time);
+            (time(fault_span.begin), healed.saturating_add(grace))
         });
         let ends = case.claims.claims.iter().filter_map(|claim| match (claim.answer, claim.end) {
             (Answer::Unknown(at), _) => Some(at),
@@ -29,7 +29,7 @@ impl<'a> Calm<'a> {
             _ => None,
         });
         let ends = ends.map(|at| (time(at), time(at).saturating_add(grace)));
-        let mut all: Vec<(u64, u64)> = outages.chain(ends).collect();
+        let mut all: Vec<(u64, u64)> = fault_spans.chain(ends).collect();
         all.sort_unstable();
         let mut troubled: Vec<(u64, u64)> = Vec::new();
         for (from, to) in all {

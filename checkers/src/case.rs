@@ -4,7 +4,7 @@
 use crate::bypass::{self, Bypasses};
 use crate::calm::Calm;
 use crate::causes::{Books, Left, Loose, Shared};
-use crate::faults::Outage;
+use crate::faults::FaultSpan;
 use crate::groups::Groups;
 use crate::holds::{Claim, Claims};
 use crate::phase::Phase;
@@ -29,7 +29,7 @@ pub struct Case<'a> {
     /// The overlapping beliefs of clients that a read/write lock forbids.
     pub conflicts: Vec<Conflict>,
     /// The faults of the run.
-    pub outages: Vec<Outage>,
+    pub fault_spans: Vec<FaultSpan>,
     /// The phase in which progress is due, or why there is none.
     pub(crate) phase: Result<Phase, &'static str>,
     /// The ledger by thing. Made when it is first asked for, as is all below: most runs break
@@ -49,7 +49,7 @@ pub struct Case<'a> {
     /// The wake-ups of each process.
     wakes: OnceCell<Wakes>,
     /// The times of the faults.
-    outage_times: OnceCell<Stretches>,
+    fault_span_times: OnceCell<Stretches>,
     /// The contents of the store, by time.
     left: RefCell<BTreeMap<u64, Rc<Left>>>,
     /// The releases that may have freed what was another's.
@@ -65,12 +65,12 @@ impl<'a> Case<'a> {
         let claims = Claims::of(&run.history);
         let conflicts = sweep(&claims);
         let events = || claims.run_events.iter().filter_map(|at| run.history.get(*at));
-        let (outages, phase) = (Outage::of(events()), Phase::of(events()));
+        let (fault_spans, phase) = (FaultSpan::of(events()), Phase::of(events()));
         Self {
             run,
             claims,
             conflicts,
-            outages,
+            fault_spans,
             phase,
             books: OnceCell::new(),
             shared: OnceCell::new(),
@@ -80,7 +80,7 @@ impl<'a> Case<'a> {
             calm: OnceCell::new(),
             bypasses: OnceCell::new(),
             wakes: OnceCell::new(),
-            outage_times: OnceCell::new(),
+            fault_span_times: OnceCell::new(),
             left: RefCell::default(),
             loose: OnceCell::new(),
         }
@@ -161,19 +161,22 @@ impl<'a> Case<'a> {
     }
 
     /// The faults that were, or may have been, in force in a span of time, in nanoseconds.
-    pub(crate) fn outages_in(&self, during_ns: &Range<u64>) -> impl Iterator<Item = &Outage> {
-        let spans = self.outage_times.get_or_init(|| {
-            Stretches::of(self.outages.iter().map(|outage| {
-                let span = self.span(outage);
+    pub(crate) fn fault_spans_in(
+        &self,
+        during_ns: &Range<u64>,
+    ) -> impl Iterator<Item = &FaultSpan> {
+        let spans = self.fault_span_times.get_or_init(|| {
+            Stretches::of(self.fault_spans.iter().map(|fault_span| {
+                let span = self.span(fault_span);
                 (span.start, span.end)
             }))
         });
-        spans.meeting(during_ns.start, during_ns.end).map(|id| &self.outages[id])
+        spans.meeting(during_ns.start, during_ns.end).map(|id| &self.fault_spans[id])
     }
 
     /// The span in which a fault was in force, in nanoseconds; open-ended when it was never healed.
-    pub(crate) fn span(&self, outage: &Outage) -> Range<u64> {
-        self.time(outage.begin)..outage.healed.map_or(u64::MAX, |healed| self.time(healed))
+    pub(crate) fn span(&self, fault_span: &FaultSpan) -> Range<u64> {
+        self.time(fault_span.begin)..fault_span.healed.map_or(u64::MAX, |healed| self.time(healed))
     }
 
     /// Returns the writer and the remover of each thing in the store, if they are known of this

@@ -23,7 +23,7 @@
 //!
 //! **Source.** stateright's `sometimes` properties; "a green run must be able to be red".
 
-use crate::faults::Outage;
+use crate::faults::FaultSpan;
 use crate::holds::{Answer, Claim, Claims};
 use crate::stretches::Stretches;
 use crate::words::{count, seconds};
@@ -201,14 +201,17 @@ fn no_longer_wanted(claims: &Claims) -> impl Iterator<Item = (u64, u32)> {
     })
 }
 
-fn faults(Case { run, claims, outages, .. }: &Case<'_>, facts: &mut Facts) {
+fn faults(Case { run, claims, fault_spans, .. }: &Case<'_>, facts: &mut Facts) {
     let wanted = Wanted::of(claims, &run.info);
-    let bit = outages.iter().filter(|outage| outage.had_effect() && wanted.meets(outage)).count();
+    let bit = fault_spans
+        .iter()
+        .filter(|fault_span| fault_span.had_effect() && wanted.meets(fault_span))
+        .count();
     facts.seen.push(format!(
         "{bit} of {} had an effect while the lock was held or wanted",
-        count(outages.len() as u64, "fault")
+        count(fault_spans.len() as u64, "fault")
     ));
-    if outages.is_empty() {
+    if fault_spans.is_empty() {
         facts.miss("no fault was injected", LONGER);
     } else if bit == 0 {
         facts.miss("no fault had an effect while the lock was held or wanted", LONGER);
@@ -234,12 +237,12 @@ impl Wanted {
     }
 
     /// Returns true if a fault was in force while it mattered to somebody whom it hits.
-    fn meets(&self, outage: &Outage) -> bool {
+    fn meets(&self, fault_span: &FaultSpan) -> bool {
         let meets = |wanted: &Stretches| {
-            let until = outage.healed.unwrap_or(u64::MAX);
-            wanted.meeting(outage.begin, until).next().is_some()
+            let until = fault_span.healed.unwrap_or(u64::MAX);
+            wanted.meeting(fault_span.begin, until).next().is_some()
         };
-        let mut hit = outage.clients().peekable();
+        let mut hit = fault_span.clients().peekable();
         match hit.peek() {
             None => meets(&self.all),
             Some(_) => hit.any(|client| self.clients.get(&client).is_some_and(meets)),

@@ -4,7 +4,7 @@ use base::{Effect, Event, F, Fault, FaultId, Kind, Node};
 
 /// One fault, from its injection to its heal. Places are event indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outage {
+pub struct FaultSpan {
     /// Its number in the run.
     pub id: FaultId,
     /// The fault as it was injected.
@@ -19,26 +19,26 @@ pub struct Outage {
     pub effect: Option<Effect>,
 }
 
-impl Outage {
+impl FaultSpan {
     /// Every fault of some events, by its begin.
     pub fn of<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<Self> {
-        let mut outages: Vec<Self> = Vec::new();
+        let mut fault_spans: Vec<Self> = Vec::new();
         for event in events {
             let Some(about) = &event.fault else { continue };
-            let known = outages.iter_mut().rev().find(|outage| outage.id == about.id);
+            let known = fault_spans.iter_mut().rev().find(|fault_span| fault_span.id == about.id);
             match known {
-                Some(outage) => outage.note(event),
-                None => outages.push(Self::new(event, about.id, about.fault.clone())),
+                Some(fault_span) => fault_span.note(event),
+                None => fault_spans.push(Self::new(event, about.id, about.fault.clone())),
             }
         }
-        outages
+        fault_spans
     }
 
     fn new(event: &Event, id: FaultId, fault: Fault) -> Self {
         let begin = event.index;
-        let mut outage = Self { id, fault, begin, in_force: None, healed: None, effect: None };
-        outage.note(event);
-        outage
+        let mut fault_span = Self { id, fault, begin, in_force: None, healed: None, effect: None };
+        fault_span.note(event);
+        fault_span
     }
 
     fn note(&mut self, event: &Event) {

@@ -37,7 +37,7 @@
 
 use base::{
     Action, Change, ClockChange, Data, Direction, Effect, Event, F, Facts, Fault, FaultEvent,
-    History, Key, Kind, Ledger, LinkTrouble, Mode, Node, Outcome, Process, Promises, Removed, Run,
+    History, Key, Kind, Ledger, LinkFault, Mode, Node, Outcome, Process, Promises, Removed, Run,
     RunInfo, Verdict,
 };
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ fn info(nemesis: &str) -> RunInfo {
         link_delay_ns: 0,
         slowest_message_ns: 0,
         tick_ns: 0,
-        patience_ns: 0,
+        acquire_timeout_ns: 0,
         promises: Promises { shared: true, recovers: Some(1), ..Promises::MUTEX },
         known: Vec::new(),
         command: String::new(),
@@ -425,7 +425,7 @@ fn fault(name: &str) -> Fault {
             let way = |sign| if sign == '-' { Direction::Both } else { Direction::Forward };
             let sign = whom.chars().find(|c| "->".contains(*c)).expect("a link has two ends");
             let (a, b) = whom.split_once(sign).expect("just found");
-            let slow = Action::Link(LinkTrouble::Slow(4));
+            let slow = Action::Link(LinkFault::Slow(4));
             let action = if kind == "cut" { Action::Cut(way(sign)) } else { slow };
             Fault::over(vec![(node(a), node(b))], action)
         }

@@ -1,7 +1,7 @@
 //! A witness in words: the few events that show an anomaly, told in their order.
 
 use crate::Case;
-use crate::faults::Outage;
+use crate::faults::FaultSpan;
 use crate::holds::{Claim, End, Ending};
 use base::{
     Action, Anomaly, Belief, Event, F, Fault, FaultId, Kind, LeaseEnd, Leases, Mode, Node, Removed,
@@ -45,7 +45,7 @@ struct Clause {
 /// looked at: a clause, a fault, a claim. Past them the story is silent, and says so.
 pub struct Story<'a> {
     run: &'a Run,
-    outages: &'a [Outage],
+    fault_spans: &'a [FaultSpan],
     claims: &'a [Claim],
     leases: &'a Leases,
     outlived: Vec<(u64, LeaseEnd)>,
@@ -60,7 +60,7 @@ impl<'a> Story<'a> {
     pub(crate) fn new(case: &'a Case<'_>, steps: u64) -> Self {
         Self {
             run: case.run,
-            outages: &case.outages,
+            fault_spans: &case.fault_spans,
             claims: &case.claims.claims,
             leases: case.leases(),
             outlived: Vec::new(),
@@ -191,10 +191,10 @@ impl<'a> Story<'a> {
     pub(crate) fn death(&self, claim: &Claim, at: u64) -> &'static str {
         let node = Node::Client(self.client(claim));
         let kills = |fault: &Fault| fault.action() == Action::Kill && fault.node() == Some(node);
-        let killed = |outage: &&Outage| outage.meets(at, at) && kills(&outage.fault);
-        let killed = self.outages.iter().find(killed);
+        let killed = |fault_span: &&FaultSpan| fault_span.meets(at, at) && kills(&fault_span.fault);
+        let killed = self.fault_spans.iter().find(killed);
         let died = phrases::clause(F::Death, Kind::Info);
-        killed.map_or(died, |outage| outage.fault.spec().lasting)
+        killed.map_or(died, |fault_span| fault_span.fault.spec().lasting)
     }
 
     pub(crate) fn client(&self, claim: &Claim) -> u32 {
@@ -204,19 +204,19 @@ impl<'a> Story<'a> {
     /// The faults that hit the client of this claim in a stretch of the history, the latest two,
     /// with their heals up to `until`; returns whether there were any.
     pub(crate) fn client_faults(&mut self, claim: &Claim, during: Range<u64>, until: u64) -> bool {
-        if !self.pay((self.outages.len() + self.claims.len()) as u64) {
+        if !self.pay((self.fault_spans.len() + self.claims.len()) as u64) {
             return false;
         }
         let client = self.client(claim);
-        let hits = |outage: &&Outage| outage.clients().any(|hit| hit == client);
+        let hits = |fault_span: &&FaultSpan| fault_span.clients().any(|hit| hit == client);
         let found = self.latest(during, hits);
-        for outage in &found {
-            self.faults.push(outage.id);
-            let at = outage.shown_at();
+        for fault_span in &found {
+            self.faults.push(fault_span.id);
+            let at = fault_span.shown_at();
             let hit = self.hit(claim, at).unwrap_or(claim);
-            let lasting = outage.fault.lasting(Node::Client(client));
+            let lasting = fault_span.fault.lasting(Node::Client(client));
             self.tell(at, process(hit), &lasting, doing(hit, at));
-            self.heal(outage, process(hit), outage.fault.healed(), until);
+            self.heal(fault_span, process(hit), fault_span.fault.healed(), until);
         }
         !found.is_empty()
     }
@@ -231,26 +231,26 @@ impl<'a> Story<'a> {
 
     /// The faults that hit only servers, the latest two, with their heals up to `until`.
     pub(crate) fn server_faults(&mut self, during: Range<u64>, until: u64) {
-        if !self.pay(self.outages.len() as u64) {
+        if !self.pay(self.fault_spans.len() as u64) {
             return;
         }
-        for outage in self.latest(during, |outage| outage.clients().next().is_none()) {
-            self.faults.push(outage.id);
-            let (subject, what, healed) = on_servers(&outage.fault);
-            self.tell(outage.shown_at(), &subject, &what, "");
-            self.heal(outage, subject, healed, until);
+        for fault_span in self.latest(during, |fault_span| fault_span.clients().next().is_none()) {
+            self.faults.push(fault_span.id);
+            let (subject, what, healed) = on_servers(&fault_span.fault);
+            self.tell(fault_span.shown_at(), &subject, &what, "");
+            self.heal(fault_span, subject, healed, until);
         }
     }
 
-    fn heal(&mut self, outage: &Outage, subject: String, what: &str, until: u64) {
-        if let Some(healed) = outage.healed.filter(|healed| *healed <= until) {
+    fn heal(&mut self, fault_span: &FaultSpan, subject: String, what: &str, until: u64) {
+        if let Some(healed) = fault_span.healed.filter(|healed| *healed <= until) {
             self.tell(healed, subject, what, "");
         }
     }
 
-    fn latest(&self, during: Range<u64>, is: impl Fn(&&Outage) -> bool) -> Vec<&'a Outage> {
-        let meets = |o: &&Outage| o.meets(during.start, during.end) && !o.had_none();
-        let mut found: Vec<_> = self.outages.iter().filter(meets).filter(is).collect();
+    fn latest(&self, during: Range<u64>, is: impl Fn(&&FaultSpan) -> bool) -> Vec<&'a FaultSpan> {
+        let meets = |o: &&FaultSpan| o.meets(during.start, during.end) && !o.had_none();
+        let mut found: Vec<_> = self.fault_spans.iter().filter(meets).filter(is).collect();
         found.drain(..found.len().saturating_sub(2));
         found
     }

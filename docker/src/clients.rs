@@ -4,7 +4,7 @@
 mod tests;
 
 use super::daemon::broken;
-use super::news::Outbox;
+use super::notices::Outbox;
 use super::process::{Change, Group};
 use base::{BackendError, Mono, Notice, Reply, Request, Response};
 use nix::sys::prctl::set_pdeathsig;
@@ -47,7 +47,7 @@ pub struct Client {
     process: u32,
     group: Group,
     requests: UnboundedSender<Request>,
-    /// True once its end was asked for, so that it is no news.
+    /// True once its end was asked for, so that nobody is told of it.
     expected: AtomicBool,
     /// True from a fault's pause until the harness lets the client go on.
     paused: Mutex<bool>,

@@ -1,13 +1,13 @@
-//! Does faults to the world, undoes them, and measures what they did in between.
+//! Does faults to the testbed, undoes them, and measures what they did in between.
 
 use super::clients::Client;
-use super::link::{Held, Hold, Link, Refusing, Throttling};
+use super::drop_rule::DropRule;
+use super::link_proxy::{Held, Hold, LinkProxy, Refusing, Throttling};
 use super::memory;
 use super::server::Server;
-use super::wall::Wall;
-use super::world::World;
+use super::testbed::Testbed;
 use base::{
-    Ability, Action, BackendError, Data, Direction, Effect, Fault, LinkTrouble, Mono, Node, Target,
+    Ability, Action, BackendError, Data, Direction, Effect, Fault, LinkFault, Mono, Node, Target,
 };
 use futures_util::future::try_join_all;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub enum Active {
     ServerGone(Arc<Server>, Vec<Hold>, Mono),
     /// The number of items that were evicted.
     ServerFilled(Arc<Server>, u64),
-    Cut(Vec<Hold>, Vec<Wall>),
+    Cut(Vec<Hold>, Vec<DropRule>),
     Reset(u64),
     Refusing(Vec<Refusing>),
     Throttling(u32, Vec<Throttling>),
@@ -48,13 +48,13 @@ fn unable(ability: Ability) -> BackendError {
 }
 
 /// Refuses a fault that this backend cannot do, with the reason.
-pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
+pub fn check(testbed: &Testbed, fault: &Fault) -> Result<(), BackendError> {
     if !can(fault.ability()) {
         return Err(unable(fault.ability()));
     }
-    let (clients, servers) = (world.seat_count(), world.servers.len() as u32);
+    let (clients, servers) = (testbed.client_count(), testbed.servers.len() as u32);
     let unknown = fault.nodes().into_iter().find(|node| match node {
-        Node::Client(seat) => *seat >= clients,
+        Node::Client(client_number) => *client_number >= clients,
         Node::Server(number) => *number >= servers,
         Node::Vault => true,
     });
@@ -68,7 +68,7 @@ pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
         _ => false,
     };
     if fault.action() == Action::Evict
-        && let Some(why) = world.servers.iter().find_map(|server| server.junk().err())
+        && let Some(why) = testbed.servers.iter().find_map(|server| server.junk().err())
     {
         return Err(BackendError(format!("{}: {why}", unable(Ability::Evict))));
     }
@@ -79,21 +79,27 @@ pub fn check(world: &World, fault: &Fault) -> Result<(), BackendError> {
 }
 
 /// Applies a fault, and returns once it is in force.
-pub async fn inject(world: &World, fault: &Fault) -> Result<Active, BackendError> {
+pub async fn inject(testbed: &Testbed, fault: &Fault) -> Result<Active, BackendError> {
     match fault.target() {
-        Target::Node(Node::Client(seat)) => inject_client(world, *seat, fault).await,
+        Target::Node(Node::Client(client_number)) => {
+            inject_client(testbed, *client_number, fault).await
+        }
         Target::Node(Node::Server(number)) => {
-            inject_server(world, world.servers[*number as usize].clone(), fault).await
+            inject_server(testbed, testbed.servers[*number as usize].clone(), fault).await
         }
         Target::Node(Node::Vault) => Err(unable(fault.ability())),
-        Target::Links(links) => inject_links(world, links, fault).await,
+        Target::Links(links) => inject_links(testbed, links, fault).await,
     }
 }
 
-async fn inject_client(world: &World, seat: u32, fault: &Fault) -> Result<Active, BackendError> {
+async fn inject_client(
+    testbed: &Testbed,
+    client_number: u32,
+    fault: &Fault,
+) -> Result<Active, BackendError> {
     match fault.action() {
-        Action::Pause => Ok(pause_client(world, seat).await),
-        Action::Kill => Ok(kill_client(world, seat).await),
+        Action::Pause => Ok(pause_client(testbed, client_number).await),
+        Action::Kill => Ok(kill_client(testbed, client_number).await),
         Action::Crash(_)
         | Action::Vanish
         | Action::Evict
@@ -104,7 +110,7 @@ async fn inject_client(world: &World, seat: u32, fault: &Fault) -> Result<Active
 }
 
 async fn inject_server(
-    world: &World,
+    testbed: &Testbed,
     server: Arc<Server>,
     fault: &Fault,
 ) -> Result<Active, BackendError> {
@@ -114,14 +120,14 @@ async fn inject_server(
         }
         Action::Pause => {
             server.pause().await?;
-            Ok(Active::ServerPaused(server, world.now()))
+            Ok(Active::ServerPaused(server, testbed.now()))
         }
         Action::Crash(_) if !server.is_up() => Ok(Active::Missed("the server was down")),
         Action::Crash(data) => {
-            kill_server(world, &server, data).await?;
-            Ok(Active::ServerKilled(server, data, world.now()))
+            kill_server(testbed, &server, data).await?;
+            Ok(Active::ServerKilled(server, data, testbed.now()))
         }
-        Action::Vanish => vanish(world, server).await,
+        Action::Vanish => vanish(testbed, server).await,
         Action::Evict if !server.is_running() => {
             Ok(Active::Missed("the server was down or paused"))
         }
@@ -136,21 +142,21 @@ async fn inject_server(
 }
 
 async fn inject_links(
-    world: &World,
+    testbed: &Testbed,
     links: &[(Node, Node)],
     fault: &Fault,
 ) -> Result<Active, BackendError> {
-    let between = || client_links(world, links);
+    let between = || client_links(testbed, links);
     match fault.action() {
-        Action::Cut(direction) => cut(world, links, direction).await,
-        Action::Link(LinkTrouble::Reset) => Ok(Active::Reset(between().map(Link::reset).sum())),
-        Action::Link(LinkTrouble::Refuse) => {
-            Ok(Active::Refusing(between().map(Link::refuse).collect()))
+        Action::Cut(direction) => cut(testbed, links, direction).await,
+        Action::Link(LinkFault::Reset) => Ok(Active::Reset(between().map(LinkProxy::reset).sum())),
+        Action::Link(LinkFault::Refuse) => {
+            Ok(Active::Refusing(between().map(LinkProxy::refuse).collect()))
         }
-        Action::Link(LinkTrouble::Throttle(rate)) => {
+        Action::Link(LinkFault::Throttle(rate)) => {
             Ok(Active::Throttling(rate, between().map(|link| link.throttle(rate)).collect()))
         }
-        Action::Link(LinkTrouble::LoseRequest | LinkTrouble::LoseReply | LinkTrouble::Slow(_))
+        Action::Link(LinkFault::LoseRequest | LinkFault::LoseReply | LinkFault::Slow(_))
         | Action::Pause
         | Action::Kill
         | Action::Crash(_)
@@ -161,33 +167,37 @@ async fn inject_links(
 }
 
 /// The links of clients to servers among these.
-fn client_links<'a>(world: &'a World, links: &'a [(Node, Node)]) -> impl Iterator<Item = &'a Link> {
+fn client_links<'a>(
+    testbed: &'a Testbed,
+    links: &'a [(Node, Node)],
+) -> impl Iterator<Item = &'a LinkProxy> {
     links.iter().filter_map(|link| match *link {
-        (Node::Client(seat), Node::Server(number)) | (Node::Server(number), Node::Client(seat)) => {
-            world.link(seat, number)
+        (Node::Client(client_number), Node::Server(number))
+        | (Node::Server(number), Node::Client(client_number)) => {
+            testbed.link_proxy(client_number, number)
         }
         _ => None,
     })
 }
 
 /// Undoes a fault, and measures its effect.
-pub async fn heal(world: &World, active: Active) -> Result<Effect, BackendError> {
+pub async fn heal(testbed: &Testbed, active: Active) -> Result<Effect, BackendError> {
     match active {
         Active::Missed(why) => Ok(Effect::new(why, 0)),
         Active::ClientPaused(client, since) => {
-            let lasted = world.now().since(since);
+            let lasted = testbed.now().since(since);
             Ok(lasting(Action::Pause.spec().counted, lasted, client.resume()))
         }
         Active::ClientKilled => Ok(Effect::of(Action::Kill, 1)),
         Active::ServerPaused(server, since) => {
-            let lasted = world.now().since(since);
+            let lasted = testbed.now().since(since);
             Ok(lasting(Action::Pause.spec().counted, lasted, server.unpause().await?))
         }
-        Active::ServerKilled(server, data, since) => revive(world, &server, data, since).await,
+        Active::ServerKilled(server, data, since) => revive(testbed, &server, data, since).await,
         Active::ServerGone(server, holds, since) => {
-            let effect = revive(world, &server, Data::Kept, since).await;
+            let effect = revive(testbed, &server, Data::Kept, since).await;
             // The machine that is back knows nothing of the connections that it had.
-            world.links_of(server.number()).for_each(|link| _ = link.reset());
+            testbed.link_proxies_of(server.number()).for_each(|link| _ = link.reset());
             drop(holds);
             effect
         }
@@ -195,33 +205,33 @@ pub async fn heal(world: &World, active: Active) -> Result<Effect, BackendError>
             memory::take_out_junk(&server).await?;
             Ok(Effect::of(Action::Evict, evicted))
         }
-        Active::Cut(holds, walls) => mend(holds, walls).await,
-        Active::Reset(connections) => Ok(Effect::of(Action::Link(LinkTrouble::Reset), connections)),
+        Active::Cut(holds, drop_rules) => mend(holds, drop_rules).await,
+        Active::Reset(connections) => Ok(Effect::of(Action::Link(LinkFault::Reset), connections)),
         Active::Refusing(links) => {
             let refused = links.into_iter().map(Refusing::end).sum();
-            Ok(Effect::of(Action::Link(LinkTrouble::Refuse), refused))
+            Ok(Effect::of(Action::Link(LinkFault::Refuse), refused))
         }
         Active::Throttling(rate, links) => {
             let carried = links.into_iter().map(Throttling::end).sum();
-            Ok(Effect::of(Action::Link(LinkTrouble::Throttle(rate)), carried))
+            Ok(Effect::of(Action::Link(LinkFault::Throttle(rate)), carried))
         }
     }
 }
 
-async fn pause_client(world: &World, seat: u32) -> Active {
-    let Some(client) = world.client(seat) else {
-        return Active::Missed("no client in this seat");
+async fn pause_client(testbed: &Testbed, client_number: u32) -> Active {
+    let Some(client) = testbed.client(client_number) else {
+        return Active::Missed("the client had no process");
     };
     if client.pause().await {
-        Active::ClientPaused(client, world.now())
+        Active::ClientPaused(client, testbed.now())
     } else {
         Active::Missed("the client had ended before")
     }
 }
 
-async fn kill_client(world: &World, seat: u32) -> Active {
-    let Some(client) = world.client(seat) else {
-        return Active::Missed("no client in this seat");
+async fn kill_client(testbed: &Testbed, client_number: u32) -> Active {
+    let Some(client) = testbed.client(client_number) else {
+        return Active::Missed("the client had no process");
     };
     if client.kill().await {
         Active::ClientKilled
@@ -230,29 +240,29 @@ async fn kill_client(world: &World, seat: u32) -> Active {
     }
 }
 
-async fn kill_server(world: &World, server: &Server, data: Data) -> Result<(), BackendError> {
+async fn kill_server(testbed: &Testbed, server: &Server, data: Data) -> Result<(), BackendError> {
     if data == Data::Kept {
         server.keep_data().await?;
     }
     server.kill().await?;
-    world.loosen_links(server)
+    testbed.loosen_links(server)
 }
 
 /// Makes a server vanish. Nobody hears that it dies: neither its peers, for its last words do not
 /// leave it, nor clients, whose links hold what the engine says in its name.
-async fn vanish(world: &World, server: Arc<Server>) -> Result<Active, BackendError> {
+async fn vanish(testbed: &Testbed, server: Arc<Server>) -> Result<Active, BackendError> {
     server.keep_data().await?;
-    let links = world.links_of(server.number());
+    let links = testbed.link_proxies_of(server.number());
     let holds = links.map(|link| link.hold(Direction::Both)).collect();
     server.silence().await?;
     server.kill().await?;
-    Ok(Active::ServerGone(server, holds, world.now()))
+    Ok(Active::ServerGone(server, holds, testbed.now()))
 }
 
 /// The effect is measured by what caused it: the engine reports that the server is dead, and the
 /// server's start whether it began with nothing.
 async fn revive(
-    world: &World,
+    testbed: &Testbed,
     server: &Server,
     data: Data,
     since: Mono,
@@ -262,8 +272,8 @@ async fn revive(
     // Until then its links refuse, as its machine would: the engine takes connections before the
     // server does.
     server.until_serving().await?;
-    world.aim_links(server)?;
-    let lasted = world.now().since(since);
+    testbed.aim_links(server)?;
+    let lasted = testbed.now().since(since);
     if data == Data::Kept {
         return Ok(lasting("ms until it served again", lasted, dead));
     }
@@ -272,36 +282,42 @@ async fn revive(
 }
 
 async fn cut(
-    world: &World,
+    testbed: &Testbed,
     links: &[(Node, Node)],
     direction: Direction,
 ) -> Result<Active, BackendError> {
     let mut holds = Vec::new();
-    let mut walls = Vec::new();
+    let mut drop_rules = Vec::new();
     for link in links {
         match *link {
-            (Node::Client(seat), Node::Server(number)) => {
-                holds.extend(world.link(seat, number).map(|it| it.hold(direction)));
+            (Node::Client(client_number), Node::Server(number)) => {
+                holds
+                    .extend(testbed.link_proxy(client_number, number).map(|it| it.hold(direction)));
             }
-            (Node::Server(number), Node::Client(seat)) => {
-                holds.extend(world.link(seat, number).map(|it| it.hold(direction.reversed())));
+            (Node::Server(number), Node::Client(client_number)) => {
+                holds.extend(
+                    testbed
+                        .link_proxy(client_number, number)
+                        .map(|it| it.hold(direction.reversed())),
+                );
             }
             (Node::Server(a), Node::Server(b)) => {
-                let pair = (&world.servers[a as usize], &world.servers[b as usize]);
-                walls.extend(Wall::between(pair, direction));
+                let pair = (&testbed.servers[a as usize], &testbed.servers[b as usize]);
+                drop_rules.extend(DropRule::between(pair, direction));
             }
             (Node::Client(_), Node::Client(_)) | (Node::Vault, _) | (_, Node::Vault) => {}
         }
     }
-    try_join_all(walls.iter().map(Wall::raise)).await?;
-    Ok(Active::Cut(holds, walls))
+    try_join_all(drop_rules.iter().map(DropRule::add)).await?;
+    Ok(Active::Cut(holds, drop_rules))
 }
 
-async fn mend(holds: Vec<Hold>, walls: Vec<Wall>) -> Result<Effect, BackendError> {
-    let (linked, walled) = (!holds.is_empty(), !walls.is_empty());
-    let packets: u64 = try_join_all(walls.into_iter().map(Wall::fall)).await?.into_iter().sum();
+async fn mend(holds: Vec<Hold>, drop_rules: Vec<DropRule>) -> Result<Effect, BackendError> {
+    let (linked, dropped) = (!holds.is_empty(), !drop_rules.is_empty());
+    let packets: u64 =
+        try_join_all(drop_rules.into_iter().map(DropRule::remove)).await?.into_iter().sum();
     let held = holds.into_iter().map(Hold::release).fold(Held::default(), Held::plus);
-    let what = match (linked, walled) {
+    let what = match (linked, dropped) {
         (_, false) => "bytes and connections held",
         (false, true) => "packets dropped between servers",
         (true, true) => "bytes and connections held, and packets dropped between servers",

@@ -6,7 +6,7 @@
 //! here, now and then and at the end.
 
 use super::owner;
-use super::world::World;
+use super::testbed::Testbed;
 use base::{BackendError, Notice};
 use futures_util::StreamExt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const SERVERS: Duration = Duration::from_secs(1);
 const MORE: Duration = Duration::from_millis(500);
 
 /// Reports the first interference in a run, as soon as it is known.
-pub async fn watch(docker: Docker, run: String, world: Arc<World>) {
+pub async fn watch(docker: Docker, run: String, testbed: Arc<Testbed>) {
     let label = format!("{}={run}", owner::RUN);
     let filters = [("label".into(), vec![label]), ("type".into(), vec!["container".into()])];
     let options = EventsOptions { filters: Some(filters.into()), ..Default::default() };
@@ -34,12 +34,12 @@ pub async fn watch(docker: Docker, run: String, world: Arc<World>) {
     let mut what = loop {
         let seen = tokio::select! {
             event = events.next() => match event {
-                Some(Ok(event)) => world.told(&event),
+                Some(Ok(event)) => testbed.told(&event),
                 Some(Err(error)) => Some(format!("the engine tells no more: {error}")),
                 None => Some("the engine tells no more".into()),
             },
-            _ = clients.tick() => world.client_interference(),
-            _ = servers.tick() => world.server_interference().await,
+            _ = clients.tick() => testbed.client_interference(),
+            _ = servers.tick() => testbed.server_interference().await,
         };
         if let Some(what) = seen {
             break what;
@@ -47,14 +47,14 @@ pub async fn watch(docker: Docker, run: String, world: Arc<World>) {
     };
     // What is removed is killed first, and its removal says more.
     while let Ok(Some(Ok(event))) = timeout(MORE, events.next()).await {
-        if let Some(more) = world.told(&event) {
+        if let Some(more) = testbed.told(&event) {
             what = format!("{what}; {more}");
         }
     }
-    world.outbox.tell(Notice::Interference { what });
+    testbed.outbox.tell(Notice::Interference { what });
 }
 
-impl World {
+impl Testbed {
     /// An interference that can be seen now, in words; `None` if there is none.
     pub async fn interference(&self) -> Option<String> {
         match self.client_interference() {
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// Reports a failed action: the world broke, unless someone else broke it.
+    /// Reports a failed action: the testbed broke, unless someone else broke it.
     pub async fn fail(&self, error: BackendError) {
         match self.interference().await {
             Some(what) => drop(self.outbox.tell(Notice::Interference { what })),

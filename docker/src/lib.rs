@@ -1,30 +1,30 @@
 //! Real servers in containers, and clients that are processes of their own.
 //!
-//! Servers are started with testcontainers; each client reaches each server through a link of its
-//! own (`link`). All waiting is done by tasks on a runtime of this backend, which go on whenever the
-//! drive loop waits for their messages (`advance`).
+//! Servers are started with testcontainers; each client reaches each server through a link
+//! proxy of its own (`link_proxy`). All waiting is done by tasks on a runtime of this backend,
+//! which go on whenever the drive loop waits for their messages (`advance`).
 
-pub mod link;
+pub mod link_proxy;
 
 mod clean;
 mod clients;
 mod clock;
 mod daemon;
+mod drop_rule;
 mod exec;
 mod faults;
 mod image;
 mod interference;
 mod memory;
 mod network;
-mod news;
 mod node;
+mod notices;
 mod owner;
 mod process;
 mod real_servers;
 mod server;
 mod servers;
-mod wall;
-mod world;
+mod testbed;
 
 pub use clean::{Cleaned, clean};
 pub use clients::ClientCommand;
@@ -42,16 +42,16 @@ use clock::Clock;
 use daemon::{broken, runtime};
 use faults::Active;
 use futures_util::future::join_all;
-use news::{Inbox, news};
+use notices::{Inbox, notices};
 use servers::Servers;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::WorldSpec;
+use testbed::Testbed;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use world::World;
 
 /// `advance` returns at least this often, so that its caller can look for Ctrl-C.
 const STEP: Duration = Duration::from_millis(100);
@@ -63,7 +63,7 @@ pub struct DockerBackend {
     client_command: ClientCommand,
     runtime: Runtime,
     servers: Option<Servers>,
-    world: Option<Arc<World>>,
+    testbed: Option<Arc<Testbed>>,
     /// The watch over the servers, and the heals. They end before the servers are removed.
     tasks: Vec<JoinHandle<()>>,
     inbox: Inbox,
@@ -99,9 +99,9 @@ impl DockerBackend {
         let servers = Servers::start(spec.store, spec.cluster(), progress);
         let servers = runtime.block_on(servers)?;
         let clock = Clock::start();
-        let (outbox, inbox) = news(clock);
-        let world = match runtime.block_on(async { World::new(spec, servers.all(), outbox) }) {
-            Ok(world) => Arc::new(world),
+        let (outbox, inbox) = notices(clock);
+        let testbed = match runtime.block_on(async { Testbed::new(spec, servers.all(), outbox) }) {
+            Ok(testbed) => Arc::new(testbed),
             Err(error) => {
                 // Why it failed matters more than that something may be left.
                 let _ = runtime.block_on(servers.remove());
@@ -109,13 +109,13 @@ impl DockerBackend {
             }
         };
         let watch =
-            runtime.spawn(interference::watch(servers.docker(), servers.run(), world.clone()));
+            runtime.spawn(interference::watch(servers.docker(), servers.run(), testbed.clone()));
         Ok(Self {
             spec: spec.clone(),
             client_command,
             runtime,
             servers: Some(servers),
-            world: Some(world),
+            testbed: Some(testbed),
             tasks: vec![watch],
             inbox,
             clock,
@@ -145,16 +145,16 @@ impl DockerBackend {
         }
     }
 
-    fn world(&self) -> Result<Arc<World>, BackendError> {
-        self.world.clone().ok_or_else(|| BackendError("the run has been stopped".into()))
+    fn testbed(&self) -> Result<Arc<Testbed>, BackendError> {
+        self.testbed.clone().ok_or_else(|| BackendError("the run has been stopped".into()))
     }
 
-    fn init(&self, world: &World, seat: u32, process: u32) -> Request {
+    fn init(&self, testbed: &Testbed, client_number: u32, process: u32) -> Request {
         let nanos = |it: Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
         let init = Init {
             algo: self.spec.algo.clone(),
             process,
-            servers: world.addresses(seat),
+            servers: testbed.addresses(client_number),
             ttl_ns: nanos(self.spec.ttl),
             call_timeout_ns: nanos(self.spec.call_timeout),
             seed: Rng::fork(self.spec.seed, u64::from(process)).next(),
@@ -173,40 +173,40 @@ impl Backend for DockerBackend {
         self.clock.now()
     }
 
-    fn spawn(&mut self, seat: u32, process: u32) -> Result<(), BackendError> {
-        let world = self.world()?;
-        if seat >= world.seat_count() {
-            return Err(BackendError(format!("there is no seat {seat} in this run")));
+    fn spawn(&mut self, client_number: u32, process: u32) -> Result<(), BackendError> {
+        let testbed = self.testbed()?;
+        if client_number >= testbed.client_count() {
+            return Err(BackendError(format!("there is no client {client_number} in this run")));
         }
-        // Whoever sat here is given up.
-        world.vacate(seat);
+        // Whoever had this number before is given up.
+        testbed.remove_client(client_number);
         let _within = self.runtime.enter();
         let logs = self.spec.logs.as_deref();
-        let outbox = world.outbox.clone();
+        let outbox = testbed.outbox.clone();
         let client = Client::start(&self.client_command, process, logs, outbox)?;
-        client.send(self.init(&world, seat, process));
-        world.seat(seat, client);
+        client.send(self.init(&testbed, client_number, process));
+        testbed.put_client(client_number, client);
         Ok(())
     }
 
     fn send(&mut self, process: u32, request: Request) {
-        if let Some(client) = self.world.as_ref().and_then(|world| world.process(process)) {
+        if let Some(client) = self.testbed.as_ref().and_then(|testbed| testbed.process(process)) {
             client.send(request);
         }
     }
 
     fn inject(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
-        let world = self.world()?;
-        faults::check(&world, fault)?;
+        let testbed = self.testbed()?;
+        faults::check(&testbed, fault)?;
         let fault = fault.clone();
         let injection = self.runtime.spawn(async move {
-            match faults::inject(&world, &fault).await {
+            match faults::inject(&testbed, &fault).await {
                 Ok(active) => {
-                    world.outbox.tell(Notice::Injected { id });
+                    testbed.outbox.tell(Notice::Injected { id });
                     Some(active)
                 }
                 Err(error) => {
-                    world.fail(broken(format!("cannot inject \"{fault}\""), error)).await;
+                    testbed.fail(broken(format!("cannot inject \"{fault}\""), error)).await;
                     None
                 }
             }
@@ -216,7 +216,7 @@ impl Backend for DockerBackend {
     }
 
     fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
-        let world = self.world()?;
+        let testbed = self.testbed()?;
         let injection = self.faults.remove(&id);
         let injection = injection
             .ok_or_else(|| BackendError(format!("fault {id} (\"{fault}\") is not in force")))?;
@@ -224,10 +224,10 @@ impl Backend for DockerBackend {
         let heal = self.runtime.spawn(async move {
             // One that failed has been reported, and is nothing to undo.
             let Ok(Some(active)) = injection.await else { return };
-            match faults::heal(&world, active).await {
-                Ok(effect) => drop(world.outbox.tell(Notice::Healed { id, effect })),
+            match faults::heal(&testbed, active).await {
+                Ok(effect) => drop(testbed.outbox.tell(Notice::Healed { id, effect })),
                 Err(error) => {
-                    world.fail(broken(format!("cannot heal \"{fault}\""), error)).await;
+                    testbed.fail(broken(format!("cannot heal \"{fault}\""), error)).await;
                 }
             }
         });
@@ -241,20 +241,20 @@ impl Backend for DockerBackend {
         passing: Passing,
         inbox: &mut Vec<Message>,
     ) -> Result<(), BackendError> {
-        if let Some(world) = &self.world {
-            world.report_passing(passing != Passing::Ignored);
+        if let Some(testbed) = &self.testbed {
+            testbed.report_passing(passing != Passing::Ignored);
         }
-        let patience = until.since(self.now()).min(STEP);
-        self.runtime.block_on(self.inbox.take(patience, inbox))
+        let longest = until.since(self.now()).min(STEP);
+        self.runtime.block_on(self.inbox.take(longest, inbox))
     }
 
     fn interference(&mut self) -> Option<String> {
-        let world = self.world.clone()?;
-        self.runtime.block_on(async { world.interference().await })
+        let testbed = self.testbed.clone()?;
+        self.runtime.block_on(async { testbed.interference().await })
     }
 
     fn stop(&mut self) -> Result<(), BackendError> {
-        let clients = self.world.take().map_or(Vec::new(), |world| world.clients());
+        let clients = self.testbed.take().map_or(Vec::new(), |testbed| testbed.clients());
         let tasks = std::mem::take(&mut self.tasks);
         let faults = std::mem::take(&mut self.faults);
         let servers = self.servers.take();

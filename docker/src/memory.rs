@@ -8,7 +8,7 @@ use stores::Junk;
 use tokio::time::timeout;
 
 /// The longest time that a server may take. One that is paused meanwhile answers after that.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// Fills the memory of a server, and returns the number of items of clients that were evicted.
 /// `None`: it was full of junk before, or the server did not answer to the end.
@@ -40,5 +40,5 @@ fn junk(server: &Server) -> Result<Junk, BackendError> {
 /// it does not take them.
 async fn tell(server: &Server, commands: Vec<u8>) -> Option<String> {
     let address = server.address().ok()?;
-    timeout(PATIENCE, ask(address, &commands)).await.ok()?.ok()
+    timeout(ANSWER_LIMIT, ask(address, &commands)).await.ok()?.ok()
 }

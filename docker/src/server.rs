@@ -19,7 +19,9 @@ use testcontainers::{ContainerAsync, GenericImage};
 use tokio::time::{sleep, timeout};
 
 /// The longest time that a server may take until it serves. A loaded machine needs its time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STARTUP_LIMIT: Duration = Duration::from_secs(60);
+/// The longest time that a command in a server's container may take.
+const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 /// Paths that `node.sh` knows under the same names.
 const KEEP_MARKER: &str = "/var/lib/picklock/keep";
@@ -110,14 +112,14 @@ impl Server {
                 }
             }
         };
-        if let Ok(address) = timeout(PATIENCE, serving).await {
+        if let Ok(address) = timeout(STARTUP_LIMIT, serving).await {
             *self.address.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
             return Ok(address);
         }
         let log = self.log().await;
         let tail: Vec<&str> = log.lines().rev().take(5).collect();
         let tail: Vec<&str> = tail.into_iter().rev().collect();
-        Err(self.broken(format!("did not serve within {PATIENCE:?}"), tail.join(" | ")))
+        Err(self.broken(format!("did not serve within {STARTUP_LIMIT:?}"), tail.join(" | ")))
     }
 
     /// Stops it running, with everything that it has in memory.
@@ -283,7 +285,7 @@ impl Server {
 
     /// Runs a command in the container, which has to succeed, and returns its output.
     pub async fn shell(&self, command: &str) -> Result<String, BackendError> {
-        let run = timeout(PATIENCE, self.exec(command)).await;
+        let run = timeout(COMMAND_LIMIT, self.exec(command)).await;
         let run = run.map_err(|_| self.broken(format!("cannot run {command:?}"), "no answer"))?;
         let (code, output) = run.map_err(|e| self.broken(format!("cannot run {command:?}"), e))?;
         if code == Some(0) {

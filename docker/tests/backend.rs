@@ -2,7 +2,7 @@
 //! where there is no Docker, this fails.
 
 use base::{
-    Action, Backend, Command, Data, Direction, Effect, Fault, FaultId, LinkTrouble, Message, Mono,
+    Action, Backend, Command, Data, Direction, Effect, Fault, FaultId, LinkFault, Message, Mono,
     Node, Notice, Passing, Reply, Request,
 };
 use picklock_docker::{
@@ -148,7 +148,7 @@ fn a_throttled_link_carries_little_until_it_is_healed() {
     backend.spawn(0, 10).unwrap();
     answered(&mut backend, 0);
     // The hundred bytes of a question would take longer than anybody waits here.
-    let throttle = Action::Link(LinkTrouble::Throttle(1));
+    let throttle = Action::Link(LinkFault::Throttle(1));
     let throttle = Fault::over(vec![(Node::Client(0), Node::Server(0))], throttle);
     let effect = suffer(&mut backend, &throttle, |backend| {
         backend.send(10, Request { id: 1, worker: 0, command: Command::Touch { hold: 0 } });

@@ -257,7 +257,7 @@ impl Finding {
 }
 
 /// The version of the stored form that this build writes.
-pub const ENUMERATION_VERSION: u32 = 2;
+pub const ENUMERATION_VERSION: u32 = 3;
 
 /// An enumeration and what it came to, as it is stored. Each finding can be replayed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

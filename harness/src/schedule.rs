@@ -25,7 +25,7 @@ mod error;
 pub use error::{NoSchedule, ReadError, ScheduleError};
 
 /// The version of the stored form that this build writes and reads.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A recorded schedule. Times count from the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct Schedule {
     /// The longest time that a call to a server may take.
     pub call_timeout_ns: u64,
     /// The longest time that an acquire may wait.
-    pub patience_ns: u64,
+    pub acquire_timeout_ns: u64,
     /// The time at which the faults still in force are healed.
     pub time_limit_ns: u64,
     /// The time that the run goes on after that.
@@ -99,7 +99,7 @@ impl Shows {
 /// The largest number of keys.
 const KEYS: u32 = 1_000;
 
-/// The extra time by which the last moment may come later on real servers than in the simulator.
+/// The extra time by which the last trigger may come later on real servers than in the simulator.
 const LATE: Duration = Duration::from_secs(5);
 
 /// Real servers keep no time to the millisecond, and a schedule that was shrunk has not one to
@@ -122,7 +122,7 @@ impl Schedule {
             topology: setup.unusual_topology().map(|topology| topology.name.into()),
             ensemble: info.ensemble,
             call_timeout_ns: nanos(world.call_timeout),
-            patience_ns: info.patience_ns,
+            acquire_timeout_ns: info.acquire_timeout_ns,
             time_limit_ns: info.time_limit_ns,
             quiet_ns: info.quiet_ns,
             link_delay_ns: nanos(world.link_delay),
@@ -132,7 +132,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the setup that runs it, with the faults at their times or at their moments.
+    /// Returns the setup that runs it, with the faults at their times or by their triggers.
     ///
     /// # Errors
     /// One line that names what is wrong with the schedule.
@@ -140,17 +140,17 @@ impl Schedule {
         self.check()?;
         match aim {
             Aim::Time => self.as_it_is(aim, 0),
-            Aim::Moment => self.loose_setup(0),
+            Aim::Trigger => self.loose_setup(0),
         }
     }
 
-    /// Returns what runs it where nothing is exact: with the faults at their moments, over links
+    /// Returns what runs it where nothing is exact: with the faults by their triggers, over links
     /// with delays of their own, which are drawn from `seed`.
     ///
     /// # Errors
     /// As [`setup`](Self::setup).
     pub fn loose_setup(&self, seed: u64) -> Result<Setup, ScheduleError> {
-        self.with_slack().as_it_is(Aim::Moment, seed)
+        self.with_slack().as_it_is(Aim::Trigger, seed)
     }
 
     /// The same with longer faults and holds, as far as the lock allows, over links as slow as its
@@ -196,11 +196,11 @@ impl Schedule {
             faults: self.faults.clone(),
             aim,
             call_timeout: nanos(self.call_timeout_ns),
-            patience: nanos(self.patience_ns),
+            acquire_timeout: nanos(self.acquire_timeout_ns),
             quiet: nanos(self.quiet_ns),
             slowest_message: nanos(match aim {
                 Aim::Time => self.chance.slowest(),
-                Aim::Moment => self.link_delay_ns,
+                Aim::Trigger => self.link_delay_ns,
             }),
         };
         Ok(Setup::scripted(options, script)?)
@@ -269,7 +269,7 @@ impl Schedule {
         for planned in &self.faults {
             for node in planned.fault.nodes() {
                 let there = match node {
-                    base::Node::Client(seat) => seat < clients,
+                    base::Node::Client(client) => client < clients,
                     base::Node::Server(number) => number < servers,
                     base::Node::Vault => planned.fault.is_sound(),
                 };
@@ -288,7 +288,7 @@ impl Schedule {
         let faults = self.faults.iter();
         let faults = faults.flat_map(|p| [p.at_ns, p.lasts_ns].into_iter().chain(jump(&p.fault)));
         let mut times =
-            turns.chain(faults).chain([self.time_limit_ns, self.quiet_ns, self.patience_ns]);
+            turns.chain(faults).chain([self.time_limit_ns, self.quiet_ns, self.acquire_timeout_ns]);
         match times.any(|time| time > day) || self.ttl_ns == 0 || self.ttl_ns > day {
             true => Err(ScheduleError::Time),
             false => Ok(()),
@@ -388,9 +388,9 @@ mod tests {
         assert!(says("hello").contains("not valid JSON"));
         assert!(says("{}").contains("not a schedule of picklock"));
         assert!(says("{\"picklock_schedule\": 7}").contains("version 7, of a newer picklock"));
-        let older = "has version 1, of an older picklock; this one reads version 2";
+        let older = "has version 1, of an older picklock; this one reads version 3";
         assert_eq!(says("{\"picklock_schedule\": 1}"), older);
-        assert!(says("{\"picklock_schedule\": 2}").contains("algo"));
+        assert!(says("{\"picklock_schedule\": 3}").contains("algo"));
         let (_, schedule) = recorded("zk-rw", "crash", 1);
         let broken = |change: &dyn Fn(&mut Schedule)| {
             let mut schedule = schedule.clone();

@@ -66,11 +66,11 @@ impl Setup {
             .ok_or_else(|| SetupError::NoLock(options.algo.clone()))?;
         let nanos = |d: Duration| d.as_nanos() as u64;
         let mut setup = Self::sound(lock, options);
-        setup.info.patience_ns = nanos(script.patience);
+        setup.info.acquire_timeout_ns = nanos(script.acquire_timeout);
         // A schedule was cut as short as the simulator allows; real servers take their time.
         setup.info.quiet_ns = match script.aim {
             Aim::Time => nanos(script.quiet),
-            Aim::Moment => setup.info.quiet_ns.max(nanos(script.quiet)),
+            Aim::Trigger => setup.info.quiet_ns.max(nanos(script.quiet)),
         };
         // So slow were its messages, whatever made them so.
         let slowest = &mut setup.info.slowest_message_ns;
@@ -105,7 +105,7 @@ impl Setup {
             link_delay_ns: nanos(options.link_delay),
             slowest_message_ns: nanos(slowest_message),
             tick_ns: nanos(lock.store().tick(&options.timing())),
-            patience_ns: nanos(patience(lock, &options)),
+            acquire_timeout_ns: nanos(acquire_timeout(lock, &options)),
             promises: lock.promises,
             known: lock.known(),
             command: String::new(),
@@ -163,7 +163,7 @@ impl Setup {
             ttl: options.ttl,
             time_limit: options.time_limit,
             quiet: Duration::from_nanos(self.info.quiet_ns),
-            patience: Duration::from_nanos(self.info.patience_ns),
+            acquire_timeout: Duration::from_nanos(self.info.acquire_timeout_ns),
             load: load(self.lock, options),
             promises: self.lock.promises,
             link_delay: links::usual_delay(options.link_delay),
@@ -232,7 +232,7 @@ fn call_timeout(options: &Options) -> Duration {
 }
 
 /// A worker waits long enough for every other to have a long hold before it.
-fn patience(lock: &LockSpec, options: &Options) -> Duration {
+fn acquire_timeout(lock: &LockSpec, options: &Options) -> Duration {
     longest_hold(lock, options).max(options.ttl) * (options.clients * options.task.workers).max(5)
 }
 

@@ -1,7 +1,7 @@
 //! A run in the simulator.
 
 use base::{BackendError, Command, Init, Run};
-use sim::{Open, SimConfig, Simulated, Tape};
+use sim::{ChoiceLog, Open, SimConfig, Simulated};
 use std::any::Any;
 use std::rc::Rc;
 use stores::{Store, Visit, WorldSpec};
@@ -14,13 +14,13 @@ use crate::plan::{Aim, Played};
 use crate::schedule::Schedule;
 use crate::setup::Setup;
 
-/// A simulated world for a lock. A tape records what chance decides in it, or decides itself.
+/// A simulated world for a lock. A choice log records what chance decides in it, or decides itself.
 pub fn world(
     lock: &'static LockSpec,
     spec: &WorldSpec,
-    tape: Option<Rc<Tape>>,
+    choice_log: Option<Rc<ChoiceLog>>,
 ) -> Box<dyn Simulated> {
-    world_of(lock, config(spec), tape)
+    world_of(lock, config(spec), choice_log)
 }
 
 /// Returns the simulator's configuration of a world.
@@ -41,10 +41,10 @@ pub fn config(spec: &WorldSpec) -> SimConfig {
 pub fn world_of(
     lock: &'static LockSpec,
     config: SimConfig,
-    tape: Option<Rc<Tape>>,
+    choice_log: Option<Rc<ChoiceLog>>,
 ) -> Box<dyn Simulated> {
     let store = lock.store();
-    sim::simulation(store, config, tape, store.visit(Erased(lock)))
+    sim::simulation(store, config, choice_log, store.visit(Erased(lock)))
 }
 
 /// Returns the function that opens the task of a client of this lock, on the lock's store.
@@ -90,10 +90,10 @@ pub fn run(setup: &Setup) -> Result<Run, BackendError> {
 /// # Errors
 /// Fails when the simulated world breaks, which is a bug in it.
 pub fn record(setup: &Setup) -> Result<(Run, Schedule), BackendError> {
-    let tape = Rc::new(Tape::record());
-    let (run, played) = play(setup, Some(tape.clone()))?;
+    let choice_log = Rc::new(ChoiceLog::record());
+    let (run, played) = play(setup, Some(choice_log.clone()))?;
     let link = links::usual_delay(setup.world().link_delay);
-    Ok((run, Schedule::of(setup, played, tape.taken(link))))
+    Ok((run, Schedule::of(setup, played, choice_log.taken(link))))
 }
 
 /// Runs a recorded schedule.
@@ -111,11 +111,11 @@ pub fn replay(schedule: &Schedule) -> Result<Run, BackendError> {
 pub fn replay_played(schedule: &Schedule) -> Result<(Run, Played), BackendError> {
     let setup = schedule.setup(Aim::Time);
     let setup = setup.map_err(|error| BackendError(error.to_string()))?;
-    play(&setup, Some(Rc::new(Tape::replay(schedule.chance.clone()))))
+    play(&setup, Some(Rc::new(ChoiceLog::replay(schedule.chance.clone()))))
 }
 
-fn play(setup: &Setup, tape: Option<Rc<Tape>>) -> Result<(Run, Played), BackendError> {
-    let mut backend = world(setup.lock, &setup.world(), tape);
+fn play(setup: &Setup, choice_log: Option<Rc<ChoiceLog>>) -> Result<(Run, Played), BackendError> {
+    let mut backend = world(setup.lock, &setup.world(), choice_log);
     let mut recorder = Recorder::in_memory();
     let plan = setup.plan();
     drive(backend.as_mut(), &plan, setup.nemeses(), &mut recorder, &mut Unwatched)

@@ -118,7 +118,7 @@ fn kind(fault: &Fault, view: &View<'_>) -> u64 {
     let spec = fault.spec();
     let (what, how) = (spec.family as u64, spec.number);
     let whom = match fault.nodes().first() {
-        Some(Node::Client(seat)) => match view.clients.get(*seat as usize).map(|c| c.state) {
+        Some(Node::Client(client)) => match view.clients.get(*client as usize).map(|c| c.state) {
             Some(ClientState::Holding { .. }) => 1,
             Some(ClientState::Acquiring { .. }) => 2,
             Some(ClientState::Releasing { .. }) => 3,

@@ -18,9 +18,9 @@ impl Lock for Deaf {
     fn acquire(
         &mut self,
         mode: Mode,
-        patience: Duration,
+        timeout: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
-        self.0.acquire(mode, patience)
+        self.0.acquire(mode, timeout)
     }
 
     fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<base::Removed, ReleaseError>> {
@@ -61,10 +61,10 @@ impl Lock for Deceived {
     fn acquire(
         &mut self,
         mode: Mode,
-        patience: Duration,
+        timeout: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         Box::pin(async move {
-            self.0.acquire(mode, patience).await?;
+            self.0.acquire(mode, timeout).await?;
             Err(AcquireError::Failed("OK is not ok".into()))
         })
     }

@@ -21,11 +21,11 @@ impl Lock for Smuggler {
     fn acquire(
         &mut self,
         mode: Mode,
-        patience: Duration,
+        timeout: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         Box::pin(async move {
             self.link.sleep((self.wait)()).await;
-            self.lock.acquire(mode, patience).await
+            self.lock.acquire(mode, timeout).await
         })
     }
 

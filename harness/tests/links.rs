@@ -8,12 +8,12 @@ use picklock::simulate;
 /// so nothing of it may ever reach the server. (A key that is set without a ttl would stand for
 /// good.)
 const DEAD_BEFORE_IT_WAS_CONNECTED: &str = r#"{
-    "picklock_schedule": 2,
+    "picklock_schedule": 3,
     "algo": "redis-setnx-expire",
     "nemesis": "partition-client,crash-client",
     "ttl_ns": 4000000000,
     "call_timeout_ns": 500000000,
-    "patience_ns": 20000000000,
+    "acquire_timeout_ns": 20000000000,
     "time_limit_ns": 3000000000,
     "quiet_ns": 20000000000,
     "link_delay_ns": 0,

@@ -4,22 +4,22 @@ use base::{ClientState, Mono, Node, Rng, View};
 use std::ops::Range;
 use std::time::Duration;
 
-/// The seats of clients that no fault hits yet and that are in such a state.
-fn seats(view: &View<'_>, wanted: impl Fn(&ClientState) -> bool) -> Vec<u32> {
-    let hit = |(seat, client): (usize, &base::ClientView)| {
-        (!client.faulted && wanted(&client.state)).then_some(seat as u32)
+/// The numbers of clients that no fault hits yet and that are in such a state.
+fn clients(view: &View<'_>, wanted: impl Fn(&ClientState) -> bool) -> Vec<u32> {
+    let hit = |(number, client): (usize, &base::ClientView)| {
+        (!client.faulted && wanted(&client.state)).then_some(number as u32)
     };
     view.clients.iter().enumerate().filter_map(hit).collect()
 }
 
 /// A client that holds the lock.
 pub fn holder(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
-    rng.pick(&seats(view, |state| matches!(state, ClientState::Holding { .. }))).copied()
+    rng.pick(&clients(view, |state| matches!(state, ClientState::Holding { .. }))).copied()
 }
 
 /// A client that has asked for the lock and waits.
 pub fn asking(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
-    rng.pick(&seats(view, |state| matches!(state, ClientState::Acquiring { .. }))).copied()
+    rng.pick(&clients(view, |state| matches!(state, ClientState::Acquiring { .. }))).copied()
 }
 
 /// A client that has held the lock for so long: it is in what is, most likely, a long hold.
@@ -28,7 +28,7 @@ pub fn long_holder(view: &View<'_>, held: Range<Duration>) -> Option<u32> {
         ClientState::Holding { since } => held.contains(&view.now.since(*since)),
         _ => false,
     };
-    seats(view, long).first().copied()
+    clients(view, long).first().copied()
 }
 
 /// The client whose acquire was the first to be answered after a release was: it has got the
@@ -50,7 +50,7 @@ fn just_answered(view: &View<'_>, free_since: Mono) -> Option<u32> {
         }
         _ => false,
     };
-    seats(view, replied).first().copied()
+    clients(view, replied).first().copied()
 }
 
 /// The time at which a server answered the release that is still on its way back to its client;
@@ -71,7 +71,7 @@ fn free_since(view: &View<'_>) -> Option<Mono> {
 
 /// Any client that runs; `None` if there is none.
 pub fn anybody(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
-    rng.pick(&seats(view, |state| *state != ClientState::Down)).copied()
+    rng.pick(&clients(view, |state| *state != ClientState::Down)).copied()
 }
 
 /// Any server; `None` if there is none.

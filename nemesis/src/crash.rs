@@ -91,8 +91,8 @@ impl Crash {
         }
     }
 
-    fn client(seat: u32, view: &View<'_>, rng: &mut Rng) -> Next {
-        let fault = Fault::at(Node::Client(seat), Action::Kill);
+    fn client(client: u32, view: &View<'_>, rng: &mut Rng) -> Next {
+        let fault = Fault::at(Node::Client(client), Action::Kill);
         Next::Inject { fault, lasts: rng.between(view.ttl / 20, view.ttl / 4) }
     }
 
@@ -130,7 +130,7 @@ impl Nemesis for Crash {
         let next = match aim {
             Aim::Server => self.server(view, rng),
             aim => match Self::victim(aim, since, view, rng) {
-                Some(seat) => Self::client(seat, view, rng),
+                Some(client) => Self::client(client, view, rng),
                 None => Next::Watch,
             },
         };

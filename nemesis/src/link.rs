@@ -4,7 +4,7 @@
 //!
 //! Unlike a cut (`partition`), which TCP sits out, the client is told at once.
 
-use base::{Ability, Action, Fault, LinkTrouble, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Action, Fault, LinkFault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 use std::time::Duration;
 
 use crate::aim::{self, Deck};
@@ -27,42 +27,42 @@ pub const RESET: NemesisSpec = NemesisSpec {
     name: "link-reset",
     summary: "resets the connections of a client, preferring one that holds or asks",
     needs: &[Ability::Reset],
-    make: || Box::new(Links::new(&[Trouble::Reset])),
+    make: || Box::new(Links::new(&[LinkFaultKind::Reset])),
 };
 
 pub const REFUSE: NemesisSpec = NemesisSpec {
     name: "link-refuse",
     summary: "resets the connections of a client and refuses new ones for a while",
     needs: &[Ability::Reset, Ability::Refuse],
-    make: || Box::new(Links::new(&[Trouble::Refuse])),
+    make: || Box::new(Links::new(&[LinkFaultKind::Refuse])),
 };
 
 pub const LOSE_REQUEST: NemesisSpec = NemesisSpec {
     name: "link-lose-request",
     summary: "loses exactly one request of a client, with its connection: it was not carried out",
     needs: &[Ability::LoseRequest],
-    make: || Box::new(Links::new(&[Trouble::LoseRequest])),
+    make: || Box::new(Links::new(&[LinkFaultKind::LoseRequest])),
 };
 
 pub const LOSE_REPLY: NemesisSpec = NemesisSpec {
     name: "link-lose-reply",
     summary: "loses exactly one reply to a client, with its connection: it was carried out",
     needs: &[Ability::LoseReply],
-    make: || Box::new(Links::new(&[Trouble::LoseReply])),
+    make: || Box::new(Links::new(&[LinkFaultKind::LoseReply])),
 };
 
 pub const SLOW: NemesisSpec = NemesisSpec {
     name: "link-slow",
     summary: "makes the links of a client up to 64 times as slow for a while",
     needs: &[Ability::Slow],
-    make: || Box::new(Links::new(&[Trouble::Slow])),
+    make: || Box::new(Links::new(&[LinkFaultKind::Slow])),
 };
 
 pub const THROTTLE: NemesisSpec = NemesisSpec {
     name: "link-throttle",
     summary: "limits the bandwidth of a client's links for a while, to as little as ten packets a ttl",
     needs: &[Ability::Throttle],
-    make: || Box::new(Links::new(&[Trouble::Throttle])),
+    make: || Box::new(Links::new(&[LinkFaultKind::Throttle])),
 };
 
 pub const VAULT: NemesisSpec = NemesisSpec {
@@ -74,7 +74,7 @@ pub const VAULT: NemesisSpec = NemesisSpec {
 
 /// A disturbance of connections.
 #[derive(Clone, Copy)]
-enum Trouble {
+enum LinkFaultKind {
     Reset,
     Refuse,
     LoseRequest,
@@ -91,21 +91,21 @@ enum Aim {
     Anybody,
 }
 
-const ALL: &[Trouble] = &[
-    Trouble::Reset,
-    Trouble::Refuse,
-    Trouble::LoseRequest,
-    Trouble::LoseReply,
-    Trouble::LoseReply,
-    Trouble::Slow,
-    Trouble::Throttle,
+const ALL: &[LinkFaultKind] = &[
+    LinkFaultKind::Reset,
+    LinkFaultKind::Refuse,
+    LinkFaultKind::LoseRequest,
+    LinkFaultKind::LoseReply,
+    LinkFaultKind::LoseReply,
+    LinkFaultKind::Slow,
+    LinkFaultKind::Throttle,
 ];
 const AIMS: &[Aim] = &[Aim::Asking, Aim::Asking, Aim::Holder, Aim::Anybody];
 
 struct Links {
-    troubles: Deck<Trouble>,
+    kinds: Deck<LinkFaultKind>,
     aims: Deck<Aim>,
-    next: Option<(Trouble, Aim)>,
+    next: Option<(LinkFaultKind, Aim)>,
     /// A client whose connections are to be reset right away, so that it needs new ones.
     reset: Option<u32>,
     /// True if it disturbs connections to the vault.
@@ -113,66 +113,68 @@ struct Links {
 }
 
 impl Links {
-    fn new(troubles: &'static [Trouble]) -> Self {
-        let (troubles, aims) = (Deck::new(troubles), Deck::new(AIMS));
-        Self { troubles, aims, next: None, reset: None, to_vault: false }
+    fn new(kinds: &'static [LinkFaultKind]) -> Self {
+        let (kinds, aims) = (Deck::new(kinds), Deck::new(AIMS));
+        Self { kinds, aims, next: None, reset: None, to_vault: false }
     }
 
-    fn fault(&self, seat: u32, trouble: LinkTrouble, view: &View<'_>) -> Fault {
+    fn fault(&self, client: u32, link_fault: LinkFault, view: &View<'_>) -> Fault {
         let links = match self.to_vault {
-            true => vec![(Node::Client(seat), Node::Vault)],
+            true => vec![(Node::Client(client), Node::Vault)],
             false => {
-                (0..view.server_count()).map(|n| (Node::Client(seat), Node::Server(n))).collect()
+                (0..view.server_count()).map(|n| (Node::Client(client), Node::Server(n))).collect()
             }
         };
-        Fault::over(links, Action::Link(trouble))
+        Fault::over(links, Action::Link(link_fault))
     }
 }
 
 /// The next disturbance, and the time for which it lasts. One that strikes once waits so long for
 /// its chance.
-fn trouble(trouble: Trouble, view: &View<'_>, rng: &mut Rng) -> (LinkTrouble, Duration) {
+fn draw(kind: LinkFaultKind, view: &View<'_>, rng: &mut Rng) -> (LinkFault, Duration) {
     let once = view.ttl / 2;
     let while_ = rng.between(view.ttl / 2, view.ttl * 5 / 2);
-    match trouble {
-        Trouble::Reset => (LinkTrouble::Reset, view.ttl / 50),
-        Trouble::Refuse => (LinkTrouble::Refuse, while_),
-        Trouble::LoseRequest => (LinkTrouble::LoseRequest, once),
-        Trouble::LoseReply => (LinkTrouble::LoseReply, once),
-        Trouble::Slow => (LinkTrouble::Slow(1 << (1 + rng.below(6))), while_),
-        Trouble::Throttle => (LinkTrouble::Throttle(bandwidth(10 << rng.below(5), view)), while_),
+    match kind {
+        LinkFaultKind::Reset => (LinkFault::Reset, view.ttl / 50),
+        LinkFaultKind::Refuse => (LinkFault::Refuse, while_),
+        LinkFaultKind::LoseRequest => (LinkFault::LoseRequest, once),
+        LinkFaultKind::LoseReply => (LinkFault::LoseReply, once),
+        LinkFaultKind::Slow => (LinkFault::Slow(1 << (1 + rng.below(6))), while_),
+        LinkFaultKind::Throttle => {
+            (LinkFault::Throttle(bandwidth(10 << rng.below(5), view)), while_)
+        }
     }
 }
 
 /// The bytes a second of a link that carries so many packets a ttl.
 fn bandwidth(packets: u64, view: &View<'_>) -> u32 {
-    (LinkTrouble::PACKET as f64 * packets as f64 / view.ttl.as_secs_f64()).ceil() as u32
+    (LinkFault::PACKET as f64 * packets as f64 / view.ttl.as_secs_f64()).ceil() as u32
 }
 
 impl Nemesis for Links {
     fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
-        if let Some(seat) = self.reset.take() {
-            let (trouble, lasts) = trouble(Trouble::Reset, view, rng);
-            return Next::Also { fault: self.fault(seat, trouble, view), lasts };
+        if let Some(client) = self.reset.take() {
+            let (link_fault, lasts) = draw(LinkFaultKind::Reset, view, rng);
+            return Next::Also { fault: self.fault(client, link_fault, view), lasts };
         }
         if view.active > 0 {
             return Next::Watch;
         }
         let Some((what, aim)) = self.next else {
-            self.next = Some((self.troubles.draw(rng), self.aims.draw(rng)));
+            self.next = Some((self.kinds.draw(rng), self.aims.draw(rng)));
             return Next::At(aim::gap(view, rng));
         };
-        let seat = match aim {
+        let client = match aim {
             Aim::Holder => aim::holder(view, rng),
             Aim::Asking => aim::asking(view, rng),
             Aim::Anybody => aim::anybody(view, rng),
         };
-        let Some(seat) = seat else { return Next::Watch };
+        let Some(client) = client else { return Next::Watch };
         self.next = None;
-        if matches!(what, Trouble::Refuse) {
-            self.reset = Some(seat);
+        if matches!(what, LinkFaultKind::Refuse) {
+            self.reset = Some(client);
         }
-        let (trouble, lasts) = trouble(what, view, rng);
-        Next::Inject { fault: self.fault(seat, trouble, view), lasts }
+        let (link_fault, lasts) = draw(what, view, rng);
+        Next::Inject { fault: self.fault(client, link_fault, view), lasts }
     }
 }

@@ -70,36 +70,38 @@ impl Partition {
     fn links(aim: Aim, view: &View<'_>, rng: &mut Rng) -> Option<(Links, f64)> {
         match aim {
             Aim::Holder => {
-                let seat = aim::long_holder(view, view.ttl / 10..Duration::MAX)?;
-                Some((client(seat, None, view), 1.25))
+                let client_number = aim::long_holder(view, view.ttl / 10..Duration::MAX)?;
+                Some((client(client_number, None, view), 1.25))
             }
             Aim::Anybody => {
-                let seat = aim::anybody(view, rng)?;
+                let client_number = aim::anybody(view, rng)?;
                 let only =
                     rng.chance(0.5).then(|| rng.below(u64::from(view.server_count())) as u32);
-                Some((client(seat, only, view), 0.5))
+                Some((client(client_number, only, view), 0.5))
             }
             Aim::Server => Some((server(view, rng), 0.5)),
             Aim::Vault => {
-                let seat = aim::holder(view, rng)?;
-                Some((vec![(Node::Client(seat), Node::Vault)], 0.5))
+                let client_number = aim::holder(view, rng)?;
+                Some((vec![(Node::Client(client_number), Node::Vault)], 0.5))
             }
         }
     }
 }
 
 /// The links of a client to all servers, or to one.
-fn client(seat: u32, only: Option<u32>, view: &View<'_>) -> Links {
+fn client(client_number: u32, only: Option<u32>, view: &View<'_>) -> Links {
     let servers = (0..view.server_count()).filter(|n| only.is_none_or(|only| only == *n));
-    servers.map(|n| (Node::Client(seat), Node::Server(n))).collect()
+    servers.map(|n| (Node::Client(client_number), Node::Server(n))).collect()
 }
 
 /// The links of a server to all its peers; without peers to talk to, to all clients.
 fn server(view: &View<'_>, rng: &mut Rng) -> Links {
     let cut = rng.below(u64::from(view.server_count())) as u32;
     if !view.peers {
-        let seats = 0..view.clients.len() as u32;
-        return seats.map(|seat| (Node::Client(seat), Node::Server(cut))).collect();
+        let clients = 0..view.clients.len() as u32;
+        return clients
+            .map(|client_number| (Node::Client(client_number), Node::Server(cut)))
+            .collect();
     }
     let peers = (0..view.server_count()).filter(|n| *n != cut);
     peers.map(|n| (Node::Server(cut), Node::Server(n))).collect()

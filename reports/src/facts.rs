@@ -91,7 +91,7 @@ impl Hold {
 
 /// A fault, from its begin to its heal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FaultSpan {
+pub struct FaultTimes {
     /// The number of the fault.
     pub id: FaultId,
     /// The fault itself.
@@ -104,7 +104,7 @@ pub struct FaultSpan {
     pub effect: Option<Effect>,
 }
 
-impl FaultSpan {
+impl FaultTimes {
     /// Returns true if it was measured to have done something.
     pub fn had_effect(&self) -> bool {
         self.effect.as_ref().is_some_and(|e| e.amount > 0)
@@ -143,7 +143,7 @@ pub struct Facts<'a> {
     /// Answered reads and writes, losses and deaths.
     pub marks: Vec<&'a Event>,
     /// The faults, by begin.
-    pub faults: Vec<FaultSpan>,
+    pub faults: Vec<FaultTimes>,
     /// The processes and the time of their first event, in that order.
     pub births: Vec<(u32, u64)>,
 }

@@ -2,7 +2,7 @@
 //! and holds, what it did, and the faults that stood over it. The terminal draws it in characters,
 //! the page as SVG.
 
-use crate::facts::{Facts, FaultSpan, Hold};
+use crate::facts::{Facts, FaultTimes, Hold};
 use crate::names::Speaker;
 use base::{Event, F, FaultId, Kind, Mode, Node, Run};
 
@@ -212,7 +212,7 @@ fn bands(
     window: Stretch,
     limit: usize,
 ) -> Vec<Band> {
-    let named = |f: &FaultSpan| {
+    let named = |f: &FaultTimes| {
         events.iter().any(|e| e.fault.as_ref().is_some_and(|fault| fault.id == f.id))
     };
     let mut found: Vec<(bool, Band)> = Vec::new();
@@ -233,13 +233,13 @@ fn bands(
     found.into_iter().map(|(_, band)| band).collect()
 }
 
-fn lanes_hit(fault: &FaultSpan, speaker: Speaker, lanes: &[Lane]) -> Vec<usize> {
+fn lanes_hit(fault: &FaultTimes, speaker: Speaker, lanes: &[Lane]) -> Vec<usize> {
     let nodes = fault.fault.nodes();
     let hit = |lane: &Lane| nodes.contains(&Node::Client(speaker.client(lane.process)));
     lanes.iter().enumerate().filter(|(_, lane)| hit(lane)).map(|(at, _)| at).collect()
 }
 
-fn only_servers(fault: &FaultSpan) -> bool {
+fn only_servers(fault: &FaultTimes) -> bool {
     fault.fault.nodes().iter().all(|node| matches!(node, Node::Server(_)))
 }
 

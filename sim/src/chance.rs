@@ -89,7 +89,7 @@ impl Chances {
 
 /// Records what chance decides, or decides as it is told.
 #[derive(Debug)]
-pub struct Tape {
+pub struct ChoiceLog {
     given: Option<Chances>,
     taken: RefCell<Taken>,
 }
@@ -103,7 +103,7 @@ struct Taken {
     libraries: BTreeMap<u32, u64>,
 }
 
-impl Tape {
+impl ChoiceLog {
     /// Records what is drawn.
     pub fn record() -> Self {
         Self { given: None, taken: RefCell::default() }
@@ -204,26 +204,26 @@ mod tests {
     const SERVER: Node = Node::Server(0);
 
     /// Three delays, a random number and a skew.
-    fn use_up(tape: &Tape, mut draw: impl FnMut() -> u64) -> Vec<u64> {
+    fn use_up(choice_log: &ChoiceLog, mut draw: impl FnMut() -> u64) -> Vec<u64> {
         let nanos = |d: Duration| d.as_nanos() as u64;
         let mut seen = Vec::new();
         for (from, to) in [(CLIENT, SERVER), (CLIENT, SERVER), (SERVER, CLIENT)] {
-            seen.push(tape.delay(from, to, &mut draw));
+            seen.push(choice_log.delay(from, to, &mut draw));
         }
-        seen.push(tape.random(7, &mut draw));
-        seen.push(nanos(tape.server_skew(|| Duration::from_nanos(draw()))));
+        seen.push(choice_log.random(7, &mut draw));
+        seen.push(nanos(choice_log.server_skew(|| Duration::from_nanos(draw()))));
         seen
     }
 
     #[test]
     fn what_was_recorded_is_replayed_without_a_draw() {
-        let tape = Tape::record();
+        let choice_log = ChoiceLog::record();
         let mut next = 100;
-        let drawn = use_up(&tape, || {
+        let drawn = use_up(&choice_log, || {
             next += 1;
             next
         });
-        let replay = Tape::replay(tape.taken(Duration::from_millis(1)));
+        let replay = ChoiceLog::replay(choice_log.taken(Duration::from_millis(1)));
         assert_eq!(use_up(&replay, || unreachable!("a replay draws nothing")), drawn);
         // Beyond what was recorded everything is plain.
         let more = use_up(&replay, || unreachable!("a replay draws nothing"));

@@ -1,4 +1,4 @@
-//! A simulated client: one task on a machine, a client library, a seat.
+//! A simulated client: one task on a machine, a client library, a number.
 
 use base::{Link, LocalFuture, Mailbox, Mono};
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Wake, Waker};
 use stores::Store;
 
-use crate::agenda::Ticket;
+use crate::event_queue::Ticket;
 use crate::link::Library;
 use crate::machine::{Machine, SimMailbox};
 use crate::pause::Paused;
@@ -46,7 +46,7 @@ pub struct Client<S: Store> {
     /// The work held back by a pause; `None` while the client runs.
     pub paused: Option<Paused>,
     /// The library's next tick: when it is due, by the machine's monotonic clock, and its ticket on
-    /// the agenda.
+    /// the event queue.
     pub tick: Option<(Mono, Ticket)>,
     /// Its connections: the library's number and the network's.
     pub wires: Vec<(u64, u64)>,

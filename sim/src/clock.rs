@@ -2,10 +2,10 @@
 //! world, which nobody in it can read.
 //!
 //! Both go by one oscillator, whose rate may be wrong; the wall clock can be set as well. A
-//! deadline is a reading of the node's own monotonic clock: it is put on the agenda at the world's
-//! time at which that clock will say so, and again when the rate changes.
+//! deadline is a reading of the node's own monotonic clock: it is put into the event queue at the
+//! world's time at which that clock will say so, and again when the rate changes.
 
-use base::{ClockChange, Mono, Node, Wall};
+use base::{ClockChange, Mono, Node, WallTime};
 use std::time::Duration;
 
 /// The time at which every correct wall clock starts: 2025-01-01T00:00:00Z.
@@ -45,7 +45,7 @@ impl Clock {
     /// a recipe that compares the monotonic clocks of two is wrong by hours.
     pub fn of(node: Node) -> Self {
         let hours = match node {
-            Node::Client(seat) => 100 + seat,
+            Node::Client(client) => 100 + client,
             Node::Server(number) => 1 + number,
             Node::Vault => 0,
         };
@@ -66,8 +66,8 @@ impl Clock {
     }
 
     /// Returns the wall clock's reading at this time of the world.
-    pub fn wall(&self, now: Mono) -> Wall {
-        Wall::from_nanos(self.mono(now).nanos().saturating_add_signed(self.ahead))
+    pub fn wall(&self, now: Mono) -> WallTime {
+        WallTime::from_nanos(self.mono(now).nanos().saturating_add_signed(self.ahead))
     }
 
     /// The first time of the world, from `now` on, at which the monotonic clock says `reading` or
@@ -85,7 +85,7 @@ impl Clock {
             0 if left > 0 => u64::MAX,
             0 => 0,
             rate => {
-                // Rounded up: a timer must not ring before its time by the clock that it goes by.
+                // Rounded up: a timer must not go off before its time by the clock that it goes by.
                 let nanos = (u128::from(left) * u128::from(MILLION)).div_ceil(u128::from(rate));
                 u64::try_from(nanos).unwrap_or(u64::MAX)
             }
@@ -160,8 +160,8 @@ mod tests {
         Mono::from_nanos(n * SECOND)
     }
 
-    fn wall(n: u64) -> Wall {
-        Wall::from_nanos(EPOCH + n * SECOND)
+    fn wall(n: u64) -> WallTime {
+        WallTime::from_nanos(EPOCH + n * SECOND)
     }
 
     #[test]

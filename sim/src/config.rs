@@ -8,7 +8,7 @@ use stores::Cluster;
 /// The parts, times and seed of a simulated world.
 #[derive(Clone, Debug)]
 pub struct SimConfig {
-    /// The number of seats for clients.
+    /// The number of clients.
     pub clients: u32,
     /// The servers.
     pub cluster: Cluster,

@@ -1,27 +1,27 @@
-//! The simulated world: one thread, one agenda, virtual time.
+//! The simulated world: one thread, one event queue, virtual time.
 //!
 //! Clients are the same code as on real servers; servers are the models of `stores`. The same seed
 //! gives the same history, byte for byte.
 
-mod agenda;
 mod bookkeeper;
 mod chance;
 mod client;
 mod clock;
 mod config;
+mod event_queue;
 pub mod exhaustive;
 mod link;
+mod link_faults;
 mod machine;
 mod network;
 mod pause;
 mod server;
 mod simulation;
 mod timers;
-mod troubles;
 
-pub use chance::{Chances, Delays, Tape};
+pub use chance::{Chances, ChoiceLog, Delays};
 pub use client::Handle;
 pub use config::SimConfig;
+pub use link_faults::LinkFaults;
 pub use network::{Gates, Order};
 pub use simulation::{Open, Simulated, simulation};
-pub use troubles::Troubles;

@@ -1,7 +1,7 @@
 //! The link of a simulated client: the calls of its lock on one side, the driver of its store on
 //! the other. The lock's futures wait here for what the driver has found out.
 
-use base::{Answer, CallError, Link, LocalFuture, Mono, Wall, World};
+use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -205,7 +205,7 @@ struct SimLink<S: Store> {
 }
 
 impl<S: Store> World for SimLink<S> {
-    fn now(&self) -> Wall {
+    fn now(&self) -> WallTime {
         self.machine.now()
     }
 

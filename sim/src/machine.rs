@@ -1,7 +1,7 @@
 //! A simulated client's machine: its clocks, its timers and its mailbox. The client's task and the
 //! simulator share it; the task leaves what it wants in here and the simulator picks it up.
 
-use base::{LocalFuture, Mailbox, Mono, Request, Response, Rng, Wall, World};
+use base::{LocalFuture, Mailbox, Mono, Request, Response, Rng, WallTime, World};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use crate::chance::Tape;
+use crate::chance::ChoiceLog;
 use crate::clock::Clock;
 use crate::timers::{TimerId, Timers};
 
@@ -18,13 +18,13 @@ use crate::timers::{TimerId, Timers};
 pub struct Numbers {
     pub process: u32,
     pub rng: Rng,
-    pub tape: Option<Rc<Tape>>,
+    pub choice_log: Option<Rc<ChoiceLog>>,
 }
 
 impl Numbers {
     fn next(&mut self) -> u64 {
-        match &self.tape {
-            Some(tape) => tape.random(self.process, || self.rng.next()),
+        match &self.choice_log {
+            Some(choice_log) => choice_log.random(self.process, || self.rng.next()),
             None => self.rng.next(),
         }
     }
@@ -33,7 +33,8 @@ impl Numbers {
 pub struct Machine {
     /// The simulator's time, which all machines share.
     now: Rc<Cell<Mono>>,
-    /// The machine's own clocks. They belong to the seat, where faults find them.
+    /// The machine's own clocks. They belong to the client, not to one of its processes, and there
+    /// faults find them.
     clock: Rc<Cell<Clock>>,
     /// The lead of this machine's wall clock without any fault.
     skew: Duration,
@@ -103,7 +104,7 @@ impl Machine {
 }
 
 impl World for Machine {
-    fn now(&self) -> Wall {
+    fn now(&self) -> WallTime {
         self.told_time.set(true);
         self.clock().wall(self.now.get()) + self.skew
     }
@@ -188,7 +189,7 @@ mod tests {
         let (now, mut clock) = (Rc::new(Cell::new(Mono::ZERO)), Clock::up_for(Duration::ZERO));
         clock.change(ClockChange::Drift(-500_000), Mono::ZERO);
         let clock = Rc::new(Cell::new(clock));
-        let numbers = Numbers { process: 0, rng: Rng::new(1), tape: None };
+        let numbers = Numbers { process: 0, rng: Rng::new(1), choice_log: None };
         let machine = Machine::new(now.clone(), clock, Duration::ZERO, numbers);
         let mut sleep = machine.timer(Duration::from_secs(3));
         let mut is_over = |at| {

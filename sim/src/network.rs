@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::chance::Tape;
-use crate::troubles::Troubles;
+use crate::chance::ChoiceLog;
+use crate::link_faults::LinkFaults;
 
 /// The longest time that a server's machine goes on sending to another whose acknowledgements do
 /// not come. Then it repeats what it has sent, and sends nothing new, neither data nor the end of a
@@ -136,12 +136,12 @@ impl<T> Gates<T> {
     }
 }
 
-/// All wires, with what delays and troubles them.
+/// All wires, with what delays and disturbs them.
 pub struct Network<T> {
     pub gates: Gates<T>,
-    pub troubles: Troubles,
+    pub link_faults: LinkFaults,
     rng: Rng,
-    tape: Option<Rc<Tape>>,
+    choice_log: Option<Rc<ChoiceLog>>,
     /// The delay between a client and a server.
     outer: Spread,
     /// The links with another delay.
@@ -155,14 +155,14 @@ impl<T> Network<T> {
     /// for those that have another. Servers stand close to each other.
     pub fn new(
         rng: Rng,
-        tape: Option<Rc<Tape>>,
+        choice_log: Option<Rc<ChoiceLog>>,
         outer: Spread,
         links: BTreeMap<(Node, Node), Spread>,
     ) -> Self {
         let (least, mean) = (Duration::from_micros(100), Duration::from_micros(200));
         let inner = Spread::Exponential { least, mean };
-        let troubles = Troubles::default();
-        Self { gates: Gates::default(), troubles, rng, tape, outer, links, inner }
+        let link_faults = LinkFaults::default();
+        Self { gates: Gates::default(), link_faults, rng, choice_log, outer, links, inner }
     }
 
     /// Returns the delay of the packet that is sent now, in nanoseconds.
@@ -173,11 +173,11 @@ impl<T> Network<T> {
         let own = if self.links.is_empty() { None } else { self.links.get(&(from, to)) };
         let latency = own.copied().unwrap_or(usual);
         let mut draw = || latency.nanos(&mut self.rng);
-        let delay = match &self.tape {
-            Some(tape) => tape.delay(from, to, draw),
+        let delay = match &self.choice_log {
+            Some(choice_log) => choice_log.delay(from, to, draw),
             None => draw(),
         };
-        self.troubles.delay(from, to, now, delay).unwrap_or(delay)
+        self.link_faults.delay(from, to, now, delay).unwrap_or(delay)
     }
 }
 

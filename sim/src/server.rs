@@ -4,8 +4,8 @@ use base::{FaultId, Mono, Node};
 use std::time::Duration;
 use stores::model::Clocks;
 
-use crate::agenda::Ticket;
 use crate::clock::Clock;
+use crate::event_queue::Ticket;
 use crate::pause::Paused;
 use crate::simulation::Item;
 
@@ -27,7 +27,7 @@ pub struct Server<M> {
     pub paused: Option<Paused>,
     /// The connections that it knows, in order.
     connections: Vec<u64>,
-    /// Its next tick: when it is due, by its monotonic clock, and the ticket on the agenda.
+    /// Its next tick: when it is due, by its monotonic clock, and the ticket in the event queue.
     pub tick: Option<(Mono, Ticket)>,
 }
 

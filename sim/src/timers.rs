@@ -1,14 +1,15 @@
 //! The timers of a client's machine. Its task sets and drops them, by its own monotonic clock; the
-//! simulator sees that the agenda has an alarm for the first of them.
+//! simulator sees that the event queue has an alarm for the first of them.
 //!
 //! Only the first: a call has a time-out, and most calls are answered long before it, so that most
-//! timers would be put on the agenda only to be taken off again. A timer books its place in the
-//! agenda's order when it is set, so that it rings exactly when it would ring if it stood there.
+//! timers would be put into the event queue only to be taken out again. A timer books its place in
+//! the event queue's order when it is set, so that it goes off exactly when it would go off if it
+//! stood there.
 
 use base::Mono;
 use std::task::Waker;
 
-use crate::agenda::{Agenda, Ticket};
+use crate::event_queue::{EventQueue, Ticket};
 
 /// The identity of a timer. A place is used again, so the generation tells its users apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +21,12 @@ pub struct TimerId {
 #[derive(Default)]
 struct Timer {
     generation: u32,
-    /// The time at which it rings, by the machine's monotonic clock.
+    /// The time at which it goes off, by the machine's monotonic clock.
     at: Mono,
     /// The task that waits for it. Stays when the timer is gone: the next one is most likely the
     /// same task's.
     waker: Option<Waker>,
-    /// Its place on the agenda, until that has come.
+    /// Its place in the event queue, until that has come.
     booked: Option<Ticket>,
 }
 
@@ -43,8 +44,8 @@ pub struct Timers {
     free: Vec<u32>,
     /// The timers that are not yet booked.
     fresh: Vec<TimerId>,
-    /// The tickets on the agenda, each earlier than the one before it. The timer of an alarm may be
-    /// gone; the first alarm is never later than the first timer.
+    /// The tickets in the event queue, each earlier than the one before it. The timer of an alarm
+    /// may be gone; the first alarm is never later than the first timer.
     alarms: Vec<Ticket>,
 }
 
@@ -84,7 +85,7 @@ impl Timers {
     }
 
     /// Its time has come; whoever waits for it is woken.
-    pub fn ring(&mut self, id: TimerId) {
+    pub fn wake(&mut self, id: TimerId) {
         if let Some(Timer { waker: Some(waker), .. }) = self.get(id) {
             waker.wake_by_ref();
         }
@@ -95,7 +96,7 @@ impl Timers {
         self.get(id).is_some()
     }
 
-    /// The timers that were set since the last call, for a world without an agenda.
+    /// The timers that were set since the last call, for a world without an event queue.
     pub fn take_fresh(&mut self) -> Vec<(Mono, TimerId)> {
         let fresh = std::mem::take(&mut self.fresh).into_iter();
         fresh.map(|id| (self.timers[id.place as usize].at, id)).collect()
@@ -105,7 +106,7 @@ impl Timers {
     /// of the world, the machine's clock says so.
     pub fn sync<T: Copy>(
         &mut self,
-        agenda: &mut Agenda<T>,
+        queue: &mut EventQueue<T>,
         due: impl Fn(Mono) -> Mono,
         item: impl Fn(TimerId) -> T,
     ) {
@@ -117,7 +118,7 @@ impl Timers {
         for &id in &self.fresh {
             let timer = &mut self.timers[id.place as usize];
             if timer.generation == id.generation {
-                let booked = agenda.book(due(timer.at));
+                let booked = queue.book(due(timer.at));
                 timer.booked = Some(booked);
                 if earliest.is_none_or(|(first, _)| booked < first) {
                     earliest = Some((booked, id));
@@ -125,19 +126,19 @@ impl Timers {
             }
         }
         self.fresh.clear();
-        self.set_alarm(earliest, agenda, item);
+        self.set_alarm(earliest, queue, item);
     }
 
     /// The first alarm has gone off, for this timer. Says whether somebody waits for that.
     pub fn alarm<T: Copy>(
         &mut self,
         id: TimerId,
-        agenda: &mut Agenda<T>,
+        queue: &mut EventQueue<T>,
         item: impl Fn(TimerId) -> T,
     ) -> bool {
         self.alarms.pop();
         let awaited = self.get(id).is_some_and(|timer| timer.booked.take().is_some());
-        self.set_alarm(self.earliest(), agenda, item);
+        self.set_alarm(self.earliest(), queue, item);
         awaited
     }
 
@@ -153,21 +154,21 @@ impl Timers {
     fn set_alarm<T: Copy>(
         &mut self,
         timer: Option<(Ticket, TimerId)>,
-        agenda: &mut Agenda<T>,
+        queue: &mut EventQueue<T>,
         item: impl Fn(TimerId) -> T,
     ) {
         if let Some((booked, id)) = timer
             && self.alarms.last().is_none_or(|first| booked < *first)
         {
-            agenda.fill(booked, item(id));
+            queue.fill(booked, item(id));
             self.alarms.push(booked);
         }
     }
 
     /// The clock goes at another rate from now on: the next `sync` books every timer anew.
-    pub fn unplan<T: Copy>(&mut self, agenda: &mut Agenda<T>) {
+    pub fn unplan<T: Copy>(&mut self, queue: &mut EventQueue<T>) {
         for alarm in self.alarms.drain(..) {
-            agenda.cancel(alarm);
+            queue.cancel(alarm);
         }
         for (place, timer) in (0..).zip(&mut self.timers) {
             if timer.booked.take().is_some() {
@@ -187,47 +188,48 @@ mod tests {
         Mono::from_nanos(n)
     }
 
-    /// The timers that ring up to this time, each with its own.
-    fn ring_until(
+    /// The timers that go off up to this time, each with its own.
+    fn woken_until(
         end: u64,
         timers: &mut Timers,
-        agenda: &mut Agenda<TimerId>,
+        queue: &mut EventQueue<TimerId>,
     ) -> Vec<(u64, TimerId)> {
-        let mut rung = Vec::new();
-        while let Some((at, id)) = agenda.pop(nanos(end)) {
-            if timers.alarm(id, agenda, |id| id) {
-                rung.push((at.nanos(), id));
+        let mut woken = Vec::new();
+        while let Some((at, id)) = queue.pop(nanos(end)) {
+            if timers.alarm(id, queue, |id| id) {
+                woken.push((at.nanos(), id));
             }
         }
-        rung
+        woken
     }
 
     #[test]
     fn when_the_clock_changes_every_timer_that_is_waited_for_moves() {
-        let (mut timers, mut agenda) = (Timers::default(), Agenda::new());
+        let (mut timers, mut queue) = (Timers::default(), EventQueue::new());
         let [gone, late] = [10, 20].map(|at| timers.set(nanos(at), Waker::noop()));
-        timers.sync(&mut agenda, |at| at, |id| id);
+        timers.sync(&mut queue, |at| at, |id| id);
         timers.unset(gone);
-        timers.unplan(&mut agenda);
-        timers.sync(&mut agenda, |at| nanos(at.nanos() * 2), |id| id);
-        assert_eq!(ring_until(39, &mut timers, &mut agenda), []);
-        assert_eq!(ring_until(40, &mut timers, &mut agenda), [(40, late)]);
-        assert_eq!(agenda.len(), 0);
+        timers.unplan(&mut queue);
+        timers.sync(&mut queue, |at| nanos(at.nanos() * 2), |id| id);
+        assert_eq!(woken_until(39, &mut timers, &mut queue), []);
+        assert_eq!(woken_until(40, &mut timers, &mut queue), [(40, late)]);
+        assert_eq!(queue.len(), 0);
     }
 
     /// Held against a map of all timers, through thousands of random settings and droppings: each
-    /// rings at its time, those of one time in the order in which they were set.
+    /// goes off at its time, those of one time in the order in which they were set.
     #[test]
     fn one_alarm_rings_like_one_for_each() {
         let mut rng = Rng::new(11);
-        let (mut timers, mut agenda, mut all) = (Timers::default(), Agenda::new(), BTreeMap::new());
+        let (mut timers, mut queue, mut all) =
+            (Timers::default(), EventQueue::new(), BTreeMap::new());
         let mut now = 0;
         for number in 0..20_000u64 {
             match rng.below(4) {
                 0 | 1 => {
                     let at = now + rng.below(30);
                     all.insert((at, number), timers.set(nanos(at), Waker::noop()));
-                    timers.sync(&mut agenda, |at| at, |id| id);
+                    timers.sync(&mut queue, |at| at, |id| id);
                 }
                 2 if !all.is_empty() => {
                     let key = *all.keys().nth(rng.below(all.len() as u64) as usize).unwrap();
@@ -235,11 +237,11 @@ mod tests {
                 }
                 _ => {
                     now += rng.below(10);
-                    let rung = ring_until(now, &mut timers, &mut agenda);
+                    let woken = woken_until(now, &mut timers, &mut queue);
                     let later = all.split_off(&(now + 1, 0));
                     let due = std::mem::replace(&mut all, later);
                     let due: Vec<_> = due.into_iter().map(|((at, _), id)| (at, id)).collect();
-                    assert_eq!(rung, due);
+                    assert_eq!(woken, due);
                     due.iter().for_each(|(_, id)| timers.unset(*id));
                 }
             }

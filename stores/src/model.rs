@@ -1,14 +1,14 @@
 //! The interface of a model to the simulator: a server as a pure state machine, fed with packets
 //! and ticks, answering with packets. It reads no clock but the one it is handed.
 
-use base::{Data, Mono, Wall};
+use base::{Data, Mono, WallTime};
 use smallvec::SmallVec;
 
 /// The readings of a simulated server's clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Clocks {
     /// The server's wall clock.
-    pub wall: Wall,
+    pub wall: WallTime,
     /// The server's monotonic clock.
     pub mono: Mono,
 }

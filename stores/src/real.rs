@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the real world's clock")]
 
-use base::{LocalFuture, Mono, Rng, Wall, World};
+use base::{LocalFuture, Mono, Rng, WallTime, World};
 use nix::time::{ClockId, clock_gettime};
 use std::cell::RefCell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,9 +25,9 @@ impl RealWorld {
 
 impl World for RealWorld {
     /// A clock before 1970 reads as 1970: no lock can do anything with an earlier time.
-    fn now(&self) -> Wall {
+    fn now(&self) -> WallTime {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Wall::ZERO + since
+        WallTime::ZERO + since
     }
 
     fn monotonic(&self) -> Mono {
@@ -54,6 +54,6 @@ mod tests {
         let before = a.monotonic();
         assert_eq!([a.random(), a.random()], [b.random(), b.random()]);
         assert!(a.monotonic() >= before);
-        assert!(a.now() > Wall::from_nanos(1_700_000_000_000_000_000));
+        assert!(a.now() > WallTime::from_nanos(1_700_000_000_000_000_000));
     }
 }

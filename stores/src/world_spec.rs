@@ -24,7 +24,7 @@ pub struct WorldSpec {
     pub store: StoreId,
     /// The layout of the servers.
     pub topology: &'static Topology,
-    /// The number of clients, each in a seat of its own.
+    /// The number of clients.
     pub clients: u32,
     /// The number of workers in each client.
     pub workers: u32,

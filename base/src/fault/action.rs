@@ -1,7 +1,7 @@
 //! Actions: the things that a fault does to its target. All that is said of each stands in
 //! [`Action::spec`].
 
-use super::{ClockChange, LinkTrouble};
+use super::{ClockChange, LinkFault};
 use serde::{Deserialize, Serialize};
 
 /// Something that is done to a target until it is healed: a paused node goes on then, one that is
@@ -28,7 +28,7 @@ pub enum Action {
     /// as NTP does; a monotonic clock goes on from where it stands, at the right rate.
     Clock(ClockChange),
     /// Connections between clients and servers suffer.
-    Link(LinkTrouble),
+    Link(LinkFault),
 }
 
 /// The fate of a crashed server's data.
@@ -75,7 +75,7 @@ impl Action {
     pub(super) fn amount(self) -> String {
         match self {
             Self::Clock(change) => change.amount(),
-            Self::Link(trouble) => trouble.amount(),
+            Self::Link(link_fault) => link_fault.amount(),
             Self::Pause
             | Self::Kill
             | Self::Crash(_)

@@ -1,6 +1,6 @@
 //! The list of actions: what an action is called, what it takes, and how it is told.
 
-use super::{Ability, Action, ClockChange, Data, Direction, Family, LinkTrouble};
+use super::{Ability, Action, ClockChange, Data, Direction, Family, LinkFault};
 
 /// One line of the list.
 ///
@@ -185,8 +185,8 @@ impl Action {
                 ..CLOCK
             },
             Self::Clock(ClockChange::Freeze) => &CLOCK,
-            Self::Link(LinkTrouble::Reset) => &RESET,
-            Self::Link(LinkTrouble::Refuse) => &ActionSpec {
+            Self::Link(LinkFault::Reset) => &RESET,
+            Self::Link(LinkFault::Refuse) => &ActionSpec {
                 name: "refuse",
                 ability: Ability::Refuse,
                 number: 1,
@@ -195,7 +195,7 @@ impl Action {
                 counted: "connections refused",
                 ..RESET
             },
-            Self::Link(LinkTrouble::LoseRequest) => &ActionSpec {
+            Self::Link(LinkFault::LoseRequest) => &ActionSpec {
                 name: "lose-request",
                 ability: Ability::LoseRequest,
                 number: 2,
@@ -204,7 +204,7 @@ impl Action {
                 counted: "requests lost",
                 ..RESET
             },
-            Self::Link(LinkTrouble::LoseReply) => &ActionSpec {
+            Self::Link(LinkFault::LoseReply) => &ActionSpec {
                 name: "lose-reply",
                 ability: Ability::LoseReply,
                 number: 3,
@@ -213,7 +213,7 @@ impl Action {
                 counted: "replies lost",
                 ..RESET
             },
-            Self::Link(LinkTrouble::Slow(_)) => &ActionSpec {
+            Self::Link(LinkFault::Slow(_)) => &ActionSpec {
                 name: "slow",
                 ability: Ability::Slow,
                 number: 4,
@@ -222,7 +222,7 @@ impl Action {
                 counted: "packets slowed",
                 ..RESET
             },
-            Self::Link(LinkTrouble::Throttle(_)) => &ActionSpec {
+            Self::Link(LinkFault::Throttle(_)) => &ActionSpec {
                 name: "throttle",
                 ability: Ability::Throttle,
                 number: 5,

@@ -43,7 +43,7 @@ impl Family {
             Self::Crash => "crash",
             Self::Cut => "cut link",
             Self::Clock => "wrong clock",
-            Self::Link => "link in trouble",
+            Self::Link => "link fault",
             Self::Memory => "memory full",
         }
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A disturbance of the connections over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum LinkTrouble {
+pub enum LinkFault {
     /// Open ones break at once: both ends are told, and what was on its way is lost.
     Reset,
     /// New ones are refused; those that are open go on.
@@ -22,7 +22,7 @@ pub enum LinkTrouble {
     Throttle(u32),
 }
 
-impl LinkTrouble {
+impl LinkFault {
     /// The size of a packet, in bytes, where packets have none of their own: about that of a request
     /// with its headers.
     pub const PACKET: u64 = 100;

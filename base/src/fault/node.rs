@@ -7,8 +7,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Node {
-    /// A client, by its seat: a crashed client comes back in the same seat under a new process
-    /// number.
+    /// A client, by its number: a crashed client comes back with the same number under a new
+    /// process number.
     Client(u32),
     /// A server, from 0.
     Server(u32),

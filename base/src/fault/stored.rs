@@ -1,7 +1,7 @@
 //! The stored form of a fault, in histories and schedules. It is older than [`Action`], and says
 //! the same in other words: each kind has its fields beside each other.
 
-use super::{Action, ClockChange, Data, Direction, Fault, LinkTrouble, Node, Target};
+use super::{Action, ClockChange, Data, Direction, Fault, LinkFault, Node, Target};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub(super) enum Stored {
     },
     Link {
         links: Vec<(Node, Node)>,
-        trouble: LinkTrouble,
+        trouble: LinkFault,
     },
 }
 
@@ -106,10 +106,10 @@ mod tests {
             (Fault::at(SERVER, Action::Clock(ClockChange::Freeze)), {
                 r#"{"kind":"clock","node":{"server":1},"change":"freeze"}"#
             }),
-            (Fault::over(links(), Action::Link(LinkTrouble::LoseReply)), {
+            (Fault::over(links(), Action::Link(LinkFault::LoseReply)), {
                 r#"{"kind":"link","links":[[{"client":2},{"server":1}]],"trouble":"lose-reply"}"#
             }),
-            (Fault::over(links(), Action::Link(LinkTrouble::Slow(3))), {
+            (Fault::over(links(), Action::Link(LinkFault::Slow(3))), {
                 r#"{"kind":"link","links":[[{"client":2},{"server":1}]],"trouble":{"slow":3}}"#
             }),
         ] {

@@ -21,12 +21,12 @@ const ACTIONS: &[Action] = &[
     Action::Clock(ClockChange::Jump(-5)),
     Action::Clock(ClockChange::Drift(5)),
     Action::Clock(ClockChange::Freeze),
-    Action::Link(LinkTrouble::Reset),
-    Action::Link(LinkTrouble::Refuse),
-    Action::Link(LinkTrouble::LoseRequest),
-    Action::Link(LinkTrouble::LoseReply),
-    Action::Link(LinkTrouble::Slow(3)),
-    Action::Link(LinkTrouble::Throttle(200)),
+    Action::Link(LinkFault::Reset),
+    Action::Link(LinkFault::Refuse),
+    Action::Link(LinkFault::LoseRequest),
+    Action::Link(LinkFault::LoseReply),
+    Action::Link(LinkFault::Slow(3)),
+    Action::Link(LinkFault::Throttle(200)),
 ];
 
 /// The action at a target that it fits.
@@ -88,7 +88,7 @@ fn faults_are_told_in_their_own_words() {
         (Action::Clock(ClockChange::Drift(-15_000)), "clock of server 1 ran 1.50 % slow", {
             "had a clock that ran 1.50 % slow"
         }),
-        (Action::Link(LinkTrouble::Slow(3)), "link 3 times as slow: client 2 and server 1", {
+        (Action::Link(LinkFault::Slow(3)), "link 3 times as slow: client 2 and server 1", {
             "had links 3 times as slow"
         }),
     ] {

@@ -26,7 +26,7 @@ pub(super) fn of_overlap(
         .or_else(|| lost(case, second, until_ns))
         .or_else(|| freed_by_another(case, first, first_ns.min(second_ns)..until_ns))
         .or_else(|| {
-            let faults = !case.outages.iter().all(crate::faults::Outage::had_none);
+            let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
             (!faults).then_some(Cause::Recipe)
         })
 }
@@ -43,7 +43,7 @@ pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<C
     lost(case, claim, until_ns)
         .or_else(|| freed_by_another(case, claim, granted_ns..until_ns))
         .or_else(|| {
-            let faults = !case.outages.iter().all(crate::faults::Outage::had_none);
+            let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
             (!faults).then_some(Cause::Recipe)
         })
 }

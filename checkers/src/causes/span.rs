@@ -1,8 +1,8 @@
 //! The faults that a client or the servers had in a span of time.
 
 use crate::Case;
-use crate::faults::Outage;
-use base::{Action, ClockChange, Data, Family, Fault, LinkTrouble, Node, Target};
+use crate::faults::FaultSpan;
+use base::{Action, ClockChange, Data, Family, Fault, LinkFault, Node, Target};
 use std::ops::Range;
 
 /// A kind of fault, as it bears on one client.
@@ -45,11 +45,11 @@ pub(super) fn lasted(
 /// when it always ran. (An enumeration has no time: it tells of a request that is held up by a
 /// pause, of which hardly anything was measured.)
 pub(super) fn not_running(case: &Case<'_>, process: u32, during: Range<u64>) -> Option<u64> {
-    let measured = |outage: &&Outage| {
-        let span = case.span(outage);
+    let measured = |fault_span: &&FaultSpan| {
+        let span = case.span(fault_span);
         let lasted_ms = span.end.saturating_sub(span.start) / 1_000_000;
-        let effect = outage.effect.as_ref().map_or(lasted_ms, |effect| effect.amount);
-        outage.healed.is_none() || effect >= lasted_ms / 2
+        let effect = fault_span.effect.as_ref().map_or(lasted_ms, |effect| effect.amount);
+        fault_span.healed.is_none() || effect >= lasted_ms / 2
     };
     united(case, met(case, Trouble::Paused, process, &during).filter(measured), &during)
 }
@@ -58,11 +58,11 @@ pub(super) fn not_running(case: &Case<'_>, process: u32, during: Range<u64>) -> 
 /// several at once the time counts once. `None`: none of them was.
 fn united<'a>(
     case: &Case<'_>,
-    outages: impl Iterator<Item = &'a Outage>,
+    fault_spans: impl Iterator<Item = &'a FaultSpan>,
     during: &Range<u64>,
 ) -> Option<u64> {
-    let part = |outage| part(case, outage, during);
-    let mut parts: Vec<Range<u64>> = outages.filter_map(part).collect();
+    let part = |fault_span| part(case, fault_span, during);
+    let mut parts: Vec<Range<u64>> = fault_spans.filter_map(part).collect();
     parts.sort_unstable_by_key(|part| part.start);
     let (mut all, mut until) = (0, 0);
     for part in &parts {
@@ -92,16 +92,16 @@ pub(super) fn longest_until(
     process: u32,
     during: Range<u64>,
 ) -> Option<u64> {
-    let lasted = |outage| {
-        let span = case.span(outage);
+    let lasted = |fault_span| {
+        let span = case.span(fault_span);
         span.end.min(during.end).saturating_sub(span.start)
     };
     met(case, trouble, process, &during).map(lasted).max()
 }
 
 /// Returns the part of a span of time in which a fault was in force.
-fn part(case: &Case<'_>, outage: &Outage, during: &Range<u64>) -> Option<Range<u64>> {
-    let span = case.span(outage);
+fn part(case: &Case<'_>, fault_span: &FaultSpan, during: &Range<u64>) -> Option<Range<u64>> {
+    let span = case.span(fault_span);
     let (from, to) = (span.start.max(during.start), span.end.min(during.end));
     (from <= to).then_some(from..to)
 }
@@ -110,9 +110,9 @@ fn part(case: &Case<'_>, outage: &Outage, during: &Range<u64>) -> Option<Range<u
 /// time, in nanoseconds; `None` when it always could.
 pub(super) fn unreachable(case: &Case<'_>, process: u32, during: Range<u64>) -> Option<u64> {
     let servers = case.run.info.servers;
-    let is_off = |outage: &&Outage| {
-        let action = outage.fault.action();
-        let links = outage.fault.links();
+    let is_off = |fault_span: &&FaultSpan| {
+        let action = fault_span.fault.action();
+        let links = fault_span.fault.links();
         let to = |server| links.iter().any(|(a, b)| [*a, *b].contains(&Node::Server(server)));
         keeps_off(action, case) && (0..servers).all(to)
     };
@@ -128,10 +128,10 @@ pub(super) fn ran_wrong(
     process: u32,
     during: Range<u64>,
 ) -> Option<u64> {
-    let off = |outage: &Outage| {
-        let part = part(case, outage, &during)?;
+    let off = |fault_span: &FaultSpan| {
+        let part = part(case, fault_span, &during)?;
         let lasted = part.end - part.start;
-        match outage.fault.action() {
+        match fault_span.fault.action() {
             Action::Clock(ClockChange::Jump(_)) => None,
             Action::Clock(ClockChange::Drift(ppm)) => Some(drifted(lasted, ppm)),
             _ => Some(lasted),
@@ -148,10 +148,10 @@ pub(super) fn clock_off(
     process: u32,
     during: Range<u64>,
 ) -> Option<u64> {
-    let off = |outage: &Outage| {
-        let span = case.span(outage);
+    let off = |fault_span: &FaultSpan| {
+        let span = case.span(fault_span);
         let lasted = during.end.min(span.end).saturating_sub(span.start);
-        match outage.fault.action() {
+        match fault_span.fault.action() {
             Action::Clock(ClockChange::Jump(by)) => by.unsigned_abs(),
             Action::Clock(ClockChange::Drift(ppm)) => drifted(lasted, ppm),
             _ => lasted,
@@ -162,7 +162,8 @@ pub(super) fn clock_off(
 
 /// Returns true if a client's clock stood still at some time in a span of it, in nanoseconds.
 pub(super) fn stood_still(case: &Case<'_>, process: u32, during: Range<u64>) -> bool {
-    let freezes = |outage: &Outage| outage.fault.action() == Action::Clock(ClockChange::Freeze);
+    let freezes =
+        |fault_span: &FaultSpan| fault_span.fault.action() == Action::Clock(ClockChange::Freeze);
     met(case, Trouble::ClientClock, process, &during).any(freezes)
 }
 
@@ -177,10 +178,10 @@ fn met<'a>(
     trouble: Trouble,
     process: u32,
     during: &Range<u64>,
-) -> impl Iterator<Item = &'a Outage> {
+) -> impl Iterator<Item = &'a FaultSpan> {
     let client = Node::Client(case.run.info.client_of(process));
-    let met = case.outages_in(during).filter(|outage| !outage.had_none());
-    met.filter(move |outage| bears(&outage.fault, trouble, client))
+    let met = case.fault_spans_in(during).filter(|fault_span| !fault_span.had_none());
+    met.filter(move |fault_span| bears(&fault_span.fault, trouble, client))
 }
 
 /// Returns true if a client had such trouble in a span of time.
@@ -226,12 +227,12 @@ fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
 fn keeps_off(action: Action, case: &Case<'_>) -> bool {
     let info = &case.run.info;
     let takes_ns = match action {
-        Action::Cut(_) | Action::Link(LinkTrouble::Refuse) => return true,
-        Action::Link(LinkTrouble::Slow(factor)) => {
+        Action::Cut(_) | Action::Link(LinkFault::Refuse) => return true,
+        Action::Link(LinkFault::Slow(factor)) => {
             info.slowest_message_ns.max(info.link_delay_ns).saturating_mul(factor.into())
         }
-        Action::Link(LinkTrouble::Throttle(rate)) => {
-            LinkTrouble::PACKET * 1_000_000_000 / u64::from(rate.max(1))
+        Action::Link(LinkFault::Throttle(rate)) => {
+            LinkFault::PACKET * 1_000_000_000 / u64::from(rate.max(1))
         }
         _ => return false,
     };
@@ -239,7 +240,7 @@ fn keeps_off(action: Action, case: &Case<'_>) -> bool {
 }
 
 const fn slows(action: Action) -> bool {
-    matches!(action, Action::Link(LinkTrouble::Slow(_) | LinkTrouble::Throttle(_)))
+    matches!(action, Action::Link(LinkFault::Slow(_) | LinkFault::Throttle(_)))
 }
 
 const fn loses_data(action: Action) -> bool {

@@ -228,8 +228,8 @@ fn the_witness_names_grants_fault_and_end_in_order() {
 
 #[test]
 fn the_fault_of_a_client_that_came_back_is_its_own() {
-    // Process 8 is the second client in seat 3; the pause of seat 4 is not its concern, and the
-    // one of its own seat did nothing.
+    // Process 8 is the second one of client 3; the pause of client 4 is not its concern, and the
+    // one of its own client did nothing.
     let verdict = ANY.judge(
         "
         p8        | A=====R

@@ -68,7 +68,8 @@ fn bound_ns(case: &Case<'_>) -> u64 {
 /// The stretches in which nothing kept a lock from being granted, and nobody was granted it.
 fn free(case: &Case<'_>, key: usize) -> Vec<(u64, u64)> {
     let ours = case.asked(key).map(|(_, claim)| claim);
-    let faults = case.outages.iter().map(|fault| (fault.begin, fault.healed.unwrap_or(u64::MAX)));
+    let faults =
+        case.fault_spans.iter().map(|fault| (fault.begin, fault.healed.unwrap_or(u64::MAX)));
     let recovers = case.run.info.promises.recovers.is_some();
     let mut kept: Vec<(u64, u64)> =
         ours.filter_map(|claim| keeps(claim, recovers)).chain(faults).collect();

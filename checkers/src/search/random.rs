@@ -189,8 +189,8 @@ pub(crate) fn history(mut toy: Toy, manner: Manner, events: u64, rng: &mut Rng) 
                 open.done = toy.play(operation.process, &mut operation.action);
             }
         }
-        let seat = rng.below(processes.len() as u64) as usize;
-        let process = processes[seat];
+        let client = rng.below(processes.len() as u64) as usize;
+        let process = processes[client];
         let busy = pending.iter().any(|open| operations[open.id].process == process);
         if pending.is_empty() || rng.chance(0.5) {
             let claims = &mut claims[process as usize];
@@ -225,8 +225,8 @@ pub(crate) fn history(mut toy: Toy, manner: Manner, events: u64, rng: &mut Rng) 
             if operation.ended == Ended::Info {
                 forget(&mut operation.action);
                 let gone = processes.iter().position(|process| *process == operation.process);
-                if let Some(seat) = gone.filter(|_| manner == Manner::Tame) {
-                    processes[seat] += 10;
+                if let Some(client) = gone.filter(|_| manner == Manner::Tame) {
+                    processes[client] += 10;
                 }
             }
         }

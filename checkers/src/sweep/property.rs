@@ -163,11 +163,11 @@ fn close(operation: &mut Operation, at: u64, kind: Kind) {
 /// `info` come back under a new number, as in a run.
 fn play(rng: &mut Rng, events: u64) -> History {
     let mut history = History::default();
-    let mut seats: Vec<(u32, F, Kind, bool)> =
-        (0..2 + rng.below(3) as u32).map(|seat| (seat, F::Release, Kind::Ok, false)).collect();
+    let mut clients: Vec<(u32, F, Kind, bool)> =
+        (0..2 + rng.below(3) as u32).map(|client| (client, F::Release, Kind::Ok, false)).collect();
     for _ in 0..events {
-        let seat = rng.below(seats.len() as u64) as usize;
-        let (process, f, kind, holds) = seats[seat];
+        let client = rng.below(clients.len() as u64) as usize;
+        let (process, f, kind, holds) = clients[client];
         let draw = rng.below(20);
         let (next_f, next_kind) = match (draw, kind) {
             (0, _) => (F::Death, Kind::Info),
@@ -194,7 +194,7 @@ fn play(rng: &mut Rng, events: u64) -> History {
             _ => holds,
         };
         let ends = next_f == F::Death || (next_f != F::Lost && next_kind == Kind::Info);
-        seats[seat] = match (ends, next_f) {
+        clients[client] = match (ends, next_f) {
             (true, _) => (process + 4, F::Release, Kind::Ok, false),
             // A conversion or a release that was under way has no answer any more.
             (_, F::Lost) => (process, F::Lost, Kind::Ok, false),

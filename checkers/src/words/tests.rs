@@ -3,7 +3,7 @@
 use super::*;
 use crate::picture::{Gallery, judge, picture};
 use crate::{Availability, Exclusion, ForeignRelease, Reentrancy, ReleaseErrors};
-use base::{ClockChange, Data, Direction, LinkTrouble};
+use base::{ClockChange, Data, Direction, LinkFault};
 
 const ANY: Gallery = Gallery { checker: &Exclusion, info: |_| {} };
 
@@ -202,18 +202,18 @@ fn faults_on_servers_have_their_words() {
 #[test]
 fn faults_on_clients_have_their_words() {
     let client = Node::Client(2);
-    let link = |trouble| Fault::over(vec![(client, Node::Server(0))], Action::Link(trouble));
+    let link = |link_fault| Fault::over(vec![(client, Node::Server(0))], Action::Link(link_fault));
     for (fault, words) in [
         (Fault::at(client, Action::Pause), ("was paused", "ran on")),
         (Fault::at(client, Action::Kill), ("was killed", "was started again")),
         (Fault::at(client, Action::Clock(ClockChange::Freeze)), {
             ("had a clock that stood still", "had its clock set right")
         }),
-        (link(LinkTrouble::Reset), ("had its connections reset", "had sound links again")),
-        (link(LinkTrouble::Refuse), ("was refused new connections", "had sound links again")),
-        (link(LinkTrouble::LoseRequest), ("was to lose a request", "had sound links again")),
-        (link(LinkTrouble::LoseReply), ("was to lose a reply", "had sound links again")),
-        (link(LinkTrouble::Slow(3)), ("had links 3 times as slow", "had sound links again")),
+        (link(LinkFault::Reset), ("had its connections reset", "had sound links again")),
+        (link(LinkFault::Refuse), ("was refused new connections", "had sound links again")),
+        (link(LinkFault::LoseRequest), ("was to lose a request", "had sound links again")),
+        (link(LinkFault::LoseReply), ("was to lose a reply", "had sound links again")),
+        (link(LinkFault::Slow(3)), ("had links 3 times as slow", "had sound links again")),
     ] {
         assert_eq!((&fault.lasting(client)[..], fault.healed()), words);
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::clock::{Clock, monotonic_nanos};
-use crate::news::{Inbox, news};
+use crate::notices::{Inbox, notices};
 use base::{Command as Op, Message};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -23,7 +23,7 @@ struct Rig {
 
 fn rig(script: &str) -> Rig {
     let clock = Clock::start();
-    let (outbox, inbox) = news(clock);
+    let (outbox, inbox) = notices(clock);
     let command =
         ClientCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()] };
     let client = Client::start(&command, 3, None, Arc::new(outbox)).unwrap();
@@ -116,7 +116,7 @@ async fn what_others_do_to_a_client_is_seen_however_short_it_is() {
     group.signal(Signal::SIGCONT).unwrap();
     let said = rig.client.interference();
     assert_eq!(said.as_deref(), Some("process 3 was stopped and continued"));
-    // What is done here is no news.
+    // Nobody is told what is done here.
     assert!(rig.client.pause().await);
     assert_eq!(rig.client.interference(), None);
     assert!(rig.client.resume());

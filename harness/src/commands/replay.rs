@@ -3,7 +3,7 @@
 
 use base::units::{counted, span};
 use reports::terminal::story;
-use sim::Tape;
+use sim::ChoiceLog;
 use std::path::Path;
 
 use super::Failure;
@@ -27,7 +27,7 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let aim = match choice {
         Choice::Sim => Aim::Time,
         #[cfg(feature = "docker")]
-        Choice::Docker => Aim::Moment,
+        Choice::Docker => Aim::Trigger,
     };
     let setup = schedule.setup(aim).map_err(Failure::could_not)?;
     if args.format == Format::Human && schedule.shows.is_some() && !quiet() {
@@ -38,8 +38,8 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let mut info = setup.info_for(choice.name());
     info.command = again(args, choice.name());
     info.seed = seed(args).unwrap_or(info.seed);
-    let tape = Tape::replay(schedule.chance.clone());
-    perform(&setup, info, choice, tape, &args.store, args.format, Some(budget))
+    let choice_log = ChoiceLog::replay(schedule.chance.clone());
+    perform(&setup, info, choice, choice_log, &args.store, args.format, Some(budget))
 }
 
 /// The command that replays it once more. (`picklock test` with the same options would draw another

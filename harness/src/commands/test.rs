@@ -4,7 +4,7 @@
 
 use base::{Ability, Backend, Mono, Run, RunInfo};
 use indicatif::{ProgressBar, ProgressStyle};
-use sim::Tape;
+use sim::ChoiceLog;
 #[cfg(feature = "docker")]
 use std::cell::Cell;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
     let choice = choose(args.backend, &setup.needs())?;
     let info = setup.info_for(choice.name());
-    perform(&setup, info, choice, Tape::record(), &args.store, args.format, None)
+    perform(&setup, info, choice, ChoiceLog::record(), &args.store, args.format, None)
 }
 
 /// Makes a run, judges it and stores it with its schedule, under this header. The simulator keeps
@@ -40,7 +40,7 @@ pub fn perform(
     setup: &Setup,
     info: RunInfo,
     choice: Choice,
-    tape: Tape,
+    choice_log: ChoiceLog,
     store: &Path,
     format: Format,
     budget: Option<Budget>,
@@ -49,13 +49,13 @@ pub fn perform(
     let budget = budget.filter(|_| choice.name() == Choice::Sim.name());
     let mut losses = Losses::default();
     let folder = Folder::create(store, &info, &mut losses)?;
-    let tape = Rc::new(tape);
+    let choice_log = Rc::new(choice_log);
     let begun = Instant::now();
 
     let mut recorder = recorder(folder.as_ref(), &mut losses);
     let plan = setup.plan();
     let mut watcher = Progress::new(interrupted, plan.time_limit + plan.quiet, budget);
-    let mut backend = match start(choice, setup, &tape, folder.as_ref(), &watcher) {
+    let mut backend = match start(choice, setup, &choice_log, folder.as_ref(), &watcher) {
         Ok(backend) => backend,
         Err(failure) => {
             folder.iter().for_each(Folder::discard);
@@ -80,7 +80,7 @@ pub fn perform(
     }
 
     let link = crate::links::usual_delay(setup.world().link_delay);
-    let schedule = Schedule::of(setup, recorder.take_played(), tape.taken(link));
+    let schedule = Schedule::of(setup, recorder.take_played(), choice_log.taken(link));
     if let Some(folder) = &folder {
         losses.note(folder.write("schedule.json", &schedule.to_json()));
         if let Some(ledger) = &ledger {
@@ -202,14 +202,14 @@ pub fn choose(asked: BackendChoice, _needs: &[Ability]) -> Result<Choice, Failur
 fn start(
     choice: Choice,
     setup: &Setup,
-    tape: &Rc<Tape>,
+    choice_log: &Rc<ChoiceLog>,
     folder: Option<&Folder>,
     watcher: &Progress,
 ) -> Result<Box<dyn Backend>, Failure> {
     watcher.note("starting");
     let world = WorldSpec { logs: folder.map(|folder| folder.file("log")), ..setup.world() };
     match choice {
-        Choice::Sim => Ok(simulate::world(setup.lock, &world, Some(tape.clone()))),
+        Choice::Sim => Ok(simulate::world(setup.lock, &world, Some(choice_log.clone()))),
         #[cfg(feature = "docker")]
         Choice::Docker => {
             let say = |line: &str| watcher.note(line);

@@ -47,8 +47,8 @@ pub struct Clients {
     workers: Vec<Worker>,
     /// The times at which workers and clients have something to do; clients are numbered after the
     /// workers. Entries that no longer apply are passed over.
-    agenda: BinaryHeap<Reverse<(Mono, u32)>>,
-    /// The workers that have something to do at once, which would only pass through the agenda.
+    queue: BinaryHeap<Reverse<(Mono, u32)>>,
+    /// The workers that have something to do at once, which would only pass through the queue.
     ready: Vec<u32>,
     round: Round,
     next_request: u64,
@@ -63,7 +63,7 @@ impl Clients {
         Self {
             clients: (0..plan.clients).map(|process| Client { process, stage: gone }).collect(),
             workers: (0..workers).map(|number| Worker::new(number, plan, &round)).collect(),
-            agenda: (workers..workers + plan.clients).map(|it| Reverse((Mono::ZERO, it))).collect(),
+            queue: (workers..workers + plan.clients).map(|it| Reverse((Mono::ZERO, it))).collect(),
             ready: Vec::new(),
             round,
             next_request: 0,
@@ -109,7 +109,7 @@ impl Clients {
     fn note(&mut self, number: usize) {
         match self.workers[number].due() {
             Some(Mono::ZERO) => self.ready.push(number as u32),
-            Some(due) => self.agenda.push(Reverse((due, number as u32))),
+            Some(due) => self.queue.push(Reverse((due, number as u32))),
             None => {}
         }
     }
@@ -174,13 +174,13 @@ impl Clients {
                 self.act_one(number as usize, now, backend, recorder);
             }
         }
-        while let Some(&Reverse((due, number))) = self.agenda.peek() {
+        while let Some(&Reverse((due, number))) = self.queue.peek() {
             let number = number as usize;
             let meant = self.due(number) == Some(due);
             if meant && due > now {
                 return Ok(Some(due));
             }
-            self.agenda.pop();
+            self.queue.pop();
             match number.checked_sub(self.workers.len()) {
                 _ if !meant => {}
                 Some(client) => self.spawn(client, backend)?,
@@ -374,7 +374,7 @@ impl Clients {
     fn restart(&mut self, client: usize, until: Option<Mono>) {
         self.clients[client].stage = Life::Gone { until };
         if let Some(until) = until {
-            self.agenda.push(Reverse((until, (self.workers.len() + client) as u32)));
+            self.queue.push(Reverse((until, (self.workers.len() + client) as u32)));
         }
     }
 

@@ -82,8 +82,8 @@ impl Faults {
         for owner in 0..self.sources.len() {
             while let Some((fault, lasts)) = self.ask_one(owner, now, plan, &clients, recorder) {
                 for node in fault.nodes() {
-                    if let Node::Client(seat) = node {
-                        clients[seat as usize].faulted = true;
+                    if let Node::Client(client) = node {
+                        clients[client as usize].faulted = true;
                     }
                 }
                 self.next_id += 1;

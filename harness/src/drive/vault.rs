@@ -6,8 +6,8 @@
 //! it late, also after its client has given up waiting; only over a connection that was never made
 //! nothing leaves at all.
 
-use base::{Action, Effect, F, Fault, FaultId, Key, LinkTrouble, Mode, Mono, Node};
-use sim::{Gates, Order, Troubles};
+use base::{Action, Effect, F, Fault, FaultId, Key, LinkFault, Mode, Mono, Node};
+use sim::{Gates, LinkFaults, Order};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use stores::vault::{Fenced, Vault};
@@ -81,7 +81,7 @@ pub struct VaultNode {
     /// The number of workers of each client.
     each: u32,
     gates: Gates<Message>,
-    troubles: Troubles,
+    link_faults: LinkFaults,
     orders: BTreeMap<(Node, Node), Order>,
     /// The messages on their way, in the order in which they arrive.
     on_the_way: VecDeque<(Mono, Message)>,
@@ -100,7 +100,7 @@ impl VaultNode {
             usual,
             each,
             gates: Gates::default(),
-            troubles: Troubles::default(),
+            link_faults: LinkFaults::default(),
             orders: BTreeMap::new(),
             on_the_way: VecDeque::new(),
             connected: BTreeMap::new(),
@@ -121,12 +121,12 @@ impl VaultNode {
             if self.gates.is_cut(client, Node::Vault) {
                 return self.unsent.push(access);
             }
-            if self.troubles.refuses(client, Node::Vault) {
+            if self.link_faults.refuses(client, Node::Vault) {
                 return self.answer(now, &access, Said::Unsent("connection refused"));
             }
             self.connected.insert(access.worker, access.process);
         }
-        if self.troubles.loses(client, Node::Vault) {
+        if self.link_faults.loses(client, Node::Vault) {
             return self.snap(now, &access);
         }
         self.pass(now, (client, Node::Vault), Message::Access(access));
@@ -180,7 +180,7 @@ impl VaultNode {
         if late {
             return Arrival::Access { access, served, late };
         }
-        if self.troubles.loses(link.0, link.1) {
+        if self.link_faults.loses(link.0, link.1) {
             self.snap(now, &access);
         } else {
             let said = served.map_or(Said::Fenced, Said::Served);
@@ -212,7 +212,7 @@ impl VaultNode {
 
     fn set_off(&mut self, now: Mono, link: (Node, Node), message: Message) {
         let usual = self.usual.as_nanos() as u64;
-        let delay = self.troubles.delay(link.0, link.1, now, usual).unwrap_or(0);
+        let delay = self.link_faults.delay(link.0, link.1, now, usual).unwrap_or(0);
         let due = self.orders.entry(link).or_default().arrival(now, delay);
         self.put(due, message);
     }
@@ -225,10 +225,10 @@ impl VaultNode {
     pub fn inject(&mut self, now: Mono, id: FaultId, fault: &Fault) {
         match fault.action() {
             Action::Cut(_) => self.gates.cut(fault),
-            Action::Link(trouble) => {
-                let (links, reset) = (fault.links(), trouble == LinkTrouble::Reset);
+            Action::Link(link_fault) => {
+                let (links, reset) = (fault.links(), link_fault == LinkFault::Reset);
                 let done = if reset { self.reset(now, links) } else { 0 };
-                self.troubles.begin(id, links, trouble, done);
+                self.link_faults.begin(id, links, link_fault, done);
             }
             // The vault itself is never hit.
             Action::Pause
@@ -242,7 +242,7 @@ impl VaultNode {
 
     pub fn heal(&mut self, now: Mono, id: FaultId, fault: &Fault) -> Effect {
         match fault.action() {
-            action @ Action::Link(_) => Effect::of(action, self.troubles.end(id)),
+            action @ Action::Link(_) => Effect::of(action, self.link_faults.end(id)),
             _ => self.mend(now, fault),
         }
     }
@@ -302,8 +302,8 @@ mod tests {
         Fault::over(vec![(CLIENT, Node::Vault)], Action::Cut(direction))
     }
 
-    fn link(trouble: LinkTrouble) -> Fault {
-        Fault::over(vec![(CLIENT, Node::Vault)], Action::Link(trouble))
+    fn link(link_fault: LinkFault) -> Fault {
+        Fault::over(vec![(CLIENT, Node::Vault)], Action::Link(link_fault))
     }
 
     fn at(millis: u64) -> Mono {
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn a_slow_link_keeps_the_order() {
-        let (mut node, slow) = (node(), link(LinkTrouble::Slow(4)));
+        let (mut node, slow) = (node(), link(LinkFault::Slow(4)));
         node.inject(at(0), 1, &slow);
         node.send(at(1), write(0, 1));
         assert_eq!(node.next_arrival(), Some(at(5)));
@@ -408,10 +408,10 @@ mod tests {
     #[test]
     fn of_a_lost_request_and_a_lost_reply_the_client_hears_the_same() {
         let mut node = node();
-        node.inject(at(0), 1, &link(LinkTrouble::LoseRequest));
+        node.inject(at(0), 1, &link(LinkFault::LoseRequest));
         node.send(at(1), write(0, 1));
         assert_eq!(arrivals(&mut node, 1), ["broken 1"]);
-        node.inject(at(2), 2, &link(LinkTrouble::LoseReply));
+        node.inject(at(2), 2, &link(LinkFault::LoseReply));
         node.send(at(3), write(0, 2));
         assert_eq!(arrivals(&mut node, 3), ["w2", "broken 2"]);
     }
@@ -423,13 +423,13 @@ mod tests {
         assert_eq!(arrivals(&mut node, 1), ["w1", "a1"]);
         node.inject(at(2), 1, &cut(Direction::Forward));
         node.send(at(3), write(0, 2));
-        node.inject(at(4), 2, &link(LinkTrouble::Reset));
+        node.inject(at(4), 2, &link(LinkFault::Reset));
         assert_eq!(arrivals(&mut node, 4), ["broken 2"]);
-        assert_eq!(node.heal(at(4), 2, &link(LinkTrouble::Reset)).amount, 1);
+        assert_eq!(node.heal(at(4), 2, &link(LinkFault::Reset)).amount, 1);
         node.heal(at(5), 1, &cut(Direction::Forward));
-        node.inject(at(6), 3, &link(LinkTrouble::Refuse));
+        node.inject(at(6), 3, &link(LinkFault::Refuse));
         node.send(at(7), write(0, 3));
         assert_eq!(arrivals(&mut node, 7), ["unsent 3"]);
-        assert_eq!(node.heal(at(8), 3, &link(LinkTrouble::Refuse)).amount, 1);
+        assert_eq!(node.heal(at(8), 3, &link(LinkFault::Refuse)).amount, 1);
     }
 }

@@ -83,7 +83,7 @@ pub struct Round {
     load: Load,
     keys: Vec<Key>,
     ttl: Duration,
-    patience: Duration,
+    acquire_timeout: Duration,
     /// The longest time that a worker waits for the vault.
     at_vault: Duration,
     /// The time from which the times of listed turns count; `None` until it is known.
@@ -99,14 +99,14 @@ impl Round {
         let keys = (0..plan.load.keys).map(|key| format!("k{key}").into()).collect();
         // By the clock, a script counts from the start of the run; by the state of the lock, from
         // when all clients are up, which takes its time on real servers.
-        let by_moment = plan.script.as_ref().is_some_and(|script| script.aim == Aim::Moment);
+        let by_trigger = plan.script.as_ref().is_some_and(|script| script.aim == Aim::Trigger);
         Self {
             load: plan.load.clone(),
             keys,
             ttl: plan.ttl,
-            patience: plan.patience,
+            acquire_timeout: plan.acquire_timeout,
             at_vault: plan.ttl / AT_VAULT,
-            origin: (!by_moment).then_some(Mono::ZERO),
+            origin: (!by_trigger).then_some(Mono::ZERO),
         }
     }
 
@@ -123,13 +123,13 @@ impl Round {
         }
     }
 
-    fn patience_ns(&self, wait: Wait) -> u64 {
-        let patience = match wait {
-            Wait::Long => self.patience,
+    fn acquire_timeout_ns(&self, wait: Wait) -> u64 {
+        let acquire_timeout = match wait {
+            Wait::Long => self.acquire_timeout,
             Wait::Short => self.ttl / 4,
             Wait::Try => Duration::ZERO,
         };
-        patience.as_nanos() as u64
+        acquire_timeout.as_nanos() as u64
     }
 }
 
@@ -258,8 +258,9 @@ impl Worker {
                 let wanted = round.hold(&self.turn, key);
                 self.holds[hold] = wanted;
                 self.stage = Stage::Acquiring { hold, since: now, last_reply: None };
-                let (Hold { key, mode, .. }, patience_ns) = (wanted, round.patience_ns(wait));
-                let wanted = Acquire { key, hold, mode, patience_ns };
+                let (Hold { key, mode, .. }, acquire_timeout_ns) =
+                    (wanted, round.acquire_timeout_ns(wait));
+                let wanted = Acquire { key, hold, mode, acquire_timeout_ns };
                 (F::Acquire, hold, mode, Command::Acquire(Box::new(wanted)))
             }
             Step::Read(hold) | Step::Write(hold) => {

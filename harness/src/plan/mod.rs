@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub use options::{Length, Options, UNLIMITED};
 pub use played::Played;
-pub use script::{Aim, Moment, Planned, Script, Turn, Victim};
+pub use script::{Aim, Planned, Script, Trigger, Turn, Victim};
 pub use scripted::Scripted;
 
 /// The parameters of the drive loop for one run.
@@ -29,7 +29,7 @@ pub struct Plan {
     /// The time that the run goes on after the last heal.
     pub quiet: Duration,
     /// The longest time that an acquire waits.
-    pub patience: Duration,
+    pub acquire_timeout: Duration,
     /// The load that clients put on the lock.
     pub load: Load,
     /// Turns to take and phases to keep, instead of drawn ones.

@@ -3,7 +3,7 @@
 use base::{Fault, Mono, View};
 use std::time::Duration;
 
-use super::{Moment, Planned, Turn};
+use super::{Planned, Trigger, Turn};
 
 /// The decisions made in a run.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,7 @@ impl Played {
             fault: fault.clone(),
             at_ns: view.now.nanos(),
             lasts_ns: lasts.as_nanos() as u64,
-            moment: Moment::of(fault, view, self.grants, self.last_grant),
+            moment: Trigger::of(fault, view, self.grants, self.last_grant),
         });
     }
 

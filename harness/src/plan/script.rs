@@ -17,7 +17,7 @@ pub struct Script {
     /// The longest time that a call to a server may take.
     pub call_timeout: Duration,
     /// The longest time that an acquire may wait.
-    pub patience: Duration,
+    pub acquire_timeout: Duration,
     /// The time that the run goes on after the last heal.
     pub quiet: Duration,
     /// The longest time that one of its messages takes.
@@ -30,7 +30,7 @@ pub enum Aim {
     /// By the clock, to the nanosecond.
     Time,
     /// By the state of the lock.
-    Moment,
+    Trigger,
 }
 
 /// One turn of one worker.
@@ -69,7 +69,7 @@ impl Turn {
     }
 }
 
-/// A fault of a schedule. It stands at a time, for an exact replay, and at a moment in the life of
+/// A fault of a schedule. It has a time, for an exact replay, and a trigger in the life of
 /// the lock, for real servers, whose timing is their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,14 +81,14 @@ pub struct Planned {
     /// The time from injection to heal.
     pub lasts_ns: u64,
     /// The same in terms of the lock.
-    pub moment: Moment,
+    pub moment: Trigger,
 }
 
-/// A moment in the life of the lock: after so many grants, so long after the client that is hit
-/// came into such a state.
+/// The trigger of a replayed fault, in the life of the lock: after so many grants, so long after
+/// the client that is hit came into such a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Moment {
+pub struct Trigger {
     /// The number of grants that the run has seen.
     pub grants: u64,
     /// The state of the client that is hit.
@@ -112,10 +112,10 @@ pub enum Victim {
     Any,
 }
 
-impl Moment {
-    /// The moment at which a fault comes.
+impl Trigger {
+    /// The trigger by which a fault comes.
     pub fn of(fault: &Fault, view: &View<'_>, grants: u64, last_grant: Mono) -> Self {
-        let client = client_of(fault).and_then(|seat| view.clients.get(seat as usize));
+        let client = client_of(fault).and_then(|client| view.clients.get(client as usize));
         let (victim, since) = match client.map(|client| client.state) {
             Some(ClientState::Holding { since }) => (Victim::Holding, since),
             Some(ClientState::Acquiring { last_reply: Some(at), .. }) => (Victim::Answered, at),
@@ -129,7 +129,7 @@ impl Moment {
 /// The one client that a fault hits.
 pub(super) fn client_of(fault: &Fault) -> Option<u32> {
     let mut clients = fault.nodes().into_iter().filter_map(|node| match node {
-        Node::Client(seat) => Some(seat),
+        Node::Client(client) => Some(client),
         Node::Server(_) | Node::Vault => None,
     });
     clients.next().filter(|_| clients.next().is_none())

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::script::client_of;
-use super::{Aim, Moment, Planned, Victim};
+use super::{Aim, Planned, Trigger, Victim};
 
 /// The faults of a schedule, as a nemesis.
 pub struct Scripted {
@@ -33,8 +33,10 @@ impl Nemesis for Scripted {
                 at if at <= view.now => inject(planned.fault.clone()),
                 at => Next::At(at),
             },
-            Aim::Moment => match self.grants.find(planned, view) {
-                Some((at, seat)) if at <= view.now => inject(at_seat(&planned.fault, seat)),
+            Aim::Trigger => match self.grants.find(planned, view) {
+                Some((at, client_number)) if at <= view.now => {
+                    inject(at_client(&planned.fault, client_number))
+                }
                 Some((at, _)) => Next::At(at),
                 None => Next::Watch,
             },
@@ -52,7 +54,7 @@ struct Grants {
     count: u64,
     /// The time of the last grant; before the first, the time when all clients were up.
     last: Option<Mono>,
-    /// The time since which each seat holds the lock; `None`: it does not.
+    /// The time since which each client holds the lock; `None`: it does not.
     holds: Vec<Option<Mono>>,
 }
 
@@ -73,9 +75,9 @@ impl Grants {
         }
     }
 
-    /// Returns the time of a fault and the seat that it hits, if they are known by now.
+    /// Returns the time of a fault and the client that it hits, if they are known by now.
     fn find(&self, planned: &Planned, view: &View<'_>) -> Option<(Mono, Option<u32>)> {
-        let Moment { grants, victim, later_ns } = planned.moment;
+        let Trigger { grants, victim, later_ns } = planned.moment;
         if self.count < grants {
             return None;
         }
@@ -83,11 +85,12 @@ impl Grants {
         if victim == Victim::Any {
             return Some((self.last? + later, None));
         }
-        let fits = |seat: u32| {
-            let client = view.clients.get(seat as usize).filter(|client| !client.faulted)?;
-            Some((since(client.state, victim)? + later, Some(seat)))
+        let fits = |client_number: u32| {
+            let client =
+                view.clients.get(client_number as usize).filter(|client| !client.faulted)?;
+            Some((since(client.state, victim)? + later, Some(client_number)))
         };
-        // The seat that was hit when it was recorded, or else another that does the same.
+        // The client that was hit when it was recorded, or else another that does the same.
         let named = client_of(&planned.fault);
         named.and_then(fits).or_else(|| (0..view.clients.len() as u32).find_map(fits))
     }
@@ -104,7 +107,9 @@ fn since(state: ClientState, victim: Victim) -> Option<Mono> {
 }
 
 /// The same fault at another client.
-fn at_seat(fault: &Fault, seat: Option<u32>) -> Fault {
-    let (Some(was), Some(seat)) = (client_of(fault), seat) else { return fault.clone() };
-    fault.map(|node| if node == Node::Client(was) { Node::Client(seat) } else { node })
+fn at_client(fault: &Fault, client_number: Option<u32>) -> Fault {
+    let (Some(was), Some(client_number)) = (client_of(fault), client_number) else {
+        return fault.clone();
+    };
+    fault.map(|node| if node == Node::Client(was) { Node::Client(client_number) } else { node })
 }

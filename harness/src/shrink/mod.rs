@@ -17,7 +17,8 @@ use small::draw_small;
 pub use story::{StoryError, Told, is_small, story, story_of};
 
 /// Returns true if a schedule shows its anomaly where nothing is exact, too: with the faults at
-/// their moments, over links with delays of their own. Then it most likely does so on real servers.
+/// their triggers, over links with delays of their own. Then it most likely does so on real
+/// servers.
 pub fn is_robust(schedule: &Schedule) -> bool {
     let shows = |seed: u64| {
         let setup = schedule.loose_setup(seed).ok()?;
@@ -174,8 +175,8 @@ impl Shrinker<'_> {
     fn pin_turns(&mut self) {
         let Ok((_, played)) = simulate::replay_played(&self.best) else { return };
         self.attempt(|s| {
-            for (seat, turns) in (0..).zip(&mut s.clients) {
-                *turns = played.turns_of(seat);
+            for (client, turns) in (0..).zip(&mut s.clients) {
+                *turns = played.turns_of(client);
             }
         });
     }
@@ -206,7 +207,7 @@ impl Shrinker<'_> {
         if candidate == self.best || !self.still(&candidate) {
             return false;
         }
-        refresh_moments(&mut candidate);
+        refresh_triggers(&mut candidate);
         // What has become robust once stays so.
         let robust = is_robust(&candidate);
         let kept = robust || !self.robust;
@@ -271,12 +272,14 @@ impl Shrinker<'_> {
 
     fn fewer_turns(&mut self) {
         let all = |s: &Schedule| {
-            let seats = s.clients.iter().enumerate();
-            seats.flat_map(|(seat, turns)| turns.iter().map(move |turn| (seat, *turn))).collect()
+            let clients = s.clients.iter().enumerate();
+            clients
+                .flat_map(|(client, turns)| turns.iter().map(move |turn| (client, *turn)))
+                .collect()
         };
         self.fewer(all, |s, left| {
             s.clients.iter_mut().for_each(Vec::clear);
-            left.iter().for_each(|(seat, turn)| s.clients[*seat].push(*turn));
+            left.iter().for_each(|(client, turn)| s.clients[*client].push(*turn));
         });
     }
 
@@ -286,11 +289,11 @@ impl Shrinker<'_> {
         // Beyond the longest hold that is drawn a lock may break for another reason.
         let longest = workloads::find(&self.best.algo).map_or(0.0, |lock| lock.longest_hold);
         let longest = (self.best.ttl_ns as f64 * longest) as u64;
-        for seat in 0..self.best.clients.len() {
-            for place in (0..self.best.clients[seat].len()).rev() {
+        for client in 0..self.best.clients.len() {
+            for place in (0..self.best.clients[client].len()).rev() {
                 for longer in [500 * MILLI, 3_000 * MILLI] {
                     let taken_out = self.take_out(|s| {
-                        s.clients[seat].remove(place);
+                        s.clients[client].remove(place);
                         for turn in s.clients.iter_mut().flatten() {
                             turn.hold_ns = turn.hold_ns.max((turn.hold_ns + longer).min(longest));
                         }
@@ -369,9 +372,9 @@ impl Shrinker<'_> {
         for place in 0..self.best.faults.len() {
             self.least(MILLI, move |s| &mut s.faults[place].lasts_ns);
         }
-        for seat in 0..self.best.clients.len() {
-            for place in 0..self.best.clients[seat].len() {
-                self.least(MILLI, move |s| &mut s.clients[seat][place].hold_ns);
+        for client in 0..self.best.clients.len() {
+            for place in 0..self.best.clients[client].len() {
+                self.least(MILLI, move |s| &mut s.clients[client][place].hold_ns);
             }
         }
         self.less_after();
@@ -424,9 +427,9 @@ impl Shrinker<'_> {
     }
 }
 
-/// Gives faults the moments that they have in this very schedule: the lock's life has changed with
+/// Gives faults the triggers that they have in this very schedule: the lock's life has changed with
 /// it.
-fn refresh_moments(schedule: &mut Schedule) {
+fn refresh_triggers(schedule: &mut Schedule) {
     if let Ok((_, again)) = simulate::replay_played(schedule) {
         for (planned, new) in schedule.faults.iter_mut().zip(again.faults) {
             planned.moment = new.moment;
@@ -487,7 +490,7 @@ fn without_client(s: &mut Schedule, gone: u32) {
     s.clients.drain(first..first + each);
     let is_gone = |node: Node| node == Node::Client(gone);
     let moved = |node: Node| match node {
-        Node::Client(seat) if seat > gone => Node::Client(seat - 1),
+        Node::Client(client) if client > gone => Node::Client(client - 1),
         node => node,
     };
     s.faults.retain_mut(|planned| {
@@ -506,10 +509,10 @@ fn without_client(s: &mut Schedule, gone: u32) {
     for link in &mut s.chance.delays {
         (link.from, link.to) = (moved(link.from), moved(link.to));
     }
-    // A process's number tells its seat: seat + life × clients.
+    // A process's number tells its client: client + life × clients.
     let process = |number: u32| {
-        let (seat, life) = (number % clients, number / clients);
-        (seat != gone).then(|| seat - u32::from(seat > gone) + life * (clients - 1))
+        let (client, life) = (number % clients, number / clients);
+        (client != gone).then(|| client - u32::from(client > gone) + life * (clients - 1))
     };
     fn renumber<T: Clone>(
         map: &std::collections::BTreeMap<u32, T>,

@@ -8,7 +8,7 @@
 use base::{Action, Mode, Node, Rng};
 use std::time::Duration;
 
-use crate::plan::{Aim, Moment, Planned, Turn, Victim};
+use crate::plan::{Aim, Planned, Trigger, Turn, Victim};
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 
@@ -29,14 +29,15 @@ pub fn draw_small(
 ) -> Option<Schedule> {
     (0..tries).take_while(|_| go_on()).find_map(|n| {
         let drawn = draw(found, &mut Rng::new(n));
-        let setup = drawn.as_it_is(Aim::Moment, n).ok()?;
+        let setup = drawn.as_it_is(Aim::Trigger, n).ok()?;
         let (run, schedule) = simulate::record(&setup).ok()?;
         let shown =
             |schedule: &Schedule| simulate::replay(schedule).is_ok_and(|again| shows.is_in(&again));
         // A client that is done waits for ever, which is no turn.
         let (shows_it, clients) = (Some(shows.clone()), drawn.clients);
         let schedule = Schedule { shows: shows_it, clients, ..schedule };
-        // A fault at a moment came between events of one instant, and at its time comes before them.
+        // A fault by its trigger came between events of one instant, and at its time comes before
+        // them.
         (shows.is_in(&run) && shown(&schedule)).then_some(schedule)
     })
 }
@@ -90,7 +91,7 @@ fn fault(found: &Schedule, clients: u32, rng: &mut Rng) -> Option<Planned> {
     let planned = found.faults.get(rng.below(found.faults.len() as u64) as usize)?;
     let turn = rng.below(u64::from(clients)) as u32;
     let mut fault = planned.fault.map(|node| match node {
-        Node::Client(seat) => Node::Client((seat + turn) % clients),
+        Node::Client(client) => Node::Client((client + turn) % clients),
         other => other,
     });
     if let Some(links) = fault.links_mut() {
@@ -102,7 +103,7 @@ fn fault(found: &Schedule, clients: u32, rng: &mut Rng) -> Option<Planned> {
         Victim::Any if hits_one && rng.chance(0.5) => Victim::Holding,
         other => other,
     };
-    let moment = Moment {
+    let moment = Trigger {
         grants: rng.below(3),
         victim,
         later_ns: if rng.chance(0.5) {

@@ -1,8 +1,8 @@
 //! Gives what the checkers read from a history its times: a picture is drawn along the clock.
 
-use super::{Answer, Ending, Facts, FaultSpan, Hold, Wait};
+use super::{Answer, Ending, Facts, FaultTimes, Hold, Wait};
 use base::{Event, F, History, Kind, Leases, Run};
-use checkers::faults::Outage;
+use checkers::faults::FaultSpan;
 use checkers::holds::{self, Claim, Claims, Part};
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ impl<'a> Reader<'a> {
             waits: self.claims.claims.iter().map(|claim| self.wait(claim)).collect(),
             holds: self.claims.parts().iter().map(|part| self.hold(part)).collect(),
             marks: events.filter(|event| is_mark(event)).collect(),
-            faults: Outage::of(self.run_events()).into_iter().map(|it| self.fault(it)).collect(),
+            faults: FaultSpan::of(self.run_events()).into_iter().map(|it| self.fault(it)).collect(),
             births: births(self.history),
         }
     }
@@ -100,11 +100,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn fault(&self, outage: Outage) -> FaultSpan {
-        let from = self.time(outage.shown_at());
-        let until = outage.healed.map(|healed| self.time(healed).max(from));
-        let Outage { id, fault, effect, .. } = outage;
-        FaultSpan { id, fault, from, until, effect }
+    fn fault(&self, fault_span: FaultSpan) -> FaultTimes {
+        let from = self.time(fault_span.shown_at());
+        let until = fault_span.healed.map(|healed| self.time(healed).max(from));
+        let FaultSpan { id, fault, effect, .. } = fault_span;
+        FaultTimes { id, fault, from, until, effect }
     }
 }
 

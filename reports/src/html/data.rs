@@ -5,7 +5,7 @@
 //! zero throughout are left out. The page's script undoes all this.
 
 use crate::Subject;
-use crate::facts::{Answer, Ending, FaultSpan, Hold, Overlap, Wait};
+use crate::facts::{Answer, Ending, FaultTimes, Hold, Overlap, Wait};
 use crate::names::Speaker;
 use crate::picture::sign;
 use crate::reading::breaches;
@@ -170,7 +170,7 @@ fn ending(ending: Ending) -> u64 {
     }
 }
 
-fn fault(span: &FaultSpan, end: u64, workers: u32) -> Value {
+fn fault(span: &FaultTimes, end: u64, workers: u32) -> Value {
     let (mut clients, mut servers) = (Vec::new(), Vec::new());
     for node in span.fault.nodes() {
         match node {

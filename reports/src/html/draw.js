@@ -23,7 +23,7 @@ function* shown(columns) {
   let i = above(columns.reach, view.from);
   for (; i < columns.n && columns.from[i] < view.until; i++) yield i;
 }
-const laneTop = (seat) => top + seat * laneHeight;
+const laneTop = (number) => top + number * laneHeight;
 const serverTop = (place) => OVERVIEW + GAP + place * SERVER;
 
 function layout() {
@@ -140,8 +140,8 @@ function faultBand(fault, y, height, alpha) {
 function drawFaults() {
   for (const fault of data.faults) {
     if (fault.until_us < view.from || fault.from_us > view.until) continue;
-    for (const seat of fault.clients) {
-      if (seat < lanes.length) faultBand(fault, laneTop(seat) + 1, laneHeight - 2, 0.2);
+    for (const number of fault.clients) {
+      if (number < lanes.length) faultBand(fault, laneTop(number) + 1, laneHeight - 2, 0.2);
     }
     if (fault.clients.length) continue;
     // A fault of servers reaches every client.
@@ -152,7 +152,7 @@ function drawFaults() {
   }
 }
 function drawLane(lane) {
-  const y = laneTop(lane.seat), high = laneHeight > 30;
+  const y = laneTop(lane.number), high = laneHeight > 30;
   const middle = y + laneHeight * (high ? 0.64 : 0.5), thick = laneHeight * (high ? 0.44 : 0.55);
   const { na, info, fail, shared, ok } = colours;
   bars(lane.waits, middle - 2, 4, (i) => value(lane.waits, 'answer', i), [na, na, info, fail]);
@@ -171,7 +171,7 @@ function drawBirths(lane, y) {
   const crowded = seen.length > plot / 40;
   lane.births.forEach(([at, process], place) => {
     const next = lane.births[place + 1];
-    if (place === 0 && !next && process === lane.seat) return;
+    if (place === 0 && !next && process === lane.number) return;
     if (at > view.until || (next && next[0] < view.from)) return;
     const x = Math.max(X(at), gutter);
     if (at > view.from && place && !crowded) box(x, y + 3, x + 1, laneHeight - 6, colours.soft);
@@ -236,16 +236,16 @@ function drawNames() {
     name((short ? 's' : 'server ') + server, serverTop(place) + 13, colours.soft);
   });
   const middle = laneHeight * (laneHeight > 30 ? 0.64 : 0.5) + 4;
-  for (const { seat } of lanes) {
-    name((short ? 'c' : 'client ') + seat, laneTop(seat) + middle, colours.ink);
+  for (const { number } of lanes) {
+    name((short ? 'c' : 'client ') + number, laneTop(number) + middle, colours.ink);
   }
 }
 function draw() {
   ctx.clearRect(0, 0, wide, tall);
   ctx.save();
   ctx.beginPath(); ctx.rect(gutter, OVERVIEW, plot, tall); ctx.clip();
-  for (let seat = 0; seat < lanes.length; seat += 2) {
-    box(gutter, laneTop(seat), gutter + plot, laneHeight, colours.bg, 0.7);
+  for (let number = 0; number < lanes.length; number += 2) {
+    box(gutter, laneTop(number), gutter + plot, laneHeight, colours.bg, 0.7);
   }
   if (data.quiet_us !== null && data.quiet_us < view.until) {
     const [x0, x1] = across(data.quiet_us, end, 1);

@@ -28,8 +28,8 @@ function unpack({ from_us, length_us, ...columns }) {
 }
 const value = (columns, name, i) => (columns[name] ? columns[name][i] : 0);
 const word = (place) => (place ? data.words[place - 1] : '');
-const lanes = data.lanes.map((lane, seat) => ({
-  seat, births: lane.births_us, waits: unpack(lane.waits), holds: unpack(lane.holds),
+const lanes = data.lanes.map((lane, number) => ({
+  number, births: lane.births_us, waits: unpack(lane.waits), holds: unpack(lane.holds),
   marks: unpack(lane.marks), overlaps: unpack(lane.overlaps),
 }));
 // Only servers that were hit as servers have a lane: a cut link is shown at its client.
@@ -47,7 +47,7 @@ function above(column, limit) {
   return low;
 }
 function processAt(lane, time) {
-  let found = lane.births.length ? lane.births[0][1] : lane.seat;
+  let found = lane.births.length ? lane.births[0][1] : lane.number;
   for (const [at, process] of lane.births) if (at <= time) found = process;
   return found;
 }

@@ -2,7 +2,7 @@
 
 use super::witness;
 use crate::Subject;
-use crate::facts::{Answer, FaultSpan, percentile};
+use crate::facts::{Answer, FaultTimes, percentile};
 use crate::reading::{self, Surprise, breaches, sentence, surprise};
 use crate::steps::steps;
 use crate::units::{Precision, count, counted, duration, glued, moment, rate, span, times};
@@ -200,7 +200,7 @@ pub(super) fn settings(subject: &Subject<'_>) -> Markup {
         (if info.nemesis == "none" { "ran for" } else { "faults for" }, span(info.time_limit_ns)),
         ("then quiet for", span(info.quiet_ns)),
         ("link delay", span(info.link_delay_ns)),
-        ("patience", span(info.patience_ns)),
+        ("acquire timeout", span(info.acquire_timeout_ns)),
     ];
     if let Some(elapsed) = subject.context.elapsed {
         pairs.push(("took", duration(elapsed)));
@@ -268,7 +268,7 @@ pub(super) fn faults(subject: &Subject<'_>) -> Markup {
     }
 }
 
-fn fault_row(fault: &FaultSpan) -> Markup {
+fn fault_row(fault: &FaultTimes) -> Markup {
     let (healed, family) = (fault.until, fault.fault.family().name());
     html! {
         tr {

@@ -162,7 +162,7 @@ function describe(x, y) {
   const server = lane ? undefined : servers[Math.floor((y - serverTop(0)) / SERVER)];
   // A fault of servers reaches every client.
   const here = (fault) => {
-    if (fault.clients.length) return lane && fault.clients.includes(lane.seat);
+    if (fault.clients.length) return lane && fault.clients.includes(lane.number);
     return lane || fault.servers.includes(server);
   };
   const now = (fault) => fault.from_us - near <= time && fault.until_us + near >= time;

@@ -78,7 +78,7 @@ pub fn info(algo: &str, nemesis: &str) -> RunInfo {
         link_delay_ns: 0,
         slowest_message_ns: 0,
         tick_ns: 0,
-        patience_ns: 5_000_000_000,
+        acquire_timeout_ns: 5_000_000_000,
         promises: Promises { recovers: Some(2), ..Promises::MUTEX },
         known: Vec::new(),
         command: format!("picklock test --algo {algo} --nemesis {nemesis} --backend sim --seed 42"),
@@ -138,7 +138,9 @@ pub fn double_hold() -> Sample {
     s.event(6_400, 1, Kind::Invoke, F::Release);
     s.event(6_410, 1, Kind::Ok, F::Release);
     s.event(6_420, 0, Kind::Invoke, F::Acquire);
-    s.with(11_420, 0, Kind::Fail, F::Acquire, |e| e.error = Some("patience ran out".into()));
+    s.with(11_420, 0, Kind::Fail, F::Acquire, |e| {
+        e.error = Some("the acquire timeout ran out".into())
+    });
     s.nemesis(30_000, Kind::Info, F::Quiet);
     s.nemesis(36_000, Kind::Info, F::Stop);
     let why = "a ttl lock cannot tell a paused holder from a dead one (H7)";
@@ -301,7 +303,7 @@ struct Busy {
     story: Story,
     rng: Rng,
     now: u64,
-    seats: Vec<u32>,
+    processes: Vec<u32>,
     fault: Option<(FaultId, Fault, u64)>,
     next_fault: u64,
     faults: FaultId,
@@ -317,7 +319,7 @@ impl Busy {
             story: Story::new(),
             rng: Rng::new(7),
             now: 0,
-            seats: (0..5).collect(),
+            processes: (0..5).collect(),
             fault: None,
             next_fault: 2_000_000_000,
             faults: 0,
@@ -341,24 +343,24 @@ impl Busy {
 
     fn cycle(&mut self) {
         self.nemesis();
-        let seat = self.rng.below(5) as usize;
-        let process = self.seats[seat];
+        let client = self.rng.below(5) as usize;
+        let process = self.processes[client];
         let mode = if self.rng.chance(0.3) { Mode::Shared } else { Mode::Exclusive };
         self.push(process, Kind::Invoke, F::Acquire, |e| e.mode = Some(mode));
         self.wait(20);
         match self.rng.below(40) {
-            0 => return self.end(seat, Kind::Info, "no reply within 500 ms"),
+            0 => return self.end(client, Kind::Info, "no reply within 500 ms"),
             1 | 2 => {
                 return self.push(process, Kind::Fail, F::Acquire, |e| {
-                    e.error = Some("patience ran out".into());
+                    e.error = Some("the acquire timeout ran out".into());
                 });
             }
             _ => self.push(process, Kind::Ok, F::Acquire, |e| e.mode = Some(mode)),
         }
-        self.work(seat, process, mode);
+        self.work(client, process, mode);
     }
 
-    fn work(&mut self, seat: usize, process: u32, mode: Mode) {
+    fn work(&mut self, client: usize, process: u32, mode: Mode) {
         self.wait(20);
         self.push(process, Kind::Invoke, F::Read, |_| {});
         let value = self.value;
@@ -366,7 +368,7 @@ impl Busy {
         self.wait(20);
         if self.rng.chance(0.004) {
             self.push(process, Kind::Info, F::Death, |e| e.error = Some("killed".into()));
-            self.seats[seat] += 5;
+            self.processes[client] += 5;
             return;
         }
         if mode == Mode::Exclusive {
@@ -382,10 +384,10 @@ impl Busy {
         self.push(process, Kind::Ok, F::Release, |_| {});
     }
 
-    fn end(&mut self, seat: usize, kind: Kind, error: &str) {
-        let process = self.seats[seat];
+    fn end(&mut self, client: usize, kind: Kind, error: &str) {
+        let process = self.processes[client];
         self.push(process, kind, F::Acquire, |e| e.error = Some(error.into()));
-        self.seats[seat] += 5;
+        self.processes[client] += 5;
     }
 
     fn nemesis(&mut self) {

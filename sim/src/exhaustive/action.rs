@@ -12,8 +12,8 @@ pub enum Action {
     Begin(u32, Mode, u32),
     /// The first packet on its way to a client reaches it.
     Hear(u64),
-    /// A timer of a client rings.
-    Ring(u32, u64),
+    /// A timer of a client goes off.
+    Wake(u32, u64),
     /// The library of a client connects again, after the pause between two attempts.
     Tick(u32),
     /// A client that was granted the lock enters what it guards, and goes on until it works.
@@ -63,7 +63,7 @@ impl fmt::Display for Action {
                 write!(f, "begin {client} {mode}")?;
                 if script > 0 { write!(f, " {script}") } else { Ok(()) }
             }
-            Self::Ring(client, timer) => write!(f, "ring {client} {timer}"),
+            Self::Wake(client, timer) => write!(f, "wake {client} {timer}"),
             Self::Tick(client) => write!(f, "tick {client}"),
             Self::Enter(client) => write!(f, "enter {client}"),
             Self::Leave(client) => write!(f, "leave {client}"),
@@ -128,7 +128,7 @@ fn parse(text: &str) -> Option<Action> {
             let script = if words.len() == 3 { 0 } else { u32::try_from(number(3)?).ok()? };
             Action::Begin(client()?, mode, script)
         }
-        ("ring", 3) => Action::Ring(client()?, number(2)?),
+        ("wake", 3) => Action::Wake(client()?, number(2)?),
         ("tick", 2) => Action::Tick(client()?),
         ("enter", 2) => Action::Enter(client()?),
         ("leave", 2) => Action::Leave(client()?),
@@ -152,7 +152,7 @@ mod tests {
             Action::Begin(1, Mode::Shared, 0),
             Action::Begin(0, Mode::Exclusive, 1),
             Action::Hear(connection(2, 1)),
-            Action::Ring(1, 7),
+            Action::Wake(1, 7),
             Action::Tick(1),
             Action::Enter(0),
             Action::Leave(0),

@@ -21,8 +21,8 @@ use crate::link::link;
 use crate::machine::{Machine, Numbers};
 use crate::timers::TimerId;
 
-/// A time that never comes. Patience, the time-out of calls and of sessions lie this far away; a
-/// timer that is due half as far away or farther never rings.
+/// A time that never comes. The time-outs of acquires, calls and sessions lie this far away; a
+/// timer that is due half as far away or farther never goes off.
 pub const NEVER: Duration = Duration::from_secs(1_000_000_000);
 
 /// An event at a client.
@@ -36,8 +36,8 @@ pub enum Input<P> {
     Packet(u64, P),
     /// A connection is closed by the other end, or lost.
     Closed(u64),
-    /// A timer rings, at its time by the client's own clock.
-    Ring(u64, Mono),
+    /// A timer goes off, at its time by the client's own clock.
+    Wake(u64, Mono),
     /// The time has come at which its library connects again, by the client's own clock.
     Tick(Mono),
     /// So much time passes.
@@ -80,7 +80,7 @@ impl<P: std::fmt::Debug> Log<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timer {
     pub id: u64,
-    /// The time at which it rings, by the client's own clock.
+    /// The time at which it goes off, by the client's own clock.
     pub at: Mono,
 }
 
@@ -91,7 +91,7 @@ pub struct Reaction<P> {
     pub wants: Vec<Do<P>>,
     /// The responses that it sends to the harness.
     pub said: Vec<Response>,
-    /// The timers that it waits for now, but for those that never ring.
+    /// The timers that it waits for now, but for those that never go off.
     pub timers: Vec<Timer>,
     /// The time at which its library connects again, if it waits for that.
     pub tick: Option<Mono>,
@@ -161,7 +161,7 @@ impl<S: Store> Actors<S> {
     fn run(&self, number: u32, log: &Log<PacketOf<S>>) -> Reaction<PacketOf<S>> {
         let now = Rc::new(Cell::new(Mono::ZERO));
         let rng = |label| Rng::fork(1, label + u64::from(number) * 2);
-        let numbers = Numbers { process: number, rng: rng(100), tape: None };
+        let numbers = Numbers { process: number, rng: rng(100), choice_log: None };
         let clock = Rc::new(Cell::new(Clock::up_for(Duration::ZERO)));
         let machine = Rc::new(Machine::new(now.clone(), clock, Duration::ZERO, numbers));
         // A session has no time to run out either: it ends when the enumeration ends it.
@@ -202,10 +202,10 @@ impl<S: Store> Running<S> {
                 library.receive(now, from, packet, &mut reaction.wants);
             }
             Input::Closed(connection) => library.closed(now, connection, &mut reaction.wants),
-            Input::Ring(timer, at) => {
+            Input::Wake(timer, at) => {
                 self.now.set(now.max(at));
                 if let Some((_, timer)) = self.timers.get(&timer) {
-                    machine.timers.borrow_mut().ring(*timer);
+                    machine.timers.borrow_mut().wake(*timer);
                 }
             }
             Input::Tick(at) => {

@@ -10,14 +10,14 @@ use stores::{Enumerable, PacketOf, Store};
 
 use super::action::{Action, connections};
 use super::actor::{Input, Log};
-use super::state::{Attempt, Printed, Seat, Stage, State, Stored, Wire};
+use super::state::{Attempt, ClientPart, Printed, Stage, State, Stored, Wire};
 use super::story::{Seen, Story};
 use super::{Explorer, FaultKind};
 
 /// The number of times that all pollers try again before a state is believed to be stuck.
 const TRIES: usize = 3;
 /// They get so many steps each time.
-const PATIENCE: usize = 200;
+const STEP_LIMIT: usize = 200;
 
 impl<S: Store> Explorer<S> {
     /// All clients connected and idle, nothing in the store.
@@ -28,7 +28,7 @@ impl<S: Store> Explorer<S> {
             store: Rc::new(Stored::new(server, things, BTreeMap::new())),
             lapses: 0,
             lapsed: true,
-            seats: Vec::new(),
+            clients: Vec::new(),
             wires: BTreeMap::new(),
             vault: Vault::new(self.case.fenced),
             faults: 0,
@@ -42,7 +42,7 @@ impl<S: Store> Explorer<S> {
     /// Returns the beginning of a story: every client has its session.
     pub(super) fn beginning(&self, state: &State<S>) -> Seen {
         let mut story = Story::default();
-        for client in 0..state.seats.len() as u32 {
+        for client in 0..state.clients.len() as u32 {
             let session = S::Alone::session(state.server(), connections(client));
             story.books.open(session, client);
         }
@@ -51,7 +51,7 @@ impl<S: Store> Explorer<S> {
 
     /// A new client connects.
     fn join(&mut self, state: &mut State<S>, client: u32) {
-        state.seats.push(Seat {
+        state.clients.push(ClientPart {
             log: Log::start(client),
             stage: Stage::Idle,
             mode: Mode::Exclusive,
@@ -76,9 +76,9 @@ impl<S: Store> Explorer<S> {
 
     /// The steps that a client can take by itself.
     fn own_steps(&self, state: &State<S>, client: u32) -> Vec<Action> {
-        let seat = &state.seats[client as usize];
+        let part = &state.clients[client as usize];
         let mut steps = Vec::new();
-        match seat.stage {
+        match part.stage {
             Stage::Done | Stage::Gone => return steps,
             Stage::Idle => {
                 for script in 0..self.task.scripts.len() as u32 {
@@ -94,27 +94,27 @@ impl<S: Store> Explorer<S> {
         }
         let heard = state.wires_of(client).filter(|(_, wire)| !wire.down.is_empty());
         steps.extend(heard.map(|(connection, _)| Action::Hear(connection)));
-        if !matches!(seat.attempt, Attempt::Fresh | Attempt::Vain) {
-            steps.extend(seat.timers.iter().map(|timer| Action::Ring(client, timer.id)));
+        if !matches!(part.attempt, Attempt::Fresh | Attempt::Vain) {
+            steps.extend(part.timers.iter().map(|timer| Action::Wake(client, timer.id)));
         }
-        steps.extend(seat.tick.map(|_| Action::Tick(client)));
+        steps.extend(part.tick.map(|_| Action::Tick(client)));
         steps
     }
 
     /// Returns true if these, the client's only steps, may be taken before all steps of others:
     /// nobody sees them, and nothing else can come to the client before them.
     fn is_invisible(&self, state: &State<S>, client: u32, steps: &[Action]) -> bool {
-        let seat = &state.seats[client as usize];
+        let part = &state.clients[client as usize];
         let unreachable =
             || state.is_quiet(client) && !S::Alone::may_call(state.server(), connections(client));
         match steps {
-            [Action::Hear(_)] => seat.timers.is_empty(),
-            [Action::Ring(..)] => unreachable(),
-            [Action::Tick(_)] => seat.timers.is_empty() && unreachable(),
+            [Action::Hear(_)] => part.timers.is_empty(),
+            [Action::Wake(..)] => unreachable(),
+            [Action::Tick(_)] => part.timers.is_empty() && unreachable(),
             // Who has asked for which key is seen where there are several.
             [Action::Begin(..), rest @ ..] => {
                 let only = rest.iter().all(|step| matches!(step, Action::Begin(..)));
-                only && self.case.keys == 1 && seat.timers.is_empty() && unreachable()
+                only && self.case.keys == 1 && part.timers.is_empty() && unreachable()
             }
             _ => false,
         }
@@ -131,7 +131,7 @@ impl<S: Store> Explorer<S> {
         if !self.reduce {
             return None;
         }
-        (0..state.seats.len() as u32).find_map(|client| {
+        (0..state.clients.len() as u32).find_map(|client| {
             let steps = self.own_steps(state, client);
             match steps[..] {
                 [step] if self.is_invisible(state, client, &steps) => Some(step),
@@ -143,7 +143,7 @@ impl<S: Store> Explorer<S> {
     /// Every step that can be taken, faults included; where a client's next steps are invisible,
     /// those alone.
     pub(super) fn enabled(&self, state: &State<S>) -> Vec<Action> {
-        let clients = 0..state.seats.len() as u32;
+        let clients = 0..state.clients.len() as u32;
         let mut steps = Vec::new();
         for client in clients {
             let own = self.own_steps(state, client);
@@ -166,8 +166,8 @@ impl<S: Store> Explorer<S> {
         if self.case.unlimited {
             return steps;
         }
-        for (client, seat) in (0..).zip(&state.seats) {
-            if seat.stage == Stage::Gone
+        for (client, part) in (0..).zip(&state.clients) {
+            if part.stage == Stage::Gone
                 && S::Alone::session(state.server(), connections(client)).is_some()
             {
                 steps.push(Action::Expire(client));
@@ -186,8 +186,8 @@ impl<S: Store> Explorer<S> {
         !S::Alone::SESSIONS
             && !self.case.unlimited
             && !state.lapsed
-            && state.seats.iter().any(Seat::is_acquiring)
-            && (0..state.seats.len() as u32).all(still)
+            && state.clients.iter().any(ClientPart::is_acquiring)
+            && (0..state.clients.len() as u32).all(still)
     }
 
     fn faults(&self, state: &State<S>) -> Vec<Action> {
@@ -196,13 +196,13 @@ impl<S: Store> Explorer<S> {
             return steps;
         }
         let may = |kind| self.case.kinds.contains(&kind);
-        for (client, seat) in (0..).zip(&state.seats) {
-            if seat.stage == Stage::Gone {
+        for (client, part) in (0..).zip(&state.clients) {
+            if part.stage == Stage::Gone {
                 continue;
             }
             let under_way: usize = state.wires_of(client).map(|(_, wire)| wire.up.len()).sum();
             // A client that has done all it has to do leaves nothing behind.
-            if may(FaultKind::Crash) && (seat.stage != Stage::Idle || seat.turns < self.case.cycles)
+            if may(FaultKind::Crash) && (part.stage != Stage::Idle || part.turns < self.case.cycles)
             {
                 steps.extend((0..=under_way).map(|kept| Action::Crash(client, kept)));
             }
@@ -227,7 +227,7 @@ impl<S: Store> Explorer<S> {
     /// Returns the reason why no step but faults can be taken in a state; `None` when nobody waits.
     pub(super) fn stuck(&mut self, state: &State<S>) -> Option<Stuck> {
         let waits = |state: &State<S>| {
-            let waiting = state.seats.iter().enumerate().filter(|(_, seat)| seat.is_acquiring());
+            let waiting = state.clients.iter().enumerate().filter(|(_, part)| part.is_acquiring());
             waiting.map(|(client, _)| client).collect::<Vec<_>>()
         };
         let waiting = waits(state);
@@ -236,9 +236,9 @@ impl<S: Store> Explorer<S> {
         }
         let mut later = state.clone();
         for _ in 0..TRIES {
-            for client in 0..later.seats.len() as u32 {
-                for timer in later.seats[client as usize].timers.clone() {
-                    self.apply(&mut later, Action::Ring(client, timer.id), &mut Seen::default());
+            for client in 0..later.clients.len() as u32 {
+                for timer in later.clients[client as usize].timers.clone() {
+                    self.apply(&mut later, Action::Wake(client, timer.id), &mut Seen::default());
                     self.run(&mut later);
                 }
             }
@@ -251,8 +251,8 @@ impl<S: Store> Explorer<S> {
 
     /// Takes any steps that are not faults, as long as there are some; grants stay unused.
     fn run(&mut self, state: &mut State<S>) {
-        for _ in 0..PATIENCE {
-            let clients = 0..state.seats.len() as u32;
+        for _ in 0..STEP_LIMIT {
+            let clients = 0..state.clients.len() as u32;
             let mut steps: VecDeque<Action> = self.unasked(state).into();
             steps.extend(clients.clone().flat_map(|c| traffic(state, c).collect::<Vec<_>>()));
             let ticks = clients.flat_map(|client| self.own_steps(state, client));
@@ -267,11 +267,11 @@ impl<S: Store> Explorer<S> {
         if self.case.keys < 2 || self.task.keys > 1 {
             return false;
         }
-        (0..).zip(&state.seats).any(|(client, seat)| {
-            let alone = (0..).zip(&state.seats).all(|(other, theirs): (u32, _)| {
+        (0..).zip(&state.clients).any(|(client, part)| {
+            let alone = (0..).zip(&state.clients).all(|(other, theirs): (u32, _)| {
                 other == client || theirs.turns == 0 || self.key(other, 0) != self.key(client, 0)
             });
-            alone && seat.is_acquiring() && seat.timers.is_empty() && state.is_quiet(client)
+            alone && part.is_acquiring() && part.timers.is_empty() && state.is_quiet(client)
         })
     }
 }

@@ -16,8 +16,8 @@
 //! under way, lost, or lost from one on), a ttl or a session runs out, a connection is lost (with
 //! its answers, and with any tail of the requests under way).
 //!
-//! *Time.* Patience and call time-outs never run out, but for acquires that wait for a short time
-//! only: theirs may run out at any moment. A ttl runs out, without being a fault, when
+//! *Time.* The time-outs of acquires and calls never run out, but for acquires that wait for a
+//! short time only: theirs may run out at any moment. A ttl runs out, without being a fault, when
 //! somebody waits for the lock and nothing else can happen ([`Action::Lapse`]): so a dead holder's
 //! lock comes free, and no living client is slow. The session of a client that is gone ends at any
 //! moment. As a fault a ttl, or the session of a living client, runs out at any moment. With
@@ -26,7 +26,7 @@
 //!
 //! *Pollers.* A client that tried, was refused and slept would try for ever. If nothing in the
 //! store has changed since the first request of its last attempt, another attempt has the same
-//! outcome; its timer may ring again only after a change. One that asks no server at all, because
+//! outcome; its timer may go off again only after a change. One that asks no server at all, because
 //! its session is over, has three attempts until something comes to it. (A recipe that counts its
 //! attempts could tell them apart; the guard at a deadlock, below, catches one that would go on.)
 //!

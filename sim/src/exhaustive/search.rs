@@ -298,9 +298,9 @@ impl Search {
             action.into_iter().chain(way_to(node, &self.nodes)).filter_map(kind).collect();
         faults.sort_unstable();
         sort.add(&faults);
-        for (client, seat) in (0..).zip(&state.seats) {
+        for (client, part) in (0..).zip(&state.clients) {
             let things = state.store.owners.values().filter(|owner| **owner == client).count();
-            sort.add((std::mem::discriminant(&seat.stage), things));
+            sort.add((std::mem::discriminant(&part.stage), things));
         }
         let steps = self.depth + u64::from(action.is_some());
         let fresh = First { node, action, states: 0, steps };

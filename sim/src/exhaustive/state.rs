@@ -100,16 +100,17 @@ pub enum Attempt {
     Fresh,
     /// The store has changed since.
     Stale,
-    /// Its timers rang time and again, and it asked nobody for anything: see [`VAIN`].
+    /// Its timers went off time and again, and it asked nobody for anything: see [`VAIN`].
     Vain,
 }
 
-/// The number of times that a client's timers ring, with nothing said or sent, until it is believed
-/// to sleep for ever: a client whose session is over asks its library alone.
+/// The number of times that a client's timers go off, with nothing said or sent, until it is
+/// believed to sleep for ever: a client whose session is over asks its library alone.
 pub const VAIN: u32 = 3;
 
+/// The part of a state that is one client's.
 #[derive(Clone)]
-pub struct Seat<P> {
+pub struct ClientPart<P> {
     pub log: Rc<Log<P>>,
     pub stage: Stage,
     /// The mode of its turn.
@@ -127,7 +128,7 @@ pub struct Seat<P> {
     /// The facts that the store gave with the grant.
     pub facts: Option<Rc<Facts>>,
     pub attempt: Attempt,
-    /// The number of times that a timer rang in vain since anything else came to it.
+    /// The number of times that a timer went off in vain since anything else came to it.
     pub vain: u32,
 }
 
@@ -154,7 +155,7 @@ impl<S: Store> Stored<S> {
     }
 }
 
-impl<P> Seat<P> {
+impl<P> ClientPart<P> {
     /// The holds of the client, each with its claim.
     pub fn holds(&mut self) -> impl Iterator<Item = (u32, Mode, &mut Hold)> {
         let holds = self.claims.iter_mut();
@@ -178,7 +179,7 @@ pub struct State<S: Store> {
     pub lapses: u32,
     /// True while nothing in the store has changed since time last passed.
     pub lapsed: bool,
-    pub seats: Vec<Seat<PacketOf<S>>>,
+    pub clients: Vec<ClientPart<PacketOf<S>>>,
     pub wires: BTreeMap<u64, Wire<PacketOf<S>>>,
     pub vault: Vault,
     pub faults: u32,
@@ -188,7 +189,7 @@ impl<S: Store> Clone for State<S> {
     fn clone(&self) -> Self {
         Self {
             store: self.store.clone(),
-            seats: self.seats.clone(),
+            clients: self.clients.clone(),
             wires: self.wires.clone(),
             vault: self.vault.clone(),
             ..*self
@@ -202,11 +203,11 @@ impl<S: Store> State<S> {
     pub fn fingerprint(&self) -> u128 {
         let mut print = Fingerprint::new();
         print.add((self.store.print, self.lapses, self.lapsed, self.faults, &self.vault));
-        for seat in &self.seats {
-            print.add(seat.stage);
-            if !seat.is_over() {
-                print.add((seat.log.digest, seat.attempt, seat.turns));
-                print.add((seat.walk.place(), seat.claims));
+        for part in &self.clients {
+            print.add(part.stage);
+            if !part.is_over() {
+                print.add((part.log.digest, part.attempt, part.turns));
+                print.add((part.walk.place(), part.claims));
             }
         }
         for (connection, wire) in &self.wires {
@@ -231,20 +232,20 @@ impl<S: Store> State<S> {
     /// Notes that something in the store has changed: what pollers saw is out of date.
     pub fn changed(&mut self) {
         self.lapsed = false;
-        let fresh = self.seats.iter_mut().filter(|seat| seat.attempt == Attempt::Fresh);
-        fresh.for_each(|seat| seat.attempt = Attempt::Stale);
+        let fresh = self.clients.iter_mut().filter(|part| part.attempt == Attempt::Fresh);
+        fresh.for_each(|part| part.attempt = Attempt::Stale);
     }
 
     /// Returns true if a release by one client ends the hold of another.
     pub fn robs(&self, by: Option<(u32, bool)>, owner: u32) -> bool {
-        let claims = &self.seats[owner as usize].claims;
+        let claims = &self.clients[owner as usize].claims;
         let believes = claims.iter().filter_map(|claim| claim.hold).any(|hold| !hold.lost);
         believes && by.is_some_and(|(client, releasing)| releasing && client != owner)
     }
 
     /// A client has died or ended in doubt.
     pub fn is_gone(&self, client: u32) -> bool {
-        self.seats[client as usize].stage == Stage::Gone
+        self.clients[client as usize].stage == Stage::Gone
     }
 
     /// Returns true if nothing is on its way from or to a client.
@@ -254,7 +255,7 @@ impl<S: Store> State<S> {
 
     /// Removes wires that will never carry anything again.
     pub fn tidy(&mut self) {
-        let over = |c: u64| self.seats[client_of(c) as usize].is_over();
+        let over = |c: u64| self.clients[client_of(c) as usize].is_over();
         self.wires.retain(|&c, wire| {
             if over(c) {
                 wire.down.clear();

@@ -1,7 +1,7 @@
 //! One step: what an action does to a state.
 
 use base::{
-    Acquire, Command, Effect, Event, F, Facts, Fault, Key, Kind, LinkTrouble, Mode, Mono, Node,
+    Acquire, Command, Effect, Event, F, Facts, Fault, Key, Kind, LinkFault, Mode, Mono, Node,
     Reply, Request, Response, Step, Wait, Walk,
 };
 use std::rc::Rc;
@@ -42,7 +42,7 @@ impl<S: Store> Explorer<S> {
         match action {
             Action::Begin(client, mode, script) => self.begin(state, client, (mode, script), seen),
             Action::Hear(connection) => self.hear(state, connection, seen),
-            Action::Ring(client, timer) => self.ring(state, client, timer, seen),
+            Action::Wake(client, timer) => self.wake(state, client, timer, seen),
             Action::Tick(client) => self.tick(state, client, seen),
             Action::Enter(client) => self.enter(state, client, seen),
             Action::Leave(client) => self.leave(state, client, seen),
@@ -64,43 +64,43 @@ impl<S: Store> Explorer<S> {
         (mode, script): (Mode, u32),
         seen: &mut Seen,
     ) {
-        let seat = &mut state.seats[client as usize];
-        seat.mode = mode;
-        seat.turns += 1;
-        seat.walk = Walk::new(self.task.scripts[script as usize]);
+        let part = &mut state.clients[client as usize];
+        part.mode = mode;
+        part.turns += 1;
+        part.walk = Walk::new(self.task.scripts[script as usize]);
         self.proceed(state, client, seen);
     }
 
     /// Takes the next steps of a client's script, until it works or waits for an answer.
     fn proceed(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
         loop {
-            let seat = &mut state.seats[client as usize];
-            match seat.walk.step() {
+            let part = &mut state.clients[client as usize];
+            match part.walk.step() {
                 None => {
-                    seat.stage = match seat.turns == self.case.cycles {
+                    part.stage = match part.turns == self.case.cycles {
                         true => Stage::Done,
                         false => Stage::Idle,
                     };
                     return;
                 }
                 Some(Step::Work(_)) => {
-                    seat.stage = Stage::Working;
+                    part.stage = Stage::Working;
                     return;
                 }
                 Some(Step::Acquire { hold, key, wait }) => {
-                    seat.claims[hold] = Claim { key, mode: seat.mode, hold: None };
+                    part.claims[hold] = Claim { key, mode: part.mode, hold: None };
                     return self.acquire(state, client, (hold, wait), seen);
                 }
-                Some(Step::Convert(hold, mode)) if seat.claims[hold].mode != mode => {
+                Some(Step::Convert(hold, mode)) if part.claims[hold].mode != mode => {
                     return self.convert(state, client, (hold, mode), seen);
                 }
                 Some(Step::Convert(..)) => {}
                 Some(Step::Read(hold)) => {
                     if !self.read(state, client, hold, seen) {
                         // Fenced off: it notices when it has nothing else to do.
-                        let seat = &mut state.seats[client as usize];
-                        seat.walk.retreat();
-                        seat.stage = Stage::Working;
+                        let part = &mut state.clients[client as usize];
+                        part.walk.retreat();
+                        part.stage = Stage::Working;
                         return;
                     }
                 }
@@ -117,20 +117,20 @@ impl<S: Store> Explorer<S> {
         (hold, wait): (usize, Wait),
         seen: &mut Seen,
     ) {
-        let seat = &mut state.seats[client as usize];
-        (seat.stage, seat.attempt) = (Stage::Acquiring(hold), Attempt::Unseen);
-        let claim = seat.claims[hold];
-        let patience = match wait {
+        let part = &mut state.clients[client as usize];
+        (part.stage, part.attempt) = (Stage::Acquiring(hold), Attempt::Unseen);
+        let claim = part.claims[hold];
+        let acquire_timeout = match wait {
             Wait::Long => NEVER,
             Wait::Short => TTL.0,
             Wait::Try => Duration::ZERO,
         };
-        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        let acquire_timeout_ns = u64::try_from(acquire_timeout.as_nanos()).unwrap_or(u64::MAX);
         seen.event(client, Kind::Invoke, F::Acquire, self.about(client, claim));
         let beside = if hold > 0 { ", beside the one that it holds" } else { "" };
         seen.line(|| format!("client {client} asks for the lock{}{beside}", shared(claim.mode)));
         let (key, mode) = (self.key(client, claim.key), claim.mode);
-        let wanted = Acquire { key, hold, mode, patience_ns };
+        let wanted = Acquire { key, hold, mode, acquire_timeout_ns };
         self.ask(state, client, Command::Acquire(Box::new(wanted)), seen);
     }
 
@@ -141,29 +141,29 @@ impl<S: Store> Explorer<S> {
         (hold, mode): (usize, Mode),
         seen: &mut Seen,
     ) {
-        let seat = &mut state.seats[client as usize];
-        seat.stage = Stage::Converting(hold, mode);
-        let claim = Claim { mode, ..seat.claims[hold] };
+        let part = &mut state.clients[client as usize];
+        part.stage = Stage::Converting(hold, mode);
+        let claim = Claim { mode, ..part.claims[hold] };
         seen.event(client, Kind::Invoke, F::Convert, self.about(client, claim));
         seen.line(|| format!("client {client} asks to hold the lock{}", shared(mode)));
         self.ask(state, client, Command::Convert { hold, mode }, seen);
     }
 
     fn release(&mut self, state: &mut State<S>, client: u32, hold: usize, seen: &mut Seen) {
-        let seat = &mut state.seats[client as usize];
-        seat.walk.ended(hold);
-        seat.stage = Stage::Releasing(hold);
-        seat.claims[hold].hold = None;
-        let claim = seat.claims[hold];
+        let part = &mut state.clients[client as usize];
+        part.walk.ended(hold);
+        part.stage = Stage::Releasing(hold);
+        part.claims[hold].hold = None;
+        let claim = part.claims[hold];
         seen.event(client, Kind::Invoke, F::Release, self.about(client, claim));
         seen.line(|| format!("client {client} releases"));
         self.ask(state, client, Command::Release { hold }, seen);
     }
 
     fn ask(&mut self, state: &mut State<S>, client: u32, command: Command, seen: &mut Seen) {
-        let seat = &mut state.seats[client as usize];
-        seat.asked += 1;
-        let request = Request { id: seat.asked, worker: client, command };
+        let part = &mut state.clients[client as usize];
+        part.asked += 1;
+        let request = Request { id: part.asked, worker: client, command };
         self.feed(state, client, Input::Request(request), seen);
     }
 
@@ -175,30 +175,30 @@ impl<S: Store> Explorer<S> {
         input: Input<PacketOf<S>>,
         seen: &mut Seen,
     ) {
-        let seat = &mut state.seats[client as usize];
-        let rang = matches!(input, Input::Ring(..));
+        let part = &mut state.clients[client as usize];
+        let by_timer = matches!(input, Input::Wake(..));
         if matches!(input, Input::Closed(_)) {
-            seat.attempt = Attempt::Unseen;
+            part.attempt = Attempt::Unseen;
         }
-        seat.log = seat.log.and(input);
-        let in_vain = self.react(state, client, seen) && rang;
-        let seat = &mut state.seats[client as usize];
-        seat.vain = if in_vain { seat.vain + 1 } else { 0 };
-        if seat.vain >= VAIN {
-            seat.attempt = Attempt::Vain;
-        } else if seat.attempt == Attempt::Vain {
-            seat.attempt = Attempt::Unseen;
+        part.log = part.log.and(input);
+        let in_vain = self.react(state, client, seen) && by_timer;
+        let part = &mut state.clients[client as usize];
+        part.vain = if in_vain { part.vain + 1 } else { 0 };
+        if part.vain >= VAIN {
+            part.attempt = Attempt::Vain;
+        } else if part.attempt == Attempt::Vain {
+            part.attempt = Attempt::Unseen;
         }
     }
 
     /// Lets a client react to what came to it last. Returns true if it neither sent nor said
     /// anything.
     pub(super) fn react(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) -> bool {
-        let log = state.seats[client as usize].log.clone();
+        let log = state.clients[client as usize].log.clone();
         let reaction = self.actors.react(client, &log);
-        let seat = &mut state.seats[client as usize];
-        seat.timers.clone_from(&reaction.timers);
-        seat.tick = reaction.tick;
+        let part = &mut state.clients[client as usize];
+        part.timers.clone_from(&reaction.timers);
+        part.tick = reaction.tick;
         for wish in &reaction.wants {
             wire(state, client, wish);
         }
@@ -231,20 +231,20 @@ impl<S: Store> Explorer<S> {
             Reply::Info { error } => (Kind::Info, Some(error.clone())),
         };
         let facts = facts(&response.reply);
-        let seat = &mut state.seats[client as usize];
-        let (f, hold, mode) = match (seat.stage, &response.reply) {
+        let part = &mut state.clients[client as usize];
+        let (f, hold, mode) = match (part.stage, &response.reply) {
             (Stage::Acquiring(hold), Reply::Ok { token, .. }) => {
-                seat.stage = Stage::Granted { hold, token: *token, lost: false };
-                seat.facts = facts.map(Rc::from);
+                part.stage = Stage::Granted { hold, token: *token, lost: false };
+                part.facts = facts.map(Rc::from);
                 return false;
             }
-            (Stage::Acquiring(hold), _) => (F::Acquire, hold, seat.claims[hold].mode),
+            (Stage::Acquiring(hold), _) => (F::Acquire, hold, part.claims[hold].mode),
             (Stage::Converting(hold, mode), _) => (F::Convert, hold, mode),
-            (Stage::Releasing(hold), _) => (F::Release, hold, seat.claims[hold].mode),
+            (Stage::Releasing(hold), _) => (F::Release, hold, part.claims[hold].mode),
             // Its `init`, and what nobody listens to any more.
             _ => return false,
         };
-        let about = self.about(client, Claim { mode, ..seat.claims[hold] });
+        let about = self.about(client, Claim { mode, ..part.claims[hold] });
         let because = error.clone().unwrap_or_default();
         seen.event(client, kind, f, |event| {
             about(event);
@@ -258,9 +258,9 @@ impl<S: Store> Explorer<S> {
         });
         match (kind, f) {
             (Kind::Info, _) => self.give_up(state, client, seen),
-            (Kind::Ok, F::Convert) => seat.claims[hold].mode = mode,
-            (Kind::Fail, F::Convert) => seat.walk.retreat(),
-            (Kind::Fail, F::Acquire) => seat.walk.refused(),
+            (Kind::Ok, F::Convert) => part.claims[hold].mode = mode,
+            (Kind::Fail, F::Convert) => part.walk.retreat(),
+            (Kind::Fail, F::Acquire) => part.walk.refused(),
             _ => {}
         }
         kind != Kind::Info
@@ -268,20 +268,20 @@ impl<S: Store> Explorer<S> {
 
     /// A client whose operation ended in doubt does nothing more, whatever else it holds.
     fn give_up(&self, state: &mut State<S>, client: u32, seen: &mut Seen) {
-        let seat = &mut state.seats[client as usize];
-        seat.stage = Stage::Gone;
-        let held = seat.claims.iter().position(|claim| claim.hold.is_some());
+        let part = &mut state.clients[client as usize];
+        part.stage = Stage::Gone;
+        let held = part.claims.iter().position(|claim| claim.hold.is_some());
         if let Some(hold) = held {
-            let about = self.about(client, seat.claims[hold]);
+            let about = self.about(client, part.claims[hold]);
             seen.event(client, Kind::Info, F::Death, about);
         }
-        seat.claims.iter_mut().for_each(|claim| claim.hold = None);
+        part.claims.iter_mut().for_each(|claim| claim.hold = None);
     }
 
     fn notified(&self, state: &State<S>, client: u32, seen: &mut Seen) {
-        let seat = &state.seats[client as usize];
-        let hold = if let Stage::Acquiring(hold) = seat.stage { hold } else { 0 };
-        seen.event(client, Kind::Info, F::Notified, self.about(client, seat.claims[hold]));
+        let part = &state.clients[client as usize];
+        let hold = if let Stage::Acquiring(hold) = part.stage { hold } else { 0 };
+        seen.event(client, Kind::Info, F::Notified, self.about(client, part.claims[hold]));
     }
 
     /// A client has learnt that it may have lost its grants of a key.
@@ -292,15 +292,15 @@ impl<S: Store> Explorer<S> {
         (key, because): (Key, &String),
         seen: &mut Seen,
     ) {
-        let seat = &mut state.seats[client as usize];
-        if let Stage::Granted { hold, lost, .. } = &mut seat.stage
-            && self.key(client, seat.claims[*hold].key) == key
+        let part = &mut state.clients[client as usize];
+        if let Stage::Granted { hold, lost, .. } = &mut part.stage
+            && self.key(client, part.claims[*hold].key) == key
         {
             *lost = true;
         }
         let mut told = false;
-        for place in 0..seat.claims.len() {
-            let claim = &mut seat.claims[place];
+        for place in 0..part.claims.len() {
+            let claim = &mut part.claims[place];
             let of = self.key(client, claim.key) == key;
             let Some(hold) = claim.hold.as_mut().filter(|hold| of && !hold.lost) else { continue };
             hold.lost = true;
@@ -316,20 +316,20 @@ impl<S: Store> Explorer<S> {
             }
         }
         if told {
-            seat.walk.retreat();
+            part.walk.retreat();
         }
     }
 
-    fn ring(&mut self, state: &mut State<S>, client: u32, timer: u64, seen: &mut Seen) {
-        let seat = &mut state.seats[client as usize];
-        let Some(timer) = seat.timers.iter().find(|t| t.id == timer).copied() else { return };
-        seat.attempt = Attempt::Unseen;
+    fn wake(&mut self, state: &mut State<S>, client: u32, timer: u64, seen: &mut Seen) {
+        let part = &mut state.clients[client as usize];
+        let Some(timer) = part.timers.iter().find(|t| t.id == timer).copied() else { return };
+        part.attempt = Attempt::Unseen;
         seen.line(|| format!("client {client} has waited long enough"));
-        self.feed(state, client, Input::Ring(timer.id, timer.at), seen);
+        self.feed(state, client, Input::Wake(timer.id, timer.at), seen);
     }
 
     fn tick(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
-        let Some(at) = state.seats[client as usize].tick else { return };
+        let Some(at) = state.clients[client as usize].tick else { return };
         seen.line(|| format!("client {client} tries to connect again"));
         self.feed(state, client, Input::Tick(at), seen);
     }
@@ -358,32 +358,32 @@ impl<S: Store> Explorer<S> {
 
     /// The hold begins, and the client goes on.
     fn enter(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
-        let seat = &mut state.seats[client as usize];
-        let Stage::Granted { hold: place, token, lost } = seat.stage else { return };
-        let claim = seat.claims[place];
+        let part = &mut state.clients[client as usize];
+        let Stage::Granted { hold: place, token, lost } = part.stage else { return };
+        let claim = part.claims[place];
         let about = self.about(client, claim);
         let told = |event: &mut Event| {
             about(event);
             event.token = token;
         };
-        let facts = seat.facts.as_deref().cloned();
+        let facts = part.facts.as_deref().cloned();
         seen.event(client, Kind::Ok, F::Acquire, |event| {
             told(event);
             event.facts = facts.map(Box::new);
         });
         seen.line(|| format!("client {client} holds the lock{}", shared(claim.mode)));
-        seat.walk.granted(place);
+        part.walk.granted(place);
         let mut hold = Hold { token, read: None, lost, overtaken: false, stolen: false };
         if !lost {
             self.overlap(state, client, claim, &mut hold, seen);
         }
-        let seat = &mut state.seats[client as usize];
-        seat.claims[place].hold = Some(hold);
+        let part = &mut state.clients[client as usize];
+        part.claims[place].hold = Some(hold);
         if lost {
             // It had learnt so before it could enter.
             seen.event(client, Kind::Info, F::Lost, told);
-            seat.walk.retreat();
-            seat.stage = Stage::Working;
+            part.walk.retreat();
+            part.stage = Stage::Working;
         } else {
             self.proceed(state, client, seen);
         }
@@ -399,8 +399,8 @@ impl<S: Store> Explorer<S> {
         seen: &mut Seen,
     ) {
         let key = self.key(client, claim.key);
-        for (other, seat) in (0..).zip(&mut state.seats).filter(|(other, _)| *other != client) {
-            for (later, mode, theirs) in seat.holds() {
+        for (other, part) in (0..).zip(&mut state.clients).filter(|(other, _)| *other != client) {
+            for (later, mode, theirs) in part.holds() {
                 let excludes = claim.mode == Mode::Exclusive || mode == Mode::Exclusive;
                 if theirs.lost || !excludes || self.key(other, later) != key {
                     continue;
@@ -420,14 +420,14 @@ impl<S: Store> Explorer<S> {
 
     /// A client has done its work.
     fn leave(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
-        if state.seats[client as usize].stage == Stage::Working {
+        if state.clients[client as usize].stage == Stage::Working {
             self.proceed(state, client, seen);
         }
     }
 
     /// Reads what a lock guards. Returns false if the vault fenced it off.
     fn read(&self, state: &mut State<S>, client: u32, place: usize, seen: &mut Seen) -> bool {
-        let claim = state.seats[client as usize].claims[place];
+        let claim = state.clients[client as usize].claims[place];
         let Some(hold) = claim.hold else { return true };
         let about = self.about(client, claim);
         let told = |event: &mut Event| {
@@ -442,13 +442,13 @@ impl<S: Store> Explorer<S> {
             event.value = read.ok();
             event.error = read.err().map(|fenced| fenced.to_string());
         });
-        state.seats[client as usize].claims[place].hold = Some(Hold { read: read.ok(), ..hold });
+        state.clients[client as usize].claims[place].hold = Some(Hold { read: read.ok(), ..hold });
         read.is_ok()
     }
 
     /// Writes what a lock guards, if the client holds it alone.
     fn write(&self, state: &mut State<S>, client: u32, place: usize, seen: &mut Seen) {
-        let claim = state.seats[client as usize].claims[place];
+        let claim = state.clients[client as usize].claims[place];
         let Claim { mode: Mode::Exclusive, hold: Some(hold), .. } = claim else { return };
         let Some(value) = hold.read.map(|read| read + 1) else { return };
         let key = self.key(client, claim.key);
@@ -475,8 +475,8 @@ impl<S: Store> Explorer<S> {
         if hold.stolen {
             seen.signs.push(Sign::LostUpdate);
         }
-        for (other, seat) in (0..).zip(&mut state.seats) {
-            for (later, _, theirs) in seat.holds() {
+        for (other, part) in (0..).zip(&mut state.clients) {
+            for (later, _, theirs) in part.holds() {
                 theirs.stolen |= self.key(other, later) == key;
             }
         }
@@ -494,7 +494,7 @@ impl<S: Store> Explorer<S> {
             self.serve(state, None, seen, |server, _| server.disconnected(at, number));
             return;
         };
-        let attempt = &mut state.seats[client as usize].attempt;
+        let attempt = &mut state.clients[client as usize].attempt;
         // An attempt whose answer is lost tells its client nothing.
         if *attempt == Attempt::Unseen && answers && !S::Alone::opens(&packet) {
             *attempt = Attempt::Fresh;
@@ -558,7 +558,7 @@ impl<S: Store> Explorer<S> {
     fn lapse(&mut self, state: &mut State<S>, seen: &mut Seen) {
         if !self.may_lapse(state) {
             state.faults += 1;
-            let alive = (0..).zip(&state.seats).filter(|(_, seat)| !seat.is_over());
+            let alive = (0..).zip(&state.clients).filter(|(_, part)| !part.is_over());
             seen.pause(alive.map(|(client, _)| client));
         }
         state.lapses += 1;
@@ -571,8 +571,8 @@ impl<S: Store> Explorer<S> {
         // Whoever looks at a clock may find the store another one.
         state.changed();
         state.lapsed = true;
-        for client in 0..state.seats.len() as u32 {
-            if !state.seats[client as usize].is_over() {
+        for client in 0..state.clients.len() as u32 {
+            if !state.clients[client as usize].is_over() {
                 self.feed(state, client, Input::Later(LAPSE), seen);
             }
         }
@@ -580,7 +580,7 @@ impl<S: Store> Explorer<S> {
 
     fn expire(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
         let Some(session) = S::Alone::session(state.server(), connections(client)) else { return };
-        if state.seats[client as usize].stage != Stage::Gone {
+        if state.clients[client as usize].stage != Stage::Gone {
             state.faults += 1;
             seen.pause(std::iter::once(client));
         }
@@ -592,14 +592,14 @@ impl<S: Store> Explorer<S> {
 
     fn crash(&mut self, state: &mut State<S>, client: u32, kept: usize, seen: &mut Seen) {
         state.faults += 1;
-        let seat = &mut state.seats[client as usize];
-        seat.stage = Stage::Gone;
-        let about = self.about(client, Claim { mode: seat.mode, ..seat.claims[0] });
+        let part = &mut state.clients[client as usize];
+        part.stage = Stage::Gone;
+        let about = self.about(client, Claim { mode: part.mode, ..part.claims[0] });
         let kill = Fault::at(Node::Client(client), base::Action::Kill);
         seen.fault(|| (kill, Effect::of(base::Action::Kill, 1)));
         seen.event(client, Kind::Info, F::Death, about);
         seen.line(|| format!("client {client} dies"));
-        seat.claims.iter_mut().for_each(|claim| claim.hold = None);
+        part.claims.iter_mut().for_each(|claim| claim.hold = None);
         for wire in state.wires.range_mut(connections(client)).map(|(_, wire)| wire) {
             wire.up.truncate(kept);
         }
@@ -614,7 +614,7 @@ impl<S: Store> Explorer<S> {
         wire.open = false;
         let client = client_of(connection);
         let links = vec![(Node::Client(client), Node::Server(0))];
-        let reset = base::Action::Link(LinkTrouble::Reset);
+        let reset = base::Action::Link(LinkFault::Reset);
         seen.fault(|| (Fault::over(links, reset), Effect::of(reset, 1)));
         seen.line(|| match kept {
             0 => format!("the connection of client {client} is lost"),
@@ -653,7 +653,7 @@ fn route<S: Store>(state: &mut State<S>, out: Outbox<S>) {
 
 /// Does what a client wants done to its wires.
 fn wire<S: Store>(state: &mut State<S>, client: u32, wish: &Do<PacketOf<S>>) {
-    let releasing = matches!(state.seats[client as usize].stage, Stage::Releasing(_));
+    let releasing = matches!(state.clients[client as usize].stage, Stage::Releasing(_));
     let (local, packet) = match wish {
         Do::Open { connection: local, .. } => {
             let fresh = Wire { up: Default::default(), down: Default::default(), open: true };

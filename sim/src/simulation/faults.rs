@@ -1,6 +1,6 @@
 //! Injects faults into the world and undoes them.
 
-use base::{Action, ClockChange, Data, Effect, Fault, FaultId, LinkTrouble, Node, Target};
+use base::{Action, ClockChange, Data, Effect, Fault, FaultId, LinkFault, Node, Target};
 use stores::model::ServerModel;
 
 use super::Simulation;
@@ -19,7 +19,9 @@ impl<S: Store> Simulation<S> {
             (Action::Evict, Target::Node(node)) => self.fill_memory(id, *node),
             (Action::Clock(change), Target::Node(node)) => self.change_clock(*node, change),
             (Action::Cut(_), Target::Links(_)) => self.network.gates.cut(fault),
-            (Action::Link(trouble), Target::Links(links)) => self.trouble(id, links, trouble),
+            (Action::Link(link_fault), Target::Links(links)) => {
+                self.link_fault(id, links, link_fault)
+            }
             (
                 Action::Pause
                 | Action::Kill
@@ -53,7 +55,7 @@ impl<S: Store> Simulation<S> {
             (Action::Clock(change), Target::Node(node)) => self.undo_clock(*node, change),
             (Action::Cut(_), Target::Links(_)) => self.uncut(fault),
             (Action::Link(_), Target::Links(_)) => {
-                Effect::of(action, self.network.troubles.end(id))
+                Effect::of(action, self.network.link_faults.end(id))
             }
             (
                 Action::Pause
@@ -71,8 +73,8 @@ impl<S: Store> Simulation<S> {
     fn pause(&mut self, node: Node) {
         let paused = Paused::new(self.now.get());
         match node {
-            Node::Client(seat) => {
-                if let Some(client) = &mut self.clients[seat as usize] {
+            Node::Client(client_number) => {
+                if let Some(client) = &mut self.clients[client_number as usize] {
                     client.paused.get_or_insert(paused);
                 }
             }
@@ -84,7 +86,7 @@ impl<S: Store> Simulation<S> {
     }
 
     /// Lets a paused node go on; what waited for it happens now, in order, but for a client's
-    /// timers: they ring before it reads what has arrived. (A process that is continued looks at
+    /// timers: they go off before it reads what has arrived. (A process that is continued looks at
     /// its clock in the very call that tells it what can be read, and its task is the first to run,
     /// so that a call whose time-out and whose reply both came during the pause has timed out: it
     /// did in 40 of 40 with `redis`, in 20 of 20 with `zookeeper-client`.) What the libraries
@@ -93,8 +95,8 @@ impl<S: Store> Simulation<S> {
     /// life.
     fn resume(&mut self, node: Node) -> Effect {
         let paused = match node {
-            Node::Client(seat) => {
-                self.clients[seat as usize].as_mut().and_then(|c| c.paused.take())
+            Node::Client(client_number) => {
+                self.clients[client_number as usize].as_mut().and_then(|c| c.paused.take())
             }
             Node::Server(n) => self.servers[n as usize].paused.take(),
             Node::Vault => None,
@@ -106,15 +108,15 @@ impl<S: Store> Simulation<S> {
         let is_timer = |item: &Item| matches!(item, Item::Timer { .. });
         let (timers, others): (Vec<_>, Vec<_>) = paused.waiting.into_iter().partition(is_timer);
         for item in timers.into_iter().chain(others) {
-            self.agenda.push(self.now.get(), item);
+            self.queue.push(self.now.get(), item);
         }
         effect
     }
 
     pub(super) fn crash(&mut self, node: Node) {
         match node {
-            Node::Client(seat) => {
-                if let Some(client) = self.clients[seat as usize].take() {
+            Node::Client(client_number) => {
+                if let Some(client) = self.clients[client_number as usize].take() {
                     self.forget(client.paused);
                     self.hang_up(client.process);
                 }
@@ -145,7 +147,7 @@ impl<S: Store> Simulation<S> {
         }
         // What it had sent and nobody has got is not sent again.
         for item in self.network.gates.take(|(from, _)| from == Node::Server(server)) {
-            self.freight.discard(item);
+            self.in_flight.discard(item);
         }
     }
 
@@ -181,7 +183,7 @@ impl<S: Store> Simulation<S> {
     pub(super) fn unheard(&mut self, server: u32, item: Item) {
         match item {
             Item::ToServer { .. } => self.servers[server as usize].unheard.push(item),
-            item => self.freight.discard(item),
+            item => self.in_flight.discard(item),
         }
     }
 
@@ -193,7 +195,7 @@ impl<S: Store> Simulation<S> {
     /// Discards everything that waits for a node that is gone.
     fn forget(&mut self, paused: Option<Paused>) {
         let waiting = paused.map_or(Vec::new(), |paused| paused.waiting);
-        waiting.into_iter().for_each(|item| self.freight.discard(item));
+        waiting.into_iter().for_each(|item| self.in_flight.discard(item));
     }
 
     /// A client is gone: its machine closes its connections.
@@ -221,18 +223,18 @@ impl<S: Store> Simulation<S> {
             let Item::ToServer { connection, .. } = item else { continue };
             match self.connections.get(connection).map(Connection::ends) {
                 Some(ends) => drop(self.set_off(ends, item)),
-                None => self.freight.discard(item),
+                None => self.in_flight.discard(item),
             }
         }
         self.ask_again();
     }
 
-    fn trouble(&mut self, id: FaultId, links: &[(Node, Node)], trouble: LinkTrouble) {
-        let done = match trouble {
-            LinkTrouble::Reset => self.reset(links),
+    fn link_fault(&mut self, id: FaultId, links: &[(Node, Node)], link_fault: LinkFault) {
+        let done = match link_fault {
+            LinkFault::Reset => self.reset(links),
             _ => 0,
         };
-        self.network.troubles.begin(id, links, trouble, done);
+        self.network.link_faults.begin(id, links, link_fault, done);
     }
 
     /// Breaks the connections over these links; says how many there were.
@@ -271,11 +273,11 @@ impl<S: Store> Simulation<S> {
     /// Does something to a node's clocks, and has its timers go by them from now on.
     fn with_clock<T>(&mut self, node: Node, act: impl FnOnce(&mut Clock) -> T) -> Option<T> {
         match node {
-            Node::Client(seat) => {
-                let mut clock = self.clocks[seat as usize].get();
+            Node::Client(client_number) => {
+                let mut clock = self.clocks[client_number as usize].get();
                 let done = act(&mut clock);
-                self.clocks[seat as usize].set(clock);
-                self.plan_anew(seat);
+                self.clocks[client_number as usize].set(clock);
+                self.plan_anew(client_number);
                 Some(done)
             }
             Node::Server(number) => {

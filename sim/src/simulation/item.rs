@@ -1,4 +1,4 @@
-//! Items on the agenda, the freight that they bring, and the connections that packets travel over.
+//! Items in the event queue, what they bring, and the connections that packets travel over.
 
 use base::{Node, Response};
 use slab::Slab;
@@ -16,7 +16,7 @@ pub enum Payload<P> {
 }
 
 /// A thing to come. It goes from hand to hand and moves when something is put before it, so it fits
-/// into two registers: what it brings is kept in the [`Freight`] and moved once.
+/// into two registers: what it brings is kept in [`InFlight`] and moved once.
 #[derive(Clone, Copy)]
 pub enum Item {
     ToServer {
@@ -57,7 +57,7 @@ pub enum Item {
     LibraryTick {
         process: u32,
     },
-    /// The place of a timer in the agenda's order has come, which may be gone.
+    /// The place of a timer in the event queue's order has come, which may be gone.
     Alarm {
         process: u32,
         timer: TimerId,
@@ -78,11 +78,11 @@ pub enum Item {
 
 const _: () = assert!(size_of::<Item>() == 16);
 
-/// The place where a piece of freight is kept.
+/// The place where something in flight is kept.
 #[derive(Clone, Copy)]
 pub struct Place(NonZeroU32);
 
-/// Pieces of freight of one kind.
+/// What is in flight, of one kind.
 pub struct Pieces<T>(Slab<T>);
 
 impl<T> Pieces<T> {
@@ -98,12 +98,12 @@ impl<T> Pieces<T> {
 }
 
 /// Packets and responses on their way.
-pub struct Freight<P> {
+pub struct InFlight<P> {
     pub packets: Pieces<P>,
     pub responses: Pieces<Response>,
 }
 
-impl<P> Freight<P> {
+impl<P> InFlight<P> {
     pub fn new() -> Self {
         Self { packets: Pieces(Slab::new()), responses: Pieces(Slab::new()) }
     }
@@ -131,8 +131,8 @@ impl<P> Freight<P> {
 /// A connection between a client process and a server.
 pub struct Connection {
     pub process: u32,
-    /// The seat of that process.
-    pub seat: u32,
+    /// The client of that process, by number.
+    pub client: u32,
     pub server: u32,
     /// The library's own number for it.
     pub local: u64,
@@ -161,7 +161,7 @@ impl Connection {
 
     /// The client's end and the server's.
     pub fn ends(&self) -> (Node, Node) {
-        (Node::Client(self.seat), Node::Server(self.server))
+        (Node::Client(self.client), Node::Server(self.server))
     }
 }
 

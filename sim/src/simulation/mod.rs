@@ -1,5 +1,5 @@
-//! The simulator as a backend: takes the next thing from the agenda, lets it happen, lets the
-//! client that it woke run, and puts what follows on the agenda again.
+//! The simulator as a backend: takes the next thing from the event queue, lets it happen, lets the
+//! client that it woke run, and puts what follows into the event queue again.
 
 mod clients;
 mod faults;
@@ -21,26 +21,26 @@ use stores::model::{Noted, Out};
 use stores::{ClientSettings, PacketOf, Store, StoreId, Visit};
 
 use crate::SimConfig;
-use crate::agenda::Agenda;
 use crate::bookkeeper::Bookkeeper;
-use crate::chance::Tape;
+use crate::chance::ChoiceLog;
 use crate::client::{Client, Handle};
 use crate::clock::Clock;
+use crate::event_queue::EventQueue;
 use crate::link::link;
 use crate::machine::{Machine, Numbers};
 use crate::network::{Network, Order};
 use crate::server::Server;
 pub use item::Item;
-use item::{Connections, Freight, Place};
+use item::{Connections, InFlight, Place};
 
 /// Opens the task of a client of a store.
 pub type Open<S> = Box<dyn Fn(Handle<S>) -> LocalFuture<'static, ()>>;
 
 /// A backend that can say how much has happened in it.
 pub trait Simulated: Backend {
-    /// Returns the number of events: things that were taken from the agenda and happened. These are
-    /// packets that arrived at a client or a server, lines between the harness and a client, timers
-    /// that rang, and ticks of servers and client libraries.
+    /// Returns the number of events: things that were taken from the event queue and happened.
+    /// These are packets that arrived at a client or a server, lines between the harness and a
+    /// client, timers that went off, and ticks of servers and client libraries.
     fn happened(&self) -> u64;
 }
 
@@ -48,17 +48,17 @@ pub trait Simulated: Backend {
 struct Simulation<S: Store> {
     config: SimConfig,
     /// Records what chance decides, or decides itself. `None`: everything is drawn, nothing kept.
-    tape: Option<Rc<Tape>>,
+    choice_log: Option<Rc<ChoiceLog>>,
     open: Open<S>,
     now: Rc<Cell<Mono>>,
-    agenda: Agenda<Item>,
+    queue: EventQueue<Item>,
     network: Network<Item>,
     rng: Rng,
     clients: Vec<Option<Client<S>>>,
-    /// The clocks of the clients' machines, by seat.
+    /// The clocks of the clients' machines, by number.
     clocks: Vec<Rc<Cell<Clock>>>,
     servers: Vec<Server<S::Server>>,
-    freight: Freight<PacketOf<S>>,
+    in_flight: InFlight<PacketOf<S>>,
     connections: Connections,
     between: BTreeMap<(u32, u32), Order>,
     happened: u64,
@@ -78,14 +78,14 @@ struct Simulation<S: Store> {
 }
 
 impl<S: Store> Simulation<S> {
-    /// A fresh world: servers running, no client yet. A tape records what chance decides in it, or
-    /// decides itself.
-    fn new(config: SimConfig, tape: Option<Rc<Tape>>, open: Open<S>) -> Self {
+    /// A fresh world: servers running, no client yet. A choice log records what chance decides in
+    /// it, or decides itself.
+    fn new(config: SimConfig, choice_log: Option<Rc<ChoiceLog>>, open: Open<S>) -> Self {
         let mut rng = Rng::fork(config.seed, 1);
         let skew = |rng: &mut Rng| {
             let mut draw = || rng.between(Duration::ZERO, Duration::from_millis(5));
-            match &tape {
-                Some(tape) => tape.server_skew(draw),
+            match &choice_log {
+                Some(choice_log) => choice_log.server_skew(draw),
                 None => draw(),
             }
         };
@@ -95,22 +95,22 @@ impl<S: Store> Simulation<S> {
         let mut simulation = Self {
             network: Network::new(
                 Rng::fork(config.seed, 2),
-                tape.clone(),
+                choice_log.clone(),
                 config.latency,
                 config.links.clone(),
             ),
             clients: (0..config.clients).map(|_| None).collect(),
             clocks: (0..config.clients)
-                .map(|seat| Rc::new(Cell::new(Clock::of(Node::Client(seat)))))
+                .map(|client_number| Rc::new(Cell::new(Clock::of(Node::Client(client_number)))))
                 .collect(),
             servers,
             config,
-            tape,
+            choice_log,
             open,
             now: Rc::new(Cell::new(Mono::ZERO)),
-            agenda: Agenda::new(),
+            queue: EventQueue::new(),
             rng,
-            freight: Freight::new(),
+            in_flight: InFlight::new(),
             connections: Connections::default(),
             wishes: Vec::new(),
             outs: Vec::new(),
@@ -128,8 +128,8 @@ impl<S: Store> Simulation<S> {
         simulation
     }
 
-    fn seat(&self, process: u32) -> usize {
-        // Most seats still have their first process, and a division takes its time.
+    fn client_number(&self, process: u32) -> usize {
+        // Most clients still have their first process, and a division takes its time.
         let clients = self.config.clients;
         (if process < clients { process } else { process % clients }) as usize
     }
@@ -142,7 +142,7 @@ impl<S: Store> Simulation<S> {
     /// Hands a client's response to the harness.
     fn hand_over(&mut self, process: u32, response: Place) {
         self.stirred = true;
-        let (at, responses) = (self.now.get(), &mut self.freight.responses);
+        let (at, responses) = (self.now.get(), &mut self.in_flight.responses);
         emplace(&mut self.inbox, || {
             let response = responses.take(response);
             Message { at, notice: Notice::Client { process, response } }
@@ -165,11 +165,11 @@ impl<S: Store> Simulation<S> {
             Item::Between { to, .. } => self.at_server(to, item),
             Item::ToServer { connection, .. } => match self.connections.get(connection) {
                 Some(wire) => self.at_server(wire.server, item),
-                None => self.freight.discard(item),
+                None => self.in_flight.discard(item),
             },
             Item::ToClient { connection, .. } => match self.connections.get(connection) {
                 Some(wire) => self.at_client(wire.process, item),
-                None => self.freight.discard(item),
+                None => self.in_flight.discard(item),
             },
             Item::LibraryTick { process }
             | Item::Broken { process, .. }
@@ -191,15 +191,15 @@ impl<S: Store> Simulation<S> {
 pub fn simulation(
     store: StoreId,
     config: SimConfig,
-    tape: Option<Rc<Tape>>,
+    choice_log: Option<Rc<ChoiceLog>>,
     open: Box<dyn Any>,
 ) -> Box<dyn Simulated> {
-    store.visit(Begin { config, tape, open })
+    store.visit(Begin { config, choice_log, open })
 }
 
 struct Begin {
     config: SimConfig,
-    tape: Option<Rc<Tape>>,
+    choice_log: Option<Rc<ChoiceLog>>,
     open: Box<dyn Any>,
 }
 
@@ -208,7 +208,7 @@ impl Visit for Begin {
 
     fn visit<S: Store>(self) -> Self::Out {
         let open: Open<S> = *self.open.downcast().expect("the store's own");
-        Box::new(Simulation::<S>::new(self.config, self.tape, open))
+        Box::new(Simulation::<S>::new(self.config, self.choice_log, open))
     }
 }
 
@@ -227,18 +227,20 @@ impl<S: Store> Backend for Simulation<S> {
         self.now.get()
     }
 
-    fn spawn(&mut self, seat: u32, process: u32) -> Result<(), BackendError> {
-        // Whoever sat here is given up.
-        self.crash(Node::Client(seat));
+    fn spawn(&mut self, client_number: u32, process: u32) -> Result<(), BackendError> {
+        // Whoever had this number before is given up.
+        self.crash(Node::Client(client_number));
         let rng = |label: u64| Rng::fork(self.config.seed, label << 32 | u64::from(process));
         let skew = || rng(3).between(Duration::ZERO, Duration::from_millis(5));
         let library = || rng(5).next();
-        let (skew, library) = match &self.tape {
-            Some(tape) => (tape.client_skew(process, skew), tape.library(process, library)),
+        let (skew, library) = match &self.choice_log {
+            Some(choice_log) => {
+                (choice_log.client_skew(process, skew), choice_log.library(process, library))
+            }
             None => (skew(), library()),
         };
-        let numbers = Numbers { process, rng: rng(4), tape: self.tape.clone() };
-        let clock = self.clocks[seat as usize].clone();
+        let numbers = Numbers { process, rng: rng(4), choice_log: self.choice_log.clone() };
+        let clock = self.clocks[client_number as usize].clone();
         let machine = Rc::new(Machine::new(self.now.clone(), clock, skew, numbers));
         let servers = self.config.cluster.servers() as usize;
         let rng = Rng::new(library);
@@ -246,18 +248,23 @@ impl<S: Store> Backend for Simulation<S> {
         let (library, link) = link(machine.clone(), driver, servers, self.config.call_timeout);
         let client = Client::<S>::new(process, machine, library, link, &self.open);
         client.library.start(client.machine.monotonic(), &mut self.wishes);
-        self.clients[seat as usize] = Some(client);
-        self.run_client(seat as usize);
+        self.clients[client_number as usize] = Some(client);
+        self.run_client(client_number as usize);
         self.send(process, Request { id: 0, worker: 0, command: self.config.init.clone() });
         Ok(())
     }
 
     fn send(&mut self, process: u32, request: Request) {
-        let seat = self.seat(process);
-        let at = self.now.get().after(clients::pipe(&mut self.rng, self.tape.as_deref(), seat));
-        if let Some(client) = self.clients[seat].as_ref().filter(|c| c.process == process) {
+        let client_number = self.client_number(process);
+        let at = self.now.get().after(clients::pipe(
+            &mut self.rng,
+            self.choice_log.as_deref(),
+            client_number,
+        ));
+        if let Some(client) = self.clients[client_number].as_ref().filter(|c| c.process == process)
+        {
             client.machine.put(request);
-            self.agenda.push(at, Item::Request { process });
+            self.queue.push(at, Item::Request { process });
         }
     }
 
@@ -284,7 +291,7 @@ impl<S: Store> Backend for Simulation<S> {
     ) -> Result<(), BackendError> {
         self.passing = passing;
         while !self.stirred {
-            match self.agenda.pop(until) {
+            match self.queue.pop(until) {
                 Some((at, item)) => {
                     self.now.set(at.max(self.now.get()));
                     self.happened += 1;

@@ -27,7 +27,7 @@ impl<S: Store> Simulation<S> {
                     self.packet_at_server(number, connection, payload);
                 }
                 _ => {
-                    self.freight.discard(item);
+                    self.in_flight.discard(item);
                     // Of one that is closed already, nothing more is said.
                     self.close(connection);
                 }
@@ -40,13 +40,13 @@ impl<S: Store> Simulation<S> {
                 }
             }
             Item::Between { from, packet, .. } if node.up => {
-                let packet = self.freight.packets.take(packet);
+                let packet = self.in_flight.packets.take(packet);
                 let clocks = node.clocks(self.now.get());
                 node.model.receive(clocks, Peer::Server(from), packet, &mut self.outs);
                 self.keep_books(number, None);
                 self.server_wants(number);
             }
-            _ => self.freight.discard(item),
+            _ => self.in_flight.discard(item),
         }
     }
 
@@ -56,7 +56,7 @@ impl<S: Store> Simulation<S> {
         match payload {
             Payload::Data(packet) => {
                 node.know(connection);
-                let packet = self.freight.packets.take(packet);
+                let packet = self.in_flight.packets.take(packet);
                 let outs = &mut self.outs;
                 node.model.receive(clocks, Peer::Connection(connection), packet, outs);
                 self.keep_books(number, Some(connection));
@@ -94,17 +94,17 @@ impl<S: Store> Simulation<S> {
         }
     }
 
-    /// Puts a server's next tick on the agenda, in place of the one that stands there.
+    /// Puts a server's next tick into the event queue, in place of the one that stands there.
     pub(super) fn plan_server_tick(&mut self, number: u32, next: Mono) {
         self.cancel_server_tick(number);
         let node = &mut self.servers[number as usize];
         let due = node.clock.due(next, self.now.get());
-        node.tick = Some((next, self.agenda.push(due, Item::ServerTick { server: number })));
+        node.tick = Some((next, self.queue.push(due, Item::ServerTick { server: number })));
     }
 
     pub(super) fn cancel_server_tick(&mut self, number: u32) {
         if let Some((_, ticket)) = self.servers[number as usize].tick.take() {
-            self.agenda.cancel(ticket);
+            self.queue.cancel(ticket);
         }
     }
 
@@ -118,7 +118,7 @@ impl<S: Store> Simulation<S> {
                     self.send_to_client(connection, Payload::Data(packet));
                 }
                 Out::Send(Peer::Server(to), packet) => {
-                    let packet = self.freight.packets.put(packet);
+                    let packet = self.in_flight.packets.put(packet);
                     let item = Item::Between { from: number, to, packet };
                     self.send_item((Node::Server(number), Node::Server(to)), item);
                 }

@@ -15,11 +15,11 @@ use crate::network::Order;
 use stores::Store;
 
 impl<S: Store> Simulation<S> {
-    pub(super) fn connect(&mut self, seat: usize, local: u64, server: usize) {
-        let Some(client) = &mut self.clients[seat] else { return };
+    pub(super) fn connect(&mut self, client_number: usize, local: u64, server: usize) {
+        let Some(client) = &mut self.clients[client_number] else { return };
         let wire = Connection {
             process: client.process,
-            seat: seat as u32,
+            client: client_number as u32,
             server: server as u32,
             local,
             to_server: Order::default(),
@@ -30,7 +30,7 @@ impl<S: Store> Simulation<S> {
         client.wires.push((local, connection));
         self.shake_hands(connection);
         let waits = self.connections.get(connection).is_some_and(|wire| !wire.is_open());
-        if let (true, Some(client)) = (waits, &mut self.clients[seat]) {
+        if let (true, Some(client)) = (waits, &mut self.clients[client_number]) {
             client.library.waits(local);
         }
     }
@@ -44,27 +44,27 @@ impl<S: Store> Simulation<S> {
         if node.gone || self.network.gates.stop(client, server) {
             return;
         }
-        if self.network.troubles.refuses(client, server) || !node.up {
+        if self.network.link_faults.refuses(client, server) || !node.up {
             return self.refuse(connection);
         }
         if let Line::Opening(waiting) = std::mem::replace(&mut wire.line, Line::Open) {
             for packet in waiting {
-                let packet = self.freight.packets.take(packet);
+                let packet = self.in_flight.packets.take(packet);
                 self.send_to_server(connection, Payload::Data(packet));
             }
         }
     }
 
     /// A client's machine asks again for a connection.
-    pub(super) fn connect_again(&mut self, seat: usize, local: u64) {
-        let Some(connection) = self.wire(seat, local) else { return };
+    pub(super) fn connect_again(&mut self, client_number: usize, local: u64) {
+        let Some(connection) = self.wire(client_number, local) else { return };
         let opening = |wire: &&Connection| matches!(wire.line, Line::Opening(_));
         if self.connections.get(connection).filter(opening).is_none() {
             return;
         }
         self.shake_hands(connection);
         let open = self.connections.get(connection).is_some_and(Connection::is_open);
-        if let (true, Some(client)) = (open, &mut self.clients[seat]) {
+        if let (true, Some(client)) = (open, &mut self.clients[client_number]) {
             client.library.opened(local);
         }
     }
@@ -82,7 +82,7 @@ impl<S: Store> Simulation<S> {
         let again: Vec<_> = waiting.iter().map(|(_, w)| (w.ends(), w.process, w.local)).collect();
         for (ends, process, local) in again {
             let at = self.round_trip(ends);
-            self.agenda.push(at, Item::Connect { process, local });
+            self.queue.push(at, Item::Connect { process, local });
         }
     }
 
@@ -97,25 +97,25 @@ impl<S: Store> Simulation<S> {
     pub(super) fn refuse(&mut self, connection: u64) {
         let Some(wire) = self.drop_unsent(connection) else { return };
         let at = self.round_trip(wire.ends());
-        self.agenda.push(at, Item::Refused { process: wire.process, local: wire.local });
+        self.queue.push(at, Item::Refused { process: wire.process, local: wire.local });
     }
 
     /// A connection will never be made: what was to go over it is gone with it.
     fn drop_unsent(&mut self, connection: u64) -> Option<Connection> {
         let mut wire = self.connections.remove(connection)?;
-        if let Some(client) = &mut self.clients[wire.seat as usize]
+        if let Some(client) = &mut self.clients[wire.client as usize]
             && client.process == wire.process
         {
             client.hang_up(wire.local);
         }
         if let Line::Opening(waiting) = &mut wire.line {
-            waiting.drain(..).for_each(|packet| drop(self.freight.packets.take(packet)));
+            waiting.drain(..).for_each(|packet| drop(self.in_flight.packets.take(packet)));
         }
         Some(wire)
     }
 
-    pub(super) fn wire(&self, seat: usize, local: u64) -> Option<u64> {
-        let wires = &self.clients[seat].as_ref()?.wires;
+    pub(super) fn wire(&self, client_number: usize, local: u64) -> Option<u64> {
+        let wires = &self.clients[client_number].as_ref()?.wires;
         wires.iter().find(|(known, _)| *known == local).map(|(_, number)| *number)
     }
 
@@ -144,11 +144,11 @@ impl<S: Store> Simulation<S> {
             _ => None,
         };
         let Some(order) = order else {
-            self.freight.discard(item);
+            self.in_flight.discard(item);
             return false;
         };
         let at = order.arrival(now, delay);
-        self.agenda.push(at, item);
+        self.queue.push(at, item);
         true
     }
 
@@ -167,8 +167,8 @@ impl<S: Store> Simulation<S> {
     pub(super) fn snap(&mut self, connection: u64) {
         let Some(wire) = self.connections.remove(connection) else { return };
         let Connection { process, server, local, .. } = wire;
-        self.agenda.push(self.now.get(), Item::Gone { server, connection });
-        self.agenda.push(self.now.get(), Item::Broken { process, local });
+        self.queue.push(self.now.get(), Item::Gone { server, connection });
+        self.queue.push(self.now.get(), Item::Broken { process, local });
     }
 
     /// Returns true if this is the request or the reply that a fault loses. Its connection is then
@@ -180,7 +180,7 @@ impl<S: Store> Simulation<S> {
         payload: &Payload<PacketOf<S>>,
     ) -> bool {
         let is_call = matches!(payload, Payload::Data(packet) if S::Server::is_call(packet));
-        let lost = is_call && self.network.troubles.loses(from, to);
+        let lost = is_call && self.network.link_faults.loses(from, to);
         if lost {
             self.snap(connection);
         }
@@ -194,7 +194,7 @@ impl<S: Store> Simulation<S> {
         if self.is_lost(connection, ends, &payload) {
             return;
         }
-        let payload = self.freight.load(payload);
+        let payload = self.in_flight.load(payload);
         let passed = self.send_item(ends, Item::ToClient { connection, payload });
         if let (true, Payload::Data(_)) = (passed, payload) {
             self.notify_passed(process);
@@ -206,7 +206,7 @@ impl<S: Store> Simulation<S> {
         let ends = wire.ends();
         if let Line::Opening(waiting) = &mut wire.line {
             match payload {
-                Payload::Data(packet) => waiting.push(self.freight.packets.put(packet)),
+                Payload::Data(packet) => waiting.push(self.in_flight.packets.put(packet)),
                 Payload::Closed => drop(self.drop_unsent(connection)),
             }
             return;
@@ -214,7 +214,7 @@ impl<S: Store> Simulation<S> {
         if self.is_lost(connection, ends, &payload) {
             return;
         }
-        let payload = self.freight.load(payload);
+        let payload = self.in_flight.load(payload);
         self.send_item(ends, Item::ToServer { connection, payload });
     }
 }

@@ -15,7 +15,7 @@ pub use arm::{Report, real_arm};
 use super::memory::CAPACITY;
 use super::{Reply, Request, Server};
 use crate::model::{Clocks, ServerModel};
-use base::{Mono, Rng, Wall};
+use base::{Mono, Rng, WallTime};
 use std::time::Duration;
 
 /// A sequence of commands on three keys.
@@ -87,7 +87,7 @@ pub fn expected(server: &mut Server, sequence: &[Request]) -> Vec<Reply> {
 /// Lets time pass for a model.
 pub fn pass(server: &mut Server, time: Duration) {
     let mono = Mono::ZERO + Duration::from_secs(server.now() as u64) + time;
-    server.tick(Clocks { wall: Wall::from_nanos(0), mono }, &mut Vec::new());
+    server.tick(Clocks { wall: WallTime::from_nanos(0), mono }, &mut Vec::new());
 }
 
 #[cfg(test)]

@@ -152,11 +152,11 @@ impl ServerModel for Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Wall;
+    use base::WallTime;
 
     fn at(millis: u64) -> Clocks {
         let mono = Mono::ZERO + Duration::from_millis(millis);
-        Clocks { wall: Wall::from_nanos(0), mono }
+        Clocks { wall: WallTime::from_nanos(0), mono }
     }
 
     fn add(server: &mut Server, exptime: i64) -> Reply {

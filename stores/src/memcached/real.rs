@@ -7,7 +7,7 @@ use super::{Memcached, Refusal, Reply, Request};
 use crate::driver::no_server;
 use crate::real::RealWorld;
 use async_memcached::{AsciiProtocol, Client, Error, Status};
-use base::{Answer, CallError, Link, LocalFuture, Mono, Wall, World};
+use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
 use futures_util::FutureExt;
 use std::future::ready;
 use std::time::Duration;
@@ -95,7 +95,7 @@ fn judge(error: Error) -> Answer<Memcached> {
 }
 
 impl World for RealLink {
-    fn now(&self) -> Wall {
+    fn now(&self) -> WallTime {
         self.world.now()
     }
 

@@ -7,7 +7,7 @@ use super::outcome::{Asked, Progress, judge_error, judge_reply};
 use super::{Redis, Refusal};
 use crate::driver::no_server;
 use crate::real::RealWorld;
-use base::{CallError, Link, LocalFuture, Mono, Wall, World};
+use base::{CallError, Link, LocalFuture, Mono, WallTime, World};
 use futures_util::FutureExt;
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
@@ -120,7 +120,7 @@ fn info(address: &str) -> Result<ConnectionInfo, RedisError> {
 }
 
 impl World for RealLink {
-    fn now(&self) -> Wall {
+    fn now(&self) -> WallTime {
         self.world.now()
     }
 

@@ -116,13 +116,13 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs all named cases below nodes whose names begin with `root`. `patience` is the time within
+/// Runs all named cases below nodes whose names begin with `root`. `limit` is the time within
 /// which something that must happen has to: longer than the longest session time-out in use.
-pub async fn run(subject: &mut dyn Subject, root: &str, patience: Duration) -> Report {
+pub async fn run(subject: &mut dyn Subject, root: &str, limit: Duration) -> Report {
     let mut report = Report::default();
     for (name, steps) in cases::all() {
         let base = format!("/{root}-{}", report.cases.len());
-        let mut run = Run { subject, base, patience, last_czxid: 0 };
+        let mut run = Run { subject, base, limit, last_czxid: 0 };
         let result = run.case(steps()).await;
         run.subject.reset().await;
         report.cases.push((name.to_owned(), result));
@@ -133,7 +133,7 @@ pub async fn run(subject: &mut dyn Subject, root: &str, patience: Duration) -> R
 struct Run<'a> {
     subject: &'a mut dyn Subject,
     base: String,
-    patience: Duration,
+    limit: Duration,
     last_czxid: i64,
 }
 
@@ -185,7 +185,7 @@ impl Run<'_> {
         event: WatchEvent,
         wait: bool,
     ) -> Result<(), String> {
-        let within = if wait { self.patience } else { Duration::ZERO };
+        let within = if wait { self.limit } else { Duration::ZERO };
         match self.subject.fired(session, watch, within).await {
             Some(fired) if fired == event => Ok(()),
             other => Err(format!("fired: {other:?}")),
@@ -194,7 +194,7 @@ impl Run<'_> {
 
     async fn gone(&mut self, session: usize, path: &'static str) -> Result<(), String> {
         let pause = Duration::from_millis(50);
-        for _ in 0..self.patience.as_millis() / pause.as_millis() {
+        for _ in 0..self.limit.as_millis() / pause.as_millis() {
             if !self.is_there(session, path).await? {
                 return Ok(());
             }

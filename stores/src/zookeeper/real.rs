@@ -7,7 +7,7 @@ mod requests;
 use super::outcome::outcome;
 use super::{Refusal, Request, SessionState, Signal, WatchId, ZooKeeper};
 use crate::real::RealWorld;
-use base::{Answer, CallError, Link, LocalFuture, Mono, Wall, World};
+use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
 use futures_util::FutureExt;
 use requests::{Fired, perform};
 use std::cell::RefCell;
@@ -184,7 +184,7 @@ async fn open(
 }
 
 impl World for RealSession {
-    fn now(&self) -> Wall {
+    fn now(&self) -> WallTime {
         self.world.now()
     }
 

@@ -131,7 +131,7 @@ impl<S: Store> Worker<S> {
     }
 
     async fn acquire(&mut self, wanted: Acquire, mailbox: &mut dyn Mailbox) -> Reply {
-        let Acquire { key, hold, mode, patience_ns } = wanted;
+        let Acquire { key, hold, mode, acquire_timeout_ns } = wanted;
         if self.holds.get(hold).is_none_or(Option::is_some) {
             return Reply::fail("the number of this hold is taken, or too high");
         }
@@ -139,7 +139,7 @@ impl<S: Store> Worker<S> {
         let Some(mut lock) = self.locks[place].lock.take() else {
             return Reply::fail("the lock is at work");
         };
-        let asked = self.ask(lock.as_mut(), (key, mode), patience_ns, mailbox).await;
+        let asked = self.ask(lock.as_mut(), (key, mode), acquire_timeout_ns, mailbox).await;
         let reply = match asked {
             Ok(grant) => {
                 let (token, facts) = (grant.token, facts_of(&grant));
@@ -159,16 +159,16 @@ impl<S: Store> Worker<S> {
         &mut self,
         lock: &mut dyn Lock,
         (key, mode): (Key, Mode),
-        patience_ns: u64,
+        acquire_timeout_ns: u64,
         mailbox: &mut dyn Mailbox,
     ) -> Result<Grant, AcquireError> {
-        let patience = Duration::from_nanos(patience_ns);
+        let acquire_timeout = Duration::from_nanos(acquire_timeout_ns);
         let client = self.client.clone();
-        // Some recipes know no patience and some forget it while they clean up: after twice the
+        // Some recipes know no timeout and some forget it while they clean up: after twice the
         // time nobody waits any longer, and nobody knows what the store will make of it.
-        let deadline = client.world().sleep(patience.max(self.process.ttl) * 2);
+        let deadline = client.world().sleep(acquire_timeout.max(self.process.ttl) * 2);
         let acquire = async {
-            match select(lock.acquire(mode, patience), deadline).await {
+            match select(lock.acquire(mode, acquire_timeout), deadline).await {
                 Either::Left((outcome, _)) => outcome,
                 Either::Right(_) => Err(AcquireError::Unknown("never came back".into())),
             }

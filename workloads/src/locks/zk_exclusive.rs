@@ -11,7 +11,7 @@ use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal, ZooKeeper};
 
 use super::known::{SESSION, SHARED_NODE};
-use super::zookeeper::{ON_SESSION, Try, known, lost, patiently, released, settled, woken};
+use super::zookeeper::{ON_SESSION, Try, known, lost, released, settled, with_timeout, woken};
 use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -101,7 +101,7 @@ impl Recipe for Exclusive {
             Ok(Grant::default())
         };
         let free = async || self.free().await.map(drop);
-        let grant = patiently(&self.client, timeout, take, free).await?;
+        let grant = with_timeout(&self.client, timeout, take, free).await?;
         self.disconnects = disconnects;
         Ok(grant)
     }

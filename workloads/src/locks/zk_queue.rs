@@ -9,7 +9,7 @@ use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Created, Refusal, sequence};
 
 use super::zookeeper::{
-    ON_SESSION, Try, known, lost, patiently, reconnected, refused, released, woken,
+    ON_SESSION, Try, known, lost, reconnected, refused, released, with_timeout, woken,
 };
 
 /// The promises of a queue, in which each client is woken when its turn comes.
@@ -75,7 +75,7 @@ impl Recipe for Queued {
             *disconnects = queue.wait(&mine.name, rule.blocker).await?;
             Ok((rule.grant)(mine))
         };
-        patiently(client, timeout, acquire, async || queue.withdraw(&name).await).await
+        with_timeout(client, timeout, acquire, async || queue.withdraw(&name).await).await
     }
 
     async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {

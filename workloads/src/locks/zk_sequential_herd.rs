@@ -12,7 +12,7 @@ use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::{DEAF, SESSION, breaks};
 use super::zk_queue::{Node, QUEUED, Queue, in_order};
-use super::zookeeper::{Try, patiently, reconnected, released, woken};
+use super::zookeeper::{Try, reconnected, released, with_timeout, woken};
 use super::{BEYOND_SESSION, LockSpec, On, Settings};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -65,7 +65,7 @@ impl Recipe for Herd {
             first(client, queue, mine).await?;
             Ok(mine.grant())
         };
-        patiently(client, timeout, acquire, async || queue.withdraw(&name).await).await
+        with_timeout(client, timeout, acquire, async || queue.withdraw(&name).await).await
     }
 
     async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {

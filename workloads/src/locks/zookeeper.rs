@@ -60,7 +60,7 @@ pub async fn woken(
 
 /// Runs `acquire` in a live session and for at most `timeout`. If it comes to no grant, `clean_up`
 /// removes what it may have left behind; until that is certain the outcome is unknown.
-pub async fn patiently(
+pub async fn with_timeout(
     client: &Client,
     timeout: Duration,
     acquire: impl Future<Output = Try<Grant>>,

@@ -1,6 +1,6 @@
 //! `picklock bench sim`: how fast the simulator is, in whole runs: driven, recorded, checked.
 //!
-//! An event is a thing that was taken from the simulator's agenda and happened (see
+//! An event is a thing that was taken from the simulator's event queue and happened (see
 //! `sim::Simulated::happened`); what a client does between two of them, and what the drive loop
 //! does on its own, costs time and counts nothing. Each scenario is measured in several rounds, and
 //! the best one is reported, since whatever else the machine does can only slow a round down.
@@ -22,8 +22,8 @@ const EXAMPLES: &str = "Examples:
   picklock bench sim --scenario redis-set-nx-px --jobs 2
   picklock bench sim --scenario zk-rw --clients 50 --format json
 
-An event is a thing that was taken from the simulator's agenda and happened: a packet that
-arrived, a line between the harness and a client, a timer that rang, a tick of a server or a
+An event is a thing that was taken from the simulator's event queue and happened: a packet that
+arrived, a line between the harness and a client, a timer that went off, a tick of a server or a
 client library.";
 
 /// The arguments of `bench sim`.

@@ -8,7 +8,7 @@ mod transcript;
 use crate::model::{Clocks, ServerModel};
 use crate::redis::Server;
 use crate::redis::script::Engine;
-use base::{Data, Mono, Wall};
+use base::{Data, Mono, WallTime};
 use redis::{Cmd, Value};
 use std::fmt;
 use std::io;
@@ -181,7 +181,7 @@ struct Modelled {
 
 impl Modelled {
     fn new() -> Self {
-        let wall = Wall::ZERO + Duration::from_secs(1_700_000_000);
+        let wall = WallTime::ZERO + Duration::from_secs(1_700_000_000);
         Self { server: Server::new(Engine::new()), clocks: Clocks { wall, mono: Mono::ZERO } }
     }
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// A server that does not answer within this time has failed.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Runs the suite against the server at this address ("127.0.0.1:6379"), and then the random
 /// sequences of these seeds against it and the model side by side. It empties the server.
@@ -95,7 +95,7 @@ impl Real {
         let last = self.addresses.len() - 1;
         let stream = TcpStream::connect(&self.addresses[connection.min(last)])?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
         Ok((stream, Parser::new()))
     }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 /// The time that the second server has to answer as it must, and the pause between two questions.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs the cases. The subject's connection 0 leads to the first server, 1 to the second; `master`
@@ -60,7 +60,7 @@ fn answer(
     let mut waited = Duration::ZERO;
     loop {
         let got = transcript::render(&subject.call(connection, &command)?);
-        if connection == 0 || waited >= PATIENCE || transcript::agree(expected, &got) {
+        if connection == 0 || waited >= ANSWER_LIMIT || transcript::agree(expected, &got) {
             return Ok(got);
         }
         subject.wait(PAUSE);
@@ -75,7 +75,7 @@ mod tests {
     use crate::redis::conformance::Moments;
     use crate::redis::script::Engine;
     use crate::redis::{Packet, Server};
-    use base::{Mono, Wall};
+    use base::{Mono, WallTime};
     use redis::{Cmd, Value};
     use std::collections::VecDeque;
 
@@ -92,7 +92,10 @@ mod tests {
     impl Pair {
         fn clocks(&self) -> Clocks {
             let since = self.now.since(Mono::ZERO);
-            Clocks { wall: Wall::ZERO + Duration::from_secs(1_700_000_000) + since, mono: self.now }
+            Clocks {
+                wall: WallTime::ZERO + Duration::from_secs(1_700_000_000) + since,
+                mono: self.now,
+            }
         }
 
         /// Sends on what a server wants sent; the replies among it are returned.

@@ -26,7 +26,7 @@ pub(crate) use replica::{READ_ONLY, writes};
 use crate::model::{Clocks, Noted, Out, Peer, ServerModel, What};
 use crate::redis::Packet;
 use crate::redis::script::{Engine, Scripts};
-use base::{Data, Mono, Wall, emplace};
+use base::{Data, Mono, WallTime, emplace};
 use redis::{Arg, Cmd, Value};
 use replica::Replication;
 use smallvec::SmallVec;
@@ -73,7 +73,7 @@ impl Server {
 
     /// Executes a command at this time of the server's wall clock. What goes wrong is a
     /// `Value::ServerError`.
-    pub fn execute(&mut self, now: Wall, command: &Cmd) -> Value {
+    pub fn execute(&mut self, now: WallTime, command: &Cmd) -> Value {
         let mut args: SmallVec<[&[u8]; 8]> = SmallVec::new();
         for arg in command.args_iter() {
             args.push(match arg {

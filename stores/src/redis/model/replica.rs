@@ -171,7 +171,7 @@ impl Server {
 mod tests {
     use super::*;
     use crate::redis::script::Engine;
-    use base::{Data, Wall};
+    use base::{Data, WallTime};
     use redis::{Cmd, cmd};
     use std::collections::VecDeque;
 
@@ -180,7 +180,7 @@ mod tests {
     fn at(millis: u64) -> Clocks {
         let passed = Duration::from_millis(millis);
         Clocks {
-            wall: Wall::ZERO + Duration::from_secs(1_000_000) + passed,
+            wall: WallTime::ZERO + Duration::from_secs(1_000_000) + passed,
             mono: Mono::ZERO + passed,
         }
     }

@@ -7,7 +7,7 @@ use redis::cmd;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn at(elapsed: Duration) -> Clocks {
-    Clocks { wall: Wall::ZERO + 1_000_000 * SECOND + elapsed, mono: Mono::ZERO + elapsed }
+    Clocks { wall: WallTime::ZERO + 1_000_000 * SECOND + elapsed, mono: Mono::ZERO + elapsed }
 }
 
 fn server() -> Server {
@@ -118,7 +118,7 @@ fn nonsense_is_refused_and_not_fatal() {
     let mut scan = cmd("SCAN");
     scan.cursor_arg(0);
     assert!(matches!(server.execute(at(SECOND).wall, &scan), Value::ServerError(_)));
-    let far = Wall::from_nanos(u64::MAX);
+    let far = WallTime::from_nanos(u64::MAX);
     assert_eq!(server.execute(far, cmd("SET").arg("k").arg("v").arg("PX").arg(1)), Value::Okay);
     server.tick(Clocks { wall: far, mono: Mono::from_nanos(u64::MAX) }, &mut Vec::new());
 }

@@ -4,16 +4,16 @@
 use super::Engine;
 use crate::redis::Server;
 use crate::redis::conformance::render;
-use base::Wall;
+use base::WallTime;
 use redis::{Value, cmd};
 
 fn eval(server: &mut Server, script: &str) -> String {
-    let now = Wall::from_nanos(1_700_000_000_123_456_789);
+    let now = WallTime::from_nanos(1_700_000_000_123_456_789);
     said(server, now, cmd("EVAL").arg(script).arg(1).arg("key").arg("argument"))
 }
 
 /// The reply without the sentence that names the script, which is the conformance suite's.
-fn said(server: &mut Server, now: Wall, command: &redis::Cmd) -> String {
+fn said(server: &mut Server, now: WallTime, command: &redis::Cmd) -> String {
     let text = render(&server.execute(now, command)).join(" ");
     text.split(" script: ").next().unwrap_or_default().to_owned()
 }
@@ -83,12 +83,12 @@ fn each_script_has_its_own_keys_and_arguments() {
         let (first, rest) = args.split_at(keys);
         let (many, others) = (first.len() as i64, rest.len() as i64);
         let expected = [Value::Int(many), strings(first), Value::Int(others), strings(rest)];
-        assert_eq!(server.execute(Wall::ZERO, &command), Value::Array(expected.into()));
+        assert_eq!(server.execute(WallTime::ZERO, &command), Value::Array(expected.into()));
         let mut reader = cmd("EVAL");
         reader.arg("return (KEYS[1] or '-') .. (ARGV[2] or '-')").arg(keys).arg(&args);
         let element = |args: &[String], n| args.get(n).map_or("-".into(), String::clone);
         let expected = element(first, 0) + &element(rest, 1);
-        assert_eq!(server.execute(Wall::ZERO, &reader), Value::BulkString(expected.into()));
+        assert_eq!(server.execute(WallTime::ZERO, &reader), Value::BulkString(expected.into()));
     }
 }
 
@@ -112,7 +112,7 @@ fn a_harmless_script_does_the_same_without_guards() {
         let mut servers = [Server::new(Engine::new()), Server::new(Engine::new())];
         let mut replies = std::collections::BTreeSet::new();
         for step in 0..5_000 {
-            let now = Wall::from_nanos(1_000_000_000_000 + step * 500_000);
+            let now = WallTime::from_nanos(1_000_000_000_000 + step * 500_000);
             let key = format!("k{}", rng.below(3));
             let value = (1 + rng.below(3)).to_string();
             let (keys, count) = (rng.below(3), rng.below(5));
@@ -159,7 +159,7 @@ fn a_script_is_known_only_where_it_was_loaded() {
     eval(&mut here, "return 1");
     let sha = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
     let known = |server: &mut Server| {
-        let value = server.execute(Wall::ZERO, cmd("EVALSHA").arg(sha).arg(0));
+        let value = server.execute(WallTime::ZERO, cmd("EVALSHA").arg(sha).arg(0));
         render(&value).join(" ")
     };
     assert_eq!(known(&mut here), "(integer) 1");

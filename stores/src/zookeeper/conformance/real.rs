@@ -82,15 +82,15 @@ pub async fn real_arm(
     seeds: Range<u64>,
 ) -> Report {
     let real = || Real { servers: servers.clone(), session_timeout, sessions: BTreeMap::new() };
-    let patience = session_timeout * 3 + Duration::from_secs(5);
-    let mut report = super::run(&mut real(), root, patience).await;
+    let limit = session_timeout * 3 + Duration::from_secs(5);
+    let mut report = super::run(&mut real(), root, limit).await;
     let lanes = (0..AT_A_TIME).map(|lane| {
         let (mut real, mine) = (real(), seeds.clone().filter(move |n| n % AT_A_TIME == lane));
         async move {
             let mut failed = Vec::new();
             for seed in mine {
                 let base = format!("/{root}-random-{seed}");
-                if let Err(why) = random::compare(&mut real, &base, seed, patience).await {
+                if let Err(why) = random::compare(&mut real, &base, seed, limit).await {
                     failed.push((format!("random sequence {seed}"), Err(why)));
                 }
             }

@@ -4,7 +4,7 @@
 use super::{ClientModel, ClientOut, Packet, Server};
 use crate::model::{Clocks, Out, Peer, ServerModel};
 use crate::zookeeper::{Refusal, Reply, Request, SessionState, Timing, WatchEvent, WatchId};
-use base::{CallError, Data, Mono, Node, Rng, Wall};
+use base::{CallError, Data, Mono, Node, Rng, WallTime};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub struct Network {
     /// The virtual time.
     pub now: Mono,
     sequence: u64,
-    agenda: BTreeMap<(Mono, u64), (Node, Event)>,
+    queue: BTreeMap<(Mono, u64), (Node, Event)>,
     /// The servers, by number.
     pub servers: Vec<Server>,
     down: BTreeSet<u32>,
@@ -60,7 +60,7 @@ impl Network {
         let mut network = Self {
             now: Mono::ZERO,
             sequence: 0,
-            agenda: BTreeMap::new(),
+            queue: BTreeMap::new(),
             servers: (0..size).map(|me| Server::new(me, size, timing)).collect(),
             down: BTreeSet::new(),
             clients: Vec::new(),
@@ -195,7 +195,7 @@ impl Network {
         self.servers[server as usize].hang_up(&mut out);
         out.into_iter().for_each(|out| self.obey_server(server, out));
         self.down.insert(server);
-        self.agenda.retain(|_, (node, _)| *node != Node::Server(server));
+        self.queue.retain(|_, (node, _)| *node != Node::Server(server));
         let lost = self.connections.iter().filter(|(_, c)| c.server == server);
         for id in lost.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.reset(id);
@@ -295,15 +295,15 @@ impl Network {
 
     fn at(&mut self, after: Duration, to: Node, event: Event) {
         self.sequence += 1;
-        self.agenda.insert((self.now + after, self.sequence), (to, event));
+        self.queue.insert((self.now + after, self.sequence), (to, event));
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks { wall: Wall::from_nanos(self.now.nanos()), mono: self.now }
+        Clocks { wall: WallTime::from_nanos(self.now.nanos()), mono: self.now }
     }
 
     fn step(&mut self, end: Mono) -> bool {
-        let Some(first) = self.agenda.first_entry().filter(|e| e.key().0 <= end) else {
+        let Some(first) = self.queue.first_entry().filter(|e| e.key().0 <= end) else {
             return false;
         };
         self.now = first.key().0;

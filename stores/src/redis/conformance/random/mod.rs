@@ -18,7 +18,7 @@ use crate::model::{Clocks, ServerModel};
 use crate::redis::Server;
 use crate::redis::model::Millis;
 use crate::redis::script::Engine;
-use base::{Mono, Wall};
+use base::{Mono, WallTime};
 use redis::Cmd;
 use std::collections::BTreeSet;
 use std::io;
@@ -181,8 +181,8 @@ fn cycled(model: &Server, at: Millis) -> impl Iterator<Item = Server> {
     })
 }
 
-fn wall(millis: Millis) -> Wall {
-    Wall::ZERO + Duration::from_millis(millis.unsigned_abs())
+fn wall(millis: Millis) -> WallTime {
+    WallTime::ZERO + Duration::from_millis(millis.unsigned_abs())
 }
 
 /// The words, with the times that they stand for.

@@ -40,21 +40,21 @@ pub async fn compare(
     subject: &mut dyn Subject,
     base: &str,
     seed: u64,
-    patience: Duration,
+    limit: Duration,
 ) -> Result<(), String> {
     let mut steps = draw::sequence(seed);
-    if run(subject, base, &steps, patience).await.is_ok() {
+    if run(subject, base, &steps, limit).await.is_ok() {
         return Ok(());
     }
     // A model that is wrong is wrong again; what does not come again is how fast each server was.
     let again = format!("{base}-again");
-    let Err((end, mut why)) = run(subject, &again, &steps, patience).await else { return Ok(()) };
+    let Err((end, mut why)) = run(subject, &again, &steps, limit).await else { return Ok(()) };
     steps.truncate(end);
     let mut steps = DeltaDebugger::new(steps);
     let mut tries = 0;
     while let Some(mut fewer) = steps.propose() {
         tries += 1;
-        let tried = run(subject, &format!("{base}-{tries}"), &fewer, patience).await;
+        let tried = run(subject, &format!("{base}-{tries}"), &fewer, limit).await;
         if let Err((end, smaller)) = tried {
             fewer.truncate(end);
             steps.keep(fewer);
@@ -71,12 +71,12 @@ async fn run(
     subject: &mut dyn Subject,
     base: &str,
     steps: &[Step],
-    patience: Duration,
+    limit: Duration,
 ) -> Result<(), (usize, String)> {
     let mut run = Run {
         subject,
         base,
-        patience,
+        limit,
         reference: Reference::new(base),
         sessions: BTreeMap::new(),
         opened: 0,
@@ -101,7 +101,7 @@ async fn run(
 struct Run<'a> {
     subject: &'a mut dyn Subject,
     base: &'a str,
-    patience: Duration,
+    limit: Duration,
     reference: Reference,
     /// The open sessions, and the reference's number for each.
     sessions: BTreeMap<usize, i64>,
@@ -259,7 +259,7 @@ impl Run<'_> {
     }
 
     async fn gone(&mut self, witness: usize, path: &str) -> Result<(), String> {
-        for _ in 0..self.patience.as_millis() / PAUSE.as_millis() {
+        for _ in 0..self.limit.as_millis() / PAUSE.as_millis() {
             self.write_a_mark(witness).await?;
             let exists = Request::Exists { path: path.to_owned(), watch: None };
             match self.subject.call(witness, exists).await {

@@ -5,7 +5,7 @@ use crate::zookeeper::conformance::model::Model;
 use base::LocalFuture;
 use futures_util::FutureExt;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// A defect of a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,9 +105,9 @@ impl Subject for Broken {
 fn compared(servers: u32, fault: Fault, seed: u64) -> Result<(), String> {
     let mut subject = Broken(Model::new(servers, seed), fault);
     // What is endless is not waited for.
-    let patience = if fault == Fault::Endless { Duration::from_secs(1) } else { PATIENCE };
+    let limit = if fault == Fault::Endless { Duration::from_secs(1) } else { LIMIT };
     let base = format!("/random-{seed}");
-    let run = compare(&mut subject, &base, seed, patience);
+    let run = compare(&mut subject, &base, seed, limit);
     run.now_or_never().expect("the model's answers are there when it is asked")
 }
 

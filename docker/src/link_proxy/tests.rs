@@ -11,7 +11,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// A link under test, with its server's view: "open", "close" and the text in between.
 struct Rig {
-    link: Arc<Link>,
+    link: Arc<LinkProxy>,
     seen: UnboundedReceiver<String>,
     passed: Arc<AtomicUsize>,
 }
@@ -31,7 +31,7 @@ async fn rig(delay: Delay) -> Rig {
         assert_eq!(process, 7);
         counter.fetch_add(1, Relaxed);
     });
-    let link = Link::open(delay, Rng::new(1), on_passed).unwrap();
+    let link = LinkProxy::open(delay, Rng::new(1), on_passed).unwrap();
     link.set_target(Some(server)).unwrap();
     link.serve(7);
     Rig { link: Arc::new(link), seen, passed }

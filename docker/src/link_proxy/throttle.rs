@@ -1,7 +1,7 @@
 //! A limit of the bandwidth of a link: each direction carries so many bytes a second, for all its
 //! connections together.
 
-use super::{Link, Shared, lock};
+use super::{LinkProxy, Shared, lock};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Throttle {
     }
 }
 
-impl Link {
+impl LinkProxy {
     /// Limits each direction to so many bytes a second until the returned guard is dropped.
     pub fn throttle(&self, rate: u32) -> Throttling {
         let (up, down) = (Arc::new(Throttle::new(rate)), Arc::new(Throttle::new(rate)));

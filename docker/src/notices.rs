@@ -1,4 +1,4 @@
-//! Messages on their way from many tasks to the one drive loop.
+//! The queue of notices, on their way from many tasks to the one drive loop.
 
 use super::clock::Clock;
 use base::{BackendError, Message, Mono, Notice};
@@ -20,8 +20,8 @@ pub struct Outbox {
 /// The end of the queue for the drive loop.
 pub struct Inbox(UnboundedReceiver<Item>);
 
-/// A fresh queue.
-pub fn news(clock: Clock) -> (Outbox, Inbox) {
+/// A fresh queue of notices.
+pub fn notices(clock: Clock) -> (Outbox, Inbox) {
     let (queue, inbox) = unbounded_channel();
     (Outbox { clock, queue: Mutex::new(queue) }, Inbox(inbox))
 }
@@ -37,7 +37,7 @@ impl Outbox {
         self.put(|_| Ok(Message { at, notice }));
     }
 
-    /// Reports that the world broke.
+    /// Reports that the testbed broke.
     pub fn fail(&self, error: BackendError) {
         self.put(|_| Err(error));
     }
@@ -56,14 +56,14 @@ impl Outbox {
 }
 
 impl Inbox {
-    /// Waits for the first item, at most for `patience`, and takes everything that is there, in the
+    /// Waits for the first item, at most for `longest`, and takes everything that is there, in the
     /// order of the stamps: a `lost` that was stamped by its client may have been overtaken.
     pub async fn take(
         &mut self,
-        patience: Duration,
+        longest: Duration,
         messages: &mut Vec<Message>,
     ) -> Result<(), BackendError> {
-        let Ok(Some(first)) = timeout(patience, self.0.recv()).await else { return Ok(()) };
+        let Ok(Some(first)) = timeout(longest, self.0.recv()).await else { return Ok(()) };
         let from = messages.len();
         messages.push(first?);
         while let Ok(item) = self.0.try_recv() {
@@ -80,7 +80,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_there_comes_in_the_order_of_its_stamps_and_an_error_behind_it() {
-        let (outbox, mut inbox) = news(Clock::start());
+        let (outbox, mut inbox) = notices(Clock::start());
         let first = outbox.tell(Notice::Passed { process: 1 });
         outbox.tell(Notice::Passed { process: 2 });
         outbox.tell_late(first, Notice::Passed { process: 3 });

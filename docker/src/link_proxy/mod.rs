@@ -38,7 +38,7 @@ pub type OnPassed = Box<dyn Fn(u32) + Send + Sync>;
 
 /// A link between one client and one server. It ends, and its connections with it, when it is
 /// dropped.
-pub struct Link {
+pub struct LinkProxy {
     shared: Arc<Shared>,
     address: SocketAddr,
     listening: AbortHandle,
@@ -65,7 +65,7 @@ struct Shared {
     on_passed: OnPassed,
 }
 
-impl Link {
+impl LinkProxy {
     /// Listens on a free port of the loopback. Needs a runtime around it.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for LinkProxy {
     fn drop(&mut self) {
         self.listening.abort();
     }

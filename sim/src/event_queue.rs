@@ -1,4 +1,4 @@
-//! The agenda: a priority queue of future events, first come first served at equal times.
+//! The event queue: future events in order of time, first come first served at equal times.
 //!
 //! It is a sorted list. A simulation has a few dozen things to come, a few hundred with hundreds of
 //! clients, and most new ones come soon: inserting one moves a few small items, and taking the next
@@ -7,14 +7,14 @@
 use base::Mono;
 
 /// The things to come, in order of time; the next one is the last.
-pub struct Agenda<T> {
+pub struct EventQueue<T> {
     items: Vec<(Ticket, T)>,
     sequence: u64,
 }
 
-/// A place on the agenda, to take something off again: when, and a count of what was put on the
-/// agenda, which decides between equal times. These are halves of one number, because comparing is
-/// most of the work.
+/// A place in the event queue, to take something out again: when, and a count of what was put into
+/// the event queue, which decides between equal times. These are halves of one number, because
+/// comparing is most of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u128);
 
@@ -28,7 +28,7 @@ impl Ticket {
     }
 }
 
-impl<T: Copy> Agenda<T> {
+impl<T: Copy> EventQueue<T> {
     pub fn new() -> Self {
         Self { items: Vec::new(), sequence: 0 }
     }
@@ -40,8 +40,8 @@ impl<T: Copy> Agenda<T> {
         booked
     }
 
-    /// Keeps a place in the order for an item that may never need it: whatever is put on the agenda
-    /// for the same time later comes after it.
+    /// Keeps a place in the order for an item that may never need it: whatever is put into the
+    /// event queue for the same time later comes after it.
     pub fn book(&mut self, at: Mono) -> Ticket {
         self.sequence += 1;
         Ticket::new(at, self.sequence)
@@ -79,7 +79,8 @@ impl<T: Copy> Agenda<T> {
         Some((next.at(), item))
     }
 
-    /// Takes something off the agenda. What has happened already, or was taken off, is passed over.
+    /// Takes something out of the event queue. What has happened already, or was taken out, is
+    /// passed over.
     pub fn cancel(&mut self, ticket: Ticket) {
         let place = self.items.partition_point(|(later, _)| *later > ticket);
         if self.items.get(place).is_some_and(|(found, _)| *found == ticket) {
@@ -102,30 +103,30 @@ mod tests {
 
     #[test]
     fn by_time_then_by_arrival() {
-        let mut agenda = Agenda::new();
+        let mut queue = EventQueue::new();
         for (at, item) in [(5, 'c'), (1, 'a'), (5, 'd'), (2, 'b'), (9, 'x')] {
-            agenda.push(Mono::from_nanos(at), item);
+            queue.push(Mono::from_nanos(at), item);
         }
-        let due = std::iter::from_fn(|| agenda.pop(Mono::from_nanos(5)).map(|(_, item)| item));
+        let due = std::iter::from_fn(|| queue.pop(Mono::from_nanos(5)).map(|(_, item)| item));
         assert_eq!(due.collect::<String>(), "abcd");
     }
 
     #[test]
     fn a_ticket_is_good_for_one_thing() {
-        let mut agenda = Agenda::new();
-        let first = agenda.push(Mono::from_nanos(1), 'a');
-        agenda.cancel(first);
-        agenda.push(Mono::from_nanos(2), 'b');
-        agenda.cancel(first);
-        assert_eq!(agenda.len(), 1);
-        assert_eq!(agenda.pop(Mono::from_nanos(9)).map(|(_, item)| item), Some('b'));
+        let mut queue = EventQueue::new();
+        let first = queue.push(Mono::from_nanos(1), 'a');
+        queue.cancel(first);
+        queue.push(Mono::from_nanos(2), 'b');
+        queue.cancel(first);
+        assert_eq!(queue.len(), 1);
+        assert_eq!(queue.pop(Mono::from_nanos(9)).map(|(_, item)| item), Some('b'));
     }
 
     /// Held against a sorted map, through thousands of random pushes, pops and cancellations.
     #[test]
     fn it_is_a_sorted_map() {
         let mut rng = Rng::new(7);
-        let (mut agenda, mut map) = (Agenda::new(), BTreeMap::new());
+        let (mut queue, mut map) = (EventQueue::new(), BTreeMap::new());
         let mut tickets = Vec::new();
         let mut longest = 0;
         for n in 0..20_000u64 {
@@ -134,28 +135,28 @@ mod tests {
             match rng.below(if grows { 3 } else { 8 }) {
                 0 | 1 => {
                     let at = rng.below(50);
-                    tickets.push((agenda.push(Mono::from_nanos(at), n), (at, n)));
+                    tickets.push((queue.push(Mono::from_nanos(at), n), (at, n)));
                     map.insert((at, n), ());
                 }
                 2 if !tickets.is_empty() => {
                     let chosen = rng.below(tickets.len() as u64) as usize;
                     let (ticket, key) = tickets.swap_remove(chosen);
-                    agenda.cancel(ticket);
+                    queue.cancel(ticket);
                     map.remove(&key);
                 }
                 _ => {
                     let until = rng.below(60);
                     let expected = map.first_key_value().map(|(key, ())| *key);
                     let expected = expected.filter(|(at, _)| *at <= until);
-                    let popped = agenda.pop(Mono::from_nanos(until));
+                    let popped = queue.pop(Mono::from_nanos(until));
                     assert_eq!(popped.map(|(at, n)| (at.nanos(), n)), expected);
                     if let Some(key) = expected {
                         map.remove(&key);
                     }
                 }
             }
-            assert_eq!(agenda.len(), map.len());
-            longest = longest.max(agenda.len());
+            assert_eq!(queue.len(), map.len());
+            longest = longest.max(queue.len());
         }
         assert!(longest > 100, "{longest}");
     }

@@ -1,37 +1,37 @@
-//! Walls between servers: iptables in a server's own network namespace.
+//! Drop rules between servers: iptables in a server's own network namespace.
 
 use super::server::Server;
 use base::{BackendError, Direction};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// A wall that keeps one server from hearing one other.
-pub struct Wall {
+/// A rule by which one server drops what one other sends it.
+pub struct DropRule {
     deaf: Arc<Server>,
     silenced: Ipv4Addr,
 }
 
-impl Wall {
-    /// The walls that cut this pair in this direction.
+impl DropRule {
+    /// The rules that cut this pair in this direction.
     pub fn between((a, b): (&Arc<Server>, &Arc<Server>), direction: Direction) -> Vec<Self> {
-        let wall = |deaf: &Arc<Server>, silenced: &Server| Self {
+        let drop_rule = |deaf: &Arc<Server>, silenced: &Server| Self {
             deaf: deaf.clone(),
             silenced: silenced.peer_address(),
         };
         match direction {
-            Direction::Both => vec![wall(a, b), wall(b, a)],
-            Direction::Forward => vec![wall(b, a)],
-            Direction::Backward => vec![wall(a, b)],
+            Direction::Both => vec![drop_rule(a, b), drop_rule(b, a)],
+            Direction::Forward => vec![drop_rule(b, a)],
+            Direction::Backward => vec![drop_rule(a, b)],
         }
     }
 
     /// Puts it up.
-    pub async fn raise(&self) -> Result<(), BackendError> {
+    pub async fn add(&self) -> Result<(), BackendError> {
         self.deaf.shell(&format!("iptables -w -A {}", self.rule())).await.map(drop)
     }
 
     /// Takes it down. Returns the number of packets that it dropped.
-    pub async fn fall(self) -> Result<u64, BackendError> {
+    pub async fn remove(self) -> Result<u64, BackendError> {
         if !self.deaf.is_up() {
             // Its network namespace is gone, and the rule with it.
             return Ok(0);
