@@ -87,6 +87,19 @@ impl Cause {
         Self::Recipe,
     ];
 
+    /// Returns true if it lies with the servers and not with a client.
+    pub const fn is_of_servers(self) -> bool {
+        matches!(
+            self,
+            Self::ServerForgets
+                | Self::Evicted
+                | Self::ServerClock
+                | Self::ServersApart
+                | Self::ShortSession
+                | Self::ServerSilent
+        )
+    }
+
     /// The name, as files and options spell it: "holder-paused".
     pub const fn name(self) -> &'static str {
         match self {

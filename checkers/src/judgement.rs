@@ -121,7 +121,7 @@ pub(crate) fn check_case(case: &Case<'_>, expired: &dyn Fn() -> bool) -> Vec<Ver
 /// Tells how each anomaly of a verdict came about, in so many steps each.
 pub(crate) fn explain(checker: &dyn Checker, case: &Case<'_>, verdict: &mut Verdict, steps: u64) {
     for anomaly in &mut verdict.anomalies {
-        let mut story = Story::new(case, steps);
+        let mut story = Story::new(case, anomaly.cause, steps);
         checker.explain(case, anomaly, &mut story);
         story.complete(case, anomaly);
     }

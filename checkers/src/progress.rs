@@ -236,14 +236,23 @@ fn persistent<'a>(
     claims: impl Iterator<Item = (usize, &'a Claim)>,
 ) -> Finding {
     let time = |at: u64| run.history.get(at).map_or(phase.stop.time, |event| event.time_ns);
-    let asked: Vec<_> = claims.filter(|(_, claim)| phase.meets(&claim.asking())).collect();
-    let from = asked.iter().map(|(_, claim)| time(claim.invoke).max(phase.quiet.time)).min();
-    let to = asked.iter().map(|(_, claim)| time(claim.asking().end).min(phase.stop.time)).max();
-    let lasted = to.unwrap_or(0).saturating_sub(from.unwrap_or(0));
-    match asked.first() {
-        Some((first, _)) if lasted >= run.info.due_ns() => Finding::Stuck(*first),
-        _ => Finding::TooShort(lasted),
+    // Asking again and again is asking, unless nobody did for as long as the lock may stay taken.
+    let pause = run.info.recovery_ns();
+    let (mut stretch, mut longest) = (None, 0);
+    for (id, claim) in claims.filter(|(_, claim)| phase.meets(&claim.asking())) {
+        let begin = time(claim.invoke).max(phase.quiet.time);
+        let end = time(claim.asking().end).min(phase.stop.time);
+        let (first, since, until) = match stretch {
+            Some((first, since, until)) if begin <= until + pause => (first, since, end.max(until)),
+            _ => (id, begin, end),
+        };
+        longest = longest.max(until.saturating_sub(since));
+        if longest >= run.info.due_ns() {
+            return Finding::Stuck(first);
+        }
+        stretch = Some((first, since, until));
     }
+    Finding::TooShort(longest)
 }
 
 /// Returns the event up to which a claim excuses its lock. One that never promises to recover is

@@ -162,7 +162,8 @@ fn tell(story: &mut Story<'_>, Case { run, claims, .. }: &Case<'_>, breach: Brea
         Because::Later(_) => ", and the vault accepted it".to_owned(),
         Because::BuiltOn(_) => format!(" over what {other} had written"),
     };
-    if !story.client_faults(claim, from..breach.write, breach.write) {
+    let hit = story.client_faults(claim, from..breach.write, breach.write);
+    if !hit || story.is_of_servers() {
         story.server_faults(from..breach.write, breach.write);
     }
     let write = run.history.get(breach.write);

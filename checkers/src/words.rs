@@ -4,8 +4,8 @@ use crate::Case;
 use crate::faults::FaultSpan;
 use crate::holds::{Claim, End, Ending};
 use base::{
-    Action, Anomaly, Belief, Event, F, Fault, FaultId, Kind, LeaseEnd, Leases, Mode, Node, Removed,
-    Run, phrases, units,
+    Action, Anomaly, Belief, Cause, Event, F, Fault, FaultId, Kind, LeaseEnd, Leases, Mode, Node,
+    Removed, Run, phrases, units,
 };
 use std::ops::Range;
 
@@ -45,6 +45,8 @@ struct Clause {
 /// looked at: a clause, a fault, a claim. Past them the story is silent, and says so.
 pub struct Story<'a> {
     run: &'a Run,
+    /// The cause of what it tells, if that is known.
+    cause: Option<Cause>,
     fault_spans: &'a [FaultSpan],
     claims: &'a [Claim],
     leases: &'a Leases,
@@ -57,9 +59,10 @@ pub struct Story<'a> {
 }
 
 impl<'a> Story<'a> {
-    pub(crate) fn new(case: &'a Case<'_>, steps: u64) -> Self {
+    pub(crate) fn new(case: &'a Case<'_>, cause: Option<Cause>, steps: u64) -> Self {
         Self {
             run: case.run,
+            cause,
             fault_spans: &case.fault_spans,
             claims: &case.claims.claims,
             leases: case.leases(),
@@ -70,6 +73,11 @@ impl<'a> Story<'a> {
             steps,
             cut_short: false,
         }
+    }
+
+    /// Returns true if its cause lies with the servers, whatever befell clients besides.
+    pub(crate) fn is_of_servers(&self) -> bool {
+        self.cause.is_some_and(Cause::is_of_servers)
     }
 
     /// Pays for so many steps; false when they are not left.
@@ -146,7 +154,7 @@ impl<'a> Story<'a> {
                 hit |= self.client_faults(claim, first..last, last);
             }
         }
-        if !hit {
+        if !hit || self.is_of_servers() {
             self.server_faults(first..last, last);
         }
     }

@@ -279,18 +279,21 @@ fn a_server_fault_is_told_when_no_client_was_hit() {
 }
 
 #[test]
-fn a_server_fault_is_not_told_beside_one_that_hit_a_client() {
-    for client in [0, 1] {
+fn a_server_fault_is_told_beside_one_that_hit_a_client_only_if_it_is_the_cause() {
+    for (client, fault, is_told) in
+        [(0, "pause s0", false), (0, "wipe s0", true), (1, "wipe s0", true)]
+    {
         let verdict = ANY.judge(&format!(
             "
             p0      | A=====R
             p1      |  a--A=R
-            wipe s0 |  []
+            {fault} |  []
             pause c{client} |  []
             "
         ));
         let text = &verdict.anomalies[0].explanation;
-        assert!(text.contains("was paused") && !text.contains("server 0"), "{text}");
+        assert!(text.contains("was paused"), "{text}");
+        assert_eq!(text.contains("server 0"), is_told, "{text}");
     }
 }
 

@@ -78,6 +78,18 @@ fn asking_again_and_again_is_asking() {
 }
 
 #[test]
+fn asking_twice_far_apart_is_not_asking_all_the_while() {
+    let verdict = check(
+        "
+        p0  | A=R  a-!                a-!
+        run |    Q                       E
+        ",
+    );
+    assert!(!verdict.shows("deadlock"));
+    assert_eq!(verdict.outcome, Outcome::Inconclusive);
+}
+
+#[test]
 fn one_lock_of_two_is_stuck() {
     let verdict = check(
         "

@@ -76,7 +76,7 @@ fn the_reader_that_was_overtaken_writes_first() {
 }
 
 #[test]
-fn a_fault_on_a_server_is_told_only_where_none_on_the_client_is() {
+fn a_fault_on_a_server_is_told_where_none_on_the_client_is_and_if_it_is_the_cause() {
     let told = |rows: &str| {
         let text = format!(
             "
@@ -87,8 +87,10 @@ fn a_fault_on_a_server_is_told_only_where_none_on_the_client_is() {
         ANY.judge(&text).anomalies[0].explanation.clone()
     };
     assert!(told("wipe s0 |   [ ]").contains("server 0 crashed and lost its data"));
-    let both = told("wipe s0 |   [ ]\n        pause c0 |   [ ]");
-    assert!(both.contains("was paused") && !both.contains("server 0"), "{both}");
+    let both = |server| told(&format!("{server} s0 |   [ ]\n        pause c0 |   [ ]"));
+    let (beside, cause) = (both("pause"), both("wipe"));
+    assert!(beside.contains("was paused") && !beside.contains("server 0"), "{beside}");
+    assert!(cause.contains("was paused") && cause.contains("server 0"), "{cause}");
 }
 
 #[test]
