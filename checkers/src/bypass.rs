@@ -3,7 +3,9 @@
 
 use crate::Case;
 use crate::holds::{Answer, Claims};
+use crate::reentrancy::nested;
 use base::Mode;
+use std::collections::BTreeSet;
 
 /// An acquire that was overtaken.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +49,7 @@ pub(crate) fn bypasses(case: &Case<'_>) -> Bypasses {
     // The acquires of each key that are open: few at a time.
     let mut waiting: Vec<Vec<Waiter>> = vec![Vec::new(); case.claims.keys.len()];
     let mut begun = 0;
+    let again = again(case);
     for id in answers(&case.claims) {
         let claim = &claims[id];
         let at = claim.asking().end;
@@ -61,7 +64,7 @@ pub(crate) fn bypasses(case: &Case<'_>) -> Bypasses {
             found.most = found.most.max(bypass.count);
             found.long.extend((bypass.count > bearable).then_some(bypass));
         }
-        if claim.granted().is_none() {
+        if claim.granted().is_none() || again.contains(&claim.invoke) {
             continue;
         }
         let overtaken = |waiter: &&mut Waiter| {
@@ -75,6 +78,14 @@ pub(crate) fn bypasses(case: &Case<'_>) -> Bypasses {
         }
     }
     found
+}
+
+/// The requests of those that held the lock already, which overtake nobody.
+fn again(case: &Case<'_>) -> BTreeSet<u64> {
+    match case.run.info.promises.reentrant {
+        true => nested(case).into_iter().map(|(_, inner)| inner.invoke).collect(),
+        false => BTreeSet::new(),
+    }
 }
 
 /// All acquires in the order of their answers; those that never were answered come last.

@@ -15,7 +15,7 @@
 
 use crate::bypass::excludes;
 use crate::causes::{by_recipe, of_overlap};
-use crate::holds::{Claim, Ending};
+use crate::holds::{Answer, Claim, Ending};
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Anomaly, Cause, Outcome, Verdict};
@@ -67,7 +67,7 @@ impl Checker for Reentrancy {
 }
 
 /// Each acquire of what its process held: the outer hold and the inner claim.
-fn nested<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim, &'a Claim)> {
+pub(crate) fn nested<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim, &'a Claim)> {
     let mut latest: BTreeMap<(u32, usize), &Claim> = BTreeMap::new();
     let mut nested = Vec::new();
     for claim in &case.claims.claims {
@@ -90,13 +90,21 @@ fn refused(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
         let answer = inner.asking().end;
         let while_held =
             outer.definite().is_some_and(|hold| hold.contains(&answer.min(hold.end - 1)));
-        inner.granted().is_none() && while_held && calm.spans(outer.invoke, answer)
+        let unanswered = inner.granted().is_none() && had_time(case, inner);
+        unanswered && while_held && calm.spans(outer.invoke, answer)
     };
     let (outer, inner) = nested.iter().find(stuck)?;
     let seen = nested.iter().filter(stuck).count() as u64;
     let answer = Some(inner.asking().end).filter(|at| case.run.history.get(*at).is_some());
     let witness = [outer.granted()?, inner.invoke].into_iter().chain(answer);
     Some(by_recipe("self-deadlock", seen, witness, "it waited for its own hold"))
+}
+
+/// Returns true if an acquire was refused, or waited for long enough to be granted a lock that is free:
+/// one that was asked for at the very end of a run tells nothing.
+fn had_time(case: &Case<'_>, claim: &Claim) -> bool {
+    let waited = case.run.history.end().saturating_sub(case.time(claim.invoke));
+    claim.answer != Answer::Open || waited > case.run.info.pick_up_ns()
 }
 
 /// The inner release, and another's grant before the outer one was released.

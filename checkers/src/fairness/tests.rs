@@ -59,6 +59,25 @@ fn a_waiter_starves() {
     );
 }
 
+/// Whoever takes again what it holds overtakes nobody.
+#[test]
+fn a_holder_that_takes_its_lock_again_overtakes_nobody() {
+    let alone = Gallery {
+        checker: &Fairness,
+        info: |info| {
+            info.promises.fifo = true;
+            info.promises.reentrant = true;
+            info.clients = 1;
+        },
+    };
+    alone.accepts(
+        "
+        p0 | A2=R                 A3=R
+        p1 |  a----------------------------A4=R
+        p2 |     S=S=RS=RS=RS=RS=RR",
+    );
+}
+
 #[test]
 fn overtakers_are_counted_up_to_sixteen_a_client() {
     let alone = Gallery { checker: &Fairness, info: |info| info.clients = 1 };

@@ -16,10 +16,23 @@ fn the_holder_waits_for_itself_for_ever() {
     AGAIN.rejects(
         "
         p0 | A==a----------
-        p1 | a-------------",
+        p1 | a------------!",
         "self-deadlock",
         1,
     );
+}
+
+/// The run ended before the inner acquire could be answered.
+#[test]
+fn an_acquire_at_the_very_end_tells_nothing() {
+    let slow = Gallery {
+        checker: &Reentrancy,
+        info: |info| {
+            info.promises.reentrant = true;
+            info.slowest_message_ns = info.ttl_ns;
+        },
+    };
+    slow.accepts("p0 | A==A==R==R  A==a--");
 }
 
 #[test]
