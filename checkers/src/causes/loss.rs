@@ -5,7 +5,7 @@ use super::span::{
     Trouble, had, lasted, longest_of, longest_until, not_running, ran_wrong, unreachable,
 };
 use crate::Case;
-use crate::holds::Claim;
+use crate::holds::{Claim, Ending};
 use base::{Cause, Change};
 use std::ops::Range;
 
@@ -152,7 +152,9 @@ pub(super) fn why(
     match lost.how {
         Change::SessionEnded(_) => why_session_ended(case, claim, lost.at_ns, until_ns),
         Change::Expired => Some(why_expired(case, claim, lost, until_ns)),
-        Change::Wiped | Change::Restored | Change::Evicted if had_outlived(case, claim, lost) => {
+        Change::Wiped | Change::Restored | Change::Evicted
+            if had_outlived(case, claim, lost, until_ns) =>
+        {
             Some(why_expired(case, claim, lost, until_ns))
         }
         Change::Wiped | Change::Restored => Some(Cause::ServerForgets),
@@ -163,11 +165,16 @@ pub(super) fn why(
     }
 }
 
-/// Returns true if a lock would have run out in any case while its client relied on it: then it does
-/// not matter what took it.
-fn had_outlived(case: &Case<'_>, claim: &Claim, lost: &Lost) -> bool {
+/// Returns true if a lock would have run out in any case while its client relied on it, and that is
+/// why another got in by a time: it had run out by then, or its client would have been done by then
+/// but for its pauses. Then it does not matter what took it.
+fn had_outlived(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
     let end_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
-    promised_life(case, claim).is_some_and(|life| lost.made_ns.saturating_add(life) < end_ns)
+    let Some(life) = promised_life(case, claim) else { return false };
+    let due_ns = lost.made_ns.saturating_add(life);
+    let paused = || lasted(case, Trouble::Paused, claim.process, lost.made_ns..end_ns);
+    let done_ns = || end_ns.saturating_sub(paused().unwrap_or(0));
+    due_ns < end_ns && (due_ns <= until_ns.saturating_add(GRAIN_NS) || done_ns() <= until_ns)
 }
 
 /// Redis counts in milliseconds, and a wait in its own event loop may add some.
@@ -250,7 +257,7 @@ fn is_early(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool 
     let life = lost.at_ns.saturating_sub(lost.made_ns);
     let early = |promised: u64| life + GRAIN_NS < promised;
     promised_life(case, claim).is_some_and(early)
-        && !had_outlived(case, claim, lost)
+        && !had_outlived(case, claim, lost, until_ns)
         && had(case, Trouble::ServerClock, claim.process, lost.made_ns..until_ns)
 }
 
@@ -384,10 +391,11 @@ fn servers_apart(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> Ca
         longest_until(case, trouble, process, during.start..at_ns)
             .is_some_and(|silent| silent > info.ttl_ns / 3 * 2)
     };
-    if silent(Trouble::ServerDown) || !had(Trouble::ServersCut) {
-        Cause::ServersApart
-    } else if info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl_ns)) {
+    let outlasts = info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl_ns));
+    if outlasts && had(Trouble::ServersCut) {
         Cause::ShortSession
+    } else if silent(Trouble::ServerDown) || !had(Trouble::ServersCut) {
+        Cause::ServersApart
     } else if ran_wrong(case, Trouble::ServerClock, process, during.clone())
         .is_some_and(|wrong| wrong >= info.tick_ns)
     {
@@ -401,6 +409,13 @@ fn servers_apart(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> Ca
     } else {
         Cause::ServersApart
     }
+}
+
+/// Returns true if the release of a claim would have removed what was made at a time also if it had
+/// not been late: it was there when the release began.
+pub(super) fn frees_anyway(case: &Case<'_>, claim: &Claim, made_ns: u64) -> bool {
+    let begun = claim.end.filter(|end| end.how == Ending::Released);
+    begun.is_some_and(|end| made_ns < case.time(end.at))
 }
 
 /// Returns the reason why another client's request took something from its owner.
@@ -422,11 +437,14 @@ fn why_taken(
     };
     let taker = books.busy_with(case, by, lost.at_ns);
     let recovers = match taker.map(|taker| Step::of(case, taker, lost.at_ns)) {
+        Some(Step::Over) if taker.is_some_and(|it| frees_anyway(case, it, lost.made_ns)) => {
+            Err(Cause::ForeignRelease)
+        }
         None | Some(Step::Over) => Err(Cause::LateRequest),
         Some(Step::Releasing) => Err(Cause::ForeignRelease),
         Some(Step::Asking | Step::Holding) => Ok(lost.spoilt.unwrap_or(Cause::Recovery)),
     };
-    if had_outlived(case, owner, lost) {
+    if had_outlived(case, owner, lost, until_ns) {
         why_expired(case, owner, lost, until_ns)
     } else if recovers.is_ok() && wrong() {
         Cause::ClientClock

@@ -161,6 +161,9 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
         let end = claim.end.filter(|end| end.how == Ending::Released)?;
         let cause = match Step::of(case, claim, at_ns) {
             Step::Releasing => of_loss_by(case, claim, at_ns),
+            Step::Over if loss::frees_anyway(case, claim, write.at_ns) => {
+                of_loss_by(case, claim, at_ns)
+            }
             Step::Over => Some(Cause::LateRequest),
             Step::Asking | Step::Holding => return None,
         };

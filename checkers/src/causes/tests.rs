@@ -313,6 +313,36 @@ fn what_a_holder_has_outlived_in_any_case() {
     shows(&short.replace("0  c", "0  l"), "double hold", Cause::ServerForgets);
 }
 
+/// A release that comes late frees no other lock than it would have freed in time, if that was there
+/// when it began.
+#[test]
+fn a_late_release_that_would_have_freed_the_same_in_time() {
+    let text = "
+        p2       | a-A==============r-?
+        p0       |              a-A=======R
+        p1       |                  a----A==R
+        ttl      | -
+        store    |  2         x  0      c1";
+    assert_eq!(causes_in(&picture(text), "foreign release"), [Some(Cause::LongHold)]);
+    let seen = causes_in(&picture(text), "double hold");
+    assert_eq!(seen, [Some(Cause::LongHold), Some(Cause::ForeignRelease)]);
+}
+
+/// What came before the lock was due is a cause, though its holder has outlived it in the end.
+#[test]
+fn an_overlap_long_before_the_lock_was_due() {
+    let text = "
+        p0       | a-A===================R
+        p1       |    a-A===R
+        wipe s0  |    []
+        ttl      | -
+        store    |  0 l1";
+    shows(text, "double hold", Cause::ServerForgets);
+    // Nor does it matter that it was paused later, when the other had got in.
+    let paused = text.replace("        ttl", "        pause c0 |         [        ]\n        ttl");
+    shows(&paused, "double hold", Cause::ServerForgets);
+}
+
 /// Work that is short in itself would have been done in time with a grant in time, however late its
 /// release is; and work that is long would not, however soon another gets in.
 #[test]
