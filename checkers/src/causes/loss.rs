@@ -251,8 +251,8 @@ fn due_ns(case: &Case<'_>, claim: &Claim, lost: &Lost) -> u64 {
     lost.at_ns.max(lost.made_ns.saturating_add(promised))
 }
 
-/// Returns true if a server's clock ended a lock before its time, up to which its client relied on it
-/// and no longer.
+/// Returns true if a server's clock ended a lock before its time, and its client had not outlived it
+/// in any case.
 fn is_early(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
     let life = lost.at_ns.saturating_sub(lost.made_ns);
     let early = |promised: u64| life + GRAIN_NS < promised;
