@@ -25,7 +25,7 @@ pub async fn daemon() -> Result<Docker, BackendError> {
 }
 
 /// A runtime for the proxies and for the talk with the daemon. It has no thread of its own: its tasks
-/// go on while the drive loop waits, which saves them two changes of threads for every message.
+/// go on while the drive loop waits, and no message has to wake another thread.
 pub fn runtime() -> Result<Runtime, BackendError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -126,7 +126,7 @@ fn a_bare_delete_after_an_eviction_frees_one_after_the_other() {
     assert_eq!(seen, [Some(Cause::Evicted), Some(Cause::ForeignRelease)]);
 }
 
-/// What a release frees may be another's before the release is answered.
+/// A release can free a lock that another has taken before the release is answered.
 #[test]
 fn a_release_that_is_answered_after_the_grant_that_it_made_room_for() {
     let text = "
@@ -328,7 +328,7 @@ fn a_late_release_that_would_have_freed_the_same_in_time() {
     assert_eq!(seen, [Some(Cause::LongHold), Some(Cause::ForeignRelease)]);
 }
 
-/// What came before the lock was due is a cause, though its holder has outlived it in the end.
+/// A loss long before the lock was due is a cause, though its holder has outlived the lock in the end.
 #[test]
 fn an_overlap_long_before_the_lock_was_due() {
     let text = "

@@ -39,7 +39,8 @@ pub(super) fn culprit<'a>(case: &'a Case<'_>, stuck: &Standstill) -> Culprit<'a>
     if let Some(books) = case.ownership()
         && let Some(claim) = causes::culprit_of(case, books, key, stuck.kept_ns(case))
     {
-        return claim.gone_at().map_or(Culprit::Unknown, |at| Culprit::Gone(at, claim));
+        let gone = claim.gone_at().filter(|at| *at <= stop);
+        return gone.map_or(Culprit::Unknown, |at| Culprit::Gone(at, claim));
     }
     let suspects = ours.iter().filter_map(|claim| Some((claim.gone_at()?, *claim)));
     let first = suspects.filter(|(at, _)| *at > after && *at <= stop).min_by_key(|(at, _)| *at);

@@ -82,7 +82,7 @@ const _: () = assert!(size_of::<Item>() == 16);
 #[derive(Clone, Copy)]
 pub struct Place(NonZeroU32);
 
-/// What is in flight, of one kind.
+/// Packets or responses in flight.
 pub struct Pieces<T>(Slab<T>);
 
 impl<T> Pieces<T> {
