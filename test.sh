@@ -7,9 +7,9 @@ cd "$(dirname "$0")"
 
 step() { printf '\n== %s\n' "$*"; }
 
-# What the tests need beside Rust, as commands and as Debian's packages.
-need() { # command package
-    command -v "$1" >/dev/null 2>&1 || missing+=("$2")
+# What the tests need beside Rust, as commands or files and as Debian's packages.
+need() { # command-or-file package
+    command -v "$1" >/dev/null 2>&1 || [ -f "$1" ] || missing+=("$2")
 }
 
 missing=()
@@ -18,6 +18,11 @@ need c++ g++
 need make make
 need docker docker.io
 need debootstrap debootstrap
+need redis-server redis-server
+need memcached memcached
+need java default-jre-headless
+need /usr/share/java/zookeeper.jar libzookeeper-java
+need /usr/share/java/slf4j-simple.jar libslf4j-java
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
         echo "missing: ${missing[*]}; install them, or run this as root on Debian" >&2
@@ -54,6 +59,10 @@ step "nothing is left behind"
 ./target/release/picklock clean
 if [ -n "$(docker ps -aq --filter label=picklock)$(docker network ls -q --filter label=picklock)" ]; then
     echo "containers or networks of picklock are still there" >&2
+    exit 1
+fi
+if compgen -G "${TMPDIR:-/tmp}/picklock_*"; then
+    echo "folders of picklock are still there" >&2
     exit 1
 fi
 step "all passed"

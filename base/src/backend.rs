@@ -1,5 +1,5 @@
 //! A backend runs clients and servers and does faults to them. The simulator is one, real servers
-//! in containers are another; one drive loop drives both.
+//! in containers or as processes are others; one drive loop drives them all.
 
 use crate::{Effect, Fault, FaultId, Ledger, Mono, Request, Response};
 
@@ -26,6 +26,8 @@ pub enum Notice {
     Passed {
         /// The client's process number.
         process: u32,
+        /// The number of the server.
+        server: u32,
     },
     /// A client process ended though nobody asked it to.
     Died {

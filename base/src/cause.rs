@@ -87,6 +87,22 @@ impl Cause {
         Self::Recipe,
     ];
 
+    /// Returns true if it takes a fault to bring it about. A grant is late on any link that is slow
+    /// for the life of the lock.
+    pub const fn needs_fault(self) -> bool {
+        !matches!(
+            self,
+            Self::LongHold
+                | Self::LateGrant
+                | Self::ForeignRelease
+                | Self::Recovery
+                | Self::RanOutWhileReleasing
+                | Self::NothingTaken
+                | Self::SharedIdentity
+                | Self::Recipe
+        )
+    }
+
     /// Returns true if it lies with the servers and not with a client.
     pub const fn is_of_servers(self) -> bool {
         matches!(

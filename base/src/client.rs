@@ -86,6 +86,9 @@ pub struct Init {
     pub process: u32,
     /// The addresses of this client's own links, `host:port`, one per server.
     pub servers: Vec<String>,
+    /// The name of their layout; empty for the usual one of the lock.
+    #[serde(default)]
+    pub topology: String,
     /// The lock's time to live, or its session time-out.
     pub ttl_ns: u64,
     /// The longest time that a call to a server may take.

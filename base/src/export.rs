@@ -85,6 +85,7 @@ mod tests {
             id: 1,
             fault: Fault::at(Node::Client(1), Action::Pause),
             effect: Some(Effect::new("process state T", 3)),
+            line: None,
         }));
         history.push(heal);
         let lines: Vec<String> = history.events().iter().map(|event| event.edn() + "\n").collect();

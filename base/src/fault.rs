@@ -15,7 +15,7 @@ mod words;
 
 pub use ability::Ability;
 pub use action::{Action, Data, Direction};
-pub use actions::ActionSpec;
+pub use actions::{ACTIONS, ActionSpec};
 pub use clock::ClockChange;
 pub use family::Family;
 pub use link::LinkFault;

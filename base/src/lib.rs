@@ -41,8 +41,8 @@ pub use emplace::emplace;
 pub use error::HistoryError;
 pub use facts::{Facts, Removed};
 pub use fault::{
-    Ability, Action, ActionSpec, ClockChange, Data, Direction, Effect, Family, Fault, FaultId,
-    LinkFault, Node, Target,
+    ACTIONS, Ability, Action, ActionSpec, ClockChange, Data, Direction, Effect, Family, Fault,
+    FaultId, LinkFault, Node, Target,
 };
 pub use history::{
     Event, F, FaultEvent, HEADER_VERSION, Header, History, Kind, Parsed, Process, event_line,
@@ -54,7 +54,9 @@ pub use ledger::{Change, Entry, LEDGER_VERSION, Ledger, LedgerError};
 pub use lock::{AcquireError, Grant, Lock, Mode, Recipe, ReleaseError};
 pub use nemesis::{ClientState, ClientView, Nemesis, NemesisSpec, Next, View};
 pub use rng::Rng;
-pub use run::{Ensemble, Known, Pace, Promises, RUN_VERSION, Run, RunInfo, ServerInfo, Wakes};
+pub use run::{
+    Ensemble, Known, Pace, Promises, RUN_VERSION, Run, RunInfo, ScriptedFault, ServerInfo, Wakes,
+};
 pub use spread::Spread;
 pub use task::{HOLDS, Load, Needs, Step, Task, Turn, Wait, Walk};
 pub use time::{Mono, WallTime};

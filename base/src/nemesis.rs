@@ -1,7 +1,7 @@
 //! A nemesis decides which fault comes next. It sees the state of the lock and yields faults as
 //! data; it neither applies nor heals them.
 
-use crate::{Ability, Fault, Mono, Rng, ServerInfo};
+use crate::{Ability, Cause, Fault, Mono, Rng, ServerInfo};
 use std::time::Duration;
 
 /// The state of the run as a nemesis sees it.
@@ -50,6 +50,9 @@ pub enum ClientState {
         /// The time at which the last reply of a server to this acquire passed the link, if one
         /// has.
         last_reply: Option<Mono>,
+        /// The number of servers that have answered its last round of requests. A round begins with
+        /// the first server that answers again.
+        answers: u32,
     },
     /// The client holds the lock.
     Holding {
@@ -87,6 +90,8 @@ pub enum Next {
     At(Mono),
     /// Ask again when something has happened to a client.
     Watch,
+    /// Ask again when something has happened to a client, and at this time if nothing has.
+    WatchUntil(Mono),
     /// The schedule is over.
     Done,
 }
@@ -95,6 +100,11 @@ pub enum Next {
 pub trait Nemesis {
     /// The next instruction. Called again right after each `Inject` or `Also`.
     fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next;
+
+    /// The line of a fault script that asked for the last fault. `None`: there is no script.
+    fn line(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// A nemesis in the list: its name, its manual entry and how to make one.
@@ -106,6 +116,16 @@ pub struct NemesisSpec {
     /// The abilities that its faults need: a backend that lacks one refuses the nemesis before the
     /// run.
     pub needs: &'static [Ability],
+    /// The causes that its faults can bring about, beside those that need no fault. A client of which an
+    /// operation ended in doubt is ended, and so it dies of whatever loses replies.
+    pub causes: &'static [&'static [Cause]],
     /// Makes a fresh one for a run.
     pub make: fn() -> Box<dyn Nemesis>,
+}
+
+impl NemesisSpec {
+    /// Returns true if its faults can bring this cause about.
+    pub fn can_cause(&self, cause: Cause) -> bool {
+        self.causes.iter().any(|causes| causes.contains(&cause))
+    }
 }

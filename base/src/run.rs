@@ -139,6 +139,25 @@ pub struct Ensemble {
 }
 
 impl Ensemble {
+    /// The shortest time that members have to join a leader, in nanoseconds, as far as ticks of 0.5 s
+    /// and less allow it: a loaded machine takes its time to start three of them.
+    const LEAST_INIT_NS: u64 = 10_000_000_000;
+
+    /// `initLimit`: how many ticks a leader waits for others to follow it. The 10 of the configuration
+    /// file that ZooKeeper comes with; with short ticks up to 20.
+    pub const fn init_limit(&self) -> u32 {
+        match Self::LEAST_INIT_NS.div_ceil(if self.tick_ns == 0 { 1 } else { self.tick_ns }) {
+            few @ 10..=20 => few as u32,
+            0..10 => 10,
+            _ => 20,
+        }
+    }
+
+    /// The longest time for which a leader waits for others to follow it, in nanoseconds.
+    pub const fn init_ns(&self) -> u64 {
+        self.tick_ns.saturating_mul(self.init_limit() as u64)
+    }
+
     /// Returns true if a member that is cut off may serve its clients for longer than such a
     /// session lives: for one sync limit until its leader hangs up, and for another if it cannot
     /// hear that.
@@ -156,6 +175,15 @@ pub struct ServerInfo {
     pub role: String,
     /// The group, from 0. A majority of each group has to be up.
     pub group: u32,
+}
+
+/// A fault that the fault script of a run asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptedFault {
+    /// The line of the script in which it begins.
+    pub line: u32,
+    /// The fault in the words of the script: "pause holder when working".
+    pub what: String,
 }
 
 /// The version of `run.json` that this build writes and reads.
@@ -197,6 +225,9 @@ pub struct RunInfo {
     /// The settings of the servers, where they have some that matter to sessions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ensemble: Option<Ensemble>,
+    /// The longest time until the servers have agreed on a new primary, where they have one.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub failover_ns: u64,
     /// The time during which faults were injected.
     pub time_limit_ns: u64,
     /// The time for which the run went on after the last heal.
@@ -216,6 +247,9 @@ pub struct RunInfo {
     pub promises: Promises,
     /// The known weaknesses of the lock.
     pub known: Vec<Known>,
+    /// The faults that its fault script asks for, if it has one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub script: Vec<ScriptedFault>,
     /// The command that runs it again.
     pub command: String,
 }
@@ -226,6 +260,10 @@ fn contend() -> String {
 
 fn one() -> u32 {
     1
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl RunInfo {
@@ -265,9 +303,21 @@ impl RunInfo {
     }
 
     /// The longest time from when the lock was left taken until a client that asks must have been
-    /// granted it: its recovery, and the time that clients take to pick it up.
+    /// granted it: its recovery, the time in which its servers may be without a primary, and the time
+    /// that clients take to pick it up.
     pub fn due_ns(&self) -> u64 {
-        self.recovery_ns().saturating_add(self.pick_up_ns())
+        let free_ns = self.recovery_ns().saturating_add(self.failover_ns);
+        free_ns.saturating_add(self.pick_up_ns())
+    }
+
+    /// The longest time after the last fault until a client that asks must have been granted the
+    /// lock. The members of an ensemble may have elected a leader that none of them follows; once it
+    /// gives up, the next one gives each session its whole time anew.
+    pub fn settled_ns(&self) -> u64 {
+        let elects = |ensemble: &Ensemble| {
+            ensemble.init_ns().saturating_add(self.ttl_ns).saturating_add(self.pick_up_ns())
+        };
+        self.due_ns().max(self.ensemble.as_ref().map_or(0, elects))
     }
 
     /// The longest time from when the lock is free until a client that asks has it.

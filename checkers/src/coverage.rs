@@ -14,6 +14,8 @@
 //!   hits held the lock or asked for it (any client, for a fault that hits only servers);
 //! * a grant in the quiet phase after the last heal.
 //!
+//! A run by a fault script must have had each fault of it, with a measured effect.
+//!
 //! Under every nemesis, nobody else may have done something to a server or a client.
 //!
 //! A condition that is not met makes the run inconclusive, by name; it is never violated.
@@ -28,7 +30,7 @@ use crate::holds::{Answer, Claim, Claims};
 use crate::stretches::Stretches;
 use crate::words::{count, seconds};
 use crate::{Case, Checker};
-use base::{Event, Mode, Outcome, Run, RunInfo, Verdict};
+use base::{Event, Mode, Outcome, Run, RunInfo, ScriptedFault, Verdict};
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -61,6 +63,7 @@ impl Checker for Coverage {
             faults(case, &mut facts);
             recovery(case, &mut facts);
         }
+        script(case, &mut facts);
         // Beside this, it does not matter what else is missing.
         if let Some(interference) = case.interference() {
             facts.missed = vec![told(interference)];
@@ -215,6 +218,19 @@ fn faults(Case { run, claims, fault_spans, .. }: &Case<'_>, facts: &mut Facts) {
         facts.miss("no fault was injected", LONGER);
     } else if bit == 0 {
         facts.miss("no fault had an effect while the lock was held or wanted", LONGER);
+    }
+}
+
+/// Looks for each fault of the run's script among those that came.
+fn script(Case { run, fault_spans, .. }: &Case<'_>, facts: &mut Facts) {
+    for ScriptedFault { line, what } in &run.info.script {
+        let named = format!("the fault in line {line} of the script, {what},");
+        let mut came = fault_spans.iter().filter(|fault_span| fault_span.line == Some(*line));
+        match came.clone().next() {
+            None => facts.miss(format!("{named} never came"), LONGER),
+            Some(_) if came.all(FaultSpan::had_effect) => {}
+            Some(_) => facts.missed.push(format!("{named} had no effect")),
+        }
     }
 }
 

@@ -112,7 +112,7 @@ fn tell_overlap(story: &mut Story<'_>, first: &Claim, second: &Claim, at: u64) {
     let until = first.end.map_or(u64::MAX, |end| end.at);
     let first_hit = story.client_faults(first, first.invoke..overlap, until);
     let second_hit = story.client_faults(second, second.invoke..overlap, overlap);
-    if (!first_hit && !second_hit) || story.is_of_servers() {
+    if story.concerns_servers(first_hit || second_hit) {
         story.server_faults(first.invoke..overlap, overlap);
     }
     match first.end {

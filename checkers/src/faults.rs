@@ -1,6 +1,6 @@
 //! The faults of a history, each with the places where it began and ended.
 
-use base::{Effect, Event, F, Fault, FaultId, Kind, Node};
+use base::{Effect, Event, F, Fault, FaultEvent, FaultId, Kind, Node};
 
 /// One fault, from its injection to its heal. Places are event indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct FaultSpan {
     pub healed: Option<u64>,
     /// The effect that was measured.
     pub effect: Option<Effect>,
+    /// The line of the fault script that asked for it.
+    pub line: Option<u32>,
 }
 
 impl FaultSpan {
@@ -28,15 +30,22 @@ impl FaultSpan {
             let known = fault_spans.iter_mut().rev().find(|fault_span| fault_span.id == about.id);
             match known {
                 Some(fault_span) => fault_span.note(event),
-                None => fault_spans.push(Self::new(event, about.id, about.fault.clone())),
+                None => fault_spans.push(Self::new(event, about)),
             }
         }
         fault_spans
     }
 
-    fn new(event: &Event, id: FaultId, fault: Fault) -> Self {
-        let begin = event.index;
-        let mut fault_span = Self { id, fault, begin, in_force: None, healed: None, effect: None };
+    fn new(event: &Event, about: &FaultEvent) -> Self {
+        let mut fault_span = Self {
+            id: about.id,
+            fault: about.fault.clone(),
+            begin: event.index,
+            in_force: None,
+            healed: None,
+            effect: None,
+            line: about.line,
+        };
         fault_span.note(event);
         fault_span
     }

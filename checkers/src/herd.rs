@@ -104,12 +104,12 @@ fn causes(case: &Case<'_>) -> Vec<Cause> {
     causes.sort_by_key(|cause| cause.at);
     let calm = case.calm();
     let turns: Vec<Turns> = (0..keys.len()).map(|key| Turns::of(case, key)).collect();
-    let places: BTreeMap<Key, usize> = keys.iter().copied().zip(0..).collect();
+    let places: BTreeMap<Key, usize> = keys.iter().cloned().zip(0..).collect();
     // The last cause of each key so far.
     let mut last: Vec<Option<usize>> = vec![None; keys.len()];
     let mut begun = 0;
     for event in case.run.history.events().iter().filter(|event| event.f == F::Notified) {
-        let name = event.key.unwrap_or_else(|| "".into());
+        let name = event.key.clone().unwrap_or_else(|| "".into());
         let (Some(process), Some(key)) = (event.client(), places.get(&name)) else { continue };
         while let Some(cause) = causes.get(begun).filter(|cause| cause.at < event.index) {
             last[cause.key] = Some(begun);

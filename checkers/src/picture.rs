@@ -92,6 +92,7 @@ fn info(nemesis: &str) -> RunInfo {
         keys: 1,
         ttl_ns: 10 * COLUMN,
         ensemble: None,
+        failover_ns: 0,
         time_limit_ns: 0,
         quiet_ns: 0,
         link_delay_ns: 0,
@@ -100,6 +101,7 @@ fn info(nemesis: &str) -> RunInfo {
         acquire_timeout_ns: 0,
         promises: Promises { shared: true, recovers: Some(1), ..Promises::MUTEX },
         known: Vec::new(),
+        script: Vec::new(),
         command: String::new(),
     }
 }
@@ -313,7 +315,7 @@ impl Painter {
             ('f', _) => self.put(pen, Kind::Fail, F::Write, Some(pen.read + 1)),
             ('F', _) => self.put(pen, Kind::Fail, F::Read, None),
             ('g', _) => {
-                pen.read = *self.vault.entry(pen.key).or_default();
+                pen.read = *self.vault.entry(pen.key.clone()).or_default();
                 self.put(pen, Kind::Ok, F::Read, Some(pen.read));
             }
             ('t', _) => {
@@ -329,13 +331,13 @@ impl Painter {
                 late.kind = if sign == 'z' { Kind::Ok } else { Kind::Fail };
                 late.error = (sign == 'Z').then(|| "fenced: drawn".into());
                 if let (Some(value), 'z') = (late.value, sign) {
-                    self.vault.insert(pen.key, value);
+                    self.vault.insert(pen.key.clone(), value);
                 }
                 self.history.push(late);
             }
             ('w', _) => {
                 pen.read += 1;
-                self.vault.insert(pen.key, pen.read);
+                self.vault.insert(pen.key.clone(), pen.read);
                 self.put(pen, Kind::Ok, F::Write, Some(pen.read));
             }
             _ => {}
@@ -355,7 +357,7 @@ impl Painter {
 
     fn put_fact(&mut self, pen: &Pen, kind: Kind, f: F, value: Option<u64>, facts: Facts) {
         let mut event = Event::new(self.time, pen.process, kind, f);
-        event.key = Some(pen.key);
+        event.key = Some(pen.key.clone());
         event.mode = Some(pen.mode);
         event.token = pen.token;
         event.value = value;
@@ -377,7 +379,7 @@ impl Painter {
     fn nemesis(&mut self, id: u32, name: &str, sign: char) {
         let about = |effect: Option<u64>| {
             let effect = effect.map(|amount| Effect::new("drawn", amount));
-            Some(Box::new(FaultEvent { id, fault: fault(name), effect }))
+            Some(Box::new(FaultEvent { id, fault: fault(name), effect, line: None }))
         };
         let events = match sign {
             '[' => vec![(F::Fault, Kind::Invoke, about(None)), (F::Fault, Kind::Info, about(None))],

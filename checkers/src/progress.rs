@@ -247,7 +247,7 @@ fn persistent<'a>(
             _ => (id, begin, end),
         };
         longest = longest.max(until.saturating_sub(since));
-        if longest >= run.info.due_ns() {
+        if longest >= run.info.settled_ns() {
             return Finding::Stuck(first);
         }
         stretch = Some((first, since, until));
@@ -324,6 +324,6 @@ fn too_short(run: &Run, lasted: u64) -> String {
         "nobody was granted the lock, but it was asked for over {} only and may take {} to be \
          granted again: a longer quiet phase would tell",
         seconds(lasted),
-        seconds(run.info.due_ns())
+        seconds(run.info.settled_ns())
     )
 }

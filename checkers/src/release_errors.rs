@@ -3,7 +3,8 @@
 //! **Decides** over the releases that had no reason to fail: the client still held the lock (no
 //! `lost`, and it had not run out by the time that its recipe states), no fault was near, nobody
 //! else had been granted the lock meanwhile, and nobody else's release was under way that removes
-//! whatever stands there (that is a `foreign release`, and another checker's). Anomalies are
+//! whatever stands there, nor had removed it by the ledger (that is a `foreign release`, and another
+//! checker's). Anomalies are
 //! `failed release` (it was answered `fail`) and `release freed nothing` (the store said that it
 //! removed nothing).
 //!
@@ -18,7 +19,7 @@ use crate::causes::{self, Occurrence, by_cause};
 use crate::holds::{Claim, Ending};
 use crate::words::count;
 use crate::{Case, Checker};
-use base::{Kind, Outcome, Removed, Verdict};
+use base::{Cause, Kind, Outcome, Removed, Verdict};
 use std::cell::LazyCell;
 
 #[cfg(test)]
@@ -57,8 +58,15 @@ impl Checker for ReleaseErrors {
                 Kind::Info | Kind::Invoke => {}
                 Kind::Ok if !nothing => sound += 1,
                 _ if !held() => excused += 1,
-                Kind::Fail => failed.push(occurrence(case, claim, [ok, at])),
-                Kind::Ok => idle.push(occurrence(case, claim, [ok, at])),
+                Kind::Fail | Kind::Ok => {
+                    let occurrence = Occurrence::new(causes::of_loss(case, claim, at), [ok, at]);
+                    match occurrence.cause {
+                        // The lock may have been given and taken before the client heard of either.
+                        Some(Cause::ForeignRelease) => excused += 1,
+                        _ if kind == Kind::Fail => failed.push(occurrence),
+                        _ => idle.push(occurrence),
+                    }
+                }
             }
         }
         let reason = "its hold had not run out, no fault was near and nobody else had the lock";
@@ -81,10 +89,6 @@ impl Checker for ReleaseErrors {
         let summary = format!("{} succeeded{excuse}", count(sound, "release"));
         Verdict::new(self.name(), Outcome::Held, summary)
     }
-}
-
-fn occurrence(case: &Case<'_>, claim: &Claim, witness: [u64; 2]) -> Occurrence {
-    Occurrence::new(causes::of_loss(case, claim, witness[1]), witness)
 }
 
 /// The releases of each key that may remove what is not their client's: nobody looks whose it is,

@@ -163,7 +163,7 @@ fn tell(story: &mut Story<'_>, Case { run, claims, .. }: &Case<'_>, breach: Brea
         Because::BuiltOn(_) => format!(" over what {other} had written"),
     };
     let hit = story.client_faults(claim, from..breach.write, breach.write);
-    if !hit || story.is_of_servers() {
+    if story.concerns_servers(hit) {
         story.server_faults(from..breach.write, breach.write);
     }
     let write = run.history.get(breach.write);

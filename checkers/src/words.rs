@@ -4,8 +4,8 @@ use crate::Case;
 use crate::faults::FaultSpan;
 use crate::holds::{Claim, End, Ending};
 use base::{
-    Action, Anomaly, Belief, Cause, Event, F, Fault, FaultId, Kind, LeaseEnd, Leases, Mode, Node,
-    Removed, Run, phrases, units,
+    Action, Anomaly, Belief, Cause, Event, F, Family, Fault, FaultId, Kind, LeaseEnd, Leases, Mode,
+    Node, Removed, Run, phrases, units,
 };
 use std::ops::Range;
 
@@ -33,6 +33,32 @@ pub(crate) fn decided(
 /// A time of the history: seconds, to the millisecond.
 fn moment(nanos: u64) -> String {
     units::moment(nanos, units::Precision::Millis)
+}
+
+/// The families of the faults that tell a cause best; none where a fault is not needed.
+const fn families(cause: Cause) -> &'static [Family] {
+    match cause {
+        Cause::HolderPaused => &[Family::Pause],
+        Cause::HolderCutOff | Cause::LateGrant | Cause::WriteDelayed => {
+            &[Family::Cut, Family::Link]
+        }
+        Cause::LateRequest | Cause::ReplyLost | Cause::ReleaseLost => {
+            &[Family::Cut, Family::Link, Family::Crash, Family::Pause]
+        }
+        Cause::ServerClock | Cause::ClientClock => &[Family::Clock],
+        Cause::ServersApart | Cause::ShortSession | Cause::ServerSilent => {
+            &[Family::Crash, Family::Cut, Family::Pause]
+        }
+        Cause::ServerForgets | Cause::ClientDied => &[Family::Crash],
+        Cause::Evicted => &[Family::Memory],
+        Cause::LongHold
+        | Cause::ForeignRelease
+        | Cause::Recovery
+        | Cause::RanOutWhileReleasing
+        | Cause::NothingTaken
+        | Cause::SharedIdentity
+        | Cause::Recipe => &[],
+    }
 }
 
 struct Clause {
@@ -78,6 +104,13 @@ impl<'a> Story<'a> {
     /// Returns true if its cause lies with the servers, whatever befell clients besides.
     pub(crate) fn is_of_servers(&self) -> bool {
         self.cause.is_some_and(Cause::is_of_servers)
+    }
+
+    /// Returns true if the faults of servers belong to the story of an overlap: its cause lies with
+    /// them, or it needs some fault, and no client had one.
+    pub(crate) fn concerns_servers(&self, hit: bool) -> bool {
+        let needs_none = self.cause.is_some_and(|cause| families(cause).is_empty());
+        self.is_of_servers() || (!hit && !needs_none)
     }
 
     /// Pays for so many steps; false when they are not left.
@@ -209,15 +242,15 @@ impl<'a> Story<'a> {
         self.run.info.client_of(claim.process)
     }
 
-    /// The faults that hit the client of this claim in a stretch of the history, the latest two,
-    /// with their heals up to `until`; returns whether there were any.
+    /// The faults that hit the client of this claim in a stretch of the history, the telling two, with
+    /// their heals up to `until`; returns whether there were any.
     pub(crate) fn client_faults(&mut self, claim: &Claim, during: Range<u64>, until: u64) -> bool {
         if !self.pay((self.fault_spans.len() + self.claims.len()) as u64) {
             return false;
         }
         let client = self.client(claim);
         let hits = |fault_span: &&FaultSpan| fault_span.clients().any(|hit| hit == client);
-        let found = self.latest(during, hits);
+        let found = self.telling(during, hits);
         for fault_span in &found {
             self.faults.push(fault_span.id);
             let at = fault_span.shown_at();
@@ -237,12 +270,12 @@ impl<'a> Story<'a> {
         ours.max_by_key(|it| it.invoke)
     }
 
-    /// The faults that hit only servers, the latest two, with their heals up to `until`.
+    /// The faults that hit only servers, the telling two, with their heals up to `until`.
     pub(crate) fn server_faults(&mut self, during: Range<u64>, until: u64) {
         if !self.pay(self.fault_spans.len() as u64) {
             return;
         }
-        for fault_span in self.latest(during, |fault_span| fault_span.clients().next().is_none()) {
+        for fault_span in self.telling(during, |fault_span| fault_span.clients().next().is_none()) {
             self.faults.push(fault_span.id);
             let (subject, what, healed) = on_servers(&fault_span.fault);
             self.tell(fault_span.shown_at(), &subject, &what, "");
@@ -256,11 +289,27 @@ impl<'a> Story<'a> {
         }
     }
 
-    fn latest(&self, during: Range<u64>, is: impl Fn(&&FaultSpan) -> bool) -> Vec<&'a FaultSpan> {
+    /// The latest two of such faults; in the place of the first the longest that can be the cause, if
+    /// neither of them can.
+    fn telling(&self, during: Range<u64>, is: impl Fn(&&FaultSpan) -> bool) -> Vec<&'a FaultSpan> {
         let meets = |o: &&FaultSpan| o.meets(during.start, during.end) && !o.had_none();
         let mut found: Vec<_> = self.fault_spans.iter().filter(meets).filter(is).collect();
+        let may_be_it = |it: &&&FaultSpan| {
+            self.cause.is_some_and(|cause| families(cause).contains(&it.fault.family()))
+        };
+        let longest = found.iter().filter(may_be_it).max_by_key(|it| self.lasted(it)).copied();
         found.drain(..found.len().saturating_sub(2));
+        if let Some(longest) = longest.filter(|_| !found.iter().any(|it| may_be_it(&it))) {
+            found[0] = longest;
+        }
         found
+    }
+
+    /// Returns the time for which a fault was in force, in nanoseconds.
+    fn lasted(&self, fault_span: &FaultSpan) -> u64 {
+        let time =
+            |at| self.run.history.get(at).map_or(self.run.history.end(), |event| event.time_ns);
+        time(fault_span.healed.unwrap_or(u64::MAX)).saturating_sub(time(fault_span.begin))
     }
 
     /// Adds what was told to an anomaly. Several locks in one run: the story names its lock.

@@ -1,9 +1,9 @@
 //! Removes what runs that were killed left behind, and nothing of a run that still lives.
 
-use super::daemon::{broken, daemon, runtime};
-use super::owner;
+use super::daemon::daemon;
 use base::BackendError;
 use futures_util::future::join_all;
+use testbed::{broken, owner, runtime};
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::query_parameters::{
     ListContainersOptions, ListNetworksOptions, RemoveContainerOptions,

@@ -5,13 +5,7 @@ use std::fmt::Display;
 use std::time::Duration;
 use testcontainers::bollard::Docker;
 use testcontainers::core::client::docker_client_instance;
-use tokio::runtime::Runtime;
 use tokio::time::timeout;
-
-/// An error with the action that failed.
-pub fn broken(what: impl Display, error: impl Display) -> BackendError {
-    BackendError(format!("{what}: {error}"))
-}
 
 /// The Docker daemon, the same that testcontainers uses. An error if none answers.
 pub async fn daemon() -> Result<Docker, BackendError> {
@@ -24,19 +18,10 @@ pub async fn daemon() -> Result<Docker, BackendError> {
     }
 }
 
-/// A runtime for the proxies and for the talk with the daemon. It has no thread of its own: its tasks
-/// go on while the drive loop waits, and no message has to wake another thread.
-pub fn runtime() -> Result<Runtime, BackendError> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| broken("cannot start a runtime", e))
-}
-
 fn silent(error: impl Display) -> BackendError {
     BackendError(format!(
         "no Docker daemon answers ({error}); fix: start one and join the docker group, or use \
-         --backend sim"
+         --backend local or sim"
     ))
 }
 

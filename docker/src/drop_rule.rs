@@ -1,20 +1,24 @@
 //! Drop rules between servers: iptables in a server's own network namespace.
 
-use super::server::Server;
+use super::server::DockerServer;
 use base::{BackendError, Direction};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use testbed::Server;
 
 /// A rule by which one server drops what one other sends it.
 pub struct DropRule {
-    deaf: Arc<Server>,
+    deaf: Arc<DockerServer>,
     silenced: Ipv4Addr,
 }
 
 impl DropRule {
     /// The rules that cut this pair in this direction.
-    pub fn between((a, b): (&Arc<Server>, &Arc<Server>), direction: Direction) -> Vec<Self> {
-        let drop_rule = |deaf: &Arc<Server>, silenced: &Server| Self {
+    pub fn between(
+        (a, b): (&Arc<DockerServer>, &Arc<DockerServer>),
+        direction: Direction,
+    ) -> Vec<Self> {
+        let drop_rule = |deaf: &Arc<DockerServer>, silenced: &DockerServer| Self {
             deaf: deaf.clone(),
             silenced: silenced.peer_address(),
         };

@@ -1,10 +1,11 @@
 //! The image that every server runs in. The binary carries what it is made from, so that an
 //! installed one can make it, too.
 
-use super::daemon::{broken, daemon, runtime};
+use super::daemon::daemon;
 use base::BackendError;
 use futures_util::StreamExt;
 use std::io;
+use testbed::{Readiness, broken, runtime};
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::body_full;
 use testcontainers::bollard::query_parameters::{BuildImageOptions, CreateImageOptions};
@@ -17,20 +18,6 @@ const BASE_SCRIPT: &str = include_str!("../base.sh");
 const CONTEXT: [(&str, &str); 2] =
     [("Dockerfile", include_str!("../Dockerfile")), ("node.sh", include_str!("../node.sh"))];
 
-/// The readiness to start servers at once, without downloading or building anything.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Readiness {
-    /// Servers can be started at once.
-    Ready,
-    /// Servers cannot be started at once.
-    NotReady {
-        /// The reason, in one line.
-        reason: String,
-        /// The remedy, in one line.
-        fix: String,
-    },
-}
-
 /// Looks whether servers could be started, and changes nothing.
 pub fn ready() -> Readiness {
     let looked = runtime().and_then(|it| it.block_on(async { is_there(&daemon().await?).await }));
@@ -40,10 +27,7 @@ pub fn ready() -> Readiness {
             reason: format!("the image {} is not there", name()),
             fix: "--backend docker builds it, once".into(),
         },
-        Err(BackendError(text)) => {
-            let (reason, fix) = text.split_once("; fix: ").unwrap_or((&text, "see above"));
-            Readiness::NotReady { reason: reason.into(), fix: fix.into() }
-        }
+        Err(error) => Readiness::not(&error),
     }
 }
 

@@ -1,10 +1,9 @@
 //! The network on which the servers of a run find each other.
 
-use super::daemon::broken;
-use super::owner;
 use base::BackendError;
 use std::fmt::Display;
 use std::net::Ipv4Addr;
+use testbed::{broken, owner};
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::models::{
     EndpointIpamConfig, EndpointSettings, Ipam, IpamConfig, NetworkConnectRequest,

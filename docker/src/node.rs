@@ -1,17 +1,16 @@
-//! The making of a server: the settings of its container, and the check that it serves.
+//! The making of a server: the settings of its container.
 
 use super::image;
 use super::network::Network;
-use super::owner;
-use std::net::SocketAddr;
-use std::time::Duration;
-use stores::{Cluster, Container, Probe, Store, StoreId, Visit, node_name};
+use stores::{Cluster, Member, Place, Probe, StoreId, node_name};
+use testbed::owner;
 use testcontainers::bollard::models::{HostConfig, PortBinding};
 use testcontainers::core::{Host, IntoContainerPort};
 use testcontainers::{ContainerRequest, GenericImage, ImageExt};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
+
+/// Paths that `node.sh` knows under the same names.
+const DATA: &str = "/var/lib/picklock/data";
+const FILES: &str = "/var/lib/picklock/files";
 
 /// The servers of one run.
 #[derive(Clone, Debug)]
@@ -26,61 +25,40 @@ pub struct Ensemble {
     pub network: Network,
 }
 
-/// Asks a store for the container of a server.
-struct Describe<'a>(&'a Ensemble, u32);
-
-impl Visit for Describe<'_> {
-    type Out = Container;
-
-    fn visit<S: Store>(self) -> Container {
-        let Self(ensemble, server) = self;
-        let address = |number| ensemble.network.address(number).to_string();
-        S::container(&ensemble.cluster, server, &address)
-    }
-}
-
 impl Ensemble {
-    /// Describes the container of a server.
-    pub fn container(&self, server: u32) -> Container {
-        self.store.visit(Describe(self, server))
+    /// The question that tells whether a server serves.
+    pub fn probe(&self, server: u32) -> Probe {
+        self.store.probe(&self.cluster, server)
     }
 
     /// The request for a server's container.
     pub fn request(&self, server: u32) -> ContainerRequest<GenericImage> {
-        let Container { command, environment, port, .. } = self.container(server);
+        let ports = self.store.ports();
+        let host = |number| Member { host: node_name(number), ports: ports.peers.to_vec() };
+        let place = Place {
+            data: DATA.into(),
+            host: "0.0.0.0",
+            port: ports.clients,
+            members: (0..self.cluster.servers()).map(host).collect(),
+        };
+        let launch = self.store.launch(&self.cluster, server, &place);
         let (repository, tag) = image::tagged();
         let request = GenericImage::new(repository.into(), tag)
-            .with_exposed_port(port.tcp())
+            .with_exposed_port(ports.clients.tcp())
             .with_container_name(format!("picklock-{}-{server}", self.run))
             .with_labels(owner::labels(&self.run))
             // For iptables, in the container's own network namespace.
             .with_cap_add("NET_ADMIN")
-            .with_host_config_modifier(move |config| on_loopback(config, port))
-            .with_cmd(command);
-        let request = environment
-            .into_iter()
-            .fold(request, |request, (name, value)| request.with_env_var(name, value));
+            .with_host_config_modifier(move |config| on_loopback(config, ports.clients))
+            .with_env_var("PICKLOCK_ADDRESS", self.network.address(server).to_string())
+            .with_cmd(launch.command);
+        let request = launch.files.into_iter().fold(request, |request, (name, text)| {
+            request.with_copy_to(format!("{FILES}/{name}"), text.into_bytes())
+        });
         (0..self.cluster.servers()).fold(request, |request, number| {
             request.with_host(node_name(number), Host::Addr(self.network.address(number).into()))
         })
     }
-}
-
-/// Returns true if the server at this address answers as one that serves does.
-pub async fn serves(address: SocketAddr, probe: Probe) -> bool {
-    match timeout(Duration::from_secs(1), ask(address, probe.send)).await {
-        Ok(Ok(answer)) => probe.expect.iter().any(|expected| answer.contains(expected)),
-        Ok(Err(_)) | Err(_) => false,
-    }
-}
-
-/// Sends a question after which the server closes, and returns the answer.
-pub async fn ask(address: SocketAddr, question: &[u8]) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream.write_all(question).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    Ok(answer)
 }
 
 fn on_loopback(config: &mut HostConfig, port: u16) {

@@ -25,7 +25,7 @@ struct Cli {
 const LONG_ABOUT: &str = "Runs a distributed lock under contention while links are cut, processes \
 paused and servers killed; records what every client believed and what the guarded resource saw; \
 and decides from that record whether the lock kept its promises.\n\nThe same lock source runs in a \
-deterministic simulator and on real servers in containers.";
+deterministic simulator and on real servers, in containers or as processes of this machine.";
 
 const EXIT_CODES: &str = "Exit codes:
     0  the lock kept its promises
@@ -54,7 +54,7 @@ enum Command {
     /// Measures how fast picklock itself is on this machine.
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Removes containers and networks that killed runs left behind.
+    /// Removes what killed runs left behind: containers and networks, processes and folders.
     Clean,
     /// A lock client: reads requests as JSON lines and answers them. Started by `test`.
     #[command(hide = true)]
@@ -105,6 +105,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     };
     outcome.unwrap_or_else(|failure| {
         output::note(&format!("picklock: {failure}"));
+        failure.excerpt.iter().for_each(|line| output::note(line));
         failure.exit
     })
 }

@@ -23,12 +23,14 @@ pub use explore::{ExploreArgs, MergeArgs, ReplayArgs, Shard};
 /// The backend of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BackendChoice {
-    /// Real servers when this machine is ready for them, else the simulator.
+    /// Real servers when this machine is ready for them, docker before local, else the simulator.
     Auto,
     /// The simulator: virtual time, replayed exactly by its seed.
     Sim,
     /// Real servers in containers; builds the image when it is missing.
     Docker,
+    /// Real servers as child processes on the loopback, from the programs of this machine.
+    Local,
 }
 
 /// The format of the output on stdout.
@@ -46,6 +48,8 @@ const TEST_EXAMPLES: &str = "Examples:
   picklock test --algo redis-setnx-expire --nemesis crash --link-delay 100ms
   picklock test --algo zk-sequential --nemesis partition,crash --backend docker --ttl 4s
   picklock test --algo zk-rw --nemesis crash-server --on zookeeper-x5
+  picklock test --algo redis-set-nx-px --script scripts/pause-holder.toml
+  picklock test --algo redis-set-nx-px --nemesis pause --backend local
   picklock test --algo redis-set-nx-px --task try --hold exact:200ms --think exact:0ms";
 
 /// The arguments of `test`.
@@ -58,6 +62,13 @@ pub struct TestArgs {
     /// The faults (`picklock list nemeses`); several are joined by commas.
     #[arg(long, value_name = "NEMESIS", default_value = "none")]
     pub nemesis: String,
+    /// A fault script in the place of nemeses: a TOML file that says what happens when
+    /// (docs/scripts.md).
+    #[arg(long, value_name = "FILE", conflicts_with = "nemesis")]
+    pub script: Option<PathBuf>,
+    /// Writes the faults of the run as a fault script, to a file or, alone, to stdout (`-`).
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub print_script: Option<PathBuf>,
     /// The world to run in.
     #[arg(long, value_enum, default_value = "auto")]
     pub backend: BackendChoice,
@@ -141,6 +152,12 @@ pub enum ListWhat {
     Tasks,
     /// The nemeses.
     Nemeses,
+    /// The actions of faults, as fault scripts name them.
+    Actions,
+    /// The targets of faults, as fault scripts name them.
+    Targets,
+    /// The moments of the lock at which fault scripts let faults come.
+    Moments,
     /// The checkers.
     Checkers,
     /// The models that histories are held against.

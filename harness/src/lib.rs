@@ -2,13 +2,14 @@
 
 pub mod app;
 pub mod cli;
-#[cfg(feature = "docker")]
+#[cfg(feature = "real")]
 pub mod client;
 mod commands;
 pub mod drive;
 pub mod exhaustive;
 mod exit;
 pub mod explore;
+mod fault_script;
 mod folder;
 mod input;
 mod links;

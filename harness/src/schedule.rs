@@ -17,7 +17,7 @@ use stores::StoreId;
 
 use crate::input::{self, Budget};
 use crate::links;
-use crate::plan::{Aim, Options, Planned, Played, Script, Turn};
+use crate::plan::{Aim, Options, Planned, Played, Replay, Turn};
 use crate::setup::{Setup, check_ensemble, check_task, check_topology};
 
 mod error;
@@ -191,7 +191,7 @@ impl Schedule {
             keys: turns.map(|turn| turn.key + 1).max().unwrap_or(1),
             ..self.servers(seed)?
         };
-        let script = Script {
+        let replay = Replay {
             turns: self.clients.clone(),
             faults: self.faults.clone(),
             aim,
@@ -203,7 +203,7 @@ impl Schedule {
                 Aim::Trigger => self.link_delay_ns,
             }),
         };
-        Ok(Setup::scripted(options, script)?)
+        Ok(Setup::replaying(options, replay)?)
     }
 
     /// Returns default options but for the session and the servers.

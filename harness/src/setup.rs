@@ -2,14 +2,16 @@
 //! header.
 
 use base::{Ability, Load, Needs, Nemesis, RunInfo, Spread, Task};
+use std::sync::Arc;
 use std::time::Duration;
 use stores::zookeeper::Timing;
-use stores::{StoreId, Topology, WorldSpec};
+use stores::{Shape, StoreId, Topology, WorldSpec};
 use workloads::LockSpec;
 
+use crate::fault_script::{Crew, FaultScript, Follower};
 use crate::links::{self, slowest_link};
 use crate::nearest::Unlisted;
-use crate::plan::{Aim, Options, Plan, Script, Scripted, UNLIMITED};
+use crate::plan::{Aim, Options, Plan, Replay, Replayer, ScriptFile, UNLIMITED};
 use crate::swarm;
 
 mod error;
@@ -25,7 +27,9 @@ pub struct Setup {
     /// The options that were asked for.
     asked: Options,
     /// Turns and faults to take instead of drawn ones.
-    script: Option<Script>,
+    replay: Option<Replay>,
+    /// The faults to inject instead of those of nemeses.
+    fault_script: Option<Arc<FaultScript>>,
     /// The options that are run: a swarm varies those that were asked for.
     options: Options,
 }
@@ -47,35 +51,45 @@ impl Setup {
     /// # Errors
     /// One line that names the mistake and its fix.
     pub fn of(lock: &'static LockSpec, options: Options) -> Result<Self, SetupError> {
-        check_nemeses(&options.nemesis)?;
-        check_eviction(lock, &options.nemesis)?;
         check_topology(lock, &options)?;
+        check_primary(lock, &options)?;
         check_task(lock, options.task)?;
         check_numbers(lock, &options)?;
-        Ok(Self::sound(lock, options))
+        let Some(file) = options.script.clone() else {
+            check_nemeses(&options.nemesis)?;
+            check_eviction(lock, &options.nemesis)?;
+            return Ok(Self::sound(lock, options));
+        };
+        let mut setup = Self::sound(lock, options);
+        let script = FaultScript::read(&file, &setup.crew()).map_err(Box::new)?;
+        setup.info.script = script.faults();
+        setup.fault_script = Some(Arc::new(script));
+        Ok(setup)
     }
 
-    /// A run by a script. Its numbers are as they are: a shrunk run is shorter than any that would
+    /// A run that is made again. Its numbers are as they are: a shrunk run is shorter than any that would
     /// be drawn.
     ///
     /// # Errors
     /// One line that names a lock or a nemesis that does not exist.
-    pub fn scripted(options: Options, script: Script) -> Result<Self, SetupError> {
-        check_nemeses(&options.nemesis)?;
+    pub fn replaying(options: Options, replay: Replay) -> Result<Self, SetupError> {
+        if !ScriptFile::is_name(&options.nemesis) {
+            check_nemeses(&options.nemesis)?;
+        }
         let lock = workloads::find(&options.algo)
             .ok_or_else(|| SetupError::NoLock(options.algo.clone()))?;
         let nanos = |d: Duration| d.as_nanos() as u64;
         let mut setup = Self::sound(lock, options);
-        setup.info.acquire_timeout_ns = nanos(script.acquire_timeout);
+        setup.info.acquire_timeout_ns = nanos(replay.acquire_timeout);
         // A schedule was cut as short as the simulator allows; real servers take their time.
-        setup.info.quiet_ns = match script.aim {
-            Aim::Time => nanos(script.quiet),
-            Aim::Trigger => setup.info.quiet_ns.max(nanos(script.quiet)),
+        setup.info.quiet_ns = match replay.aim {
+            Aim::Time => nanos(replay.quiet),
+            Aim::Trigger => setup.info.quiet_ns.max(nanos(replay.quiet)),
         };
         // So slow were its messages, whatever made them so.
         let slowest = &mut setup.info.slowest_message_ns;
-        *slowest = (*slowest).max(nanos(script.slowest_message));
-        setup.script = Some(script);
+        *slowest = (*slowest).max(nanos(replay.slowest_message));
+        setup.replay = Some(replay);
         Ok(setup)
     }
 
@@ -100,6 +114,7 @@ impl Setup {
             keys: options.keys,
             ttl_ns: nanos(options.ttl),
             ensemble: options.ensemble(lock.store()),
+            failover_ns: nanos(lock.store().failover(on, options.ttl)),
             time_limit_ns: nanos(options.time_limit),
             quiet_ns: 0,
             link_delay_ns: nanos(options.link_delay),
@@ -108,10 +123,11 @@ impl Setup {
             acquire_timeout_ns: nanos(acquire_timeout(lock, &options)),
             promises: lock.promises,
             known: lock.known(),
+            script: Vec::new(),
             command: String::new(),
         };
         info.quiet_ns = nanos(quiet(lock, &options, &info));
-        Self { lock, info, asked, options, script: None }
+        Self { lock, info, asked, options, replay: None, fault_script: None }
     }
 
     /// The run's header on a backend, with the command that runs it again.
@@ -123,6 +139,19 @@ impl Setup {
         }
     }
 
+    /// The run, as far as a fault script has to know it.
+    fn crew(&self) -> Crew<'_> {
+        Crew {
+            clients: self.options.clients,
+            servers: &self.info.nodes,
+            peers: topology(self.lock, &self.options).has_peers(),
+            several: topology(self.lock, &self.options).shape == Shape::Several,
+            ttl: self.options.ttl,
+            time_limit: self.options.time_limit,
+            junk: self.lock.store().junk().map(|_| ()),
+        }
+    }
+
     /// Returns the topology, if it is not the usual one of the lock.
     pub fn unusual_topology(&self) -> Option<&'static Topology> {
         self.options.topology.filter(|topology| *topology != self.lock.topology())
@@ -130,8 +159,11 @@ impl Setup {
 
     /// Returns fresh nemeses for one run.
     pub fn nemeses(&self) -> Vec<Box<dyn Nemesis>> {
-        if let Some(script) = &self.script {
-            return vec![Box::new(Scripted::new(script.faults.clone(), script.aim))];
+        if let Some(replay) = &self.replay {
+            return vec![Box::new(Replayer::new(replay.faults.clone(), replay.aim))];
+        }
+        if let Some(script) = &self.fault_script {
+            return vec![Box::new(Follower::new(script.clone()))];
         }
         let find = |name| nemesis::find(name).expect("checked when the setup was made");
         let make = |name| {
@@ -146,11 +178,20 @@ impl Setup {
 
     /// Returns the abilities that a backend needs for the faults of this run.
     pub fn needs(&self) -> Vec<Ability> {
-        if let Some(script) = &self.script {
-            return script.faults.iter().map(|planned| planned.fault.ability()).collect();
+        if let Some(replay) = &self.replay {
+            return replay.faults.iter().map(|planned| planned.fault.ability()).collect();
+        }
+        if let Some(script) = &self.fault_script {
+            return script.needs().collect();
         }
         let specs = self.options.nemesis.split(',').filter_map(nemesis::find);
         specs.flat_map(|spec| spec.needs).copied().collect()
+    }
+
+    /// Returns the mistake of a fault script in asking a backend for what it refuses, if it does.
+    pub fn refused(&self, refusal: impl Fn(Ability) -> Option<String>) -> Option<SetupError> {
+        let (script, file) = self.fault_script.as_ref().zip(self.asked.script.as_ref())?;
+        script.refused(file, refusal).map(|error| Box::new(error).into())
     }
 
     /// Returns the plan for the drive loop.
@@ -168,15 +209,15 @@ impl Setup {
             promises: self.lock.promises,
             link_delay: links::usual_delay(options.link_delay),
             seed: options.seed,
-            script: self.script.clone(),
+            replay: self.replay.clone(),
         }
     }
 
     /// Returns the world that a backend is to set up.
     pub fn world(&self) -> WorldSpec {
         let world = world(self.lock, &self.options);
-        match &self.script {
-            Some(script) => WorldSpec { call_timeout: script.call_timeout, ..world },
+        match &self.replay {
+            Some(replay) => WorldSpec { call_timeout: replay.call_timeout, ..world },
             None => world,
         }
     }
@@ -246,7 +287,7 @@ fn longest_hold(lock: &LockSpec, options: &Options) -> Duration {
 /// holds.
 fn quiet(lock: &LockSpec, options: &Options, info: &RunInfo) -> Duration {
     let holds = longest_hold(lock, options) * 2;
-    Duration::from_nanos(info.due_ns()) + holds + options.link_delay * 20
+    Duration::from_nanos(info.settled_ns()) + holds + options.link_delay * 20
 }
 
 fn check_nemeses(names: &str) -> Result<(), SetupError> {
@@ -267,6 +308,19 @@ pub fn check_eviction(lock: &LockSpec, nemeses: &str) -> Result<(), SetupError> 
     let able = workloads::LOCKS.iter().filter(|lock| lock.store().junk().is_ok());
     let able = able.map(|lock| lock.name).collect();
     Err(SetupError::Eviction { nemesis: nemesis.name, lock: lock.name, why, able })
+}
+
+/// Checks that the servers of a run have a primary, where a nemesis has another take its place.
+pub fn check_primary(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
+    let nemesis = nemesis::failover::FAILOVER.name;
+    let asked = options.nemesis.split(',').any(|name| name == nemesis);
+    if !asked || topology(lock, options).primary().is_some() {
+        return Ok(());
+    }
+    let able = lock.topologies().filter(|topology| topology.primary().is_some());
+    let able: Vec<_> = able.map(|topology| topology.name).collect();
+    let topology = topology(lock, options).name;
+    Err(SetupError::Primary { nemesis, lock: lock.name, topology, able })
 }
 
 /// Checks that a lock runs on the topology that was asked for.
@@ -338,24 +392,31 @@ pub fn check_ensemble(lock: &LockSpec, options: &Options) -> Result<(), SetupErr
 
 /// The command that runs this again: what differs from the defaults, and the seed.
 fn command(options: &Options, backend: &str) -> String {
-    let Options { algo, nemesis, seed, .. } = options;
+    let Options { algo, seed, .. } = options;
+    let faults = faults(options);
     let command = match options.swarm {
-        true => format!(
-            "picklock explore --algo {algo} --nemesis {nemesis} --first-seed {seed} --seeds 1"
-        ),
-        false => format!(
-            "picklock test --algo {algo} --nemesis {nemesis} --backend {backend} --seed {seed}"
-        ),
+        true => format!("picklock explore --algo {algo} {faults} --first-seed {seed} --seeds 1"),
+        false => {
+            format!("picklock test --algo {algo} {faults} --backend {backend} --seed {seed}")
+        }
     };
     command + &flags(options)
 }
 
 /// The command that replays the schedule of a seed of `explore`.
 pub fn replay_command(options: &Options) -> String {
-    let Options { algo, nemesis, seed, .. } = options;
+    let Options { algo, seed, .. } = options;
     let fixed = if options.swarm { "" } else { " --fixed" };
-    let flags = flags(options);
-    format!("picklock replay {seed} --algo {algo} --nemesis {nemesis}{fixed}{flags}")
+    let (faults, flags) = (faults(options), flags(options));
+    format!("picklock replay {seed} --algo {algo} {faults}{fixed}{flags}")
+}
+
+/// The flag for the faults: the nemeses or the fault script.
+fn faults(options: &Options) -> String {
+    let Some(script) = &options.script else { return format!("--nemesis {}", options.nemesis) };
+    let path = script.path.display().to_string();
+    let path = shlex::try_quote(&path).unwrap_or_else(|_| path.as_str().into());
+    format!("--script {path}")
 }
 
 /// The flags for what differs from the defaults, each behind a blank.

@@ -70,6 +70,7 @@ fn init(spec: &WorldSpec) -> Command {
         algo: spec.algo.clone(),
         process: 0,
         servers: Vec::new(),
+        topology: spec.topology.name.into(),
         ttl_ns: spec.ttl.as_nanos() as u64,
         call_timeout_ns: spec.call_timeout.as_nanos() as u64,
         seed: spec.seed,

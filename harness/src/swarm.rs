@@ -25,6 +25,8 @@ pub fn vary(options: &Options) -> Options {
     let mut rng = Rng::fork(options.seed, CONFIGURATION);
     let clients = match options.clients {
         0..=2 => options.clients,
+        // A fault script names them.
+        all if options.script.is_some() => all,
         most => 2 + rng.below(u64::from(most) - 1) as u32,
     };
     let (longer, later) = (wild(&mut rng, 8.0), wild(&mut rng, 8.0));
@@ -167,7 +169,7 @@ mod tests {
     /// Returns the victims that a seed hits, of three kinds.
     fn victims(seed: u64) -> Vec<Node> {
         let holding = ClientState::Holding { since: Mono::ZERO };
-        let acquiring = ClientState::Acquiring { since: Mono::ZERO, last_reply: None };
+        let acquiring = ClientState::Acquiring { since: Mono::ZERO, last_reply: None, answers: 0 };
         let clients = [holding, acquiring, ClientState::Idle]
             .map(|state| ClientView { state, faulted: false });
         let mut nemesis = Weighted::new(Box::new(Proposer(0)), seed);

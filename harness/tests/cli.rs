@@ -162,7 +162,7 @@ fn help_names_examples_and_exit_codes() {
     assert!(cli.run(&["--help"]).out.contains("254"));
     assert!(cli.run(&["test", "--help"]).out.contains("picklock test --algo zk-rw"));
     let listed = cli.run(&["list"]).out;
-    for name in ["zk-rw-as-printed", "crash-server-lose-data", "exclusion", "docker"] {
+    for name in ["zk-rw-as-printed", "crash-server-lose-data", "exclusion", "docker", "local"] {
         assert!(listed.contains(name), "{name} is missing:\n{listed}");
     }
     assert_eq!(cli.run(&["--version"]).code, 0);
@@ -193,6 +193,46 @@ fn what_real_servers_cannot_do_is_refused_before_the_run() {
     let simulated = cli.run(&test);
     assert!([0, 1, 2].contains(&simulated.code), "{simulated:?}");
     assert!(simulated.err.contains("running in the simulator: real servers"), "{simulated:?}");
+}
+
+#[cfg(feature = "real")]
+#[test]
+fn a_server_that_is_missing_is_told_in_one_line_with_its_package() {
+    let cli = Bench::new();
+    for (algo, package) in [
+        ("redis-set-nx-px", "install the package redis-server"),
+        ("memcached-add", "install the package memcached"),
+        ("zk-rw", "install the package default-jre-headless"),
+    ] {
+        let test = ["test", "--algo", algo, "--time-limit", "1s", "--backend"];
+        let without = |backend| {
+            let mut command = cli.command(&[&test[..], &[backend]].concat());
+            command.env("PATH", cli.home.path()).env("DOCKER_HOST", "unix:///nowhere");
+            Said::from(command.output().expect("picklock starts"))
+        };
+        without("local").refuses(255, &["this machine has no", package]);
+        let simulated = without("auto");
+        assert!([0, 1, 2].contains(&simulated.code), "{simulated:?}");
+        assert!(simulated.err.contains("running in the simulator"), "{simulated:?}");
+        assert!(simulated.err.contains(package), "{simulated:?}");
+    }
+}
+
+#[cfg(feature = "real")]
+#[test]
+fn a_run_on_real_servers_names_its_backend_and_is_replayed_there() {
+    let cli = Bench::new();
+    let test = ["test", "--algo", "redis-set-nx-px", "--time-limit", "1s", "--seed", "1"];
+    let mut command = cli.command(&[&test[..], &["--nemesis", "none"]].concat());
+    let said = Said::from(command.env("DOCKER_HOST", "unix:///nowhere").output().expect("a run"));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("running on real servers (local)"), "{said:?}");
+    let run = std::fs::read_to_string(cli.home.path().join("store/latest/run.json"));
+    assert!(run.expect("a header").contains("\"backend\": \"local\""));
+    let replayed = cli.run(&["replay", "store/latest", "--backend", "local"]);
+    // Its holds are longer, so that there may be too few of them for a verdict.
+    assert!([0, 2].contains(&replayed.code), "{replayed:?}");
+    assert!(replayed.out.contains("backend local"), "{replayed:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! better is refused by name.
 //!
 //! `PICKLOCK_COVERAGE` sets another number of seeds than 20; `PICKLOCK_ALGO` and `PICKLOCK_NEMESIS`
-//! choose some locks and nemeses, joined by commas.
+//! choose some locks and nemeses, joined by commas; `PICKLOCK_ON` a topology besides the usual ones.
 
 use base::Outcome;
 use checkers::Judgement;
@@ -14,7 +14,8 @@ use picklock::setup::Setup;
 use picklock::simulate;
 use std::env::var;
 use std::sync::Mutex;
-use workloads::LOCKS;
+use stores::{StoreId, Topology};
+use workloads::{LOCKS, LockSpec};
 
 fn seeds() -> u64 {
     var("PICKLOCK_COVERAGE").ok().and_then(|n| n.parse().ok()).unwrap_or(20)
@@ -39,9 +40,14 @@ struct Cell {
     why: String,
 }
 
+/// The topology that is chosen.
+fn on() -> Option<&'static Topology> {
+    var("PICKLOCK_ON").ok().and_then(|name| StoreId::topology(&name))
+}
+
 /// The setup of a seed; `None`: the pair is refused, with its reason.
 fn setup(algo: &str, nemesis: &str, seed: u64) -> Option<Setup> {
-    match Setup::new(Options { swarm: true, ..Options::new(algo, nemesis, seed) }) {
+    match Setup::new(Options { swarm: true, topology: on(), ..Options::new(algo, nemesis, seed) }) {
         Ok(setup) => Some(setup),
         Err(error) => {
             let why = error.to_string();
@@ -74,7 +80,9 @@ fn measure(algo: &str, nemesis: &str) -> Cell {
 
 #[test]
 fn no_pair_of_lock_and_nemesis_is_a_search_in_vain() {
-    let locks = LOCKS.iter().filter(|lock| chosen("PICKLOCK_ALGO", lock.name));
+    let runs_there = |lock: &LockSpec| on().is_none_or(|on| lock.topologies().any(|it| it == on));
+    let locks = LOCKS.iter().filter(|lock| runs_there(lock));
+    let locks = locks.filter(|lock| chosen("PICKLOCK_ALGO", lock.name));
     let pairs: Vec<(&str, &str)> = locks
         .flat_map(|lock| NEMESES.iter().map(|nemesis| (lock.name, nemesis.name)))
         .filter(|(_, nemesis)| chosen("PICKLOCK_NEMESIS", nemesis))

@@ -49,7 +49,7 @@ fn correct_locks_break_in_no_schedule() {
         clean(&lock(name).with(|case| case.clients = 3));
         clean(&lock(name).with(|case| case.cycles = 2));
     }
-    for name in ["zk-exclusive", "zk-sequential", "zk-rw"] {
+    for name in ["zk-exclusive", "zk-sequential", "zk-rw", "postgres-advisory", "postgres-row"] {
         clean(&lock(name));
     }
 }
@@ -60,7 +60,22 @@ fn correct_locks_survive_a_crash_and_a_lost_connection_anywhere() {
         clean(&lock("redis-set-nx-px").with(fault(kind)));
         clean(&lock("zk-exclusive").with(fault(kind)));
     }
-    clean(&lock("zk-sequential").with(fault(FaultKind::Crash)));
+    for name in ["zk-sequential", "postgres-advisory", "postgres-row"] {
+        clean(&lock(name).with(fault(FaultKind::Crash)));
+    }
+}
+
+/// Its server may hear of that before its client does.
+#[test]
+fn a_lock_on_a_connection_goes_with_it() {
+    for name in ["postgres-advisory", "postgres-row"] {
+        let lost = lock(name).with(fault(FaultKind::Reset));
+        let lines = breaks(&lost, "double hold", Cause::HolderCutOff);
+        assert!(
+            lines.iter().any(|line| line == "the connection of client 0 is lost"),
+            "{lines:#?}"
+        );
+    }
 }
 
 fn two_faults(kinds: &[FaultKind]) -> impl FnOnce(&mut Case) {

@@ -1,18 +1,20 @@
 //! The matrix: every lock under every nemesis, and under some of them at once. Whatever breaks must
-//! be listed in what is known to break the lock, by its cause: an anomaly that is not there is a
-//! hazard that nobody has understood yet, a mistake of a model, or a false alarm.
+//! be listed in what is known to break the lock, by its cause, and its nemesis must list that cause: an
+//! anomaly that is not there is a hazard that nobody has understood yet, a mistake of a model, a
+//! wrong cause, or a false alarm.
 //!
-//! `PICKLOCK_MATRIX` sets another number of seeds than 2; `PICKLOCK_ALGO`, `PICKLOCK_NEMESIS` and
-//! `PICKLOCK_TASK` choose some locks, nemeses and tasks, joined by a space.
+//! `PICKLOCK_MATRIX` sets another number of seeds than 2; `PICKLOCK_ALGO`, `PICKLOCK_NEMESIS`,
+//! `PICKLOCK_TASK` and `PICKLOCK_ON` choose some locks, nemeses, tasks and topologies, joined by a space.
 
 use base::{Anomaly, Cause, Task};
 use checkers::Judgement;
 use picklock::plan::Options;
-use picklock::setup::{Setup, check_eviction, check_task};
+use picklock::setup::{Setup, check_eviction, check_primary, check_task};
 use picklock::simulate;
-use reports::reading::breaches;
+use reports::reading::{Breach, breaches};
 use std::collections::BTreeMap;
 use std::env::var;
+use stores::{StoreId, Topology};
 use workloads::LockSpec;
 
 fn seeds() -> u64 {
@@ -37,18 +39,20 @@ const TOGETHER: &[&str] = &[
 /// Nemeses for all tasks.
 const FOR_TASKS: &[&str] = &["none", "pause", "partition", "crash"];
 
-/// The anomalies of one run: name and cause, and whether it is known. `None`: the lock cannot do
-/// that task, or its servers evict nothing.
+/// The anomalies of one run: name and cause, and whether it is known and the nemeses can bring it
+/// about. `None`: the lock cannot do that task, its servers evict nothing, or have no primary.
 fn anomalies(
     task: &'static Task,
+    topology: Option<&'static Topology>,
     algo: &str,
     nemesis: &str,
     seed: u64,
 ) -> Option<Vec<(String, bool)>> {
-    let options = Options { swarm: true, task, ..Options::new(algo, nemesis, seed) };
+    let options = Options { swarm: true, task, topology, ..Options::new(algo, nemesis, seed) };
     let lock = workloads::find(algo).expect("a lock of the list");
     check_task(lock, task).ok()?;
     check_eviction(lock, nemesis).ok()?;
+    check_primary(lock, &options).ok()?;
     let setup = Setup::new(options).unwrap_or_else(|error| panic!("{error}"));
     let run = simulate::run(&setup).expect("the simulator runs");
     let verdicts = Judgement::of(&run).verdicts;
@@ -57,7 +61,17 @@ fn anomalies(
         let cause = anomaly.cause.map_or("no cause", Cause::name);
         format!("{} by {cause}", anomaly.name)
     };
-    Some(seen.map(|breach| (named(breach.anomaly), breach.known.is_some())).collect())
+    let right =
+        |breach: &Breach| breach.known.is_some() && can_cause(nemesis, breach.anomaly.cause);
+    Some(seen.map(|breach| (named(breach.anomaly), right(&breach))).collect())
+}
+
+/// Returns true if one of these nemeses can bring a cause about, or if it needs no fault.
+fn can_cause(nemeses: &str, cause: Option<Cause>) -> bool {
+    let of = |name: &str| nemesis::find(name).expect("a nemesis of the list");
+    cause.is_some_and(|cause| {
+        !cause.needs_fault() || nemeses.split(',').any(|name| of(name).can_cause(cause))
+    })
 }
 
 fn nemeses() -> impl Iterator<Item = &'static str> {
@@ -72,17 +86,19 @@ fn is_told(task: &Task, lock: &LockSpec) -> bool {
     (task.name != "reenter" || lock.promises.reentrant) && task.workers == 1
 }
 
-/// Runs every lock under these nemeses and asserts that it breaks only as is known. Returns the number
-/// of runs.
-fn check(task: &'static Task, nemeses: &[&'static str]) -> u64 {
+/// Runs every lock under these nemeses, on its usual topology or, where it runs there, on this one, and
+/// asserts that it breaks only as is known. Returns the number of runs.
+fn check(task: &'static Task, on: Option<&'static Topology>, nemeses: &[&'static str]) -> u64 {
     let mut runs = 0;
     let mut seen: BTreeMap<_, (u64, u64, bool)> = BTreeMap::new();
     let nemeses = nemeses.iter().filter(|nemesis| chosen("PICKLOCK_NEMESIS", nemesis));
     let nemeses: Vec<&str> = nemeses.copied().collect();
-    for lock in workloads::LOCKS.iter().filter(|lock| chosen("PICKLOCK_ALGO", lock.name)) {
+    let runs_there = |lock: &LockSpec| on.is_none_or(|on| lock.topologies().any(|it| it == on));
+    let locks = workloads::LOCKS.iter().filter(|lock| runs_there(lock));
+    for lock in locks.filter(|lock| chosen("PICKLOCK_ALGO", lock.name)) {
         for nemesis in nemeses.iter().filter(|_| is_told(task, lock)) {
             for seed in 0..seeds() {
-                let Some(found) = anomalies(task, lock.name, nemesis, seed) else { continue };
+                let Some(found) = anomalies(task, on, lock.name, nemesis, seed) else { continue };
                 runs += 1;
                 for (anomaly, known) in found {
                     let row = seen.entry((lock.name, nemesis, anomaly));
@@ -93,9 +109,10 @@ fn check(task: &'static Task, nemeses: &[&'static str]) -> u64 {
     }
     let mut strange = 0;
     for ((lock, nemesis, anomaly), (count, seed, known)) in &seen {
+        let place = on.map(|on| format!(" on {}", on.name)).unwrap_or_default();
         let (mark, task) = (if *known { "known" } else { "STRANGE" }, task.name);
         println!(
-            "{mark}: {lock} under {nemesis} at {task}: {anomaly} in {count} runs, first by seed {seed}"
+            "{mark}: {lock}{place} under {nemesis} at {task}: {anomaly} in {count} runs, first by seed {seed}"
         );
         strange += u32::from(!known);
     }
@@ -106,8 +123,19 @@ fn check(task: &'static Task, nemeses: &[&'static str]) -> u64 {
 #[test]
 fn whatever_breaks_is_known_to_break() {
     if chosen("PICKLOCK_TASK", Task::CONTEND.name) {
-        let runs = check(&Task::CONTEND, &nemeses().collect::<Vec<_>>());
+        let runs = check(&Task::CONTEND, None, &nemeses().collect::<Vec<_>>());
         assert!(runs > 0, "there is no such lock or nemesis");
+    }
+}
+
+/// Topologies that break locks in ways of their own.
+const ALSO_ON: &[&str] = &["redis-sentinel"];
+
+#[test]
+fn whatever_breaks_on_another_topology_is_known_to_break() {
+    for on in ALSO_ON.iter().filter(|on| chosen("PICKLOCK_ON", on)) {
+        let on = StoreId::topology(on).expect("a topology of the list");
+        check(&Task::CONTEND, Some(on), &nemeses().collect::<Vec<_>>());
     }
 }
 
@@ -123,6 +151,6 @@ fn whatever_breaks_at_another_task_is_known_to_break() {
         Ok(_) => nemeses().collect(),
         Err(_) => FOR_TASKS.to_vec(),
     };
-    let runs: u64 = tasks.into_iter().map(|task| check(task, &all)).sum();
+    let runs: u64 = tasks.into_iter().map(|task| check(task, None, &all)).sum();
     assert!(runs > 0, "there is no such lock, nemesis or task, or no lock says what becomes of it");
 }

@@ -1,21 +1,60 @@
-//! The conformance suites against real servers: what the models answer, the servers must answer.
-//! Nothing is skipped: where there is no Docker, this fails.
+//! The conformance suites against real servers: what the models answer, the servers must answer. They
+//! are processes of this machine, or in containers with `PICKLOCK_BACKEND=docker`. Nothing is skipped:
+//! where there are no servers, this fails.
 
-use docker::{RealServers, ensure_image};
+use docker::{DockerServers, ensure_image};
+use local::LocalServers;
+use std::io;
 use std::time::Duration;
+use stores::redis::SentinelTiming;
+use stores::redis::conformance::{Killing, failover_arm};
 use stores::{Group, Shape, StoreId, Topology};
+use testbed::{RealServers, Servers};
+
+/// Makes a test of a suite, which runs against the servers that are asked for.
+macro_rules! tests {
+    ($($test:ident: $suite:ident,)*) => {
+        $(#[test]
+        fn $test() {
+            match std::env::var("PICKLOCK_BACKEND").as_deref() {
+                Ok("docker") => {
+                    in_containers();
+                    $suite::<DockerServers>();
+                }
+                Ok("local") | Err(_) => $suite::<LocalServers>(),
+                Ok(other) => panic!("PICKLOCK_BACKEND is docker or local, not {other}"),
+            }
+        })*
+    };
+}
+
+tests! {
+    redis: redis_suite,
+    redis_restarts: redis_restarts_suite,
+    redis_replicas: redis_replicas_suite,
+    zookeeper: zookeeper_suite,
+    memcached: memcached_suite,
+}
+
+/// Makes the image of the servers, unless it is there.
+fn in_containers() {
+    ensure_image(&|line| println!("{line}")).unwrap_or_else(|error| panic!("{error}"));
+}
 
 /// Starts the servers of a store's usual topology.
-fn start(store: StoreId, ttl: Duration) -> RealServers {
+fn start<S: Servers>(store: StoreId, ttl: Duration) -> RealServers<S> {
     start_on(store, &store.topologies()[0], ttl)
 }
 
-fn start_on(store: StoreId, topology: &'static Topology, ttl: Duration) -> RealServers {
-    ensure_image(&|line| println!("{line}")).unwrap_or_else(|error| panic!("{error}"));
+fn start_on<S: Servers>(
+    store: StoreId,
+    topology: &'static Topology,
+    ttl: Duration,
+) -> RealServers<S> {
     RealServers::start(store, topology, ttl, &|_| ()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn addresses(servers: &RealServers) -> Vec<String> {
+fn addresses<S: Servers>(servers: &RealServers<S>) -> Vec<String> {
     servers.addresses().iter().map(ToString::to_string).collect()
 }
 
@@ -25,18 +64,16 @@ fn sequences() -> u64 {
     given.map_or(1_200, |given| given.parse().expect("PICKLOCK_CASES is a number"))
 }
 
-#[test]
-fn redis() {
-    let servers = start(StoreId::Redis, Duration::from_secs(2));
+fn redis_suite<S: Servers>() {
+    let servers = start::<S>(StoreId::Redis, Duration::from_secs(2));
     let report = stores::redis::conformance::real_arm(&addresses(&servers)[0], 0..sequences());
     let report = report.expect("the server answers");
     print!("redis: {report}");
     assert!(report.passed(), "{report}");
 }
 
-#[test]
-fn redis_restarts() {
-    let mut servers = start(StoreId::Redis, Duration::from_secs(2));
+fn redis_restarts_suite<S: Servers>() {
+    let mut servers = start::<S>(StoreId::Redis, Duration::from_secs(2));
     let first = addresses(&servers).remove(0);
     let report = stores::redis::conformance::restarts_arm(&first, &mut |data| {
         let address = servers.restart(0, data).map_err(std::io::Error::other)?;
@@ -47,26 +84,52 @@ fn redis_restarts() {
     assert!(report.replies > 15 && report.differences.is_empty(), "{report}");
 }
 
-#[test]
-fn redis_replicas() {
+fn redis_replicas_suite<S: Servers>() {
     static PAIR: Topology = Topology {
         name: "redis-x2",
         summary: "two Redis servers",
         shape: Shape::Several,
         groups: &[Group { role: "server", count: 2, peers: false }],
     };
-    let servers = start_on(StoreId::Redis, &PAIR, Duration::from_secs(2));
-    let (addresses, master) = (addresses(&servers), format!("{} 6379", servers.peer_address(0)));
+    let servers = start_on::<S>(StoreId::Redis, &PAIR, Duration::from_secs(2));
+    let addresses = addresses(&servers);
+    let master = addresses[0].replace(':', " ");
     let report = stores::redis::conformance::replicas_arm(&addresses[0], &addresses[1], &master);
     let report = report.expect("the servers answer");
     print!("redis, a master and its replica: {report}");
     assert!(report.replies > 50 && report.differences.is_empty(), "{report}");
 }
 
+/// Has containers killed.
+struct Containers<'a>(&'a mut RealServers<DockerServers>);
+
+impl Killing for Containers<'_> {
+    fn kill(&mut self, server: usize) -> io::Result<()> {
+        self.0.kill(server).map_err(io::Error::other)
+    }
+
+    fn start(&mut self, server: usize) -> io::Result<String> {
+        self.0.start_again(server).map(|it| it.to_string()).map_err(io::Error::other)
+    }
+}
+
+/// Sentinels tell names that only the network of containers knows.
 #[test]
-fn zookeeper() {
+fn redis_failover() {
+    in_containers();
+    let (ttl, topology) = (Duration::from_secs(4), StoreId::topology("redis-sentinel"));
+    let topology = topology.expect("a topology of the list");
+    let mut servers = start_on::<DockerServers>(StoreId::Redis, topology, ttl);
+    let addresses = addresses(&servers);
+    let figures = failover_arm(&addresses, &mut Containers(&mut servers));
+    let figures = figures.expect("the servers answer, and a primary is found");
+    println!("redis, a failover: {figures}");
+    assert!(figures.fits(SentinelTiming::of(ttl)), "{figures}");
+}
+
+fn zookeeper_suite<S: Servers>() {
     let session = Duration::from_secs(4);
-    let servers = start(StoreId::ZooKeeper, session);
+    let servers = start::<S>(StoreId::ZooKeeper, session);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (addresses, seeds) = (addresses(&servers), 0..sequences());
     let suite = stores::zookeeper::conformance::real_arm(addresses, session, "suite", seeds);
@@ -76,13 +139,27 @@ fn zookeeper() {
     assert!(report.passed(), "{report}");
 }
 
-#[test]
-fn memcached() {
-    let servers = start(StoreId::Memcached, Duration::from_secs(4));
+fn memcached_suite<S: Servers>() {
+    let servers = start::<S>(StoreId::Memcached, Duration::from_secs(4));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let address = addresses(&servers).remove(0);
     let suite = stores::memcached::conformance::real_arm(&address, 0..sequences());
     let report = runtime.expect("a runtime").block_on(suite);
     print!("memcached: {report}");
+    assert!(report.passed(), "{report}");
+}
+
+/// A PostgreSQL is no process of this machine, but it runs in a container.
+#[test]
+fn postgres() {
+    in_containers();
+    let servers = start::<DockerServers>(StoreId::Postgres, Duration::from_secs(2));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let address = addresses(&servers).remove(0);
+    let suite = stores::postgres::conformance::real_arm(&address, 0..sequences());
+    let local = tokio::task::LocalSet::new();
+    let report = runtime.expect("a runtime").block_on(local.run_until(suite));
+    let report = report.expect("the server answers");
+    print!("postgres: {report}");
     assert!(report.passed(), "{report}");
 }

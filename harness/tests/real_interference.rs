@@ -1,13 +1,15 @@
 //! A run on real servers to which somebody else does something: it is over, and says nothing green.
-//! Nothing is skipped: where there is no Docker, this fails.
+//! Nothing is skipped: where there is no Docker or no server, this fails.
 
-use base::{F, Mono, Outcome, Run};
+use base::{Backend, F, Mono, Outcome, Run};
 use checkers::Judgement;
-use docker::{ClientCommand, DockerBackend, ensure_image};
+use docker::{DockerServers, ensure_image};
+use local::LocalServers;
 use picklock::drive::{DriveError, Recorder, Watcher, drive};
 use picklock::plan::Options;
 use picklock::setup::Setup;
 use std::process::Command;
+use testbed::{ClientCommand, RealBackend, Servers};
 
 /// Does something to the world once the run is in full swing.
 struct Intruder {
@@ -23,18 +25,17 @@ impl Watcher for Intruder {
     }
 }
 
-fn disturbed(algo: &str, act: impl FnOnce(&DockerBackend) -> Command) -> Run {
-    ensure_image(&|_| ()).unwrap_or_else(|error| panic!("{error}"));
+fn disturbed<S: Servers>(algo: &str, act: impl FnOnce(&RealBackend<S>) -> Command) -> Run {
     let setup = Setup::new(Options::new(algo, "none", 1)).unwrap_or_else(|e| panic!("{e}"));
     let program = env!("CARGO_BIN_EXE_picklock").into();
     let client = ClientCommand { program, args: vec!["client".into()] };
-    let mut backend = DockerBackend::start_with(&setup.world(), client, &|_| ())
+    let mut backend = RealBackend::start_with(&setup.world(), client, &|_| ())
         .unwrap_or_else(|error| panic!("{error}"));
     let mut recorder = Recorder::in_memory();
     let mut intruder = Intruder { act: Some(act(&backend)) };
     let ended = drive(&mut backend, &setup.plan(), setup.nemeses(), &mut recorder, &mut intruder);
     assert!(matches!(ended, Err(DriveError::Interference(_))), "{algo}: {ended:?}");
-    Run { info: setup.info_for("docker"), history: recorder.into_history(), ledger: None }
+    Run { info: setup.info_for(backend.name()), history: recorder.into_history(), ledger: None }
 }
 
 fn says(run: &Run, words: &str) {
@@ -45,20 +46,28 @@ fn says(run: &Run, words: &str) {
     assert!(coverage.summary.contains(words), "{}", coverage.summary);
 }
 
-/// One after the other: both look for children of this process.
+/// A signal to the first child of this process whose command line begins like this.
+fn signal(signal: &str, command: &str) -> Command {
+    let mut kill = Command::new("sh");
+    let children = format!("pgrep -P {} -f '{command}'", std::process::id());
+    kill.args(["-c", &format!("kill {signal} $({children} | head -1)")]);
+    kill
+}
+
+/// One after the other: most look for children of this process.
 #[test]
 fn whatever_somebody_else_does_makes_the_run_inconclusive() {
-    let run = disturbed("zk-sequential", |backend| {
+    ensure_image(&|_| ()).unwrap_or_else(|error| panic!("{error}"));
+    let run = disturbed::<DockerServers>("zk-sequential", |backend| {
         let mut remove = Command::new("docker");
-        remove.args(["rm", "-f", &backend.containers()[1]]);
+        remove.args(["rm", "-f", backend.servers()[1].id()]);
         remove
     });
     says(&run, "server 1 was");
-    let run = disturbed("redis-set-nx-px", |_| {
-        let mut kill = Command::new("sh");
-        let clients = format!("pgrep -P {} -f 'picklock client'", std::process::id());
-        kill.args(["-c", &format!("kill -9 $({clients} | head -1)")]);
-        kill
-    });
-    says(&run, "a signal ended it");
+    let client = |_: &_| signal("-KILL", "picklock client");
+    says(&disturbed::<LocalServers>("redis-set-nx-px", client), "a signal ended it");
+    let pause = |_: &_| signal("-STOP", "redis-server");
+    says(&disturbed::<LocalServers>("redis-set-nx-px", pause), "server 0 was stopped");
+    let kill = |_: &_| signal("-KILL", "redis-server");
+    says(&disturbed::<LocalServers>("redis-set-nx-px", kill), "server 0: a signal ended it");
 }

@@ -22,6 +22,28 @@ pub fn asking(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
     rng.pick(&clients(view, |state| matches!(state, ClientState::Acquiring { .. }))).copied()
 }
 
+/// The client that has waited longest for the lock.
+pub fn next_waiter(view: &View<'_>) -> Option<u32> {
+    waiters(view).first().copied()
+}
+
+/// A waiter with others before and behind it.
+pub fn middle_waiter(view: &View<'_>) -> Option<u32> {
+    let waiters = waiters(view);
+    waiters.get(waiters.len() / 2).copied().filter(|_| waiters.len() >= 3)
+}
+
+/// The clients that wait for the lock, in the order in which they asked.
+fn waiters(view: &View<'_>) -> Vec<u32> {
+    let since = |client: &u32| match view.clients[*client as usize].state {
+        ClientState::Acquiring { since, .. } => Some(since),
+        _ => None,
+    };
+    let mut waiters = clients(view, |state| matches!(state, ClientState::Acquiring { .. }));
+    waiters.sort_by_key(since);
+    waiters
+}
+
 /// A client that has held the lock for so long: it is in what is, most likely, a long hold.
 pub fn long_holder(view: &View<'_>, held: Range<Duration>) -> Option<u32> {
     let long = |state: &ClientState| match state {
@@ -34,23 +56,28 @@ pub fn long_holder(view: &View<'_>, held: Range<Duration>) -> Option<u32> {
 /// The client whose acquire was the first to be answered after a release was: it has got the
 /// lock, most likely, and does not know it yet.
 pub fn half_granted(view: &View<'_>) -> Option<u32> {
-    just_answered(view, free_since(view).filter(|at| *at > Mono::ZERO)?)
+    just_answered(view, free_since(view).filter(|at| *at > Mono::ZERO)?).first().copied()
 }
 
 /// A client in an open acquire to which a server has just replied, while nobody is known to hold
 /// the lock: it may have got it.
 pub fn answered(view: &View<'_>) -> Option<u32> {
-    just_answered(view, free_since(view)?)
+    all_answered(view).first().copied()
 }
 
-fn just_answered(view: &View<'_>, free_since: Mono) -> Option<u32> {
+/// All of these clients.
+pub fn all_answered(view: &View<'_>) -> Vec<u32> {
+    free_since(view).map_or_else(Vec::new, |free_since| just_answered(view, free_since))
+}
+
+fn just_answered(view: &View<'_>, free_since: Mono) -> Vec<u32> {
     let replied = |state: &ClientState| match state {
         ClientState::Acquiring { last_reply: Some(at), .. } => {
             *at > free_since && view.now.since(*at) <= view.ttl / 100
         }
         _ => false,
     };
-    clients(view, replied).first().copied()
+    clients(view, replied)
 }
 
 /// The time at which a server answered the release that is still on its way back to its client;

@@ -6,17 +6,22 @@
 //! one bad time server jumps together. Drifts are what `adjtimex` can do, a tenth at most. That
 //! clocks stand still takes more than bad time servers, and is only in the nemesis of that name.
 
-use base::{Ability, Action, ClockChange, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{
+    Ability, Action, Cause, ClockChange, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View,
+};
 use std::time::Duration;
 
 use crate::aim::{self, Deck};
 
 const NEEDS: &[Ability] = &[Ability::Clock];
 
+const WRONG: &[Cause] = &[Cause::ServerClock, Cause::ClientClock];
+
 pub const CLOCK: NemesisSpec = NemesisSpec {
     name: "clock",
     summary: "sets wall clocks ahead or back, and has clocks run fast or slow",
     needs: NEEDS,
+    causes: &[WRONG],
     make: || Box::new(Clocks::new(&[Wrong::Jump, Wrong::Jump, Wrong::Drift], ALL)),
 };
 
@@ -24,6 +29,7 @@ pub const JUMP: NemesisSpec = NemesisSpec {
     name: "clock-jump",
     summary: "sets wall clocks ahead or back: a server's during a long hold, all servers', a client's",
     needs: NEEDS,
+    causes: &[WRONG],
     make: || Box::new(Clocks::new(&[Wrong::Jump], ALL)),
 };
 
@@ -31,6 +37,7 @@ pub const JUMP_SERVER: NemesisSpec = NemesisSpec {
     name: "clock-jump-server",
     summary: "sets the wall clock of one server at a time, during long holds",
     needs: NEEDS,
+    causes: &[&[Cause::ServerClock]],
     make: || Box::new(Clocks::new(&[Wrong::Jump], &[Aim::Server])),
 };
 
@@ -38,6 +45,7 @@ pub const DRIFT: NemesisSpec = NemesisSpec {
     name: "clock-drift",
     summary: "has the clocks of a node run fast or slow, by up to a tenth",
     needs: NEEDS,
+    causes: &[WRONG],
     make: || Box::new(Clocks::new(&[Wrong::Drift], ALL)),
 };
 
@@ -45,6 +53,7 @@ pub const FREEZE: NemesisSpec = NemesisSpec {
     name: "clock-freeze",
     summary: "has the clocks of a node stand still while it runs on, for up to two and a half ttls",
     needs: NEEDS,
+    causes: &[WRONG, &[Cause::ReplyLost, Cause::ClientDied]],
     make: || Box::new(Clocks::new(&[Wrong::Freeze], ALL)),
 };
 

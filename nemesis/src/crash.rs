@@ -7,16 +7,29 @@
 //! `vanish-server`: the whole machine of a server is gone. Nothing is closed and nothing refused:
 //! connections fall silent, and new ones are not answered until it is back.
 
-use base::{Ability, Action, Data, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{
+    Ability, Action, Cause, Data, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng, View,
+};
 
 use crate::aim::{self, Deck};
 
 const NEEDS: &[Ability] = &[Ability::Crash];
 
+const OF_CLIENTS: &[Cause] = &[Cause::ClientDied];
+const OF_SERVERS: &[Cause] = &[
+    Cause::ServerForgets,
+    Cause::LateRequest,
+    Cause::ReplyLost,
+    Cause::ReleaseLost,
+    Cause::ServersApart,
+    Cause::ClientDied,
+];
+
 pub const CRASH: NemesisSpec = NemesisSpec {
     name: "crash",
     summary: "kills clients (the holder, or in an open acquire) and servers, which keep their data",
     needs: NEEDS,
+    causes: &[OF_CLIENTS, OF_SERVERS],
     make: || Box::new(Crash::new(ALL, Data::Kept)),
 };
 
@@ -24,6 +37,7 @@ pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "crash-client",
     summary: "kills clients: the holder, or in an open acquire after a server's reply",
     needs: NEEDS,
+    causes: &[OF_CLIENTS],
     make: || Box::new(Crash::new(CLIENTS, Data::Kept)),
 };
 
@@ -31,6 +45,7 @@ pub const SERVER: NemesisSpec = NemesisSpec {
     name: "crash-server",
     summary: "kills servers, one at a time; they come back with their data",
     needs: NEEDS,
+    causes: &[OF_SERVERS],
     make: || Box::new(Crash::new(SERVERS, Data::Kept)),
 };
 
@@ -38,6 +53,7 @@ pub const SERVER_LOSE_DATA: NemesisSpec = NemesisSpec {
     name: "crash-server-lose-data",
     summary: "kills servers during long holds; they come back at once, without their data",
     needs: NEEDS,
+    causes: &[OF_SERVERS],
     make: || Box::new(Crash::new(SERVERS, Data::Lost)),
 };
 
@@ -45,6 +61,7 @@ pub const SERVER_LOSE_SECOND: NemesisSpec = NemesisSpec {
     name: "crash-server-lose-second",
     summary: "takes the power from servers: they come back at once, without their last second",
     needs: &[Ability::CutPower],
+    causes: &[OF_SERVERS],
     make: || Box::new(Crash::new(SERVERS, Data::Unsynced)),
 };
 
@@ -52,6 +69,7 @@ pub const VANISH: NemesisSpec = NemesisSpec {
     name: "vanish-server",
     summary: "takes the machines of servers away without a word, one at a time; they keep their data",
     needs: &[Ability::Vanish],
+    causes: &[OF_SERVERS, &[Cause::ServerSilent]],
     make: || Box::new(Vanish { chance: false }),
 };
 

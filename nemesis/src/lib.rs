@@ -3,10 +3,11 @@
 //! A nemesis decides which fault comes next and yields it as data. It knows no lock, no backend and
 //! no checker.
 
-mod aim;
+pub mod aim;
 mod clock;
 mod crash;
 mod evict;
+pub mod failover;
 mod link;
 mod none;
 mod partition;
@@ -31,6 +32,7 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &crash::SERVER_LOSE_SECOND,
     &crash::VANISH,
     &evict::EVICT,
+    &failover::FAILOVER,
     &clock::CLOCK,
     &clock::JUMP,
     &clock::JUMP_SERVER,

@@ -4,10 +4,13 @@
 //!
 //! Unlike a cut (`partition`), which TCP sits out, the client is told at once.
 
-use base::{Ability, Action, Fault, LinkFault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Action, Cause, Fault, LinkFault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 use std::time::Duration;
 
 use crate::aim::{self, Deck};
+
+const BROKEN: &[Cause] = &[Cause::ReplyLost, Cause::ReleaseLost, Cause::ClientDied];
+const SLOWED: &[Cause] = &[Cause::HolderCutOff, Cause::LateGrant, Cause::LateRequest];
 
 pub const LINK: NemesisSpec = NemesisSpec {
     name: "link",
@@ -20,6 +23,7 @@ pub const LINK: NemesisSpec = NemesisSpec {
         Ability::Slow,
         Ability::Throttle,
     ],
+    causes: &[BROKEN, SLOWED],
     make: || Box::new(Links::new(ALL)),
 };
 
@@ -27,6 +31,7 @@ pub const RESET: NemesisSpec = NemesisSpec {
     name: "link-reset",
     summary: "resets the connections of a client, preferring one that holds or asks",
     needs: &[Ability::Reset],
+    causes: &[BROKEN],
     make: || Box::new(Links::new(&[LinkFaultKind::Reset])),
 };
 
@@ -34,6 +39,7 @@ pub const REFUSE: NemesisSpec = NemesisSpec {
     name: "link-refuse",
     summary: "resets the connections of a client and refuses new ones for a while",
     needs: &[Ability::Reset, Ability::Refuse],
+    causes: &[BROKEN, &[Cause::HolderCutOff]],
     make: || Box::new(Links::new(&[LinkFaultKind::Refuse])),
 };
 
@@ -41,6 +47,7 @@ pub const LOSE_REQUEST: NemesisSpec = NemesisSpec {
     name: "link-lose-request",
     summary: "loses exactly one request of a client, with its connection: it was not carried out",
     needs: &[Ability::LoseRequest],
+    causes: &[BROKEN],
     make: || Box::new(Links::new(&[LinkFaultKind::LoseRequest])),
 };
 
@@ -48,6 +55,7 @@ pub const LOSE_REPLY: NemesisSpec = NemesisSpec {
     name: "link-lose-reply",
     summary: "loses exactly one reply to a client, with its connection: it was carried out",
     needs: &[Ability::LoseReply],
+    causes: &[BROKEN],
     make: || Box::new(Links::new(&[LinkFaultKind::LoseReply])),
 };
 
@@ -55,6 +63,7 @@ pub const SLOW: NemesisSpec = NemesisSpec {
     name: "link-slow",
     summary: "makes the links of a client up to 64 times as slow for a while",
     needs: &[Ability::Slow],
+    causes: &[BROKEN, SLOWED],
     make: || Box::new(Links::new(&[LinkFaultKind::Slow])),
 };
 
@@ -62,6 +71,7 @@ pub const THROTTLE: NemesisSpec = NemesisSpec {
     name: "link-throttle",
     summary: "limits the bandwidth of a client's links for a while, to as little as ten packets a ttl",
     needs: &[Ability::Throttle],
+    causes: &[BROKEN, SLOWED],
     make: || Box::new(Links::new(&[LinkFaultKind::Throttle])),
 };
 
@@ -69,6 +79,7 @@ pub const VAULT: NemesisSpec = NemesisSpec {
     name: "link-vault",
     summary: "resets, refuses, slows and throttles connections to what the lock guards, loses writes",
     needs: &[Ability::Vault],
+    causes: &[&[Cause::WriteDelayed]],
     make: || Box::new(Links { to_vault: true, aims: Deck::new(&[Aim::Holder]), ..Links::new(ALL) }),
 };
 

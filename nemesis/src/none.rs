@@ -2,8 +2,13 @@
 
 use base::{Nemesis, NemesisSpec, Next, Rng, View};
 
-pub const NONE: NemesisSpec =
-    NemesisSpec { name: "none", summary: "no faults", needs: &[], make: || Box::new(Quiet) };
+pub const NONE: NemesisSpec = NemesisSpec {
+    name: "none",
+    summary: "no faults",
+    needs: &[],
+    causes: &[],
+    make: || Box::new(Quiet),
+};
 
 struct Quiet;
 

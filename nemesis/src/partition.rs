@@ -5,16 +5,28 @@
 
 use std::time::Duration;
 
-use base::{Ability, Action, Direction, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Action, Cause, Direction, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
 use crate::aim::{self, Deck};
 
 const NEEDS: &[Ability] = &[Ability::Cut];
 
+const OF_CLIENTS: &[Cause] = &[
+    Cause::HolderCutOff,
+    Cause::LateGrant,
+    Cause::LateRequest,
+    Cause::ReplyLost,
+    Cause::ReleaseLost,
+    Cause::ClientDied,
+];
+const OF_SERVERS: &[Cause] =
+    &[Cause::ServerForgets, Cause::ServersApart, Cause::ShortSession, Cause::ServerSilent];
+
 pub const PARTITION: NemesisSpec = NemesisSpec {
     name: "partition",
     summary: "cuts clients from servers and servers from servers, both ways or one way",
     needs: NEEDS,
+    causes: &[OF_CLIENTS, OF_SERVERS],
     make: || Box::new(Partition::new(ALL)),
 };
 
@@ -22,6 +34,7 @@ pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "partition-client",
     summary: "cuts clients from servers, preferring a holder in a long hold",
     needs: NEEDS,
+    causes: &[OF_CLIENTS],
     make: || Box::new(Partition::new(CLIENTS)),
 };
 
@@ -29,6 +42,7 @@ pub const SERVER: NemesisSpec = NemesisSpec {
     name: "partition-server",
     summary: "cuts a server from its peers; a server without peers is cut from the clients",
     needs: NEEDS,
+    causes: &[OF_CLIENTS, OF_SERVERS],
     make: || Box::new(Partition::new(SERVERS)),
 };
 
@@ -36,6 +50,7 @@ pub const VAULT: NemesisSpec = NemesisSpec {
     name: "partition-vault",
     summary: "cuts a holder from what the lock guards: its write arrives after it has given up",
     needs: &[Ability::Vault],
+    causes: &[&[Cause::WriteDelayed]],
     make: || Box::new(Partition::new(&[Aim::Vault])),
 };
 

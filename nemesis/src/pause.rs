@@ -1,16 +1,36 @@
 //! `pause`: a node stops running and notices nothing, as in a long garbage collection or a
 //! suspended machine. Clients are paused for longer than the ttl, preferably while they hold.
 
-use base::{Ability, Action, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{Ability, Action, Cause, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
 
 use crate::aim::{self, Deck};
 
 const NEEDS: &[Ability] = &[Ability::Pause];
 
+const OF_CLIENTS: &[Cause] = &[
+    Cause::HolderPaused,
+    Cause::LateGrant,
+    Cause::LateRequest,
+    Cause::ReplyLost,
+    Cause::ClientDied,
+];
+const OF_SERVERS: &[Cause] = &[
+    Cause::LateGrant,
+    Cause::LateRequest,
+    Cause::ReplyLost,
+    Cause::ClientDied,
+    Cause::ServersApart,
+    // Where another server is promoted meanwhile.
+    Cause::ServerForgets,
+    Cause::ShortSession,
+    Cause::ServerSilent,
+];
+
 pub const PAUSE: NemesisSpec = NemesisSpec {
     name: "pause",
     summary: "pauses clients past the ttl, preferring the holder, and now and then a server",
     needs: NEEDS,
+    causes: &[OF_CLIENTS, OF_SERVERS],
     make: || Box::new(Pause::new(ALL)),
 };
 
@@ -18,6 +38,7 @@ pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "pause-client",
     summary: "pauses clients past the ttl, preferring the holder",
     needs: NEEDS,
+    causes: &[OF_CLIENTS],
     make: || Box::new(Pause::new(CLIENTS)),
 };
 
@@ -25,6 +46,7 @@ pub const SERVER: NemesisSpec = NemesisSpec {
     name: "pause-server",
     summary: "pauses servers, for up to two and a half ttls",
     needs: NEEDS,
+    causes: &[OF_SERVERS],
     make: || Box::new(Pause::new(SERVERS)),
 };
 

@@ -10,7 +10,7 @@ fn clients(now: Mono, ttl: Duration) -> Vec<ClientView> {
     let ago = |share: u32| Mono::from_nanos(now.nanos() - (ttl / share).as_nanos() as u64);
     let states = [
         ClientState::Holding { since: ago(10) },
-        ClientState::Acquiring { since: ago(5), last_reply: Some(ago(1_000)) },
+        ClientState::Acquiring { since: ago(5), last_reply: Some(ago(1_000)), answers: 1 },
         ClientState::Releasing { last_reply: Some(ago(500)) },
         ClientState::Idle,
         ClientState::Idle,
@@ -19,7 +19,8 @@ fn clients(now: Mono, ttl: Duration) -> Vec<ClientView> {
 }
 
 fn members(count: u32) -> Vec<ServerInfo> {
-    let member = |n| ServerInfo { name: format!("server-{n}"), role: "member".into(), group: 0 };
+    let role = |n| if n == 0 { crate::failover::ROLE } else { "replica" };
+    let member = |n| ServerInfo { name: format!("server-{n}"), role: role(n).into(), group: 0 };
     (0..count).map(member).collect()
 }
 
@@ -31,7 +32,7 @@ fn faults_take_what_the_list_says_and_nothing_else() {
     for spec in NEMESES {
         let (mut nemesis, mut rng) = ((spec.make)(), Rng::new(7));
         let mut now = Mono::ZERO + ttl * 5;
-        let mut seen = Vec::new();
+        let (mut seen, mut healed) = (Vec::new(), 0);
         for step in 0..2_000 {
             let mut clients = clients(now, ttl);
             // A holder hides whose acquire was answered.
@@ -39,14 +40,16 @@ fn faults_take_what_the_list_says_and_nothing_else() {
                 clients[0].state = ClientState::Idle;
             }
             let servers = &members(3);
-            let view = View { now, ttl, clients: &clients, servers, peers: true, active: 0 };
+            let active = usize::from(step < healed);
+            let view = View { now, ttl, clients: &clients, servers, peers: true, active };
             match nemesis.next(&view, &mut rng) {
                 Next::Inject { fault, lasts } | Next::Also { fault, lasts } => {
+                    healed = step + 20;
                     assert!(spec.needs.contains(&fault.ability()), "{}: {fault}", spec.name);
                     assert!(lasts > Duration::ZERO && !fault.nodes().is_empty());
                     seen.push(fault.ability());
                 }
-                Next::At(at) => now = now.max(at),
+                Next::At(at) | Next::WatchUntil(at) => now = now.max(at),
                 Next::Watch | Next::Done => now = now + ttl / 50,
             }
         }

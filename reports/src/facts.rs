@@ -83,6 +83,11 @@ impl Hold {
         self.process != other.process && self.key == other.key && !shared
     }
 
+    /// Returns true if an event is of its process while it lasts, as its grant and its end are.
+    pub fn is_told_by(&self, event: &Event) -> bool {
+        event.client() == Some(self.process) && (self.begins..=self.ends).contains(&event.index)
+    }
+
     /// Returns true if both stand at some index of the history. The index decides, never the time.
     pub fn meets(&self, other: &Self) -> bool {
         self.begins < other.ends && other.begins < self.ends

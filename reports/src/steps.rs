@@ -34,18 +34,24 @@ pub fn steps(info: &RunInfo, facts: &Facts<'_>, events: &[&Event]) -> Vec<Step> 
         let time = end.at_ns;
         let place = steps.iter().position(|step| step.time > time).unwrap_or(steps.len());
         let (who, what) = (speaker.process(hold.process), end.words().to_owned());
-        steps.insert(place, Step { time, number: None, who, what });
+        let step = Step { time, number: None, who, what };
+        // Several holds may end with one session.
+        if !steps.contains(&step) {
+            steps.insert(place, step);
+        }
     }
     steps
 }
 
-/// The holds of these events' processes whose leases end between the first event and the last.
-fn expired<'a>(facts: &'a Facts<'a>, events: &[&Event]) -> impl Iterator<Item = &'a Hold> {
+/// The holds that these events tell of whose leases end between the first event and the last.
+fn expired<'a>(
+    facts: &'a Facts<'a>,
+    events: &'a [&Event],
+) -> impl Iterator<Item = &'a Hold> + use<'a> {
     let first = events.first().map_or(0, |event| event.time_ns);
     let last = events.last().map_or(0, |event| event.time_ns);
-    let processes: Vec<u32> = events.iter().filter_map(|event| event.client()).collect();
     facts.holds.iter().filter(move |hold| {
-        processes.contains(&hold.process)
-            && hold.ran_out.is_some_and(|end| (first..=last).contains(&end.at_ns))
+        hold.ran_out.is_some_and(|end| (first..=last).contains(&end.at_ns))
+            && events.iter().any(|event| hold.is_told_by(event))
     })
 }

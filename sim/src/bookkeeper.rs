@@ -2,6 +2,7 @@
 
 use base::{Change, Ledger, Mono};
 use std::collections::BTreeMap;
+use stores::Topology;
 use stores::model::{By, Name, Noted, What};
 
 /// The ledger in the making.
@@ -12,11 +13,31 @@ pub struct Bookkeeper {
     sessions: BTreeMap<i64, u32>,
     /// The last transaction of an ensemble that was entered.
     zxid: i64,
-    /// The znodes in an ensemble's store, each with its session: only sessions have owners to miss.
+    /// The server that stands for the store, where it is one of several that hold the same: what
+    /// another writes is lost.
+    primary: Option<u32>,
+    /// The znodes in an ensemble's store, each with its session: only sessions have owners to miss. Of a
+    /// store with a primary: the things in it, each with the process that wrote it.
     standing: BTreeMap<Name, i64>,
 }
 
 impl Bookkeeper {
+    /// The bookkeeper of a topology.
+    pub fn of(topology: &Topology) -> Self {
+        Self { primary: topology.primary(), ..Self::default() }
+    }
+
+    /// The server that stands for the store, where it is one of several.
+    pub fn primary(&self) -> Option<u32> {
+        self.primary
+    }
+
+    /// Enters what is lost because the store goes on with another server's data.
+    pub fn go_over_to(&mut self, at: Mono, primary: u32, noted: &mut Vec<Noted>) {
+        self.primary = Some(primary);
+        self.enter(at, primary, None, noted);
+    }
+
     /// Enters what a server has noted while it served this process, if it served one.
     pub fn enter(&mut self, at: Mono, server: u32, caller: Option<u32>, noted: &mut Vec<Noted>) {
         let last = self.zxid;
@@ -29,10 +50,42 @@ impl Bookkeeper {
             if zxid.is_some() {
                 self.stand(&object, what);
             }
-            let place = if zxid.is_some() { 0 } else { server };
-            if let Some(change) = self.change(caller, what) {
-                self.note(at, place, &object, change);
+            let Some(change) = self.change(caller, what) else { continue };
+            match self.primary.filter(|_| zxid.is_none()) {
+                Some(primary) if primary != server => {
+                    self.enter_in_vain(at, server, &object, change);
+                }
+                Some(_) => self.enter_for_all(at, &object, change),
+                None => self.note(at, if zxid.is_some() { 0 } else { server }, &object, change),
             }
+        }
+    }
+
+    /// Enters what the server does that stands for the store.
+    fn enter_for_all(&mut self, at: Mono, object: &Name, change: Change) {
+        match change {
+            Change::Written(process) => {
+                self.standing.insert(object.clone(), process.into());
+            }
+            Change::Restored => {}
+            _ => drop(self.standing.remove(object)),
+        }
+        self.note(at, 0, object, change);
+    }
+
+    /// Enters what a server does that does not stand for the store. Whatever is written there is lost:
+    /// it is another thing than that of the same name in the store. What its owner removes there still
+    /// stands in the store.
+    fn enter_in_vain(&mut self, at: Mono, server: u32, object: &Name, change: Change) {
+        match change {
+            Change::Written(_) => {
+                self.note(at, server + 1, object, change);
+                self.note(at, server + 1, object, Change::Wiped);
+            }
+            Change::Deleted(by) if self.standing.get(object) == Some(&by.into()) => {
+                self.note(at, 0, object, Change::Restored);
+            }
+            _ => {}
         }
     }
 
@@ -100,5 +153,44 @@ impl Bookkeeper {
             What::Wiped => Some(Change::Wiped),
             What::Restored => Some(Change::Restored),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stores::StoreId;
+
+    fn noted(what: What) -> Vec<Noted> {
+        vec![Noted { object: Name::from_slice(b"k"), what, zxid: None }]
+    }
+
+    /// Server 0 is the primary until server 2 takes its place without what process 7 wrote last.
+    #[test]
+    fn what_a_deposed_primary_does_is_in_vain() {
+        let topology = StoreId::topology("redis-sentinel").expect("it is in the list");
+        let mut books = Bookkeeper::of(topology);
+        let (written, deleted) = (What::Written(By::Caller), What::Deleted(By::Caller));
+        let enter = |books: &mut Bookkeeper, server, process, what| {
+            books.enter(Mono::ZERO, server, Some(process), &mut noted(what));
+        };
+        enter(&mut books, 0, 6, written);
+        books.go_over_to(Mono::ZERO, 2, &mut Vec::new());
+        enter(&mut books, 0, 6, deleted);
+        enter(&mut books, 0, 7, written);
+        enter(&mut books, 2, 8, written);
+        enter(&mut books, 0, 6, deleted);
+        books.go_over_to(Mono::ZERO, 1, &mut noted(What::Wiped));
+        let entries = books.take();
+        let entries = entries.entries().iter().map(|entry| (entry.server, entry.change));
+        let expected = [
+            (0, Change::Written(6)),
+            (0, Change::Restored),
+            (1, Change::Written(7)),
+            (1, Change::Wiped),
+            (0, Change::Written(8)),
+            (0, Change::Wiped),
+        ];
+        assert_eq!(entries.collect::<Vec<_>>(), expected);
     }
 }

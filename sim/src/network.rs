@@ -21,7 +21,8 @@ struct Gate<T> {
     /// The number of faults that keep it closed.
     closed: u32,
     held: Vec<T>,
-    /// The number of packets that were to open a connection and did not pass.
+    /// The number of packets that did not pass and never will: they were to open a connection, or
+    /// went down with their sender.
     stopped: u64,
     /// The time of the first packet that passed but cannot be acknowledged, because the way back is
     /// closed.
@@ -95,10 +96,14 @@ impl<T> Gates<T> {
         true
     }
 
-    /// Takes what waits behind the gates that are meant.
+    /// Takes what waits behind the gates that are meant. It was stopped all the same.
     pub fn take(&mut self, is: impl Fn((Node, Node)) -> bool) -> Vec<T> {
         let meant = self.0.iter_mut().filter(|(ends, _)| is(**ends));
-        meant.flat_map(|(_, gate)| std::mem::take(&mut gate.held)).collect()
+        let take = |(_, gate): (_, &mut Gate<T>)| {
+            gate.stopped += gate.held.len() as u64;
+            std::mem::take(&mut gate.held)
+        };
+        meant.flat_map(take).collect()
     }
 
     /// Closes the gates that a cut names.
@@ -128,8 +133,7 @@ impl<T> Gates<T> {
         freed
     }
 
-    /// Returns the number of packets that the gates of a cut hold now, or did not let through to
-    /// open a connection.
+    /// Returns the number of packets that the gates of a cut hold now, or have stopped for good.
     pub fn held(&self, fault: &Fault) -> u64 {
         let gates = directed(fault).filter_map(|ends| self.0.get(&ends));
         gates.map(|gate| gate.held.len() as u64 + gate.stopped).sum()
@@ -239,6 +243,17 @@ mod tests {
         let freed: String = net.heal(&cut(Direction::Forward)).iter().map(|(_, t)| *t).collect();
         assert_eq!(freed, "ab");
         assert!(passes(&mut net, CLIENT, SERVER, 'd'));
+    }
+
+    #[test]
+    fn what_was_held_when_its_sender_went_down_was_stopped() {
+        let mut net = Gates::default();
+        net.cut(&cut(Direction::Forward));
+        assert!(!passes(&mut net, CLIENT, SERVER, 'a'));
+        assert_eq!(net.take(|(from, _)| from == CLIENT), ['a']);
+        assert_eq!(net.held(&cut(Direction::Forward)), 1);
+        assert!(net.heal(&cut(Direction::Forward)).is_empty());
+        assert_eq!(net.held(&cut(Direction::Forward)), 0);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The stores that locks are built on. One folder per store: protocol, model (a pure state
 //! machine), client library, real adapter, and the conformance suite that both worlds must pass.
 
-mod container;
 pub mod driver;
 mod enumerable;
 mod junk;
+mod launch;
 pub mod memcached;
 pub mod model;
+pub mod postgres;
 #[cfg(feature = "real")]
 pub mod real;
 pub mod redis;
@@ -16,15 +17,15 @@ pub mod vault;
 mod world_spec;
 pub mod zookeeper;
 
-pub use container::{Container, Probe};
 pub use enumerable::Enumerable;
 pub use junk::Junk;
+pub use launch::{Launch, Member, Need, Place, Ports, Probe};
 #[cfg(feature = "real")]
 pub use store::Connecting;
 pub use store::{
     ClientSettings, Cluster, ConnectError, PacketOf, RealSettings, Store, StoreClient,
 };
-pub use topology::{Group, Shape, Topology, node_name};
+pub use topology::{Group, PRIMARY, Shape, Topology, node_name, node_number};
 pub use world_spec::{Links, WorldSpec};
 
 use std::time::Duration;
@@ -88,6 +89,50 @@ macro_rules! stores {
                 }
             }
 
+            /// Returns the longest time until servers of a topology have agreed on a new primary.
+            pub fn failover(self, topology: &Topology, ttl: Duration) -> Duration {
+                match self {
+                    $(Self::$name => <$store>::failover(topology, ttl),)*
+                }
+            }
+
+            /// Returns the function that tells calls on a connection to a real server from a client
+            /// library's own housekeeping.
+            pub fn carries_call(self) -> fn(&[u8]) -> bool {
+                match self {
+                    $(Self::$name => <$store>::carries_call,)*
+                }
+            }
+
+            /// The ports of a server that has an address of its own.
+            pub const fn ports(self) -> Ports {
+                match self {
+                    $(Self::$name => <$store>::PORTS,)*
+                }
+            }
+
+            /// The things that a machine must have to start a server as a process; the reason why it
+            /// cannot be one.
+            pub fn needs(self, topology: &Topology) -> Result<&'static [Need], &'static str> {
+                match self {
+                    $(Self::$name => <$store>::needs(topology),)*
+                }
+            }
+
+            /// The question that tells whether a server serves.
+            pub fn probe(self, cluster: &Cluster, number: u32) -> Probe {
+                match self {
+                    $(Self::$name => <$store>::probe(cluster, number),)*
+                }
+            }
+
+            /// Describes how a server is started.
+            pub fn launch(self, cluster: &Cluster, number: u32, place: &Place) -> Launch {
+                match self {
+                    $(Self::$name => <$store>::launch(cluster, number, place),)*
+                }
+            }
+
             /// Returns its tick: what has run out may live on until the next one.
             pub fn tick(self, timing: &Timing) -> Duration {
                 match self {
@@ -114,4 +159,5 @@ stores! {
     Redis: redis::Redis,
     ZooKeeper: zookeeper::ZooKeeper,
     Memcached: memcached::Memcached,
+    Postgres: postgres::Postgres,
 }

@@ -95,11 +95,17 @@ pub trait ServerModel {
     );
 
     /// Handles the loss of a client's connection.
-    fn disconnected(&mut self, at: Clocks, connection: u64);
+    fn disconnected(&mut self, at: Clocks, connection: u64, out: &mut Vec<Out<Self::Packet>>);
 
     /// Handles the passing of time. Called when the server starts, and again at the time that the
     /// last call asked for (by the server's monotonic clock); `None` asks for nothing more.
     fn tick(&mut self, at: Clocks, out: &mut Vec<Out<Self::Packet>>) -> Option<Mono>;
+
+    /// Returns the time at which it is to be ticked, where what it receives can make that sooner than
+    /// the last tick asked for.
+    fn due(&self) -> Option<Mono> {
+        None
+    }
 
     /// Ends the server's connections to other servers, as the machine of a killed process does. (It
     /// ends those to clients, too, which is not for the model to do.)
@@ -120,6 +126,16 @@ pub trait ServerModel {
 
     /// Moves to `into` the changes of what is stored since the last call, in order.
     fn take_journal(&mut self, into: &mut Vec<Noted>);
+
+    /// Returns the server that stands for the store from now on, if this one has just made it so, in
+    /// place of another.
+    fn take_appointed(&mut self) -> Option<u32> {
+        None
+    }
+
+    /// Notes what is lost, and what comes back, because the store goes on with this server's data and
+    /// no longer with another's.
+    fn succeeds(&self, _before: &Self, _into: &mut Vec<Noted>) {}
 
     /// The present contents of an ensemble's store, after a change of leader or of data: each thing
     /// with the session that owns it (0 for none). `None`: nothing but the journal is needed.

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::StoreId;
-use crate::container::Container;
 use crate::driver::Driver;
 use crate::enumerable::Enumerable;
 use crate::junk::Junk;
+use crate::launch::{Launch, Need, Place, Ports, Probe};
 use crate::model::ServerModel;
 use crate::topology::Topology;
 use crate::zookeeper::Timing;
@@ -31,6 +31,8 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The junk that makes a server evict what it stores; or the reason, as a clause, why it never
     /// does.
     const JUNK: Result<Junk, &'static str>;
+    /// The ports of a real server that has an address of its own.
+    const PORTS: Ports;
 
     /// The model of a server, of any role.
     type Server: ServerModel<Packet: Clone + Debug>;
@@ -44,6 +46,12 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// Returns the store's tick: what has run out may live on until the next one.
     fn tick(timing: &Timing) -> Duration;
 
+    /// Returns the longest time from the last fault until the servers of a topology have agreed on a
+    /// primary; zero where there is nothing to agree on.
+    fn failover(_topology: &Topology, _ttl: Duration) -> Duration {
+        Duration::ZERO
+    }
+
     /// Makes the model of a server.
     fn server(cluster: &Cluster, number: u32) -> Self::Server;
 
@@ -53,12 +61,24 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// Makes the library of a client.
     fn driver(settings: ClientSettings) -> Self::Driver;
 
-    /// Makes the face of a client's link.
-    fn client(link: Rc<dyn Link<Self>>) -> Self::Client;
+    /// Makes the face of a client's link to the servers of a topology.
+    fn client(link: Rc<dyn Link<Self>>, topology: &Topology) -> Self::Client;
 
-    /// Describes the container of a server. `address(n)` is the address of server n on the network
-    /// of the servers.
-    fn container(cluster: &Cluster, number: u32, address: &dyn Fn(u32) -> String) -> Container;
+    /// Returns the things that a machine must have to start the servers of a topology as processes; or
+    /// the reason, as a clause, why they cannot be that.
+    fn needs(topology: &Topology) -> Result<&'static [Need], &'static str>;
+
+    /// Returns the question that tells whether a server serves.
+    fn probe(cluster: &Cluster, number: u32) -> Probe;
+
+    /// Describes how a server is started at a place.
+    fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch;
+
+    /// Returns true if what travels on a connection between a client and a real server carries a call
+    /// of the lock, or the answer to one, and is not a client library's own housekeeping.
+    fn carries_call(_bytes: &[u8]) -> bool {
+        true
+    }
 
     /// Links a client to real servers. Needs a tokio `LocalSet` around it.
     ///
@@ -112,14 +132,16 @@ impl<S: Protocol> StoreClient for Rc<dyn Link<S>> {
 pub struct Cluster {
     /// Their layout.
     pub topology: &'static Topology,
+    /// The time to live, or session time-out, of the locks on them.
+    pub ttl: Duration,
     /// The settings of a ZooKeeper ensemble; other stores have no use for them.
     pub timing: Timing,
 }
 
 impl Cluster {
     /// Makes the servers of a topology, with these settings.
-    pub fn new(topology: &'static Topology, timing: Timing) -> Self {
-        Self { topology, timing }
+    pub fn new(topology: &'static Topology, ttl: Duration, timing: Timing) -> Self {
+        Self { topology, ttl, timing }
     }
 
     /// The number of servers.

@@ -2,6 +2,9 @@
 
 use base::ServerInfo;
 
+/// The role of the server that stands for the store at first, where others only hold what it does.
+pub const PRIMARY: &str = "primary";
+
 /// A layout of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topology {
@@ -51,6 +54,12 @@ impl Topology {
         self.groups.iter().any(|group| group.peers && group.count > 1)
     }
 
+    /// Returns the server that stands for the store at first, where others only hold what it does.
+    pub fn primary(&self) -> Option<u32> {
+        let at = self.groups.iter().position(|group| group.role == PRIMARY)?;
+        Some(self.groups[..at].iter().map(|group| group.count).sum())
+    }
+
     /// Returns the servers, by number.
     pub fn nodes(&self) -> Vec<ServerInfo> {
         let groups = (0..).zip(self.groups);
@@ -64,7 +73,15 @@ impl Topology {
     }
 }
 
+/// The beginning of a server's name.
+const NODE: &str = "server-";
+
 /// Returns the name of a server, by its number.
 pub fn node_name(number: u32) -> String {
-    format!("server-{number}")
+    format!("{NODE}{number}")
+}
+
+/// Returns the number of a server, by its name.
+pub fn node_number(name: &str) -> Option<u32> {
+    name.strip_prefix(NODE)?.parse().ok()
 }

@@ -46,7 +46,7 @@ impl Vault {
     /// # Errors
     /// Fails when the token is fenced off. A shared one is refused only below the highest exclusive
     /// one: readers do not overtake each other.
-    pub fn read(&mut self, key: Key, mode: Mode, token: Option<u64>) -> Result<u64, Fenced> {
+    pub fn read(&mut self, key: &Key, mode: Mode, token: Option<u64>) -> Result<u64, Fenced> {
         Ok(self.admit(key, mode, token)?.value)
     }
 
@@ -54,21 +54,26 @@ impl Vault {
     ///
     /// # Errors
     /// Fails when the token is fenced off.
-    pub fn write(&mut self, key: Key, token: Option<u64>, value: u64) -> Result<(), Fenced> {
+    pub fn write(&mut self, key: &Key, token: Option<u64>, value: u64) -> Result<(), Fenced> {
         self.admit(key, Mode::Exclusive, token)?.value = value;
         Ok(())
     }
 
-    fn register(&mut self, key: Key) -> &mut Register {
-        let place = self.registers.binary_search_by(|(known, _)| known.cmp(&key));
+    fn register(&mut self, key: &Key) -> &mut Register {
+        let place = self.registers.binary_search_by(|(known, _)| known.cmp(key));
         let place = place.unwrap_or_else(|place| {
-            self.registers.insert(place, (key, Register::default()));
+            self.registers.insert(place, (key.clone(), Register::default()));
             place
         });
         &mut self.registers[place].1
     }
 
-    fn admit(&mut self, key: Key, mode: Mode, token: Option<u64>) -> Result<&mut Register, Fenced> {
+    fn admit(
+        &mut self,
+        key: &Key,
+        mode: Mode,
+        token: Option<u64>,
+    ) -> Result<&mut Register, Fenced> {
         let fenced = self.fenced;
         let register = self.register(key);
         let (true, Some(token)) = (fenced, token) else { return Ok(register) };
@@ -96,29 +101,29 @@ mod tests {
     fn a_read_fences_off_an_older_write() {
         let mut vault = Vault::new(true);
         let key: Key = "k".into();
-        assert_eq!(vault.read(key, Exclusive, Some(2)), Ok(0));
-        assert_eq!(vault.write(key, Some(1), 9), Err(Fenced { token: 1, mark: 2 }));
-        assert_eq!(vault.write(key, Some(2), 1), Ok(()));
-        assert_eq!(vault.read(key, Exclusive, Some(3)), Ok(1));
+        assert_eq!(vault.read(&key, Exclusive, Some(2)), Ok(0));
+        assert_eq!(vault.write(&key, Some(1), 9), Err(Fenced { token: 1, mark: 2 }));
+        assert_eq!(vault.write(&key, Some(2), 1), Ok(()));
+        assert_eq!(vault.read(&key, Exclusive, Some(3)), Ok(1));
     }
 
     #[test]
     fn readers_do_not_overtake_each_other_but_writers_overtake_them() {
         let mut vault = Vault::new(true);
         let key: Key = "k".into();
-        assert!(vault.read(key, Shared, Some(5)).is_ok());
-        assert!(vault.read(key, Shared, Some(4)).is_ok());
-        assert!(vault.write(key, Some(4), 1).is_err());
-        assert!(vault.write(key, Some(6), 1).is_ok());
-        assert!(vault.read(key, Shared, Some(5)).is_err());
+        assert!(vault.read(&key, Shared, Some(5)).is_ok());
+        assert!(vault.read(&key, Shared, Some(4)).is_ok());
+        assert!(vault.write(&key, Some(4), 1).is_err());
+        assert!(vault.write(&key, Some(6), 1).is_ok());
+        assert!(vault.read(&key, Shared, Some(5)).is_err());
     }
 
     #[test]
     fn without_fencing_everybody_is_served() {
         let mut vault = Vault::new(false);
         let key: Key = "k".into();
-        assert!(vault.write(key, Some(7), 1).is_ok());
-        assert!(vault.write(key, Some(1), 2).is_ok());
-        assert_eq!(vault.read(key, Exclusive, None), Ok(2));
+        assert!(vault.write(&key, Some(7), 1).is_ok());
+        assert!(vault.write(&key, Some(1), 2).is_ok());
+        assert_eq!(vault.read(&key, Exclusive, None), Ok(2));
     }
 }

@@ -49,6 +49,6 @@ pub struct WorldSpec {
 impl WorldSpec {
     /// The servers.
     pub fn cluster(&self) -> Cluster {
-        Cluster::new(self.topology, self.timing)
+        Cluster::new(self.topology, self.ttl, self.timing)
     }
 }

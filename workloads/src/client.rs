@@ -33,8 +33,8 @@ pub async fn serve<S: Store>(
 ) {
     let open: &'static On<S> =
         spec.open.on().expect("the harness links a client to its lock's own store");
-    let client = S::client(link);
     let Some((id, init)) = begin(mailbox.as_mut()).await else { return };
+    let client = S::client(link, spec.topology_named(&init.topology));
     client.ready().await;
     mailbox.say(Response { id: Some(id), worker: 0, reply: Reply::ok() });
     let process = Rc::new(Process {

@@ -28,6 +28,30 @@ pub struct ActionSpec {
     pub takes_server_down: bool,
 }
 
+/// One action of each line of the list, with some extent.
+pub const ACTIONS: &[Action] = &[
+    Action::Pause,
+    Action::Kill,
+    Action::Crash(Data::Kept),
+    Action::Crash(Data::Lost),
+    Action::Crash(Data::Unsynced),
+    Action::Vanish,
+    Action::Evict,
+    Action::Cut(Direction::Both),
+    Action::Cut(Direction::Forward),
+    Action::Cut(Direction::Backward),
+    Action::Clock(ClockChange::Jump(5)),
+    Action::Clock(ClockChange::Jump(-5)),
+    Action::Clock(ClockChange::Drift(5)),
+    Action::Clock(ClockChange::Freeze),
+    Action::Link(LinkFault::Reset),
+    Action::Link(LinkFault::Refuse),
+    Action::Link(LinkFault::LoseRequest),
+    Action::Link(LinkFault::LoseReply),
+    Action::Link(LinkFault::Slow(3)),
+    Action::Link(LinkFault::Throttle(200)),
+];
+
 const PAUSE: ActionSpec = ActionSpec {
     name: "pause",
     family: Family::Pause,

@@ -52,7 +52,9 @@ pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<C
 pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
     let ok = claim.granted()?;
     let granted_ns = case.time(ok);
-    if had(case, Trouble::Wiped, claim.process, granted_ns..until_ns) {
+    // A primary that was replaced serves on for a while after the fault.
+    let since_ns = granted_ns.saturating_sub(case.run.info.failover_ns.saturating_mul(2));
+    if had(case, Trouble::Wiped, claim.process, since_ns..until_ns) {
         return Some(Cause::ServerForgets);
     }
     if had(case, Trouble::Evicted, claim.process, granted_ns..until_ns) {

@@ -181,7 +181,8 @@ fn met<'a>(
 ) -> impl Iterator<Item = &'a FaultSpan> {
     let client = Node::Client(case.run.info.client_of(process));
     let met = case.fault_spans_in(during).filter(|fault_span| !fault_span.had_none());
-    met.filter(move |fault_span| bears(&fault_span.fault, trouble, client))
+    let promotes = case.run.info.failover_ns > 0;
+    met.filter(move |fault_span| bears(&fault_span.fault, trouble, client, promotes))
 }
 
 /// Returns true if a client had such trouble in a span of time.
@@ -189,7 +190,9 @@ pub(super) fn had(case: &Case<'_>, trouble: Trouble, process: u32, during: Range
     lasted(case, trouble, process, during).is_some()
 }
 
-fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
+/// Returns true if a fault is such trouble of a client. Servers that promote a replica when the primary
+/// is down, or seems to be, lose what that had not got.
+fn bears(fault: &Fault, trouble: Trouble, client: Node, promotes: bool) -> bool {
     let is_server = |node: &Node| matches!(node, Node::Server(_));
     let ours = |links: &[(Node, Node)]| links.iter().any(|(a, b)| *a == client || *b == client);
     let is_clock = fault.family() == Family::Clock;
@@ -200,7 +203,13 @@ fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
         (Trouble::ServerDown | Trouble::Servers, Target::Node(node)) => {
             fault.spec().takes_server_down && is_server(node)
         }
-        (Trouble::Wiped, Target::Node(node)) => is_server(node) && loses_data(fault.action()),
+        (Trouble::Wiped, Target::Node(node)) => {
+            let down = promotes && fault.spec().takes_server_down;
+            is_server(node) && (loses_data(fault.action()) || down)
+        }
+        (Trouble::Wiped, Target::Links(links)) => {
+            promotes && links.iter().all(|(a, b)| is_server(a) && is_server(b))
+        }
         (Trouble::Evicted, Target::Node(_)) => fault.action() == Action::Evict,
         (Trouble::CutOff, Target::Links(links)) => ours(links) && !fault.is_at_vault(),
         (Trouble::Broken, Target::Links(links)) => {
@@ -215,7 +224,6 @@ fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
             | Trouble::ClientClock
             | Trouble::ServerClock
             | Trouble::ServerDown
-            | Trouble::Wiped
             | Trouble::Evicted,
             Target::Links(_),
         ) => false,

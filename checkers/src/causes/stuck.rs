@@ -140,7 +140,7 @@ fn left_behind(
     (claim, write): (&Claim, Written),
 ) -> Option<Cause> {
     if left.expires
-        && let Some(cause) = kept_by_a_clock(case, left, (claim, write))
+        && let Some(cause) = kept_by_a_clock(case, books, (claim, write))
     {
         return Some(cause);
     }
@@ -171,10 +171,10 @@ fn is_of_another(case: &Case<'_>, books: &Books, claim: &Claim) -> bool {
 }
 
 /// Returns the clock by which a lock that is to be free again by its time was kept so long: one that
-/// was wrong while it was made, by as much.
+/// was wrong while it was made, by as much. (One that stood for longer still had no time.)
 fn kept_by_a_clock(
     case: &Case<'_>,
-    left: &Left,
+    books: &Books,
     (claim, write): (&Claim, Written),
 ) -> Option<Cause> {
     let made = case.time(claim.invoke)..write.at_ns;
@@ -183,9 +183,10 @@ fn kept_by_a_clock(
         (Trouble::ClientClock, made, Cause::ClientClock),
     ];
     let free_ns = write.at_ns.saturating_add(case.run.info.recovery_ns());
+    let stood_ns = books.after(write).first().map_or(case.run.history.end(), |next| next.at_ns);
     let kept = |(trouble, during, _): &(Trouble, Range<u64>, Cause)| {
         clock_off(case, *trouble, claim.process, during.clone())
-            .is_some_and(|off| left.at_ns <= free_ns.saturating_add(off))
+            .is_some_and(|off| stood_ns <= free_ns.saturating_add(off))
     };
     clocks.into_iter().find(kept).map(|(.., cause)| cause)
 }
@@ -200,10 +201,12 @@ fn is_death(case: &Case<'_>, at: u64) -> bool {
 fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
     let is_death = |at| is_death(case, at);
     let late = |at: u64| made_ns.is_some_and(|made| made > case.time(at));
-    // A server that is down refuses, and one that is cut off cannot be connected to.
+    // A server that is down refuses, and one that is cut off cannot be connected to; nor is there any to
+    // call until a new primary is made.
     let unheard = |at: u64| {
         let begun = claim.end.map_or(at, |end| end.at);
-        let around = case.time(begun).saturating_sub(1)..case.time(at);
+        let without_primary = case.run.info.failover_ns;
+        let around = case.time(begun).saturating_sub(1 + without_primary)..case.time(at);
         let troubles = [Trouble::Servers, Trouble::CutOff];
         troubles.iter().any(|trouble| had(case, *trouble, claim.process, around.clone()))
     };

@@ -3,7 +3,7 @@
 use super::Coverage;
 use crate::picture::picture;
 use crate::{Case, Checker};
-use base::{Outcome, Run, Verdict};
+use base::{History, Outcome, Run, ScriptedFault, Verdict};
 
 /// A run of a lock for one holder at a time.
 fn mutex(text: &str) -> Run {
@@ -138,4 +138,27 @@ fn advice_fits_what_is_missing() {
     let apart = mutex("p0 | ARARARARAR\np1 |            ARARARARAR");
     assert_eq!(advice(&apart), ["more --clients, a longer --hold or fewer --keys"]);
     assert!(advice(&busy("")).is_empty());
+}
+
+#[test]
+fn a_fault_of_the_script_that_never_came_or_did_nothing() {
+    let scripted = |picture: &str, line| {
+        let mut run = busy(&format!("{picture}\nrun |                Q            E"));
+        run.info.script = vec![ScriptedFault { line: 3, what: "pause holder".into() }];
+        let mut events = run.history.events().to_vec();
+        for about in events.iter_mut().filter_map(|event| event.fault.as_mut()) {
+            about.line = Some(line);
+        }
+        run.history = History::default();
+        for event in events {
+            run.history.push(event);
+        }
+        run
+    };
+    let came = scripted("pause c0 |  [ ]", 3);
+    assert_eq!(Coverage.check(&Case::of(&came)).outcome, Outcome::Held);
+    let never = "the fault in line 3 of the script, pause holder, never came";
+    misses(&scripted("pause c0 |  [ ]", 7), never);
+    let idle = "the fault in line 3 of the script, pause holder, had no effect";
+    misses(&scripted("pause c0 |  [ }\npause c1 |  [ ]", 3), idle);
 }

@@ -110,7 +110,7 @@ impl Client {
 impl Read {
     /// The small number of the lock that an event names.
     fn key(&mut self, event: &Event) -> usize {
-        self.keys.id(event.key)
+        self.keys.id(&event.key)
     }
 
     fn access(&mut self, process: u32, client: &Client, event: &Event) {
@@ -137,7 +137,7 @@ impl Read {
         let id = self.claims.len();
         self.claims.push(Claim {
             process,
-            key: self.keys.id(event.key),
+            key: self.keys.id(&event.key),
             mode: event.mode.unwrap_or_default(),
             token: None,
             invoke: event.index,
@@ -281,21 +281,21 @@ struct Keys {
     ids: BTreeMap<Key, usize>,
     /// The last answer: most histories name one key most of the time, so it is mostly the next one,
     /// too.
-    last: Option<(Option<Key>, usize)>,
+    last: Option<usize>,
 }
 
 impl Keys {
     /// An event without a key is about a lock without a name.
-    fn id(&mut self, key: Option<Key>) -> usize {
-        if let Some((_, id)) = self.last.filter(|(last, _)| *last == key) {
+    fn id(&mut self, key: &Option<Key>) -> usize {
+        let name = key.as_deref().unwrap_or_default();
+        if let Some(id) = self.last.filter(|last| *self.names[*last] == *name) {
             return id;
         }
-        let name = key.unwrap_or_else(|| "".into());
-        let id = *self.ids.entry(name).or_insert_with(|| {
-            self.names.push(name);
+        let id = *self.ids.entry(name.into()).or_insert_with(|| {
+            self.names.push(name.into());
             self.names.len() - 1
         });
-        self.last = Some((key, id));
+        self.last = Some(id);
         id
     }
 }

@@ -143,7 +143,7 @@ pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &Phase, stuck:
     let silence = format!("was over at {} and nobody had been granted the lock", story.time(stop));
     story.say(stop, "the run", silence);
     let quiet = seconds(phase.lasts());
-    let within = seconds(run.info.due_ns());
+    let within = seconds(run.info.settled_ns());
     story.remark(match (culprit, run.info.promises.recovers) {
         (Culprit::Sleeper { claim, .. }, _) => format!(
             "{} slept on when the lock was freed: nothing woke it, and it keeps everybody out",

@@ -75,6 +75,16 @@ fn a_late_release_that_removes_whatever_stands_there_is_a_reason() {
 }
 
 #[test]
+fn a_release_that_took_the_lock_before_its_new_holder_heard_of_it_is_a_reason() {
+    ANY.accepts(
+        "
+        store | 0x 1a            1  b
+        p0    | A=r-D
+        p1    |    a  A==r!      A==O",
+    );
+}
+
+#[test]
 fn releases_succeed() {
     ANY.accepts(
         "

@@ -147,6 +147,24 @@ fn only_the_latest_two_faults_are_told_and_none_without_effect() {
     assert!(text.contains("from server 0") && text.contains("from server 1"), "{text}");
 }
 
+/// A holder that was paused for long was then cut off from every server in turn for a moment.
+#[test]
+fn the_fault_that_is_the_cause_is_told_though_others_came_later() {
+    let text = told(
+        "
+        p0        | a-A==================R
+        p1        |   a-----------------A=R
+        pause c0  |    [           ]
+        cut c0-s0 |                 [ ]
+        cut c0-s1 |                   [ ]
+        store     |  0        x
+        store b   |                     1
+        ",
+    );
+    assert!(text.contains("was paused"), "{text}");
+    assert!(text.contains("from server 1") && !text.contains("from server 0"), "{text}");
+}
+
 #[test]
 fn a_fault_is_told_with_what_its_client_was_about() {
     let text = told(

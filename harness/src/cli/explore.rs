@@ -34,6 +34,9 @@ pub struct ExploreArgs {
     /// The faults (`picklock list nemeses`); several are joined by commas.
     #[arg(long, value_name = "NEMESIS", default_value = "none")]
     pub nemesis: String,
+    /// A fault script in the place of nemeses: each seed follows it.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nemesis", "exhaustive"])]
+    pub script: Option<PathBuf>,
     /// The number of schedules to search, each from a seed of its own.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub seeds: u64,
@@ -125,6 +128,9 @@ pub struct ReplayArgs {
     /// For a seed: the faults; several are joined by commas.
     #[arg(long, value_name = "NEMESIS", default_value = "none")]
     pub nemesis: String,
+    /// For a seed: a fault script in the place of nemeses.
+    #[arg(long, value_name = "FILE", conflicts_with = "nemesis")]
+    pub script: Option<PathBuf>,
     /// For a seed: as `explore --fixed` ran it.
     #[arg(long)]
     pub fixed: bool,

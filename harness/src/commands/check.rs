@@ -45,7 +45,7 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         judgement = judgement.of_beginning();
     }
     let mut losses = Losses::default();
-    report(&judgement, &run, Some(&folder), args.format, None, &mut losses)?;
+    report(&judgement, &run, Some(&folder), Some(args.format), None, &mut losses)?;
     Ok(losses.end(judgement.outcome))
 }
 

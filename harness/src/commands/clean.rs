@@ -3,20 +3,44 @@
 use super::Failure;
 use crate::Exit;
 
-#[cfg(feature = "docker")]
+#[cfg(feature = "real")]
 pub fn run() -> Result<Exit, Failure> {
-    let cleaned = docker::clean().map_err(Failure::could_not)?;
-    let docker::Cleaned { containers, networks } = cleaned;
-    let plural = |n: usize| if n == 1 { "" } else { "s" };
-    crate::output::say(&format!(
-        "removed {containers} container{}, {networks} network{}\n",
-        plural(containers),
-        plural(networks)
-    ))?;
+    let local::Cleaned { processes, folders } = local::clean().map_err(Failure::could_not)?;
+    let mut removed = vec![counted(processes, "process", "processes")];
+    removed.push(counted(folders, "folder", "folders"));
+    removed.extend(of_docker());
+    crate::output::say(&format!("removed {}\n", removed.join(", ")))?;
     Ok(Exit::Held)
 }
 
-#[cfg(not(feature = "docker"))]
+/// Removes containers and networks, where there is an engine that could have some.
+#[cfg(feature = "docker")]
+fn of_docker() -> Vec<String> {
+    match docker::clean() {
+        Ok(docker::Cleaned { containers, networks }) => {
+            vec![
+                counted(containers, "container", "containers"),
+                counted(networks, "network", "networks"),
+            ]
+        }
+        Err(error) => {
+            crate::output::note(&format!("picklock: no containers were looked for: {error}"));
+            Vec::new()
+        }
+    }
+}
+
+#[cfg(all(feature = "real", not(feature = "docker")))]
+fn of_docker() -> Vec<String> {
+    Vec::new()
+}
+
+#[cfg(feature = "real")]
+fn counted(number: usize, one: &str, many: &str) -> String {
+    base::units::counted(number as u64, one, many)
+}
+
+#[cfg(not(feature = "real"))]
 pub fn run() -> Result<Exit, Failure> {
-    Err(Failure::could_not(super::NO_DOCKER))
+    Err(Failure::could_not(super::NO_REAL))
 }

@@ -24,7 +24,7 @@ mod error;
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     let enumeration = enumeration(args).map_err(Failure::arguments)?;
     if let Some(out) = &args.out {
-        writable(out)?;
+        writable(out, "--out")?;
     }
     let stop = interruptible()?;
     let spinner = spinner();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Failure, ended, interruptible, note_interruption, replay};
+use super::{Failure, ended, interruptible, note_interruption, replay, with_script};
 use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
 use crate::explore::{MIN_HELD, Missing, Search, Searched, Sighting, Tally, search};
@@ -24,15 +24,15 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     if args.exhaustive.exhaustive {
         return super::exhaustive::run(args);
     }
-    let options = args.options();
-    Setup::new(options.clone()).map_err(Failure::arguments)?;
+    let options = with_script(args.options(), args.script.as_deref())?;
+    Setup::new(options.clone())?;
     let last = args.first_seed.checked_add(args.seeds);
     let last = last.ok_or_else(|| Failure::arguments("--first-seed and --seeds are too large"))?;
     if args.seeds == 0 || args.jobs == Some(0) {
         return Err(Failure::arguments("--seeds and --jobs must be at least 1"));
     }
     if let Some(out) = &args.out {
-        writable(out)?;
+        writable(out, "--out")?;
     }
     let stop = interruptible()?;
     let part = args.shard.part(args.first_seed..last);
@@ -179,7 +179,7 @@ fn progress_bar(schedules: u64) -> ProgressBar {
 }
 
 /// Finds out before the search whether its result can be written after it.
-pub fn writable(out: &Path) -> Result<(), Failure> {
+pub fn writable(out: &Path, flag: &str) -> Result<(), Failure> {
     let folder = match out.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
@@ -187,7 +187,7 @@ pub fn writable(out: &Path) -> Result<(), Failure> {
     match folder.is_dir() && !out.is_dir() {
         true => Ok(()),
         false => Err(Failure::could_not(format!(
-            "cannot write `{}`: name a file in a folder that exists with --out",
+            "cannot write `{}`: name a file in a folder that exists with {flag}",
             out.display()
         ))),
     }

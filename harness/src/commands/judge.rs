@@ -4,13 +4,15 @@ use anyhow::Result;
 use base::{Outcome, Run, visible_json};
 use checkers::Judgement;
 use reports::Context;
+use reports::terminal::Style;
 use serde::Serialize;
 use std::time::Duration;
 
 use crate::cli::Format;
 use crate::folder::Folder;
+use crate::input::Budget;
 use crate::manner::{quiet, style};
-use crate::output::{Losses, say};
+use crate::output::{Losses, note, say};
 
 /// The run, judged: what `--format json` prints.
 #[derive(Serialize)]
@@ -21,25 +23,27 @@ struct Judged<'a> {
     judgement: &'a Judgement,
 }
 
-/// Judges a run and reports it: at the terminal, and in its folder, if it has one.
+/// Judges a run within the budget, if there is one, and reports it: at the terminal, and in its
+/// folder, if it has one.
 pub fn judge(
     run: &Run,
     folder: Option<&Folder>,
-    format: Format,
+    format: Option<Format>,
     elapsed: Option<Duration>,
+    budget: Option<Budget>,
     losses: &mut Losses,
 ) -> Result<Outcome> {
-    let judgement = Judgement::of(run);
+    let judgement = Judgement::within(run, &|| budget.as_ref().is_some_and(Budget::is_over));
     report(&judgement, run, folder, format, elapsed, losses)?;
     Ok(judgement.outcome)
 }
 
-/// Reports what was judged of a run.
+/// Reports what was judged of a run. Without a format, stdout is there for something else.
 pub fn report(
     judgement: &Judgement,
     run: &Run,
     folder: Option<&Folder>,
-    format: Format,
+    format: Option<Format>,
     elapsed: Option<Duration>,
     losses: &mut Losses,
 ) -> Result<()> {
@@ -54,10 +58,14 @@ pub fn report(
         let page = reports::html::page(run, verdicts, *outcome, &context);
         losses.note(folder.write("report.html", &page));
     }
+    let last_line = |style| reports::terminal::last_line(run, verdicts, *outcome, &context, style);
+    let Some(format) = format else {
+        let plain = Style { colour: false, ..style() };
+        last_line(plain).lines().for_each(note);
+        return Ok(());
+    };
     let text = match format {
-        Format::Human if quiet() => {
-            reports::terminal::last_line(run, verdicts, *outcome, &context, style())
-        }
+        Format::Human if quiet() => last_line(style()),
         Format::Human => reports::terminal::summary(run, verdicts, *outcome, &context, style()),
         Format::Json => {
             let folder = context.folder.clone();

@@ -1,11 +1,13 @@
 //! `picklock list`: what there is.
 
+use base::ACTIONS;
 use serde_json::{Value, json};
 use stores::StoreId;
 
 use super::Failure;
 use crate::Exit;
 use crate::cli::{Format, ListArgs, ListWhat};
+use crate::fault_script;
 use crate::manner::style;
 use crate::output::say;
 use reports::terminal::table;
@@ -27,6 +29,14 @@ fn section(what: ListWhat) -> Section {
         ListWhat::Nemeses => {
             ("nemeses", nemesis::NEMESES.iter().map(|n| (n.name, n.summary)).collect())
         }
+        ListWhat::Actions => {
+            ("actions", ACTIONS.iter().map(|a| (a.spec().name, fault_script::about(*a))).collect())
+        }
+        ListWhat::Targets => ("targets", fault_script::WORDS.to_vec()),
+        ListWhat::Moments => (
+            "moments",
+            fault_script::MOMENTS.iter().map(|(name, _, about)| (*name, *about)).collect(),
+        ),
         ListWhat::Checkers => {
             ("checkers", checkers::CHECKERS.iter().map(|c| (c.name(), c.summary())).collect())
         }
@@ -36,17 +46,27 @@ fn section(what: ListWhat) -> Section {
         ListWhat::Backends => (
             "backends",
             vec![
-                ("auto", "docker when this machine is ready for it, else sim"),
+                (
+                    "auto",
+                    "docker when its image is there, else local when its programs are, else sim",
+                ),
                 ("sim", "the simulator: virtual time, replayed exactly by its seed"),
                 ("docker", "real servers in containers, real client processes"),
+                (
+                    "local",
+                    "real servers as processes, from the programs of this machine; no Docker, no root",
+                ),
             ],
         ),
     }
 }
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
-    use ListWhat::{Backends, Checkers, Locks, Models, Nemeses, Tasks, Topologies};
-    let all = [Locks, Topologies, Tasks, Nemeses, Checkers, Models, Backends];
+    use ListWhat::{
+        Actions, Backends, Checkers, Locks, Models, Moments, Nemeses, Targets, Tasks, Topologies,
+    };
+    let all =
+        [Locks, Topologies, Tasks, Nemeses, Actions, Targets, Moments, Checkers, Models, Backends];
     let chosen = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
     let sections: Vec<Section> = chosen.iter().map(|what| section(*what)).collect();
     match args.format {

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod check;
+mod choice;
 pub mod clean;
 mod exhaustive;
 pub mod explore;
@@ -12,9 +13,15 @@ pub mod replay;
 pub mod test;
 
 use crate::Exit;
+use crate::input::{self, Budget};
 use crate::output::note;
+use crate::place;
+use crate::plan::{Options, ScriptFile};
+use crate::setup::SetupError;
 use base::visible;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,22 +31,28 @@ pub struct Failure {
     /// The exit code.
     pub exit: Exit,
     line: String,
+    /// The lines below: the part of a file that the reason is about.
+    pub excerpt: Vec<String>,
 }
 
 impl Failure {
+    fn new(exit: Exit, line: impl ToString) -> Self {
+        Self { exit, line: line.to_string(), excerpt: Vec::new() }
+    }
+
     /// The arguments make no sense.
     pub fn arguments(line: impl ToString) -> Self {
-        Self { exit: Exit::BadArguments, line: line.to_string() }
+        Self::new(Exit::BadArguments, line)
     }
 
     /// Ctrl-C ended it.
     pub fn interrupted(line: impl ToString) -> Self {
-        Self { exit: Exit::Interrupted, line: line.to_string() }
+        Self::new(Exit::Interrupted, line)
     }
 
     /// Makes the failure of a command that could not do its work.
     pub fn could_not(line: impl ToString) -> Self {
-        Self { exit: Exit::CouldNotRun, line: line.to_string() }
+        Self::new(Exit::CouldNotRun, line)
     }
 }
 
@@ -72,10 +85,34 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// The first Ctrl-C ends the run in order; the second one ends the program.
+/// The failure of a command of which something impossible was asked.
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        let excerpt = match &error {
+            SetupError::Script(why) => why.excerpt().to_vec(),
+            _ => Vec::new(),
+        };
+        Self { excerpt, ..Self::arguments(error) }
+    }
+}
+
+/// Reads the fault script that was asked for, if one was.
+fn with_script(options: Options, path: Option<&Path>) -> Result<Options, Failure> {
+    let Some(path) = path else { return Ok(options) };
+    if !path.exists() {
+        let help = "give a fault script (docs/scripts.md)";
+        return Err(Failure::arguments(place::missing(path, help)));
+    }
+    let script = ScriptFile { path: path.into(), text: input::text(path, Budget::default())? };
+    Ok(Options { nemesis: script.name(), script: Some(Arc::new(script)), ..options })
+}
+
+/// The first Ctrl-C ends the run in order; the second one ends the program. So do the other ways to
+/// ask for an end, but for a terminal that closes where that is to be ignored (`nohup`).
 fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    let signals = [SIGINT, SIGTERM, SIGHUP].into_iter();
+    for signal in signals.filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP)) {
         let second = signal_hook::flag::register_conditional_shutdown(
             signal,
             i32::from(Exit::Interrupted.code()),
@@ -88,15 +125,23 @@ fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
+/// Returns true if whoever started this process has made it ignore a signal.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 /// Runs `picklock client`.
 pub fn client() -> Result<Exit, Failure> {
-    #[cfg(feature = "docker")]
+    #[cfg(feature = "real")]
     return Ok(crate::client::run()?);
-    #[cfg(not(feature = "docker"))]
-    Err(Failure::could_not(NO_DOCKER))
+    #[cfg(not(feature = "real"))]
+    Err(Failure::could_not(NO_REAL))
 }
 
 /// The error where real servers are asked for and this build has none.
-#[cfg(not(feature = "docker"))]
-pub const NO_DOCKER: &str =
+#[cfg(not(feature = "real"))]
+pub const NO_REAL: &str =
     "this picklock was built without real servers; build it with the cargo feature `docker`";

@@ -6,8 +6,9 @@ use reports::terminal::story;
 use sim::ChoiceLog;
 use std::path::Path;
 
-use super::Failure;
-use super::test::{Choice, choose, perform};
+use super::choice::choose;
+use super::test::{Results, perform};
+use super::{Failure, with_script};
 use crate::Exit;
 use crate::cli::{Format, ReplayArgs};
 use crate::input::Budget;
@@ -23,37 +24,39 @@ use crate::simulate;
 pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let budget = args.budget.begin();
     let schedule = find(args, budget)?;
-    let choice = choose(args.backend, &schedule.needs())?;
-    let aim = match choice {
-        Choice::Sim => Aim::Time,
-        #[cfg(feature = "docker")]
-        Choice::Docker => Aim::Trigger,
-    };
-    let setup = schedule.setup(aim).map_err(Failure::could_not)?;
+    let world = schedule.setup(Aim::Time).map_err(Failure::could_not)?.world();
+    let choice = choose(args.backend, &world, &schedule.needs())?;
+    let setup = schedule.setup(choice.aim()).map_err(Failure::could_not)?;
     if args.format == Format::Human && schedule.shows.is_some() && !quiet() {
         // What it showed once may have been mended since, in the lock or in a model.
         let story = told(&schedule, false).unwrap_or_else(|why| format!("{why}\n"));
         say(&format!("{story}\n"))?;
     }
     let mut info = setup.info_for(choice.name());
-    info.command = again(args, choice.name());
+    info.command = again(args, choice.name())?;
     info.seed = seed(args).unwrap_or(info.seed);
     let choice_log = ChoiceLog::replay(schedule.chance.clone());
-    perform(&setup, info, choice, choice_log, &args.store, args.format, Some(budget))
+    let results = Results { store: &args.store, format: args.format, script: None };
+    perform(&setup, info, choice, choice_log, &results, Some(budget))
 }
 
 /// The command that replays it once more. (`picklock test` with the same options would draw another
 /// schedule.)
-fn again(args: &ReplayArgs, backend: &str) -> String {
+fn again(args: &ReplayArgs, backend: &str) -> Result<String, Failure> {
     if let Some((algo, seed)) = args.algo.as_ref().zip(seed(args)) {
-        let options = args.load.options(algo, &args.nemesis, seed);
-        let options = Options { swarm: !args.fixed, ..options };
-        return format!("{} --backend {backend}", replay_command(&options));
+        let command = replay_command(&options(args, algo, seed)?);
+        return Ok(format!("{command} --backend {backend}"));
     }
     // Tomorrow `store/latest` is another run.
     let what = place::real(Path::new(&args.what)).display().to_string();
     let what = shlex::try_quote(&what).unwrap_or_else(|_| what.as_str().into());
-    format!("picklock replay {what} --backend {backend}")
+    Ok(format!("picklock replay {what} --backend {backend}"))
+}
+
+/// The options of a seed.
+fn options(args: &ReplayArgs, algo: &str, seed: u64) -> Result<Options, Failure> {
+    let options = args.load.options(algo, &args.nemesis, seed);
+    with_script(Options { swarm: !args.fixed, ..options }, args.script.as_deref())
 }
 
 /// The seed that was asked for, if it was one.
@@ -86,9 +89,7 @@ fn find(args: &ReplayArgs, budget: Budget) -> Result<Schedule, Failure> {
 fn of_seed(seed: u64, args: &ReplayArgs) -> Result<Schedule, Failure> {
     let algo = args.algo.as_deref();
     let algo = algo.ok_or_else(|| Failure::arguments("a seed needs its lock: give --algo"))?;
-    let options = args.load.options(algo, &args.nemesis, seed);
-    let setup =
-        Setup::new(Options { swarm: !args.fixed, ..options }).map_err(Failure::arguments)?;
+    let setup = Setup::new(options(args, algo, seed)?)?;
     let recorded = simulate::record(&setup);
     recorded.map(|(_, schedule)| schedule).map_err(Failure::could_not)
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "draws a seed and measures how long a run took")]
 
-use base::{Ability, Backend, Mono, Run, RunInfo};
+use base::{Backend, Mono, Run, RunInfo};
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::ChoiceLog;
 #[cfg(feature = "docker")]
@@ -14,24 +14,60 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use stores::WorldSpec;
 
-use super::{Failure, interruptible, judge::judge};
+use super::choice::{Choice, choose_for};
+use super::explore::writable;
+use super::{Failure, interruptible, judge::judge, with_script};
 use crate::Exit;
-use crate::cli::{BackendChoice, Format, TestArgs};
+use crate::cli::{Format, TestArgs};
 use crate::drive::{DriveError, Recorder, Watcher, drive};
+use crate::fault_script;
 use crate::folder::Folder;
 use crate::input::Budget;
-use crate::manner::{self, hint};
-use crate::output::Losses;
+use crate::manner;
+#[cfg(feature = "docker")]
+use crate::manner::hint;
+use crate::output::{Losses, say, write_whole};
 use crate::plan::Options;
 use crate::schedule::Schedule;
 use crate::setup::Setup;
 use crate::simulate;
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
-    let setup = Setup::new(options(args)).map_err(Failure::arguments)?;
-    let choice = choose(args.backend, &setup.needs())?;
+    let setup = Setup::new(options(args)?)?;
+    let choice = choose_for(&setup, args.backend)?;
     let info = setup.info_for(choice.name());
-    perform(&setup, info, choice, ChoiceLog::record(), &args.store, args.format, None)
+    if let Some(file) = args.print_script.as_deref().filter(|file| *file != Path::new("-")) {
+        writable(file, "--print-script")?;
+    }
+    let results =
+        Results { store: &args.store, format: args.format, script: args.print_script.as_deref() };
+    perform(&setup, info, choice, ChoiceLog::record(), &results, None)
+}
+
+/// The places for what a run has to tell.
+pub struct Results<'a> {
+    /// The folder in which its folder is made.
+    pub store: &'a Path,
+    /// The format of its result, on stdout.
+    pub format: Format,
+    /// The file for its faults as a script; `-` is stdout, which tells nothing else then.
+    pub script: Option<&'a Path>,
+}
+
+impl Results<'_> {
+    /// The format of the result, if stdout is there for it.
+    fn told(&self) -> Option<Format> {
+        Some(self.format).filter(|_| self.script != Some(Path::new("-")))
+    }
+
+    /// Writes the faults of a run as a script, if that was asked for.
+    fn write_script(&self, script: impl FnOnce() -> String) -> anyhow::Result<()> {
+        match self.script {
+            None => Ok(()),
+            Some(file) if file == Path::new("-") => say(&script()),
+            Some(file) => write_whole(file, &script()),
+        }
+    }
 }
 
 /// Makes a run, judges it and stores it with its schedule, under this header. The simulator keeps
@@ -41,14 +77,13 @@ pub fn perform(
     info: RunInfo,
     choice: Choice,
     choice_log: ChoiceLog,
-    store: &Path,
-    format: Format,
+    results: &Results<'_>,
     budget: Option<Budget>,
 ) -> Result<Exit, Failure> {
     let interrupted = interruptible()?;
     let budget = budget.filter(|_| choice.name() == Choice::Sim.name());
     let mut losses = Losses::default();
-    let folder = Folder::create(store, &info, &mut losses)?;
+    let folder = Folder::create(results.store, &info, &mut losses)?;
     let choice_log = Rc::new(choice_log);
     let begun = Instant::now();
 
@@ -80,7 +115,10 @@ pub fn perform(
     }
 
     let link = crate::links::usual_delay(setup.world().link_delay);
-    let schedule = Schedule::of(setup, recorder.take_played(), choice_log.taken(link));
+    let played = recorder.take_played();
+    let script = || fault_script::print(&plan, &played, &info, recorder.history());
+    losses.note(results.write_script(script));
+    let schedule = Schedule::of(setup, played, choice_log.taken(link));
     if let Some(folder) = &folder {
         losses.note(folder.write("schedule.json", &schedule.to_json()));
         if let Some(ledger) = &ledger {
@@ -88,7 +126,8 @@ pub fn perform(
         }
     }
     let run = Run { info, history: recorder.into_history(), ledger };
-    let outcome = judge(&run, folder.as_ref(), format, Some(begun.elapsed()), &mut losses)?;
+    let (told, elapsed) = (results.told(), Some(begun.elapsed()));
+    let outcome = judge(&run, folder.as_ref(), told, elapsed, budget, &mut losses)?;
     Ok(losses.end(outcome))
 }
 
@@ -105,8 +144,10 @@ fn recorder(folder: Option<&Folder>, losses: &mut Losses) -> Recorder {
     }
 }
 
-fn options(args: &TestArgs) -> Options {
-    args.load.options(&args.algo, &args.nemesis, args.seed.unwrap_or_else(random_seed))
+fn options(args: &TestArgs) -> Result<Options, Failure> {
+    let seed = args.seed.unwrap_or_else(random_seed);
+    let options = args.load.options(&args.algo, &args.nemesis, seed);
+    with_script(options, args.script.as_deref())
 }
 
 /// A seed short enough to be typed again.
@@ -140,65 +181,6 @@ fn cut_short(error: &DriveError, spent: Option<&str>, folder: Option<&Folder>) -
     }
 }
 
-/// The backend that was chosen.
-#[derive(Clone, Copy)]
-pub enum Choice {
-    Sim,
-    #[cfg(feature = "docker")]
-    Docker,
-}
-
-impl Choice {
-    /// Returns its name, as `--backend` takes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sim => "sim",
-            #[cfg(feature = "docker")]
-            Self::Docker => "docker",
-        }
-    }
-}
-
-/// A backend for faults that take this. Says in one line what `auto` took, and how to get the
-/// other.
-#[cfg(feature = "docker")]
-pub fn choose(asked: BackendChoice, needs: &[Ability]) -> Result<Choice, Failure> {
-    let lacks = needs.iter().find(|ability| !docker::can(**ability));
-    match (asked, lacks) {
-        (BackendChoice::Sim, _) => Ok(Choice::Sim),
-        (BackendChoice::Docker, None) => Ok(Choice::Docker),
-        (BackendChoice::Docker, Some(ability)) => Err(Failure::arguments(format!(
-            "real servers cannot {ability}, which these faults take: give --backend sim"
-        ))),
-        (BackendChoice::Auto, Some(ability)) => {
-            hint(&format!("running in the simulator: real servers cannot {ability}"));
-            Ok(Choice::Sim)
-        }
-        (BackendChoice::Auto, None) => match docker::ready() {
-            docker::Readiness::Ready => {
-                hint("running on real servers (docker); the simulator is --backend sim");
-                Ok(Choice::Docker)
-            }
-            docker::Readiness::NotReady { reason, fix } => {
-                hint(&format!("running in the simulator: {reason}; for real servers: {fix}"));
-                Ok(Choice::Sim)
-            }
-        },
-    }
-}
-
-#[cfg(not(feature = "docker"))]
-pub fn choose(asked: BackendChoice, _needs: &[Ability]) -> Result<Choice, Failure> {
-    match asked {
-        BackendChoice::Sim => Ok(Choice::Sim),
-        BackendChoice::Docker => Err(Failure::could_not(super::NO_DOCKER)),
-        BackendChoice::Auto => {
-            hint(&format!("running in the simulator: {}", super::NO_DOCKER));
-            Ok(Choice::Sim)
-        }
-    }
-}
-
 fn start(
     choice: Choice,
     setup: &Setup,
@@ -210,21 +192,34 @@ fn start(
     let world = WorldSpec { logs: folder.map(|folder| folder.file("log")), ..setup.world() };
     match choice {
         Choice::Sim => Ok(simulate::world(setup.lock, &world, Some(choice_log.clone()))),
-        #[cfg(feature = "docker")]
-        Choice::Docker => {
-            let say = |line: &str| watcher.note(line);
-            let told = Cell::new(false);
-            docker::ensure_image(&|line| {
-                if !told.replace(true) {
-                    hint("making the image of the servers, once; this takes some minutes");
-                }
-                say(line);
-            })
-            .map_err(Failure::could_not)?;
-            let backend = docker::DockerBackend::start(&world, &say).map_err(Failure::could_not)?;
-            Ok(Box::new(backend))
+        #[cfg(feature = "real")]
+        Choice::Local => {
+            let backend = local::LocalBackend::start(&world, &|line| watcher.note(line));
+            Ok(Box::new(backend.map_err(Failure::could_not)?))
         }
+        #[cfg(feature = "real")]
+        Choice::Docker => start_docker(&world, watcher),
     }
+}
+
+#[cfg(feature = "docker")]
+fn start_docker(world: &WorldSpec, watcher: &Progress) -> Result<Box<dyn Backend>, Failure> {
+    let say = |line: &str| watcher.note(line);
+    let told = Cell::new(false);
+    docker::ensure_image(&|line| {
+        if !told.replace(true) {
+            hint("making the image of the servers, once; this takes some minutes");
+        }
+        say(line);
+    })
+    .map_err(Failure::could_not)?;
+    let backend = docker::DockerBackend::start(world, &say).map_err(Failure::could_not)?;
+    Ok(Box::new(backend))
+}
+
+#[cfg(all(feature = "real", not(feature = "docker")))]
+fn start_docker(_: &WorldSpec, _: &Progress) -> Result<Box<dyn Backend>, Failure> {
+    Err(Failure::could_not(super::choice::NO_DOCKER))
 }
 
 /// Shows how far the run has got, on a terminal; in a pipe it is quiet.

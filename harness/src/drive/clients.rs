@@ -336,7 +336,7 @@ impl Clients {
         let kind = if served.is_ok() { Kind::Ok } else { Kind::Fail };
         let f = if late { F::Arrive } else { access.f };
         recorder.push((at, Process::Client(access.process), kind, f), |event| {
-            event.key = Some(access.key);
+            event.key = Some(access.key.clone());
             event.mode = Some(access.mode);
             event.token = access.token;
             event.value = served.ok().or(access.value);
@@ -379,10 +379,10 @@ impl Clients {
     }
 
     /// A reply of a server has passed the link to a client.
-    pub fn passed(&mut self, process: u32, at: Mono) {
+    pub fn passed(&mut self, process: u32, server: u32, at: Mono) {
         if let Some(client) = self.client(process) {
             let workers = self.workers_of(client);
-            self.workers[workers].iter_mut().for_each(|worker| worker.passed(at));
+            self.workers[workers].iter_mut().for_each(|worker| worker.passed(server, at));
         }
     }
 

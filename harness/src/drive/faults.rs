@@ -20,7 +20,17 @@ struct Active {
 struct Source {
     nemesis: Box<dyn Nemesis>,
     ask_at: Mono,
+    /// The time at which it is to be asked whatever happens, if it watches only so long.
+    until: Option<Mono>,
     done: bool,
+}
+
+/// A fault that a nemesis wants now.
+pub struct Wanted {
+    pub id: FaultId,
+    pub fault: Fault,
+    /// The line of the fault script that asked for it.
+    pub line: Option<u32>,
 }
 
 pub struct Faults {
@@ -32,7 +42,7 @@ pub struct Faults {
 
 impl Faults {
     pub fn new(nemeses: Vec<Box<dyn Nemesis>>, rng: Rng) -> Self {
-        let source = |nemesis| Source { nemesis, ask_at: Mono::ZERO, done: false };
+        let source = |nemesis| Source { nemesis, ask_at: Mono::ZERO, until: None, done: false };
         let sources = nemeses.into_iter().map(source).collect();
         Self { sources, active: Vec::new(), next_id: 0, rng }
     }
@@ -48,7 +58,8 @@ impl Faults {
 
     /// Returns the earliest time at which a nemesis wants to be asked or a fault is to be healed.
     pub fn next_look(&self) -> Option<Mono> {
-        let asks = self.sources.iter().filter(|source| !source.done).map(|source| source.ask_at);
+        let waiting = self.sources.iter().filter(|source| !source.done);
+        let asks = waiting.flat_map(|source| [Some(source.ask_at), source.until]).flatten();
         let heals = self.active.iter().filter(|a| !a.healing).map(|active| active.heal_at);
         asks.filter(|at| *at > Mono::ZERO).chain(heals).min()
     }
@@ -77,7 +88,7 @@ impl Faults {
         plan: &Plan,
         mut clients: Vec<ClientView>,
         recorder: &mut Recorder,
-    ) -> Vec<(FaultId, Fault)> {
+    ) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         for owner in 0..self.sources.len() {
             while let Some((fault, lasts)) = self.ask_one(owner, now, plan, &clients, recorder) {
@@ -89,7 +100,8 @@ impl Faults {
                 self.next_id += 1;
                 let id = self.next_id;
                 let heal_at = now + lasts;
-                wanted.push((id, fault.clone()));
+                let line = self.sources[owner].nemesis.line();
+                wanted.push(Wanted { id, fault: fault.clone(), line });
                 let active = Active { id, owner, fault, heal_at, injected: false, healing: false };
                 self.active.push(active);
             }
@@ -113,7 +125,7 @@ impl Faults {
         let view =
             View { now, ttl: plan.ttl, clients, servers: &plan.servers, peers: plan.peers, active };
         // "Watch" asks again at the next event, whatever it is.
-        source.ask_at = Mono::ZERO;
+        (source.ask_at, source.until) = (Mono::ZERO, None);
         match source.nemesis.next(&view, &mut self.rng) {
             Next::Inject { fault, lasts } | Next::Also { fault, lasts } => {
                 recorder.played.fault(&fault, lasts, &view);
@@ -121,6 +133,7 @@ impl Faults {
             }
             Next::At(at) => source.ask_at = at,
             Next::Watch => {}
+            Next::WatchUntil(at) => source.until = Some(at),
             Next::Done => source.done = true,
         }
         None

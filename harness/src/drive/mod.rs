@@ -13,7 +13,7 @@ use stores::vault::Vault;
 
 use crate::plan::Plan;
 use clients::Clients;
-use faults::Faults;
+use faults::{Faults, Wanted};
 pub use recorder::Recorder;
 use vault::VaultNode;
 
@@ -99,6 +99,7 @@ impl Driver<'_> {
         self.start()?;
         let begin = self.backend.now();
         self.clients.begin(begin);
+        self.recorder.played.begin = begin;
         self.pass(begin + self.plan.time_limit, true)?;
         self.heal_all(SETTLE)?;
         self.mark(F::Quiet);
@@ -146,8 +147,9 @@ impl Driver<'_> {
             return Ok(self.faults.next_look());
         }
         let view = self.clients.view(&self.faults);
-        for (id, fault) in self.faults.ask(now, self.plan, view, self.recorder) {
-            self.recorder.fault(now, Kind::Invoke, F::Fault, id, &fault, None);
+        for wanted in self.faults.ask(now, self.plan, view, self.recorder) {
+            self.recorder.wanted(now, &wanted);
+            let Wanted { id, fault, .. } = wanted;
             self.clients.before_fault(&fault, now, &mut self.vault, self.recorder);
             if fault.is_at_vault() {
                 self.vault.inject(now, id, &fault);
@@ -219,7 +221,7 @@ impl Driver<'_> {
             Notice::Client { process, response } => {
                 self.clients.hear(process, response, at, &mut self.vault, self.recorder);
             }
-            Notice::Passed { process } => self.clients.passed(process, at),
+            Notice::Passed { process, server } => self.clients.passed(process, server, at),
             Notice::Died { process, error } => {
                 if self.clients.died(process, at, &error, &mut self.vault, self.recorder) {
                     return self.interfered(at, format!("process {process} died: {error}"));

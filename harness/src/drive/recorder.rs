@@ -10,6 +10,7 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::faults::Wanted;
 use crate::plan::Played;
 
 thread_local! {
@@ -62,6 +63,15 @@ impl Recorder {
         self.file.take().map_or(Ok(()), HistoryFile::finish)
     }
 
+    /// Appends that a nemesis wants a fault.
+    pub(super) fn wanted(&mut self, at: Mono, wanted: &Wanted) {
+        self.push((at, Process::Nemesis, Kind::Invoke, F::Fault), |event| {
+            let Wanted { id, line, .. } = *wanted;
+            let fault = wanted.fault.clone();
+            event.fault = Some(Box::new(FaultEvent { id, fault, effect: None, line }));
+        });
+    }
+
     /// Appends an event of the nemesis about a fault.
     pub fn fault(
         &mut self,
@@ -73,7 +83,8 @@ impl Recorder {
         effect: Option<Effect>,
     ) {
         self.push((at, Process::Nemesis, kind, f), |event| {
-            event.fault = Some(Box::new(FaultEvent { id, fault: fault.clone(), effect }));
+            event.fault =
+                Some(Box::new(FaultEvent { id, fault: fault.clone(), effect, line: None }));
         });
     }
 

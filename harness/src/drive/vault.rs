@@ -173,8 +173,8 @@ impl VaultNode {
 
     fn serve(&mut self, now: Mono, access: Access, late: bool) -> Arrival {
         let served = match access.value {
-            Some(value) => self.vault.write(access.key, access.token, value).map(|()| value),
-            None => self.vault.read(access.key, access.mode, access.token),
+            Some(value) => self.vault.write(&access.key, access.token, value).map(|()| value),
+            None => self.vault.read(&access.key, access.mode, access.token),
         };
         let link = (Node::Vault, self.client(access.worker));
         if late {

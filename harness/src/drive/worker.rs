@@ -22,7 +22,7 @@ pub enum Stage {
     /// It is to take the next step of its script.
     Ready,
     /// It has asked for the lock.
-    Acquiring { hold: usize, since: Mono, last_reply: Option<Mono> },
+    Acquiring { hold: usize, since: Mono, last_reply: Option<Mono>, answers: Answers },
     /// An access to the vault is about to leave its client.
     Touching { f: F, hold: usize },
     /// It waits for the vault until then.
@@ -35,6 +35,22 @@ pub enum Stage {
     Releasing { hold: usize, last_reply: Option<Mono> },
 }
 
+/// The servers that have answered an acquire, as far as they have not been asked again since. A
+/// server that answers again begins a new round.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Answers(u64);
+
+impl Answers {
+    fn add(&mut self, server: u32) {
+        let bit = 1 << (server % u64::BITS);
+        self.0 = if self.0 & bit == 0 { self.0 | bit } else { bit };
+    }
+
+    const fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+}
+
 /// An access that has left its client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Touch {
@@ -45,7 +61,7 @@ pub struct Touch {
 }
 
 /// A grant of the worker's turn.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Hold {
     key: Key,
     mode: Mode,
@@ -97,9 +113,9 @@ const AT_VAULT: u32 = 8;
 impl Round {
     pub fn new(plan: &Plan) -> Self {
         let keys = (0..plan.load.keys).map(|key| format!("k{key}").into()).collect();
-        // By the clock, a script counts from the start of the run; by the state of the lock, from
+        // By the clock, a replay counts from the start of the run; by the state of the lock, from
         // when all clients are up, which takes its time on real servers.
-        let by_trigger = plan.script.as_ref().is_some_and(|script| script.aim == Aim::Trigger);
+        let by_trigger = plan.replay.as_ref().is_some_and(|replay| replay.aim == Aim::Trigger);
         Self {
             load: plan.load.clone(),
             keys,
@@ -114,7 +130,7 @@ impl Round {
     fn hold(&self, turn: &Turn, offset: u32) -> Hold {
         let key = (turn.key + offset) as usize % self.keys.len();
         Hold {
-            key: self.keys[key],
+            key: self.keys[key].clone(),
             mode: turn.mode,
             since: Mono::ZERO,
             token: None,
@@ -159,15 +175,15 @@ impl Worker {
     pub fn new(number: u32, plan: &Plan, round: &Round) -> Self {
         let mut rng = Rng::fork(plan.seed, 100 + u64::from(number));
         let turn = round.load.turn(&mut rng);
-        let turns = match &plan.script {
-            Some(script) => Turns::Listed(script.turns[number as usize].clone().into_iter()),
+        let turns = match &plan.replay {
+            Some(replay) => Turns::Listed(replay.turns[number as usize].clone().into_iter()),
             None => Turns::Drawn(rng, round.load.turns),
         };
         Self {
             number,
             process: number,
             stage: Stage::Down { until: None },
-            holds: [round.hold(&turn, 0); HOLDS],
+            holds: std::array::from_fn(|_| round.hold(&turn, 0)),
             walk: Walk::new(&[]),
             turn,
             open: 0,
@@ -184,11 +200,11 @@ impl Worker {
         (at, kind, f): (Mono, Kind, F),
         fill: impl FnOnce(&mut Event),
     ) {
-        let Hold { key, mode, token, .. } = self.holds[hold];
+        let Hold { key, mode, token, .. } = &self.holds[hold];
         recorder.push((at, Process::Client(self.process), kind, f), |event| {
-            event.key = Some(key);
-            event.mode = Some(mode);
-            event.token = token;
+            event.key = Some(key.clone());
+            event.mode = Some(*mode);
+            event.token = *token;
             fill(event);
         });
     }
@@ -201,7 +217,7 @@ impl Worker {
             return;
         };
         self.turn = turn;
-        self.holds = [round.hold(&turn, 0); HOLDS];
+        self.holds = std::array::from_fn(|_| round.hold(&turn, 0));
         self.walk = Walk::new(round.load.task.scripts[turn.script as usize]);
         let until = match (&self.turns, round.origin) {
             (Turns::Drawn(..), _) => now + turn.think,
@@ -256,10 +272,11 @@ impl Worker {
             }
             Step::Acquire { hold, key, wait } => {
                 let wanted = round.hold(&self.turn, key);
+                let (key, mode) = (wanted.key.clone(), wanted.mode);
                 self.holds[hold] = wanted;
-                self.stage = Stage::Acquiring { hold, since: now, last_reply: None };
-                let (Hold { key, mode, .. }, acquire_timeout_ns) =
-                    (wanted, round.acquire_timeout_ns(wait));
+                let answers = Answers::default();
+                self.stage = Stage::Acquiring { hold, since: now, last_reply: None, answers };
+                let acquire_timeout_ns = round.acquire_timeout_ns(wait);
                 let wanted = Acquire { key, hold, mode, acquire_timeout_ns };
                 (F::Acquire, hold, mode, Command::Acquire(Box::new(wanted)))
             }
@@ -308,7 +325,7 @@ impl Worker {
 
     /// An access of the vault as it leaves.
     fn access(&self, f: F, hold: usize) -> Access {
-        let Hold { key, mode, token, .. } = self.holds[hold];
+        let Hold { key, mode, token, .. } = self.holds[hold].clone();
         Access {
             worker: self.number,
             process: self.process,
@@ -487,8 +504,8 @@ impl Worker {
             return;
         }
         let gone = |worker: &Self, hold: usize| {
-            let Hold { key: of, lost, .. } = worker.holds[hold];
-            worker.walk.holds(hold) && of == key && !lost
+            let Hold { key: of, lost, .. } = &worker.holds[hold];
+            worker.walk.holds(hold) && *of == key && !lost
         };
         let Some(first) = (0..HOLDS).find(|hold| gone(self, *hold)) else { return };
         self.record(recorder, first, (at, Kind::Info, F::Lost), |event| event.error = Some(error));
@@ -514,16 +531,21 @@ impl Worker {
     pub fn replace(&mut self, workers: u32, until: Option<Mono>) {
         self.process += workers;
         self.walk = Walk::new(&[]);
-        self.holds = self.holds.map(|hold| Hold { token: None, value: 0, lost: false, ..hold });
+        for hold in &mut self.holds {
+            (hold.token, hold.value, hold.lost) = (None, 0, false);
+        }
         self.stage = Stage::Down { until };
     }
 
     /// A reply of a server has passed the link to the worker's client.
-    pub fn passed(&mut self, at: Mono) {
-        if let Stage::Acquiring { last_reply, .. } | Stage::Releasing { last_reply, .. } =
-            &mut self.stage
-        {
-            *last_reply = Some(at);
+    pub fn passed(&mut self, server: u32, at: Mono) {
+        match &mut self.stage {
+            Stage::Acquiring { last_reply, answers, .. } => {
+                *last_reply = Some(at);
+                answers.add(server);
+            }
+            Stage::Releasing { last_reply, .. } => *last_reply = Some(at),
+            _ => {}
         }
     }
 
@@ -559,8 +581,9 @@ impl Worker {
         match (self.stage, since) {
             (Stage::Down { .. }, _) => ClientState::Down,
             (Stage::Thinking { .. } | Stage::Done, _) => ClientState::Idle,
-            (Stage::Acquiring { since, last_reply, .. }, None) => {
-                ClientState::Acquiring { since, last_reply }
+            (Stage::Acquiring { since, last_reply, answers, .. }, None) => {
+                let answers = answers.count();
+                ClientState::Acquiring { since, last_reply, answers }
             }
             (Stage::Releasing { last_reply, .. }, None) => ClientState::Releasing { last_reply },
             (Stage::Ready, Some(_)) if self.is_leaving() => {
@@ -595,5 +618,20 @@ impl From<Reply> for Outcome {
             Reply::Notified { .. } => (Kind::Info, None, None),
         };
         Self { kind, facts, error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Answers;
+
+    #[test]
+    fn a_server_that_answers_again_begins_a_round() {
+        let mut answers = Answers::default();
+        let counts = [0, 3, 1, 3, 1, 0].map(|server| {
+            answers.add(server);
+            answers.count()
+        });
+        assert_eq!(counts, [1, 2, 3, 1, 2, 3]);
     }
 }

@@ -4,10 +4,11 @@ use base::{Cause, Ensemble, Outcome, RunInfo, WrongVersion};
 use checkers::Judgement;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 use stores::StoreId;
 
-use crate::plan::Options;
+use crate::plan::{Options, ScriptFile};
 use crate::setup;
 
 /// The version of the stored form.
@@ -98,6 +99,9 @@ pub struct Searched {
     pub algo: String,
     /// The nemeses, joined by commas.
     pub nemesis: String,
+    /// The fault script in their place, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub script: Option<ScriptFile>,
     /// True if each seed drew its own configuration.
     pub swarm: bool,
     /// The most clients.
@@ -128,6 +132,7 @@ impl Searched {
     pub fn options(&self, seed: u64) -> Options {
         let defaults = Options::new(&self.algo, &self.nemesis, seed);
         Options {
+            script: self.script.clone().map(Arc::new),
             task: workloads::task(&self.task).unwrap_or(defaults.task),
             swarm: self.swarm,
             clients: self.clients,
@@ -188,6 +193,7 @@ impl Tally {
             searched: Searched {
                 algo: options.algo.clone(),
                 nemesis: options.nemesis.clone(),
+                script: options.script.as_deref().cloned(),
                 swarm: options.swarm,
                 clients: options.clients,
                 time_limit_ns: nanos(options.time_limit),

@@ -1,18 +1,20 @@
-//! A run as pure data: its options, its plan, the script that it follows, and the decisions that
+//! A run as pure data: its options, its plan, the replay that it follows, and the decisions that
 //! were made in it. The rest of the harness stands on this module, and it stands on none.
 
 mod options;
 mod played;
-mod script;
-mod scripted;
+mod replay;
+mod replayer;
+mod script_file;
 
 use base::{Load, Promises, ServerInfo};
 use std::time::Duration;
 
 pub use options::{Length, Options, UNLIMITED};
 pub use played::Played;
-pub use script::{Aim, Planned, Script, Trigger, Turn, Victim};
-pub use scripted::Scripted;
+pub use replay::{Aim, Planned, Replay, Trigger, Turn, Victim};
+pub use replayer::Replayer;
+pub use script_file::ScriptFile;
 
 /// The parameters of the drive loop for one run.
 pub struct Plan {
@@ -33,7 +35,7 @@ pub struct Plan {
     /// The load that clients put on the lock.
     pub load: Load,
     /// Turns to take and phases to keep, instead of drawn ones.
-    pub script: Option<Script>,
+    pub replay: Option<Replay>,
     /// The promises of the lock.
     pub promises: Promises,
     /// The delay of a message over a client's link, as far as faults slow it.

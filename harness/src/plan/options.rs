@@ -3,9 +3,12 @@
 use base::{Ensemble, Spread, Task};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 use stores::zookeeper::Timing;
 use stores::{Links, StoreId, Topology};
+
+use super::ScriptFile;
 
 /// A time to live that never runs out, for a world without time.
 pub const UNLIMITED: Duration = Duration::MAX;
@@ -19,6 +22,8 @@ pub struct Options {
     pub topology: Option<&'static Topology>,
     /// The nemeses, joined by commas.
     pub nemesis: String,
+    /// The fault script, which takes the place of the nemeses.
+    pub script: Option<Arc<ScriptFile>>,
     /// The task of the clients.
     pub task: &'static Task,
     /// The number of clients that contend.
@@ -54,6 +59,7 @@ impl Options {
             algo: algo.into(),
             topology: None,
             nemesis: nemesis.into(),
+            script: None,
             task: &Task::CONTEND,
             clients: 5,
             time_limit: Duration::from_secs(30),

@@ -12,6 +12,8 @@ pub struct Played {
     pub turns: Vec<(u32, Turn)>,
     /// The faults, in order.
     pub faults: Vec<Planned>,
+    /// The time at which all clients were up.
+    pub begin: Mono,
     grants: u64,
     last_grant: Mono,
 }

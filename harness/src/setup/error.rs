@@ -2,6 +2,7 @@
 
 use stores::zookeeper::TimingError;
 
+use crate::fault_script::ScriptError;
 use crate::nearest::Unlisted;
 
 /// A mistake in what was asked for. Each says what to give instead, in one line.
@@ -10,6 +11,9 @@ pub enum SetupError {
     /// A name is not in its list.
     #[error(transparent)]
     Unlisted(#[from] Unlisted),
+    /// The fault script has a mistake, or is not for this run.
+    #[error(transparent)]
+    Script(#[from] Box<ScriptError>),
     /// A schedule names a lock that does not exist.
     #[error("there is no lock `{0}`")]
     NoLock(String),
@@ -45,6 +49,22 @@ pub enum SetupError {
         /// The reason why its servers never evict.
         why: &'static str,
         /// The locks whose servers do.
+        able: Vec<&'static str>,
+    },
+    /// The nemesis has a replica promoted where there is none.
+    #[error(
+        "the nemesis {nemesis} does nothing to {lock} on {topology}, which has no primary to \
+         replace{}",
+        match .able.as_slice() { [] => String::new(), able => format!("; give --on {}", able.join(" or ")) }
+    )]
+    Primary {
+        /// The name of the nemesis.
+        nemesis: &'static str,
+        /// The name of the lock.
+        lock: &'static str,
+        /// The name of the topology.
+        topology: &'static str,
+        /// The topologies on which the lock meets it.
         able: Vec<&'static str>,
     },
     /// A number is too small or too large.

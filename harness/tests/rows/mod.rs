@@ -5,18 +5,23 @@
 
 use base::{F, Kind, Outcome, Run};
 use checkers::Judgement;
-use picklock::plan::Options;
+use picklock::plan::{Length, Options};
 use picklock::setup::Setup;
 use std::time::Duration;
+use stores::StoreId;
 
 /// A row of the table.
 pub struct Row {
     pub algo: &'static str,
     pub nemesis: &'static str,
+    /// The topology, where it is not the usual one.
+    pub on: Option<&'static str>,
     pub task: &'static str,
     pub link_delay: Duration,
     /// The lock's time to live, where the default does not fit.
     pub ttl: Option<Duration>,
+    /// The exact length of holds, where chance draws too few long ones.
+    pub hold: Option<Duration>,
     /// Tick and sync limit, where the safe ones do not fit.
     pub ensemble: Option<(Duration, u32)>,
     /// The number of clients, where five are too many.
@@ -35,8 +40,23 @@ pub enum Must {
 }
 
 const fn row(algo: &'static str, nemesis: &'static str, must: Must) -> Row {
-    let (link_delay, ttl, ensemble, clients) = (Duration::ZERO, None, None, None);
-    Row { algo, nemesis, task: "contend", link_delay, ttl, ensemble, clients, must }
+    Row {
+        algo,
+        nemesis,
+        on: None,
+        task: "contend",
+        link_delay: Duration::ZERO,
+        ttl: None,
+        hold: None,
+        ensemble: None,
+        clients: None,
+        must,
+    }
+}
+
+/// The same on another topology.
+const fn on(topology: &'static str, row: Row) -> Row {
+    Row { on: Some(topology), ..row }
 }
 
 /// The same with clients that do something else than contend.
@@ -108,6 +128,10 @@ pub const TABLE: &[Row] = &[
     row("memcached-add", "none", Must::Hold),
     row("memcached-add", "crash-server-lose-data", Must::Show(&["double hold"])),
     row("memcached-add", "evict", Must::Show(&["double hold"])),
+    row("postgres-advisory", "none", Must::Hold),
+    row("postgres-advisory", "pause-client", Must::Hold),
+    row("postgres-row", "none", Must::Hold),
+    row("postgres-row", "pause-client", Must::Show(&["double hold", "stale write accepted"])),
     // Many readers, and short holds: two of them are to wait for the same writer.
     Row {
         ttl: Some(Duration::from_secs(1)),
@@ -121,9 +145,20 @@ pub const TABLE: &[Row] = &[
         ..few(1, "zk-exclusive-as-printed", "pause-client", Must::Show(&["deadlock"]))
     },
     row("redis-set-nx-px-getdel", "pause", Must::Show(&["double hold"])),
+    row("zk-sequential", "link", Must::Hold),
+    Row {
+        link_delay: Duration::from_millis(100),
+        ..row("zk-exclusive-as-printed", "link-lose-reply", Must::Show(&["deadlock"]))
+    },
     short("zk-exclusive-as-printed", "partition-client", Must::Show(&["double hold"])),
     short("zk-exclusive-naive", "partition-client", Must::Show(&["double hold"])),
     short("zk-sequential-naive", "partition-client", Must::Show(&["double hold"])),
+    on("redis-sentinel", row("redis-set-nx-px", "none", Must::Hold)),
+    Row {
+        ttl: Some(Duration::from_secs(8)),
+        hold: Some(Duration::from_millis(4_500)),
+        ..on("redis-sentinel", row("redis-set-nx-px", "failover", Must::Show(&["double hold"])))
+    },
     doing("reenter", row("zk-reentrant", "none", Must::Hold)),
     doing("workers", row("zk-exclusive", "none", Must::Show(&["double hold"]))),
     doing("workers", row("zk-sequential", "none", Must::Hold)),
@@ -141,18 +176,20 @@ pub const SIMULATED: &[Row] = &[
     row("zk-rw-as-printed", "partition-client", Must::Show(&["double hold"])),
     row("zk-exclusive-naive", "partition", Must::Show(&["double hold"])),
     row("zk-sequential-naive", "partition", Must::Show(&["double hold"])),
+    row("postgres-advisory", "partition", Must::Hold),
+    row("postgres-advisory", "link", Must::Hold),
+    row("postgres-advisory", "pause-client,crash-server", Must::Show(&["double hold"])),
+    row("postgres-row", "partition", Must::Hold),
+    row("postgres-row", "crash", Must::Hold),
     row("redis-set-nx-px", "clock-jump", Must::Show(&["double hold"])),
     row("zk-rw", "clock", Must::Hold),
     row("redis-set-nx-px", "crash-server-lose-second", Must::Show(&["double hold"])),
-    row("zk-sequential", "link", Must::Hold),
+    on("redis-sentinel", row("redis-set-nx-px", "crash-client", Must::Hold)),
+    on("redis-sentinel", row("redis-set-nx-px", "partition-server", Must::Show(&["double hold"]))),
     row("redis-set-nx-px", "clock-drift", Must::Hold),
     // The settings of life, in short: two ticks are a session, and five of silence end a connection.
     with_ensemble(1, Must::Show(&["double hold"])),
     with_ensemble(5, Must::Hold),
-    Row {
-        link_delay: Duration::from_millis(100),
-        ..row("zk-exclusive-as-printed", "link-lose-reply", Must::Show(&["deadlock"]))
-    },
     few(2, "zk-exclusive", "partition-client", Must::Hold),
     doing("reenter", row("zk-reentrant", "partition,crash", Must::Hold)),
     doing("reenter", row("zk-reentrant-naive", "partition-client", Must::Show(&["double hold"]))),
@@ -181,10 +218,12 @@ impl Row {
     /// Returns the setup of this row's run.
     pub fn setup(&self, seed: u64, time_limit: Duration) -> Setup {
         let mut options = Options::new(self.algo, self.nemesis, seed);
+        options.topology = self.on.and_then(StoreId::topology);
         options.task = workloads::task(self.task).expect("a task of the list");
         options.link_delay = self.link_delay;
         options.time_limit = time_limit;
         options.ttl = self.ttl.unwrap_or(options.ttl);
+        options.hold = self.hold.map_or(options.hold, |time| Length { time, exact: true });
         options.tick = self.ensemble.map(|(tick, _)| tick);
         options.sync_limit = self.ensemble.map(|(_, limit)| limit);
         options.clients = self.clients.unwrap_or(options.clients);
@@ -196,7 +235,8 @@ impl Row {
         let ttl = self.ttl.map(|ttl| format!(" with a ttl of {ttl:?}")).unwrap_or_default();
         let task = Some(self.task).filter(|task| *task != "contend");
         let task = task.map(|task| format!(" at {task}")).unwrap_or_default();
-        format!("{} under {}{task}{ttl}", self.algo, self.nemesis)
+        let on = self.on.map(|on| format!(" on {on}")).unwrap_or_default();
+        format!("{}{on} under {}{task}{ttl}", self.algo, self.nemesis)
     }
 
     /// Returns true if a run does what the row demands, and `None` when it cannot tell.

@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
         let died = answered.is_some_and(|event| event.f == F::Death);
         Wait {
             process: claim.process,
-            key: self.claims.keys[claim.key],
+            key: self.claims.keys[claim.key].clone(),
             from,
             until: until.max(from),
             answer: match claim.answer {
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
         let outlived = claim.outlived(self.history, &self.leases);
         Hold {
             process: claim.process,
-            key: self.claims.keys[claim.key],
+            key: self.claims.keys[claim.key].clone(),
             mode: part.mode,
             token: claim.token,
             from,

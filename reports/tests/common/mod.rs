@@ -48,7 +48,7 @@ impl Story {
         let effect =
             (f == F::Heal && kind == Kind::Info).then(|| Effect::new("ms not running", 2_000));
         let mut event = Event::new(ms * 1_000_000, Process::Nemesis, kind, f);
-        event.fault = Some(Box::new(FaultEvent { id, fault, effect }));
+        event.fault = Some(Box::new(FaultEvent { id, fault, effect, line: None }));
         self.history.push(event).index
     }
 }
@@ -73,6 +73,7 @@ pub fn info(algo: &str, nemesis: &str) -> RunInfo {
         keys: 1,
         ttl_ns: 1_000_000_000,
         ensemble: None,
+        failover_ns: 0,
         time_limit_ns: 30_000_000_000,
         quiet_ns: 6_000_000_000,
         link_delay_ns: 0,
@@ -81,6 +82,7 @@ pub fn info(algo: &str, nemesis: &str) -> RunInfo {
         acquire_timeout_ns: 5_000_000_000,
         promises: Promises { recovers: Some(2), ..Promises::MUTEX },
         known: Vec::new(),
+        script: Vec::new(),
         command: format!("picklock test --algo {algo} --nemesis {nemesis} --backend sim --seed 42"),
     }
 }
@@ -426,7 +428,7 @@ impl Busy {
         let at = self.now;
         let effect = (f == F::Heal).then(|| Effect::new("bytes held", 512 * u64::from(id % 3)));
         let mut event = Event::new(at, Process::Nemesis, Kind::Info, f);
-        event.fault = Some(Box::new(FaultEvent { id, fault, effect }));
+        event.fault = Some(Box::new(FaultEvent { id, fault, effect, line: None }));
         self.story.history.push(event);
     }
 

@@ -139,6 +139,7 @@ impl<S: Store> Actors<S> {
             algo: algo.into(),
             process: client,
             servers: Vec::new(),
+            topology: String::new(),
             ttl_ns: nanos(self.ttl),
             call_timeout_ns: nanos(NEVER),
             seed: 0,

@@ -29,7 +29,7 @@ impl<S: Store> Explorer<S> {
     fn about(&self, client: u32, claim: Claim) -> impl Fn(&mut Event) + use<S> {
         let key = self.key(client, claim.key);
         move |event: &mut Event| {
-            event.key = Some(key);
+            event.key = Some(key.clone());
             event.mode = Some(claim.mode);
         }
     }
@@ -223,7 +223,7 @@ impl<S: Store> Explorer<S> {
                 return false;
             }
             Reply::Lost { key, error, .. } => {
-                self.lost(state, client, (*key, error), seen);
+                self.lost(state, client, (key, error), seen);
                 return false;
             }
             Reply::Ok { .. } => (Kind::Ok, None),
@@ -289,19 +289,19 @@ impl<S: Store> Explorer<S> {
         &self,
         state: &mut State<S>,
         client: u32,
-        (key, because): (Key, &String),
+        (key, because): (&Key, &String),
         seen: &mut Seen,
     ) {
         let part = &mut state.clients[client as usize];
         if let Stage::Granted { hold, lost, .. } = &mut part.stage
-            && self.key(client, part.claims[*hold].key) == key
+            && self.key(client, part.claims[*hold].key) == *key
         {
             *lost = true;
         }
         let mut told = false;
         for place in 0..part.claims.len() {
             let claim = &mut part.claims[place];
-            let of = self.key(client, claim.key) == key;
+            let of = self.key(client, claim.key) == *key;
             let Some(hold) = claim.hold.as_mut().filter(|hold| of && !hold.lost) else { continue };
             hold.lost = true;
             if !std::mem::replace(&mut told, true) {
@@ -434,7 +434,7 @@ impl<S: Store> Explorer<S> {
             about(event);
             event.token = hold.token;
         };
-        let read = state.vault.read(self.key(client, claim.key), claim.mode, hold.token);
+        let read = state.vault.read(&self.key(client, claim.key), claim.mode, hold.token);
         seen.event(client, Kind::Invoke, F::Read, told);
         let kind = if read.is_ok() { Kind::Ok } else { Kind::Fail };
         seen.event(client, kind, F::Read, |event| {
@@ -459,7 +459,7 @@ impl<S: Store> Explorer<S> {
             event.value = Some(value);
         };
         seen.event(client, Kind::Invoke, F::Write, told);
-        let written = state.vault.write(key, hold.token, value);
+        let written = state.vault.write(&key, hold.token, value);
         let kind = if written.is_ok() { Kind::Ok } else { Kind::Fail };
         seen.event(client, kind, F::Write, |event| {
             told(event);
@@ -491,8 +491,9 @@ impl<S: Store> Explorer<S> {
         let answers = wire.open;
         let at = clocks(state);
         let Some(packet) = packet.map(|packet| packet.packet.clone()) else {
-            self.serve(state, None, seen, |server, _| server.disconnected(at, number));
-            return;
+            let (out, _) =
+                self.serve(state, None, seen, |server, out| server.disconnected(at, number, out));
+            return route(state, out);
         };
         let attempt = &mut state.clients[client as usize].attempt;
         // An attempt whose answer is lost tells its client nothing.
@@ -609,6 +610,9 @@ impl<S: Store> Explorer<S> {
         state.faults += 1;
         let Some(wire) = state.wires.get_mut(&connection) else { return };
         wire.up.truncate(kept);
+        if S::Alone::SESSIONS_ARE_CONNECTIONS {
+            wire.up.push_back(Up { packet: None, releasing: false });
+        }
         wire.down.clear();
         wire.down.push_back(None);
         wire.open = false;

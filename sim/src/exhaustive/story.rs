@@ -62,13 +62,17 @@ impl Story {
         let first = self.faults;
         let numbered = || (first..).zip(faults);
         for (id, (fault, _)) in numbered() {
-            let about = || Some(Box::new(FaultEvent { id, fault: fault.clone(), effect: None }));
+            let about = || {
+                Some(Box::new(FaultEvent { id, fault: fault.clone(), effect: None, line: None }))
+            };
             self.push(Process::Nemesis, Kind::Invoke, F::Fault, |event| event.fault = about());
             self.push(Process::Nemesis, Kind::Info, F::Fault, |event| event.fault = about());
         }
         self.paused += lasts;
         for (id, (fault, effect)) in numbered() {
-            let about = |effect| Some(Box::new(FaultEvent { id, fault: fault.clone(), effect }));
+            let about = |effect| {
+                Some(Box::new(FaultEvent { id, fault: fault.clone(), effect, line: None }))
+            };
             self.push(Process::Nemesis, Kind::Invoke, F::Heal, |event| event.fault = about(None));
             let effect = Some(effect.clone());
             self.push(Process::Nemesis, Kind::Info, F::Heal, |event| event.fault = about(effect));

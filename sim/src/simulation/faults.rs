@@ -295,15 +295,15 @@ impl<S: Store> Simulation<S> {
     fn uncut(&mut self, fault: &Fault) -> Effect {
         let effect = Effect::of(fault.action(), self.network.gates.held(fault));
         for (ends, item) in self.network.gates.heal(fault) {
-            let process = match item {
+            let reply = match item {
                 Item::ToClient { connection, .. } => {
-                    self.connections.get(connection).map(|wire| wire.process)
+                    self.connections.get(connection).map(|wire| (wire.process, wire.server))
                 }
                 _ => None,
             };
             self.set_off(ends, item);
-            if let Some(process) = process {
-                self.notify_passed(process);
+            if let Some((process, server)) = reply {
+                self.notify_passed(process, server);
             }
         }
         self.ask_again();

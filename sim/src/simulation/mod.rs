@@ -89,6 +89,7 @@ impl<S: Store> Simulation<S> {
                 None => draw(),
             }
         };
+        let bookkeeper = Bookkeeper::of(config.cluster.topology);
         let servers = (0..config.cluster.servers())
             .map(|n| Server::new(n, S::server(&config.cluster, n), skew(&mut rng)))
             .collect();
@@ -116,7 +117,7 @@ impl<S: Store> Simulation<S> {
             outs: Vec::new(),
             between: BTreeMap::new(),
             happened: 0,
-            bookkeeper: Bookkeeper::default(),
+            bookkeeper,
             noted: Vec::new(),
             inbox: Vec::new(),
             stirred: false,
@@ -150,10 +151,11 @@ impl<S: Store> Simulation<S> {
     }
 
     /// A server's reply has passed the link to a client.
-    fn notify_passed(&mut self, process: u32) {
+    fn notify_passed(&mut self, process: u32, server: u32) {
         if self.passing != Passing::Ignored {
             self.stirred |= self.passing == Passing::Awaited;
-            self.inbox.push(Message { at: self.now.get(), notice: Notice::Passed { process } });
+            let notice = Notice::Passed { process, server };
+            self.inbox.push(Message { at: self.now.get(), notice });
         }
     }
 

@@ -36,15 +36,15 @@ impl<S: Store> Simulation<S> {
                 let known = node.forget(connection);
                 if known && node.up {
                     let clocks = node.clocks(self.now.get());
-                    node.model.disconnected(clocks, connection);
+                    node.model.disconnected(clocks, connection, &mut self.outs);
+                    self.carry_out(number, None);
                 }
             }
             Item::Between { from, packet, .. } if node.up => {
                 let packet = self.in_flight.packets.take(packet);
                 let clocks = node.clocks(self.now.get());
                 node.model.receive(clocks, Peer::Server(from), packet, &mut self.outs);
-                self.keep_books(number, None);
-                self.server_wants(number);
+                self.carry_out(number, None);
             }
             _ => self.in_flight.discard(item),
         }
@@ -59,14 +59,27 @@ impl<S: Store> Simulation<S> {
                 let packet = self.in_flight.packets.take(packet);
                 let outs = &mut self.outs;
                 node.model.receive(clocks, Peer::Connection(connection), packet, outs);
-                self.keep_books(number, Some(connection));
-                self.server_wants(number);
+                self.carry_out(number, Some(connection));
             }
             Payload::Closed => {
                 node.forget(connection);
-                node.model.disconnected(clocks, connection);
+                node.model.disconnected(clocks, connection, &mut self.outs);
                 self.connections.remove(connection);
+                self.carry_out(number, None);
             }
+        }
+    }
+
+    /// Enters what a server has just done, carries out what it wants, and ticks it sooner if it wants
+    /// that.
+    fn carry_out(&mut self, number: u32, connection: Option<u64>) {
+        self.keep_books(number, connection);
+        self.server_wants(number);
+        let node = &self.servers[number as usize];
+        if let Some(due) = node.model.due()
+            && node.tick.as_ref().is_none_or(|(tick, _)| due < *tick)
+        {
+            self.plan_server_tick(number, due);
         }
     }
 
@@ -92,6 +105,17 @@ impl<S: Store> Simulation<S> {
         if let Some(standing) = model.restated() {
             self.bookkeeper.restate(now, standing);
         }
+        if let Some(primary) = model.take_appointed() {
+            self.go_over_to(primary);
+        }
+    }
+
+    /// Enters into the ledger what the store loses because it goes on with another server's data.
+    fn go_over_to(&mut self, primary: u32) {
+        let Some(before) = self.bookkeeper.primary() else { return };
+        let model = |server: u32| &self.servers[server as usize].model;
+        model(primary).succeeds(model(before), &mut self.noted);
+        self.bookkeeper.go_over_to(self.now.get(), primary, &mut self.noted);
     }
 
     /// Puts a server's next tick into the event queue, in place of the one that stands there.

@@ -63,13 +63,14 @@ impl Rig {
             algo: "none".into(),
             process: 0,
             servers: Vec::new(),
+            topology: String::new(),
             ttl_ns: 0,
             call_timeout_ns: 0,
             seed: 1,
         }));
         let config = SimConfig {
             clients: 1,
-            cluster: Cluster::new(&S::TOPOLOGIES[0], Timing::of(1000 * MS)),
+            cluster: Cluster::new(&S::TOPOLOGIES[0], 1000 * MS, Timing::of(1000 * MS)),
             ttl: 1000 * MS,
             call_timeout: 500 * MS,
             latency: Spread::Uniform { least: 50 * MS, most: 51 * MS },

@@ -189,15 +189,15 @@ impl<S: Store> Simulation<S> {
 
     pub(super) fn send_to_client(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
         let Some(wire) = self.connections.get(connection) else { return };
-        let (process, (client, server)) = (wire.process, wire.ends());
-        let ends = (server, client);
+        let (process, server, (client, from)) = (wire.process, wire.server, wire.ends());
+        let ends = (from, client);
         if self.is_lost(connection, ends, &payload) {
             return;
         }
         let payload = self.in_flight.load(payload);
         let passed = self.send_item(ends, Item::ToClient { connection, payload });
         if let (true, Payload::Data(_)) = (passed, payload) {
-            self.notify_passed(process);
+            self.notify_passed(process, server);
         }
     }
 

@@ -117,7 +117,7 @@ impl ServerModel for Server {
         }
     }
 
-    fn disconnected(&mut self, _: Clocks, _: u64) {}
+    fn disconnected(&mut self, _: Clocks, _: u64, _: &mut Vec<Out<Packet>>) {}
 
     fn tick(&mut self, at: Clocks, _: &mut Vec<Out<Packet>>) -> Option<Mono> {
         let second = SECOND.as_nanos() as u64;

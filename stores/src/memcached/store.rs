@@ -10,10 +10,11 @@ use super::junk::JUNK;
 use super::memory::Item;
 use super::{Memcached, Packet, Reply, Request, Server};
 use crate::driver::CallDriver;
+use crate::launch::words;
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Container, Enumerable, Group, Junk, Probe, Shape, Store, StoreId,
-    Topology,
+    ClientSettings, Cluster, Enumerable, Group, Junk, Launch, Need, Place, Ports, Probe, Shape,
+    Store, StoreId, Topology,
 };
 
 impl Store for Memcached {
@@ -27,6 +28,7 @@ impl Store for Memcached {
     }];
     const TTL: Duration = Duration::from_secs(4);
     const JUNK: Result<Junk, &'static str> = Ok(JUNK);
+    const PORTS: Ports = Ports { clients: 11211, peers: &[] };
 
     type Server = Server;
     type Driver = CallDriver<Self>;
@@ -49,17 +51,26 @@ impl Store for Memcached {
         CallDriver::to(settings.servers)
     }
 
-    fn client(link: Rc<dyn Link<Self>>) -> Self::Client {
+    fn client(link: Rc<dyn Link<Self>>, _: &Topology) -> Self::Client {
         link
     }
 
-    fn container(_: &Cluster, _number: u32, _address: &dyn Fn(u32) -> String) -> Container {
-        Container {
-            command: vec!["memcached".into()],
-            environment: Vec::new(),
-            port: 11211,
-            probe: Probe { send: b"version\r\nquit\r\n", expect: &["VERSION"] },
-        }
+    fn needs(_: &Topology) -> Result<&'static [Need], &'static str> {
+        Ok(&[Need { what: "memcached", package: "memcached" }])
+    }
+
+    fn probe(_: &Cluster, _number: u32) -> Probe {
+        Probe { send: b"version\r\nquit\r\n", expect: &["VERSION"] }
+    }
+
+    /// Its memory is small, has one size of chunks for all that locks store, and one list by last use,
+    /// which nothing sorts in the background: so the order is certain in which it evicts
+    /// (`memory.rs`). It stays who it is: with another user it would outlive whoever started it, as
+    /// the kernel forgets then that it was to die with that.
+    fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
+        let Place { host, port, .. } = place;
+        let command = format!("memcached -u root -l {host} -p {port} -m 2 -n 976 -o no_modern");
+        Launch { command: words(&command), files: Vec::new() }
     }
 
     #[cfg(feature = "real")]

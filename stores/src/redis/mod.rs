@@ -3,25 +3,37 @@
 //! same one until they have the lock, and some send it to several servers.
 
 pub mod conformance;
+mod instance;
+mod launches;
+mod layout;
 pub mod model;
 mod outcome;
 #[cfg(feature = "real")]
 mod real;
 mod reply;
+mod routed;
 pub mod script;
+mod sentinel_timing;
 mod store;
 
+pub use instance::Instance;
+pub use layout::Layout;
 pub use model::Server;
 pub use outcome::judge_reply;
 #[cfg(feature = "real")]
 pub use outcome::{Progress, judge_error};
 #[cfg(feature = "real")]
 pub use real::RealLink;
+pub use routed::Routed;
+pub use sentinel_timing::SentinelTiming;
 
 use crate::driver::RequestReply;
 use base::{Answer, Protocol};
 use std::convert::Infallible;
 use std::rc::Rc;
+
+/// The port on which every server serves clients.
+pub const PORT: u16 = 6379;
 
 /// The protocol of Redis: commands and replies.
 #[derive(Clone, Copy, Debug)]
@@ -84,4 +96,6 @@ pub enum Packet {
     Follow,
     /// A copy of the sender's data, for a server that follows it.
     Copied(Box<model::Copied>),
+    /// A word between a Sentinel and a server that it watches.
+    Word(Box<model::sentinel::Word>),
 }

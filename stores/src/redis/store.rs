@@ -6,18 +6,23 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::layout::SENTINEL;
 use super::script::Engine;
-use super::{Packet, Redis, Server};
+use super::{Instance, Layout, Packet, Redis, Routed, SentinelTiming, Server, launches};
 use crate::driver::CallDriver;
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Container, Enumerable, Group, Junk, Probe, Shape, Store, StoreId,
-    Topology,
+    ClientSettings, Cluster, Enumerable, Group, Junk, Launch, Need, PRIMARY, Place, Ports, Probe,
+    Shape, Store, StoreId, Topology,
 };
 use redis::Value;
 
 const fn servers(count: u32) -> Group {
     Group { role: "server", count, peers: false }
+}
+
+const fn peers(role: &'static str, count: u32) -> Group {
+    Group { role, count, peers: true }
 }
 
 impl Store for Redis {
@@ -36,11 +41,18 @@ impl Store for Redis {
             shape: Shape::Several,
             groups: &[servers(5)],
         },
+        Topology {
+            name: "redis-sentinel",
+            summary: "a Redis primary with two replicas, watched by three Sentinels",
+            shape: Shape::One,
+            groups: &[peers(PRIMARY, 1), peers("replica", 2), peers(SENTINEL, 3)],
+        },
     ];
     const TTL: Duration = Duration::from_secs(4);
     const JUNK: Result<Junk, &'static str> = Err("a Redis without maxmemory evicts no key");
+    const PORTS: Ports = Ports { clients: 6379, peers: &[] };
 
-    type Server = Server;
+    type Server = Instance;
     type Driver = CallDriver<Self>;
     type Client = Rc<dyn Link<Self>>;
     type Alone = Server;
@@ -50,8 +62,12 @@ impl Store for Redis {
         Duration::from_millis(100)
     }
 
-    fn server(_: &Cluster, _number: u32) -> Server {
-        Self::alone()
+    fn failover(topology: &Topology, ttl: Duration) -> Duration {
+        Layout::of(topology).map_or(Duration::ZERO, |_| SentinelTiming::of(ttl).settled())
+    }
+
+    fn server(cluster: &Cluster, number: u32) -> Instance {
+        Instance::of(cluster, number)
     }
 
     fn alone() -> Server {
@@ -63,17 +79,26 @@ impl Store for Redis {
         CallDriver::to(settings.servers)
     }
 
-    fn client(link: Rc<dyn Link<Self>>) -> Self::Client {
-        link
+    fn client(link: Rc<dyn Link<Self>>, topology: &Topology) -> Self::Client {
+        match Layout::of(topology) {
+            Some(layout) => Rc::new(Routed::new(link, &layout)),
+            None => link,
+        }
     }
 
-    fn container(_: &Cluster, _number: u32, _address: &dyn Fn(u32) -> String) -> Container {
-        Container {
-            command: vec!["redis".into()],
-            environment: Vec::new(),
-            port: 6379,
-            probe: Probe { send: b"PING\r\nQUIT\r\n", expect: &["+PONG"] },
+    fn needs(topology: &Topology) -> Result<&'static [Need], &'static str> {
+        match Layout::of(topology) {
+            Some(_) => Err("Sentinels tell names that only the network of containers knows"),
+            None => Ok(&[Need { what: "redis-server", package: "redis-server" }]),
         }
+    }
+
+    fn probe(cluster: &Cluster, number: u32) -> Probe {
+        launches::probe(cluster, number)
+    }
+
+    fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {
+        launches::launch(cluster, number, place)
     }
 
     #[cfg(feature = "real")]
@@ -113,6 +138,7 @@ impl Enumerable for Server {
             }
             Packet::Follow => "follow".into(),
             Packet::Copied(_) => "copied".into(),
+            Packet::Word(word) => format!("{word:?}"),
             Packet::Reply { value, .. } => match &**value {
                 Value::Nil => "nil".into(),
                 Value::Okay => "OK".into(),

@@ -149,7 +149,7 @@ impl ServerModel for Alone {
         }
     }
 
-    fn disconnected(&mut self, _: Clocks, connection: u64) {
+    fn disconnected(&mut self, _: Clocks, connection: u64, _: &mut Outbox) {
         self.connections.remove(&connection);
         self.watches.forget(connection);
     }

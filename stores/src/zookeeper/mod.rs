@@ -14,6 +14,7 @@ mod protocol;
 pub mod real;
 mod store;
 mod timing;
+mod wire;
 
 pub use client::{Client, Created, Watch, sequence};
 pub use driver::ZooKeeperDriver;

@@ -7,13 +7,38 @@ use std::time::Duration;
 use super::alone::Alone;
 use super::model::Server;
 use super::{Client, SessionState, Timing, ZooKeeper, ZooKeeperDriver};
+use crate::launch::words;
 use crate::{
-    ClientSettings, Cluster, Container, Group, Junk, Probe, Shape, Store, StoreClient, StoreId,
-    Topology, node_name,
+    ClientSettings, Cluster, Group, Junk, Launch, Member, Need, Place, Ports, Probe, Shape, Store,
+    StoreClient, StoreId, Topology,
 };
 
 const fn members(count: u32) -> Group {
     Group { role: "member", count, peers: true }
+}
+
+/// The configuration file, in the folder of the data.
+const CONFIG: &str = "zoo.cfg";
+/// The program itself.
+const JAR: &str = "/usr/share/java/zookeeper.jar";
+/// The library without which it logs nothing.
+const LOG_JAR: &str = "/usr/share/java/slf4j-simple.jar";
+
+/// The configuration of a member.
+fn configuration(cluster: &Cluster, place: &Place) -> String {
+    let Timing { tick, init_limit, sync_limit } = cluster.timing;
+    let Place { data, host, port, members } = place;
+    let tick = tick.as_millis();
+    let settings = format!(
+        "dataDir={data}\nclientPort={port}\nclientPortAddress={host}\ntickTime={tick}\n\
+         initLimit={init_limit}\nsyncLimit={sync_limit}\nmaxClientCnxns=0\n\
+         4lw.commands.whitelist=*\n"
+    );
+    let line = |(id, Member { host, ports }): (u32, &Member)| {
+        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+        format!("server.{id}={host}:{}\n", ports.join(":"))
+    };
+    settings + &(1..).zip(members).map(line).collect::<String>()
 }
 
 impl Store for ZooKeeper {
@@ -35,6 +60,7 @@ impl Store for ZooKeeper {
     ];
     const TTL: Duration = Duration::from_secs(2);
     const JUNK: Result<Junk, &'static str> = Err("a ZooKeeper evicts no node");
+    const PORTS: Ports = Ports { clients: 2181, peers: &[2888, 3888] };
 
     type Server = Server;
     type Driver = ZooKeeperDriver;
@@ -58,30 +84,38 @@ impl Store for ZooKeeper {
         ZooKeeperDriver::new(settings.servers, settings.ttl, settings.rng)
     }
 
-    fn client(link: Rc<dyn Link<Self>>) -> Client {
+    fn client(link: Rc<dyn Link<Self>>, _: &Topology) -> Client {
         Client::new(link)
     }
 
-    fn container(cluster: &Cluster, number: u32, address: &dyn Fn(u32) -> String) -> Container {
-        let timing = &cluster.timing;
-        let peers: Vec<String> = (0..cluster.servers()).map(node_name).collect();
-        let environment = [
-            ("ZOO_ID", (number + 1).to_string()),
-            ("ZOO_ADDRESS", address(number)),
-            ("ZOO_PEERS", peers.join(" ")),
-            ("ZOO_TICK", timing.tick.as_millis().to_string()),
-            ("ZOO_INIT_LIMIT", timing.init_limit.to_string()),
-            ("ZOO_SYNC_LIMIT", timing.sync_limit.to_string()),
-        ];
-        Container {
-            command: vec!["zookeeper".into()],
-            environment: environment.map(|(name, value)| (name.to_owned(), value)).into(),
-            port: 2181,
-            probe: Probe {
-                send: b"srvr",
-                expect: &["Mode: leader", "Mode: follower", "Mode: standalone"],
-            },
-        }
+    fn needs(_: &Topology) -> Result<&'static [Need], &'static str> {
+        Ok(&[
+            Need { what: "java", package: "default-jre-headless" },
+            Need { what: JAR, package: "libzookeeper-java" },
+            Need { what: LOG_JAR, package: "libslf4j-java" },
+        ])
+    }
+
+    fn probe(_: &Cluster, _number: u32) -> Probe {
+        Probe { send: b"srvr", expect: &["Mode: leader", "Mode: follower", "Mode: standalone"] }
+    }
+
+    fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {
+        let config = format!("{}/{CONFIG}", place.data);
+        let mut command = words(
+            "java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.net.preferIPv4Stack=true \
+             -Dzookeeper.admin.enableServer=false -Dorg.slf4j.simpleLogger.showDateTime=true \
+             -Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+        );
+        let class = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
+        command.extend(["-cp", &[JAR, LOG_JAR].join(":"), class, &config].map(String::from));
+        let files =
+            vec![("myid", (number + 1).to_string()), (CONFIG, configuration(cluster, place))];
+        Launch { command, files }
+    }
+
+    fn carries_call(bytes: &[u8]) -> bool {
+        super::wire::carries_call(bytes)
     }
 
     #[cfg(feature = "real")]

@@ -17,15 +17,13 @@ const TICKS_PER_SESSION: u32 = 6;
 /// The sync limit, unless told otherwise.
 const SYNC_LIMIT: u32 = 2;
 
-/// A loaded machine takes its time to start three members.
-const INIT_LIMIT: u32 = 20;
-
 /// The settings of an ensemble, by the names that its configuration file uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// `tickTime`: the unit of the others. Sessions live between 2 and 20 of them.
     pub tick: Duration,
-    /// `initLimit`: the number of ticks within which a follower must join its leader.
+    /// `initLimit`: the number of ticks within which a follower must join its leader. (The settings of
+    /// a run have that of their tick.)
     pub init_limit: u32,
     /// `syncLimit`: the number of ticks of silence that end a connection between servers.
     pub sync_limit: u32,
@@ -35,24 +33,25 @@ impl Timing {
     /// The settings that keep sessions of this length safe.
     pub fn of(session: Duration) -> Self {
         let tick = Duration::from_millis((session / TICKS_PER_SESSION).as_millis() as u64);
-        Self { tick, init_limit: INIT_LIMIT, sync_limit: SYNC_LIMIT }
+        Self::stored(Ensemble { tick_ns: tick.as_nanos() as u64, sync_limit: SYNC_LIMIT })
     }
 
     /// A copy of the settings with those that are given replaced.
     #[must_use]
     pub fn with(self, tick: Option<Duration>, sync_limit: Option<u32>) -> Self {
-        Self {
-            tick: tick.unwrap_or(self.tick),
+        Self::stored(Ensemble {
+            tick_ns: tick.unwrap_or(self.tick).as_nanos() as u64,
             sync_limit: sync_limit.unwrap_or(self.sync_limit),
-            ..self
-        }
+        })
     }
 
     /// The settings that were stored with a run.
     pub fn stored(ensemble: Ensemble) -> Self {
-        let Ensemble { tick_ns, sync_limit } = ensemble;
-        let tick = Duration::from_nanos(tick_ns);
-        Self { tick, init_limit: INIT_LIMIT, sync_limit }
+        Self {
+            tick: Duration::from_nanos(ensemble.tick_ns),
+            init_limit: ensemble.init_limit(),
+            sync_limit: ensemble.sync_limit,
+        }
     }
 
     /// The part of the settings that is stored with a run.

@@ -89,11 +89,12 @@ impl<S: Store> Worker<S> {
     async fn listening<T>(
         &mut self,
         work: impl Future<Output = T>,
-        waits_for: Option<Key>,
+        waits_for: Option<&Key>,
         mailbox: &mut dyn Mailbox,
     ) -> T {
         let client = self.client.clone();
-        let wakeups = waits_for.and_then(|key| Some((key, client.wakeups()?)));
+        let wakeups = waits_for.and_then(|_| client.wakeups());
+        let notified = || waits_for.cloned().map(|key| Reply::Notified { key });
         if wakeups.is_none() && self.holds.iter().all(Option::is_none) {
             return work.await;
         }
@@ -106,13 +107,19 @@ impl<S: Store> Worker<S> {
             match next {
                 Next::Done(done) => {
                     // A wake-up in the same moment was before the answer.
-                    while let Some((key, true)) = wakeups.map(|(key, them)| (key, them.take())) {
-                        self.say(None, Reply::Notified { key }, mailbox);
+                    while wakeups.is_some_and(Wakeups::take)
+                        && let Some(notified) = notified()
+                    {
+                        self.say(None, notified, mailbox);
                     }
                     return done;
                 }
                 Next::Lost(key, error) => self.lost(key, error, mailbox),
-                Next::Woken(key) => self.say(None, Reply::Notified { key }, mailbox),
+                Next::Woken => {
+                    if let Some(notified) = notified() {
+                        self.say(None, notified, mailbox);
+                    }
+                }
             }
         }
     }
@@ -135,11 +142,11 @@ impl<S: Store> Worker<S> {
         if self.holds.get(hold).is_none_or(Option::is_some) {
             return Reply::fail("the number of this hold is taken, or too high");
         }
-        let place = self.place(key, hold);
+        let place = self.place(&key, hold);
         let Some(mut lock) = self.locks[place].lock.take() else {
             return Reply::fail("the lock is at work");
         };
-        let asked = self.ask(lock.as_mut(), (key, mode), acquire_timeout_ns, mailbox).await;
+        let asked = self.ask(lock.as_mut(), (&key, mode), acquire_timeout_ns, mailbox).await;
         let reply = match asked {
             Ok(grant) => {
                 let (token, facts) = (grant.token, facts_of(&grant));
@@ -158,7 +165,7 @@ impl<S: Store> Worker<S> {
     async fn ask(
         &mut self,
         lock: &mut dyn Lock,
-        (key, mode): (Key, Mode),
+        (key, mode): (&Key, Mode),
         acquire_timeout_ns: u64,
         mailbox: &mut dyn Mailbox,
     ) -> Result<Grant, AcquireError> {
@@ -178,15 +185,15 @@ impl<S: Store> Worker<S> {
 
     /// The index of the lock for a hold of a key, which is opened when it is asked for the first
     /// time.
-    fn place(&mut self, key: Key, hold: usize) -> usize {
+    fn place(&mut self, key: &Key, hold: usize) -> usize {
         let spec = self.process.spec;
         let hold = if spec.promises.reentrant { 0 } else { hold };
-        let known = self.locks.iter().position(|it| it.key == key && it.hold == hold);
+        let known = self.locks.iter().position(|it| it.key == *key && it.hold == hold);
         known.unwrap_or_else(|| {
             let ttl = spec.own_ttl().unwrap_or(self.process.ttl);
-            let settings = Settings { key, ttl };
+            let settings = Settings { key: key.clone(), ttl };
             let lock = Some((self.process.open.open)(self.client.clone(), settings));
-            self.locks.push(Opened { key, hold, lock });
+            self.locks.push(Opened { key: key.clone(), hold, lock });
             self.locks.len() - 1
         })
     }
@@ -255,24 +262,24 @@ impl<S: Store> Worker<S> {
 }
 
 /// The losses that the locks of live holds may report.
-struct Losses<'a>([Option<(Key, base::LocalFuture<'a, String>)>; HOLDS]);
+struct Losses<'a>([Option<(&'a Key, base::LocalFuture<'a, String>)>; HOLDS]);
 
 impl Losses<'_> {
     /// Returns the key of a lock that is lost, with the sign of it.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<(Key, String)> {
         for (key, loss) in self.0.iter_mut().flatten() {
             if let Poll::Ready(error) = loss.as_mut().poll(cx) {
-                return Poll::Ready((*key, error));
+                return Poll::Ready(((*key).clone(), error));
             }
         }
         Poll::Pending
     }
 }
 
-fn losses<'a>(locks: &'a [Opened], holds: &[Option<Held>; HOLDS]) -> Losses<'a> {
+fn losses<'a>(locks: &'a [Opened], holds: &'a [Option<Held>; HOLDS]) -> Losses<'a> {
     Losses(holds.each_ref().map(|held| {
         let held = held.as_ref().filter(|held| !held.lost)?;
-        Some((held.key, locks[held.lock].lock.as_ref()?.lost()))
+        Some((&held.key, locks[held.lock].lock.as_ref()?.lost()))
     }))
 }
 
@@ -280,13 +287,13 @@ fn losses<'a>(locks: &'a [Opened], holds: &[Option<Held>; HOLDS]) -> Losses<'a> 
 enum Next<T> {
     Done(T),
     Lost(Key, String),
-    Woken(Key),
+    Woken,
 }
 
 fn poll_next<T>(
     work: Pin<&mut impl Future<Output = T>>,
     losses: &mut Losses<'_>,
-    wakeups: Option<(Key, &Wakeups)>,
+    wakeups: Option<&Wakeups>,
     cx: &mut Context<'_>,
 ) -> Poll<Next<T>> {
     if let Poll::Ready(done) = work.poll(cx) {
@@ -296,7 +303,7 @@ fn poll_next<T>(
         return Poll::Ready(Next::Lost(key, error));
     }
     match wakeups {
-        Some((key, wakeups)) => wakeups.poll(cx).map(|()| Next::Woken(key)),
+        Some(wakeups) => wakeups.poll(cx).map(|()| Next::Woken),
         None => Poll::Pending,
     }
 }

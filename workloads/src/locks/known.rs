@@ -85,7 +85,8 @@ pub const SERVER_CLOCK: Breaks = breaks(&[Cause::ServerClock], OVERLAP, why::SER
 pub const WIPED: Breaks = breaks(
     &[Cause::ServerForgets],
     OVERLAP,
-    "H9: the only copy of the lock was lost with the server's data",
+    "H9, H10: the only copy of the lock was lost, with the server's data or because a replica was \
+     promoted that had not got it",
 );
 pub const EVICTED: Breaks = breaks(
     &[Cause::Evicted],

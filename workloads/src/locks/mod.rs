@@ -3,6 +3,9 @@
 mod known;
 mod memcached_add;
 mod memcached_add_as_printed;
+mod postgres;
+mod postgres_advisory;
+mod postgres_row;
 mod redis_getset;
 mod redis_lock_class_as_printed;
 mod redis_node;
@@ -56,6 +59,8 @@ pub const LOCKS: &[&LockSpec] = &[
     &redlock::SPEC,
     &memcached_add::SPEC,
     &memcached_add_as_printed::SPEC,
+    &postgres_advisory::SPEC,
+    &postgres_row::SPEC,
     &zk_exclusive::SPEC,
     &zk_exclusive_naive::SPEC,
     &zk_exclusive_as_printed::SPEC,
@@ -119,6 +124,11 @@ impl LockSpec {
     /// Panics when its store has none that fits, which no lock of the list has.
     pub fn topology(&self) -> &'static Topology {
         self.topologies().next().expect("a store has a topology for each of its locks")
+    }
+
+    /// The topology with this name, if it runs on that; else the usual one.
+    pub fn topology_named(&self, name: &str) -> &'static Topology {
+        self.topologies().find(|topology| topology.name == name).unwrap_or_else(|| self.topology())
     }
 
     /// The time for which its grants live, whatever ttl the run has; `None` if they live for that

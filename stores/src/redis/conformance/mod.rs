@@ -1,6 +1,8 @@
 //! The conformance suite: one list of cases (`cases.txt`), run against the model and against a
 //! real server. Where the two differ, the model is wrong.
 
+#[cfg(feature = "real")]
+mod failover;
 #[cfg(any(test, feature = "real"))]
 mod replicas;
 mod transcript;
@@ -23,6 +25,8 @@ mod random;
 #[cfg(feature = "real")]
 mod real;
 
+#[cfg(feature = "real")]
+pub use failover::{Failover, Killing, failover_arm};
 #[cfg(feature = "real")]
 pub use real::{real_arm, replicas_arm, restarts_arm};
 

@@ -79,14 +79,14 @@ impl Subject for Restarted<'_> {
     }
 }
 
-struct Real {
+pub(super) struct Real {
     /// Connection n leads to address n; those beyond the last lead there, too.
     addresses: Vec<String>,
     connections: BTreeMap<usize, (TcpStream, Parser)>,
 }
 
 impl Real {
-    fn new(addresses: &[&str]) -> Self {
+    pub(super) fn new(addresses: &[&str]) -> Self {
         let addresses = addresses.iter().map(|&address| address.to_owned()).collect();
         Self { addresses, connections: BTreeMap::new() }
     }

@@ -112,6 +112,7 @@ const COMMANDS: &[Command] = &[
     server("script|exists", -3, admin::script_exists),
     server("script|flush", -2, admin::script_flush),
     server("replicaof", 3, replica::replicaof),
+    server("role", 1, replica::role),
     container("client"),
     server("client|id", 2, admin::client_id),
 ];

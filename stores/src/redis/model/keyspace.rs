@@ -107,17 +107,24 @@ impl Keyspace {
 
     /// Goes back to an earlier state: what came later is lost.
     pub fn go_back(&mut self, earlier: &Self) {
+        let mut journal = std::mem::take(&mut self.journal);
+        self.differences(earlier, &mut journal);
+        self.journal = journal;
+        self.entries.clone_from(&earlier.entries);
+    }
+
+    /// Notes what is lost, and what comes back, for whoever had this and has another state instead.
+    pub fn differences(&self, instead: &Self, into: &mut Vec<Noted>) {
         let same = |one: &Self, (name, entry): &(Bytes, Entry)| {
             one.place(name).is_ok_and(|place| one.entries[place].1 == *entry)
         };
-        let now = Self { entries: std::mem::take(&mut self.entries), journal: Vec::new() };
-        for lost in now.entries.iter().filter(|lost| !same(earlier, lost)) {
-            self.note(lost.0.clone(), What::Wiped);
-        }
-        for back in earlier.entries.iter().filter(|back| !same(&now, back)) {
-            self.note(back.0.clone(), What::Restored);
-        }
-        self.entries.clone_from(&earlier.entries);
+        let note = |what| {
+            move |(name, _): &(Bytes, Entry)| Noted { object: name.clone(), what, zxid: None }
+        };
+        let lost = self.entries.iter().filter(|it| !same(instead, it));
+        into.extend(lost.map(note(What::Wiped)));
+        let back = instead.entries.iter().filter(|it| !same(self, it));
+        into.extend(back.map(note(What::Restored)));
     }
 
     /// Takes over the data of another server, as its replica.

@@ -10,6 +10,7 @@ mod keyspace;
 mod number;
 mod option;
 mod replica;
+pub mod sentinel;
 mod strings;
 
 use commands::Command;
@@ -24,8 +25,8 @@ pub use replica::Copied;
 pub(crate) use replica::{READ_ONLY, writes};
 
 use crate::model::{Clocks, Noted, Out, Peer, ServerModel, What};
-use crate::redis::Packet;
 use crate::redis::script::{Engine, Scripts};
+use crate::redis::{Layout, Packet};
 use base::{Data, Mono, WallTime, emplace};
 use redis::{Arg, Cmd, Value};
 use replica::Replication;
@@ -63,6 +64,14 @@ impl Server {
             replication: Replication::default(),
             connection: 1,
         }
+    }
+
+    /// An empty server of a topology with replicas: the first is the primary, and the others follow it.
+    pub fn member(engine: Engine, number: u32, layout: &Layout) -> Self {
+        let replication = Replication::of(number, layout);
+        let mut server = Self { replication, ..Self::new(engine) };
+        server.scripts.refuse_writes(server.replication.follows());
+        server
     }
 
     /// All keys with their values and the times at which they run out (milliseconds since the Unix
@@ -122,18 +131,22 @@ impl ServerModel for Server {
         let value = Box::new(self.execute(at.wall, &command));
         emplace(out, || Out::Send(from, Packet::Reply { id, value }));
         if self.replication.is_used() {
+            self.replication.know(from);
             self.replicate(at.mono, out);
         }
     }
 
     /// A connection owns nothing here: no transaction, no subscription, no blocked command.
-    fn disconnected(&mut self, _: Clocks, _: u64) {}
+    fn disconnected(&mut self, _: Clocks, connection: u64, _: &mut Vec<Out<Packet>>) {
+        self.replication.forget(connection);
+    }
 
     fn tick(&mut self, at: Clocks, out: &mut Vec<Out<Packet>>) -> Option<Mono> {
         if !self.replication.follows() {
             self.keys.expire_cycle(i64::try_from(at.wall.millis()).unwrap_or(i64::MAX));
         }
         if self.replication.is_used() {
+            self.replication.start(at);
             self.replicate(at.mono, out);
         }
         if at.mono.since(self.synced_at) >= SYNC {
@@ -146,11 +159,12 @@ impl ServerModel for Server {
     /// `Kept` is a server with `appendfsync always`, or one whose machine lives on: it comes back with
     /// everything that it had acknowledged, and with the same absolute times of expiry. `Unsynced`
     /// is one with `everysec` on a machine that lost its power, `Lost` one without persistence. The
-    /// script cache is never stored, nor is whom the server followed.
+    /// script cache is never stored, nor is whom the server followed, unless it stands in its
+    /// configuration.
     fn restart(&mut self, at: Clocks, data: Data) {
+        self.replication = self.replication.restarted();
         self.scripts.clear();
-        self.scripts.refuse_writes(false);
-        self.replication = Replication::default();
+        self.scripts.refuse_writes(self.replication.follows());
         match data {
             Data::Kept => {}
             Data::Unsynced => self.keys.go_back(&self.synced),
@@ -158,6 +172,14 @@ impl ServerModel for Server {
         }
         self.synced.copy(&self.keys);
         self.synced_at = at.mono;
+    }
+
+    fn hang_up(&self, out: &mut Vec<Out<Packet>>) {
+        self.replication.hang_up(out);
+    }
+
+    fn succeeds(&self, before: &Self, into: &mut Vec<Noted>) {
+        before.keys.differences(&self.keys, into);
     }
 
     fn take_journal(&mut self, into: &mut Vec<Noted>) {

@@ -7,17 +7,19 @@
 //!
 //! As in Redis: a replica answers reads, refuses writes, and takes an expired key for no key
 //! without removing it, which is for its master to do; it does not know its master's scripts; and
-//! it forgets whom it followed when it is restarted, since nobody has written that to its
-//! configuration.
+//! it forgets whom it followed when it is restarted, unless that stands in its configuration, to which
+//! a Sentinel has it written.
 
 use super::Server;
 use super::commands::Command;
 use super::keyspace::Keyspace;
 use super::number::integer;
+use super::sentinel::{Status, Word};
 use crate::model::{Clocks, Out, Peer};
-use crate::redis::Packet;
-use crate::redis::reply::{error, status};
-use base::Mono;
+use crate::node_name;
+use crate::redis::reply::{bulk, error, status};
+use crate::redis::{Layout, PORT, Packet};
+use base::{Mono, Rng};
 use redis::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -60,7 +62,10 @@ pub fn writes(name: &str) -> bool {
 
 /// A master's data at one moment, on their way to a replica.
 #[derive(Clone, Debug)]
-pub struct Copied(Keyspace);
+pub struct Copied {
+    keys: Keyspace,
+    offset: u64,
+}
 
 /// The relations of a server: the master that it follows, and the replicas that follow it.
 #[derive(Clone, Debug, Default)]
@@ -71,9 +76,56 @@ pub struct Replication {
     replicas: BTreeSet<u32>,
     /// The data that the replicas were last sent.
     sent: Option<Keyspace>,
+    /// The number of states of the data that it has had or received.
+    offset: u64,
+    /// The number of all servers of its topology; 0 for one that has no part in any.
+    servers: u32,
+    number: u32,
+    /// The server that it follows when it starts, by its configuration.
+    configured: Option<u32>,
+    /// The id of its process, once that has started.
+    run_id: Option<u64>,
+    /// The connections of clients.
+    connections: BTreeSet<u64>,
 }
 
 impl Replication {
+    /// The relations of a server as its topology starts.
+    pub fn of(number: u32, layout: &Layout) -> Self {
+        let configured = (number > 0).then_some(0);
+        Self { servers: layout.servers, number, configured, ..Self::default() }.restarted()
+    }
+
+    /// The relations that are left of a server's after a restart.
+    pub fn restarted(&self) -> Self {
+        let Self { servers, number, configured, .. } = *self;
+        Self { servers, number, configured, master: configured, ..Self::default() }
+    }
+
+    /// Gives a process that has started its id.
+    pub fn start(&mut self, at: Clocks) {
+        let number = u64::from(self.number);
+        self.run_id.get_or_insert_with(|| Rng::fork(at.wall.nanos(), number).next());
+    }
+
+    /// Notes the connection of a client.
+    pub fn know(&mut self, from: Peer) {
+        if let Peer::Connection(connection) = from {
+            self.connections.insert(connection);
+        }
+    }
+
+    /// Notes that a connection is closed.
+    pub fn forget(&mut self, connection: u64) {
+        self.connections.remove(&connection);
+    }
+
+    /// Tells all servers that this one's process is dead.
+    pub fn hang_up(&self, out: &mut Vec<Out<Packet>>) {
+        let others = (0..self.servers).filter(|server| *server != self.number);
+        out.extend(others.map(|server| word(server, Word::HangUp)));
+    }
+
     /// Returns true if this server follows another.
     pub const fn follows(&self) -> bool {
         self.master.is_some()
@@ -81,8 +133,33 @@ impl Replication {
 
     /// Returns true if it has anything to do with other servers.
     pub fn is_used(&self) -> bool {
-        self.follows() || !self.replicas.is_empty()
+        self.follows() || !self.replicas.is_empty() || self.servers > 0
     }
+
+    fn status(&self) -> Status {
+        let offset = if self.follows() { self.offset } else { 0 };
+        Status { follows: self.master, offset, run_id: self.run_id.unwrap_or_default() }
+    }
+}
+
+fn word(to: u32, word: Word) -> Out<Packet> {
+    Out::Send(Peer::Server(to), Packet::Word(Box::new(word)))
+}
+
+/// ROLE: a master with the replicas that have made themselves known, or a replica with its master.
+pub fn role(server: &mut Server, _: super::Clock, _: &[&[u8]]) -> Value {
+    let Replication { master, replicas, offset, .. } = &server.replication;
+    let offset = *offset as i64;
+    let Some(master) = master else {
+        let named = |replica: &u32| {
+            let words = [node_name(*replica), PORT.to_string(), offset.to_string()];
+            Value::Array(words.map(bulk).into())
+        };
+        let replicas = Value::Array(replicas.iter().map(named).collect());
+        return Value::Array(vec![bulk("master"), Value::Int(offset), replicas]);
+    };
+    let (name, port) = (bulk(node_name(*master)), Value::Int(PORT.into()));
+    Value::Array(vec![bulk("slave"), name, port, bulk("connected"), Value::Int(offset)])
 }
 
 /// REPLICAOF host port and REPLICAOF NO ONE. The port is the number of a server in the model.
@@ -126,7 +203,7 @@ impl Server {
 
     /// Tells the master and the replicas what they have to know by now.
     pub(super) fn replicate(&mut self, at: Mono, out: &mut Vec<Out<Packet>>) {
-        let Replication { master, told, replicas, sent } = &mut self.replication;
+        let Replication { master, told, replicas, sent, offset, .. } = &mut self.replication;
         if let Some(master) = *master
             && told.is_none_or(|told| at.since(told) >= HEARTBEAT)
         {
@@ -137,8 +214,10 @@ impl Server {
             return;
         }
         *sent = Some(self.keys.clone());
+        *offset += 1;
         for replica in replicas.iter() {
-            let copied = Packet::Copied(Box::new(Copied(self.keys.clone())));
+            let copied = Copied { keys: self.keys.clone(), offset: *offset };
+            let copied = Packet::Copied(Box::new(copied));
             out.push(Out::Send(Peer::Server(*replica), copied));
         }
     }
@@ -159,11 +238,28 @@ impl Server {
             }
             // From whom it followed before it was promoted, it takes nothing more.
             Packet::Copied(copied) if self.replication.master == Some(from) => {
-                self.keys.copy(&copied.0);
+                self.keys.copy(&copied.keys);
+                self.replication.offset = copied.offset;
             }
+            Packet::Word(word) => self.obey(from, *word, out),
             _ => {}
         }
         self.replicate(at.mono, out);
+    }
+
+    /// Answers a Sentinel, or does what it says.
+    fn obey(&mut self, from: u32, said: Word, out: &mut Vec<Out<Packet>>) {
+        match said {
+            Word::Ping => out.push(word(from, Word::Pong)),
+            Word::Inquire => out.push(word(from, Word::Status(self.replication.status()))),
+            Word::Reconfigure(master) => {
+                self.follow(master);
+                self.replication.configured = master;
+                let connections = std::mem::take(&mut self.replication.connections);
+                out.extend(connections.into_iter().map(Out::Close));
+            }
+            _ => {}
+        }
     }
 }
 

@@ -337,7 +337,7 @@ impl Network {
         let server = &mut self.servers[id as usize];
         match event {
             Event::Packet(from, packet) => server.receive(clocks, from, packet, &mut out),
-            Event::Closed(connection) => server.disconnected(clocks, connection),
+            Event::Closed(connection) => server.disconnected(clocks, connection, &mut out),
             Event::Tick => {
                 if let Some(wake) = server.tick(clocks, &mut out) {
                     assert!(wake > self.now, "a server wants to be called again at once");

@@ -182,6 +182,8 @@ pub enum ToFollower {
     },
     /// A majority has taken the state over; serve your clients.
     UpToDate,
+    /// This server does not lead: there is nobody to connect to.
+    Refused,
     /// Log this proposal.
     Propose {
         /// The number of the transaction.

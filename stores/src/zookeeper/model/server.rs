@@ -12,6 +12,8 @@ mod election;
 mod follower;
 mod leader;
 mod serving;
+#[cfg(test)]
+mod tests;
 
 pub use clients::watched;
 
@@ -198,7 +200,7 @@ impl ServerModel for Server {
         }
     }
 
-    fn disconnected(&mut self, _at: Clocks, connection: u64) {
+    fn disconnected(&mut self, _at: Clocks, connection: u64, _: &mut Outbox) {
         self.clients.forget(connection);
     }
 

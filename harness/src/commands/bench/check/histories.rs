@@ -77,7 +77,7 @@ pub fn play(load: Load, sink: impl FnMut(Event)) {
 impl<Sink: FnMut(Event)> Player<Sink> {
     fn put(&mut self, process: u32, kind: Kind, f: F, mode: Mode) {
         let mut event = Event::new(0, Process::Client(process), kind, f);
-        event.key = Some(self.key);
+        event.key = Some(self.key.clone());
         event.mode = Some(mode);
         event.value = matches!(f, F::Read | F::Write).then_some(self.value);
         self.say(event);

@@ -44,11 +44,14 @@ impl Looking {
         self.votes.values().filter(|vote| **vote == self.vote).count()
     }
 
-    /// The leader that a majority already follows, if that leader says so too.
+    /// The leader that a majority already follows, or voted for in this round, if that leader says
+    /// so too.
     fn established(&self, majority: usize) -> Option<u32> {
         let followed = |leader: u32| self.settled.values().filter(|(l, _)| *l == leader).count();
-        let mut leaders = self.settled.iter().filter(|(_, (_, s))| *s == Standing::Leading);
-        leaders.find(|(id, _)| followed(**id) >= majority).map(|(id, _)| *id)
+        let elected = |leader: u32| self.vote.leader == leader && self.supporters() >= majority;
+        let leaders = self.settled.iter().filter(|(_, (_, s))| *s == Standing::Leading);
+        let mut leaders = leaders.map(|(id, _)| *id);
+        leaders.find(|id| followed(*id) >= majority || elected(*id))
     }
 }
 
@@ -97,6 +100,9 @@ impl Server {
             (Role::Looking(_), Standing::Looking) => self.on_vote(at, from, round, vote, out),
             (Role::Looking(looking), _) => {
                 looking.settled.insert(from, (vote.leader, standing));
+                if round == self.round {
+                    looking.votes.insert(from, vote);
+                }
                 let leader = looking.established(self.size as usize / 2 + 1);
                 if let Some(leader) = leader.filter(|leader| *leader != self.me) {
                     self.round = self.round.max(round);

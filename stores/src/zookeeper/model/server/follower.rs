@@ -5,8 +5,15 @@ use base::Mono;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The interval at which a follower asks a leader that does not answer yet.
+/// The interval at which a follower asks a leader that does not answer.
 const REPEAT: Duration = Duration::from_millis(200);
+
+/// The time after which a follower tries again to connect to a server that refused it.
+/// ZooKeeper's `leaderConnectDelayDuringRetryMs`.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// The refusals after which a follower looks for another leader. ZooKeeper's constant.
+const REFUSALS: u32 = 5;
 
 /// A connection to a leader.
 #[derive(Debug)]
@@ -23,7 +30,10 @@ pub(super) struct Following {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Asking the leader to be let in, again at this time.
-    Asking(Mono),
+    Asking {
+        again: Mono,
+        refusals: u32,
+    },
     /// The follower has the leader's state and waits for a majority to have it too.
     Joined,
     Serving,
@@ -44,7 +54,7 @@ impl Following {
 
     pub(super) fn deadline(&self) -> Mono {
         match self.phase {
-            Phase::Asking(again) => self.until.min(again),
+            Phase::Asking { again, .. } => self.until.min(again),
             Phase::Joined | Phase::Serving => self.until,
         }
     }
@@ -65,7 +75,7 @@ impl Server {
         self.role = Role::Following(Following {
             leader,
             join: self.numbers.joins,
-            phase: Phase::Asking(at),
+            phase: Phase::Asking { again: at, refusals: 0 },
             until: at + self.timing.init(),
             touched: BTreeSet::new(),
         });
@@ -82,7 +92,7 @@ impl Server {
         if at >= following.until {
             return self.look(at, out);
         }
-        if let Phase::Asking(again) = &mut following.phase
+        if let Phase::Asking { again, .. } = &mut following.phase
             && at >= *again
         {
             *again = at + REPEAT;
@@ -124,8 +134,20 @@ impl Server {
                 let touched = std::mem::take(&mut following.touched).into_iter().collect();
                 to_leader(out, from, join, ToLeader::Pong { touched });
             }
+            ToFollower::Refused => self.on_refusal(at, out),
             ToFollower::Reset => self.look(at, out),
             answer => self.on_answer(at, answer, out),
+        }
+    }
+
+    /// Tries once more to connect to a server that does not lead, or no longer waits for it to.
+    fn on_refusal(&mut self, at: Mono, out: &mut Outbox) {
+        let Role::Following(following) = &mut self.role else { return };
+        let Phase::Asking { again, refusals } = &mut following.phase else { return };
+        *refusals += 1;
+        *again = at + RETRY;
+        if *refusals >= REFUSALS {
+            self.look(at, out);
         }
     }
 

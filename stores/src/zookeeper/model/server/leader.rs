@@ -170,8 +170,8 @@ impl Server {
         }
     }
 
-    /// Admits a server that would follow this one. Servers that are not leading yet say nothing: it
-    /// asks again.
+    /// Admits a server that would follow this one. A server that does not lead has no port open for
+    /// it: the connection is refused.
     fn on_join(
         &mut self,
         at: Mono,
@@ -182,7 +182,9 @@ impl Server {
         out: &mut Outbox,
     ) {
         let mine = (self.disk.epoch, self.disk.zxid());
-        let Role::Leading(leading) = &mut self.role else { return };
+        let Role::Leading(leading) = &mut self.role else {
+            return to_follower(out, from, join, ToFollower::Refused);
+        };
         if leading.learners.get(&from).is_some_and(|learner| learner.join == join) {
             return;
         }

@@ -1,0 +1,78 @@
+//! Checks that an action fits its target, and that a run has the links that a script names.
+
+use base::{Ability, Action};
+
+use super::error::Mistake;
+use super::{Crew, Whom};
+
+/// The kind of nodes that a target is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Clients,
+    Servers,
+    Vault,
+    Both,
+}
+
+impl Whom {
+    const fn sort(&self) -> Sort {
+        match self {
+            Self::Servers(_) | Self::RandomServer => Sort::Servers,
+            Self::Vault => Sort::Vault,
+            Self::All => Sort::Both,
+            _ => Sort::Clients,
+        }
+    }
+}
+
+/// Checks that an action can hit such a node.
+pub fn check_node(action: Action, whom: &Whom, text: &str) -> Result<(), Mistake> {
+    let name = action.spec().name;
+    let (fits, wanted): (&[Sort], &str) = match action.spec().ability {
+        Ability::Pause | Ability::Clock => {
+            (&[Sort::Clients, Sort::Servers, Sort::Both], "clients and servers")
+        }
+        _ if action == Action::Kill => (&[Sort::Clients], "clients; a server takes `crash`"),
+        Ability::Crash => (&[Sort::Servers], "servers; a client takes `kill`"),
+        _ => (&[Sort::Servers], "servers"),
+    };
+    match fits.contains(&whom.sort()) {
+        true => Ok(()),
+        false if whom.sort() == Sort::Vault => Err(Mistake::Misfit(format!(
+            "`{name}` cannot hit the vault, which has links only: cut, slow or reset those"
+        ))),
+        false => Err(Mistake::Misfit(format!("`{name}` cannot hit {text}: it hits {wanted}"))),
+    }
+}
+
+/// Checks that there are such links, and that the action can hit them.
+pub fn check_link(action: Action, (a, b): &(Whom, Whom), crew: &Crew<'_>) -> Result<(), Mistake> {
+    let refused = match (a.sort(), b.sort()) {
+        (Sort::Clients, Sort::Servers | Sort::Vault) => return Ok(()),
+        (Sort::Servers, Sort::Servers) if !crew.peers => {
+            "the servers of this run do not talk to each other: there is no such link"
+        }
+        (Sort::Servers, Sort::Servers) if matches!(action, Action::Link(_)) => {
+            "a link between servers can only be cut"
+        }
+        (Sort::Servers, Sort::Servers) => return Ok(()),
+        (Sort::Both, _) | (_, Sort::Both) => "`all` is no end of a link: give clients or servers",
+        (_, Sort::Clients) if a.sort() != Sort::Clients => {
+            "give the client of a link first: forward is from there"
+        }
+        _ => "there is no such link: clients have links to servers and to the vault",
+    };
+    Err(Mistake::Misfit(refused.into()))
+}
+
+/// Checks that a fault is of the vault's links or of others.
+pub fn check_links(links: &[(Whom, Whom)]) -> Result<(), Mistake> {
+    if links.is_empty() {
+        return Err(Mistake::Missing("a link: links = [[\"holder\", \"vault\"]]"));
+    }
+    let to_vault = links.iter().filter(|(_, end)| *end == Whom::Vault).count();
+    match to_vault == 0 || to_vault == links.len() {
+        true => Ok(()),
+        false => Err(Mistake::Contradiction("links of the vault are a fault of their own")),
+    }
+}

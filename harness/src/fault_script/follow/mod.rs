@@ -1,0 +1,231 @@
+//! The nemesis that follows a fault script.
+//!
+//! A fault `at` a time is independent of the others. One `when` something happens looks out for it
+//! from when the fault before it in the script has come.
+
+mod hit;
+mod watch;
+
+use base::{ClientView, Fault, Mono, Nemesis, Next, Node, Rng, View};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::{Aim, Entry, FaultScript, Moment, Trigger, Whom};
+pub(super) use hit::Hit;
+use watch::{Candidate, Watch};
+
+/// A fault script as a nemesis.
+pub struct Follower {
+    script: Arc<FaultScript>,
+    stages: Vec<Stage>,
+    watch: Watch,
+    /// The client that the last fault hit.
+    last_client: Option<u32>,
+    /// The rest of the last fault, at other nodes.
+    more: VecDeque<Fault>,
+    /// The place of the last fault in the script.
+    last: usize,
+    /// The time from which those of the script count: that of the first look.
+    origin: Option<Mono>,
+}
+
+/// The stage of one fault of the script.
+#[derive(Clone, Debug, Default)]
+enum Stage {
+    /// The fault before it has not come.
+    #[default]
+    Waiting,
+    /// It looks out for its moment, since this time.
+    Watching { since: Mono, passed: u32, candidates: Vec<Candidate> },
+    /// It has come.
+    Came,
+}
+
+/// The time at which a fault of the script is due.
+enum Due {
+    /// It is, to the client of its moment.
+    Now(Option<Candidate>),
+    /// At this time at the earliest, unless something happens to a client.
+    Later(Mono),
+    /// When something has happened to a client.
+    Unknown,
+}
+
+impl Follower {
+    /// A nemesis that has yet to begin with a script.
+    pub fn new(script: Arc<FaultScript>) -> Self {
+        let stages = vec![Stage::Waiting; script.entries.len()];
+        let (watch, more) = (Watch::default(), VecDeque::new());
+        let mut follower =
+            Self { script, stages, watch, last_client: None, more, last: 0, origin: None };
+        follower.begin_watching(Mono::ZERO);
+        follower
+    }
+
+    /// Tells each fault that looks out for its moment what has happened.
+    fn look(&mut self, view: &View<'_>) {
+        let seen = self.watch.look(view);
+        for (entry, stage) in self.script.entries.iter().zip(&mut self.stages) {
+            let Stage::Watching { passed, candidates, .. } = stage else { continue };
+            let Moment::When { trigger, client, nth, .. } = entry.moment else { continue };
+            for candidate in seen.iter().filter(|(of, _)| *of == source(trigger)) {
+                if client.is_none_or(|client| client == candidate.1.client) {
+                    *passed += 1;
+                    candidates.extend((*passed >= nth).then_some(candidate.1));
+                }
+            }
+        }
+    }
+
+    /// Lets faults look out for their moments whose predecessors have come.
+    fn begin_watching(&mut self, since: Mono) {
+        for place in 0..self.stages.len() {
+            let begins = place == 0 || matches!(self.stages[place - 1], Stage::Came);
+            if begins && matches!(self.stages[place], Stage::Waiting) {
+                self.stages[place] = Stage::Watching { since, passed: 0, candidates: Vec::new() };
+            }
+        }
+    }
+
+    fn due(&mut self, place: usize, view: &View<'_>) -> Due {
+        let entry = &self.script.entries[place];
+        let origin = *self.origin.get_or_insert(view.now);
+        match (entry.moment, &mut self.stages[place]) {
+            (Moment::At(at), Stage::Waiting | Stage::Watching { .. }) if origin + at > view.now => {
+                Due::Later(origin + at)
+            }
+            (Moment::At(_), Stage::Waiting | Stage::Watching { .. }) => Due::Now(None),
+            (
+                Moment::When { trigger: Trigger::Fault, after, .. },
+                Stage::Watching { since, .. },
+            ) => match *since + after {
+                at if at <= view.now => Due::Now(None),
+                at => Due::Later(at),
+            },
+            (Moment::When { trigger, after, .. }, Stage::Watching { candidates, .. }) => {
+                let after = after + trigger.lasts(view.ttl);
+                let must_stand = |candidate: &Candidate| {
+                    trigger == Trigger::Working || hits(&entry.aim, trigger, candidate.client)
+                };
+                candidates.retain(|it| !must_stand(it) || it.stands(view));
+                match candidates.first() {
+                    None => Due::Unknown,
+                    Some(first) if first.at + after <= view.now => Due::Now(Some(*first)),
+                    Some(first) => Due::Later(first.at + after),
+                }
+            }
+            (_, Stage::Waiting | Stage::Came) => Due::Unknown,
+        }
+    }
+
+    /// The faults of an entry, as far as there is somebody to hit.
+    fn hit(
+        &self,
+        entry: &Entry,
+        moment: Option<Candidate>,
+        view: &View<'_>,
+        rng: &mut Rng,
+    ) -> Vec<Fault> {
+        let trigger = match entry.moment {
+            Moment::When { trigger, .. } => Some(trigger),
+            Moment::At(_) => None,
+        };
+        let client = moment.map(|moment| moment.client);
+        let of = |is_of_holder| {
+            client.filter(|_| trigger.is_some_and(|it| it.is_of_holder() == is_of_holder))
+        };
+        let last_client = self.last_client;
+        let mut hit = Hit { view, rng, holder: of(true), asker: of(false), last_client };
+        hit.faults(entry.action, &entry.aim)
+    }
+
+    /// Injects what is due now, if anything is.
+    fn inject(&mut self, view: &View<'_>, rng: &mut Rng) -> Option<Next> {
+        let script = self.script.clone();
+        for (place, entry) in script.entries.iter().enumerate() {
+            let Due::Now(moment) = self.due(place, view) else { continue };
+            let mut faults: VecDeque<Fault> = self.hit(entry, moment, view, rng).into();
+            let Some(fault) = faults.pop_front() else { continue };
+            self.stages[place] = Stage::Came;
+            self.begin_watching(view.now);
+            (self.more, self.last) = (faults, place);
+            self.last_client = client_of(&fault).or(self.last_client);
+            return Some(Next::Inject { fault, lasts: entry.lasts });
+        }
+        None
+    }
+
+    /// Says when to ask again.
+    fn wait(&mut self, view: &View<'_>) -> Next {
+        let mut earliest: Option<Mono> = None;
+        let mut watches = false;
+        for place in 0..self.stages.len() {
+            let is_at = matches!(self.script.entries[place].moment, Moment::At(_));
+            match self.due(place, view) {
+                Due::Later(at) => {
+                    earliest = Some(earliest.map_or(at, |earliest| earliest.min(at)));
+                    watches |= !is_at;
+                }
+                // There was nobody to hit.
+                Due::Now(_) => watches = true,
+                Due::Unknown => watches |= matches!(self.stages[place], Stage::Watching { .. }),
+            }
+        }
+        match earliest {
+            Some(at) if watches => Next::WatchUntil(at),
+            Some(at) => Next::At(at),
+            None if watches => Next::Watch,
+            None => Next::Done,
+        }
+    }
+}
+
+impl Nemesis for Follower {
+    fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
+        if let Some(fault) = self.more.pop_front() {
+            return Next::Also { fault, lasts: self.script.entries[self.last].lasts };
+        }
+        let clients = unmarked(view.clients);
+        let view = &View { clients: &clients, ..*view };
+        self.look(view);
+        self.inject(view, rng).unwrap_or_else(|| self.wait(view))
+    }
+
+    fn line(&self) -> Option<u32> {
+        self.script.entries.get(self.last).map(|entry| entry.line)
+    }
+}
+
+/// The trigger whose moments are looked out for: a hold begins with its grant.
+const fn source(trigger: Trigger) -> Trigger {
+    match trigger {
+        Trigger::Working => Trigger::Granted,
+        other => other,
+    }
+}
+
+/// Returns true if the client of a moment is hit itself: it has to be still what it was.
+fn hits(aim: &Aim, trigger: Trigger, client: u32) -> bool {
+    aim.mentions().any(|whom| match whom {
+        Whom::Holder => trigger.is_of_holder(),
+        Whom::Asker => !trigger.is_of_holder(),
+        Whom::Client(named) => *named == client,
+        _ => false,
+    })
+}
+
+/// The same clients as if no fault hit them: what a script names is hit whatever else hits it.
+fn unmarked(clients: &[ClientView]) -> Vec<ClientView> {
+    clients.iter().map(|client| ClientView { faulted: false, ..client.clone() }).collect()
+}
+
+/// The first client that a fault hits.
+fn client_of(fault: &Fault) -> Option<u32> {
+    fault.nodes().into_iter().find_map(|node| match node {
+        Node::Client(client) => Some(client),
+        Node::Server(_) | Node::Vault => None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! Fault scripts: TOML files that say exactly which faults come, on what, when and for how long.
+//! `docs/scripts.md` describes the format.
+//!
+//! A script is read for a run: what this run cannot do is refused with its line, before anything
+//! starts.
+
+mod action;
+mod aim;
+mod error;
+mod fields;
+mod fits;
+mod follow;
+mod moment;
+mod print;
+mod read;
+mod time;
+
+use base::{Ability, Action, ScriptedFault, ServerInfo};
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::plan::ScriptFile;
+pub use action::about;
+pub use aim::{Aim, WORDS, Whom};
+use error::Mistake;
+pub use error::ScriptError;
+pub use follow::Follower;
+pub use moment::{MOMENTS, Moment, Trigger};
+pub use print::print;
+
+/// The faults of a script, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultScript {
+    entries: Vec<Entry>,
+}
+
+/// One fault of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The line in which it begins.
+    pub line: u32,
+    /// The place of its action.
+    pub at: Range<usize>,
+    /// The action.
+    pub action: Action,
+    /// The target, as the script names it.
+    pub aim: Aim,
+    /// The time at which it comes.
+    pub moment: Moment,
+    /// The time from injection to heal.
+    pub lasts: Duration,
+    /// True if the run counts even if the fault never comes or does nothing.
+    pub optional: bool,
+    /// The fault in words: "pause holder when working".
+    pub what: String,
+}
+
+/// The run that a script is for, as far as the script has to know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Crew<'a> {
+    /// The number of clients.
+    pub clients: u32,
+    /// The servers, by number.
+    pub servers: &'a [ServerInfo],
+    /// True if the servers talk to each other.
+    pub peers: bool,
+    /// True if the lock takes a majority of servers that know nothing of each other.
+    pub several: bool,
+    /// The lock's time to live.
+    pub ttl: Duration,
+    /// The time during which faults are injected.
+    pub time_limit: Duration,
+    /// The reason why the servers never evict anything, if so.
+    pub junk: Result<(), &'static str>,
+}
+
+impl FaultScript {
+    /// The faults that a run must have, as its header names them.
+    pub fn faults(&self) -> Vec<ScriptedFault> {
+        let named = |entry: &Entry| ScriptedFault { line: entry.line, what: entry.what.clone() };
+        self.entries.iter().filter(|entry| !entry.optional).map(named).collect()
+    }
+
+    /// The abilities that its faults need of a backend.
+    pub fn needs(&self) -> impl Iterator<Item = Ability> {
+        self.entries.iter().map(Entry::ability)
+    }
+
+    /// Returns the mistake of asking a backend for what it refuses, if the script does.
+    pub fn refused(
+        &self,
+        file: &ScriptFile,
+        refusal: impl Fn(Ability) -> Option<String>,
+    ) -> Option<ScriptError> {
+        self.entries.iter().find_map(|entry| {
+            let wrong = Mistake::Unable(refusal(entry.ability())?).at(entry.at.clone());
+            Some(ScriptError::new(file, wrong))
+        })
+    }
+}
+
+impl Entry {
+    fn ability(&self) -> Ability {
+        if self.aim.is_at_vault() { Ability::Vault } else { self.action.spec().ability }
+    }
+}

@@ -1,0 +1,201 @@
+//! Moments at which the faults of a script come: a time of the run, or something that happens to
+//! the lock.
+
+use std::time::Duration;
+
+use super::error::{Mistake, Wrong};
+use super::fields::{Fields, Placed};
+use super::time;
+use super::{Aim, Crew, Whom};
+use crate::nearest;
+
+/// The time at which a fault comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// A time of the run, from when all clients are up.
+    At(Duration),
+    /// After something has happened to the lock.
+    When {
+        /// The event that it waits for.
+        trigger: Trigger,
+        /// The client to whom it has to happen. `None`: whoever it is.
+        client: Option<u32>,
+        /// The number of such moments that are passed over, and one.
+        nth: u32,
+        /// The time from then on.
+        after: Duration,
+    },
+}
+
+/// Something that happens to a client and the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// The client has asked for the lock.
+    Asked,
+    /// A server has answered while nobody is known to hold the lock; the client does not know it.
+    Answered,
+    /// The same, by a majority of servers that know nothing of each other.
+    Majority,
+    /// The client was granted the lock.
+    Granted,
+    /// The client has held the lock for a while.
+    Working,
+    /// The client is done with its work and about to release the lock.
+    BeforeRelease,
+    /// The fault before it in the script has come; it is no client's moment.
+    Fault,
+}
+
+/// All triggers with their names.
+pub const MOMENTS: &[(&str, Trigger, &str)] = &[
+    ("asked", Trigger::Asked, "a client has asked for the lock"),
+    ("answered", Trigger::Answered, "a server has answered, and the client does not know it yet"),
+    (
+        "majority",
+        Trigger::Majority,
+        "the same, by a majority of servers, as three of Redlock's five",
+    ),
+    ("granted", Trigger::Granted, "a client was granted the lock"),
+    ("working", Trigger::Working, "a client has held the lock for a twentieth of its ttl"),
+    ("before-release", Trigger::BeforeRelease, "a client is about to release the lock"),
+    ("fault", Trigger::Fault, "the fault before it in the script has come"),
+];
+
+impl Trigger {
+    /// Returns true if its client holds the lock; the client of others has asked for it.
+    pub const fn is_of_holder(self) -> bool {
+        matches!(self, Self::Granted | Self::Working | Self::BeforeRelease)
+    }
+
+    /// Returns the time for which it has to last before it counts.
+    pub fn lasts(self, ttl: Duration) -> Duration {
+        if self == Self::Working { ttl / 20 } else { Duration::ZERO }
+    }
+}
+
+const AT: &str = "a time of the run: at = \"3s\"";
+const WHEN: &str = "the name of a moment: when = \"granted\"";
+const WHO: &str = "the name of a client: who = \"client-0\"";
+const AFTER: &str = "a time: after = \"200ms\"";
+const NTH: &str = "a whole number from 1: nth = 3";
+
+impl Moment {
+    /// Reads the moment of a fault.
+    pub(super) fn read(
+        fields: &Fields<'_>,
+        aim: &Aim,
+        is_first: bool,
+        crew: &Crew<'_>,
+    ) -> Result<Self, Wrong> {
+        match (fields.text("at", AT)?, fields.text("when", WHEN)?) {
+            (Some(_), Some((_, place))) => {
+                let both = "give `at` for a time of the run, or `when` for a moment of the lock";
+                Err(Mistake::Contradiction(both).at(place))
+            }
+            (None, None) => {
+                let missing = "a moment: at = \"3s\" or when = \"granted\"";
+                Err(Mistake::Missing(missing).at(fields.at.clone()))
+            }
+            (Some(at), None) => read_at(fields, at, crew),
+            (None, Some((text, place))) => {
+                let trigger = read_trigger(fields, (text, place), is_first, crew)?;
+                let nth = fields.count("nth", NTH)?.map_or(1, |(nth, _)| nth);
+                let after = fields.text("after", AFTER)?;
+                let after = after.map(|after| read_time(after, crew)).transpose()?;
+                let (client, after) = (who(fields, aim, crew)?, after.unwrap_or_default());
+                Ok(Self::When { trigger, client, nth, after })
+            }
+        }
+    }
+}
+
+/// Reads a time of the run.
+fn read_at(fields: &Fields<'_>, at: Placed<&str>, crew: &Crew<'_>) -> Result<Moment, Wrong> {
+    absent(fields, "nth", "`nth` counts the moments of `when`")?;
+    absent(fields, "who", "`who` says whose moment `when` means")?;
+    absent(fields, "after", "`after` goes with `when`; `at` is exact")?;
+    let place = at.1.clone();
+    match read_time(at, crew)? {
+        at if at < crew.time_limit => Ok(Moment::At(at)),
+        _ => Err(late("the fault would come", crew).at(place)),
+    }
+}
+
+/// Reads the name of a moment of the lock.
+fn read_trigger(
+    fields: &Fields<'_>,
+    (text, place): Placed<&str>,
+    is_first: bool,
+    crew: &Crew<'_>,
+) -> Result<Trigger, Wrong> {
+    let named = MOMENTS.iter().find(|(name, ..)| *name == text).map(|(_, trigger, _)| *trigger);
+    match named {
+        None => {
+            let names: Vec<&str> = MOMENTS.iter().map(|(name, ..)| *name).collect();
+            Err(Mistake::Unknown(nearest::unknown("moment", text, &names)).at(place))
+        }
+        Some(Trigger::Fault) if is_first => {
+            Err(Mistake::Contradiction("there is no fault before the first one").at(place))
+        }
+        Some(Trigger::Fault) => {
+            absent(fields, "nth", "the fault before comes once")?;
+            absent(fields, "who", "`fault` is no client's moment")?;
+            Ok(Trigger::Fault)
+        }
+        Some(Trigger::Majority) if !crew.several => {
+            let why = "`majority` is for locks on servers that know nothing of each other, such as \
+                       redlock: give `answered`";
+            Err(Mistake::Misfit(why.into()).at(place))
+        }
+        Some(trigger) => Ok(trigger),
+    }
+}
+
+/// Refuses a field that says nothing beside another.
+fn absent(fields: &Fields<'_>, field: &str, why: &'static str) -> Result<(), Wrong> {
+    fields.place(field).map_or(Ok(()), |place| Err(Mistake::Contradiction(why).at(place)))
+}
+
+/// Reads whose moment it is: that of a named client, or of the client by its number that is hit.
+fn who(fields: &Fields<'_>, aim: &Aim, crew: &Crew<'_>) -> Result<Option<u32>, Wrong> {
+    let Some((text, place)) = fields.text("who", WHO)? else { return Ok(aim.client()) };
+    match Whom::read(text, crew).map_err(|mistake| mistake.at(place.clone()))? {
+        Whom::Client(client) => Ok(Some(client)),
+        _ => Err(Mistake::Type { field: "who", wanted: WHO }.at(place)),
+    }
+}
+
+/// Reads for how long a fault lasts.
+pub(super) fn read_lasts(
+    fields: &Fields<'_>,
+    moment: Moment,
+    crew: &Crew<'_>,
+) -> Result<Duration, Wrong> {
+    let missing = || Mistake::Missing("a length: lasts = \"1.5 ttl\"").at(fields.at.clone());
+    let lasts = fields.text("lasts", "a time: lasts = \"2.5s\"")?.ok_or_else(missing)?;
+    let place = lasts.1.clone();
+    let lasts = read_time(lasts, crew)?;
+    if lasts.is_zero() {
+        let none = "a fault that lasts no time does nothing".into();
+        return Err(Mistake::Number(none).at(place));
+    }
+    let healed = match moment {
+        Moment::At(at) => at + lasts,
+        Moment::When { after, .. } => after + lasts,
+    };
+    match healed <= crew.time_limit {
+        true => Ok(lasts),
+        false => Err(late("the fault would be healed", crew).at(place)),
+    }
+}
+
+fn read_time((text, place): Placed<&str>, crew: &Crew<'_>) -> Result<Duration, Wrong> {
+    time::read(text, crew.ttl).map_err(|why| Mistake::Number(why).at(place))
+}
+
+fn late(what: &str, crew: &Crew<'_>) -> Mistake {
+    let limit = humantime::format_duration(crew.time_limit);
+    Mistake::Number(format!(
+        "{what} after the run's time limit of {limit}: give a longer --time-limit"
+    ))
+}

@@ -1,0 +1,411 @@
+//! `picklock test --script` as a user meets it: the hazard that a script aims at, one error with its
+//! place for a script that is wrong, and no green run by a fault that never came.
+
+mod command;
+
+use command::{Bench, Said};
+use std::fs;
+use std::path::Path;
+
+/// Runs a script in the simulator.
+fn follow(cli: &Bench, algo: &str, script: &str, more: &[&str]) -> Said {
+    fs::write(cli.home.path().join("it.toml"), script).expect("written");
+    let args = ["test", "--algo", algo, "--script", "it.toml", "--backend", "sim", "--seed", "1"];
+    cli.run(&[&args[..], more].concat())
+}
+
+const PAUSE: &str = "[[fault]]
+action = \"pause\"
+target = \"holder\"
+when = \"working\"
+lasts = \"1.5 ttl\"
+";
+
+#[test]
+fn a_script_runs_in_the_place_of_a_nemesis_and_the_run_names_it() {
+    let cli = Bench::new();
+    let said = follow(&cli, "redis-set-nx-px", PAUSE, &[]);
+    assert_eq!(said.code, 1, "{said:?}");
+    for words in ["redis-set-nx-px under it.toml", "VIOLATED: double hold", "was paused"] {
+        assert!(said.out.contains(words), "`{words}` is missing: {}", said.out);
+    }
+    let history =
+        || fs::read_to_string(cli.home.path().join("store/latest/history.jsonl")).expect("read");
+    let first = history();
+    let again = said.out.lines().find_map(|line| line.strip_prefix("run it again     picklock "));
+    let again: Vec<&str> = again.expect("a command").split(' ').collect();
+    assert!(again.windows(2).any(|flag| flag == ["--script", "it.toml"]), "{again:?}");
+    assert_eq!((cli.run(&again).code, history() == first), (1, true), "{again:?}");
+    assert_eq!((cli.run(&["replay", "store/latest"]).code, without_lines(&history())), {
+        (1, without_lines(&first))
+    });
+    assert!(cli.home.path().join("store/redis-set-nx-px+it.toml").is_dir());
+}
+
+/// The history but for the lines of its script, of which a replay knows nothing.
+fn without_lines(history: &str) -> Vec<String> {
+    let line = |line: &str| match line.split_once(",\"line\":") {
+        Some((before, after)) => format!("{before}{}", after.trim_start_matches(char::is_numeric)),
+        None => line.to_owned(),
+    };
+    history.lines().map(line).collect()
+}
+
+#[test]
+fn what_is_wrong_is_one_error_with_its_place_and_nothing_is_written() {
+    let cli = Bench::new();
+    let fault = |about: &str| format!("[[fault]]\n{about}\n");
+    let pause = "action = \"pause\"\ntarget = \"holder\"";
+    let at = "at = \"3s\"\nlasts = \"2s\"";
+    for (script, place, words) in [
+        (String::new(), "line 1, column 1", "there is no fault in it"),
+        ("# none\n".into(), "line 1, column 1", "there is no fault in it"),
+        ("fault = []\n".into(), "line 1, column 1", "there is no fault in it"),
+        ("fault = 3\n".into(), "line 1, column 9", "`fault` is a list of tables"),
+        ("[[fault]\n".into(), "line 1, column 9", "unclosed array table"),
+        ("[[falut]]\n".into(), "line 1, column 3", "did you mean fault?"),
+        (fault("action = pause"), "line 2, column 10", "quoted"),
+        (fault("action = \"puase\""), "line 2, column 10", "did you mean pause"),
+        (fault("action = 3"), "line 2, column 10", "`action` is the name of an action"),
+        (fault("target = \"holder\""), "line 1, column 1", "a fault needs an action"),
+        (fault("action = \"pause\""), "line 1, column 1", "a fault needs a target"),
+        (fault("acton = \"pause\""), "line 2, column 1", "did you mean action"),
+        (fault("action = \"pause\"\naction = \"kill\""), "line 3, column 1", "duplicate key"),
+        (fault("action = \"pause\"\ntarget = \"hodler\""), "line 3, column 10", "mean holder?"),
+        (fault("action = \"pause\"\ntarget = \"client-5\""), "line 3, column 10", "to client-4"),
+        (fault("action = \"pause\"\ntarget = \"server-1\""), "line 3, column 10", "to server-0"),
+        (fault("action = \"pause\"\ntarget = \"leader\""), "line 3, column 10", "no target"),
+        (fault("action = \"pause\"\ntarget = \"vault\""), "line 3, column 10", "has links only"),
+        (fault("action = \"kill\"\ntarget = \"server-0\""), "line 3, column 10", "takes `crash`"),
+        (fault("action = \"crash\"\ntarget = \"holder\""), "line 3, column 10", "takes `kill`"),
+        (fault("action = \"evict\"\ntarget = \"server-0\""), "line 3, column 10", "maxmemory"),
+        (fault("action = \"pause\"\nlinks = []"), "line 3, column 9", "hits nodes and no links"),
+        (fault("action = \"cut\"\nlinks = []"), "line 3, column 9", "needs a link"),
+        (fault("action = \"cut\"\nlinks = [\"holder\"]"), "line 3, column 10", "list of links"),
+        (
+            fault("action = \"cut\"\nlinks = [[\"server-0\", \"holder\"]]"),
+            "line 3, column 10",
+            "give the client of a link first",
+        ),
+        (
+            fault("action = \"cut\"\nlinks = [[\"holder\", \"next-waiter\"]]"),
+            "line 3, column 10",
+            "there is no such link",
+        ),
+        (
+            fault("action = \"cut\"\nlinks = [[\"servers\", \"servers\"]]"),
+            "line 3, column 10",
+            "do not talk to each other",
+        ),
+        (
+            fault(
+                "action = \"cut\"\nlinks = [[\"holder\", \"vault\"], [\"holder\", \"server-0\"]]",
+            ),
+            "line 3, column 9",
+            "a fault of their own",
+        ),
+        (
+            fault("action = \"cut\"\ntarget = \"holder\"\nlinks = [[\"holder\", \"vault\"]]"),
+            "line 4, column 9",
+            "give `target` for all links",
+        ),
+        (fault(&format!("{pause}\nby = \"1s\"")), "line 4, column 6", "takes no `by`"),
+        (fault("action = \"clock-jump\"\ntarget = \"holder\""), "line 2, column 10", "by = \"5s\""),
+        (
+            fault("action = \"clock-drift\"\npercent = -95\ntarget = \"holder\""),
+            "line 3, column 11",
+            "drifts by -90",
+        ),
+        (fault("action = \"slow\"\ntimes = 0"), "line 3, column 9", "a whole number"),
+        (fault("action = \"throttle\"\ntarget = \"all\""), "line 2, column 10", "bandwidth"),
+        (fault(pause), "line 1, column 1", "a fault needs a moment"),
+        (fault(&format!("{pause}\nat = \"3\"")), "line 4, column 6", "write it as 2.5s"),
+        (fault(&format!("{pause}\nat = \"x ttl\"")), "line 4, column 6", "write it as 1.5 ttl"),
+        (fault(&format!("{pause}\nat = \"30s\"")), "line 4, column 6", "--time-limit"),
+        (fault(&format!("{pause}\nwhen = \"garnted\"")), "line 4, column 8", "mean granted"),
+        (
+            fault(&format!("{pause}\nat = \"3s\"\nwhen = \"granted\"")),
+            "line 5, column 8",
+            "or `when`",
+        ),
+        (fault(&format!("{pause}\nwhen = \"fault\"")), "line 4, column 8", "before the first one"),
+        (fault(&format!("{pause}\nwhen = \"majority\"")), "line 4, column 8", "give `answered`"),
+        (
+            fault(&format!("{pause}\nwhen = \"asked\"\nwho = \"holder\"")),
+            "line 5, column 7",
+            "`who` is the name of a client",
+        ),
+        (
+            fault(&format!("{pause}\nat = \"1s\"\nwho = \"client-0\"")),
+            { "line 5, column 7" },
+            "whose moment",
+        ),
+        (fault(&format!("{pause}\n{at}\nnth = 2")), "line 6, column 7", "moments of `when`"),
+        (fault(&format!("{pause}\n{at}\nafter = \"1s\"")), "line 6, column 9", "goes with `when`"),
+        (fault(&format!("{pause}\nwhen = \"asked\"\nnth = 0")), "line 5, column 7", "from 1"),
+        (fault(&format!("{pause}\nat = \"3s\"")), "line 1, column 1", "a fault needs a length"),
+        (fault(&format!("{pause}\nat = \"3s\"\nlasts = \"0s\"")), "line 5, column 9", "no time"),
+        (fault(&format!("{pause}\nat = \"29s\"\nlasts = \"2s\"")), "line 5, column 9", "healed"),
+        (
+            "fault = [{ action = \"pause\", target = \"all\", at = \"1s\", lasts = \"1s\" }, \
+             { action = \"pause\", target = \"all\", at = \"1s\", lasts = \"1s\" }]"
+                .into(),
+            "line 1, column 73",
+            "two faults begin in this line",
+        ),
+    ] {
+        let said = follow(&cli, "redis-set-nx-px", &script, &[]);
+        assert_eq!(said.code, 254, "{script}\n{said:?}");
+        let mut lines = said.err.lines();
+        let first = lines.next().unwrap_or_default();
+        assert!(first.contains(&format!("`it.toml`, {place}: ")), "{script}\n{}", said.err);
+        assert!(first.contains(words), "`{words}` is missing:\n{script}\n{}", said.err);
+        if !script.is_empty() {
+            let marks = lines.nth(2).unwrap_or_default();
+            let column: usize = place.rsplit(' ').next().and_then(|n| n.parse().ok()).expect("one");
+            assert_eq!(marks.find('^'), Some(column + 3), "{}", said.err);
+        }
+    }
+    assert!(!cli.home.path().join("store").exists());
+}
+
+#[test]
+fn a_script_takes_the_place_of_nemeses() {
+    let cli = Bench::new();
+    let both = follow(&cli, "redis-set-nx-px", PAUSE, &["--nemesis", "pause"]);
+    assert_eq!(both.code, 254, "{both:?}");
+    assert!(both.err.contains("--script") && both.err.contains("--nemesis"), "{both:?}");
+    let missing = cli.run(&["test", "--algo", "zk-rw", "--script", "ti.toml"]);
+    missing.refuses(254, &["there is no `ti.toml`", "did you mean `it.toml`?"]);
+}
+
+#[test]
+fn a_fault_that_never_came_or_did_nothing_is_named() {
+    let cli = Bench::new();
+    let short = PAUSE.replace("1.5 ttl", "0.2 ttl");
+    let late = short.replace("\"working\"", "\"granted\"\nnth = 999");
+    let nobody = "[[fault]]
+action = \"crash\"
+target = \"server-0\"
+when = \"asked\"
+lasts = \"300ms\"
+";
+    let twice = "[[fault]]
+action = \"pause\"
+target = \"client-0\"
+at = \"1s\"
+lasts = \"300ms\"
+
+[[fault]]
+action = \"pause\"
+target = \"client-0\"
+at = \"1.1s\"
+lasts = \"100ms\"
+";
+    for (script, words) in [
+        (format!("{short}{late}"), {
+            "the fault in line 6 of the script, pause holder when granted nth 999, never came"
+        }),
+        (format!("{late}{nobody}"), {
+            "in line 7 of the script, crash server-0 when asked, never came"
+        }),
+        (twice.into(), "in line 1 of the script, pause client-0 at 1s, had no effect"),
+    ] {
+        let said = follow(&cli, "zk-sequential", &script, &[]);
+        assert_eq!(said.code, 2, "{said:?}");
+        let told = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(words), "`{words}` is missing: {told}");
+        let judged = cli.run(&["check", "store/latest"]);
+        let told = judged.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(judged.code == 2 && told.contains(words), "a stored run says the same: {told}");
+    }
+}
+
+#[test]
+fn a_printed_script_does_the_same_again() {
+    let cli = Bench::new();
+    let read = |name: &str| fs::read_to_string(cli.home.path().join(name)).expect("read");
+    let mut by_grant = 0;
+    for (algo, nemesis, seed) in [
+        ("redis-set-nx-px", "pause,link,partition", "3"),
+        ("redis-set-nx-px-fixed", "pause-client", "1"),
+        ("redis-setnx", "crash-client", "2"),
+        ("redlock", "clock,crash,vanish-server", "5"),
+        ("memcached-add", "evict,link-vault", "4"),
+        ("zk-sequential", "partition-server,crash,clock", "3"),
+        ("zk-rw", "partition,crash", "6"),
+        ("zk-sequential", "partition-vault", "1"),
+    ] {
+        let test = ["test", "--algo", algo, "--seed", seed, "--backend", "sim"];
+        let first = ["--nemesis", nemesis, "--print-script", "a.toml"];
+        let first = cli.run(&[&test[..], &first].concat());
+        let (history, verdict) = (read("store/latest/history.jsonl"), judged(&cli));
+        let again = ["--script", "a.toml", "--print-script", "b.toml"];
+        let again = cli.run(&[&test[..], &again].concat());
+        assert_eq!(again.code, first.code, "{algo} under {nemesis}\n{again:?}\n{first:?}");
+        assert_eq!(judged(&cli), verdict, "{algo} under {nemesis}");
+        let ours = read("store/latest/history.jsonl");
+        assert!(timed(&ours) == timed(&history), "{algo} under {nemesis}");
+        let tables = |script: String| script.split_once("\n\n").map(|(_, it)| it.to_owned());
+        assert_eq!(tables(read("b.toml")), tables(read("a.toml")), "{algo} under {nemesis}");
+        by_grant += read("a.toml").matches("when = \"granted\"").count();
+    }
+    assert!(by_grant > 10, "{by_grant}");
+}
+
+/// The events with their times. What happens at once has no order.
+fn timed(history: &str) -> Vec<String> {
+    let event = |line: String| match line.split_once(',') {
+        Some((index, event)) if index.starts_with("{\"index\"") => event.to_owned(),
+        _ => line,
+    };
+    let mut events: Vec<String> = without_lines(history).into_iter().map(event).collect();
+    events.sort_unstable();
+    events
+}
+
+/// The outcome of each property, with the anomalies and their causes.
+fn judged(cli: &Bench) -> Vec<String> {
+    let file = cli.home.path().join("store/latest/verdict.json");
+    let verdict: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(file).expect("read")).expect("JSON");
+    let told = verdict["verdicts"].as_array().expect("verdicts").iter().map(|verdict| {
+        let word = |it: &serde_json::Value| it.as_str().unwrap_or_default().to_owned();
+        let anomalies = verdict["anomalies"].as_array().expect("anomalies").iter().map(|it| {
+            format!("; {} by {}, {} times", word(&it["name"]), word(&it["cause"]), it["count"])
+        });
+        let (property, outcome) = (word(&verdict["property"]), word(&verdict["outcome"]));
+        format!("{property} {outcome}{}", anomalies.collect::<String>())
+    });
+    told.collect()
+}
+
+#[test]
+fn a_script_on_stdout_stands_there_alone() {
+    let cli = Bench::new();
+    let test = ["test", "--algo", "redis-set-nx-px", "--backend", "sim", "--seed", "1"];
+    let printed = cli.run(&[&test[..], &["--nemesis", "pause", "--print-script"]].concat());
+    assert_eq!(printed.code, 1, "{printed:?}");
+    assert!(printed.err.contains("VIOLATED: double hold"), "{printed:?}");
+    let again = follow(&cli, "redis-set-nx-px", &printed.out, &[]);
+    assert_eq!(again.code, 1, "{again:?}");
+    let none = cli.run(&[&test[..], &["--print-script", "-"]].concat());
+    assert!(none.code == 0 && none.out.contains("# There was none."), "{none:?}");
+    let nowhere = cli.run(&[&test[..], &["--print-script", "nowhere/a.toml"]].concat());
+    nowhere.refuses(255, &["cannot write `nowhere/a.toml`", "--print-script"]);
+}
+
+/// Runs a script of `scripts/` and returns what was said.
+fn example(cli: &Bench, algo: &str, name: &str, more: &[&str]) -> Said {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
+    let script = fs::read_to_string(script).expect("an example");
+    assert!(script.contains(&format!("--script scripts/{name}")), "it says how to run it");
+    follow(cli, algo, &script, more)
+}
+
+#[test]
+fn each_example_shows_its_hazard() {
+    let cli = Bench::new();
+    let long: &[&str] = &["--hold", "exact:2s"];
+    for (algo, name, more, shows) in [
+        ("redis-set-nx-px", "pause-holder.toml", &[][..], "double hold by holder-paused"),
+        ("redis-setnx", "kill-unaware-holder.toml", &[][..], "deadlock by client-died"),
+        ("redlock", "redlock-amnesia.toml", long, "double hold by server-forgets"),
+    ] {
+        let said = example(&cli, algo, name, more);
+        assert_eq!(said.code, 1, "{said:?}");
+        let judged = judged(&cli);
+        assert!(judged.iter().any(|it| it.contains(shows)), "{name}: {judged:?}");
+        assert!(!said.out.contains("NOT EXPECTED"), "{}", said.out);
+    }
+    let held = example(&cli, "redis-set-nx-px", "kill-unaware-holder.toml", &[]);
+    assert_eq!(held.code, 0, "{held:?}");
+}
+
+#[test]
+fn a_majority_that_has_answered_is_aimed_at() {
+    let cli = Bench::new();
+    let script = "[[fault]]
+action = \"kill\"
+target = \"asker\"
+when = \"majority\"
+lasts = \"2s\"
+";
+    let said = follow(&cli, "redlock", script, &[]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let lines = |name: &str| -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(cli.home.path().join("store/latest").join(name));
+        let text = text.expect("read");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let history = lines("history.jsonl");
+    let killed = history.iter().find(|event| event["f"] == "fault").expect("a fault");
+    let client = &killed["fault"]["fault"]["node"]["client"];
+    let ledger = lines("ledger.jsonl");
+    let by_then = ledger.iter().filter(|it| it["time_ns"].as_u64() <= killed["time_ns"].as_u64());
+    let written = by_then.filter(|it| it["change"]["written"] == *client);
+    assert_eq!(written.count(), 3, "{killed}");
+}
+
+#[test]
+fn a_search_follows_a_script() {
+    let cli = Bench::new();
+    fs::write(cli.home.path().join("it.toml"), PAUSE).expect("written");
+    let search = ["explore", "--algo", "redis-set-nx-px", "--script", "it.toml", "--seeds", "12"];
+    let found = cli.run(&[&search[..], &["--out", "one.json"]].concat());
+    assert_eq!(found.code, 1, "{found:?}");
+    assert!(found.out.contains("under it.toml") && found.out.contains("violated 12"), "{found:?}");
+    let again = found.out.lines().find_map(|line| line.trim().strip_prefix("picklock replay "));
+    let again: Vec<&str> = again.expect("a command").split(' ').collect();
+    let replayed = cli.run(&[&["replay"][..], &again].concat());
+    assert_eq!(replayed.code, 1, "{again:?} {replayed:?}");
+    // Another script of that name is another search.
+    fs::write(cli.home.path().join("it.toml"), PAUSE.replace("1.5", "2")).expect("written");
+    let more = ["--first-seed", "12", "--out", "two.json"];
+    cli.run(&[&search[..], &more].concat());
+    cli.run(&["merge", "one.json", "two.json"]).refuses(255, &["script is", "1.5 ttl", "2 ttl"]);
+    let all = cli.run(&[&search[..], &["--exhaustive"]].concat());
+    assert_eq!(all.code, 254, "{all:?}");
+}
+
+#[cfg(feature = "real")]
+#[test]
+fn what_a_backend_cannot_do_is_refused_with_its_line() {
+    let cli = Bench::new();
+    let script = format!(
+        "{PAUSE}\n[[fault]]\naction = \"clock-freeze\"\ntarget = \"holder\"\nat = \"1s\"\nlasts = \"1s\"\n"
+    );
+    fs::write(cli.home.path().join("it.toml"), script).expect("written");
+    let test = ["test", "--algo", "redis-set-nx-px", "--script", "it.toml", "--backend", "docker"];
+    let said = cli.run(&test);
+    assert_eq!(said.code, 254, "{said:?}");
+    for words in [
+        "`it.toml`, line 8, column 10",
+        "cannot change the clock of a node",
+        "--backend sim",
+        "^^^^^^",
+    ] {
+        assert!(said.err.contains(words), "`{words}` is missing: {}", said.err);
+    }
+    assert!(!cli.home.path().join("store").exists());
+}
+
+#[test]
+fn the_page_names_all_that_a_script_can_say() {
+    let cli = Bench::new();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/scripts.md");
+    let page = fs::read_to_string(page).expect("a page");
+    for kind in ["actions", "targets", "moments"] {
+        let listed = cli.run(&["list", kind, "--format", "json"]);
+        let listed: serde_json::Value = serde_json::from_str(&listed.out).expect("JSON");
+        for it in listed[kind].as_array().expect("a list") {
+            let name = it["name"].as_str().expect("a name");
+            assert!(page.contains(&format!("`{name}`")), "{name} is missing");
+        }
+    }
+    let unknown = follow(&cli, "zk-rw", "[[fault]]\nqqq = 1\n", &[]);
+    let fields = unknown.err.lines().next().and_then(|line| line.split("there are ").nth(1));
+    for field in fields.expect("all fields").split(", ") {
+        assert!(page.contains(&format!("`{field}`")), "{field} is missing");
+    }
+}

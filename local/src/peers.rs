@@ -1,0 +1,91 @@
+//! The links between servers that talk to each other: a link proxy for each port of each server, and
+//! for each server that connects to it.
+
+use base::{BackendError, Direction, Rng};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use testbed::broken;
+use testbed::link_proxy::{Delay, Hold, LinkProxy};
+
+/// The links between the servers of a run, by who connects and to whom.
+pub struct Peers(BTreeMap<(u32, u32), Vec<PeerLink>>);
+
+/// A link to one port of a server.
+struct PeerLink {
+    proxy: LinkProxy,
+    target: SocketAddr,
+}
+
+impl Peers {
+    /// Opens the links to servers with these ports, by number.
+    pub fn open(ports: &[Vec<u16>]) -> Result<Self, BackendError> {
+        let mut links = BTreeMap::new();
+        let count = ports.len() as u32;
+        for (to, ports) in (0..count).zip(ports) {
+            for from in (0..count).filter(|from| *from != to) {
+                let link: io::Result<_> = ports.iter().map(|port| PeerLink::open(*port)).collect();
+                links.insert((from, to), link.map_err(no_link)?);
+            }
+        }
+        Ok(Self(links))
+    }
+
+    /// The ports of this machine at which a server reaches another.
+    pub fn ports(&self, from: u32, to: u32) -> Vec<u16> {
+        self.between(from, to).map(|link| link.proxy.address().port()).collect()
+    }
+
+    /// Holds what a pair of servers sends to each other, in this direction.
+    pub fn hold(&self, (a, b): (u32, u32), direction: Direction) -> Vec<Hold> {
+        let to_b = self.between(a, b).map(|link| link.proxy.hold(direction));
+        let to_a = self.between(b, a).map(|link| link.proxy.hold(direction.reversed()));
+        to_b.chain(to_a).collect()
+    }
+
+    /// Holds all that one server sends and is sent.
+    pub fn hold_all(&self, server: u32) -> Vec<Hold> {
+        self.of(server).map(|link| link.proxy.hold(Direction::Both)).collect()
+    }
+
+    /// Breaks all connections of a server.
+    pub fn reset(&self, server: u32) {
+        self.of(server).for_each(|link| _ = link.proxy.reset());
+    }
+
+    /// Makes the links to a server lead to it.
+    pub fn aim(&self, server: u32) -> Result<(), BackendError> {
+        let mut links = self.to(server);
+        links.try_for_each(|link| link.proxy.set_target(Some(link.target))).map_err(no_link)
+    }
+
+    /// Makes the links to a server refuse connections, as its machine does while it is down.
+    pub fn loosen(&self, server: u32) -> Result<(), BackendError> {
+        self.to(server).try_for_each(|link| link.proxy.set_target(None)).map_err(no_link)
+    }
+
+    fn between(&self, from: u32, to: u32) -> impl Iterator<Item = &PeerLink> {
+        self.0.get(&(from, to)).into_iter().flatten()
+    }
+
+    fn to(&self, server: u32) -> impl Iterator<Item = &PeerLink> {
+        self.0.iter().filter(move |((_, to), _)| *to == server).flat_map(|(_, links)| links)
+    }
+
+    fn of(&self, server: u32) -> impl Iterator<Item = &PeerLink> {
+        let of = move |(from, to): (u32, u32)| from == server || to == server;
+        self.0.iter().filter(move |(pair, _)| of(**pair)).flat_map(|(_, links)| links)
+    }
+}
+
+impl PeerLink {
+    fn open(port: u16) -> io::Result<Self> {
+        // Nothing is drawn without a delay.
+        let proxy = LinkProxy::open(Delay::default(), Rng::new(0), |_| false, Box::new(|_| ()))?;
+        Ok(Self { proxy, target: (Ipv4Addr::LOCALHOST, port).into() })
+    }
+}
+
+fn no_link(error: io::Error) -> BackendError {
+    broken("cannot open a link between servers", error)
+}

@@ -1,0 +1,252 @@
+//! One server, as a process.
+
+use super::peers::Peers;
+use super::port::Port;
+use base::{BackendError, Direction};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use stores::{Launch, Probe};
+use testbed::link_proxy::{Held, Hold};
+use testbed::own_process::OwnProcess;
+use testbed::{Server, broken, probe};
+use tokio::process::Command;
+
+/// A server. It has to be killed in the end.
+pub struct LocalServer {
+    number: u32,
+    launch: Launch,
+    probe: Probe,
+    port: Port,
+    /// The folder that has its data and its log.
+    folder: PathBuf,
+    peers: Arc<Peers>,
+    state: Arc<Mutex<State>>,
+}
+
+/// The state of a server, by what was done to it here.
+#[derive(Default)]
+struct State {
+    condition: Condition,
+    process: Option<Arc<OwnProcess>>,
+    /// The end that nobody here asked for, in words.
+    ended: Option<String>,
+    has_served: bool,
+    keeps_data: bool,
+    /// True if its last start found nothing.
+    was_empty: bool,
+    /// Holds all that it and the other servers say to each other.
+    silence: Vec<Hold>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Condition {
+    Running,
+    Paused,
+    #[default]
+    Down,
+}
+
+impl LocalServer {
+    /// Starts it, which does not yet mean that it serves. Its folder must be there, and be its own.
+    pub fn start(
+        number: u32,
+        launch: Launch,
+        probe: Probe,
+        port: Port,
+        folder: PathBuf,
+        peers: Arc<Peers>,
+    ) -> Result<Self, BackendError> {
+        let server = Self { number, launch, probe, port, folder, peers, state: Arc::default() };
+        server.begin()?;
+        Ok(server)
+    }
+
+    /// The folder of the data, below the server's own.
+    pub fn data(folder: &Path) -> PathBuf {
+        folder.join("data")
+    }
+
+    fn begin(&self) -> Result<(), BackendError> {
+        let keeps_data = std::mem::take(&mut self.state().keeps_data);
+        let was_empty = self.prepare(keeps_data).map_err(|e| self.broken("has no data", e))?;
+        let started = self.command().and_then(OwnProcess::start);
+        let (process, child) = started.map_err(|e| self.broken("cannot be started", e))?;
+        let process = Arc::new(process);
+        let (waits, state) = (process.clone(), self.state.clone());
+        tokio::spawn(async move {
+            waits.wait(child, |how| lock(&state).ended = Some(how)).await;
+        });
+        let mut state = self.state();
+        (state.condition, state.process) = (Condition::Running, Some(process));
+        state.was_empty = was_empty;
+        Ok(())
+    }
+
+    /// Makes the folder of its data as it is to find it. Returns true if there was nothing.
+    fn prepare(&self, keeps_data: bool) -> io::Result<bool> {
+        let data = Self::data(&self.folder);
+        if !keeps_data && data.exists() {
+            fs::remove_dir_all(&data)?;
+        }
+        fs::create_dir_all(&data)?;
+        let was_empty = fs::read_dir(&data)?.next().is_none();
+        for (name, text) in &self.launch.files {
+            fs::write(data.join(name), text)?;
+        }
+        Ok(was_empty)
+    }
+
+    fn command(&self) -> io::Result<Command> {
+        let (program, args) = self.launch.command.split_first().expect("a program");
+        let log: File = OpenOptions::new().create(true).append(true).open(self.log_file())?;
+        let mut command = Command::new(program);
+        command.args(args).current_dir(Self::data(&self.folder)).stdin(Stdio::null());
+        command.stdout(log.try_clone()?).stderr(log);
+        Ok(command)
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    fn process(&self) -> Result<Arc<OwnProcess>, BackendError> {
+        let process = self.state().process.clone();
+        process.ok_or_else(|| self.broken("has no process", "it was never started"))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    fn broken(&self, what: &str, why: impl std::fmt::Display) -> BackendError {
+        broken(format!("server {} {what}", self.number), why)
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Server for LocalServer {
+    type Cut = Vec<Hold>;
+    const CUT: &'static str = "bytes and connections held between servers";
+
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn address(&self) -> Result<SocketAddr, BackendError> {
+        match self.state().has_served {
+            true => Ok((Ipv4Addr::LOCALHOST, self.port.number()).into()),
+            false => Err(self.broken("has no address", "it has not served yet")),
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        self.state().condition == Condition::Running
+    }
+
+    fn is_up(&self) -> bool {
+        self.state().condition != Condition::Down
+    }
+
+    async fn pause(&self) -> Result<(), BackendError> {
+        if !self.process()?.pause().await {
+            return Err(self.broken("cannot be paused", "it is gone"));
+        }
+        let mut state = self.state();
+        // It may have been killed meanwhile.
+        if state.condition == Condition::Running {
+            state.condition = Condition::Paused;
+        }
+        Ok(())
+    }
+
+    async fn unpause(&self) -> Result<bool, BackendError> {
+        let resumed = self.process()?.resume();
+        let mut state = self.state();
+        if state.condition == Condition::Paused {
+            state.condition = Condition::Running;
+        }
+        Ok(resumed)
+    }
+
+    async fn keep_data(&self) -> Result<(), BackendError> {
+        self.state().keeps_data = true;
+        Ok(())
+    }
+
+    async fn kill(&self) -> Result<(), BackendError> {
+        self.state().condition = Condition::Down;
+        self.process()?.kill().await;
+        self.peers.loosen(self.number)
+    }
+
+    async fn is_dead(&self) -> Result<bool, BackendError> {
+        Ok(self.process()?.was_killed())
+    }
+
+    async fn restart(&self) -> Result<(), BackendError> {
+        let silence = std::mem::take(&mut self.state().silence);
+        if !silence.is_empty() {
+            // The machine that is back knows nothing of the connections that it had.
+            self.peers.reset(self.number);
+        }
+        self.peers.aim(self.number)?;
+        self.begin()
+    }
+
+    async fn until_serving(&self) -> Result<SocketAddr, BackendError> {
+        let address = [(Ipv4Addr::LOCALHOST, self.port.number()).into()];
+        let process = self.process()?;
+        let serving = tokio::select! {
+            serving = probe::until_serving(self, &address, self.probe) => serving,
+            () = process.gone() => {
+                Err(self.broken("ended before it served", probe::end_of_log(self).await))
+            }
+        }?;
+        self.state().has_served = true;
+        Ok(serving)
+    }
+
+    async fn came_back_empty(&self) -> Result<bool, BackendError> {
+        Ok(self.state().was_empty)
+    }
+
+    async fn silence(&self) -> Result<(), BackendError> {
+        let silence = self.peers.hold_all(self.number);
+        self.state().silence = silence;
+        Ok(())
+    }
+
+    async fn cut(
+        self: &Arc<Self>,
+        other: &Arc<Self>,
+        direction: Direction,
+    ) -> Result<Vec<Hold>, BackendError> {
+        Ok(self.peers.hold((self.number, other.number), direction))
+    }
+
+    async fn mend(cut: Vec<Hold>) -> Result<u64, BackendError> {
+        let held = cut.into_iter().map(Hold::release).fold(Held::default(), Held::plus);
+        Ok(held.bytes + held.connections)
+    }
+
+    async fn interference(&self) -> Option<String> {
+        let state = self.state();
+        if let Some(how) = &state.ended {
+            return Some(format!("server {}: {how}", self.number));
+        }
+        let what = state.process.as_ref()?.interference()?;
+        Some(format!("server {} {what}", self.number))
+    }
+
+    async fn log(&self) -> String {
+        let log = fs::read(self.log_file()).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
+    }
+}

@@ -1,0 +1,103 @@
+//! `failover`: the primary's data do not reach its replicas, a client is granted the lock, and the
+//! primary dies. A replica is promoted that knows nothing of the grant.
+//!
+//! Which server is the primary now, a nemesis does not know. At first it is the one with that role;
+//! afterwards it takes its chance.
+
+use base::{
+    Ability, Action, Cause, Data, Direction, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng,
+    View,
+};
+
+use crate::aim;
+
+/// The role of the server that is the primary at first, and that of those which hold what it does.
+pub const ROLE: &str = "primary";
+const REPLICA: &str = "replica";
+
+/// The nemesis in the list.
+pub const FAILOVER: NemesisSpec = NemesisSpec {
+    name: "failover",
+    summary: "cuts a primary from its replicas and kills it after a grant: one that lacks it is promoted",
+    needs: &[Ability::Cut, Ability::Crash],
+    causes: &[&[
+        Cause::ServerForgets,
+        Cause::LateRequest,
+        Cause::ReplyLost,
+        Cause::ReleaseLost,
+        Cause::ServersApart,
+        Cause::ClientDied,
+    ]],
+    make: || Box::new(Failover { step: Step::Gap, rounds: 0 }),
+};
+
+/// The next step of a round.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// A pause before it.
+    Gap,
+    /// The cut.
+    Cut,
+    /// The death of this server, once a client was granted the lock: not before this time, so that
+    /// the grant came after the cut.
+    Kill(u32, Mono),
+}
+
+struct Failover {
+    step: Step,
+    rounds: u32,
+}
+
+impl Failover {
+    /// The servers with data; the primary first.
+    fn data(view: &View<'_>) -> Vec<u32> {
+        let with = |role: &'static str| {
+            let servers = (0..).zip(view.servers);
+            servers.filter(move |(_, server)| server.role == role).map(|(number, _)| number)
+        };
+        with(ROLE).chain(with(REPLICA)).collect()
+    }
+
+    fn cut(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
+        let data = Self::data(view);
+        let first = if self.rounds == 0 { data.first() } else { rng.pick(&data) };
+        let Some(victim) = first.copied() else { return Next::Done };
+        self.rounds += 1;
+        self.step = Step::Kill(victim, view.now + view.ttl / 8);
+        let others = data.iter().filter(|server| **server != victim);
+        let links = others.map(|other| (Node::Server(victim), Node::Server(*other))).collect();
+        let fault = Fault::over(links, Action::Cut(Direction::Both));
+        Next::Inject { fault, lasts: view.ttl * 3 }
+    }
+
+    /// Kills the victim early in a hold that is to outlast the failover.
+    fn kill(&mut self, victim: u32, from: Mono, view: &View<'_>, rng: &mut Rng) -> Next {
+        if view.active == 0 {
+            self.step = Step::Gap;
+            return Next::At(view.now);
+        }
+        if view.now < from {
+            return Next::At(from);
+        }
+        if aim::long_holder(view, view.ttl / 20..view.ttl / 8).is_none() {
+            return Next::At(view.now + view.ttl / 50);
+        }
+        self.step = Step::Gap;
+        let fault = Fault::at(Node::Server(victim), Action::Crash(Data::Kept));
+        Next::Inject { fault, lasts: rng.between(view.ttl, view.ttl * 2) }
+    }
+}
+
+impl Nemesis for Failover {
+    fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
+        match self.step {
+            Step::Kill(victim, from) => self.kill(victim, from, view, rng),
+            _ if view.active > 0 => Next::Watch,
+            Step::Gap => {
+                self.step = Step::Cut;
+                Next::At(aim::gap(view, rng))
+            }
+            Step::Cut => self.cut(view, rng),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The start of a real server, as data. Whoever starts it, in a container or as a process, needs to
+//! know nothing of the store, and both start it the same way.
+
+/// The start of one server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The program, to be found on the PATH, and its arguments.
+    pub command: Vec<String>,
+    /// The files that it finds in the folder of its data, each by its name.
+    pub files: Vec<(&'static str, String)>,
+}
+
+/// The place where a server is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The folder of its data.
+    pub data: String,
+    /// The address on which it serves clients.
+    pub host: &'static str,
+    /// The port on which it serves clients.
+    pub port: u16,
+    /// All servers, as this one names them, by number.
+    pub members: Vec<Member>,
+}
+
+/// A server, as another one or itself names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its name or its address.
+    pub host: String,
+    /// Its ports for other servers, in the order of `Ports::peers`.
+    pub ports: Vec<u16>,
+}
+
+/// The ports of a server that has an address of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// The port for clients.
+    pub clients: u16,
+    /// The ports for other servers.
+    pub peers: &'static [u16],
+}
+
+/// A thing that a machine must have to start a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// The name of a program on the PATH, or the path of a file.
+    pub what: &'static str,
+    /// The package of Debian that has it.
+    pub package: &'static str,
+}
+
+/// A question after which the server closes the connection, and what it answers once it serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// The bytes to send.
+    pub send: &'static [u8],
+    /// The texts of which an answer of a server that serves has one.
+    pub expect: &'static [&'static str],
+}
+
+/// Splits a command line at its blanks.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(String::from).collect()
+}

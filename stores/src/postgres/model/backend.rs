@@ -1,0 +1,83 @@
+//! A backend: the process of the server that serves one session.
+
+use super::locks::Lockable;
+use crate::postgres::{Settings, Statement};
+use base::Mono;
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+
+/// A backend.
+#[derive(Clone, Debug)]
+pub struct Backend {
+    /// The number of its session, which no other has.
+    pub session: i64,
+    /// Its settings.
+    pub settings: Settings,
+    /// The transaction that is open.
+    pub transaction: Option<Transaction>,
+    /// The lock that it waits for. Until then it reads nothing.
+    pub blocked: Option<Blocked>,
+    /// The statements that it has yet to read.
+    pub inbox: VecDeque<Statement>,
+    /// True if its client has hung up, which it finds out when it reads.
+    pub hung_up: bool,
+    /// The time since which it has had nothing to do.
+    pub idle_since: Mono,
+}
+
+/// A transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transaction {
+    /// All went well so far.
+    Good,
+    /// There was an error: it can only be ended.
+    Failed,
+}
+
+/// A wait for a lock.
+#[derive(Clone, Debug)]
+pub struct Blocked {
+    /// The lock.
+    pub on: Lockable,
+    /// The time at which it gives up.
+    pub until: Option<Mono>,
+}
+
+impl Backend {
+    /// Makes the backend of a new session.
+    pub fn new(session: i64, settings: Settings, at: Mono) -> Self {
+        Self {
+            session,
+            settings,
+            transaction: None,
+            blocked: None,
+            inbox: VecDeque::new(),
+            hung_up: false,
+            idle_since: at,
+        }
+    }
+
+    /// The time at which it gives up a wait for a lock that begins now.
+    pub fn gives_up(&self, now: Mono) -> Option<Mono> {
+        let timeout = self.settings.lock_timeout;
+        (!timeout.is_zero()).then(|| now + timeout)
+    }
+
+    /// The time at which it does something by itself.
+    pub fn due(&self) -> Option<Mono> {
+        if let Some(blocked) = &self.blocked {
+            return blocked.until;
+        }
+        let idle = self.settings.idle_in_transaction;
+        (self.transaction.is_some() && !idle.is_zero()).then(|| self.idle_since + idle)
+    }
+}
+
+/// Everything but the times: an enumeration has none.
+impl Hash for Backend {
+    fn hash<H: Hasher>(&self, into: &mut H) {
+        let Self { session, settings, transaction, blocked, inbox, hung_up, idle_since: _ } = self;
+        let on = blocked.as_ref().map(|blocked| &blocked.on);
+        (session, settings, transaction, on, inbox, hung_up).hash(into);
+    }
+}

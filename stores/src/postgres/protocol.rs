@@ -1,0 +1,185 @@
+//! Statements, their answers, and sessions.
+
+use base::Protocol;
+use std::time::Duration;
+
+/// The protocol of PostgreSQL. A session is a connection: when the one ends, the other does, and what
+/// the session had locked is free.
+#[derive(Clone, Copy, Debug)]
+pub struct Postgres;
+
+impl Protocol for Postgres {
+    type Request = Request;
+    type Reply = Reply;
+    type Refusal = Refusal;
+    type Signal = Signal;
+}
+
+/// The number that a client gives to a session. It gives none twice.
+pub type SessionId = u64;
+
+/// A message that nobody asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The session's connection was lost, or its server said nothing for too long: it is over for its
+    /// client, and will be for the server once that notices.
+    Closed {
+        /// The session.
+        session: SessionId,
+    },
+}
+
+/// A request of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Opens a session. Replies `Done`.
+    Connect {
+        /// The number of the new session.
+        session: SessionId,
+        /// Its settings.
+        settings: Settings,
+    },
+    /// Executes a statement. Those of a session are executed in their order.
+    Execute {
+        /// The session.
+        session: SessionId,
+        /// The statement.
+        statement: Statement,
+    },
+    /// Closes the session's connection without a word to the server. Replies `Done`.
+    Close {
+        /// The session.
+        session: SessionId,
+    },
+}
+
+/// The settings of a session, in whole milliseconds; zero for none, which is what a server has by
+/// itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Settings {
+    /// `lock_timeout`: the longest wait for one lock.
+    pub lock_timeout: Duration,
+    /// `idle_in_transaction_session_timeout`: the longest time for which the session may say nothing
+    /// within a transaction. Then the server ends it.
+    pub idle_in_transaction: Duration,
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Statement {
+    /// Waits for an advisory lock of the session. Replies `Done`.
+    AdvisoryLock {
+        /// The name of the lock.
+        key: String,
+    },
+    /// Takes it if it is free: `Answer`.
+    TryAdvisoryLock {
+        /// The name of the lock.
+        key: String,
+    },
+    /// Gives it back: `Answer`, false if the session does not have it.
+    AdvisoryUnlock {
+        /// The name of the lock.
+        key: String,
+    },
+    /// Begins a transaction. Replies `Done`.
+    Begin,
+    /// Ends it; its rows are free. Replies `Done`.
+    Commit,
+    /// Ends it, and undoes what it did. Replies `Done`.
+    Rollback,
+    /// Inserts a row unless it is there. Outside of a transaction only. Replies `Done`.
+    InsertRow {
+        /// The name of the row.
+        name: String,
+    },
+    /// Locks a row until the transaction ends: `Answer`, false if there is no such row.
+    LockRow {
+        /// The name of the row.
+        name: String,
+        /// Waits for the row; otherwise it is refused when it is locked.
+        wait: bool,
+    },
+    /// Does nothing. Replies `Done`.
+    Ping,
+}
+
+impl Statement {
+    /// The statement in SQL.
+    pub fn sql(&self) -> String {
+        // One advisory lock has a number of 64 bits; a name is hashed, as applications do.
+        let advisory = |function: &str, key: &str| {
+            format!("SELECT {function}(hashtextextended({}, 0))", quoted(key))
+        };
+        match self {
+            Self::AdvisoryLock { key } => advisory("pg_advisory_lock", key),
+            Self::TryAdvisoryLock { key } => advisory("pg_try_advisory_lock", key),
+            Self::AdvisoryUnlock { key } => advisory("pg_advisory_unlock", key),
+            Self::Begin => "BEGIN".into(),
+            Self::Commit => "COMMIT".into(),
+            Self::Rollback => "ROLLBACK".into(),
+            Self::InsertRow { name } => {
+                format!("INSERT INTO locks VALUES ({}) ON CONFLICT DO NOTHING", quoted(name))
+            }
+            Self::LockRow { name, wait } => {
+                let or_not = if *wait { "" } else { " NOWAIT" };
+                format!("SELECT name FROM locks WHERE name = {} FOR UPDATE{or_not}", quoted(name))
+            }
+            Self::Ping => "SELECT 1".into(),
+        }
+    }
+}
+
+/// A text as a literal of SQL.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reply {
+    /// It is done.
+    Done,
+    /// The answer to a question; of a row, whether there is one.
+    Answer(bool),
+}
+
+/// A definite "no": what was asked for was not done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// 55P03: the lock is another's, and was for too long.
+    LockNotAvailable,
+    /// 25P02: an error came before in this transaction, which can only be ended.
+    InFailedTransaction,
+    /// The server refused for another reason.
+    Other(String),
+    /// There is no connection to the server.
+    NoConnection(String),
+    /// The session was over when the request was made: it was never sent.
+    NoSession,
+}
+
+/// A packet between a simulated client and a simulated server. Answers come in the order of their
+/// requests, one for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// Opens a session over this connection.
+    Startup(Settings),
+    /// The session is open.
+    Ready,
+    /// A statement.
+    Statement(Statement),
+    /// The answer to a statement.
+    Answer(Result<Reply, Refusal>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_break_out_of_its_literal() {
+        let unlock = Statement::AdvisoryUnlock { key: "it's".into() };
+        assert_eq!(unlock.sql(), "SELECT pg_advisory_unlock(hashtextextended('it''s', 0))");
+    }
+}

@@ -1,0 +1,102 @@
+//! PostgreSQL, as the list of stores knows it.
+
+use base::{Link, Wakeups, World};
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{Client, Postgres, PostgresDriver, Server};
+use crate::zookeeper::Timing;
+use crate::{
+    ClientSettings, Cluster, Group, Junk, Launch, Need, Place, Ports, Probe, Shape, Store,
+    StoreClient, StoreId, Topology,
+};
+
+impl Store for Postgres {
+    const ID: StoreId = StoreId::Postgres;
+    const NAME: &'static str = "PostgreSQL";
+    const TOPOLOGIES: &'static [Topology] = &[Topology {
+        name: "postgres",
+        summary: "one PostgreSQL server",
+        shape: Shape::One,
+        groups: &[Group { role: "server", count: 1, peers: false }],
+    }];
+    const TTL: Duration = Duration::from_secs(2);
+    const JUNK: Result<Junk, &'static str> = Err("a PostgreSQL evicts nothing");
+    const PORTS: Ports = Ports { clients: 5432, peers: &[] };
+
+    type Server = Server;
+    type Driver = PostgresDriver;
+    type Client = Client;
+    type Alone = Server;
+
+    fn tick(_: &Timing) -> Duration {
+        Duration::ZERO
+    }
+
+    fn server(_: &Cluster, _number: u32) -> Server {
+        Server::default()
+    }
+
+    fn alone() -> Server {
+        Server::default()
+    }
+
+    fn driver(settings: ClientSettings) -> PostgresDriver {
+        PostgresDriver::new(settings.ttl)
+    }
+
+    fn client(link: Rc<dyn Link<Self>>, _: &Topology) -> Client {
+        Client::new(link)
+    }
+
+    fn needs(_: &Topology) -> Result<&'static [Need], &'static str> {
+        Err("a PostgreSQL is many processes, and a signal to one of them does not pause it")
+    }
+
+    fn probe(_: &Cluster, _number: u32) -> Probe {
+        Probe { send: NO_SUCH_DATABASE, expect: &["3D000"] }
+    }
+
+    fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
+        let Place { data, host, port, .. } = place;
+        let command = ["sh", "-c", START, "postgres", data, host, &port.to_string()];
+        Launch { command: command.map(String::from).into(), files: Vec::new() }
+    }
+
+    #[cfg(feature = "real")]
+    fn connect(settings: crate::RealSettings) -> crate::Connecting<Self> {
+        let crate::RealSettings { servers, ttl, seed, .. } = settings;
+        let link = super::RealLink::new(servers, ttl, seed);
+        Box::pin(std::future::ready(Ok(Rc::new(link) as _)))
+    }
+}
+
+/// Starts a server in the folder `$1`, for clients of the address `$2` and the port `$3`. New data is a
+/// copy of what the image has. By itself a server waits with an acknowledgement until the write is on
+/// disk. What is kept in memory is little, so that many of them fit on a machine.
+const START: &str = "set -e
+    [ -e \"$1/PG_VERSION\" ] || cp -a /var/lib/postgresql/new/. \"$1\"
+    chown postgres:postgres \"$1\"
+    chmod 700 \"$1\"
+    exec setpriv --reuid=postgres --regid=postgres --clear-groups \
+        /usr/lib/postgresql/15/bin/postgres -D \"$1\" -c listen_addresses=\"$2\" -c port=\"$3\" \
+        -c unix_socket_directories= -c max_connections=300 -c shared_buffers=16MB \
+        -c wal_level=minimal -c max_wal_senders=0";
+
+/// Opens a session with a database that is not there, by version 3.0 of the protocol. A server that
+/// serves says so in a text; the answer to any other session has a random key in it.
+const NO_SUCH_DATABASE: &[u8] = b"\0\0\0\x25\0\x03\0\0user\0postgres\0database\0none\0\0";
+
+impl StoreClient for Client {
+    fn world(&self) -> &dyn World {
+        Client::world(self)
+    }
+
+    fn wakeups(&self) -> Option<&Wakeups> {
+        Some(Client::wakeups(self))
+    }
+
+    fn for_worker(&self) -> Self {
+        self.with_own_wakeups()
+    }
+}

@@ -1,0 +1,253 @@
+//! The backend of real servers, wherever they run, with clients that are processes of their own.
+//!
+//! Each client reaches each server through a link proxy of its own (`link_proxy`). All waiting is done
+//! by tasks on a runtime of this backend, which go on whenever the drive loop waits for their messages
+//! (`advance`).
+
+use super::clients::{Client, ClientCommand};
+use super::clock::Clock;
+use super::faults::{self, Active};
+use super::interference;
+use super::notices::{Inbox, notices};
+use super::servers::{Servers, save_logs};
+use super::testbed::Testbed;
+use super::{broken, runtime};
+use base::{
+    Backend, BackendError, Command, Fault, FaultId, Init, Message, Mono, Notice, Passing, Request,
+    Rng,
+};
+use futures_util::future::join_all;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use stores::WorldSpec;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// `advance` returns at least this often, so that its caller can look for Ctrl-C.
+const STEP: Duration = Duration::from_millis(100);
+
+/// A run on real servers. Make and use it on one thread that lives as long as the run: clients die
+/// with the thread that started them.
+pub struct RealBackend<S: Servers> {
+    spec: WorldSpec,
+    client_command: ClientCommand,
+    runtime: Runtime,
+    servers: Option<S>,
+    testbed: Option<Arc<Testbed<S::Server>>>,
+    /// The watch over the servers, and the heals. They end before the servers are removed.
+    tasks: Vec<JoinHandle<()>>,
+    inbox: Inbox,
+    clock: Clock,
+    /// The injection of each fault, which its heal waits for.
+    faults: BTreeMap<FaultId, JoinHandle<Option<Active<S::Server>>>>,
+}
+
+impl<S: Servers> RealBackend<S> {
+    /// Starts the servers, with the clients of this binary. Removes first what killed runs left
+    /// behind; `progress` is told what goes on, line by line.
+    ///
+    /// # Errors
+    /// Fails when a server does not come up, or there is nothing to start it with.
+    pub fn start(spec: &WorldSpec, progress: &dyn Fn(&str)) -> Result<Self, BackendError> {
+        Self::start_with(spec, ClientCommand::built_in()?, progress)
+    }
+
+    /// Does the same with another program as the client.
+    ///
+    /// # Errors
+    /// As for `start`.
+    pub fn start_with(
+        spec: &WorldSpec,
+        client_command: ClientCommand,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self, BackendError> {
+        if let Some(folder) = &spec.logs {
+            // A run goes on without its logs; `stop` says so.
+            let _ = std::fs::create_dir_all(folder);
+        }
+        let runtime = runtime()?;
+        let servers = S::start(spec.store, spec.cluster(), progress);
+        let servers = runtime.block_on(servers)?;
+        let clock = Clock::start();
+        let (outbox, inbox) = notices(clock);
+        let testbed = match runtime.block_on(async { Testbed::new(spec, servers.all(), outbox) }) {
+            Ok(testbed) => Arc::new(testbed),
+            Err(error) => {
+                // Why it failed matters more than that something may be left.
+                let _ = runtime.block_on(servers.remove());
+                return Err(error);
+            }
+        };
+        let watch = interference::watch(servers.reports(), S::LOOKS, testbed.clone());
+        let watch = runtime.spawn(watch);
+        Ok(Self {
+            spec: spec.clone(),
+            client_command,
+            runtime,
+            servers: Some(servers),
+            testbed: Some(testbed),
+            tasks: vec![watch],
+            inbox,
+            clock,
+            faults: BTreeMap::new(),
+        })
+    }
+
+    /// The servers, by number; none once the run has been stopped.
+    pub fn servers(&self) -> &[Arc<S::Server>] {
+        self.servers.as_ref().map_or(&[], S::all)
+    }
+
+    /// Waits for something that is to be known of them, beside the run.
+    pub fn wait_for<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    fn testbed(&self) -> Result<Arc<Testbed<S::Server>>, BackendError> {
+        self.testbed.clone().ok_or_else(|| BackendError("the run has been stopped".into()))
+    }
+
+    fn init(&self, testbed: &Testbed<S::Server>, client_number: u32, process: u32) -> Request {
+        let nanos = |it: Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
+        let init = Init {
+            algo: self.spec.algo.clone(),
+            process,
+            servers: testbed.addresses(client_number),
+            topology: self.spec.topology.name.into(),
+            ttl_ns: nanos(self.spec.ttl),
+            call_timeout_ns: nanos(self.spec.call_timeout),
+            seed: Rng::fork(self.spec.seed, u64::from(process)).next(),
+            workers: self.spec.workers,
+        };
+        Request { id: 0, worker: 0, command: Command::Init(Box::new(init)) }
+    }
+}
+
+impl<S: Servers> Backend for RealBackend<S> {
+    fn name(&self) -> &'static str {
+        S::BACKEND
+    }
+
+    fn now(&self) -> Mono {
+        self.clock.now()
+    }
+
+    fn spawn(&mut self, client_number: u32, process: u32) -> Result<(), BackendError> {
+        let testbed = self.testbed()?;
+        if client_number >= testbed.client_count() {
+            return Err(BackendError(format!("there is no client {client_number} in this run")));
+        }
+        // Whoever had this number before is given up.
+        testbed.remove_client(client_number);
+        let _within = self.runtime.enter();
+        let logs = self.spec.logs.as_deref();
+        let outbox = testbed.outbox.clone();
+        let client = Client::start(&self.client_command, process, logs, outbox)?;
+        client.send(self.init(&testbed, client_number, process));
+        testbed.put_client(client_number, client);
+        Ok(())
+    }
+
+    fn send(&mut self, process: u32, request: Request) {
+        if let Some(client) = self.testbed.as_ref().and_then(|testbed| testbed.process(process)) {
+            client.send(request);
+        }
+    }
+
+    fn inject(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
+        let testbed = self.testbed()?;
+        faults::check(&testbed, fault)?;
+        let fault = fault.clone();
+        let injection = self.runtime.spawn(async move {
+            match faults::inject(&testbed, &fault).await {
+                Ok(active) => {
+                    testbed.outbox.tell(Notice::Injected { id });
+                    Some(active)
+                }
+                Err(error) => {
+                    testbed.fail(broken(format!("cannot inject \"{fault}\""), error)).await;
+                    None
+                }
+            }
+        });
+        self.faults.insert(id, injection);
+        Ok(())
+    }
+
+    fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
+        let testbed = self.testbed()?;
+        let injection = self.faults.remove(&id);
+        let injection = injection
+            .ok_or_else(|| BackendError(format!("fault {id} (\"{fault}\") is not in force")))?;
+        let fault = fault.clone();
+        let heal = self.runtime.spawn(async move {
+            // One that failed has been reported, and is nothing to undo.
+            let Ok(Some(active)) = injection.await else { return };
+            match faults::heal(&testbed, active).await {
+                Ok(effect) => drop(testbed.outbox.tell(Notice::Healed { id, effect })),
+                Err(error) => {
+                    testbed.fail(broken(format!("cannot heal \"{fault}\""), error)).await;
+                }
+            }
+        });
+        self.tasks.push(heal);
+        Ok(())
+    }
+
+    fn advance(
+        &mut self,
+        until: Mono,
+        passing: Passing,
+        inbox: &mut Vec<Message>,
+    ) -> Result<(), BackendError> {
+        if let Some(testbed) = &self.testbed {
+            testbed.report_passing(passing != Passing::Ignored);
+        }
+        let longest = until.since(self.now()).min(STEP);
+        self.runtime.block_on(self.inbox.take(longest, inbox))
+    }
+
+    fn interference(&mut self) -> Option<String> {
+        let testbed = self.testbed.clone()?;
+        self.runtime.block_on(async { testbed.interference().await })
+    }
+
+    fn stop(&mut self) -> Result<(), BackendError> {
+        let clients = self.testbed.take().map_or(Vec::new(), |testbed| testbed.clients());
+        let tasks = std::mem::take(&mut self.tasks);
+        let faults = std::mem::take(&mut self.faults);
+        let servers = self.servers.take();
+        self.runtime.block_on(async {
+            let kills = join_all(clients.iter().map(|client| client.kill()));
+            // One that handed its stdout on to a stranger would never be seen to end.
+            let _ = timeout(Duration::from_secs(5), kills).await;
+            end_all(tasks).await;
+            end_all(faults.into_values()).await;
+            let Some(servers) = servers else { return Ok(()) };
+            let saved = match &self.spec.logs {
+                Some(folder) => save_logs(servers.all(), folder).await,
+                None => Ok(()),
+            };
+            // What stays is removed by the next start.
+            let _ = servers.remove().await;
+            saved
+        })
+    }
+}
+
+/// Ends tasks and waits until they have let go of what they hold.
+async fn end_all<T>(tasks: impl IntoIterator<Item = JoinHandle<T>>) {
+    for task in tasks {
+        task.abort();
+        let _ = task.await;
+    }
+}
+
+impl<S: Servers> Drop for RealBackend<S> {
+    fn drop(&mut self) {
+        // Whoever wants to know about the logs has stopped it before.
+        let _ = self.stop();
+    }
+}

@@ -1,0 +1,183 @@
+//! Client processes: started, spoken to over JSON lines, and listened to.
+
+#[cfg(test)]
+mod tests;
+
+use super::broken;
+use super::notices::Outbox;
+use super::own_process::OwnProcess;
+use base::{BackendError, Mono, Notice, Reply, Request, Response};
+use std::fs::File;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// The command that starts a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCommand {
+    /// The path of the program.
+    pub program: std::path::PathBuf,
+    /// The arguments of the program.
+    pub args: Vec<String>,
+}
+
+impl ClientCommand {
+    /// This binary as `picklock client`.
+    ///
+    /// # Errors
+    /// Fails when the system does not say where this binary is.
+    pub fn built_in() -> Result<Self, BackendError> {
+        let program = std::env::current_exe().map_err(|e| broken("cannot find this binary", e))?;
+        Ok(Self { program, args: vec!["client".into()] })
+    }
+}
+
+/// A client process.
+pub struct Client {
+    number: u32,
+    process: OwnProcess,
+    requests: UnboundedSender<Request>,
+}
+
+impl Client {
+    /// Starts it, under its process number. Call this on a thread that lives as long as the run,
+    /// within a runtime.
+    pub fn start(
+        command: &ClientCommand,
+        number: u32,
+        logs: Option<&Path>,
+        outbox: Arc<Outbox>,
+    ) -> Result<Arc<Self>, BackendError> {
+        let mut it = Command::from(command);
+        it.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log_file(number, logs));
+        let (process, mut child) = OwnProcess::start(it).map_err(|e| {
+            broken(format!("cannot start the client {}", command.program.display()), e)
+        })?;
+        let (requests, lines) = unbounded_channel();
+        let client = Arc::new(Self { number, process, requests });
+        tokio::spawn(write(child.stdin.take().expect("it is piped"), lines));
+        let answers = child.stdout.take().expect("it is piped");
+        tokio::spawn(live(client.clone(), child, answers, outbox));
+        Ok(client)
+    }
+
+    /// Sends a request. It waits in the harness while the client does not read.
+    pub fn send(&self, request: Request) {
+        if request.command == base::Command::Exit {
+            self.process.expect_end();
+        }
+        // It fails when the client is gone, and one that is gone does not answer.
+        let _ = self.requests.send(request);
+    }
+
+    /// The process number of the client.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Stops it and waits until the kernel reports that. Returns false if it is gone.
+    pub async fn pause(&self) -> bool {
+        self.process.pause().await
+    }
+
+    /// Lets it go on. Returns false if it was no longer stopped.
+    pub fn resume(&self) -> bool {
+        self.process.resume()
+    }
+
+    /// Returns what someone else has done to it since the last call, in words. Its end is reported
+    /// separately.
+    pub fn interference(&self) -> Option<String> {
+        self.process.interference().map(|what| format!("process {} {what}", self.number))
+    }
+
+    /// Kills it and waits until it is gone and all its output is in the outbox. Returns true if
+    /// this call killed it.
+    pub async fn kill(&self) -> bool {
+        self.process.kill().await
+    }
+
+    /// Kills it and does not wait. What it has sent is on its way and arrives; it does nothing
+    /// more.
+    pub fn end(&self) {
+        self.process.end();
+    }
+}
+
+/// The destination of its stderr. A client without a log is better than none.
+fn log_file(process: u32, logs: Option<&Path>) -> Stdio {
+    let path = logs.map(|folder| folder.join(format!("client-{process}.log")));
+    let file = path.and_then(|path| File::create(path).ok());
+    file.map_or_else(Stdio::null, Stdio::from)
+}
+
+impl From<&ClientCommand> for Command {
+    fn from(command: &ClientCommand) -> Self {
+        let mut it = Self::new(&command.program);
+        it.args(&command.args);
+        it
+    }
+}
+
+async fn write(mut stdin: ChildStdin, mut requests: UnboundedReceiver<Request>) {
+    while let Some(request) = requests.recv().await {
+        let mut line = serde_json::to_vec(&request).expect("a request is plain data");
+        line.push(b'\n');
+        if stdin.write_all(&line).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Listens until it ends, then waits for it.
+async fn live(client: Arc<Client>, child: Child, answers: ChildStdout, outbox: Arc<Outbox>) {
+    let complaint = listen(client.number, answers, &outbox).await.err();
+    if complaint.is_some() {
+        // It goes on running otherwise.
+        client.process.signal_end();
+    }
+    client
+        .process
+        .wait(child, |how| {
+            let error = complaint.unwrap_or(how);
+            outbox.tell(Notice::Died { process: client.number, error });
+        })
+        .await;
+}
+
+/// Passes on all its responses until it closes its stdout. The error is for a line that is not a
+/// response.
+async fn listen(process: u32, answers: ChildStdout, outbox: &Outbox) -> Result<(), String> {
+    let mut lines = BufReader::new(answers).lines();
+    let mut last = Mono::ZERO;
+    while let Ok(Some(line)) = lines.next_line().await {
+        let response: Response = serde_json::from_str(&line)
+            .map_err(|e| format!("it wrote a line that is no response ({e}): {line}"))?;
+        last = tell(process, response, last, outbox);
+    }
+    Ok(())
+}
+
+/// Stamps a line at its receipt. Only a `lost` may be older, as old as the client says, but not
+/// older than what it said before.
+fn tell(process: u32, mut response: Response, last: Mono, outbox: &Outbox) -> Mono {
+    let clock = outbox.clock();
+    response.reply.on_clock(|at| clock.at(at).nanos());
+    let late = match &response.reply {
+        Reply::Lost { at_ns, .. } => {
+            Some(Mono::from_nanos(*at_ns).clamp(last, clock.now().max(last)))
+        }
+        _ => None,
+    };
+    let notice = Notice::Client { process, response };
+    match late {
+        Some(at) => {
+            outbox.tell_late(at, notice);
+            at
+        }
+        None => outbox.tell(notice),
+    }
+}

@@ -1,0 +1,165 @@
+//! Clients that are shell scripts, and what becomes of them.
+
+use super::*;
+use crate::clock::{Clock, monotonic_nanos};
+use crate::notices::{Inbox, notices};
+use base::{Command as Op, Message};
+use nix::sys::signal::Signal;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Answers each request with `ok`.
+const OBLIGING: &str = r#"while read line; do
+    id=${line#*\"id\":}
+    echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
+done"#;
+
+struct Rig {
+    client: Arc<Client>,
+    clock: Clock,
+    inbox: Inbox,
+    /// Messages that have come and were not looked at yet.
+    pending: VecDeque<Message>,
+}
+
+fn rig(script: &str) -> Rig {
+    let clock = Clock::start();
+    let (outbox, inbox) = notices(clock);
+    let command =
+        ClientCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()] };
+    let client = Client::start(&command, 3, None, Arc::new(outbox)).unwrap();
+    Rig { client, clock, inbox, pending: VecDeque::new() }
+}
+
+impl Rig {
+    fn asks(&self, id: u64) {
+        self.client.send(Request { id, worker: 0, command: Op::Touch { hold: 0 } });
+    }
+
+    /// The next message. Waits for many seconds before it gives up.
+    async fn next(&mut self) -> Message {
+        if self.pending.is_empty() {
+            let mut messages = Vec::new();
+            self.inbox.take(Duration::from_secs(20), &mut messages).await.unwrap();
+            self.pending.extend(messages);
+        }
+        self.pending.pop_front().expect("it took too long")
+    }
+
+    async fn answers(&mut self, id: u64) {
+        let response = Response { id: Some(id), worker: 0, reply: Reply::ok() };
+        assert_eq!(self.next().await.notice, Notice::Client { process: 3, response });
+    }
+
+    async fn is_silent(&mut self) -> bool {
+        let mut messages = Vec::new();
+        self.inbox.take(Duration::from_millis(50), &mut messages).await.unwrap();
+        messages.is_empty() && self.pending.is_empty()
+    }
+}
+
+#[tokio::test]
+async fn a_paused_client_answers_when_it_goes_on() {
+    let mut rig = rig(OBLIGING);
+    rig.asks(1);
+    rig.answers(1).await;
+    assert!(rig.client.pause().await);
+    rig.asks(2);
+    assert!(rig.is_silent().await);
+    assert!(rig.client.resume());
+    rig.answers(2).await;
+    assert!(!rig.client.resume(), "it was not stopped any more");
+}
+
+#[tokio::test]
+async fn a_killed_client_is_gone_and_no_news() {
+    let mut rig = rig(OBLIGING);
+    rig.asks(1);
+    rig.answers(1).await;
+    assert!(rig.client.pause().await);
+    assert!(rig.client.kill().await, "a stopped one dies, too");
+    assert!(rig.is_silent().await);
+    assert!(!rig.client.pause().await);
+}
+
+#[tokio::test]
+async fn a_client_that_ends_by_itself_has_died_after_what_it_said() {
+    let mut rig = rig(r#"echo '{"id":7,"type":"ok"}'; exit 3"#);
+    rig.answers(7).await;
+    let died = rig.next().await.notice;
+    assert!(
+        matches!(&died, Notice::Died { process: 3, error } if error.contains("exit status: 3")),
+        "{died:?}"
+    );
+    assert!(!rig.client.kill().await, "it was not this that killed it");
+}
+
+#[tokio::test]
+async fn a_client_that_is_given_up_ends_and_is_no_news() {
+    let mut rig = rig(OBLIGING);
+    rig.asks(1);
+    rig.answers(1).await;
+    rig.client.end();
+    rig.client.process.gone().await;
+    assert!(rig.is_silent().await);
+}
+
+#[tokio::test]
+async fn what_others_do_to_a_client_is_seen_however_short_it_is() {
+    let mut rig = rig(OBLIGING);
+    rig.asks(1);
+    rig.answers(1).await;
+    assert_eq!(rig.client.interference(), None);
+    let group = rig.client.process.group();
+    group.stop().await.unwrap();
+    assert_eq!(rig.client.interference().as_deref(), Some("process 3 was stopped"));
+    group.signal(Signal::SIGCONT).unwrap();
+    let said = rig.client.interference();
+    assert_eq!(said.as_deref(), Some("process 3 was stopped and continued"));
+    // Nobody is told what is done here.
+    assert!(rig.client.pause().await);
+    assert_eq!(rig.client.interference(), None);
+    assert!(rig.client.resume());
+    assert_eq!(rig.client.interference(), None);
+    assert!(rig.client.pause().await);
+    group.signal(Signal::SIGCONT).unwrap();
+    let said = rig.client.interference();
+    assert_eq!(said.as_deref(), Some("process 3 was continued while a fault paused it"));
+}
+
+#[tokio::test]
+async fn a_client_told_to_exit_is_no_news_when_it_does() {
+    let mut rig = rig("read line; exit 0");
+    rig.client.send(Request { id: 1, worker: 0, command: Op::Exit });
+    rig.client.process.gone().await;
+    assert!(rig.is_silent().await);
+}
+
+#[tokio::test]
+async fn a_line_that_means_nothing_ends_the_client() {
+    let mut rig = rig("echo hello; exec sleep 1000");
+    let died = rig.next().await.notice;
+    assert!(matches!(&died, Notice::Died { error, .. } if error.contains("hello")), "{died:?}");
+}
+
+#[tokio::test]
+async fn a_lost_is_as_old_as_the_client_says_within_reason() {
+    let (past, future) = (0, u64::MAX);
+    let now = monotonic_nanos();
+    let lost = |at| format!(r#"echo '{{"type":"lost","key":"k","at_ns":{at},"error":"e"}}'"#);
+    let script = format!(
+        "read line; echo '{{\"id\":1,\"type\":\"ok\"}}'
+        {}; read line; {}; read line; {}; exec sleep 1000",
+        lost(past),
+        lost(now),
+        lost(future)
+    );
+    let mut rig = rig(&script);
+    rig.asks(1);
+    let (said, clamped) = (rig.next().await.at, rig.next().await.at);
+    assert_eq!(said, clamped, "not before what it said before");
+    rig.asks(2);
+    assert_eq!(rig.next().await.at, said, "the rig is younger than the reading");
+    rig.asks(3);
+    assert!(rig.next().await.at <= rig.clock.now(), "not after its receipt");
+}

@@ -1,0 +1,367 @@
+//! Does faults to the testbed, undoes them, and measures what they did in between.
+
+use super::clients::Client;
+use super::link_proxy::{Half, Held, Hold, LinkProxy, Losing, Loss, Refusing, Slowing, Throttling};
+use super::servers::Server;
+use super::testbed::Testbed;
+use base::{
+    Ability, Action, BackendError, Data, Direction, Effect, Fault, LinkFault, Mono, Node, Target,
+};
+use futures_util::future::try_join_all;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A fault in force, with what it takes to undo it.
+pub enum Active<S: Server> {
+    /// There was no target to hit.
+    Missed(&'static str),
+    ClientPaused(Arc<Client>, Mono),
+    ClientKilled,
+    ServerPaused(Arc<S>, Mono),
+    ServerKilled(Arc<S>, Data, Mono),
+    ServerGone(Arc<S>, Vec<Hold>, Mono),
+    /// The number of items that were evicted.
+    ServerFilled(Arc<S>, u64),
+    Cut(Vec<Hold>, Vec<S::Cut>),
+    Reset(u64),
+    Refusing(Vec<Refusing>),
+    Losing(LinkFault, Arc<Loss>, Vec<Losing>),
+    Slowing(u32, Vec<Slowing>),
+    Throttling(u32, Vec<Throttling>),
+}
+
+/// Returns true if this backend has the ability.
+pub const fn can(ability: Ability) -> bool {
+    match ability {
+        Ability::Pause | Ability::Crash | Ability::Vanish | Ability::Evict => true,
+        Ability::Cut | Ability::Reset | Ability::Refuse | Ability::Throttle => true,
+        Ability::LoseRequest | Ability::LoseReply | Ability::Slow => true,
+        // The vault is the drive loop's, and so are its links.
+        Ability::Vault => true,
+        // What a killed process has written is safe with the kernel.
+        Ability::CutPower => false,
+        Ability::Clock => false,
+    }
+}
+
+fn unable(ability: Ability) -> BackendError {
+    BackendError(format!("real servers cannot {ability}"))
+}
+
+/// Refuses a fault that this backend cannot do, with the reason.
+pub fn check<S: Server>(testbed: &Testbed<S>, fault: &Fault) -> Result<(), BackendError> {
+    if !can(fault.ability()) {
+        return Err(unable(fault.ability()));
+    }
+    let (clients, servers) = (testbed.client_count(), testbed.servers.len() as u32);
+    let unknown = fault.nodes().into_iter().find(|node| match node {
+        Node::Client(client_number) => *client_number >= clients,
+        Node::Server(number) => *number >= servers,
+        Node::Vault => true,
+    });
+    if let Some(node) = unknown {
+        return Err(BackendError(format!("there is no {node} in this run")));
+    }
+    let is_none = |(a, b): &&(Node, Node)| match (a, b) {
+        (Node::Client(_), Node::Client(_)) => true,
+        // Connections between servers can be cut, and no more.
+        (Node::Server(_), Node::Server(_)) => matches!(fault.action(), Action::Link(_)),
+        _ => false,
+    };
+    if fault.action() == Action::Evict
+        && let Err(why) = testbed.store.junk()
+    {
+        return Err(BackendError(format!("{}: {why}", unable(Ability::Evict))));
+    }
+    match fault.links().iter().find(is_none) {
+        Some((a, b)) => Err(BackendError(format!("there is no link between {a} and {b} to cut"))),
+        None => Ok(()),
+    }
+}
+
+/// Applies a fault, and returns once it is in force.
+pub async fn inject<S: Server>(
+    testbed: &Testbed<S>,
+    fault: &Fault,
+) -> Result<Active<S>, BackendError> {
+    match fault.target() {
+        Target::Node(Node::Client(client_number)) => {
+            inject_client(testbed, *client_number, fault).await
+        }
+        Target::Node(Node::Server(number)) => {
+            inject_server(testbed, testbed.servers[*number as usize].clone(), fault).await
+        }
+        Target::Node(Node::Vault) => Err(unable(fault.ability())),
+        Target::Links(links) => inject_links(testbed, links, fault).await,
+    }
+}
+
+async fn inject_client<S: Server>(
+    testbed: &Testbed<S>,
+    client_number: u32,
+    fault: &Fault,
+) -> Result<Active<S>, BackendError> {
+    match fault.action() {
+        Action::Pause => Ok(pause_client(testbed, client_number).await),
+        Action::Kill => Ok(kill_client(testbed, client_number).await),
+        Action::Crash(_)
+        | Action::Vanish
+        | Action::Evict
+        | Action::Cut(_)
+        | Action::Clock(_)
+        | Action::Link(_) => Err(unable(fault.ability())),
+    }
+}
+
+async fn inject_server<S: Server>(
+    testbed: &Testbed<S>,
+    server: Arc<S>,
+    fault: &Fault,
+) -> Result<Active<S>, BackendError> {
+    match fault.action() {
+        Action::Pause if !server.is_running() => {
+            Ok(Active::Missed("the server was down or paused"))
+        }
+        Action::Pause => {
+            server.pause().await?;
+            Ok(Active::ServerPaused(server, testbed.now()))
+        }
+        Action::Crash(_) if !server.is_up() => Ok(Active::Missed("the server was down")),
+        Action::Crash(data) => {
+            kill_server(testbed, &server, data).await?;
+            Ok(Active::ServerKilled(server, data, testbed.now()))
+        }
+        Action::Vanish => vanish(testbed, server).await,
+        Action::Evict if !server.is_running() => {
+            Ok(Active::Missed("the server was down or paused"))
+        }
+        Action::Evict => Ok(match testbed.fill(&server).await? {
+            Some(evicted) => Active::ServerFilled(server, evicted),
+            None => Active::Missed("the server's memory was full of junk, or it did not answer"),
+        }),
+        Action::Kill | Action::Cut(_) | Action::Clock(_) | Action::Link(_) => {
+            Err(unable(fault.ability()))
+        }
+    }
+}
+
+async fn inject_links<S: Server>(
+    testbed: &Testbed<S>,
+    links: &[(Node, Node)],
+    fault: &Fault,
+) -> Result<Active<S>, BackendError> {
+    let between = || client_links(testbed, links);
+    match fault.action() {
+        Action::Cut(direction) => cut(testbed, links, direction).await,
+        Action::Link(LinkFault::Reset) => Ok(Active::Reset(between().map(LinkProxy::reset).sum())),
+        Action::Link(LinkFault::Refuse) => {
+            Ok(Active::Refusing(between().map(LinkProxy::refuse).collect()))
+        }
+        Action::Link(LinkFault::Throttle(rate)) => {
+            Ok(Active::Throttling(rate, between().map(|link| link.throttle(rate)).collect()))
+        }
+        Action::Link(lost @ LinkFault::LoseRequest) => Ok(lose(lost, Half::Request, between())),
+        Action::Link(lost @ LinkFault::LoseReply) => Ok(lose(lost, Half::Reply, between())),
+        Action::Link(LinkFault::Slow(times)) => {
+            Ok(Active::Slowing(times, between().map(|link| link.slow(times)).collect()))
+        }
+        Action::Pause
+        | Action::Kill
+        | Action::Crash(_)
+        | Action::Vanish
+        | Action::Evict
+        | Action::Clock(_) => Err(unable(fault.ability())),
+    }
+}
+
+/// Has the first call over one of these links lose this half.
+fn lose<'a, S: Server>(
+    fault: LinkFault,
+    half: Half,
+    links: impl Iterator<Item = &'a LinkProxy>,
+) -> Active<S> {
+    let loss = Arc::<Loss>::default();
+    let losing = links.map(|link| link.lose(half, &loss)).collect();
+    Active::Losing(fault, loss, losing)
+}
+
+/// The links of clients to servers among these.
+fn client_links<'a, S: Server>(
+    testbed: &'a Testbed<S>,
+    links: &'a [(Node, Node)],
+) -> impl Iterator<Item = &'a LinkProxy> {
+    links.iter().filter_map(|link| match *link {
+        (Node::Client(client_number), Node::Server(number))
+        | (Node::Server(number), Node::Client(client_number)) => {
+            testbed.link_proxy(client_number, number)
+        }
+        _ => None,
+    })
+}
+
+/// Undoes a fault, and measures its effect.
+pub async fn heal<S: Server>(
+    testbed: &Testbed<S>,
+    active: Active<S>,
+) -> Result<Effect, BackendError> {
+    match active {
+        Active::Missed(why) => Ok(Effect::new(why, 0)),
+        Active::ClientPaused(client, since) => {
+            let lasted = testbed.now().since(since);
+            Ok(lasting(Action::Pause.spec().counted, lasted, client.resume()))
+        }
+        Active::ClientKilled => Ok(Effect::of(Action::Kill, 1)),
+        Active::ServerPaused(server, since) => {
+            let lasted = testbed.now().since(since);
+            Ok(lasting(Action::Pause.spec().counted, lasted, server.unpause().await?))
+        }
+        Active::ServerKilled(server, data, since) => revive(testbed, &server, data, since).await,
+        Active::ServerGone(server, holds, since) => {
+            let effect = revive(testbed, &server, Data::Kept, since).await;
+            // The machine that is back knows nothing of the connections that it had.
+            testbed.link_proxies_of(server.number()).for_each(|link| _ = link.reset());
+            drop(holds);
+            effect
+        }
+        Active::ServerFilled(server, evicted) => {
+            testbed.take_out_junk(&server).await?;
+            Ok(Effect::of(Action::Evict, evicted))
+        }
+        Active::Cut(holds, cuts) => mend::<S>(holds, cuts).await,
+        Active::Reset(connections) => Ok(Effect::of(Action::Link(LinkFault::Reset), connections)),
+        Active::Refusing(links) => {
+            let refused = links.into_iter().map(Refusing::end).sum();
+            Ok(Effect::of(Action::Link(LinkFault::Refuse), refused))
+        }
+        Active::Losing(fault, loss, links) => {
+            drop(links);
+            Ok(Effect::of(Action::Link(fault), loss.lost()))
+        }
+        Active::Slowing(times, links) => {
+            let delayed = links.into_iter().map(Slowing::end).sum();
+            Ok(Effect::of(Action::Link(LinkFault::Slow(times)), delayed))
+        }
+        Active::Throttling(rate, links) => {
+            let carried = links.into_iter().map(Throttling::end).sum();
+            Ok(Effect::of(Action::Link(LinkFault::Throttle(rate)), carried))
+        }
+    }
+}
+
+async fn pause_client<S: Server>(testbed: &Testbed<S>, client_number: u32) -> Active<S> {
+    let Some(client) = testbed.client(client_number) else {
+        return Active::Missed("the client had no process");
+    };
+    if client.pause().await {
+        Active::ClientPaused(client, testbed.now())
+    } else {
+        Active::Missed("the client had ended before")
+    }
+}
+
+async fn kill_client<S: Server>(testbed: &Testbed<S>, client_number: u32) -> Active<S> {
+    let Some(client) = testbed.client(client_number) else {
+        return Active::Missed("the client had no process");
+    };
+    if client.kill().await {
+        Active::ClientKilled
+    } else {
+        Active::Missed("the client had ended before")
+    }
+}
+
+async fn kill_server<S: Server>(
+    testbed: &Testbed<S>,
+    server: &S,
+    data: Data,
+) -> Result<(), BackendError> {
+    if data == Data::Kept {
+        server.keep_data().await?;
+    }
+    server.kill().await?;
+    testbed.loosen_links(server)
+}
+
+/// Makes a server vanish. Nobody hears that it dies: neither its peers, for its last words do not
+/// leave it, nor clients, whose links hold what is said in its name.
+async fn vanish<S: Server>(
+    testbed: &Testbed<S>,
+    server: Arc<S>,
+) -> Result<Active<S>, BackendError> {
+    server.keep_data().await?;
+    let links = testbed.link_proxies_of(server.number());
+    let holds = links.map(|link| link.hold(Direction::Both)).collect();
+    server.silence().await?;
+    server.kill().await?;
+    Ok(Active::ServerGone(server, holds, testbed.now()))
+}
+
+/// The effect is measured by what caused it: the server was seen to be dead, and the
+/// server's start whether it began with nothing.
+async fn revive<S: Server>(
+    testbed: &Testbed<S>,
+    server: &S,
+    data: Data,
+    since: Mono,
+) -> Result<Effect, BackendError> {
+    let dead = server.is_dead().await?;
+    server.restart().await?;
+    // Until then its links refuse, as its machine would: the engine takes connections before the
+    // server does.
+    server.until_serving().await?;
+    testbed.aim_links(server)?;
+    let lasted = testbed.now().since(since);
+    if data == Data::Kept {
+        return Ok(lasting("ms until it served again", lasted, dead));
+    }
+    let empty = server.came_back_empty().await?;
+    Ok(lasting("ms until it served again, empty", lasted, dead && empty))
+}
+
+async fn cut<S: Server>(
+    testbed: &Testbed<S>,
+    links: &[(Node, Node)],
+    direction: Direction,
+) -> Result<Active<S>, BackendError> {
+    let mut holds = Vec::new();
+    let mut cuts = Vec::new();
+    for link in links {
+        match *link {
+            (Node::Client(client_number), Node::Server(number)) => {
+                holds
+                    .extend(testbed.link_proxy(client_number, number).map(|it| it.hold(direction)));
+            }
+            (Node::Server(number), Node::Client(client_number)) => {
+                holds.extend(
+                    testbed
+                        .link_proxy(client_number, number)
+                        .map(|it| it.hold(direction.reversed())),
+                );
+            }
+            (Node::Server(a), Node::Server(b)) => {
+                let (a, b) = (&testbed.servers[a as usize], &testbed.servers[b as usize]);
+                cuts.push(a.cut(b, direction));
+            }
+            (Node::Client(_), Node::Client(_)) | (Node::Vault, _) | (_, Node::Vault) => {}
+        }
+    }
+    Ok(Active::Cut(holds, try_join_all(cuts).await?))
+}
+
+async fn mend<S: Server>(holds: Vec<Hold>, cuts: Vec<S::Cut>) -> Result<Effect, BackendError> {
+    const LINKS: &str = "bytes and connections held";
+    let (linked, between) = (!holds.is_empty(), !cuts.is_empty());
+    let cut_off: u64 = try_join_all(cuts.into_iter().map(S::mend)).await?.into_iter().sum();
+    let held = holds.into_iter().map(Hold::release).fold(Held::default(), Held::plus);
+    let amount = held.bytes + held.connections + cut_off;
+    Ok(match (linked, between) {
+        (_, false) => Effect::new(LINKS, amount),
+        (false, true) => Effect::new(S::CUT, amount),
+        (true, true) => Effect::new(format!("{LINKS}, and {}", S::CUT), amount),
+    })
+}
+
+/// An effect that lasted this long, if it was seen at all.
+fn lasting(what: &str, lasted: Duration, seen: bool) -> Effect {
+    Effect::new(what, if seen { lasted.as_millis().max(1) as u64 } else { 0 })
+}

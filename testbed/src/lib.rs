@@ -1,0 +1,51 @@
+//! The testbed of real servers: client processes, the link proxies between them and the servers, the
+//! faults on all of these, and the backend that is made of them. What the servers run in is the
+//! business of others: it is behind the traits `Servers` and `Server`.
+
+pub mod link_proxy;
+pub mod own_process;
+pub mod owner;
+pub mod probe;
+pub mod process;
+
+mod backend;
+mod clients;
+mod clock;
+mod faults;
+mod interference;
+mod memory;
+mod notices;
+mod readiness;
+mod real_servers;
+mod servers;
+mod testbed;
+
+pub use backend::RealBackend;
+pub use clients::ClientCommand;
+pub use clock::monotonic_nanos;
+pub use faults::can;
+pub use interference::CLIENTS;
+pub use readiness::Readiness;
+pub use real_servers::RealServers;
+pub use servers::{Server, Servers};
+
+use base::BackendError;
+use std::fmt::Display;
+use tokio::runtime::Runtime;
+
+/// An error with the action that failed.
+pub fn broken(what: impl Display, error: impl Display) -> BackendError {
+    BackendError(format!("{what}: {error}"))
+}
+
+/// A runtime for the proxies and for the talk with the servers. It has no thread of its own: its tasks
+/// go on while the drive loop waits, and no message has to wake another thread.
+///
+/// # Errors
+/// Fails when the system gives it no way to wait.
+pub fn runtime() -> Result<Runtime, BackendError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| broken("cannot start a runtime", e))
+}

@@ -1,0 +1,316 @@
+//! The link proxy: one TCP listener on loopback for each client and server, and the faults of what
+//! goes through it.
+//!
+//! A cut link holds: what is sent over it stays queued and arrives late and in order after the
+//! release, as TCP would have it. That is what a network partition does to a connection; throwing
+//! the bytes away and closing, as most fault proxies do, is another and much kinder fault.
+
+mod connection;
+mod gate;
+mod loss;
+mod pace;
+mod pump;
+mod slow;
+#[cfg(test)]
+mod tests;
+mod throttle;
+
+pub use gate::Held;
+pub use loss::{Half, Losing, Loss};
+pub use pace::Delay;
+pub use slow::Slowing;
+pub use throttle::Throttling;
+
+use base::{Direction, Rng};
+use gate::Gate;
+use pace::Pace;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1024;
+
+/// A callback for each chunk of a server's that passes, with the process number that the link
+/// served when the connection was made.
+pub type OnPassed = Box<dyn Fn(u32) + Send + Sync>;
+
+/// A link between one client and one server. It ends, and its connections with it, when it is
+/// dropped.
+pub struct LinkProxy {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    listening: AbortHandle,
+}
+
+struct Shared {
+    address: SocketAddr,
+    /// Keeps the port from others while nobody listens on it.
+    _port: TcpSocket,
+    /// The open port. `None`: the kernel refuses connections, as that of a machine does whose
+    /// server is down.
+    listener: watch::Sender<Option<Arc<TcpListener>>>,
+    up: Gate,
+    down: Gate,
+    delay: Mutex<Delay>,
+    target: Mutex<Option<SocketAddr>>,
+    rng: Mutex<Rng>,
+    /// The number of faults that refuse new connections now, and of connections refused so far.
+    refusing: AtomicU32,
+    refused: AtomicU64,
+    resets: watch::Sender<()>,
+    process: AtomicU32,
+    chunks: AtomicU64,
+    on_passed: OnPassed,
+}
+
+impl LinkProxy {
+    /// Listens on a free port of the loopback. `carries_call` tells calls from a client library's own
+    /// housekeeping. Needs a runtime around it.
+    ///
+    /// # Errors
+    /// Fails when there is no port.
+    pub fn open(
+        delay: Delay,
+        rng: Rng,
+        carries_call: fn(&[u8]) -> bool,
+        on_passed: OnPassed,
+    ) -> io::Result<Self> {
+        let port = socket((Ipv4Addr::LOCALHOST, 0).into())?;
+        let address = port.local_addr()?;
+        let shared = Arc::new(Shared {
+            address,
+            _port: port,
+            listener: watch::Sender::new(None),
+            up: Gate::new(carries_call),
+            down: Gate::new(carries_call),
+            delay: Mutex::new(delay),
+            target: Mutex::new(None),
+            rng: Mutex::new(rng),
+            refusing: AtomicU32::new(0),
+            refused: AtomicU64::new(0),
+            resets: watch::Sender::new(()),
+            process: AtomicU32::new(0),
+            chunks: AtomicU64::new(0),
+            on_passed,
+        });
+        let listening = tokio::spawn(listen(shared.clone())).abort_handle();
+        Ok(Self { shared, address, listening })
+    }
+
+    /// The address that the client connects to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Sets the address of the server. Without one, connections are refused.
+    ///
+    /// # Errors
+    /// Fails when the port cannot be listened on again.
+    pub fn set_target(&self, target: Option<SocketAddr>) -> io::Result<()> {
+        *lock(&self.shared.target) = target;
+        self.shared.listen_or_not()
+    }
+
+    /// Sets the process whose connections come from now on.
+    pub fn serve(&self, process: u32) {
+        self.shared.process.store(process, Relaxed);
+    }
+
+    /// Sets the delay, each way, of connections made from now on.
+    pub fn set_delay(&self, delay: Delay) {
+        *lock(&self.shared.delay) = delay;
+    }
+
+    /// Holds bytes sent from now on, until the hold is released.
+    pub fn hold(&self, direction: Direction) -> Hold {
+        let hold =
+            Hold { shared: self.shared.clone(), direction, before: self.shared.held(direction) };
+        self.shared.gates(direction).iter().for_each(|gate| gate.hold());
+        // At worst connections are refused that were to get no answer.
+        let _ = self.shared.listen_or_not();
+        hold
+    }
+
+    /// Aborts every connection (RST), whatever is held or on its way. Returns the number of them.
+    pub fn reset(&self) -> u64 {
+        // Each connection listens for this.
+        let connections = self.shared.resets.receiver_count();
+        self.shared.resets.send_replace(());
+        connections as u64
+    }
+
+    /// Aborts new connections (RST) until the returned guard is dropped.
+    pub fn refuse(&self) -> Refusing {
+        self.shared.refusing.fetch_add(1, Relaxed);
+        Refusing { shared: self.shared.clone(), before: self.shared.refused.load(Relaxed) }
+    }
+
+    /// The number of chunks of the server's that have passed so far.
+    pub fn passed(&self) -> u64 {
+        self.shared.chunks.load(Relaxed)
+    }
+}
+
+impl Drop for LinkProxy {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+/// A direction of a link that is held. Dropping it releases it, too.
+#[must_use = "the link is released when the hold is dropped"]
+pub struct Hold {
+    shared: Arc<Shared>,
+    direction: Direction,
+    before: Held,
+}
+
+impl Hold {
+    /// The amount held so far.
+    pub fn held(&self) -> Held {
+        let now = self.shared.held(self.direction);
+        Held {
+            bytes: now.bytes - self.before.bytes,
+            connections: now.connections - self.before.connections,
+        }
+    }
+
+    /// Lets everything go and returns how much it was.
+    pub fn release(self) -> Held {
+        self.held()
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.shared.gates(self.direction).iter().for_each(|gate| gate.release());
+        // It can only close the port, which does not fail.
+        let _ = self.shared.listen_or_not();
+    }
+}
+
+/// A link that refuses new connections. Dropping it ends that.
+#[must_use = "the link takes connections again when this is dropped"]
+pub struct Refusing {
+    shared: Arc<Shared>,
+    before: u64,
+}
+
+impl Refusing {
+    /// Takes connections again, and returns the number that were refused.
+    pub fn end(self) -> u64 {
+        self.shared.refused.load(Relaxed) - self.before
+    }
+}
+
+impl Drop for Refusing {
+    fn drop(&mut self) {
+        self.shared.refusing.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Shared {
+    fn gates(&self, direction: Direction) -> Vec<&Gate> {
+        match direction {
+            Direction::Both => vec![&self.up, &self.down],
+            Direction::Forward => vec![&self.up],
+            Direction::Backward => vec![&self.down],
+        }
+    }
+
+    fn held(&self, direction: Direction) -> Held {
+        self.gates(direction).iter().fold(Held::default(), |sum, gate| sum.plus(gate.held()))
+    }
+
+    fn pace(&self) -> Pace {
+        let seed = lock(&self.rng).next();
+        Pace::new(*lock(&self.delay), Rng::new(seed))
+    }
+
+    fn target(&self) -> Option<SocketAddr> {
+        *lock(&self.target)
+    }
+
+    /// Opens or closes the port. It is closed while there is no server, unless the link is held:
+    /// then not even a refusal comes through.
+    fn listen_or_not(&self) -> io::Result<()> {
+        let wanted = self.target().is_some() || self.up.is_held() || self.down.is_held();
+        let mut result = Ok(());
+        self.listener.send_if_modified(|listener| {
+            if wanted == listener.is_some() {
+                return false;
+            }
+            *listener = None;
+            if wanted {
+                match socket(self.address).and_then(|socket| socket.listen(BACKLOG)) {
+                    Ok(fresh) => *listener = Some(Arc::new(fresh)),
+                    Err(error) => result = Err(error),
+                }
+            }
+            true
+        });
+        result
+    }
+
+    /// Returns true if a new connection is to be refused, and counts it then.
+    fn refuses(&self) -> bool {
+        let refuses = self.refusing.load(Relaxed) > 0;
+        self.refused.fetch_add(u64::from(refuses), Relaxed);
+        refuses
+    }
+
+    fn process(&self) -> u32 {
+        self.process.load(Relaxed)
+    }
+
+    fn reply_passed(&self, process: u32) {
+        self.chunks.fetch_add(1, Relaxed);
+        (self.on_passed)(process);
+    }
+}
+
+/// A socket on this address, which it shares with the one that keeps the port.
+fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseport(true)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+/// Accepts connections, which end with this task.
+async fn listen(shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    let mut listeners = shared.listener.subscribe();
+    loop {
+        let listener = listeners.borrow_and_update().clone();
+        let Some(listener) = listener else {
+            // The sender lives in `shared`, so this cannot fail.
+            let _ = listeners.changed().await;
+            continue;
+        };
+        tokio::select! {
+            _ = listeners.changed() => {}
+            accepted = listener.accept() => {
+                let Ok((client, _)) = accepted else {
+                    // Out of file descriptors, most likely: it fails at once until one is free.
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    continue;
+                };
+                let shared = shared.clone();
+                connections.spawn(async move { connection::serve(&shared, client).await });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// Locks a mutex. Its data are whole at every moment, so a panic elsewhere does not spoil them.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

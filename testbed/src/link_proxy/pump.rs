@@ -1,0 +1,121 @@
+//! Moves one direction of one connection: read, wait at the gate, wait out the delay, write.
+//!
+//! The stages are joined by queues, so that bytes are taken in (and counted) while the gate is
+//! closed, and so that a delay does not limit the rate. A budget of bytes bounds what is in all of
+//! them together; when it is spent, the sender meets TCP's own back pressure.
+
+use super::gate::Gate;
+use super::pace::Pace;
+use futures_util::FutureExt;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep_until};
+
+/// The number of bytes that may be on their way in one direction of one connection.
+pub const BUDGET: usize = 1 << 20;
+const CHUNK: usize = 16 << 10;
+
+/// An item in a queue between two stages. An end keeps its place behind the bytes before it.
+enum Item {
+    Data(Vec<u8>, OwnedSemaphorePermit),
+    Closed,
+    Aborted,
+}
+
+/// An abort of the connection, by its source or by a fault: both sides have to learn of it as one.
+pub struct Abort;
+
+/// Moves everything from `source` to `sink` until the source has closed and the sink knows it.
+/// `passed` is called for each chunk that comes through the gate.
+pub async fn pump(
+    source: ReadHalf<'_>,
+    sink: WriteHalf<'_>,
+    gate: &Gate,
+    pace: Pace,
+    passed: impl Fn(),
+) -> Result<(), Abort> {
+    let (read, waiting) = unbounded_channel();
+    let (due, leaving) = unbounded_channel();
+    // An abort ends all three at once: the source of a connection that a fault breaks is still open.
+    tokio::try_join!(
+        take_in(source, gate, read).map(Ok),
+        let_through(waiting, gate, pace, passed, due).map(Ok),
+        deliver(leaving, sink),
+    )
+    .map(drop)
+}
+
+async fn take_in(mut source: ReadHalf<'_>, gate: &Gate, queue: UnboundedSender<Item>) {
+    let budget = Arc::new(Semaphore::new(BUDGET));
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let item = match source.read(&mut buffer).await {
+            Ok(0) => Item::Closed,
+            Err(_) => Item::Aborted,
+            Ok(n) => {
+                gate.count_bytes(n);
+                let permit = budget.clone().acquire_many_owned(n as u32).await;
+                Item::Data(buffer[..n].to_vec(), permit.expect("nobody closes the budget"))
+            }
+        };
+        let ended = !matches!(item, Item::Data(..));
+        if ended {
+            gate.count_connection();
+        }
+        if queue.send(item).is_err() || ended {
+            return;
+        }
+    }
+}
+
+async fn let_through(
+    mut waiting: UnboundedReceiver<Item>,
+    gate: &Gate,
+    mut pace: Pace,
+    passed: impl Fn(),
+    due: UnboundedSender<(Instant, Item)>,
+) {
+    while let Some(item) = waiting.recv().await {
+        gate.open().await;
+        if let Item::Data(bytes, _) = &item {
+            gate.carry(bytes.len()).await;
+            if gate.loses(bytes) {
+                // What went before it arrives before the connection breaks.
+                let _ = due.send((pace.due(|delay| delay), Item::Aborted));
+                return;
+            }
+            passed();
+        }
+        if due.send((pace.due(|delay| gate.slowed(delay)), item)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Writes to the sink. One that takes no more belongs to a process that is gone: its own direction
+/// reports that, and what still comes for it is dropped, as a dead machine's network card would.
+async fn deliver(
+    mut leaving: UnboundedReceiver<(Instant, Item)>,
+    mut sink: WriteHalf<'_>,
+) -> Result<(), Abort> {
+    let mut gone = false;
+    while let Some((due, item)) = leaving.recv().await {
+        // A sleep takes a millisecond at least, also one that is over when it begins.
+        if due > Instant::now() {
+            sleep_until(due).await;
+        }
+        match item {
+            Item::Data(bytes, _budget) if !gone => gone = sink.write_all(&bytes).await.is_err(),
+            Item::Data(..) => {}
+            Item::Closed => {
+                // It may be closed already.
+                let _ = sink.shutdown().await;
+            }
+            Item::Aborted => return Err(Abort),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,421 @@
+//! The link over loopback, with an echo server behind it. Nothing here waits for time to pass: each
+//! step waits for its own sign, with a generous limit that turns a hang into a failure.
+
+use super::*;
+use std::sync::atomic::AtomicUsize;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A link under test, with its server's view: "open", "close" and the text in between.
+struct Rig {
+    link: Arc<LinkProxy>,
+    seen: UnboundedReceiver<String>,
+    passed: Arc<AtomicUsize>,
+}
+
+async fn rig(delay: Delay) -> Rig {
+    let (tell, seen) = unbounded_channel();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let server = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(echo(stream, tell.clone()));
+        }
+    });
+    let passed = Arc::new(AtomicUsize::new(0));
+    let counter = passed.clone();
+    let on_passed = Box::new(move |process| {
+        assert_eq!(process, 7);
+        counter.fetch_add(1, Relaxed);
+    });
+    let link = LinkProxy::open(delay, Rng::new(1), |bytes| bytes != b"ping", on_passed).unwrap();
+    link.set_target(Some(server)).unwrap();
+    link.serve(7);
+    Rig { link: Arc::new(link), seen, passed }
+}
+
+async fn echo(mut stream: TcpStream, tell: UnboundedSender<String>) {
+    let mut buffer = [0; 64 << 10];
+    let _ = tell.send("open".into());
+    loop {
+        match stream.read(&mut buffer).await {
+            Ok(0) => break,
+            Err(_) => return drop(tell.send("reset".into())),
+            Ok(n) => {
+                let _ = tell.send(String::from_utf8_lossy(&buffer[..n]).into_owned());
+                if stream.write_all(&buffer[..n]).await.is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    let _ = tell.send("close".into());
+}
+
+impl Rig {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.link.address()).await.unwrap()
+    }
+
+    async fn sees(&mut self, what: &str) {
+        let seen = within(self.seen.recv()).await.unwrap();
+        assert_eq!(seen, what);
+    }
+
+    fn has_seen_nothing(&mut self) {
+        assert!(self.seen.try_recv().is_err());
+    }
+}
+
+async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LIMIT, future).await.expect("it took too long")
+}
+
+async fn say(stream: &mut TcpStream, text: &str) {
+    stream.write_all(text.as_bytes()).await.unwrap();
+}
+
+async fn hears(stream: &mut TcpStream, text: &str) {
+    let mut buffer = vec![0; text.len()];
+    within(stream.read_exact(&mut buffer)).await.unwrap();
+    assert_eq!(String::from_utf8(buffer).unwrap(), text);
+}
+
+/// Waits until the hold has held this.
+async fn until_held(hold: &Hold, bytes: u64, connections: u64) {
+    within(async {
+        while hold.held() != (Held { bytes, connections }) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_open_link_carries_both_ways_and_passes_the_close_on() {
+    let mut rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    say(&mut client, "hello").await;
+    hears(&mut client, "hello").await;
+    rig.sees("open").await;
+    rig.sees("hello").await;
+    assert_eq!((rig.passed.load(Relaxed), rig.link.passed()), (1, 1));
+    drop(client);
+    rig.sees("close").await;
+}
+
+#[tokio::test]
+async fn held_requests_arrive_late_and_in_order_with_the_close_behind_them() {
+    let mut rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    say(&mut client, "a").await;
+    hears(&mut client, "a").await;
+    let hold = rig.link.hold(Direction::Forward);
+    say(&mut client, "bc").await;
+    until_held(&hold, 2, 0).await;
+    say(&mut client, "def").await;
+    until_held(&hold, 5, 0).await;
+    drop(client);
+    until_held(&hold, 5, 1).await;
+    rig.sees("open").await;
+    rig.sees("a").await;
+    rig.has_seen_nothing();
+    assert_eq!(hold.release(), Held { bytes: 5, connections: 1 });
+    let mut late = String::new();
+    while !late.ends_with("close") {
+        late += &within(rig.seen.recv()).await.unwrap();
+    }
+    assert_eq!(late, "bcdefclose");
+}
+
+#[tokio::test]
+async fn held_replies_were_applied_and_come_after_the_release() {
+    let mut rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    say(&mut client, "a").await;
+    hears(&mut client, "a").await;
+    let hold = rig.link.hold(Direction::Backward);
+    say(&mut client, "bc").await;
+    until_held(&hold, 2, 0).await;
+    rig.sees("open").await;
+    rig.sees("a").await;
+    rig.sees("bc").await;
+    assert_eq!(rig.passed.load(Relaxed), 1, "a held reply has not passed");
+    drop(hold);
+    hears(&mut client, "bc").await;
+    assert_eq!(rig.passed.load(Relaxed), 2);
+}
+
+#[tokio::test]
+async fn a_connection_begun_under_a_hold_is_made_after_it() {
+    let mut rig = rig(Delay::default()).await;
+    let hold = rig.link.hold(Direction::Both);
+    let mut client = rig.connect().await;
+    say(&mut client, "late").await;
+    until_held(&hold, 0, 1).await;
+    rig.has_seen_nothing();
+    drop(hold);
+    hears(&mut client, "late").await;
+}
+
+#[tokio::test]
+async fn a_connection_given_up_under_a_hold_never_reaches_the_server() {
+    for direction in [Direction::Both, Direction::Forward, Direction::Backward] {
+        given_up_under(direction).await;
+    }
+}
+
+async fn given_up_under(direction: Direction) {
+    let mut rig = rig(Delay::default()).await;
+    let hold = rig.link.hold(direction);
+    let mut ghost = rig.connect().await;
+    say(&mut ghost, "ghost").await;
+    until_held(&hold, 0, 1).await;
+    drop(ghost);
+    let mut client = rig.connect().await;
+    until_held(&hold, 0, 2).await;
+    drop(hold);
+    say(&mut client, "alive").await;
+    hears(&mut client, "alive").await;
+    rig.sees("open").await;
+    rig.sees("alive").await;
+    rig.has_seen_nothing();
+}
+
+#[tokio::test]
+async fn two_holds_open_with_the_second_release() {
+    let mut rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    say(&mut client, "a").await;
+    hears(&mut client, "a").await;
+    let (first, second) = (rig.link.hold(Direction::Both), rig.link.hold(Direction::Forward));
+    drop(first);
+    say(&mut client, "b").await;
+    until_held(&second, 1, 0).await;
+    rig.sees("open").await;
+    rig.sees("a").await;
+    rig.has_seen_nothing();
+    drop(second);
+    hears(&mut client, "b").await;
+}
+
+#[tokio::test]
+async fn a_hold_bounds_what_it_queues() {
+    let rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    say(&mut client, "a").await;
+    hears(&mut client, "a").await;
+    let hold = rig.link.hold(Direction::Forward);
+    let flood = vec![b'x'; 64 << 20];
+    let (_, mut write) = client.split();
+    let written = tokio::select! {
+        _ = write.write_all(&flood) => flood.len() as u64,
+        () = async {
+            while hold.held().bytes < pump::BUDGET as u64 {
+                tokio::task::yield_now().await;
+            }
+        } => hold.held().bytes,
+    };
+    assert!(written <= (pump::BUDGET + (64 << 10)) as u64, "{written} bytes were taken in");
+}
+
+#[tokio::test]
+async fn jitter_keeps_the_order_and_the_delay_is_waited_out() {
+    let base = Duration::from_millis(30);
+    let rig = rig(Delay { base, jitter: base }).await;
+    let mut client = rig.connect().await;
+    client.set_nodelay(true).unwrap();
+    let begin = tokio::time::Instant::now();
+    let text: String = ('a'..='z').collect();
+    for letter in text.split_inclusive(|_| true) {
+        say(&mut client, letter).await;
+        tokio::task::yield_now().await;
+    }
+    hears(&mut client, &text).await;
+    assert!(begin.elapsed() >= 2 * base, "{:?} there and back", begin.elapsed());
+}
+
+#[tokio::test]
+async fn a_reset_aborts_both_sides_and_throws_away_what_is_held() {
+    let mut rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    say(&mut client, "a").await;
+    hears(&mut client, "a").await;
+    let hold = rig.link.hold(Direction::Forward);
+    say(&mut client, "b").await;
+    until_held(&hold, 1, 0).await;
+    assert_eq!(rig.link.reset(), 1);
+    let error = within(client.read_u8()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    rig.sees("open").await;
+    rig.sees("a").await;
+    rig.sees("reset").await;
+}
+
+/// Waits until nobody listens any more: whoever had connected by then is aborted.
+async fn until_refused(rig: &Rig) {
+    within(async {
+        let refused = loop {
+            match TcpStream::connect(rig.link.address()).await {
+                Ok(mut early) => drop(early.read_u8().await.unwrap_err()),
+                // It was about to be accepted when the port was closed.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_refuses_and_behind_a_hold_not_even_that_is_heard() {
+    let mut rig = rig(Delay::default()).await;
+    let server = rig.link.shared.target();
+    rig.link.set_target(None).unwrap();
+    until_refused(&rig).await;
+    let hold = rig.link.hold(Direction::Backward);
+    let mut client = rig.connect().await;
+    say(&mut client, "late").await;
+    until_held(&hold, 0, 1).await;
+    rig.link.set_target(server).unwrap();
+    rig.has_seen_nothing();
+    drop(hold);
+    hears(&mut client, "late").await;
+    rig.link.set_target(None).unwrap();
+    until_refused(&rig).await;
+    say(&mut client, "open").await;
+    hears(&mut client, "open").await;
+}
+
+#[tokio::test]
+async fn connections_are_aborted_while_refused() {
+    let rig = rig(Delay::default()).await;
+    let refusing = rig.link.refuse();
+    let error = within(rig.connect().await.read_u8()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    assert_eq!(refusing.end(), 1);
+    let mut client = rig.connect().await;
+    say(&mut client, "a").await;
+    hears(&mut client, "a").await;
+}
+
+/// Waits until so many bytes have met the limit.
+async fn until_carried(throttling: &Throttling, bytes: u64) {
+    within(async {
+        while throttling.carried() < bytes {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_throttled_link_carries_so_many_bytes_a_second() {
+    let rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    let throttling = rig.link.throttle(1_000);
+    let begin = tokio::time::Instant::now();
+    say(&mut client, &"a".repeat(40)).await;
+    hears(&mut client, &"a".repeat(40)).await;
+    assert!(begin.elapsed() >= Duration::from_millis(80), "{:?}", begin.elapsed());
+    assert_eq!(throttling.end(), 80, "there and back");
+}
+
+#[tokio::test]
+async fn what_waits_for_a_throttled_link_goes_on_when_that_ends() {
+    let mut rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    // A byte takes a minute.
+    let throttling = rig.link.throttle(1);
+    let text = "b".repeat(60);
+    say(&mut client, &text).await;
+    until_carried(&throttling, 60).await;
+    rig.sees("open").await;
+    rig.has_seen_nothing();
+    assert_eq!(throttling.end(), 60);
+    hears(&mut client, &text).await;
+}
+
+/// Waits until the connection is aborted.
+async fn is_aborted(stream: &mut TcpStream) {
+    let error = within(stream.read(&mut [0])).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+}
+
+#[tokio::test]
+async fn a_lost_request_never_arrives_and_breaks_its_connection() {
+    let mut rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    let loss = Arc::<Loss>::default();
+    let _losing = rig.link.lose(Half::Request, &loss);
+    say(&mut client, "ping").await;
+    hears(&mut client, "ping").await;
+    assert_eq!(loss.lost(), 0, "housekeeping");
+    say(&mut client, "call").await;
+    is_aborted(&mut client).await;
+    for seen in ["open", "ping", "reset"] {
+        rig.sees(seen).await;
+    }
+    assert_eq!(loss.lost(), 1);
+    let mut again = rig.connect().await;
+    say(&mut again, "call").await;
+    hears(&mut again, "call").await;
+}
+
+#[tokio::test]
+async fn a_lost_reply_has_been_carried_out() {
+    let mut rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    let loss = Arc::<Loss>::default();
+    let losing = rig.link.lose(Half::Reply, &loss);
+    say(&mut client, "call").await;
+    is_aborted(&mut client).await;
+    for seen in ["open", "call", "reset"] {
+        rig.sees(seen).await;
+    }
+    assert_eq!((loss.lost(), rig.passed.load(Relaxed)), (1, 0), "nobody heard of it");
+    drop(losing);
+}
+
+#[tokio::test]
+async fn a_loss_that_has_ended_or_struck_elsewhere_loses_nothing() {
+    let (here, there) = (rig(Delay::default()).await, rig(Delay::default()).await);
+    let loss = Arc::<Loss>::default();
+    let _losing = [&here, &there].map(|rig| rig.link.lose(Half::Request, &loss));
+    let mut client = here.connect().await;
+    say(&mut client, "call").await;
+    is_aborted(&mut client).await;
+    drop(there.link.lose(Half::Request, &Arc::default()));
+    let mut client = there.connect().await;
+    say(&mut client, "call").await;
+    hears(&mut client, "call").await;
+}
+
+#[tokio::test]
+async fn a_slow_link_takes_many_times_as_long() {
+    let rig = rig(Delay { base: Duration::from_millis(5), jitter: Duration::ZERO }).await;
+    let mut client = rig.connect().await;
+    let slowing = rig.link.slow(4);
+    let begin = tokio::time::Instant::now();
+    say(&mut client, "a").await;
+    hears(&mut client, "a").await;
+    assert!(begin.elapsed() >= Duration::from_millis(40), "{:?}", begin.elapsed());
+    assert_eq!(slowing.end(), 2, "there and back");
+}
+
+#[tokio::test]
+async fn an_aborting_client_is_passed_on_as_an_abort() {
+    let mut rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    say(&mut client, "a").await;
+    hears(&mut client, "a").await;
+    client.set_zero_linger().unwrap();
+    drop(client);
+    rig.sees("open").await;
+    rig.sees("a").await;
+    rig.sees("reset").await;
+}

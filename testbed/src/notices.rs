@@ -1,0 +1,95 @@
+//! The queue of notices, on their way from many tasks to the one drive loop.
+
+use super::clock::Clock;
+use base::{BackendError, Message, Mono, Notice};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
+
+/// A message, or the error after which there will be no more.
+type Item = Result<Message, BackendError>;
+
+/// The end of the queue for tasks. Stamping and queueing are one step, so that the order in the
+/// queue is the order of the stamps.
+pub struct Outbox {
+    clock: Clock,
+    queue: Mutex<UnboundedSender<Item>>,
+}
+
+/// The end of the queue for the drive loop.
+pub struct Inbox(UnboundedReceiver<Item>);
+
+/// A fresh queue of notices.
+pub fn notices(clock: Clock) -> (Outbox, Inbox) {
+    let (queue, inbox) = unbounded_channel();
+    (Outbox { clock, queue: Mutex::new(queue) }, Inbox(inbox))
+}
+
+impl Outbox {
+    /// Reports an event that happens now. Returns its time.
+    pub fn tell(&self, notice: Notice) -> Mono {
+        self.put(|now| Ok(Message { at: now, notice }))
+    }
+
+    /// Reports an event that happened at `at`, which does not lie after now.
+    pub fn tell_late(&self, at: Mono, notice: Notice) {
+        self.put(|_| Ok(Message { at, notice }));
+    }
+
+    /// Reports that the testbed broke.
+    pub fn fail(&self, error: BackendError) {
+        self.put(|_| Err(error));
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    fn put(&self, item: impl FnOnce(Mono) -> Item) -> Mono {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        // It fails when the run is over and nobody reads any more.
+        let _ = queue.send(item(now));
+        now
+    }
+}
+
+impl Inbox {
+    /// Waits for the first item, at most for `longest`, and takes everything that is there, in the
+    /// order of the stamps: a `lost` that was stamped by its client may have been overtaken.
+    pub async fn take(
+        &mut self,
+        longest: Duration,
+        messages: &mut Vec<Message>,
+    ) -> Result<(), BackendError> {
+        let Ok(Some(first)) = timeout(longest, self.0.recv()).await else { return Ok(()) };
+        let from = messages.len();
+        messages.push(first?);
+        while let Ok(item) = self.0.try_recv() {
+            messages.push(item?);
+        }
+        messages[from..].sort_by_key(|message| message.at);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_there_comes_in_the_order_of_its_stamps_and_an_error_behind_it() {
+        let (outbox, mut inbox) = notices(Clock::start());
+        let first = outbox.tell(Notice::Passed { process: 1, server: 0 });
+        outbox.tell(Notice::Passed { process: 2, server: 0 });
+        outbox.tell_late(first, Notice::Passed { process: 3, server: 0 });
+        let mut messages = Vec::new();
+        inbox.take(Duration::ZERO, &mut messages).await.unwrap();
+        let order: Vec<_> = messages.into_iter().map(|m| m.notice).collect();
+        assert_eq!(order, [1, 3, 2].map(|process| Notice::Passed { process, server: 0 }));
+        outbox.fail(BackendError("gone".into()));
+        let error = inbox.take(Duration::ZERO, &mut Vec::new()).await.unwrap_err();
+        assert_eq!(error.to_string(), "gone");
+    }
+}

@@ -1,0 +1,67 @@
+//! Questions to a server: whether it serves, and the rest that takes one connection.
+
+use super::broken;
+use super::servers::Server;
+use base::BackendError;
+use futures_util::future::join_all;
+use std::net::SocketAddr;
+use std::time::Duration;
+use stores::Probe;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+/// The longest time that a server may take until it serves. A loaded machine needs its time.
+const STARTUP_LIMIT: Duration = Duration::from_secs(60);
+/// The interval between two looks whether a server serves.
+pub const POLL: Duration = Duration::from_millis(10);
+
+/// Waits until a server serves at one of these addresses, and returns that: the first one that does,
+/// in their order.
+///
+/// # Errors
+/// Fails, with the end of its log, when it does not within a minute.
+pub async fn until_serving(
+    server: &impl Server,
+    addresses: &[SocketAddr],
+    probe: Probe,
+) -> Result<SocketAddr, BackendError> {
+    let serving = async {
+        loop {
+            let serve = join_all(addresses.iter().map(|address| serves(*address, probe))).await;
+            if let Some(first) = serve.iter().position(|serves| *serves) {
+                return addresses[first];
+            }
+            sleep(POLL).await;
+        }
+    };
+    if let Ok(address) = timeout(STARTUP_LIMIT, serving).await {
+        return Ok(address);
+    }
+    let what = format!("server {} did not serve within {STARTUP_LIMIT:?}", server.number());
+    Err(broken(what, end_of_log(server).await))
+}
+
+/// The last lines that a server wrote, as one.
+pub async fn end_of_log(server: &impl Server) -> String {
+    let log = server.log().await;
+    let tail: Vec<&str> = log.lines().rev().take(5).collect();
+    tail.into_iter().rev().collect::<Vec<_>>().join(" | ")
+}
+
+/// Returns true if the server at this address answers as one that serves does.
+async fn serves(address: SocketAddr, probe: Probe) -> bool {
+    match timeout(Duration::from_secs(1), ask(address, probe.send)).await {
+        Ok(Ok(answer)) => probe.expect.iter().any(|expected| answer.contains(expected)),
+        Ok(Err(_)) | Err(_) => false,
+    }
+}
+
+/// Sends a question after which the server closes, and returns the answer.
+pub async fn ask(address: SocketAddr, question: &[u8]) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(question).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}

@@ -1,0 +1,158 @@
+//! The testbed, all that faults can hit: the servers, link proxies and clients of a run on real
+//! servers.
+
+use super::clients::Client;
+use super::link_proxy::{Delay, LinkProxy, OnPassed};
+use super::notices::Outbox;
+use super::servers::Server;
+use base::{BackendError, Mono, Notice, Rng};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use stores::{StoreId, WorldSpec};
+
+/// Keeps the randomness of the links apart from that of the clients.
+const LINKS: u64 = 1 << 40;
+
+/// The testbed of one run, shared by the tasks that change it.
+pub struct Testbed<S> {
+    /// The store that the servers belong to.
+    pub store: StoreId,
+    /// The servers, by number.
+    pub servers: Vec<Arc<S>>,
+    /// The servers whose memory is filled with junk.
+    pub filled: Mutex<BTreeSet<u32>>,
+    /// The queue for messages to the drive loop.
+    pub outbox: Arc<Outbox>,
+    /// True while replies that pass a link are reported.
+    reports_passing: Arc<AtomicBool>,
+    link_proxies: BTreeMap<(u32, u32), LinkProxy>,
+    clients: Mutex<BTreeMap<u32, Arc<Client>>>,
+}
+
+impl<S: Server> Testbed<S> {
+    /// Opens the link proxies between all clients and all servers.
+    pub fn new(spec: &WorldSpec, servers: &[Arc<S>], outbox: Outbox) -> Result<Self, BackendError> {
+        let outbox = Arc::new(outbox);
+        let reports_passing = Arc::<AtomicBool>::default();
+        let mut link_proxies = BTreeMap::new();
+        for client_number in 0..spec.clients {
+            for server in 0..spec.topology.servers() {
+                let (outbox, reported) = (outbox.clone(), reports_passing.clone());
+                let on_passed = move |process| {
+                    if reported.load(Relaxed) {
+                        outbox.tell(Notice::Passed { process, server });
+                    }
+                };
+                let link_proxy = open_link_proxy(spec, client_number, server, Box::new(on_passed))?;
+                link_proxies.insert((client_number, server), link_proxy);
+            }
+        }
+        let (store, servers) = (spec.store, servers.to_vec());
+        let (filled, clients) = (Mutex::default(), Mutex::default());
+        let testbed =
+            Self { store, servers, filled, outbox, reports_passing, link_proxies, clients };
+        for server in &testbed.servers {
+            testbed.aim_links(server)?;
+        }
+        Ok(testbed)
+    }
+
+    /// Reports replies that pass a link from now on, or no longer.
+    pub fn report_passing(&self, reported: bool) {
+        self.reports_passing.store(reported, Relaxed);
+    }
+
+    /// Makes the links of a server lead to its present address.
+    pub fn aim_links(&self, server: &S) -> Result<(), BackendError> {
+        let address = server.address()?;
+        let aim = |link_proxy: &LinkProxy| link_proxy.set_target(Some(address));
+        self.link_proxies_of(server.number()).try_for_each(aim).map_err(no_link)
+    }
+
+    /// Makes the links of a server refuse connections: its port may soon be another's.
+    pub fn loosen_links(&self, server: &S) -> Result<(), BackendError> {
+        self.link_proxies_of(server.number())
+            .try_for_each(|link_proxy| link_proxy.set_target(None))
+            .map_err(no_link)
+    }
+
+    /// The addresses that a client connects to, by server.
+    pub fn addresses(&self, client_number: u32) -> Vec<String> {
+        let link_proxies = self.link_proxies.range((client_number, 0)..=(client_number, u32::MAX));
+        link_proxies.map(|(_, link_proxy)| link_proxy.address().to_string()).collect()
+    }
+
+    /// The link proxy between a client and a server.
+    pub fn link_proxy(&self, client_number: u32, server: u32) -> Option<&LinkProxy> {
+        self.link_proxies.get(&(client_number, server))
+    }
+
+    /// Ends the client with this number and leaves its place empty. What it has sent may still
+    /// arrive, as over any network.
+    pub fn remove_client(&self, client_number: u32) {
+        if let Some(client) = self.lock_clients().remove(&client_number) {
+            client.end();
+        }
+    }
+
+    /// Puts a client in an empty place, whose links are its own from now on.
+    pub fn put_client(&self, client_number: u32, client: Arc<Client>) {
+        let link_proxies = self.link_proxies.range((client_number, 0)..=(client_number, u32::MAX));
+        link_proxies.for_each(|(_, link_proxy)| link_proxy.serve(client.number()));
+        self.lock_clients().insert(client_number, client);
+    }
+
+    /// The client with this number, which may have ended.
+    pub fn client(&self, client_number: u32) -> Option<Arc<Client>> {
+        self.lock_clients().get(&client_number).cloned()
+    }
+
+    /// The client with this process number, unless another has taken its place.
+    pub fn process(&self, process: u32) -> Option<Arc<Client>> {
+        self.lock_clients().values().find(|client| client.number() == process).cloned()
+    }
+
+    /// All clients, of which some may have ended.
+    pub fn clients(&self) -> Vec<Arc<Client>> {
+        self.lock_clients().values().cloned().collect()
+    }
+
+    /// The number of clients.
+    pub fn client_count(&self) -> u32 {
+        self.link_proxies.last_key_value().map_or(0, |((client_number, _), _)| client_number + 1)
+    }
+
+    /// The time since the run began.
+    pub fn now(&self) -> Mono {
+        self.outbox.clock().now()
+    }
+
+    /// The link proxies of all clients to a server.
+    pub fn link_proxies_of(&self, server: u32) -> impl Iterator<Item = &LinkProxy> {
+        self.link_proxies
+            .iter()
+            .filter(move |((_, to), _)| *to == server)
+            .map(|(_, link_proxy)| link_proxy)
+    }
+
+    fn lock_clients(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, Arc<Client>>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn open_link_proxy(
+    spec: &WorldSpec,
+    client_number: u32,
+    server: u32,
+    on_passed: OnPassed,
+) -> Result<LinkProxy, BackendError> {
+    let rng = Rng::fork(spec.seed, LINKS + (u64::from(client_number) << 16) + u64::from(server));
+    let delay = Delay { base: spec.link_delay, jitter: Duration::ZERO };
+    LinkProxy::open(delay, rng, spec.store.carries_call(), on_passed).map_err(no_link)
+}
+
+fn no_link(error: std::io::Error) -> BackendError {
+    super::broken("cannot open a link proxy on the loopback", error)
+}
