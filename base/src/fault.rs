@@ -28,7 +28,7 @@ pub type FaultId = u32;
 
 /// One fault: an action on a target, until it is healed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "stored::Stored", into = "stored::Stored")]
+#[serde(from = "stored::StoredFault", into = "stored::StoredFault")]
 pub struct Fault {
     action: Action,
     target: Target,

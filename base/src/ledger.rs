@@ -13,7 +13,7 @@ pub const LEDGER_VERSION: u32 = 1;
 
 /// A change of something in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// Nanoseconds since the run began.
     pub time_ns: u64,
     /// The server that stores it; 0 for an ensemble, whose members all store the same.
@@ -68,14 +68,14 @@ pub enum LedgerError {
 pub struct Ledger {
     names: Vec<String>,
     known: BTreeMap<String, u32>,
-    entries: Vec<Entry>,
+    entries: Vec<LedgerEntry>,
 }
 
 impl Ledger {
     /// Appends a change of the thing with this name.
     pub fn note(&mut self, time_ns: u64, server: u32, name: &str, change: Change) {
         let object = self.object(name);
-        self.entries.push(Entry { time_ns, server, object, change });
+        self.entries.push(LedgerEntry { time_ns, server, object, change });
     }
 
     fn object(&mut self, name: &str) -> u32 {
@@ -89,7 +89,7 @@ impl Ledger {
     }
 
     /// The changes, in order.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[LedgerEntry] {
         &self.entries
     }
 
@@ -102,8 +102,9 @@ impl Ledger {
     pub fn to_lines(&self) -> String {
         let mut text = format!("{{\"picklock_ledger\":{LEDGER_VERSION}}}\n");
         for entry in &self.entries {
-            let Entry { time_ns, server, change, .. } = *entry;
-            let line = Line { time_ns, server, object: self.name(entry.object).into(), change };
+            let LedgerEntry { time_ns, server, change, .. } = *entry;
+            let line =
+                LedgerLine { time_ns, server, object: self.name(entry.object).into(), change };
             text.push_str(&serde_json::to_string(&line).expect("numbers and names"));
             text.push('\n');
         }
@@ -121,7 +122,7 @@ impl Ledger {
         let mut ledger = Self::default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for (number, line) in (1..).zip(whole.lines()).skip(1) {
-            let line: Line = serde_json::from_str(line)
+            let line: LedgerLine = serde_json::from_str(line)
                 .map_err(|said| LedgerError::Line { line: number, said })?;
             ledger.note(line.time_ns, line.server, &line.object, line.change);
         }
@@ -135,7 +136,7 @@ struct Header {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct LedgerLine {
     time_ns: u64,
     server: u32,
     object: String,

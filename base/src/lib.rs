@@ -50,7 +50,7 @@ pub use history::{
 };
 pub use key::Key;
 pub use lease::{LeaseEnd, Leases};
-pub use ledger::{Change, Entry, LEDGER_VERSION, Ledger, LedgerError};
+pub use ledger::{Change, LEDGER_VERSION, Ledger, LedgerEntry, LedgerError};
 pub use lock::{AcquireError, Grant, Lock, Mode, Recipe, ReleaseError};
 pub use nemesis::{ClientState, ClientView, Nemesis, NemesisSpec, Next, View};
 pub use rng::Rng;

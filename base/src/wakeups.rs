@@ -7,10 +7,10 @@ use std::task::{Context, Poll, Waker};
 
 /// The wake-ups that a client has not reported yet.
 #[derive(Clone, Debug, Default)]
-pub struct Wakeups(Rc<Inner>);
+pub struct Wakeups(Rc<WakeUpState>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct WakeUpState {
     noted: Cell<u64>,
     listener: RefCell<Option<Waker>>,
 }

@@ -64,9 +64,9 @@ impl Checker for Availability {
         let demand = Demand::of(case);
         for fault_span in &minority {
             match demand.examine(fault_span) {
-                Finding::Served => served += 1,
-                Finding::Silent(witness) => silent.push(witness),
-                Finding::TooShort => {}
+                AvailabilityFinding::Served => served += 1,
+                AvailabilityFinding::Silent(witness) => silent.push(witness),
+                AvailabilityFinding::TooShort => {}
             }
         }
         let times = count(minority.len() as u64, "time");
@@ -87,7 +87,7 @@ impl Checker for Availability {
     }
 }
 
-enum Finding {
+enum AvailabilityFinding {
     /// The lock was granted to somebody.
     Served,
     /// The lock was granted to nobody: the fault, the first acquire that waited, the heal.
@@ -168,15 +168,15 @@ impl<'c, 'a> Demand<'c, 'a> {
         }
     }
 
-    fn examine(&self, fault_span: &FaultSpan) -> Finding {
+    fn examine(&self, fault_span: &FaultSpan) -> AvailabilityFinding {
         let case = self.case;
         let due = case.run.info.due_ns();
-        let Some(healed) = fault_span.healed else { return Finding::TooShort };
+        let Some(healed) = fault_span.healed else { return AvailabilityFinding::TooShort };
         let (begin, to) = (fault_span.shown_at(), case.time(healed));
         let first = self.grants.partition_point(|claim| claim.granted() <= Some(begin));
         let granted = self.grants.get(first).and_then(|claim| claim.granted());
         if granted.is_some_and(|ok| case.time(ok) < to) {
-            return Finding::Served;
+            return AvailabilityFinding::Served;
         }
         // Whoever went meanwhile may have taken the lock with him.
         let meanwhile = self.gone.partition_point(|at| case.time(*at) < to);
@@ -194,9 +194,9 @@ impl<'c, 'a> Demand<'c, 'a> {
             Some(first) if !held && lasted.max() >= Some(due) => {
                 let mut witness = [begin, first.invoke, healed];
                 witness.sort_unstable();
-                Finding::Silent(witness)
+                AvailabilityFinding::Silent(witness)
             }
-            _ => Finding::TooShort,
+            _ => AvailabilityFinding::TooShort,
         }
     }
 }

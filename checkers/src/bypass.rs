@@ -2,7 +2,7 @@
 //! that excludes theirs.
 
 use crate::Case;
-use crate::holds::{Answer, Claims};
+use crate::holds::{AcquireAnswer, Claims};
 use crate::reentrancy::nested;
 use base::Mode;
 use std::collections::BTreeSet;
@@ -91,7 +91,7 @@ fn again(case: &Case<'_>) -> BTreeSet<u64> {
 /// All acquires in the order of their answers; those that never were answered come last.
 fn answers(claims: &Claims) -> impl Iterator<Item = usize> {
     let all = claims.claims.iter().enumerate();
-    let open = all.filter(|(_, claim)| claim.answer == Answer::Open).map(|(id, _)| id);
+    let open = all.filter(|(_, claim)| claim.answer == AcquireAnswer::Open).map(|(id, _)| id);
     claims.answered.iter().map(|id| *id as usize).chain(open)
 }
 

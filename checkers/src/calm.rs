@@ -1,7 +1,7 @@
 //! The stretches of a run that no fault disturbs: there, what a lock does is its own doing.
 
 use crate::Case;
-use crate::holds::{Answer, Ending};
+use crate::holds::{AcquireAnswer, Ending};
 use base::History;
 
 /// The troubled stretches of a run, in nanoseconds, merged and in order.
@@ -24,7 +24,7 @@ impl<'a> Calm<'a> {
             (time(fault_span.begin), healed.saturating_add(grace))
         });
         let ends = case.claims.claims.iter().filter_map(|claim| match (claim.answer, claim.end) {
-            (Answer::Unknown(at), _) => Some(at),
+            (AcquireAnswer::Unknown(at), _) => Some(at),
             (_, Some(end)) if end.how == Ending::Death => Some(end.at),
             _ => None,
         });

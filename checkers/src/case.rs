@@ -3,11 +3,11 @@
 
 use crate::bypass::{self, Bypasses};
 use crate::calm::Calm;
-use crate::causes::{Books, Left, Loose, Shared};
+use crate::causes::{Books, Left, LooseReleases, SharedClaims};
 use crate::faults::FaultSpan;
 use crate::groups::Groups;
 use crate::holds::{Claim, Claims};
-use crate::phase::Phase;
+use crate::phase::QuietPhase;
 use crate::stretches::Stretches;
 use crate::sweep::{Conflict, sweep};
 use crate::words::Story;
@@ -31,11 +31,11 @@ pub struct Case<'a> {
     /// The faults of the run.
     pub fault_spans: Vec<FaultSpan>,
     /// The phase in which progress is due, or why there is none.
-    pub(crate) phase: Result<Phase, &'static str>,
+    pub(crate) phase: Result<QuietPhase, &'static str>,
     /// The ledger by thing. Made when it is first asked for, as is all below: most runs break
     /// nothing.
     books: OnceCell<Option<Books>>,
-    shared: OnceCell<Shared>,
+    shared: OnceCell<SharedClaims>,
     /// The ends of leases and sessions.
     leases: OnceCell<Leases>,
     /// The claims by key and request.
@@ -47,17 +47,17 @@ pub struct Case<'a> {
     /// The acquires that were overtaken.
     bypasses: OnceCell<Bypasses>,
     /// The wake-ups of each process.
-    wakes: OnceCell<Wakes>,
+    wakes: OnceCell<WokenAt>,
     /// The times of the faults.
     fault_span_times: OnceCell<Stretches>,
     /// The contents of the store, by time.
     left: RefCell<BTreeMap<u64, Rc<Left>>>,
     /// The releases that may have freed what was another's.
-    loose: OnceCell<Loose>,
+    loose: OnceCell<LooseReleases>,
 }
 
 /// The events at which each process was woken, by process.
-type Wakes = HashMap<u32, Vec<u64>, FxBuildHasher>;
+type WokenAt = HashMap<u32, Vec<u64>, FxBuildHasher>;
 
 impl<'a> Case<'a> {
     /// Reads a run.
@@ -65,7 +65,7 @@ impl<'a> Case<'a> {
         let claims = Claims::of(&run.history);
         let conflicts = sweep(&claims);
         let events = || claims.run_events.iter().filter_map(|at| run.history.get(*at));
-        let (fault_spans, phase) = (FaultSpan::of(events()), Phase::of(events()));
+        let (fault_spans, phase) = (FaultSpan::of(events()), QuietPhase::of(events()));
         Self {
             run,
             claims,
@@ -124,8 +124,8 @@ impl<'a> Case<'a> {
     }
 
     /// The releases that may have freed what was another's, as far as the history tells.
-    pub(crate) fn loose_releases(&self) -> &Loose {
-        self.loose.get_or_init(|| Loose::of(self))
+    pub(crate) fn loose_releases(&self) -> &LooseReleases {
+        self.loose.get_or_init(|| LooseReleases::of(self))
     }
 
     /// The stretches of the run that nothing disturbs.
@@ -146,7 +146,7 @@ impl<'a> Case<'a> {
     /// Returns the last event at which the store woke a process in a stretch of the history.
     pub(crate) fn last_woken(&self, process: u32, during: Range<u64>) -> Option<u64> {
         let wakes = self.wakes.get_or_init(|| {
-            let mut wakes = Wakes::default();
+            let mut wakes = WokenAt::default();
             let events = self.run.history.events().iter();
             for event in events.filter(|event| event.f == F::Notified) {
                 if let Some(who) = event.client() {
@@ -188,8 +188,8 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the claims that share their owner with another one in the store.
-    pub(crate) fn shared(&self) -> &Shared {
-        self.shared.get_or_init(|| Shared::of(self))
+    pub(crate) fn shared(&self) -> &SharedClaims {
+        self.shared.get_or_init(|| SharedClaims::of(self))
     }
 
     /// Returns the ends of the leases and sessions behind grants.

@@ -26,7 +26,7 @@
 //! **Source.** stateright's `sometimes` properties; "a green run must be able to be red".
 
 use crate::faults::FaultSpan;
-use crate::holds::{Answer, Claim, Claims};
+use crate::holds::{AcquireAnswer, Claim, Claims};
 use crate::stretches::Stretches;
 use crate::words::{count, seconds};
 use crate::{Case, Checker};
@@ -57,7 +57,7 @@ impl Checker for Coverage {
 
     fn check(&self, case: &Case<'_>) -> Verdict {
         let Case { run, claims, .. } = case;
-        let mut facts = Facts::default();
+        let mut facts = CoverageFacts::default();
         contention(run, claims, &mut facts);
         if run.info.nemesis != "none" {
             faults(case, &mut facts);
@@ -74,14 +74,14 @@ impl Checker for Coverage {
 
 /// The parts of a run that were seen, and those that were missed.
 #[derive(Debug, Default)]
-struct Facts {
+struct CoverageFacts {
     seen: Vec<String>,
     missed: Vec<String>,
     /// The changes to a run after which nothing would be missed.
     advice: Vec<&'static str>,
 }
 
-impl Facts {
+impl CoverageFacts {
     fn verdict(self, name: &str) -> Verdict {
         let seen = self.seen.join("; ");
         if self.missed.is_empty() {
@@ -110,7 +110,7 @@ fn told(interference: &Event) -> String {
     )
 }
 
-fn contention(run: &Run, claims: &Claims, facts: &mut Facts) {
+fn contention(run: &Run, claims: &Claims, facts: &mut CoverageFacts) {
     let holders = claims.holders.len();
     let grants = claims.granted();
     let (mut contended, mut granted, mut mixed) = (0u64, 0u64, false);
@@ -193,8 +193,8 @@ fn no_longer_wanted(claims: &Claims) -> impl Iterator<Item = (u64, u32)> {
     let mut ended = ended.map(|change| (change.at, change.hold)).peekable();
     let refused =
         claims.answered.iter().filter_map(|id| match claims.claims[*id as usize].answer {
-            Answer::Failed(at) | Answer::Unknown(at) => Some((at, *id)),
-            Answer::Granted(_) | Answer::Open => None,
+            AcquireAnswer::Failed(at) | AcquireAnswer::Unknown(at) => Some((at, *id)),
+            AcquireAnswer::Granted(_) | AcquireAnswer::Open => None,
         });
     let mut refused = refused.peekable();
     std::iter::from_fn(move || match (ended.peek(), refused.peek()) {
@@ -204,8 +204,8 @@ fn no_longer_wanted(claims: &Claims) -> impl Iterator<Item = (u64, u32)> {
     })
 }
 
-fn faults(Case { run, claims, fault_spans, .. }: &Case<'_>, facts: &mut Facts) {
-    let wanted = Wanted::of(claims, &run.info);
+fn faults(Case { run, claims, fault_spans, .. }: &Case<'_>, facts: &mut CoverageFacts) {
+    let wanted = WantedStretches::of(claims, &run.info);
     let bit = fault_spans
         .iter()
         .filter(|fault_span| fault_span.had_effect() && wanted.meets(fault_span))
@@ -222,7 +222,7 @@ fn faults(Case { run, claims, fault_spans, .. }: &Case<'_>, facts: &mut Facts) {
 }
 
 /// Looks for each fault of the run's script among those that came.
-fn script(Case { run, fault_spans, .. }: &Case<'_>, facts: &mut Facts) {
+fn script(Case { run, fault_spans, .. }: &Case<'_>, facts: &mut CoverageFacts) {
     for ScriptedFault { line, what } in &run.info.script {
         let named = format!("the fault in line {line} of the script, {what},");
         let mut came = fault_spans.iter().filter(|fault_span| fault_span.line == Some(*line));
@@ -235,12 +235,12 @@ fn script(Case { run, fault_spans, .. }: &Case<'_>, facts: &mut Facts) {
 }
 
 /// The stretches in which the lock was held or wanted, by each client and by all.
-struct Wanted {
+struct WantedStretches {
     clients: BTreeMap<u32, Stretches>,
     all: Stretches,
 }
 
-impl Wanted {
+impl WantedStretches {
     fn of(claims: &Claims, info: &RunInfo) -> Self {
         let wanted = |claim: &Claim| (claim.wanted().start, claim.wanted().end);
         let mut clients: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
@@ -266,7 +266,7 @@ impl Wanted {
     }
 }
 
-fn recovery(Case { run, claims, phase, .. }: &Case<'_>, facts: &mut Facts) {
+fn recovery(Case { run, claims, phase, .. }: &Case<'_>, facts: &mut CoverageFacts) {
     let phase = match *phase {
         Ok(phase) => phase,
         Err(why) => return facts.missed.push(why.into()),

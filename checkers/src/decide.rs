@@ -7,8 +7,8 @@
 
 use crate::models::NamedModel;
 use crate::operation::Operation;
-use crate::search::{Answer, Budget, Meter, Stop};
-use crate::state::State;
+use crate::search::{Budget, Meter, SearchAnswer, SpentBudget};
+use crate::state::ModelState;
 use crate::sweep::strict;
 
 /// The answer to whether a history is one of a model.
@@ -38,7 +38,7 @@ pub struct Illegal {
     /// hold the lock, those not yet answered, those of unknown outcome.
     pub concurrent: Vec<usize>,
     /// The states in which the model may have been just before; at most a few of many.
-    pub states: Vec<State>,
+    pub states: Vec<ModelState>,
 }
 
 /// An operation that a model does not know: its index.
@@ -63,7 +63,7 @@ pub fn decide(
         let lock = model.spec.lock?(model.bound);
         match meter.take(operations.len() * SWEPT) {
             Ok(()) => strict::decide(lock, operations),
-            Err(stop) => Some(Answer::Stopped(stop)),
+            Err(stop) => Some(SearchAnswer::Stopped(stop)),
         }
     };
     decide_with(swept, model, operations, budget)
@@ -82,7 +82,7 @@ pub fn decide_by_search(
 }
 
 fn decide_with(
-    swept: impl Fn(&[&Operation], &mut Meter<'_, '_>) -> Option<Answer>,
+    swept: impl Fn(&[&Operation], &mut Meter<'_, '_>) -> Option<SearchAnswer>,
     model: NamedModel,
     operations: &[Operation],
     mut budget: Budget<'_>,
@@ -127,20 +127,20 @@ pub(crate) fn keys(operations: &[Operation]) -> Vec<Vec<u32>> {
 }
 
 /// An answer about the operations of one key, in the numbers of all.
-fn decision(answer: Answer, operations: &[Operation], key: &[u32]) -> Decision {
+fn decision(answer: SearchAnswer, operations: &[Operation], key: &[u32]) -> Decision {
     let index = |id: usize| key[id] as usize;
     match answer {
-        Answer::Legal => Decision::Legal,
-        Answer::Illegal { stuck, concurrent, states } => Decision::Illegal(vec![Illegal {
+        SearchAnswer::Legal => Decision::Legal,
+        SearchAnswer::Illegal { stuck, concurrent, states } => Decision::Illegal(vec![Illegal {
             key: operations[index(stuck)].key,
             stuck: index(stuck),
             concurrent: concurrent.into_iter().map(index).collect(),
             states,
         }]),
-        Answer::Stopped(Stop::Time) => {
+        SearchAnswer::Stopped(SpentBudget::Time) => {
             Decision::Inconclusive("the time budget was spent before it was known".into())
         }
-        Answer::Stopped(Stop::Memory) => {
+        SearchAnswer::Stopped(SpentBudget::Memory) => {
             Decision::Inconclusive("the memory budget was spent before it was known".into())
         }
     }

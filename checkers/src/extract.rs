@@ -7,7 +7,7 @@
 use crate::decide::{Decision, Illegal, keys};
 use crate::models::NamedModel;
 use crate::operation::Operation;
-use crate::search::{Budget, Line, Meter, Point, Wanted};
+use crate::search::{Budget, Line, LinePoint, Meter, WantedLine};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,16 +46,16 @@ pub struct KeyExtract {
     /// An order of them, as far as one was found.
     pub line: Line,
     /// The few operations that show the most.
-    pub close: View,
+    pub close: ShownOperations,
     /// The most operations that there is room for.
-    pub wide: View,
+    pub wide: ShownOperations,
     /// The number of its operations.
     pub operations: usize,
 }
 
 /// The operations that one picture shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct View {
+pub struct ShownOperations {
     /// The operations, by their begin.
     pub shown: Vec<usize>,
     /// The number of hidden operations that began right before each begin and answer of a shown
@@ -123,15 +123,15 @@ impl Ids<'_> {
             .collect();
         let ours: Vec<&Operation> =
             self.key.iter().map(|id| &self.operations[*id as usize]).collect();
-        let wanted = Wanted { until, told: &told };
+        let wanted = WantedLine { until, told: &told };
         let line = (model.spec.line)(model.bound, &ours, &wanted, meter);
         let global =
-            |point: Point| Point { operation: self.key[point.operation] as usize, ..point };
+            |point: LinePoint| LinePoint { operation: self.key[point.operation] as usize, ..point };
         Line { points: line.points.into_iter().map(global).collect(), ..line }
     }
 
     /// The operations by their begin, and how many are missing where.
-    fn view(&self, mut shown: Vec<usize>) -> View {
+    fn view(&self, mut shown: Vec<usize>) -> ShownOperations {
         shown.sort_by_key(|id| self.operations[*id].invoke);
         let operation = |id: &usize| &self.operations[*id];
         let ends = |id| [Some(operation(id).invoke), operation(id).answer];
@@ -146,12 +146,12 @@ impl Ids<'_> {
                 *skipped.entry(next.copied().unwrap_or(u64::MAX)).or_default() += 1;
             }
         }
-        View { shown, skipped }
+        ShownOperations { shown, skipped }
     }
 
     /// Chooses what cannot be put anywhere, what stands in its way, and what is nearest to it.
     fn shown(&self, illegal: Option<&Illegal>, line: &Line, room: Room) -> Vec<usize> {
-        let mut choice = Choice {
+        let mut choice = Selection {
             operations: self.operations,
             room,
             shown: Vec::new(),
@@ -182,7 +182,7 @@ impl Ids<'_> {
 }
 
 /// The operations that are shown, as far as there is room.
-struct Choice<'a> {
+struct Selection<'a> {
     operations: &'a [Operation],
     room: Room,
     shown: Vec<usize>,
@@ -190,7 +190,7 @@ struct Choice<'a> {
     lanes: BTreeSet<u32>,
 }
 
-impl Choice<'_> {
+impl Selection<'_> {
     /// Adds at most so many of these, and none of a process for which there is no lane any more.
     fn add(&mut self, ids: impl IntoIterator<Item = usize>, most: usize) {
         let full = self.shown.len().saturating_add(most).min(self.room.operations);

@@ -41,7 +41,7 @@ impl Checker for Fencing {
             let why = "the lock promises no tokens";
             return Verdict::new(self.name(), Outcome::NotApplicable, why);
         }
-        let mut seen = Seen::default();
+        let mut seen = FencingFindings::default();
         for key in 0..case.claims.keys.len() {
             seen.read(case, key);
         }
@@ -51,7 +51,7 @@ impl Checker for Fencing {
 
 /// The findings: each anomaly's first events, and how many there are.
 #[derive(Debug, Default)]
-struct Seen {
+struct FencingFindings {
     pairs: u64,
     back: u64,
     first_back: Option<[u64; 2]>,
@@ -59,7 +59,7 @@ struct Seen {
     first_bare: Option<u64>,
 }
 
-impl Seen {
+impl FencingFindings {
     /// Takes the grants of one key, in the order in which they were asked for.
     fn read(&mut self, case: &Case<'_>, key: usize) {
         let answered =

@@ -18,7 +18,7 @@
 
 use crate::bypass::excludes;
 use crate::causes::by_recipe;
-use crate::holds::{Answer, Claim, Claims};
+use crate::holds::{AcquireAnswer, Claim, Claims};
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{F, Key, Measure, Outcome, Verdict, Wakes};
@@ -58,8 +58,8 @@ impl Checker for Herd {
         let facts = format!(
             "{} wake-ups; one release woke at most {}, one arrival at most {}",
             woken,
-            most(&causes, Kind::Release),
-            most(&causes, Kind::Arrival)
+            most(&causes, WakeKind::Release),
+            most(&causes, WakeKind::Arrival)
         );
         if wakes == Wakes::All {
             let why = format!("it declares that it wakes everybody who waits: {facts}");
@@ -68,8 +68,9 @@ impl Checker for Herd {
         if woken == 0 {
             return verdict(Outcome::Inconclusive, "nobody was woken".into());
         }
-        let is_herd = |cause: &&Cause| cause.kind != Kind::Withdrawal && cause.vain.len() > 1;
-        let herds: Vec<&Cause> = causes.iter().filter(is_herd).collect();
+        let is_herd =
+            |cause: &&WakingEvent| cause.kind != WakeKind::Withdrawal && cause.vain.len() > 1;
+        let herds: Vec<&WakingEvent> = causes.iter().filter(is_herd).collect();
         let Some(first) = herds.first() else { return verdict(Outcome::Held, facts) };
         let witness = std::iter::once(first.at).chain(first.vain.iter().copied());
         let reason = "all of them looked in vain, for the lock went to another";
@@ -81,7 +82,7 @@ impl Checker for Herd {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum WakeKind {
     Release,
     Arrival,
     /// An acquire that came to nothing: whoever waited behind it looks again.
@@ -90,20 +91,20 @@ enum Kind {
 
 /// An event that can wake waiters, and whom it woke, in calm.
 #[derive(Debug)]
-struct Cause {
+struct WakingEvent {
     at: u64,
     key: usize,
-    kind: Kind,
+    kind: WakeKind,
     woken: Vec<u64>,
     vain: Vec<u64>,
 }
 
-fn causes(case: &Case<'_>) -> Vec<Cause> {
+fn causes(case: &Case<'_>) -> Vec<WakingEvent> {
     let Claims { claims, keys, .. } = &case.claims;
-    let mut causes: Vec<Cause> = claims.iter().flat_map(begins).collect();
+    let mut causes: Vec<WakingEvent> = claims.iter().flat_map(begins).collect();
     causes.sort_by_key(|cause| cause.at);
     let calm = case.calm();
-    let turns: Vec<Turns> = (0..keys.len()).map(|key| Turns::of(case, key)).collect();
+    let turns: Vec<GrantOrder> = (0..keys.len()).map(|key| GrantOrder::of(case, key)).collect();
     let places: BTreeMap<Key, usize> = keys.iter().cloned().zip(0..).collect();
     // The last cause of each key so far.
     let mut last: Vec<Option<usize>> = vec![None; keys.len()];
@@ -130,24 +131,27 @@ fn causes(case: &Case<'_>) -> Vec<Cause> {
 }
 
 /// Returns the acts of a claim that can wake others.
-fn begins(claim: &Claim) -> impl Iterator<Item = Cause> {
-    let cause = |at: u64, kind| Cause { at, key: claim.key, kind, woken: vec![], vain: vec![] };
+fn begins(claim: &Claim) -> impl Iterator<Item = WakingEvent> {
+    let cause =
+        |at: u64, kind| WakingEvent { at, key: claim.key, kind, woken: vec![], vain: vec![] };
     let ended = match claim.answer {
-        Answer::Granted(_) => claim.end.map(|end| cause(end.at, Kind::Release)),
-        Answer::Failed(at) | Answer::Unknown(at) => Some(cause(at, Kind::Withdrawal)),
-        Answer::Open => None,
+        AcquireAnswer::Granted(_) => claim.end.map(|end| cause(end.at, WakeKind::Release)),
+        AcquireAnswer::Failed(at) | AcquireAnswer::Unknown(at) => {
+            Some(cause(at, WakeKind::Withdrawal))
+        }
+        AcquireAnswer::Open => None,
     };
-    std::iter::once(cause(claim.invoke, Kind::Arrival)).chain(ended)
+    std::iter::once(cause(claim.invoke, WakeKind::Arrival)).chain(ended)
 }
 
 /// The claims of one key: the grants in their order, and who asks.
-struct Turns {
+struct GrantOrder {
     grants: Vec<(u64, usize)>,
     /// The acquires, by process and `invoke`.
     asked: Vec<(u32, u64, usize)>,
 }
 
-impl Turns {
+impl GrantOrder {
     fn of(case: &Case<'_>, key: usize) -> Self {
         let grants = case.granted(key).map(|(id, claim)| (claim.asking().end, id)).collect();
         let mut asked: Vec<_> = case.asked(key).map(|(id, c)| (c.process, c.invoke, id)).collect();
@@ -171,18 +175,18 @@ impl Turns {
     }
 }
 
-fn most(causes: &[Cause], kind: Kind) -> u64 {
+fn most(causes: &[WakingEvent], kind: WakeKind) -> u64 {
     let woken = causes.iter().filter(|cause| cause.kind == kind).map(|cause| cause.woken.len());
     woken.max().unwrap_or(0) as u64
 }
 
-fn measures(causes: &[Cause]) -> Vec<Measure> {
+fn measures(causes: &[WakingEvent]) -> Vec<Measure> {
     let vain: usize = causes.iter().map(|cause| cause.vain.len()).sum();
     let woken: usize = causes.iter().map(|cause| cause.woken.len()).sum();
     vec![
         Measure::new("wake-ups", "", woken as u64),
         Measure::new("wake-ups in vain", "", vain as u64),
-        Measure::new("most wake-ups by one release", "", most(causes, Kind::Release)),
-        Measure::new("most wake-ups by one arrival", "", most(causes, Kind::Arrival)),
+        Measure::new("most wake-ups by one release", "", most(causes, WakeKind::Release)),
+        Measure::new("most wake-ups by one arrival", "", most(causes, WakeKind::Arrival)),
     ]
 }

@@ -13,17 +13,17 @@
 //! claim of its own, and whatever ends a hold that is not open is passed over. A process that
 //! acquires again what it holds has two claims, of which a release ends the later one.
 
-use crate::sweep::{Change, Holder};
+use crate::sweep::{HoldChange, Holder};
 use base::{F, History, Key, Kind, LeaseEnd, Leases, Mode, Removed};
 use std::ops::Range;
 
 mod tracker;
 
-use tracker::Tracker;
+use tracker::ClaimTracker;
 
 /// The answer to an acquire, with its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum AcquireAnswer {
     /// The history ends before the answer.
     Open,
     /// The client got the lock.
@@ -47,7 +47,7 @@ pub enum Ending {
 
 /// The end of a definite hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct HoldEnd {
     /// The index of the event that ended it.
     pub at: u64,
     /// The way in which it ended.
@@ -68,9 +68,9 @@ pub struct Claim {
     /// The `invoke` of the acquire.
     pub invoke: u64,
     /// The answer to the acquire.
-    pub answer: Answer,
+    pub answer: AcquireAnswer,
     /// The end of the hold. `None`: nothing ended it, or it was never granted.
-    pub end: Option<End>,
+    pub end: Option<HoldEnd>,
     /// The outcome of the release, with its index; `Info` also when its process died before.
     pub freed: Option<(u64, Kind)>,
     /// The removal that the store reported for the release.
@@ -86,7 +86,7 @@ impl Claim {
     /// The `ok` of the acquire, if it was granted.
     pub fn granted(&self) -> Option<u64> {
         match self.answer {
-            Answer::Granted(at) => Some(at),
+            AcquireAnswer::Granted(at) => Some(at),
             _ => None,
         }
     }
@@ -100,9 +100,9 @@ impl Claim {
     /// the hold: the client is waiting for the lock or holds it.
     pub fn wanted(&self) -> Range<u64> {
         let end = match self.answer {
-            Answer::Open => u64::MAX,
-            Answer::Granted(_) => self.end.map_or(u64::MAX, |end| end.at),
-            Answer::Failed(at) | Answer::Unknown(at) => at,
+            AcquireAnswer::Open => u64::MAX,
+            AcquireAnswer::Granted(_) => self.end.map_or(u64::MAX, |end| end.at),
+            AcquireAnswer::Failed(at) | AcquireAnswer::Unknown(at) => at,
         };
         self.invoke..end
     }
@@ -112,7 +112,7 @@ impl Claim {
     pub fn left_at(&self, until: u64) -> Option<u64> {
         let held = self.end.map(|end| end.at);
         let unknown = match self.answer {
-            Answer::Unknown(at) => Some(at),
+            AcquireAnswer::Unknown(at) => Some(at),
             _ => None,
         };
         let freed = self.freed.map(|(at, _)| at);
@@ -126,7 +126,7 @@ impl Claim {
         let unfreed = self.freed.filter(|(_, kind)| *kind == Kind::Info).map(|(at, _)| at);
         let silent = self.end.filter(|end| end.how != Ending::Released).map(|end| end.at);
         match self.answer {
-            Answer::Unknown(at) => Some(at),
+            AcquireAnswer::Unknown(at) => Some(at),
             _ => silent.or(unfreed),
         }
     }
@@ -141,8 +141,10 @@ impl Claim {
     /// Returns the stretch from the request to its answer.
     pub fn asking(&self) -> Range<u64> {
         let end = match self.answer {
-            Answer::Open => u64::MAX,
-            Answer::Granted(at) | Answer::Failed(at) | Answer::Unknown(at) => at,
+            AcquireAnswer::Open => u64::MAX,
+            AcquireAnswer::Granted(at) | AcquireAnswer::Failed(at) | AcquireAnswer::Unknown(at) => {
+                at
+            }
         };
         self.invoke..end
     }
@@ -157,7 +159,7 @@ pub struct Claims {
     pub claims: Vec<Claim>,
     /// The begins, mode changes and ends of definite holds, in order; a hold has the number of its
     /// claim.
-    pub changes: Vec<Change>,
+    pub changes: Vec<HoldChange>,
     /// Every read and write of the vault, in order.
     pub accesses: Vec<Access>,
     /// The claims that were answered, in the order of their answers.
@@ -205,7 +207,7 @@ pub struct Part {
 impl Claims {
     /// Reads a whole history.
     pub fn of(history: &History) -> Self {
-        let mut tracker = Tracker::with_room(history.events().len());
+        let mut tracker = ClaimTracker::with_room(history.events().len());
         history.events().iter().for_each(|event| tracker.step(event));
         tracker.finish()
     }
@@ -214,7 +216,7 @@ impl Claims {
     pub fn parts(&self) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
         let mut latest: Vec<Option<usize>> = vec![None; self.claims.len()];
-        for Change { at, hold, to } in &self.changes {
+        for HoldChange { at, hold, to } in &self.changes {
             let claim = *hold as usize;
             if let Some(part) = latest[claim].map(|place| &mut parts[place]) {
                 if *to == Some(part.mode) {

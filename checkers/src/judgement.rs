@@ -35,7 +35,7 @@ impl Judgement {
     /// Judges a run as long as the time is not `expired`: a checker for which none is left is
     /// inconclusive, and so is the run, unless it was violated by then.
     pub fn within(run: &Run, expired: &dyn Fn() -> bool) -> Self {
-        Self::limited(run, Limits { steps: EXPLANATION_STEPS, expired })
+        Self::limited(run, JudgementLimits { steps: EXPLANATION_STEPS, expired })
     }
 
     /// Returns the judgement if the run was only a beginning. What broke in it is broken; what did
@@ -51,10 +51,10 @@ impl Judgement {
     /// Judges a run, with so many steps for the explanations. The verdicts stand before the first
     /// of them is begun: no number of steps changes an outcome, an anomaly or its count.
     pub fn explained(run: &Run, steps: u64) -> Self {
-        Self::limited(run, Limits { steps, expired: &|| false })
+        Self::limited(run, JudgementLimits { steps, expired: &|| false })
     }
 
-    fn limited(run: &Run, limits: Limits<'_>) -> Self {
+    fn limited(run: &Run, limits: JudgementLimits<'_>) -> Self {
         let case = Case::of(run);
         match case.interference() {
             None => Self::of_case(&case, limits),
@@ -69,7 +69,7 @@ impl Judgement {
         }
     }
 
-    fn of_case(case: &Case<'_>, limits: Limits<'_>) -> Self {
+    fn of_case(case: &Case<'_>, limits: JudgementLimits<'_>) -> Self {
         let mut verdicts = check_case(case, limits.expired);
         let outcome = overall(&verdicts);
         let broken: usize = verdicts.iter().map(|verdict| verdict.anomalies.len()).sum();
@@ -84,7 +84,7 @@ impl Judgement {
 
 /// The limits of a judgement.
 #[derive(Clone, Copy)]
-struct Limits<'a> {
+struct JudgementLimits<'a> {
     /// The number of steps that all explanations together may take.
     steps: u64,
     /// Returns true once the time is over.

@@ -56,7 +56,7 @@ pub use case::{Case, Checker};
 pub use coverage::Coverage;
 pub use decide::{Decision, Illegal, Misfit, decide, decide_by_search};
 pub use exclusion::Exclusion;
-pub use extract::{Extract, KeyExtract, Room, View, extract};
+pub use extract::{Extract, KeyExtract, Room, ShownOperations, extract};
 pub use fairness::Fairness;
 pub use fencing::Fencing;
 pub use foreign_release::ForeignRelease;
@@ -69,10 +69,10 @@ pub use perf::Perf;
 pub use progress::Progress;
 pub use reentrancy::Reentrancy;
 pub use release_errors::ReleaseErrors;
-pub use search::{Budget, Line, Point};
+pub use search::{Budget, Line, LinePoint};
 pub use shared_concurrency::SharedConcurrency;
-pub use state::{Names, State};
-pub use vault::Vault;
+pub use state::{ModelState, Names};
+pub use vault::VaultChecker;
 pub use words::Story;
 
 use base::{Run, Verdict};
@@ -80,7 +80,7 @@ use base::{Run, Verdict};
 /// Every checker, in the order in which reports show them.
 pub const CHECKERS: &[&dyn Checker] = &[
     &Exclusion,
-    &Vault,
+    &VaultChecker,
     &Fencing,
     &ForeignRelease,
     &Progress,

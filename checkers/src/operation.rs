@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The value of a register: `None` is *nothing yet* (nil). Models compare values and do nothing
 /// else with them, so a reader may number values that are not integers as it likes.
-pub type Value = Option<i64>;
+pub type RegisterValue = Option<i64>;
 
 /// A fencing token: a whole number of up to 128 bits. In two halves, because one number of this
 /// size would make every operation larger by how it must lie in memory.
@@ -58,7 +58,7 @@ pub enum Ended {
 
 /// The kind of an operation, with its argument and, after `ok`, its result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
+pub enum OperationKind {
     /// The process takes the lock.
     Acquire {
         /// The mode of the hold. Locks that know one mode only do not look at it.
@@ -77,25 +77,25 @@ pub enum Action {
     /// A register is read.
     Read {
         /// The value that was read; `None` when nobody knows, which fits every state.
-        value: Option<Value>,
+        value: Option<RegisterValue>,
     },
     /// A register is written.
     Write {
         /// The new value.
-        value: Value,
+        value: RegisterValue,
     },
     /// A register is written if it holds `old`.
     Cas {
         /// The value that it must hold.
-        old: Value,
+        old: RegisterValue,
         /// The value that it holds then.
-        new: Value,
+        new: RegisterValue,
     },
     /// A register was found to hold something else than `old`: a cas that failed for this reason,
     /// which only some histories say. Any other cas that failed has [`Ended::Fail`].
     Miss {
         /// The value that it does not hold.
-        old: Value,
+        old: RegisterValue,
     },
     /// A member is added to a set; it may be in it already.
     Add {
@@ -124,7 +124,7 @@ pub struct Operation {
     /// The outcome, as far as it is known.
     pub ended: Ended,
     /// The action, with its argument and result.
-    pub action: Action,
+    pub action: OperationKind,
 }
 
 impl Operation {

@@ -11,7 +11,7 @@
 //! never passed over.
 
 use crate::models::NamedModel;
-use crate::operation::{Action, Ended, Operation};
+use crate::operation::{Ended, Operation, OperationKind};
 use base::reading::{Entry, Value, Verb, short};
 use base::{HistoryError, Kind, Mode};
 use said::Said;
@@ -46,14 +46,14 @@ pub struct Pairing {
     waiting: Vec<Entry>,
     /// True while nobody has said whether values are tuples.
     guessed: bool,
-    open: BTreeMap<Value, Open>,
+    open: BTreeMap<Value, OpenOperation>,
     /// Bytes of what waits or is open.
     held: usize,
     paired: Paired,
 }
 
 /// An operation that is under way.
-struct Open {
+struct OpenOperation {
     verb: Verb,
     line: u64,
     /// The index of the operation in the list; `None` where the model does not know it.
@@ -170,42 +170,44 @@ impl Pairing {
             return Err(HistoryError::busy(line, &short(&process), &verb, &other.verb, other.line));
         }
         self.held += held(&process, &value);
-        self.open.insert(process, Open { verb, line, index, value, asked: said.mode });
+        self.open.insert(process, OpenOperation { verb, line, index, value, asked: said.mode });
         Ok(())
     }
 
     /// Returns the action of an operation, as far as an event says it; `None` where the model does
     /// not know it. Results count only in an `ok`.
-    fn action(&mut self, entry: &Entry, said: Said) -> Result<Option<Action>, HistoryError> {
+    fn action(&mut self, entry: &Entry, said: Said) -> Result<Option<OperationKind>, HistoryError> {
         let takes = self.model.spec.takes;
         let ok = entry.kind == Kind::Ok;
         let action = match &entry.verb {
             Verb::Acquire => {
-                Action::Acquire { mode: said.mode.unwrap_or_default(), token: said.token }
+                OperationKind::Acquire { mode: said.mode.unwrap_or_default(), token: said.token }
             }
-            Verb::Release => Action::Release,
-            Verb::Upgrade => Action::Convert { mode: Mode::Exclusive },
-            Verb::Downgrade => Action::Convert { mode: Mode::Shared },
+            Verb::Release => OperationKind::Release,
+            Verb::Upgrade => OperationKind::Convert { mode: Mode::Exclusive },
+            Verb::Downgrade => OperationKind::Convert { mode: Mode::Shared },
             Verb::Convert => {
                 let why = || HistoryError::wrong(entry.line, "a convert without its new mode");
-                Action::Convert { mode: said.mode.ok_or_else(why)? }
+                OperationKind::Convert { mode: said.mode.ok_or_else(why)? }
             }
-            Verb::Read if takes(&Action::Members { values: None }) => {
+            Verb::Read if takes(&OperationKind::Members { values: None }) => {
                 let values = ok.then(|| self.members(entry)).transpose()?;
-                Action::Members { values }
+                OperationKind::Members { values }
             }
-            Verb::Read => Action::Read { value: ok.then(|| self.paired.number(&entry.value)) },
-            Verb::Write => Action::Write { value: self.paired.number(&entry.value) },
-            Verb::Cas if takes(&Action::Cas { old: None, new: None }) => {
+            Verb::Read => {
+                OperationKind::Read { value: ok.then(|| self.paired.number(&entry.value)) }
+            }
+            Verb::Write => OperationKind::Write { value: self.paired.number(&entry.value) },
+            Verb::Cas if takes(&OperationKind::Cas { old: None, new: None }) => {
                 let Some([old, new]) = entry.value.items() else {
                     let found = short(&entry.value);
                     let why = format!("a cas needs [old new], and this one says {found}");
                     return Err(HistoryError::wrong(entry.line, why));
                 };
-                Action::Cas { old: self.paired.number(old), new: self.paired.number(new) }
+                OperationKind::Cas { old: self.paired.number(old), new: self.paired.number(new) }
             }
             Verb::Add => match self.paired.number(&entry.value) {
-                Some(value) => Action::Add { value },
+                Some(value) => OperationKind::Add { value },
                 None => return Err(HistoryError::wrong(entry.line, "an add of nothing")),
             },
             Verb::Cas | Verb::Other(_) => return Ok(None),
@@ -224,7 +226,7 @@ impl Pairing {
         items.iter().map(|item| self.paired.number(item).ok_or_else(no_set)).collect()
     }
 
-    fn add(&mut self, place: u64, entry: &Entry, action: Action) -> usize {
+    fn add(&mut self, place: u64, entry: &Entry, action: OperationKind) -> usize {
         let known = self.paired.keys.names.len();
         let key = self.paired.keys.of(&entry.key);
         if key as usize == known {
@@ -242,7 +244,7 @@ impl Pairing {
         if self.reading.initial == Value::Nil {
             return;
         }
-        let action = Action::Write { value: self.paired.number(&self.reading.initial) };
+        let action = OperationKind::Write { value: self.paired.number(&self.reading.initial) };
         if (self.model.spec.takes)(&action) {
             let (process, ended) = (u32::MAX, Ended::Ok);
             let (invoke, answer) = (0, Some(1));
@@ -290,7 +292,7 @@ impl Pairing {
             Kind::Info | Kind::Invoke => Ended::Info,
         };
         if let Some(old) = missed {
-            (operation.action, operation.ended) = (Action::Miss { old }, Ended::Ok);
+            (operation.action, operation.ended) = (OperationKind::Miss { old }, Ended::Ok);
         }
         Ok(())
     }

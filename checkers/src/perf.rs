@@ -53,7 +53,7 @@ impl Checker for Perf {
         let lasted = history.end().saturating_sub(began).max(1);
         let grants = acquires.len() as u64;
         let a_thousand_seconds = u128::from(grants) * 1_000_000_000_000 / u128::from(lasted);
-        let (acquire, release) = (Spread::of(&mut acquires), Spread::of(&mut releases));
+        let (acquire, release) = (Quantiles::of(&mut acquires), Quantiles::of(&mut releases));
         let summary = format!(
             "{}, {}; to acquire took {}, to release {}",
             count(grants, "grant"),
@@ -72,9 +72,9 @@ impl Checker for Perf {
 }
 
 /// The median, the 99th percentile and the greatest of some durations, in nanoseconds.
-struct Spread([u64; 3]);
+struct Quantiles([u64; 3]);
 
-impl Spread {
+impl Quantiles {
     /// Computes them by the nearest rank; zero where there are no durations.
     fn of(durations: &mut [u64]) -> Self {
         let place = |percent: usize| (durations.len() * percent).div_ceil(100).saturating_sub(1);

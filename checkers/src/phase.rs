@@ -6,12 +6,12 @@ use std::ops::Range;
 
 /// An event's place and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub(crate) struct EventTime {
     pub(crate) index: u64,
     pub(crate) time: u64,
 }
 
-impl From<&Event> for Moment {
+impl From<&Event> for EventTime {
     fn from(event: &Event) -> Self {
         Self { index: event.index, time: event.time_ns }
     }
@@ -19,19 +19,19 @@ impl From<&Event> for Moment {
 
 /// The stretch in which progress is due.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Phase {
+pub(crate) struct QuietPhase {
     /// The last heal before it; `None` when nothing had to be healed.
-    pub(crate) healed: Option<Moment>,
-    pub(crate) quiet: Moment,
-    pub(crate) stop: Moment,
+    pub(crate) healed: Option<EventTime>,
+    pub(crate) quiet: EventTime,
+    pub(crate) stop: EventTime,
 }
 
-impl Phase {
+impl QuietPhase {
     /// Finds it among some events, or says why there is none.
     pub(crate) fn of<'a>(events: impl Iterator<Item = &'a Event>) -> Result<Self, &'static str> {
         let (mut healed, mut quiet) = (None, None);
         for event in events {
-            let moment = Moment::from(event);
+            let moment = EventTime::from(event);
             match (event.f, event.kind, quiet) {
                 (F::Heal, Kind::Info, None) => healed = Some(moment),
                 (F::Quiet, _, None) => quiet = Some(moment),
@@ -63,7 +63,7 @@ impl Phase {
     /// The part of it that comes after an event.
     pub(crate) fn from(&self, event: Option<&Event>) -> Self {
         let later = event.filter(|event| event.index > self.quiet.index);
-        Self { quiet: later.map_or(self.quiet, Moment::from), ..*self }
+        Self { quiet: later.map_or(self.quiet, EventTime::from), ..*self }
     }
 
     /// The first of these grants (by their `ok`) after the last heal, and how long after it.

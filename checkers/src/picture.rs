@@ -53,8 +53,10 @@ const COLUMN: u64 = 100_000_000;
 pub(crate) fn picture(text: &str) -> Run {
     let rows: Vec<(&str, &str)> =
         text.lines().filter_map(|l| l.split_once("| ")).map(|(name, p)| (name.trim(), p)).collect();
-    let mut painter =
-        Painter { ttl: rows.iter().any(|(name, _)| *name == "ttl"), ..Painter::default() };
+    let mut painter = PicturePainter {
+        ttl: rows.iter().any(|(name, _)| *name == "ttl"),
+        ..PicturePainter::default()
+    };
     let width = rows.iter().map(|(_, picture)| picture.len()).max().unwrap_or(0);
     for column in 0..width {
         painter.time = column as u64 * COLUMN;
@@ -171,7 +173,7 @@ pub(crate) fn judge(checker: &dyn Checker, run: &Run) -> Verdict {
 }
 
 #[derive(Default)]
-struct Painter {
+struct PicturePainter {
     history: History,
     time: u64,
     /// Grants say when they run out.
@@ -220,7 +222,7 @@ impl Pen {
     }
 }
 
-impl Painter {
+impl PicturePainter {
     fn store(&mut self, name: &str, sign: char) {
         let ledger = self.ledger.get_or_insert_default();
         let server = name.split_once(" s").and_then(|(_, number)| number.parse().ok());

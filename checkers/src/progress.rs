@@ -46,7 +46,7 @@
 
 use crate::causes::{self, Occurrence, by_cause};
 use crate::holds::Claim;
-use crate::phase::Phase;
+use crate::phase::QuietPhase;
 use crate::words::{Story, count, process, seconds};
 use crate::{Case, Checker};
 use base::{Anomaly, Measure, Outcome, Run, Verdict};
@@ -82,7 +82,7 @@ impl Checker for Progress {
     }
 
     fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
-        let stuck = |phase: &Phase| anomaly.witness.contains(&phase.stop.index);
+        let stuck = |phase: &QuietPhase| anomaly.witness.contains(&phase.stop.index);
         let Some(phase) = case.phase.ok().filter(stuck) else {
             return story.retell(case, &anomaly.witness);
         };
@@ -98,7 +98,7 @@ impl Checker for Progress {
 
 /// The fate of one lock in the quiet phase.
 #[derive(Clone, Copy, Debug)]
-enum Finding {
+enum LockFate {
     /// It was never asked for.
     Idle,
     /// It was granted so many times.
@@ -126,7 +126,7 @@ fn judge(name: &str, case: &Case<'_>, slowest_after_death: Option<u64>) -> Verdi
             Err(why) => unclear(name, why),
         };
     }
-    let nobody = findings.iter().any(|finding| matches!(finding, Finding::Stuck(_)));
+    let nobody = findings.iter().any(|finding| matches!(finding, LockFate::Stuck(_)));
     let summary = match case.phase.ok().filter(|_| nobody) {
         Some(phase) => format!(
             "nobody was granted the lock in the {} after all faults were healed",
@@ -146,7 +146,7 @@ fn unclear(name: &str, why: impl Into<String>) -> Verdict {
 
 /// The locks that nobody got, by what is known of them: those with a waiter that was not woken, and
 /// the anomalies of the others. What a phantom holds is told with the phantoms.
-fn stuck(case: &Case<'_>, findings: &[Finding]) -> (Vec<Slept>, Vec<Anomaly>) {
+fn stuck(case: &Case<'_>, findings: &[LockFate]) -> (Vec<Slept>, Vec<Anomaly>) {
     let (mut asleep, mut left) = (Vec::new(), Vec::new());
     for stuck @ Standstill { key, first, until, .. } in all_standstills(case, findings) {
         let invoke = case.claims.claims[first].invoke;
@@ -170,9 +170,9 @@ fn stuck(case: &Case<'_>, findings: &[Finding]) -> (Vec<Slept>, Vec<Anomaly>) {
 }
 
 /// The locks that are stuck at the end, and of the others the stretches in which they were.
-fn all_standstills(case: &Case<'_>, findings: &[Finding]) -> Vec<Standstill> {
+fn all_standstills(case: &Case<'_>, findings: &[LockFate]) -> Vec<Standstill> {
     let at_the_end = |key: usize| match (findings.get(key), case.phase) {
-        (Some(Finding::Stuck(first)), Ok(phase)) => {
+        (Some(LockFate::Stuck(first)), Ok(phase)) => {
             Some(Standstill::at_the_end(case, &phase, *first))
         }
         _ => None,
@@ -200,28 +200,28 @@ fn lost_wake_ups(case: &Case<'_>, stuck: Vec<Slept>) -> Vec<Anomaly> {
 }
 
 /// Returns the fate of each lock.
-fn examine(case: &Case<'_>, phase: &Phase) -> Vec<Finding> {
+fn examine(case: &Case<'_>, phase: &QuietPhase) -> Vec<LockFate> {
     let mut grants = vec![0; case.claims.keys.len()];
     let granted = case.granted_in(phase.quiet.index..phase.stop.index);
     granted.for_each(|claim| grants[claim.key] += 1);
     let finding = |(key, grants): (usize, u64)| match grants {
         0 => examine_ungranted(case, phase, key),
-        _ => Finding::Granted(grants),
+        _ => LockFate::Granted(grants),
     };
     grants.into_iter().enumerate().map(finding).collect()
 }
 
-fn examine_ungranted(case: &Case<'_>, phase: &Phase, key: usize) -> Finding {
+fn examine_ungranted(case: &Case<'_>, phase: &QuietPhase, key: usize) -> LockFate {
     let run = case.run;
     let ours = || case.asked(key);
     let mut asked = ours().filter(|(_, claim)| phase.meets(&claim.asking())).peekable();
     if asked.peek().is_none() {
-        return Finding::Idle;
+        return LockFate::Idle;
     }
     let to_the_end =
         |claim: &Claim| claim.definite().is_some_and(|hold| hold.contains(&phase.stop.index));
     if let Some((holder, _)) = ours().find(|(_, claim)| to_the_end(claim)) {
-        return Finding::Held(holder);
+        return LockFate::Held(holder);
     }
     let recovers = run.info.promises.recovers.is_some();
     let excuses = ours().filter_map(|(_, claim)| excused_until(claim, recovers, phase.stop.index));
@@ -232,9 +232,9 @@ fn examine_ungranted(case: &Case<'_>, phase: &Phase, key: usize) -> Finding {
 /// Decides whether the lock was asked for long enough after its last excuse.
 fn persistent<'a>(
     run: &Run,
-    phase: &Phase,
+    phase: &QuietPhase,
     claims: impl Iterator<Item = (usize, &'a Claim)>,
-) -> Finding {
+) -> LockFate {
     let time = |at: u64| run.history.get(at).map_or(phase.stop.time, |event| event.time_ns);
     // Asking again and again is asking, unless nobody did for as long as the lock may stay taken.
     let pause = run.info.recovery_ns();
@@ -248,11 +248,11 @@ fn persistent<'a>(
         };
         longest = longest.max(until.saturating_sub(since));
         if longest >= run.info.settled_ns() {
-            return Finding::Stuck(first);
+            return LockFate::Stuck(first);
         }
         stretch = Some((first, since, until));
     }
-    Finding::TooShort(longest)
+    LockFate::TooShort(longest)
 }
 
 /// Returns the event up to which a claim excuses its lock. One that never promises to recover is
@@ -267,8 +267,8 @@ fn excused_until(claim: &Claim, recovers: bool, stop: u64) -> Option<u64> {
 fn without_anomaly(
     name: &str,
     case: &Case<'_>,
-    phase: &Phase,
-    findings: &[Finding],
+    phase: &QuietPhase,
+    findings: &[LockFate],
     slowest_after_death: Option<u64>,
 ) -> Verdict {
     let Case { run, claims, .. } = case;
@@ -277,17 +277,17 @@ fn without_anomaly(
     let mut total = 0;
     for (finding, ok) in findings.iter().zip(firsts) {
         match finding {
-            Finding::Granted(grants) => {
+            LockFate::Granted(grants) => {
                 let first = phase.first_grant(&run.history, ok.into_iter());
                 slowest = slowest.max(first);
                 total += grants;
             }
-            Finding::Held(holder) => {
+            LockFate::Held(holder) => {
                 let who = process(&claims.claims[*holder]);
                 return unclear(name, format!("{who} held the lock until the end"));
             }
-            Finding::TooShort(lasted) => return unclear(name, too_short(run, *lasted)),
-            Finding::Idle | Finding::Stuck(_) => {}
+            LockFate::TooShort(lasted) => return unclear(name, too_short(run, *lasted)),
+            LockFate::Idle | LockFate::Stuck(_) => {}
         }
     }
     let Some((after, first)) = slowest else {
@@ -305,7 +305,7 @@ fn without_anomaly(
 }
 
 /// The first grant of each lock after the last heal.
-fn first_grants(case: &Case<'_>, phase: &Phase) -> Vec<Option<u64>> {
+fn first_grants(case: &Case<'_>, phase: &QuietPhase) -> Vec<Option<u64>> {
     let mut firsts = vec![None; case.claims.keys.len()];
     let mut missing = firsts.len();
     for claim in case.granted_in(phase.healed.unwrap_or(phase.quiet).index + 1..phase.stop.index) {

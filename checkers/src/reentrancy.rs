@@ -15,7 +15,7 @@
 
 use crate::bypass::excludes;
 use crate::causes::{by_recipe, of_overlap};
-use crate::holds::{Answer, Claim, Ending};
+use crate::holds::{AcquireAnswer, Claim, Ending};
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Anomaly, Cause, Outcome, Verdict};
@@ -104,7 +104,7 @@ fn refused(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
 /// one that was asked for at the very end of a run tells nothing.
 fn had_time(case: &Case<'_>, claim: &Claim) -> bool {
     let waited = case.run.history.end().saturating_sub(case.time(claim.invoke));
-    claim.answer != Answer::Open || waited > case.run.info.pick_up_ns()
+    claim.answer != AcquireAnswer::Open || waited > case.run.info.pick_up_ns()
 }
 
 /// The inner release, and another's grant before the outer one was released.

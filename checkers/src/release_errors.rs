@@ -42,7 +42,7 @@ impl Checker for ReleaseErrors {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        let loose = LazyCell::new(|| Loose::of(case));
+        let loose = LazyCell::new(|| BlindReleases::of(case));
         let (mut sound, mut failed, mut idle, mut excused) = (0, Vec::new(), Vec::new(), 0);
         for (claim, overtaken) in with_overtaken(case) {
             let (Some(ok), Some((at, kind))) = (claim.granted(), claim.freed) else { continue };
@@ -94,9 +94,9 @@ impl Checker for ReleaseErrors {
 /// The releases of each key that may remove what is not their client's: nobody looks whose it is,
 /// or nobody knows what became of them. The times of begin and answer, by the begin; the answer is
 /// the latest so far.
-struct Loose(Vec<Vec<(u64, u64)>>);
+struct BlindReleases(Vec<Vec<(u64, u64)>>);
 
-impl Loose {
+impl BlindReleases {
     fn of(case: &Case<'_>) -> Self {
         let mut keys = vec![Vec::new(); case.claims.keys.len()];
         for claim in &case.claims.claims {

@@ -1,12 +1,12 @@
 //! States of models at some point of a history, and their description in words.
 
-use crate::operation::{Token, Value};
+use crate::operation::{RegisterValue, Token};
 use base::Mode;
 use base::units::{count, counted};
 
 /// A state of a model, for people. Numbers are those of the operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ModelState {
     /// A lock that nobody holds.
     Free,
     /// A lock that somebody holds; the model forgets who.
@@ -35,12 +35,12 @@ pub enum State {
     /// A lock whose last grant brought this token.
     Fenced {
         /// The state of the lock itself.
-        lock: Box<State>,
+        lock: Box<ModelState>,
         /// The token of the last grant.
         last: Token,
     },
     /// A cell with something in it.
-    Cell(Value),
+    Cell(RegisterValue),
     /// A set of so many members.
     Members(u32),
 }
@@ -51,13 +51,13 @@ pub trait Names {
     fn process(&self, number: u32) -> String;
 
     /// A value as the history writes it.
-    fn value(&self, value: Value) -> String;
+    fn value(&self, value: RegisterValue) -> String;
 }
 
 /// The number of holders that are told by name.
 const TOLD: usize = 8;
 
-impl State {
+impl ModelState {
     /// The holders of a lock that knows them. The holds of a legal state are all of one mode.
     pub(crate) fn held(holds: &[(u32, Mode)]) -> Self {
         match holds.first() {
@@ -138,31 +138,32 @@ pub(crate) mod tests {
             number.to_string()
         }
 
-        fn value(&self, value: Value) -> String {
+        fn value(&self, value: RegisterValue) -> String {
             value.map_or("nil".into(), |value| value.to_string())
         }
     }
 
     #[test]
     fn states_are_said_in_plain_words() {
-        let held = |count| State::held(&(0..count).map(|p| (p, Mode::Shared)).collect::<Vec<_>>());
+        let held =
+            |count| ModelState::held(&(0..count).map(|p| (p, Mode::Shared)).collect::<Vec<_>>());
         for (state, said) in [
-            (State::held(&[]), "it was free"),
-            (State::held(&[(7, Mode::Exclusive)]), "it was held by process 7"),
+            (ModelState::held(&[]), "it was free"),
+            (ModelState::held(&[(7, Mode::Exclusive)]), "it was held by process 7"),
             (held(2), "it was held shared by processes 0 and 1"),
             (held(1000), "it was held shared by processes 0, 1, 2, 3, 4, 5, 6, 7 and 992 more"),
             (
-                State::Deep { process: 7, depth: 1 },
+                ModelState::Deep { process: 7, depth: 1 },
                 "it was held by process 7, which had entered it 1 time",
             ),
-            (State::Taken { permits: 0, of: 1 }, "none of its permits was taken"),
-            (State::Taken { permits: 1, of: 1 }, "all its permits were taken"),
-            (State::Taken { permits: 1, of: 2 }, "1 of its 2 permits was taken"),
-            (State::Taken { permits: 999, of: 1000 }, "999 of its 1,000 permits were taken"),
-            (State::Free.fenced(Some(9_u64.into())), "it was free, and its last token was 9"),
-            (State::Cell(None), "there was nothing in it"),
-            (State::Cell(Some(4)), "it held 4"),
-            (State::Members(1), "it had 1 member"),
+            (ModelState::Taken { permits: 0, of: 1 }, "none of its permits was taken"),
+            (ModelState::Taken { permits: 1, of: 1 }, "all its permits were taken"),
+            (ModelState::Taken { permits: 1, of: 2 }, "1 of its 2 permits was taken"),
+            (ModelState::Taken { permits: 999, of: 1000 }, "999 of its 1,000 permits were taken"),
+            (ModelState::Free.fenced(Some(9_u64.into())), "it was free, and its last token was 9"),
+            (ModelState::Cell(None), "there was nothing in it"),
+            (ModelState::Cell(Some(4)), "it held 4"),
+            (ModelState::Members(1), "it had 1 member"),
         ] {
             assert_eq!(state.clause(&Plain), said);
         }

@@ -127,7 +127,7 @@ pub struct Conflict {
 
 /// A definite hold begins, changes its mode or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct HoldChange {
     /// The index of the event.
     pub at: u64,
     /// The hold, by its number.
@@ -147,9 +147,9 @@ pub struct Holder {
 
 /// The definite holds of one key at the place that the sweep has reached.
 #[derive(Debug, Default)]
-struct Active {
-    exclusive: Line,
-    shared: Line,
+struct DefiniteHolds {
+    exclusive: ModeHolds,
+    shared: ModeHolds,
     /// Its set of holds was illegal, and it is not looked at any more.
     over: bool,
 }
@@ -157,12 +157,12 @@ struct Active {
 /// The holds of one mode, oldest first. Those that have ended are still in it, until they come to
 /// its front: so nothing is searched for.
 #[derive(Debug, Default)]
-struct Line {
+struct ModeHolds {
     holds: VecDeque<u32>,
     live: u32,
 }
 
-impl Line {
+impl ModeHolds {
     fn oldest(&mut self, is_live: impl Fn(u32) -> bool) -> Option<u32> {
         while let Some(hold) = self.holds.front() {
             if is_live(*hold) {
@@ -174,8 +174,8 @@ impl Line {
     }
 }
 
-impl Active {
-    fn of(&mut self, mode: Mode) -> &mut Line {
+impl DefiniteHolds {
+    fn of(&mut self, mode: Mode) -> &mut ModeHolds {
         match mode {
             Mode::Exclusive => &mut self.exclusive,
             Mode::Shared => &mut self.shared,
@@ -191,20 +191,20 @@ impl Active {
 pub(crate) struct Sweep<H> {
     rule: Rule,
     holder: H,
-    keys: Vec<Active>,
+    keys: Vec<DefiniteHolds>,
     /// The mode in which each hold is held now.
     modes: Vec<Option<Mode>>,
 }
 
 impl<H: Fn(u32) -> Holder> Sweep<H> {
     pub(crate) fn new(rule: Rule, keys: usize, holds: usize, holder: H) -> Self {
-        let keys = (0..keys).map(|_| Active::default()).collect();
+        let keys = (0..keys).map(|_| DefiniteHolds::default()).collect();
         Self { rule, holder, keys, modes: vec![None; holds] }
     }
 
     /// Takes the next change. Hands over the conflicts that it brings, at most one of each kind of
     /// overlap.
-    pub(crate) fn step(&mut self, change: Change, found: impl FnMut(Conflict)) {
+    pub(crate) fn step(&mut self, change: HoldChange, found: impl FnMut(Conflict)) {
         // Most histories have one key, and then nobody need be asked.
         let key = if self.keys.len() == 1 { 0 } else { (self.holder)(change.hold).key };
         let before = std::mem::replace(&mut self.modes[change.hold as usize], change.to);
@@ -230,7 +230,7 @@ impl<H: Fn(u32) -> Holder> Sweep<H> {
     /// The conflicts of a hold that begins with those that are active.
     fn conflicts(
         &mut self,
-        change: Change,
+        change: HoldChange,
         key: usize,
         mode: Mode,
         mut found: impl FnMut(Conflict),

@@ -25,16 +25,16 @@ use crate::causes::{self, Occurrence, by_cause};
 use crate::words::{Story, count, process};
 use crate::{Case, Checker};
 use base::{Anomaly, Cause, F, Outcome, Verdict};
-use scan::{Because, Breach, Scan};
+use scan::{Because, Scan, WrongWrite};
 
 mod scan;
 #[cfg(test)]
 mod tests;
 
 /// The vault checker.
-pub struct Vault;
+pub struct VaultChecker;
 
-impl Checker for Vault {
+impl Checker for VaultChecker {
     fn name(&self) -> &'static str {
         "vault"
     }
@@ -55,7 +55,7 @@ impl Checker for Vault {
         }
         let scan = Scan::of(&case.run.history, &case.claims, case.run.info.promises.fenced);
         let found = named(&scan).into_iter().find(|(name, _)| *name == anomaly.name);
-        let told = |breach: &&Breach| witness(breach)[..] == anomaly.witness[..];
+        let told = |breach: &&WrongWrite| witness(breach)[..] == anomaly.witness[..];
         if let Some(breach) = found.and_then(|(_, breaches)| breaches.iter().find(told)) {
             tell(story, case, *breach);
         }
@@ -98,18 +98,19 @@ fn fenced_off(scan: &Scan<'_>) -> String {
 }
 
 fn anomalies(case: &Case<'_>, scan: &Scan<'_>) -> Vec<Anomaly> {
-    let occurrence = |breach: &Breach| Occurrence::new(cause(case, breach), witness(breach));
-    let decide =
-        |(name, breaches): (&str, &[Breach])| by_cause(name, "", breaches.iter().map(occurrence));
+    let occurrence = |breach: &WrongWrite| Occurrence::new(cause(case, breach), witness(breach));
+    let decide = |(name, breaches): (&str, &[WrongWrite])| {
+        by_cause(name, "", breaches.iter().map(occurrence))
+    };
     named(scan).into_iter().flat_map(decide).collect()
 }
 
-fn witness(breach: &Breach) -> [u64; 2] {
+fn witness(breach: &WrongWrite) -> [u64; 2] {
     [breach.over, breach.write]
 }
 
 /// Returns the reason why the write came too late.
-fn cause(case: &Case<'_>, breach: &Breach) -> Option<Cause> {
+fn cause(case: &Case<'_>, breach: &WrongWrite) -> Option<Cause> {
     let claims = &case.claims.claims;
     let later = match breach.because {
         Because::Later(grant) => Some(grant),
@@ -129,12 +130,12 @@ fn cause(case: &Case<'_>, breach: &Breach) -> Option<Cause> {
     causes::of_late_write(case, &claims[breach.claim], &claims[later?], breach.write)
 }
 
-fn named<'a>(scan: &'a Scan<'_>) -> [(&'static str, &'a [Breach]); 2] {
+fn named<'a>(scan: &'a Scan<'_>) -> [(&'static str, &'a [WrongWrite]); 2] {
     [("lost update", &scan.lost), ("stale write accepted", &scan.stale)]
 }
 
 /// Tells what the two processes did, in order, and the faults of the one that was overtaken.
-fn tell(story: &mut Story<'_>, Case { run, claims, .. }: &Case<'_>, breach: Breach) {
+fn tell(story: &mut Story<'_>, Case { run, claims, .. }: &Case<'_>, breach: WrongWrite) {
     let claim = &claims.claims[breach.claim];
     story.grant(claim);
     let value = |at: u64| {

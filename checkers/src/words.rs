@@ -2,7 +2,7 @@
 
 use crate::Case;
 use crate::faults::FaultSpan;
-use crate::holds::{Claim, End, Ending};
+use crate::holds::{Claim, Ending, HoldEnd};
 use base::{
     Action, Anomaly, Belief, Cause, Event, F, Family, Fault, FaultId, Kind, LeaseEnd, Leases, Mode,
     Node, Removed, Run, phrases, units,
@@ -214,7 +214,7 @@ impl<'a> Story<'a> {
     }
 
     /// Tells what ended a hold.
-    pub(crate) fn end(&mut self, claim: &Claim, end: End) {
+    pub(crate) fn end(&mut self, claim: &Claim, end: HoldEnd) {
         let how = match end.how {
             Ending::Released => phrases::clause(F::Release, Kind::Ok),
             Ending::Lost => phrases::clause(F::Lost, Kind::Info),

@@ -14,12 +14,12 @@ use testcontainers::bollard::models::{
 /// service would not do: it asks outside for the name of a member that is down, and ZooKeeper waits
 /// for that answer for seconds, even to elect a leader.
 #[derive(Clone, Debug)]
-pub struct Network {
+pub struct ContainerNetwork {
     name: String,
     base: Ipv4Addr,
 }
 
-impl Network {
+impl ContainerNetwork {
     /// Makes it, with the labels of its run. The engine gives fixed addresses only on a subnet that
     /// was asked for, so it may choose a free one first, which is then asked for.
     pub async fn make(docker: &Docker, run: &str) -> Result<Self, BackendError> {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn servers_stand_behind_the_gateway() {
-        let network = Network { name: "n".into(), base: Ipv4Addr::new(172, 20, 0, 0) };
+        let network = ContainerNetwork { name: "n".into(), base: Ipv4Addr::new(172, 20, 0, 0) };
         assert_eq!(network.address(0), Ipv4Addr::new(172, 20, 0, 2));
         assert_eq!(network.address(2), Ipv4Addr::new(172, 20, 0, 4));
     }

@@ -1,7 +1,7 @@
 //! The making of a server: the settings of its container.
 
 use super::image;
-use super::network::Network;
+use super::network::ContainerNetwork;
 use stores::{Cluster, Member, Place, Probe, StoreId, node_name};
 use testbed::owner;
 use testcontainers::bollard::models::{HostConfig, PortBinding};
@@ -14,7 +14,7 @@ const FILES: &str = "/var/lib/picklock/files";
 
 /// The servers of one run.
 #[derive(Clone, Debug)]
-pub struct Ensemble {
+pub struct RunContainers {
     /// The id of the run.
     pub run: String,
     /// The store that the servers belong to.
@@ -22,10 +22,10 @@ pub struct Ensemble {
     /// The servers and their settings.
     pub cluster: Cluster,
     /// The network on which they find each other.
-    pub network: Network,
+    pub network: ContainerNetwork,
 }
 
-impl Ensemble {
+impl RunContainers {
     /// The question that tells whether a server serves.
     pub fn probe(&self, server: u32) -> Probe {
         self.store.probe(&self.cluster, server)

@@ -2,7 +2,7 @@
 
 use super::drop_rule::DropRule;
 use super::exec;
-use super::node::Ensemble;
+use super::node::RunContainers;
 use base::{BackendError, Direction};
 use futures_util::future::try_join_all;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -28,17 +28,17 @@ const EMPTY_MARKER: &str = "/var/lib/picklock/empty";
 /// A server. Its container is removed with `remove`; dropping it is not enough.
 pub struct DockerServer {
     docker: Docker,
-    ensemble: Ensemble,
+    ensemble: RunContainers,
     number: u32,
     container: ContainerAsync<GenericImage>,
-    expected: Mutex<Expected>,
+    expected: Mutex<ExpectedState>,
     /// The address at which it was last seen to serve.
     address: Mutex<Option<SocketAddr>>,
 }
 
 /// The expected state of a server, by what was done to it here.
 #[derive(Debug, Default)]
-struct Expected {
+struct ExpectedState {
     condition: Condition,
     /// The time at which the engine started it.
     started: Option<String>,
@@ -61,7 +61,7 @@ impl DockerServer {
     /// Starts its container, which does not yet mean that it serves.
     pub async fn start(
         docker: Docker,
-        ensemble: Ensemble,
+        ensemble: RunContainers,
         number: u32,
     ) -> Result<Self, BackendError> {
         let container = ensemble.request(number).start().await;
@@ -117,7 +117,7 @@ impl DockerServer {
         }
     }
 
-    fn expected(&self) -> MutexGuard<'_, Expected> {
+    fn expected(&self) -> MutexGuard<'_, ExpectedState> {
         self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

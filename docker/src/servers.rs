@@ -3,8 +3,8 @@
 use super::clean;
 use super::daemon::daemon;
 use super::image;
-use super::network::Network;
-use super::node::Ensemble;
+use super::network::ContainerNetwork;
+use super::node::RunContainers;
 use super::reports;
 use super::server::DockerServer;
 use base::BackendError;
@@ -41,9 +41,9 @@ impl Servers for DockerServers {
         let run = run_id();
         let servers = cluster.servers();
         progress(&format!("starting {servers} server{}", if servers == 1 { "" } else { "s" }));
-        let network = Network::make(&docker, &run).await;
+        let network = ContainerNetwork::make(&docker, &run).await;
         let started = async {
-            let ensemble = Ensemble { run: run.clone(), store, cluster, network: network? };
+            let ensemble = RunContainers { run: run.clone(), store, cluster, network: network? };
             start_all(&docker, &ensemble).await
         };
         match started.await {
@@ -74,7 +74,7 @@ impl Servers for DockerServers {
 
 async fn start_all(
     docker: &Docker,
-    ensemble: &Ensemble,
+    ensemble: &RunContainers,
 ) -> Result<Vec<Arc<DockerServer>>, BackendError> {
     let start = |number| DockerServer::start(docker.clone(), ensemble.clone(), number);
     let all = join_all((0..ensemble.cluster.servers()).map(start)).await;

@@ -1,6 +1,6 @@
 #![no_main]
 //! Any bytes, read as a history in this format.
 
-use base::reading::Format;
+use base::reading::Notation;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| picklock_fuzz::entries(data, Format::Edn));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| picklock_fuzz::entries(data, Notation::Edn));

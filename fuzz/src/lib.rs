@@ -2,7 +2,7 @@
 //! with the corpus and with mutations of it, on every run of the tests.
 
 use base::History;
-use base::reading::{Entries, Format, Value};
+use base::reading::{Entries, Notation, Value};
 use checkers::{Budget, Pairing, Reading, decide};
 
 /// Bytes as a stored run: what can be read can be written, and is then read as the same.
@@ -17,7 +17,7 @@ pub fn run(data: &[u8]) {
 }
 
 /// Bytes as a foreign history: as operations of each kind of model, judged on a small budget.
-pub fn entries(data: &[u8], format: Format) {
+pub fn entries(data: &[u8], format: Notation) {
     for model in ["mutex", "fenced", "rw", "cas-register", "set"] {
         for independent in [None, Some(true)] {
             for mixed in [false, true] {
@@ -27,7 +27,7 @@ pub fn entries(data: &[u8], format: Format) {
     }
 }
 
-fn judge(data: &[u8], format: Format, model: &str, reading: Reading) {
+fn judge(data: &[u8], format: Notation, model: &str, reading: Reading) {
     let model = model.parse().expect("a model");
     let Ok(entries) = Entries::open(data, Some(format)) else { return };
     let mut pairing = Pairing::new(model, reading);

@@ -17,7 +17,7 @@ use crate::output;
 #[command(name = "picklock", version, about, long_about = LONG_ABOUT, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
     #[command(flatten)]
     manner: Manner,
 }
@@ -36,7 +36,7 @@ const EXIT_CODES: &str = "Exit codes:
   255  the run could not be made, or not to its end";
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Runs one lock under one nemesis and judges it.
     Test(TestArgs),
     /// Searches many schedules of one lock in the simulator.
@@ -93,15 +93,15 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     };
     cli.manner.take();
     let outcome = match cli.command {
-        Command::Test(args) => commands::test::run(&args),
-        Command::Explore(args) => commands::explore::run(&args),
-        Command::Replay(args) => commands::replay::run(&args),
-        Command::Merge(args) => commands::merge::run(&args),
-        Command::Check(args) => commands::check::run(&args),
-        Command::List(args) => commands::list::run(&args),
-        Command::Bench(command) => commands::bench::run(&command),
-        Command::Clean => commands::clean::run(),
-        Command::Client => commands::client(),
+        CliCommand::Test(args) => commands::test::run(&args),
+        CliCommand::Explore(args) => commands::explore::run(&args),
+        CliCommand::Replay(args) => commands::replay::run(&args),
+        CliCommand::Merge(args) => commands::merge::run(&args),
+        CliCommand::Check(args) => commands::check::run(&args),
+        CliCommand::List(args) => commands::list::run(&args),
+        CliCommand::Bench(command) => commands::bench::run(&command),
+        CliCommand::Clean => commands::clean::run(),
+        CliCommand::Client => commands::client(),
     };
     outcome.unwrap_or_else(|failure| {
         output::note(&format!("picklock: {failure}"));

@@ -8,7 +8,9 @@ use base::{Anomaly, Cause, Event, F, History, Kind, Outcome, Process, Run, RunIn
 use checkers::Judgement;
 use reports::reading::{Breach, breaches};
 use serde::{Deserialize, Serialize};
-use sim::exhaustive::{Action, Case, Explorer, Extent, FaultKind, Progress, Sign, Story};
+use sim::exhaustive::{
+    EnumerationCase, Explorer, Extent, FaultKind, Move, ScheduleStory, SearchProgress, Sign,
+};
 use std::time::Duration;
 use stores::{Store, Visit};
 use workloads::LockSpec;
@@ -23,14 +25,14 @@ use crate::simulate::opens;
 pub struct Enumeration {
     lock: &'static LockSpec,
     task: &'static Task,
-    case: Case,
+    case: EnumerationCase,
     reduce: bool,
 }
 
 impl Enumeration {
     /// Enumerates two clients that ask once for one key, without faults.
     pub fn new(lock: &'static LockSpec) -> Self {
-        let case = Case {
+        let case = EnumerationCase {
             algo: lock.name.into(),
             task: Task::CONTEND.name.into(),
             clients: 2,
@@ -47,7 +49,7 @@ impl Enumeration {
 
     /// Enumerates another task, on as many keys as it needs, up to one for each client.
     pub fn of(self, task: &'static Task) -> Self {
-        let with = |case: &mut Case| {
+        let with = |case: &mut EnumerationCase| {
             case.task = task.name.into();
             case.keys = case.keys.max(task.keys.min(case.clients));
         };
@@ -55,7 +57,7 @@ impl Enumeration {
     }
 
     /// Changes what is enumerated.
-    pub fn with(mut self, change: impl FnOnce(&mut Case)) -> Self {
+    pub fn with(mut self, change: impl FnOnce(&mut EnumerationCase)) -> Self {
         change(&mut self.case);
         self
     }
@@ -66,13 +68,13 @@ impl Enumeration {
     }
 
     /// Returns the enumerated case.
-    pub fn case(&self) -> &Case {
+    pub fn case(&self) -> &EnumerationCase {
         &self.case
     }
 
     /// Searches until there is nothing more, there are `most` states, or `go_on` says no.
-    pub fn search(&self, most: u64, go_on: &mut dyn FnMut(Progress) -> bool) -> Found {
-        let (extent, sorts) = self.lock.store().visit(Search(self, most, go_on));
+    pub fn search(&self, most: u64, go_on: &mut dyn FnMut(SearchProgress) -> bool) -> Found {
+        let (extent, sorts) = self.lock.store().visit(ExhaustiveSearch(self, most, go_on));
         let mut findings: Vec<Finding> = Vec::new();
         for sort in sorts {
             for shown in self.judge(sort.sign, &sort.story) {
@@ -88,7 +90,7 @@ impl Enumeration {
     }
 
     /// The anomalies that the checkers see in a story that shows a sign, without their schedules.
-    pub fn judge(&self, sign: Sign, story: &Story) -> Vec<Finding> {
+    pub fn judge(&self, sign: Sign, story: &ScheduleStory) -> Vec<Finding> {
         // Who still holds the lock would seem to hold on for as long as nothing happens.
         let silence = if sign == Sign::Stuck { HOUR } else { Duration::ZERO };
         let run = self.run(story, silence);
@@ -102,7 +104,7 @@ impl Enumeration {
     }
 
     /// A story as a run of the simulator, after which nothing happens for some time.
-    pub fn run(&self, story: &Story, silence: Duration) -> Run {
+    pub fn run(&self, story: &ScheduleStory, silence: Duration) -> Run {
         let mut history = History::default();
         for event in &story.events {
             history.push(event.clone());
@@ -125,13 +127,13 @@ impl Enumeration {
     ///
     /// # Errors
     /// With the number of the first step, from 0, that cannot be taken.
-    pub fn replay(&self, schedule: &[Action]) -> Result<(Story, Vec<Sign>), usize> {
-        self.lock.store().visit(Replay(self, schedule))
+    pub fn replay(&self, schedule: &[Move]) -> Result<(ScheduleStory, Vec<Sign>), usize> {
+        self.lock.store().visit(ScheduleReplay(self, schedule))
     }
 
     /// Shows every schedule, one by one: for spaces that are small.
-    pub fn walk(&self, each: &mut dyn FnMut(&Story, &[Sign])) {
-        self.lock.store().visit(Walk(self, each));
+    pub fn walk(&self, each: &mut dyn FnMut(&ScheduleStory, &[Sign])) {
+        self.lock.store().visit(ScheduleWalk(self, each));
     }
 
     fn explorer<S: Store>(&self) -> Explorer<S> {
@@ -140,29 +142,29 @@ impl Enumeration {
     }
 }
 
-struct Search<'a>(&'a Enumeration, u64, &'a mut dyn FnMut(Progress) -> bool);
+struct ExhaustiveSearch<'a>(&'a Enumeration, u64, &'a mut dyn FnMut(SearchProgress) -> bool);
 
-impl Visit for Search<'_> {
-    type Out = (Extent, Vec<sim::exhaustive::Finding>);
+impl Visit for ExhaustiveSearch<'_> {
+    type Out = (Extent, Vec<sim::exhaustive::ShortestWay>);
 
     fn visit<S: Store>(self) -> Self::Out {
         self.0.explorer::<S>().search(self.1, self.2)
     }
 }
 
-struct Replay<'a>(&'a Enumeration, &'a [Action]);
+struct ScheduleReplay<'a>(&'a Enumeration, &'a [Move]);
 
-impl Visit for Replay<'_> {
-    type Out = Result<(Story, Vec<Sign>), usize>;
+impl Visit for ScheduleReplay<'_> {
+    type Out = Result<(ScheduleStory, Vec<Sign>), usize>;
 
     fn visit<S: Store>(self) -> Self::Out {
         self.0.explorer::<S>().replay(self.1)
     }
 }
 
-struct Walk<'a>(&'a Enumeration, &'a mut dyn FnMut(&Story, &[Sign]));
+struct ScheduleWalk<'a>(&'a Enumeration, &'a mut dyn FnMut(&ScheduleStory, &[Sign]));
 
-impl Visit for Walk<'_> {
+impl Visit for ScheduleWalk<'_> {
     type Out = ();
 
     fn visit<S: Store>(self) {
@@ -187,7 +189,7 @@ fn is_of(sign: Sign, property: &str, anomaly: &Anomaly) -> bool {
 
 /// A sign of which the checkers say nothing. To them one wait for another key is too little; here,
 /// where nothing is slow, it is one too many.
-fn unjudged(sign: Sign, story: &Story, info: &RunInfo) -> Finding {
+fn unjudged(sign: Sign, story: &ScheduleStory, info: &RunInfo) -> Finding {
     let alone = sign == Sign::WaitsForAnotherKey && story.is_faultless();
     let cause = alone.then_some(Cause::Recipe);
     let anomaly = sign.to_string();
@@ -224,7 +226,7 @@ pub struct Finding {
     /// The number of its operations and faults, as they are counted of a stored counterexample.
     pub messages: u64,
     /// All steps of the shortest schedule, those that nobody else can see included.
-    pub schedule: Vec<Action>,
+    pub schedule: Vec<Move>,
 }
 
 impl Finding {
@@ -265,14 +267,14 @@ pub struct Enumerated {
     /// The version of this format.
     pub picklock_enumeration: u32,
     /// The case that was enumerated.
-    pub case: Case,
+    pub case: EnumerationCase,
     /// The result of the search.
     pub found: Found,
 }
 
 impl Enumerated {
     /// Makes a result in the form of this version.
-    pub fn new(case: Case, found: Found) -> Self {
+    pub fn new(case: EnumerationCase, found: Found) -> Self {
         Self { picklock_enumeration: ENUMERATION_VERSION, case, found }
     }
 

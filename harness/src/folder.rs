@@ -1,8 +1,8 @@
 //! The run folder: `store/<algo>+<nemesis>/<time>/` with everything about one run, so that it can
 //! be judged and drawn again at any time.
 
-use crate::input::{self, Budget};
-use crate::output::{Losses, write_whole};
+use crate::input::{self, JudgingBudget};
+use crate::output::{OutputLosses, write_whole};
 use crate::place;
 use anyhow::{Context, Result, bail};
 use base::{History, HistoryError, Ledger, Parsed, RUN_VERSION, Run, RunInfo, WrongVersion};
@@ -18,19 +18,19 @@ const WITH_MODEL: &str = "any other history is held against a model, which --mod
 
 /// A run folder.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub struct RunFolder {
     path: PathBuf,
     /// The store that it stands in.
     store: PathBuf,
 }
 
-impl Folder {
+impl RunFolder {
     /// Makes a new one below `store`. Where the store takes nothing at present, there is none, and
     /// that is a loss: the run is worth its verdict all the same.
     ///
     /// # Errors
     /// Fails when the store cannot be a folder.
-    pub fn create(store: &Path, info: &RunInfo, losses: &mut Losses) -> Result<Option<Self>> {
+    pub fn create(store: &Path, info: &RunInfo, losses: &mut OutputLosses) -> Result<Option<Self>> {
         match Self::make(store, info) {
             Ok(folder) => Ok(Some(folder)),
             Err(error) if error.downcast_ref().is_some_and(takes_nothing) => {
@@ -121,7 +121,7 @@ impl Folder {
     }
 
     /// Reads the run, as far as the budget goes.
-    pub fn read(&self, budget: Budget) -> Result<Stored> {
+    pub fn read(&self, budget: JudgingBudget) -> Result<StoredRun> {
         let run_json = self.file("run.json");
         let text = input::text(&run_json, budget)?;
         let info = run_info(&run_json, &text)?;
@@ -143,7 +143,7 @@ impl Folder {
         };
         let ledger = self.ledger(budget.memory / SHARE)?;
         let run = Run { info, history, ledger };
-        Ok(Stored { run, cut_off: cut_off && unread.is_none(), unread })
+        Ok(StoredRun { run, cut_off: cut_off && unread.is_none(), unread })
     }
 
     /// The ledger of the run, if its backend kept one, the run came to its end, and it is no larger
@@ -163,14 +163,14 @@ impl Folder {
 
 /// The first thing that is read of a run.json.
 #[derive(Deserialize)]
-struct Version {
+struct RunVersion {
     version: u64,
 }
 
 /// Reads a run.json.
 fn run_info(path: &Path, text: &str) -> Result<RunInfo> {
     let no_run = || format!("`{}` is not a run.json of picklock", path.display());
-    let Version { version } = serde_json::from_str(text).with_context(no_run)?;
+    let RunVersion { version } = serde_json::from_str(text).with_context(no_run)?;
     if let Err(why) = WrongVersion::check(version, RUN_VERSION) {
         bail!("`{}` {why}", path.display());
     }
@@ -181,7 +181,7 @@ fn run_info(path: &Path, text: &str) -> Result<RunInfo> {
 const SHARE: usize = 3;
 
 /// A run, as it was read.
-pub struct Stored {
+pub struct StoredRun {
     /// The run that was read.
     pub run: Run,
     /// Its history ends in the middle of a line.

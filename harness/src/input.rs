@@ -27,7 +27,7 @@ const DOCUMENT: usize = 32;
 
 /// The limits on the time and memory of reading a file and judging it.
 #[derive(Clone, Copy, Debug)]
-pub struct Budget {
+pub struct JudgingBudget {
     begun: Instant,
     time: Duration,
     /// The memory limit, in bytes.
@@ -35,13 +35,13 @@ pub struct Budget {
 }
 
 /// The budget of a command that is given none: 60 seconds and 4 GiB.
-impl Default for Budget {
+impl Default for JudgingBudget {
     fn default() -> Self {
         Self::new(Duration::from_secs(60), 4 << 30)
     }
 }
 
-impl Budget {
+impl JudgingBudget {
     /// A budget from now on.
     pub fn new(time: Duration, memory: usize) -> Self {
         Self { begun: Instant::now(), time, memory }
@@ -69,7 +69,7 @@ impl Budget {
 ///
 /// # Errors
 /// Fails when it cannot be opened.
-pub fn open(path: &Path, budget: Budget) -> Result<(Input, ProgressBar)> {
+pub fn open(path: &Path, budget: JudgingBudget) -> Result<(Input, ProgressBar)> {
     if path == Path::new("-") {
         let bar = reading_bar(None);
         return Ok((
@@ -92,7 +92,7 @@ pub fn open(path: &Path, budget: Budget) -> Result<(Input, ProgressBar)> {
 ///
 /// # Errors
 /// Fails when it cannot be read, is no text, or does not keep to the budget.
-pub fn text(path: &Path, budget: Budget) -> Result<String> {
+pub fn text(path: &Path, budget: JudgingBudget) -> Result<String> {
     let help = || format!("cannot read `{}`", path.display());
     let (input, bar) = open(path, budget)?;
     let (mut text, most) = (String::new(), budget.memory / DOCUMENT);
@@ -108,7 +108,7 @@ pub fn text(path: &Path, budget: Budget) -> Result<String> {
     Ok(text)
 }
 
-fn stream(from: impl Read + 'static, bar: &ProgressBar, budget: Budget) -> Input {
+fn stream(from: impl Read + 'static, bar: &ProgressBar, budget: JudgingBudget) -> Input {
     let until = Until::new(bar.wrap_read(from), move || budget.is_over());
     BufReader::with_capacity(BUFFER, Box::new(until))
 }

@@ -63,9 +63,9 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 
 /// The parts of a standing verdict that could not be printed or stored.
 #[derive(Debug, Default)]
-pub struct Losses(Vec<String>);
+pub struct OutputLosses(Vec<String>);
 
-impl Losses {
+impl OutputLosses {
     /// Notes what an attempt has lost, if it has.
     pub fn note(&mut self, attempt: Result<()>) {
         self.0.extend(attempt.err().map(|error| format!("{error:#}")));
@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn a_loss_leaves_a_violation_and_nothing_green() {
-        let lost = || Losses(vec!["cannot write `verdict.json`".into()]);
-        assert_eq!(Losses::default().end(Outcome::Held), Exit::Held);
+        let lost = || OutputLosses(vec!["cannot write `verdict.json`".into()]);
+        assert_eq!(OutputLosses::default().end(Outcome::Held), Exit::Held);
         assert_eq!(lost().end(Outcome::Held), Exit::CouldNotRun);
         assert_eq!(lost().end(Outcome::Inconclusive), Exit::CouldNotRun);
         assert_eq!(lost().end(Outcome::Violated), Exit::Violated);

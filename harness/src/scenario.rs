@@ -63,7 +63,7 @@ pub fn find(name: &str) -> Option<&'static Scenario> {
 
 /// The counts of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct RunCounts {
     /// The number of events in the simulated world: see [`sim::Simulated::happened`].
     pub events: u64,
     /// The number of lines in the history.
@@ -105,7 +105,7 @@ impl Prepared {
     ///
     /// # Panics
     /// Panics when the world breaks or the lock was held twice: without faults, neither can be.
-    pub fn run(&mut self, seed: u64) -> Tally {
+    pub fn run(&mut self, seed: u64) -> RunCounts {
         self.plan.seed = seed;
         self.config.seed = seed;
         let mut world = simulate::world_of(self.lock, self.config.clone(), None);
@@ -116,7 +116,7 @@ impl Prepared {
         let claims = Claims::of(&history);
         assert!(sweep(&claims).is_empty(), "seed {seed}: {} was held twice", self.lock.name);
         let released = claims.claims.iter().filter(|claim| claim.freed.is_some()).count();
-        Tally {
+        RunCounts {
             events: world.happened(),
             recorded: history.events().len() as u64,
             operations: (claims.grants().count() + released) as u64,

@@ -15,9 +15,9 @@ use std::path::Path;
 use std::time::Duration;
 use stores::StoreId;
 
-use crate::input::{self, Budget};
+use crate::input::{self, JudgingBudget};
 use crate::links;
-use crate::plan::{Aim, Options, Planned, Played, Replay, Turn};
+use crate::plan::{FaultTiming, Options, Planned, PlannedTurn, Played, Replay};
 use crate::setup::{Setup, check_ensemble, check_task, check_topology};
 
 mod error;
@@ -62,7 +62,7 @@ pub struct Schedule {
     /// The delay of each client-server link beyond a fast one, each way.
     pub link_delay_ns: u64,
     /// The turns of each worker: those of the first client, then those of the second, and so on.
-    pub clients: Vec<Vec<Turn>>,
+    pub clients: Vec<Vec<PlannedTurn>>,
     /// The faults, in order.
     pub faults: Vec<Planned>,
     /// The random decisions of the simulator.
@@ -136,11 +136,11 @@ impl Schedule {
     ///
     /// # Errors
     /// One line that names what is wrong with the schedule.
-    pub fn setup(&self, aim: Aim) -> Result<Setup, ScheduleError> {
+    pub fn setup(&self, aim: FaultTiming) -> Result<Setup, ScheduleError> {
         self.check()?;
         match aim {
-            Aim::Time => self.as_it_is(aim, 0),
-            Aim::Trigger => self.loose_setup(0),
+            FaultTiming::Time => self.as_it_is(aim, 0),
+            FaultTiming::Trigger => self.loose_setup(0),
         }
     }
 
@@ -150,7 +150,7 @@ impl Schedule {
     /// # Errors
     /// As [`setup`](Self::setup).
     pub fn loose_setup(&self, seed: u64) -> Result<Setup, ScheduleError> {
-        self.with_slack().as_it_is(Aim::Trigger, seed)
+        self.with_slack().as_it_is(FaultTiming::Trigger, seed)
     }
 
     /// The same with longer faults and holds, as far as the lock allows, over links as slow as its
@@ -181,7 +181,7 @@ impl Schedule {
     }
 
     /// Returns what runs it exactly as it is, over links whose delays are drawn from `seed`.
-    pub(crate) fn as_it_is(&self, aim: Aim, seed: u64) -> Result<Setup, ScheduleError> {
+    pub(crate) fn as_it_is(&self, aim: FaultTiming, seed: u64) -> Result<Setup, ScheduleError> {
         let nanos = Duration::from_nanos;
         let turns = self.clients.iter().flatten();
         let options = Options {
@@ -199,8 +199,8 @@ impl Schedule {
             acquire_timeout: nanos(self.acquire_timeout_ns),
             quiet: nanos(self.quiet_ns),
             slowest_message: nanos(match aim {
-                Aim::Time => self.chance.slowest(),
-                Aim::Trigger => self.link_delay_ns,
+                FaultTiming::Time => self.chance.slowest(),
+                FaultTiming::Trigger => self.link_delay_ns,
             }),
         };
         Ok(Setup::replaying(options, replay)?)
@@ -305,7 +305,7 @@ impl Schedule {
     /// # Errors
     /// Fails when the text is not a schedule: says what it is instead.
     pub fn from_json(text: &str) -> Result<Self, NoSchedule> {
-        let version: Version =
+        let version: ScheduleVersion =
             serde_json::from_str(text).map_err(|error| match error.is_data() {
                 true => NoSchedule::Other,
                 false => NoSchedule::Json(error),
@@ -321,14 +321,14 @@ impl Schedule {
     /// # Errors
     /// One line with the file's name.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        Self::read_within(path, Budget::default())
+        Self::read_within(path, JudgingBudget::default())
     }
 
     /// The same, within a budget.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_within(path: &Path, budget: Budget) -> Result<Self, ReadError> {
+    pub fn read_within(path: &Path, budget: JudgingBudget) -> Result<Self, ReadError> {
         let text = input::text(path, budget).map_err(ReadError::File)?;
         Self::from_json(&text).map_err(|why| ReadError::Text { file: path.into(), why })
     }
@@ -336,7 +336,7 @@ impl Schedule {
 
 /// The first thing that is read of a schedule. The rest is passed over, without a copy of it.
 #[derive(Deserialize)]
-struct Version {
+struct ScheduleVersion {
     picklock_schedule: u64,
 }
 

@@ -11,7 +11,7 @@ use workloads::LockSpec;
 use crate::fault_script::{Crew, FaultScript, Follower};
 use crate::links::{self, slowest_link};
 use crate::nearest::Unlisted;
-use crate::plan::{Aim, Options, Plan, Replay, Replayer, ScriptFile, UNLIMITED};
+use crate::plan::{FaultTiming, Options, Plan, Replay, Replayer, ScriptFile, UNLIMITED};
 use crate::swarm;
 
 mod error;
@@ -83,8 +83,8 @@ impl Setup {
         setup.info.acquire_timeout_ns = nanos(replay.acquire_timeout);
         // A schedule was cut as short as the simulator allows; real servers take their time.
         setup.info.quiet_ns = match replay.aim {
-            Aim::Time => nanos(replay.quiet),
-            Aim::Trigger => setup.info.quiet_ns.max(nanos(replay.quiet)),
+            FaultTiming::Time => nanos(replay.quiet),
+            FaultTiming::Trigger => setup.info.quiet_ns.max(nanos(replay.quiet)),
         };
         // So slow were its messages, whatever made them so.
         let slowest = &mut setup.info.slowest_message_ns;

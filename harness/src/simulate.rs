@@ -1,7 +1,7 @@
 //! A run in the simulator.
 
 use base::{BackendError, Command, Init, Run};
-use sim::{ChoiceLog, Open, SimConfig, Simulated};
+use sim::{ChoiceLog, OpenClient, SimConfig, Simulated};
 use std::any::Any;
 use std::rc::Rc;
 use stores::{Store, Visit, WorldSpec};
@@ -10,7 +10,7 @@ use workloads::client::serve;
 
 use crate::drive::{Recorder, Unwatched, drive};
 use crate::links;
-use crate::plan::{Aim, Played};
+use crate::plan::{FaultTiming, Played};
 use crate::schedule::Schedule;
 use crate::setup::Setup;
 
@@ -48,7 +48,7 @@ pub fn world_of(
 }
 
 /// Returns the function that opens the task of a client of this lock, on the lock's store.
-pub(crate) fn opens<S: Store>(lock: &'static LockSpec) -> Open<S> {
+pub(crate) fn opens<S: Store>(lock: &'static LockSpec) -> OpenClient<S> {
     Box::new(move |handle| Box::pin(serve::<S>(lock, handle.link, handle.mailbox)))
 }
 
@@ -110,7 +110,7 @@ pub fn replay(schedule: &Schedule) -> Result<Run, BackendError> {
 /// # Errors
 /// Fails when the schedule makes no sense or the simulated world breaks.
 pub fn replay_played(schedule: &Schedule) -> Result<(Run, Played), BackendError> {
-    let setup = schedule.setup(Aim::Time);
+    let setup = schedule.setup(FaultTiming::Time);
     let setup = setup.map_err(|error| BackendError(error.to_string()))?;
     play(&setup, Some(Rc::new(ChoiceLog::replay(schedule.chance.clone()))))
 }

@@ -4,7 +4,7 @@
 
 #![expect(unsafe_code, reason = "counts what the allocator is asked for")]
 
-use picklock::scenario::{self, Tally};
+use picklock::scenario::{self, RunCounts};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -42,7 +42,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Allocations of one run, and what it came to.
-fn run(name: &str, clients: Option<u32>) -> (u64, Tally) {
+fn run(name: &str, clients: Option<u32>) -> (u64, RunCounts) {
     let mut prepared = scenario::find(name).expect("a scenario").prepare(clients);
     prepared.run(1);
     let before = ALLOCATIONS.get();

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 use stores::zookeeper::{Client, ZooKeeper};
-use workloads::{LockSpec, On, Settings};
+use workloads::{LockSettings, LockSpec, On};
 
 /// `zk-sequential`, but it does not hear that its session was disconnected.
 struct Deaf(Box<dyn Lock>);
@@ -28,7 +28,7 @@ impl Lock for Deaf {
     }
 }
 
-fn open_deaf(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open_deaf(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     let lock = workloads::find("zk-sequential").expect("a lock of the catalogue");
     let on = lock.open.on::<ZooKeeper>().expect("it is a lock on ZooKeeper");
     Box::new(Deaf((on.open)(client, settings)))
@@ -78,7 +78,7 @@ impl Lock for Deceived {
     }
 }
 
-fn open_deceived(link: Rc<dyn base::Link<Redis>>, s: Settings) -> Box<dyn Lock> {
+fn open_deceived(link: Rc<dyn base::Link<Redis>>, s: LockSettings) -> Box<dyn Lock> {
     let lock = workloads::find("redis-set-nx-px").expect("a lock of the catalogue");
     let on = lock.open.on::<Redis>().expect("it is a lock on Redis");
     Box::new(Deceived((on.open)(link, s)))

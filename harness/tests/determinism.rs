@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
-use workloads::{BELOW_TTL, LockSpec, On, Opens, Settings};
+use workloads::{BELOW_TTL, LockSettings, LockSpec, On, Opens};
 
 /// `redis-set-nx-px`, but it waits for a time that something outside of the simulator decides.
 struct Smuggler {
@@ -34,7 +34,11 @@ impl Lock for Smuggler {
     }
 }
 
-fn smuggle(link: Rc<dyn Link<Redis>>, settings: Settings, wait: fn() -> Duration) -> Box<dyn Lock> {
+fn smuggle(
+    link: Rc<dyn Link<Redis>>,
+    settings: LockSettings,
+    wait: fn() -> Duration,
+) -> Box<dyn Lock> {
     let lock = workloads::find("redis-set-nx-px").expect("a lock of the catalogue");
     let on = lock.open.on::<Redis>().expect("it is a lock on Redis");
     Box::new(Smuggler { lock: (on.open)(link.clone(), settings), link, wait })
@@ -55,15 +59,15 @@ fn by_nothing() -> Duration {
     Duration::from_micros(500)
 }
 
-fn open_by_real_time(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open_by_real_time(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     smuggle(link, settings, by_real_time)
 }
 
-fn open_by_hash_order(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open_by_hash_order(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     smuggle(link, settings, by_hash_order)
 }
 
-fn open_by_nothing(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open_by_nothing(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     smuggle(link, settings, by_nothing)
 }
 

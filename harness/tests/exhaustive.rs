@@ -4,7 +4,7 @@
 use base::Cause;
 use checkers::Judgement;
 use picklock::exhaustive::{Enumerated, Enumeration, Finding, Found};
-use sim::exhaustive::{Case, FaultKind, Sign};
+use sim::exhaustive::{EnumerationCase, FaultKind, Sign};
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn lock(name: &str) -> Enumeration {
     Enumeration::new(workloads::find(name).expect("a lock of the catalogue"))
 }
 
-fn fault(kind: FaultKind) -> impl FnOnce(&mut Case) {
+fn fault(kind: FaultKind) -> impl FnOnce(&mut EnumerationCase) {
     move |case| (case.faults, case.kinds) = (1, vec![kind])
 }
 
@@ -78,7 +78,7 @@ fn a_lock_on_a_connection_goes_with_it() {
     }
 }
 
-fn two_faults(kinds: &[FaultKind]) -> impl FnOnce(&mut Case) {
+fn two_faults(kinds: &[FaultKind]) -> impl FnOnce(&mut EnumerationCase) {
     let kinds = kinds.to_vec();
     move |case| (case.faults, case.kinds) = (2, kinds)
 }
@@ -188,7 +188,7 @@ fn a_ttl_that_runs_out_is_a_double_hold_unless_the_vault_is_fenced() {
 /// broken, and without a fault the last states are as many.
 #[test]
 fn the_reduction_loses_nothing() {
-    let without = |_: &mut Case| {};
+    let without = |_: &mut EnumerationCase| {};
     let cases: Vec<Enumeration> = vec![
         lock("redis-set-nx-px").with(without),
         lock("redis-set-nx-px").with(fault(FaultKind::Crash)),

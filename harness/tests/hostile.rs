@@ -5,7 +5,7 @@
 mod targets;
 
 use base::Rng;
-use base::reading::Format;
+use base::reading::Notation;
 use std::fs;
 use std::path::Path;
 
@@ -95,15 +95,15 @@ fn no_run_makes_its_reader_panic() {
 
 #[test]
 fn no_jsonl_makes_its_reader_panic() {
-    replay("jsonl", |data| targets::entries(data, Format::Jsonl));
+    replay("jsonl", |data| targets::entries(data, Notation::Jsonl));
 }
 
 #[test]
 fn no_edn_makes_its_reader_panic() {
-    replay("edn", |data| targets::entries(data, Format::Edn));
+    replay("edn", |data| targets::entries(data, Notation::Edn));
 }
 
 #[test]
 fn no_log_makes_its_reader_panic() {
-    replay("log", |data| targets::entries(data, Format::Log));
+    replay("log", |data| targets::entries(data, Notation::Log));
 }

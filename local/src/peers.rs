@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use testbed::broken;
-use testbed::link_proxy::{Delay, Hold, LinkProxy};
+use testbed::link_proxy::{Delay, HeldDirection, LinkProxy};
 
 /// The links between the servers of a run, by who connects and to whom.
 pub struct Peers(BTreeMap<(u32, u32), Vec<PeerLink>>);
@@ -37,14 +37,14 @@ impl Peers {
     }
 
     /// Holds what a pair of servers sends to each other, in this direction.
-    pub fn hold(&self, (a, b): (u32, u32), direction: Direction) -> Vec<Hold> {
+    pub fn hold(&self, (a, b): (u32, u32), direction: Direction) -> Vec<HeldDirection> {
         let to_b = self.between(a, b).map(|link| link.proxy.hold(direction));
         let to_a = self.between(b, a).map(|link| link.proxy.hold(direction.reversed()));
         to_b.chain(to_a).collect()
     }
 
     /// Holds all that one server sends and is sent.
-    pub fn hold_all(&self, server: u32) -> Vec<Hold> {
+    pub fn hold_all(&self, server: u32) -> Vec<HeldDirection> {
         self.of(server).map(|link| link.proxy.hold(Direction::Both)).collect()
     }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stores::{Launch, Probe};
-use testbed::link_proxy::{Held, Hold};
+use testbed::link_proxy::{HeldBack, HeldDirection};
 use testbed::own_process::OwnProcess;
 use testbed::{Server, broken, probe};
 use tokio::process::Command;
@@ -24,12 +24,12 @@ pub struct LocalServer {
     /// The folder that has its data and its log.
     folder: PathBuf,
     peers: Arc<Peers>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ExpectedState>>,
 }
 
 /// The state of a server, by what was done to it here.
 #[derive(Default)]
-struct State {
+struct ExpectedState {
     condition: Condition,
     process: Option<Arc<OwnProcess>>,
     /// The end that nobody here asked for, in words.
@@ -39,7 +39,7 @@ struct State {
     /// True if its last start found nothing.
     was_empty: bool,
     /// Holds all that it and the other servers say to each other.
-    silence: Vec<Hold>,
+    silence: Vec<HeldDirection>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl LocalServer {
         process.ok_or_else(|| self.broken("has no process", "it was never started"))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ExpectedState> {
         lock(&self.state)
     }
 
@@ -127,12 +127,12 @@ impl LocalServer {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<ExpectedState>) -> MutexGuard<'_, ExpectedState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Server for LocalServer {
-    type Cut = Vec<Hold>;
+    type Cut = Vec<HeldDirection>;
     const CUT: &'static str = "bytes and connections held between servers";
 
     fn number(&self) -> u32 {
@@ -227,12 +227,13 @@ impl Server for LocalServer {
         self: &Arc<Self>,
         other: &Arc<Self>,
         direction: Direction,
-    ) -> Result<Vec<Hold>, BackendError> {
+    ) -> Result<Vec<HeldDirection>, BackendError> {
         Ok(self.peers.hold((self.number, other.number), direction))
     }
 
-    async fn mend(cut: Vec<Hold>) -> Result<u64, BackendError> {
-        let held = cut.into_iter().map(Hold::release).fold(Held::default(), Held::plus);
+    async fn mend(cut: Vec<HeldDirection>) -> Result<u64, BackendError> {
+        let held =
+            cut.into_iter().map(HeldDirection::release).fold(HeldBack::default(), HeldBack::plus);
         Ok(held.bytes + held.connections)
     }
 

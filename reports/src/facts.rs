@@ -10,7 +10,7 @@ use reader::Reader;
 
 /// The outcome of an acquire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum AcquireOutcome {
     /// It ended with a grant.
     Granted,
     /// It ended certainly without a grant.
@@ -23,7 +23,7 @@ pub enum Answer {
 
 /// A client's wait for the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wait<'a> {
+pub struct WaitSpan<'a> {
     /// The process that waited.
     pub process: u32,
     /// The lock that it waited for.
@@ -33,14 +33,14 @@ pub struct Wait<'a> {
     /// The end of the wait, in nanoseconds.
     pub until: u64,
     /// The outcome of the acquire.
-    pub answer: Answer,
+    pub answer: AcquireOutcome,
     /// The reason why it was not granted.
     pub error: Option<&'a str>,
 }
 
 /// The way in which a definite hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum HoldEnding {
     /// Its release was sent.
     Released,
     /// The client said that it may have lost it.
@@ -55,7 +55,7 @@ pub enum Ending {
 
 /// A definite hold, or the part of one in which it had the same mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hold {
+pub struct HoldSpan {
     /// The process that held the lock.
     pub process: u32,
     /// The lock that it held.
@@ -69,14 +69,14 @@ pub struct Hold {
     /// The end of the hold, in nanoseconds.
     pub until: u64,
     /// The way in which the hold ended.
-    pub ending: Ending,
+    pub ending: HoldEnding,
     /// The end of its lease or session, where that is known and its client believed on.
     pub ran_out: Option<LeaseEnd>,
     begins: u64,
     ends: u64,
 }
 
-impl Hold {
+impl HoldSpan {
     /// Returns true if the two may not stand at the same moment.
     pub fn conflicts(&self, other: &Self) -> bool {
         let shared = self.mode == Mode::Shared && other.mode == Mode::Shared;
@@ -118,7 +118,7 @@ impl FaultTimes {
 
 /// Two conflicting holds at the same time, in the lane of one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Overlap {
+pub struct OverlapSpan {
     /// One of the two holders.
     pub process: u32,
     /// The begin of the overlap, in nanoseconds.
@@ -134,7 +134,7 @@ const OVERLAPS: usize = 100_000;
 
 /// The facts of a history.
 #[derive(Clone, Debug, Default)]
-pub struct Facts<'a> {
+pub struct HistoryFacts<'a> {
     /// The latest time of any event.
     pub end: u64,
     /// The time at which the quiet phase began.
@@ -142,9 +142,9 @@ pub struct Facts<'a> {
     /// True if the history reaches the end of its run.
     pub stopped: bool,
     /// The waits, by begin.
-    pub waits: Vec<Wait<'a>>,
+    pub waits: Vec<WaitSpan<'a>>,
     /// The definite holds, by begin.
-    pub holds: Vec<Hold>,
+    pub holds: Vec<HoldSpan>,
     /// Answered reads and writes, losses and deaths.
     pub marks: Vec<&'a Event>,
     /// The faults, by begin.
@@ -153,14 +153,14 @@ pub struct Facts<'a> {
     pub births: Vec<(u32, u64)>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> HistoryFacts<'a> {
     /// Reads a run's history.
     pub fn of(run: &'a Run) -> Self {
         Reader::new(run).facts()
     }
 
     /// Returns the number of acquires that ended in this way.
-    pub fn answered(&self, answer: Answer) -> u64 {
+    pub fn answered(&self, answer: AcquireOutcome) -> u64 {
         self.waits.iter().filter(|w| w.answer == answer).count() as u64
     }
 
@@ -171,7 +171,7 @@ impl<'a> Facts<'a> {
 
     /// Returns the times that granted acquires took, in order, in nanoseconds.
     pub fn latencies(&self) -> Vec<u64> {
-        let granted = self.waits.iter().filter(|w| w.answer == Answer::Granted);
+        let granted = self.waits.iter().filter(|w| w.answer == AcquireOutcome::Granted);
         let mut latencies: Vec<u64> = granted.map(|w| w.until - w.from).collect();
         latencies.sort_unstable();
         latencies
@@ -181,15 +181,15 @@ impl<'a> Facts<'a> {
     /// `None` when nobody asked.
     pub fn grant_rate(&self) -> Option<String> {
         let began = self.waits.first()?.from;
-        Some(rate(self.answered(Answer::Granted), self.end.saturating_sub(began)))
+        Some(rate(self.answered(AcquireOutcome::Granted), self.end.saturating_sub(began)))
     }
 
     /// Returns the overlaps of conflicting holds, in the lanes of both, by begin. What is shown is
     /// what the history says; whether it breaks a promise is for the verdicts. Of very many, the
     /// first.
-    pub fn overlaps(&self) -> Vec<Overlap> {
+    pub fn overlaps(&self) -> Vec<OverlapSpan> {
         let mut found = Vec::new();
-        let mut active: Vec<&Hold> = Vec::new();
+        let mut active: Vec<&HoldSpan> = Vec::new();
         let mut looks = LOOKS;
         for hold in &self.holds {
             active.retain(|other| other.ends > hold.begins);
@@ -199,8 +199,8 @@ impl<'a> Facts<'a> {
             }
             for other in active.iter().filter(|other| other.conflicts(hold)) {
                 let (from, until) = (hold.from, hold.until.min(other.until));
-                found.push(Overlap { process: hold.process, from, until });
-                found.push(Overlap { process: other.process, from, until });
+                found.push(OverlapSpan { process: hold.process, from, until });
+                found.push(OverlapSpan { process: other.process, from, until });
             }
             active.push(hold);
         }

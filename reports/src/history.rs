@@ -20,14 +20,14 @@ pub struct Sheet {
     /// The version of picklock.
     pub version: String,
     /// The keys that are drawn, with a picture or two each.
-    pub keys: Vec<Key>,
+    pub keys: Vec<PictureKey>,
     /// The number of keys that are not drawn.
     pub left_out: u64,
 }
 
 /// One object of the history.
 #[derive(Clone, Debug)]
-pub struct Key {
+pub struct PictureKey {
     /// Its name, where the file has one.
     pub name: Option<String>,
     /// The number of operations of the key.
@@ -37,9 +37,9 @@ pub struct Key {
     /// The end of the order.
     pub end: End,
     /// The few operations that show the most.
-    pub close: View,
+    pub close: PictureView,
     /// The most operations that a picture holds.
-    pub wide: View,
+    pub wide: PictureView,
 }
 
 /// The end of an order.
@@ -64,7 +64,7 @@ pub enum End {
 
 /// The operations of one picture.
 #[derive(Clone, Debug, Default)]
-pub struct View {
+pub struct PictureView {
     /// The operations, by their begin.
     pub operations: Vec<Drawn>,
     /// The number of operations not drawn that began right before each begin and answer of a drawn
@@ -90,7 +90,7 @@ pub struct Drawn {
     /// Its place on the order.
     pub point: Option<Point>,
     /// The part that it has in what goes wrong.
-    pub role: Role,
+    pub role: OperationRole,
 }
 
 /// A place on an order.
@@ -106,7 +106,7 @@ pub struct Point {
 
 /// The part that an operation has in what goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum OperationRole {
     /// It can be put nowhere.
     Stuck,
     /// It stands in the way, or was under way beside it.

@@ -8,8 +8,8 @@ mod plots;
 mod sections;
 mod witness;
 
-use crate::facts::Answer;
-use crate::{Context, Subject};
+use crate::facts::AcquireOutcome;
+use crate::{Context, ReportSubject};
 use base::{Outcome, Run, Verdict, visible};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -29,7 +29,7 @@ const HISTORY_JS: &str =
     concat!("(() => {\n'use strict';\n", include_str!("html/history.js"), "})();\n");
 
 /// The script of a page.
-enum Script {
+enum PageScript {
     /// The timeline of a run, from its data.
     Run(String),
     /// The marking of what is pointed at in the pictures of a history.
@@ -38,13 +38,13 @@ enum Script {
 
 /// The report of a run as an HTML file.
 pub fn page(run: &Run, verdicts: &[Verdict], outcome: Outcome, context: &Context) -> String {
-    let subject = Subject::new(run, verdicts, outcome, context);
+    let subject = ReportSubject::new(run, verdicts, outcome, context);
     let title = format!("{}: {}", crate::reading::word(outcome), crate::reading::title(&run.info));
-    document(&title, &content(&subject), Script::Run(data::embed(&subject)))
+    document(&title, &content(&subject), PageScript::Run(data::embed(&subject)))
 }
 
 /// A page that needs nothing beside itself.
-fn document(title: &str, content: &Markup, script: Script) -> String {
+fn document(title: &str, content: &Markup, script: PageScript) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -58,12 +58,12 @@ fn document(title: &str, content: &Markup, script: Script) -> String {
             }
             body {
                 @match script {
-                    Script::Run(data) => {
+                    PageScript::Run(data) => {
                         main { (content) }
                         script id="data" type="application/json" { (PreEscaped(data)) }
                         script { (PreEscaped(JS)) }
                     }
-                    Script::History => {
+                    PageScript::History => {
                         main class="wide" { (content) }
                         script { (PreEscaped(HISTORY_JS)) }
                     }
@@ -76,7 +76,7 @@ fn document(title: &str, content: &Markup, script: Script) -> String {
     page.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
-fn content(subject: &Subject<'_>) -> Markup {
+fn content(subject: &ReportSubject<'_>) -> Markup {
     html! {
         (sections::banner(subject))
         (sections::properties(subject))
@@ -90,7 +90,7 @@ fn content(subject: &Subject<'_>) -> Markup {
     }
 }
 
-fn timeline(subject: &Subject<'_>) -> Markup {
+fn timeline(subject: &ReportSubject<'_>) -> Markup {
     html! {
         section id="timeline" {
             h2 { "Timeline" }
@@ -119,7 +119,7 @@ fn timeline(subject: &Subject<'_>) -> Markup {
     }
 }
 
-fn plot_section(subject: &Subject<'_>) -> Markup {
+fn plot_section(subject: &ReportSubject<'_>) -> Markup {
     let (latency, rate) = (plots::latency(subject), plots::rate(subject));
     html! {
         @if latency.is_some() || rate.is_some() {
@@ -141,13 +141,13 @@ fn plot_section(subject: &Subject<'_>) -> Markup {
     }
 }
 
-fn latency_legend(subject: &Subject<'_>) -> Markup {
+fn latency_legend(subject: &ReportSubject<'_>) -> Markup {
     let seen = |answer| subject.facts.answered(answer) > 0;
     html! {
         p class="legend" {
-            @if seen(Answer::Granted) { span { i class="k dot" {} "granted (larger: more of them)" } }
-            @if seen(Answer::Unknown) { span { i class="k triangle" { "▲" } "outcome unknown" } }
-            @if seen(Answer::Failed) { span { i class="k cross" { "✕" } "failed" } }
+            @if seen(AcquireOutcome::Granted) { span { i class="k dot" {} "granted (larger: more of them)" } }
+            @if seen(AcquireOutcome::Unknown) { span { i class="k triangle" { "▲" } "outcome unknown" } }
+            @if seen(AcquireOutcome::Failed) { span { i class="k cross" { "✕" } "failed" } }
         }
     }
 }

@@ -16,7 +16,7 @@ pub mod terminal;
 
 use base::units;
 use base::{Outcome, Run, Verdict};
-use facts::Facts;
+use facts::HistoryFacts;
 use std::time::Duration;
 
 /// The part of a report that neither the run nor its verdicts know.
@@ -31,21 +31,21 @@ pub struct Context {
 }
 
 /// The data that a report is drawn from.
-pub(crate) struct Subject<'a> {
+pub(crate) struct ReportSubject<'a> {
     pub run: &'a Run,
     pub verdicts: &'a [Verdict],
     pub outcome: Outcome,
     pub context: &'a Context,
-    pub facts: Facts<'a>,
+    pub facts: HistoryFacts<'a>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> ReportSubject<'a> {
     pub fn new(
         run: &'a Run,
         verdicts: &'a [Verdict],
         outcome: Outcome,
         context: &'a Context,
     ) -> Self {
-        Self { run, verdicts, outcome, context, facts: Facts::of(run) }
+        Self { run, verdicts, outcome, context, facts: HistoryFacts::of(run) }
     }
 }

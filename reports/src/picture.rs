@@ -2,13 +2,13 @@
 //! and holds, what it did, and the faults that stood over it. The terminal draws it in characters,
 //! the page as SVG.
 
-use crate::facts::{Facts, FaultTimes, Hold};
+use crate::facts::{FaultTimes, HistoryFacts, HoldSpan};
 use crate::names::Speaker;
 use base::{Event, F, FaultId, Kind, Mode, Node, Run};
 
 /// The most lanes and bands that a picture can carry before nobody reads it any more.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct PictureLimits {
     /// Lanes of processes.
     pub lanes: usize,
     /// Bands of faults.
@@ -26,7 +26,7 @@ pub struct Stretch {
 
 /// The meaning of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sign {
+pub enum MarkKind {
     /// A read that the vault served.
     Read,
     /// A write that the vault applied.
@@ -47,7 +47,7 @@ pub struct Mark {
     /// The time of the event, in nanoseconds.
     pub at: u64,
     /// The meaning of the mark.
-    pub sign: Sign,
+    pub sign: MarkKind,
     /// The index of the event.
     pub index: u64,
     /// The witness names it.
@@ -104,7 +104,12 @@ pub struct Picture {
 }
 
 /// Lays out the picture of a witness; `None` when no client is part of it.
-pub fn picture(run: &Run, facts: &Facts<'_>, witness: &[u64], limits: Limits) -> Option<Picture> {
+pub fn picture(
+    run: &Run,
+    facts: &HistoryFacts<'_>,
+    witness: &[u64],
+    limits: PictureLimits,
+) -> Option<Picture> {
     let events: Vec<&Event> = witness.iter().filter_map(|i| run.history.get(*i)).collect();
     let all = processes(&events);
     let shown = &all[..all.len().min(limits.lanes)];
@@ -138,7 +143,7 @@ fn processes(events: &[&Event]) -> Vec<u32> {
 /// Returns the stretch from the first event of the witness to its last, then on through the holds
 /// that stand at its end (an overlap that is cut off where it begins could not be seen), and a
 /// margin.
-fn window(events: &[&Event], facts: &Facts<'_>, shown: &[u32]) -> Stretch {
+fn window(events: &[&Event], facts: &HistoryFacts<'_>, shown: &[u32]) -> Stretch {
     let first = events.iter().map(|e| e.time_ns).min().unwrap_or(0);
     let last = events.iter().map(|e| e.time_ns).max().unwrap_or(0);
     let open = facts.holds.iter().filter(|h| shown.contains(&h.process));
@@ -153,7 +158,7 @@ fn window(events: &[&Event], facts: &Facts<'_>, shown: &[u32]) -> Stretch {
 fn lane(
     process: u32,
     speaker: Speaker,
-    facts: &Facts<'_>,
+    facts: &HistoryFacts<'_>,
     witness: &[u64],
     window: Stretch,
 ) -> Lane {
@@ -186,14 +191,14 @@ fn mark(event: &Event, witness: &[u64]) -> Mark {
 }
 
 /// Returns the meaning of this event's mark.
-pub fn sign(event: &Event) -> Sign {
+pub fn sign(event: &Event) -> MarkKind {
     match (event.f, event.kind) {
-        (F::Death, _) => Sign::Death,
-        (F::Lost, _) => Sign::Lost,
-        (_, Kind::Fail) => Sign::Fenced,
-        (F::Read, Kind::Ok) => Sign::Read,
-        (F::Write, Kind::Ok) => Sign::Write,
-        _ => Sign::Unknown,
+        (F::Death, _) => MarkKind::Death,
+        (F::Lost, _) => MarkKind::Lost,
+        (_, Kind::Fail) => MarkKind::Fenced,
+        (F::Read, Kind::Ok) => MarkKind::Read,
+        (F::Write, Kind::Ok) => MarkKind::Write,
+        _ => MarkKind::Unknown,
     }
 }
 
@@ -206,7 +211,7 @@ fn clip(from: u64, until: u64, window: Stretch) -> Option<Stretch> {
 /// server, by begin.
 fn bands(
     events: &[&Event],
-    facts: &Facts<'_>,
+    facts: &HistoryFacts<'_>,
     speaker: Speaker,
     lanes: &[Lane],
     window: Stretch,
@@ -245,9 +250,10 @@ fn only_servers(fault: &FaultTimes) -> bool {
 
 /// Returns the stretches in which conflicting holds of the shown processes meet within the window,
 /// merged.
-fn overlaps(facts: &Facts<'_>, shown: &[u32], window: Stretch) -> Vec<Stretch> {
-    let inside = |h: &&Hold| shown.contains(&h.process) && clip(h.from, h.until, window).is_some();
-    let holds: Vec<&Hold> = facts.holds.iter().filter(inside).collect();
+fn overlaps(facts: &HistoryFacts<'_>, shown: &[u32], window: Stretch) -> Vec<Stretch> {
+    let inside =
+        |h: &&HoldSpan| shown.contains(&h.process) && clip(h.from, h.until, window).is_some();
+    let holds: Vec<&HoldSpan> = facts.holds.iter().filter(inside).collect();
     let mut merged: Vec<Stretch> = Vec::new();
     for (i, hold) in holds.iter().enumerate() {
         let met = holds[..i].iter().filter(|other| other.conflicts(hold) && other.meets(hold));

@@ -1,7 +1,7 @@
 //! The meaning of the verdicts for this lock under this nemesis: was it to be expected, and the one
 //! line that says how the run ended.
 
-use crate::facts::Facts;
+use crate::facts::HistoryFacts;
 use crate::units::{Precision, moment};
 use base::{Anomaly, Known, Outcome, Run, RunInfo, Verdict};
 
@@ -99,7 +99,7 @@ pub fn word(outcome: Outcome) -> &'static str {
 }
 
 /// Returns the notes that must not be overlooked when the verdict is read.
-pub fn notes(run: &Run, facts: &Facts<'_>) -> Vec<String> {
+pub fn notes(run: &Run, facts: &HistoryFacts<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if run.history.events().is_empty() {
         notes.push("Nothing was recorded: the history is empty.".into());

@@ -7,15 +7,15 @@ mod lanes;
 mod paint;
 mod story;
 
-use crate::facts::Answer;
-use crate::picture::{Limits, picture};
+use crate::facts::AcquireOutcome;
+use crate::picture::{PictureLimits, picture};
 use crate::reading::{
     Breach, Surprise, breaches, expectations, grouped, last_word, notes, properties, sentence,
     surprise, title, word,
 };
-use crate::steps::{Step, steps};
+use crate::steps::{StoryStep, steps};
 use crate::units::{count, counted, duration, span, times};
-use crate::{Context, Subject};
+use crate::{Context, ReportSubject};
 use base::{Event, Outcome, Run, Verdict, phrases};
 use paint::{Ink, Painter};
 use story::{Columns, rows};
@@ -29,7 +29,7 @@ const PROSE: usize = 100;
 /// The most events that are shown: more are cut in the middle, and the page shows them all.
 const EVENTS: usize = 14;
 /// The lanes and bands that can be read at a glance.
-const LIMITS: Limits = Limits { lanes: 4, bands: 3 };
+const LIMITS: PictureLimits = PictureLimits { lanes: 4, bands: 3 };
 
 /// The capabilities of the reader's terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub fn summary(
     context: &Context,
     style: Style,
 ) -> String {
-    let subject = Subject::new(run, verdicts, outcome, context);
+    let subject = ReportSubject::new(run, verdicts, outcome, context);
     let mut page = Page { out: Painter::new(style), subject: &subject };
     page.headline();
     page.properties();
@@ -76,7 +76,7 @@ pub fn last_line(
     context: &Context,
     style: Style,
 ) -> String {
-    let subject = Subject::new(run, verdicts, outcome, context);
+    let subject = ReportSubject::new(run, verdicts, outcome, context);
     let mut page = Page { out: Painter::new(style), subject: &subject };
     page.last_line();
     page.out.finish()
@@ -84,7 +84,7 @@ pub fn last_line(
 
 struct Page<'a> {
     out: Painter,
-    subject: &'a Subject<'a>,
+    subject: &'a ReportSubject<'a>,
 }
 
 impl Page<'_> {
@@ -171,7 +171,7 @@ impl Page<'_> {
             return rows(&mut self.out, 4, &steps);
         }
         let (first, last) = (EVENTS / 2, steps.len() - EVENTS / 2 + 1);
-        let shown: Vec<Step> = [&steps[..first], &steps[last..]].concat();
+        let shown: Vec<StoryStep> = [&steps[..first], &steps[last..]].concat();
         let columns = Columns::of(&shown);
         columns.rows(&mut self.out, 4, &shown[..first]);
         self.cut_events((last - first) as u64);
@@ -185,7 +185,7 @@ impl Page<'_> {
     }
 
     fn notes(&mut self) {
-        let Subject { run, facts, .. } = self.subject;
+        let ReportSubject { run, facts, .. } = self.subject;
         let notes = notes(run, facts);
         for note in &notes {
             self.out.wrapped(0, note);
@@ -197,7 +197,8 @@ impl Page<'_> {
 
     fn numbers(&mut self) {
         let facts = &self.subject.facts;
-        let (failed, unknown) = (facts.answered(Answer::Failed), facts.answered(Answer::Unknown));
+        let (failed, unknown) =
+            (facts.answered(AcquireOutcome::Failed), facts.answered(AcquireOutcome::Unknown));
         let others = format!("{} failed, {} of unknown outcome", count(failed), count(unknown));
         self.out.field("other acquires", &others);
         self.out.field("faults", &self.faults());
@@ -229,7 +230,7 @@ impl Page<'_> {
     }
 
     fn last_line(&mut self) {
-        let Subject { run, verdicts, outcome, .. } = self.subject;
+        let ReportSubject { run, verdicts, outcome, .. } = self.subject;
         let (_, ink) = self.out.sign(*outcome);
         let head = word(*outcome).to_uppercase();
         let rest = last_word(&run.info, verdicts, *outcome);

@@ -4,7 +4,7 @@ mod common;
 
 use base::{Change, F, Fault, Kind, Ledger, Mode, Run};
 use common::{Story, double_hold, empty, info, pause};
-use picklock_reports::facts::{Answer, Ending, Facts, percentile};
+use picklock_reports::facts::{AcquireOutcome, HistoryFacts, HoldEnding, percentile};
 
 fn run(story: Story) -> Run {
     Run { info: info("redis-set-nx-px", "pause"), history: story.history, ledger: None }
@@ -24,10 +24,14 @@ fn a_hold_ends_with_its_release_its_loss_or_its_process() {
     s.with(50, 2, Kind::Info, F::Death, |e| e.key = None);
     s.event(60, 0, Kind::Info, F::Release);
     let run = run(s);
-    let facts = Facts::of(&run);
+    let facts = HistoryFacts::of(&run);
     let ends: Vec<_> = facts.holds.iter().map(|h| (h.until / MS, h.ending)).collect();
-    let expected =
-        [(30, Ending::Released), (40, Ending::Lost), (50, Ending::Died), (60, Ending::Open)];
+    let expected = [
+        (30, HoldEnding::Released),
+        (40, HoldEnding::Lost),
+        (50, HoldEnding::Died),
+        (60, HoldEnding::Open),
+    ];
     assert_eq!(ends, expected);
     assert!(!facts.stopped);
 }
@@ -45,12 +49,12 @@ fn a_conversion_parts_a_hold_and_the_weaker_mode_is_drawn_throughout() {
     s.with(60, 0, Kind::Ok, F::Convert, mode(exclusive));
     s.with(70, 0, Kind::Invoke, F::Release, mode(exclusive));
     let run = run(s);
-    let facts = Facts::of(&run);
+    let facts = HistoryFacts::of(&run);
     let holds = facts.holds.iter().map(|h| (h.mode, h.from / MS, h.until / MS, h.ending));
     let expected = [
-        (exclusive, 20, 30, Ending::Converted),
-        (shared, 30, 60, Ending::Converted),
-        (exclusive, 60, 70, Ending::Released),
+        (exclusive, 20, 30, HoldEnding::Converted),
+        (shared, 30, 60, HoldEnding::Converted),
+        (exclusive, 60, 70, HoldEnding::Released),
     ];
     assert_eq!(holds.collect::<Vec<_>>(), expected);
 }
@@ -67,14 +71,14 @@ fn a_wait_ends_as_its_acquire_does() {
     s.with(50, 3, Kind::Info, F::Death, |e| e.key = None);
     s.event(60, 0, Kind::Invoke, F::Release);
     let run = run(s);
-    let facts = Facts::of(&run);
+    let facts = HistoryFacts::of(&run);
     let ends: Vec<_> = facts.waits.iter().map(|w| (w.until / MS, w.answer)).collect();
     let expected = [
-        (20, Answer::Granted),
-        (30, Answer::Failed),
-        (40, Answer::Unknown),
-        (50, Answer::Open),
-        (60, Answer::Open),
+        (20, AcquireOutcome::Granted),
+        (30, AcquireOutcome::Failed),
+        (40, AcquireOutcome::Unknown),
+        (50, AcquireOutcome::Open),
+        (60, AcquireOutcome::Open),
     ];
     assert_eq!(ends, expected);
     assert_eq!(facts.waits[1].error, Some("too late"));
@@ -99,7 +103,7 @@ fn the_index_decides_whether_holds_meet_and_readers_share() {
     s.event(50, 1, Kind::Invoke, F::Release);
     s.event(60, 3, Kind::Invoke, F::Release);
     let run = run(s);
-    let overlaps: Vec<_> = Facts::of(&run)
+    let overlaps: Vec<_> = HistoryFacts::of(&run)
         .overlaps()
         .into_iter()
         .map(|o| (o.process, o.from / MS, o.until / MS))
@@ -116,7 +120,7 @@ fn a_fault_lasts_from_its_being_in_force_to_its_heal() {
     s.fault(25, Kind::Info, F::Heal, 0, pause(1));
     s.fault(30, Kind::Invoke, F::Fault, 1, pause(2));
     let run = run(s);
-    let facts = Facts::of(&run);
+    let facts = HistoryFacts::of(&run);
     let spans: Vec<_> =
         facts.faults.iter().map(|f| (f.from / MS, f.until.map(|t| t / MS))).collect();
     assert_eq!(spans, [(12, Some(25)), (30, None)]);
@@ -135,7 +139,7 @@ fn a_history_that_makes_no_sense_is_read_all_the_same() {
     let empty_cut = Fault::over(Vec::new(), base::Action::Cut(base::Direction::Both));
     s.fault(2, Kind::Info, F::Fault, 3, empty_cut);
     let run = run(s);
-    let facts = Facts::of(&run);
+    let facts = HistoryFacts::of(&run);
     assert_eq!(facts.end, 90 * MS);
     // As the checkers read it: the answer without a question is a grant, the heal without a fault
     // says that there was one.
@@ -156,8 +160,8 @@ fn percentiles_are_by_nearest_rank() {
 fn grants_are_counted_from_the_first_request_on() {
     let sample = double_hold();
     // Two grants, from 3.9 s to 36 s.
-    assert_eq!(Facts::of(&sample.run).grant_rate().as_deref(), Some("0.06 a second"));
-    assert_eq!(Facts::of(&empty().run).grant_rate(), None);
+    assert_eq!(HistoryFacts::of(&sample.run).grant_rate().as_deref(), Some("0.06 a second"));
+    assert_eq!(HistoryFacts::of(&empty().run).grant_rate(), None);
 }
 
 #[test]
@@ -173,7 +177,7 @@ fn the_ledger_says_when_a_lease_ended() {
         let mut ledger = Ledger::default();
         changes.iter().for_each(|(ms, change)| ledger.note(ms * 1_000_000, 0, "lock:k0", *change));
         run.ledger = (!changes.is_empty()).then_some(ledger);
-        Facts::of(&run).holds[0].ran_out.map(|end| (end.at_ns / 1_000_000, end.words()))
+        HistoryFacts::of(&run).holds[0].ran_out.map(|end| (end.at_ns / 1_000_000, end.words()))
     };
     let taken = (5, Change::Written(1));
     assert_eq!(end(&[]), Some((1_000, "its lease expired")), "as its client knows it");

@@ -2,7 +2,7 @@
 //! strangers stay words.
 
 use base::{Kind, Outcome, is_hidden};
-use picklock_reports::history::{Drawn, End, Key, Point, Role, Sheet, View};
+use picklock_reports::history::{Drawn, End, OperationRole, PictureKey, PictureView, Point, Sheet};
 use picklock_reports::html::history;
 use picklock_reports::terminal::Decided;
 use std::collections::BTreeMap;
@@ -17,14 +17,15 @@ fn drawn(process: &str, label: &str, invoke: u64, answer: Option<u64>, number: u
         answer,
         ended: if answer.is_some() { Kind::Ok } else { Kind::Info },
         point: Some(point).filter(|point| point.number > 0),
-        role: Role::Plain,
+        role: OperationRole::Plain,
     }
 }
 
 /// Returns a view of two holds at once: the second cannot be put anywhere.
-fn double_hold() -> View {
-    let stuck = Drawn { role: Role::Stuck, ..drawn("2", "acquire", 11, Some(20), 0) };
-    let beside = Drawn { role: Role::Beside, ..drawn("1", "acquire", 10, Some(12), 2_991) };
+fn double_hold() -> PictureView {
+    let stuck = Drawn { role: OperationRole::Stuck, ..drawn("2", "acquire", 11, Some(20), 0) };
+    let beside =
+        Drawn { role: OperationRole::Beside, ..drawn("1", "acquire", 10, Some(12), 2_991) };
     let failed = Drawn { ended: Kind::Fail, ..drawn("4", "acquire", 15, Some(16), 0) };
     let operations = vec![
         drawn("0", "release", 8, Some(9), 2_990),
@@ -33,15 +34,15 @@ fn double_hold() -> View {
         drawn("3", "acquire", 13, None, 0),
         failed,
     ];
-    View { operations, skipped: BTreeMap::from([(8, 2_989), (u64::MAX, 7)]) }
+    PictureView { operations, skipped: BTreeMap::from([(8, 2_989), (u64::MAX, 7)]) }
 }
 
-fn key(view: View, end: End) -> Key {
+fn key(view: PictureView, end: End) -> PictureKey {
     let (close, wide) = (view.clone(), view);
-    Key { name: None, operations: 3_001, ordered: 2_991, end, close, wide }
+    PictureKey { name: None, operations: 3_001, ordered: 2_991, end, close, wide }
 }
 
-fn sheet(outcome: Outcome, keys: Vec<Key>) -> Sheet {
+fn sheet(outcome: Outcome, keys: Vec<PictureKey>) -> Sheet {
     let decided = Decided {
         model: "mutex".into(),
         outcome,
@@ -113,7 +114,7 @@ fn an_order_that_is_whole_ends_nowhere() {
 
 #[test]
 fn the_first_key_is_open_and_the_others_can_be_opened() {
-    let named = |name: &str, end| Key { name: Some(name.into()), ..key(double_hold(), end) };
+    let named = |name: &str, end| PictureKey { name: Some(name.into()), ..key(double_hold(), end) };
     let stuck = End::Stuck { at: 20, reached: true };
     let keys = vec![named("k17", stuck), named("k0", End::Whole)];
     let html = history(&Sheet { left_out: 58, ..sheet(Outcome::Violated, keys) });
@@ -126,7 +127,7 @@ fn the_first_key_is_open_and_the_others_can_be_opened() {
 fn there_is_a_page_where_there_is_nothing_to_draw() {
     let html = history(&sheet(Outcome::Inconclusive, Vec::new()));
     assert!(html.contains("? Inconclusive") && !html.contains("<svg"));
-    let empty = key(View::default(), End::Stuck { at: 3, reached: false });
+    let empty = key(PictureView::default(), End::Stuck { at: 3, reached: false });
     assert!(history(&sheet(Outcome::Violated, vec![empty])).contains("<svg"));
 }
 
@@ -140,8 +141,10 @@ fn words_of_strangers_stay_words() {
         text: evil.into(),
         ..view.operations[0].clone()
     };
-    let mut sheet =
-        sheet(Outcome::Violated, vec![Key { name: Some(evil.into()), ..key(view, End::Whole) }]);
+    let mut sheet = sheet(
+        Outcome::Violated,
+        vec![PictureKey { name: Some(evil.into()), ..key(view, End::Whole) }],
+    );
     (sheet.file, sheet.command) = (evil.into(), evil.into());
     let html = history(&sheet);
     assert_eq!(html.matches("<script").count(), 1, "the page's own");
@@ -163,7 +166,7 @@ fn a_picture_of_many_operations_is_not_large() {
     let operations: Vec<Drawn> = (0..240)
         .map(|n| drawn(&(n % 32).to_string(), "acquire", 2 * n, Some(2 * n + 1), n + 1))
         .collect();
-    let view = View { operations, skipped: BTreeMap::new() };
+    let view = PictureView { operations, skipped: BTreeMap::new() };
     let keys = (0..8).map(|_| key(view.clone(), End::Whole)).collect();
     let html = history(&sheet(Outcome::Held, keys));
     assert!(html.len() < 3_000_000, "{}", html.len());

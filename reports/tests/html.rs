@@ -4,7 +4,7 @@ mod common;
 
 use base::is_hidden;
 use common::{Sample, busy, context, cut_off, double_hold, empty, hostile, reader_beside_writer};
-use picklock_reports::facts::Facts;
+use picklock_reports::facts::HistoryFacts;
 use picklock_reports::html::page;
 use serde_json::Value;
 
@@ -105,7 +105,7 @@ fn the_timeline_gets_every_hold_with_its_times() {
     let sample = busy(2_000);
     let html = html(&sample);
     let data = data(&html);
-    let facts = Facts::of(&sample.run);
+    let facts = HistoryFacts::of(&sample.run);
     let mut expected: Vec<(u64, u64)> =
         facts.holds.iter().map(|h| (h.from / 1_000, h.until / 1_000)).collect();
     let lanes = data["lanes"].as_array().unwrap();

@@ -91,11 +91,11 @@ impl Chances {
 #[derive(Debug)]
 pub struct ChoiceLog {
     given: Option<Chances>,
-    taken: RefCell<Taken>,
+    taken: RefCell<TakenChoices>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct TakenChoices {
     delays_ns: BTreeMap<(Node, Node), Vec<u64>>,
     server_skews_ns: Vec<u64>,
     client_skews_ns: BTreeMap<u32, u64>,

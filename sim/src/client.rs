@@ -36,7 +36,7 @@ impl Wake for Flag {
     }
 }
 
-pub struct Client<S: Store> {
+pub struct SimulatedClient<S: Store> {
     pub process: u32,
     pub machine: Rc<Machine>,
     pub library: Library<S>,
@@ -52,7 +52,7 @@ pub struct Client<S: Store> {
     pub wires: Vec<(u64, u64)>,
 }
 
-impl<S: Store> Client<S> {
+impl<S: Store> SimulatedClient<S> {
     pub fn new(
         process: u32,
         machine: Rc<Machine>,

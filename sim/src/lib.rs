@@ -23,5 +23,5 @@ pub use chance::{Chances, ChoiceLog, Delays};
 pub use client::Handle;
 pub use config::SimConfig;
 pub use link_faults::LinkFaults;
-pub use network::{Gates, Order};
-pub use simulation::{Open, Simulated, simulation};
+pub use network::{Gates, PacketOrder};
+pub use simulation::{OpenClient, Simulated, simulation};

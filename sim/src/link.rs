@@ -22,7 +22,7 @@ pub fn link<S: Store>(
     servers: usize,
     call_timeout: Duration,
 ) -> (Library<S>, Rc<dyn Link<S>>) {
-    let shared = Rc::new(RefCell::new(Shared {
+    let shared = Rc::new(RefCell::new(SharedLink {
         driver,
         outbox: Outbox::default(),
         next: OVER,
@@ -35,7 +35,7 @@ pub fn link<S: Store>(
     (Library(shared), Rc::new(link))
 }
 
-struct Shared<S: Store> {
+struct SharedLink<S: Store> {
     driver: S::Driver,
     outbox: Outbox<S::Driver>,
     /// The number of the latest call.
@@ -44,7 +44,7 @@ struct Shared<S: Store> {
     fresh: Vec<Wish<S::Request>>,
     /// The calls that a future waits for. A client has few at a time, so they are looked through
     /// one by one. The place of one that is over stays for the next, most likely the same task's.
-    open: Vec<Call<S>>,
+    open: Vec<PendingCall<S>>,
     signals: VecDeque<S::Signal>,
     /// Woken when a signal comes.
     waker: Option<Waker>,
@@ -56,7 +56,7 @@ enum Wish<R> {
     Renew,
 }
 
-struct Call<S: Store> {
+struct PendingCall<S: Store> {
     /// The number of the call; [`OVER`] for one that is over.
     id: u64,
     answer: Option<Answer<S>>,
@@ -66,14 +66,14 @@ struct Call<S: Store> {
 /// The number of no call.
 const OVER: u64 = 0;
 
-impl<S: Store> Shared<S> {
+impl<S: Store> SharedLink<S> {
     fn call(&mut self, server: usize, request: S::Request) -> u64 {
         self.next += 1;
         let id = self.next;
         self.fresh.push(Wish::Call { id, server, request });
         match self.open.iter_mut().find(|call| call.id == OVER) {
             Some(call) => call.id = id,
-            None => self.open.push(Call { id, answer: None, waker: None }),
+            None => self.open.push(PendingCall { id, answer: None, waker: None }),
         }
         id
     }
@@ -118,7 +118,7 @@ impl<S: Store> Shared<S> {
 }
 
 /// A client library in the simulator. Its times are readings of its machine's monotonic clock.
-pub struct Library<S: Store>(Rc<RefCell<Shared<S>>>);
+pub struct Library<S: Store>(Rc<RefCell<SharedLink<S>>>);
 
 type Todo<S> = Vec<Do<PacketOf<S>>>;
 
@@ -199,7 +199,7 @@ impl<S: Store> Library<S> {
 
 struct SimLink<S: Store> {
     machine: Rc<Machine>,
-    shared: Rc<RefCell<Shared<S>>>,
+    shared: Rc<RefCell<SharedLink<S>>>,
     servers: usize,
     call_timeout: Duration,
 }
@@ -226,7 +226,7 @@ impl<S: Store> Link<S> for SimLink<S> {
     fn call(&self, server: usize, request: S::Request) -> LocalFuture<'_, Answer<S>> {
         let id = self.shared.borrow_mut().call(server, request);
         let timeout = S::Driver::CALLS_TIME_OUT.then(|| self.machine.timer(self.call_timeout));
-        Box::pin(Waiting { id, shared: &self.shared, timeout, answered: false })
+        Box::pin(WaitingCall { id, shared: &self.shared, timeout, answered: false })
     }
 
     fn signal(&self) -> Option<S::Signal> {
@@ -251,15 +251,15 @@ impl<S: Store> Link<S> for SimLink<S> {
 }
 
 /// A call that waits for its answer.
-struct Waiting<'a, S: Store> {
+struct WaitingCall<'a, S: Store> {
     id: u64,
-    shared: &'a RefCell<Shared<S>>,
+    shared: &'a RefCell<SharedLink<S>>,
     /// `None`: it waits for as long as it takes.
     timeout: Option<Sleep<'a>>,
     answered: bool,
 }
 
-impl<S: Store> Future for Waiting<'_, S> {
+impl<S: Store> Future for WaitingCall<'_, S> {
     type Output = Answer<S>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer<S>> {
@@ -276,7 +276,7 @@ impl<S: Store> Future for Waiting<'_, S> {
     }
 }
 
-impl<S: Store> Drop for Waiting<'_, S> {
+impl<S: Store> Drop for WaitingCall<'_, S> {
     fn drop(&mut self) {
         self.shared.borrow_mut().forget(self.id, self.answered);
     }

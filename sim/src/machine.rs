@@ -15,13 +15,13 @@ use crate::clock::Clock;
 use crate::timers::{TimerId, Timers};
 
 /// The source of a process's random numbers.
-pub struct Numbers {
+pub struct RandomNumbers {
     pub process: u32,
     pub rng: Rng,
     pub choice_log: Option<Rc<ChoiceLog>>,
 }
 
-impl Numbers {
+impl RandomNumbers {
     fn next(&mut self) -> u64 {
         match &self.choice_log {
             Some(choice_log) => choice_log.random(self.process, || self.rng.next()),
@@ -38,7 +38,7 @@ pub struct Machine {
     clock: Rc<Cell<Clock>>,
     /// The lead of this machine's wall clock without any fault.
     skew: Duration,
-    numbers: RefCell<Numbers>,
+    numbers: RefCell<RandomNumbers>,
     pub timers: RefCell<Timers>,
     /// The harness's requests, in order, and how many of them have arrived.
     inbox: RefCell<VecDeque<Request>>,
@@ -53,7 +53,7 @@ impl Machine {
         now: Rc<Cell<Mono>>,
         clock: Rc<Cell<Clock>>,
         skew: Duration,
-        numbers: Numbers,
+        numbers: RandomNumbers,
     ) -> Self {
         Self {
             now,
@@ -189,7 +189,7 @@ mod tests {
         let (now, mut clock) = (Rc::new(Cell::new(Mono::ZERO)), Clock::up_for(Duration::ZERO));
         clock.change(ClockChange::Drift(-500_000), Mono::ZERO);
         let clock = Rc::new(Cell::new(clock));
-        let numbers = Numbers { process: 0, rng: Rng::new(1), choice_log: None };
+        let numbers = RandomNumbers { process: 0, rng: Rng::new(1), choice_log: None };
         let machine = Machine::new(now.clone(), clock, Duration::ZERO, numbers);
         let mut sleep = machine.timer(Duration::from_secs(3));
         let mut is_over = |at| {

@@ -201,9 +201,9 @@ fn directed(fault: &Fault) -> impl Iterator<Item = (Node, Node)> {
 /// Keeps the order of packets in each direction of a connection: none arrives before the one
 /// that was sent before it.
 #[derive(Clone, Copy, Default)]
-pub struct Order(Mono);
+pub struct PacketOrder(Mono);
 
-impl Order {
+impl PacketOrder {
     /// Returns the arrival time of a packet sent at `sent` with a delay of this many nanoseconds.
     pub fn arrival(&mut self, sent: Mono, delay: u64) -> Mono {
         let arrival = sent.after(delay).max(self.0.after(1));
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn order_is_kept() {
-        let mut order = Order::default();
+        let mut order = PacketOrder::default();
         let first = order.arrival(Mono::ZERO, 9_000_000);
         let second = order.arrival(Mono::ZERO, 1_000_000);
         assert!(second > first);

@@ -150,7 +150,7 @@ pub trait RequestReply: Protocol<Request: Clone> {
 /// request twice; the late reply to a call that was given up is dropped.
 pub struct CallDriver<P: RequestReply> {
     /// The calls that are not answered. A client has few at a time.
-    open: Vec<Call<P::Request>>,
+    open: Vec<DriverCall<P::Request>>,
     /// The connection to each server.
     connections: Vec<Option<u64>>,
     /// The connections among them that no server has answered yet.
@@ -158,7 +158,7 @@ pub struct CallDriver<P: RequestReply> {
     next_connection: u64,
 }
 
-struct Call<R> {
+struct DriverCall<R> {
     id: u64,
     connection: u64,
     request: R,
@@ -216,7 +216,7 @@ impl<P: RequestReply> Driver for CallDriver<P> {
             self.next_connection
         });
         out.todo.push(Do::Send { connection, packet: P::packet(id, request.clone()) });
-        self.open.push(Call { id, connection, request });
+        self.open.push(DriverCall { id, connection, request });
     }
 
     fn too_late(&self, id: u64) -> CallError<P::Refusal> {

@@ -28,7 +28,7 @@ struct Register {
 /// A refusal: the token was older than one that the vault has already seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("fenced: token {token} is older than {mark}")]
-pub struct Fenced {
+pub struct StaleToken {
     /// The token that came.
     pub token: u64,
     /// The token that it would have to reach.
@@ -46,7 +46,7 @@ impl Vault {
     /// # Errors
     /// Fails when the token is fenced off. A shared one is refused only below the highest exclusive
     /// one: readers do not overtake each other.
-    pub fn read(&mut self, key: &Key, mode: Mode, token: Option<u64>) -> Result<u64, Fenced> {
+    pub fn read(&mut self, key: &Key, mode: Mode, token: Option<u64>) -> Result<u64, StaleToken> {
         Ok(self.admit(key, mode, token)?.value)
     }
 
@@ -54,7 +54,7 @@ impl Vault {
     ///
     /// # Errors
     /// Fails when the token is fenced off.
-    pub fn write(&mut self, key: &Key, token: Option<u64>, value: u64) -> Result<(), Fenced> {
+    pub fn write(&mut self, key: &Key, token: Option<u64>, value: u64) -> Result<(), StaleToken> {
         self.admit(key, Mode::Exclusive, token)?.value = value;
         Ok(())
     }
@@ -73,7 +73,7 @@ impl Vault {
         key: &Key,
         mode: Mode,
         token: Option<u64>,
-    ) -> Result<&mut Register, Fenced> {
+    ) -> Result<&mut Register, StaleToken> {
         let fenced = self.fenced;
         let register = self.register(key);
         let (true, Some(token)) = (fenced, token) else { return Ok(register) };
@@ -82,7 +82,7 @@ impl Vault {
             Mode::Shared => register.exclusive_mark,
         };
         if token < mark {
-            return Err(Fenced { token, mark });
+            return Err(StaleToken { token, mark });
         }
         register.mark = register.mark.max(token);
         if mode == Mode::Exclusive {
@@ -102,7 +102,7 @@ mod tests {
         let mut vault = Vault::new(true);
         let key: Key = "k".into();
         assert_eq!(vault.read(&key, Exclusive, Some(2)), Ok(0));
-        assert_eq!(vault.write(&key, Some(1), 9), Err(Fenced { token: 1, mark: 2 }));
+        assert_eq!(vault.write(&key, Some(1), 9), Err(StaleToken { token: 1, mark: 2 }));
         assert_eq!(vault.write(&key, Some(2), 1), Ok(()));
         assert_eq!(vault.read(&key, Exclusive, Some(3)), Ok(1));
     }

@@ -4,11 +4,11 @@
 //! by tasks on a runtime of this backend, which go on whenever the drive loop waits for their messages
 //! (`advance`).
 
-use super::clients::{Client, ClientCommand};
-use super::clock::Clock;
+use super::clients::{ClientCommand, RunningClient};
+use super::clock::RunClock;
 use super::faults::{self, Active};
 use super::interference;
-use super::notices::{Inbox, notices};
+use super::notices::{NoticeReceiver, notices};
 use super::servers::{Servers, save_logs};
 use super::testbed::Testbed;
 use super::{broken, runtime};
@@ -38,8 +38,8 @@ pub struct RealBackend<S: Servers> {
     testbed: Option<Arc<Testbed<S::Server>>>,
     /// The watch over the servers, and the heals. They end before the servers are removed.
     tasks: Vec<JoinHandle<()>>,
-    inbox: Inbox,
-    clock: Clock,
+    inbox: NoticeReceiver,
+    clock: RunClock,
     /// The injection of each fault, which its heal waits for.
     faults: BTreeMap<FaultId, JoinHandle<Option<Active<S::Server>>>>,
 }
@@ -70,7 +70,7 @@ impl<S: Servers> RealBackend<S> {
         let runtime = runtime()?;
         let servers = S::start(spec.store, spec.cluster(), progress);
         let servers = runtime.block_on(servers)?;
-        let clock = Clock::start();
+        let clock = RunClock::start();
         let (outbox, inbox) = notices(clock);
         let testbed = match runtime.block_on(async { Testbed::new(spec, servers.all(), outbox) }) {
             Ok(testbed) => Arc::new(testbed),
@@ -144,7 +144,7 @@ impl<S: Servers> Backend for RealBackend<S> {
         let _within = self.runtime.enter();
         let logs = self.spec.logs.as_deref();
         let outbox = testbed.outbox.clone();
-        let client = Client::start(&self.client_command, process, logs, outbox)?;
+        let client = RunningClient::start(&self.client_command, process, logs, outbox)?;
         client.send(self.init(&testbed, client_number, process));
         testbed.put_client(client_number, client);
         Ok(())

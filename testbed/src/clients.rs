@@ -4,7 +4,7 @@
 mod tests;
 
 use super::broken;
-use super::notices::Outbox;
+use super::notices::NoticeSender;
 use super::own_process::OwnProcess;
 use base::{BackendError, Mono, Notice, Reply, Request, Response};
 use std::fs::File;
@@ -36,20 +36,20 @@ impl ClientCommand {
 }
 
 /// A client process.
-pub struct Client {
+pub struct RunningClient {
     number: u32,
     process: OwnProcess,
     requests: UnboundedSender<Request>,
 }
 
-impl Client {
+impl RunningClient {
     /// Starts it, under its process number. Call this on a thread that lives as long as the run,
     /// within a runtime.
     pub fn start(
         command: &ClientCommand,
         number: u32,
         logs: Option<&Path>,
-        outbox: Arc<Outbox>,
+        outbox: Arc<NoticeSender>,
     ) -> Result<Arc<Self>, BackendError> {
         let mut it = Command::from(command);
         it.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log_file(number, logs));
@@ -133,7 +133,12 @@ async fn write(mut stdin: ChildStdin, mut requests: UnboundedReceiver<Request>) 
 }
 
 /// Listens until it ends, then waits for it.
-async fn live(client: Arc<Client>, child: Child, answers: ChildStdout, outbox: Arc<Outbox>) {
+async fn live(
+    client: Arc<RunningClient>,
+    child: Child,
+    answers: ChildStdout,
+    outbox: Arc<NoticeSender>,
+) {
     let complaint = listen(client.number, answers, &outbox).await.err();
     if complaint.is_some() {
         // It goes on running otherwise.
@@ -150,7 +155,7 @@ async fn live(client: Arc<Client>, child: Child, answers: ChildStdout, outbox: A
 
 /// Passes on all its responses until it closes its stdout. The error is for a line that is not a
 /// response.
-async fn listen(process: u32, answers: ChildStdout, outbox: &Outbox) -> Result<(), String> {
+async fn listen(process: u32, answers: ChildStdout, outbox: &NoticeSender) -> Result<(), String> {
     let mut lines = BufReader::new(answers).lines();
     let mut last = Mono::ZERO;
     while let Ok(Some(line)) = lines.next_line().await {
@@ -163,7 +168,7 @@ async fn listen(process: u32, answers: ChildStdout, outbox: &Outbox) -> Result<(
 
 /// Stamps a line at its receipt. Only a `lost` may be older, as old as the client says, but not
 /// older than what it said before.
-fn tell(process: u32, mut response: Response, last: Mono, outbox: &Outbox) -> Mono {
+fn tell(process: u32, mut response: Response, last: Mono, outbox: &NoticeSender) -> Mono {
     let clock = outbox.clock();
     response.reply.on_clock(|at| clock.at(at).nanos());
     let late = match &response.reply {

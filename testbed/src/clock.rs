@@ -12,11 +12,11 @@ pub fn monotonic_nanos() -> u64 {
 
 /// A clock that shows the time since the run began.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub struct RunClock {
     origin: u64,
 }
 
-impl Clock {
+impl RunClock {
     /// A clock that stands at zero now.
     pub fn start() -> Self {
         Self { origin: monotonic_nanos() }

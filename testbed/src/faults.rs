@@ -1,7 +1,9 @@
 //! Does faults to the testbed, undoes them, and measures what they did in between.
 
-use super::clients::Client;
-use super::link_proxy::{Half, Held, Hold, LinkProxy, Losing, Loss, Refusing, Slowing, Throttling};
+use super::clients::RunningClient;
+use super::link_proxy::{
+    CallLoss, Half, HeldBack, HeldDirection, LinkProxy, Losing, Refusing, Slowing, Throttling,
+};
 use super::servers::Server;
 use super::testbed::Testbed;
 use base::{
@@ -15,17 +17,17 @@ use std::time::Duration;
 pub enum Active<S: Server> {
     /// There was no target to hit.
     Missed(&'static str),
-    ClientPaused(Arc<Client>, Mono),
+    ClientPaused(Arc<RunningClient>, Mono),
     ClientKilled,
     ServerPaused(Arc<S>, Mono),
     ServerKilled(Arc<S>, Data, Mono),
-    ServerGone(Arc<S>, Vec<Hold>, Mono),
+    ServerGone(Arc<S>, Vec<HeldDirection>, Mono),
     /// The number of items that were evicted.
     ServerFilled(Arc<S>, u64),
-    Cut(Vec<Hold>, Vec<S::Cut>),
+    Cut(Vec<HeldDirection>, Vec<S::Cut>),
     Reset(u64),
     Refusing(Vec<Refusing>),
-    Losing(LinkFault, Arc<Loss>, Vec<Losing>),
+    Losing(LinkFault, Arc<CallLoss>, Vec<Losing>),
     Slowing(u32, Vec<Slowing>),
     Throttling(u32, Vec<Throttling>),
 }
@@ -180,7 +182,7 @@ fn lose<'a, S: Server>(
     half: Half,
     links: impl Iterator<Item = &'a LinkProxy>,
 ) -> Active<S> {
-    let loss = Arc::<Loss>::default();
+    let loss = Arc::<CallLoss>::default();
     let losing = links.map(|link| link.lose(half, &loss)).collect();
     Active::Losing(fault, loss, losing)
 }
@@ -348,11 +350,15 @@ async fn cut<S: Server>(
     Ok(Active::Cut(holds, try_join_all(cuts).await?))
 }
 
-async fn mend<S: Server>(holds: Vec<Hold>, cuts: Vec<S::Cut>) -> Result<Effect, BackendError> {
+async fn mend<S: Server>(
+    holds: Vec<HeldDirection>,
+    cuts: Vec<S::Cut>,
+) -> Result<Effect, BackendError> {
     const LINKS: &str = "bytes and connections held";
     let (linked, between) = (!holds.is_empty(), !cuts.is_empty());
     let cut_off: u64 = try_join_all(cuts.into_iter().map(S::mend)).await?.into_iter().sum();
-    let held = holds.into_iter().map(Hold::release).fold(Held::default(), Held::plus);
+    let held =
+        holds.into_iter().map(HeldDirection::release).fold(HeldBack::default(), HeldBack::plus);
     let amount = held.bytes + held.connections + cut_off;
     Ok(match (linked, between) {
         (_, false) => Effect::new(LINKS, amount),

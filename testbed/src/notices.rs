@@ -1,6 +1,6 @@
 //! The queue of notices, on their way from many tasks to the one drive loop.
 
-use super::clock::Clock;
+use super::clock::RunClock;
 use base::{BackendError, Message, Mono, Notice};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,25 +8,25 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
 /// A message, or the error after which there will be no more.
-type Item = Result<Message, BackendError>;
+type MessageOrError = Result<Message, BackendError>;
 
 /// The end of the queue for tasks. Stamping and queueing are one step, so that the order in the
 /// queue is the order of the stamps.
-pub struct Outbox {
-    clock: Clock,
-    queue: Mutex<UnboundedSender<Item>>,
+pub struct NoticeSender {
+    clock: RunClock,
+    queue: Mutex<UnboundedSender<MessageOrError>>,
 }
 
 /// The end of the queue for the drive loop.
-pub struct Inbox(UnboundedReceiver<Item>);
+pub struct NoticeReceiver(UnboundedReceiver<MessageOrError>);
 
 /// A fresh queue of notices.
-pub fn notices(clock: Clock) -> (Outbox, Inbox) {
+pub fn notices(clock: RunClock) -> (NoticeSender, NoticeReceiver) {
     let (queue, inbox) = unbounded_channel();
-    (Outbox { clock, queue: Mutex::new(queue) }, Inbox(inbox))
+    (NoticeSender { clock, queue: Mutex::new(queue) }, NoticeReceiver(inbox))
 }
 
-impl Outbox {
+impl NoticeSender {
     /// Reports an event that happens now. Returns its time.
     pub fn tell(&self, notice: Notice) -> Mono {
         self.put(|now| Ok(Message { at: now, notice }))
@@ -42,11 +42,11 @@ impl Outbox {
         self.put(|_| Err(error));
     }
 
-    pub fn clock(&self) -> Clock {
+    pub fn clock(&self) -> RunClock {
         self.clock
     }
 
-    fn put(&self, item: impl FnOnce(Mono) -> Item) -> Mono {
+    fn put(&self, item: impl FnOnce(Mono) -> MessageOrError) -> Mono {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
         // It fails when the run is over and nobody reads any more.
@@ -55,7 +55,7 @@ impl Outbox {
     }
 }
 
-impl Inbox {
+impl NoticeReceiver {
     /// Waits for the first item, at most for `longest`, and takes everything that is there, in the
     /// order of the stamps: a `lost` that was stamped by its client may have been overtaken.
     pub async fn take(
@@ -80,7 +80,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_there_comes_in_the_order_of_its_stamps_and_an_error_behind_it() {
-        let (outbox, mut inbox) = notices(Clock::start());
+        let (outbox, mut inbox) = notices(RunClock::start());
         let first = outbox.tell(Notice::Passed { process: 1, server: 0 });
         outbox.tell(Notice::Passed { process: 2, server: 0 });
         outbox.tell_late(first, Notice::Passed { process: 3, server: 0 });

@@ -2,7 +2,7 @@
 //! unseen.
 
 use super::owner;
-use super::process::{Change, Group};
+use super::process::{ProcessChange, ProcessGroup};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid, getppid};
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 /// A process that this one started, a client or a server.
 pub struct OwnProcess {
-    group: Group,
+    group: ProcessGroup,
     /// True once its end was asked for, so that nobody is told of it.
     expected: AtomicBool,
     /// True from a fault's pause until the harness lets it go on.
@@ -33,7 +33,7 @@ impl OwnProcess {
     pub fn start(command: Command) -> io::Result<(Self, Child)> {
         let child = start(command)?;
         let process = Self {
-            group: Group::new(child.id().expect("it was not waited for")),
+            group: ProcessGroup::new(child.id().expect("it was not waited for")),
             expected: AtomicBool::new(false),
             paused: Mutex::new(false),
             ended: watch::Sender::new(None),
@@ -86,10 +86,10 @@ impl OwnProcess {
             return None;
         }
         match (self.group.change()?, *paused) {
-            (Change::Stopped, true) => None,
-            (Change::Stopped, false) => Some("was stopped"),
-            (Change::Continued, true) => Some("was continued while a fault paused it"),
-            (Change::Continued, false) => Some("was stopped and continued"),
+            (ProcessChange::Stopped, true) => None,
+            (ProcessChange::Stopped, false) => Some("was stopped"),
+            (ProcessChange::Continued, true) => Some("was continued while a fault paused it"),
+            (ProcessChange::Continued, false) => Some("was stopped and continued"),
         }
     }
 
@@ -139,7 +139,7 @@ impl OwnProcess {
 
     /// The group of processes that it leads.
     #[cfg(test)]
-    pub fn group(&self) -> Group {
+    pub fn group(&self) -> ProcessGroup {
         self.group
     }
 }

@@ -13,9 +13,9 @@ const POLL: Duration = Duration::from_millis(1);
 /// A process that leads a process group of its own: one that is a script gets its signals together with
 /// what it started.
 #[derive(Clone, Copy, Debug)]
-pub struct Group(u32);
+pub struct ProcessGroup(u32);
 
-impl Group {
+impl ProcessGroup {
     /// The group that this process leads.
     pub fn new(leader: u32) -> Self {
         Self(leader)
@@ -42,11 +42,11 @@ impl Group {
 
     /// A stop or a continuation of the leader since the last call, by whomever. The kernel
     /// remembers it, so that nothing is too short to be seen.
-    pub fn change(self) -> Option<Change> {
+    pub fn change(self) -> Option<ProcessChange> {
         let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WCONTINUED | WaitPidFlag::WNOHANG;
         match waitid(Id::Pid(Pid::from_raw(self.0 as i32)), flags) {
-            Ok(WaitStatus::Stopped(..)) => Some(Change::Stopped),
-            Ok(WaitStatus::Continued(_)) => Some(Change::Continued),
+            Ok(WaitStatus::Stopped(..)) => Some(ProcessChange::Stopped),
+            Ok(WaitStatus::Continued(_)) => Some(ProcessChange::Continued),
             _ => None,
         }
     }
@@ -63,7 +63,7 @@ pub fn is_stopped(pid: i64) -> bool {
 
 /// An effect of a signal on a process other than its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ProcessChange {
     /// It was stopped.
     Stopped,
     /// It was continued.

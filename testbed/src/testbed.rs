@@ -1,9 +1,9 @@
 //! The testbed, all that faults can hit: the servers, link proxies and clients of a run on real
 //! servers.
 
-use super::clients::Client;
+use super::clients::RunningClient;
 use super::link_proxy::{Delay, LinkProxy, OnPassed};
-use super::notices::Outbox;
+use super::notices::NoticeSender;
 use super::servers::Server;
 use base::{BackendError, Mono, Notice, Rng};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,16 +24,20 @@ pub struct Testbed<S> {
     /// The servers whose memory is filled with junk.
     pub filled: Mutex<BTreeSet<u32>>,
     /// The queue for messages to the drive loop.
-    pub outbox: Arc<Outbox>,
+    pub outbox: Arc<NoticeSender>,
     /// True while replies that pass a link are reported.
     reports_passing: Arc<AtomicBool>,
     link_proxies: BTreeMap<(u32, u32), LinkProxy>,
-    clients: Mutex<BTreeMap<u32, Arc<Client>>>,
+    clients: Mutex<BTreeMap<u32, Arc<RunningClient>>>,
 }
 
 impl<S: Server> Testbed<S> {
     /// Opens the link proxies between all clients and all servers.
-    pub fn new(spec: &WorldSpec, servers: &[Arc<S>], outbox: Outbox) -> Result<Self, BackendError> {
+    pub fn new(
+        spec: &WorldSpec,
+        servers: &[Arc<S>],
+        outbox: NoticeSender,
+    ) -> Result<Self, BackendError> {
         let outbox = Arc::new(outbox);
         let reports_passing = Arc::<AtomicBool>::default();
         let mut link_proxies = BTreeMap::new();
@@ -98,24 +102,24 @@ impl<S: Server> Testbed<S> {
     }
 
     /// Puts a client in an empty place, whose links are its own from now on.
-    pub fn put_client(&self, client_number: u32, client: Arc<Client>) {
+    pub fn put_client(&self, client_number: u32, client: Arc<RunningClient>) {
         let link_proxies = self.link_proxies.range((client_number, 0)..=(client_number, u32::MAX));
         link_proxies.for_each(|(_, link_proxy)| link_proxy.serve(client.number()));
         self.lock_clients().insert(client_number, client);
     }
 
     /// The client with this number, which may have ended.
-    pub fn client(&self, client_number: u32) -> Option<Arc<Client>> {
+    pub fn client(&self, client_number: u32) -> Option<Arc<RunningClient>> {
         self.lock_clients().get(&client_number).cloned()
     }
 
     /// The client with this process number, unless another has taken its place.
-    pub fn process(&self, process: u32) -> Option<Arc<Client>> {
+    pub fn process(&self, process: u32) -> Option<Arc<RunningClient>> {
         self.lock_clients().values().find(|client| client.number() == process).cloned()
     }
 
     /// All clients, of which some may have ended.
-    pub fn clients(&self) -> Vec<Arc<Client>> {
+    pub fn clients(&self) -> Vec<Arc<RunningClient>> {
         self.lock_clients().values().cloned().collect()
     }
 
@@ -137,7 +141,7 @@ impl<S: Server> Testbed<S> {
             .map(|(_, link_proxy)| link_proxy)
     }
 
-    fn lock_clients(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, Arc<Client>>> {
+    fn lock_clients(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, Arc<RunningClient>>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,7 +14,7 @@ use crate::locks::{LockSpec, On};
 use worker::Worker;
 
 /// The parts of a client that its workers share.
-struct Process<S: Store> {
+struct SharedParts<S: Store> {
     spec: &'static LockSpec,
     open: &'static On<S>,
     client: S::Client,
@@ -37,7 +37,7 @@ pub async fn serve<S: Store>(
     let client = S::client(link, spec.topology_named(&init.topology));
     client.ready().await;
     mailbox.say(Response { id: Some(id), worker: 0, reply: Reply::ok() });
-    let process = Rc::new(Process {
+    let process = Rc::new(SharedParts {
         spec,
         open,
         client,

@@ -4,5 +4,5 @@ pub mod client;
 pub mod locks;
 mod tasks;
 
-pub use locks::{BELOW_TTL, BEYOND_SESSION, LOCKS, LockSpec, On, Opens, Settings, find};
+pub use locks::{BELOW_TTL, BEYOND_SESSION, LOCKS, LockSettings, LockSpec, On, Opens, find};
 pub use tasks::{TASKS, task};

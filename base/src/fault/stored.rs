@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub(super) enum Stored {
+pub(super) enum StoredFault {
     Pause {
         node: Node,
     },
@@ -35,22 +35,22 @@ pub(super) enum Stored {
     },
 }
 
-impl From<Stored> for Fault {
-    fn from(stored: Stored) -> Self {
+impl From<StoredFault> for Fault {
+    fn from(stored: StoredFault) -> Self {
         match stored {
-            Stored::Pause { node } => Self::at(node, Action::Pause),
-            Stored::Crash { node: node @ Node::Client(_), .. } => Self::at(node, Action::Kill),
-            Stored::Crash { node, data } => Self::at(node, Action::Crash(data)),
-            Stored::Vanish { server } => Self::at(Node::Server(server), Action::Vanish),
-            Stored::Evict { server } => Self::at(Node::Server(server), Action::Evict),
-            Stored::Cut { links, direction } => Self::over(links, Action::Cut(direction)),
-            Stored::Clock { node, change } => Self::at(node, Action::Clock(change)),
-            Stored::Link { links, trouble } => Self::over(links, Action::Link(trouble)),
+            StoredFault::Pause { node } => Self::at(node, Action::Pause),
+            StoredFault::Crash { node: node @ Node::Client(_), .. } => Self::at(node, Action::Kill),
+            StoredFault::Crash { node, data } => Self::at(node, Action::Crash(data)),
+            StoredFault::Vanish { server } => Self::at(Node::Server(server), Action::Vanish),
+            StoredFault::Evict { server } => Self::at(Node::Server(server), Action::Evict),
+            StoredFault::Cut { links, direction } => Self::over(links, Action::Cut(direction)),
+            StoredFault::Clock { node, change } => Self::at(node, Action::Clock(change)),
+            StoredFault::Link { links, trouble } => Self::over(links, Action::Link(trouble)),
         }
     }
 }
 
-impl From<Fault> for Stored {
+impl From<Fault> for StoredFault {
     fn from(fault: Fault) -> Self {
         match (fault.action, fault.target) {
             (Action::Pause, Target::Node(node)) => Self::Pause { node },

@@ -24,14 +24,14 @@ const LONGEST: usize = 1 << 20;
 
 /// A reason for which there is no form.
 #[derive(Debug)]
-pub enum Stop {
+pub enum NoForm {
     /// The text ends within the form that begins on this line.
     CutOff,
     /// The text is wrong.
     Wrong(HistoryError),
 }
 
-impl From<HistoryError> for Stop {
+impl From<HistoryError> for NoForm {
     fn from(error: HistoryError) -> Self {
         Self::Wrong(error)
     }
@@ -39,7 +39,7 @@ impl From<HistoryError> for Stop {
 
 /// The next thing in the text.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextForm {
     /// A whole form, and the line on which it begins.
     Form(u64, Value),
     /// The bracket that closes the sequence that was entered.
@@ -53,14 +53,14 @@ pub enum Next {
 pub struct Parser<R> {
     source: Source<R>,
     /// The forms that have begun, and the last word: kept for their room.
-    begun: Vec<Frame>,
+    begun: Vec<OpenForm>,
     word: Vec<u8>,
 }
 
 /// A token of the text.
 #[derive(Debug)]
-enum Token {
-    Open(Shape),
+enum EdnToken {
+    Open(FormShape),
     Close(u8),
     Tag(Box<str>),
     Discard,
@@ -68,7 +68,7 @@ enum Token {
     End,
 }
 
-impl Token {
+impl EdnToken {
     /// The size that the token adds to its form.
     fn size(&self) -> usize {
         match self {
@@ -89,14 +89,14 @@ fn size(atom: &Value) -> usize {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum FormShape {
     Vector,
     List,
     Set,
     Map,
 }
 
-impl Shape {
+impl FormShape {
     fn close(self) -> u8 {
         match self {
             Self::Vector => b']',
@@ -113,8 +113,8 @@ impl Shape {
 
 /// A form that has begun.
 #[derive(Debug)]
-enum Frame {
-    Holds(Shape, Vec<Value>),
+enum OpenForm {
+    Holds(FormShape, Vec<Value>),
     Tagged(Box<str>),
     Discards,
 }
@@ -127,23 +127,25 @@ impl<R: BufRead> Parser<R> {
 
     /// Enters a vector or a list, if the text begins with one (its tag, if any, is ignored), and
     /// returns the bracket that closes it. Otherwise returns what stands there.
-    pub fn enter(&mut self) -> Result<Result<u8, Next>, Stop> {
+    pub fn enter(&mut self) -> Result<Result<u8, NextForm>, NoForm> {
         let mut tagged = false;
         loop {
             let token = self.token()?;
             let line = self.source.token_line();
             match token {
-                Token::End if tagged => return Err(Stop::CutOff),
-                Token::Open(shape @ (Shape::Vector | Shape::List)) => return Ok(Ok(shape.close())),
-                Token::Tag(_) => tagged = true,
-                Token::Discard => self.discard()?,
+                EdnToken::End if tagged => return Err(NoForm::CutOff),
+                EdnToken::Open(shape @ (FormShape::Vector | FormShape::List)) => {
+                    return Ok(Ok(shape.close()));
+                }
+                EdnToken::Tag(_) => tagged = true,
+                EdnToken::Discard => self.discard()?,
                 token => return self.form_from(token, line, None).map(Err),
             }
         }
     }
 
     /// The next form, or what stands in its place. `close` is the bracket that may stand there.
-    pub fn form(&mut self, close: Option<u8>) -> Result<Next, Stop> {
+    pub fn form(&mut self, close: Option<u8>) -> Result<NextForm, NoForm> {
         let token = self.token()?;
         let line = self.source.token_line();
         self.form_from(token, line, close)
@@ -154,14 +156,19 @@ impl<R: BufRead> Parser<R> {
         self.source.token_line()
     }
 
-    fn discard(&mut self) -> Result<(), Stop> {
+    fn discard(&mut self) -> Result<(), NoForm> {
         match self.form(None)? {
-            Next::Form(..) => Ok(()),
-            Next::Close | Next::End => Err(Stop::CutOff),
+            NextForm::Form(..) => Ok(()),
+            NextForm::Close | NextForm::End => Err(NoForm::CutOff),
         }
     }
 
-    fn form_from(&mut self, first: Token, line: u64, close: Option<u8>) -> Result<Next, Stop> {
+    fn form_from(
+        &mut self,
+        first: EdnToken,
+        line: u64,
+        close: Option<u8>,
+    ) -> Result<NextForm, NoForm> {
         let mut begun = std::mem::take(&mut self.begun);
         let next = self.form_of(first, line, close, &mut begun);
         begun.clear();
@@ -171,11 +178,11 @@ impl<R: BufRead> Parser<R> {
 
     fn form_of(
         &mut self,
-        first: Token,
+        first: EdnToken,
         line: u64,
         close: Option<u8>,
-        begun: &mut Vec<Frame>,
-    ) -> Result<Next, Stop> {
+        begun: &mut Vec<OpenForm>,
+    ) -> Result<NextForm, NoForm> {
         let mut size = 0;
         let mut start = line;
         let mut token = first;
@@ -183,23 +190,23 @@ impl<R: BufRead> Parser<R> {
             let here = self.source.token_line();
             size += token.size();
             let finished = match token {
-                Token::End if begun.is_empty() => return Ok(Next::End),
-                Token::End => return Err(Stop::CutOff),
-                Token::Close(bracket) if begun.is_empty() && close == Some(bracket) => {
-                    return Ok(Next::Close);
+                EdnToken::End if begun.is_empty() => return Ok(NextForm::End),
+                EdnToken::End => return Err(NoForm::CutOff),
+                EdnToken::Close(bracket) if begun.is_empty() && close == Some(bracket) => {
+                    return Ok(NextForm::Close);
                 }
-                Token::Close(bracket) => Some(closed(begun.pop(), bracket, here)?),
-                Token::Atom(value) => Some(value),
-                Token::Open(shape) => {
-                    begun.push(Frame::Holds(shape, shape.room()));
+                EdnToken::Close(bracket) => Some(closed(begun.pop(), bracket, here)?),
+                EdnToken::Atom(value) => Some(value),
+                EdnToken::Open(shape) => {
+                    begun.push(OpenForm::Holds(shape, shape.room()));
                     None
                 }
-                Token::Tag(name) => {
-                    begun.push(Frame::Tagged(name));
+                EdnToken::Tag(name) => {
+                    begun.push(OpenForm::Tagged(name));
                     None
                 }
-                Token::Discard => {
-                    begun.push(Frame::Discards);
+                EdnToken::Discard => {
+                    begun.push(OpenForm::Discards);
                     None
                 }
             };
@@ -211,9 +218,9 @@ impl<R: BufRead> Parser<R> {
                 return Err(wrong(start, format!("one form of more than {most} MiB")));
             }
             if let Some(whole) = finished.and_then(|value| place(value, begun)) {
-                return Ok(Next::Form(start, whole));
+                return Ok(NextForm::Form(start, whole));
             }
-            if let Some(Frame::Holds(_, items)) = begun.last_mut() {
+            if let Some(OpenForm::Holds(_, items)) = begun.last_mut() {
                 size += self.plain_words(items, LARGEST - size);
             }
             token = self.token()?;
@@ -237,26 +244,26 @@ impl<R: BufRead> Parser<R> {
         into.len() - before
     }
 
-    fn token(&mut self) -> Result<Token, Stop> {
+    fn token(&mut self) -> Result<EdnToken, NoForm> {
         self.source.skip_blank()?;
-        let Some(byte) = self.source.peek()? else { return Ok(Token::End) };
+        let Some(byte) = self.source.peek()? else { return Ok(EdnToken::End) };
         if !b"[({])}\"#\\".contains(&byte) {
-            return self.atom().map(Token::Atom);
+            return self.atom().map(EdnToken::Atom);
         }
         self.source.bump()?;
         Ok(match byte {
-            b'[' => Token::Open(Shape::Vector),
-            b'(' => Token::Open(Shape::List),
-            b'{' => Token::Open(Shape::Map),
-            b']' | b')' | b'}' => Token::Close(byte),
-            b'"' => Token::Atom(self.string()?),
+            b'[' => EdnToken::Open(FormShape::Vector),
+            b'(' => EdnToken::Open(FormShape::List),
+            b'{' => EdnToken::Open(FormShape::Map),
+            b']' | b')' | b'}' => EdnToken::Close(byte),
+            b'"' => EdnToken::Atom(self.string()?),
             b'#' => self.dispatch()?,
             _ => self.character()?,
         })
     }
 
     /// Reads a number, a keyword or a symbol.
-    fn atom(&mut self) -> Result<Value, Stop> {
+    fn atom(&mut self) -> Result<Value, NoForm> {
         let line = self.source.token_line();
         let word = match self.source.take_word(&ENDS_WORD) {
             Some(word) => word,
@@ -265,39 +272,39 @@ impl<R: BufRead> Parser<R> {
         };
         atom(word).ok_or_else(|| match std::str::from_utf8(word) {
             Ok(word) => nonsense(line, word),
-            Err(_) => Stop::Wrong(HistoryError::NotUtf8 { line }),
+            Err(_) => NoForm::Wrong(HistoryError::NotUtf8 { line }),
         })
     }
 
     /// Reads the rest of a token that begins with `#`.
-    fn dispatch(&mut self) -> Result<Token, Stop> {
+    fn dispatch(&mut self) -> Result<EdnToken, NoForm> {
         match self.source.peek()? {
-            None => Err(Stop::CutOff),
+            None => Err(NoForm::CutOff),
             Some(b'{') => {
                 self.source.bump()?;
-                Ok(Token::Open(Shape::Set))
+                Ok(EdnToken::Open(FormShape::Set))
             }
             Some(b'_') => {
                 self.source.bump()?;
-                Ok(Token::Discard)
+                Ok(EdnToken::Discard)
             }
-            Some(b'#') => Ok(Token::Atom(Value::Word(self.word(b"#")?.to_owned().into()))),
+            Some(b'#') => Ok(EdnToken::Atom(Value::Word(self.word(b"#")?.to_owned().into()))),
             Some(byte) if byte.is_ascii_alphabetic() || byte == b':' => {
-                Ok(Token::Tag(self.word(b"")?.into()))
+                Ok(EdnToken::Tag(self.word(b"")?.into()))
             }
             Some(_) => Err(self.nonsense("#")),
         }
     }
 
     /// Reads a character after its `\`: any one character, and the rest of its name if it has one.
-    fn character(&mut self) -> Result<Token, Stop> {
-        let Some(byte) = self.source.bump()? else { return Err(Stop::CutOff) };
+    fn character(&mut self) -> Result<EdnToken, NoForm> {
+        let Some(byte) = self.source.bump()? else { return Err(NoForm::CutOff) };
         let word = self.word(&[b'\\', byte])?.to_owned();
-        Ok(Token::Atom(Value::Word(word.into())))
+        Ok(EdnToken::Atom(Value::Word(word.into())))
     }
 
     /// The rest of a word whose beginning was read.
-    fn word(&mut self, beginning: &[u8]) -> Result<&str, Stop> {
+    fn word(&mut self, beginning: &[u8]) -> Result<&str, NoForm> {
         let mut word = std::mem::take(&mut self.word);
         word.clear();
         word.extend_from_slice(beginning);
@@ -306,17 +313,17 @@ impl<R: BufRead> Parser<R> {
         }
         self.word = word;
         let line = self.source.token_line();
-        std::str::from_utf8(&self.word).map_err(|_| Stop::Wrong(HistoryError::NotUtf8 { line }))
+        std::str::from_utf8(&self.word).map_err(|_| NoForm::Wrong(HistoryError::NotUtf8 { line }))
     }
 
     /// The rest of a string whose quote was read.
-    fn string(&mut self) -> Result<Value, Stop> {
+    fn string(&mut self) -> Result<Value, NoForm> {
         let mut text = Vec::new();
         loop {
             while self.source.take_until(|byte| b"\"\\".contains(&byte), &mut text)? > 0 {
                 self.bounded(&text)?;
             }
-            match self.source.bump()?.ok_or(Stop::CutOff)? {
+            match self.source.bump()?.ok_or(NoForm::CutOff)? {
                 b'"' => return Ok(Value::Text(self.text(text)?.into())),
                 _ => {
                     let escaped = self.escape()?;
@@ -326,8 +333,8 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    fn escape(&mut self) -> Result<char, Stop> {
-        Ok(match self.source.bump()?.ok_or(Stop::CutOff)? {
+    fn escape(&mut self) -> Result<char, NoForm> {
+        Ok(match self.source.bump()?.ok_or(NoForm::CutOff)? {
             b'n' => '\n',
             b't' => '\t',
             b'r' => '\r',
@@ -340,11 +347,11 @@ impl<R: BufRead> Parser<R> {
     }
 
     /// Reads four hexadecimal digits; a pair of surrogates is one character.
-    fn unicode(&mut self) -> Result<char, Stop> {
+    fn unicode(&mut self) -> Result<char, NoForm> {
         let mut units = vec![self.hex()?];
         if (0xd800..0xdc00).contains(&units[0]) {
             for expected in *b"\\u" {
-                if self.source.bump()?.ok_or(Stop::CutOff)? != expected {
+                if self.source.bump()?.ok_or(NoForm::CutOff)? != expected {
                     return Err(self.nonsense("half of a character"));
                 }
             }
@@ -356,17 +363,17 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    fn hex(&mut self) -> Result<u16, Stop> {
+    fn hex(&mut self) -> Result<u16, NoForm> {
         let mut unit = 0;
         for _ in 0..4 {
-            let digit = char::from(self.source.bump()?.ok_or(Stop::CutOff)?).to_digit(16);
+            let digit = char::from(self.source.bump()?.ok_or(NoForm::CutOff)?).to_digit(16);
             let digit = digit.ok_or_else(|| self.nonsense("\\u"))?;
             unit = unit << 4 | digit as u16;
         }
         Ok(unit)
     }
 
-    fn bounded(&self, word: &[u8]) -> Result<(), Stop> {
+    fn bounded(&self, word: &[u8]) -> Result<(), NoForm> {
         if word.len() <= LONGEST {
             return Ok(());
         }
@@ -374,17 +381,17 @@ impl<R: BufRead> Parser<R> {
         Err(wrong(self.source.token_line(), why))
     }
 
-    fn text(&self, bytes: Vec<u8>) -> Result<String, Stop> {
+    fn text(&self, bytes: Vec<u8>) -> Result<String, NoForm> {
         let line = self.source.token_line();
-        String::from_utf8(bytes).map_err(|_| Stop::Wrong(HistoryError::NotUtf8 { line }))
+        String::from_utf8(bytes).map_err(|_| NoForm::Wrong(HistoryError::NotUtf8 { line }))
     }
 
-    fn nonsense(&self, word: &str) -> Stop {
+    fn nonsense(&self, word: &str) -> NoForm {
         nonsense(self.source.token_line(), word)
     }
 }
 
-fn nonsense(line: u64, word: &str) -> Stop {
+fn nonsense(line: u64, word: &str) -> NoForm {
     let word: String = word.chars().take(40).collect();
     wrong(line, format!("not EDN: `{word}`"))
 }
@@ -407,15 +414,15 @@ impl FromStr for Value {
     fn from_str(text: &str) -> Result<Self, EdnError> {
         let mut parser = Parser::new(text.as_bytes(), 1);
         match (parser.form(None), parser.form(None)) {
-            (Ok(Next::Form(_, value)), Ok(Next::End)) => Ok(value),
-            (Err(Stop::Wrong(error)), _) | (_, Err(Stop::Wrong(error))) => Err(error.into()),
+            (Ok(NextForm::Form(_, value)), Ok(NextForm::End)) => Ok(value),
+            (Err(NoForm::Wrong(error)), _) | (_, Err(NoForm::Wrong(error))) => Err(error.into()),
             _ => Err(EdnError::NotOne),
         }
     }
 }
 
-fn wrong(line: u64, why: String) -> Stop {
-    Stop::Wrong(HistoryError::Wrong { line, why })
+fn wrong(line: u64, why: String) -> NoForm {
+    NoForm::Wrong(HistoryError::Wrong { line, why })
 }
 
 const fn is_blank(byte: u8) -> bool {
@@ -445,19 +452,19 @@ const ENDS_WORD: [bool; 256] = {
 };
 
 /// Puts a value where it belongs; gives it back when it is a whole form.
-fn place(mut value: Value, begun: &mut Vec<Frame>) -> Option<Value> {
+fn place(mut value: Value, begun: &mut Vec<OpenForm>) -> Option<Value> {
     loop {
         match begun.last_mut() {
             None => return Some(value),
-            Some(Frame::Holds(_, items)) => {
+            Some(OpenForm::Holds(_, items)) => {
                 items.push(value);
                 return None;
             }
-            Some(Frame::Tagged(name)) => {
+            Some(OpenForm::Tagged(name)) => {
                 value = Value::Tagged(std::mem::take(name), Box::new(value));
                 begun.pop();
             }
-            Some(Frame::Discards) => {
+            Some(OpenForm::Discards) => {
                 begun.pop();
                 return None;
             }
@@ -466,29 +473,31 @@ fn place(mut value: Value, begun: &mut Vec<Frame>) -> Option<Value> {
 }
 
 /// The value of a form that its bracket has closed.
-fn closed(frame: Option<Frame>, bracket: u8, line: u64) -> Result<Value, Stop> {
+fn closed(frame: Option<OpenForm>, bracket: u8, line: u64) -> Result<Value, NoForm> {
     let bracket_said = char::from(bracket);
     match frame {
-        Some(Frame::Holds(shape, items)) if shape.close() == bracket => match shape {
-            Shape::Vector | Shape::List => Ok(Value::List(items)),
-            Shape::Set => {
+        Some(OpenForm::Holds(shape, items)) if shape.close() == bracket => match shape {
+            FormShape::Vector | FormShape::List => Ok(Value::List(items)),
+            FormShape::Set => {
                 let mut items = items;
                 items.sort();
                 Ok(Value::Set(items))
             }
-            Shape::Map => map(items, line),
+            FormShape::Map => map(items, line),
         },
-        Some(Frame::Holds(shape, _)) => {
+        Some(OpenForm::Holds(shape, _)) => {
             let expected = char::from(shape.close());
             Err(wrong(line, format!("not EDN: `{bracket_said}` where `{expected}` should be")))
         }
-        Some(Frame::Tagged(tag)) => Err(wrong(line, format!("not EDN: no value after `#{tag}`"))),
-        Some(Frame::Discards) => Err(wrong(line, "not EDN: nothing after `#_`".into())),
+        Some(OpenForm::Tagged(tag)) => {
+            Err(wrong(line, format!("not EDN: no value after `#{tag}`")))
+        }
+        Some(OpenForm::Discards) => Err(wrong(line, "not EDN: nothing after `#_`".into())),
         None => Err(wrong(line, format!("not EDN: `{bracket_said}` closes nothing"))),
     }
 }
 
-fn map(items: Vec<Value>, line: u64) -> Result<Value, Stop> {
+fn map(items: Vec<Value>, line: u64) -> Result<Value, NoForm> {
     let mut items = items.into_iter();
     let mut pairs = Vec::with_capacity(items.len() / 2);
     while let Some(key) = items.next() {

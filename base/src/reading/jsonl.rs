@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, Value, Verb};
 use super::number::decimal;
-use super::operation::{Told, client, mode_of};
+use super::operation::{ToldEvent, client, mode_of};
 use crate::{HistoryError, Kind, Mode};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use std::fmt;
 
 /// The parts of an event that count. Others are passed over.
 #[derive(serde::Deserialize)]
-struct Wire<'a> {
+struct EventFields<'a> {
     index: Option<u64>,
     /// The time by our own name, and by Jepsen's: nanoseconds both.
     time_ns: Option<Value>,
@@ -19,11 +19,11 @@ struct Wire<'a> {
     #[serde(rename = "type")]
     kind: Kind,
     #[serde(borrow)]
-    f: Name<'a>,
+    f: FieldText<'a>,
     #[serde(default)]
     key: Value,
     #[serde(default)]
-    mode: Option<Name<'a>>,
+    mode: Option<FieldText<'a>>,
     #[serde(default)]
     value: Value,
     #[serde(default)]
@@ -32,22 +32,22 @@ struct Wire<'a> {
 
 /// A string that is copied only where it must be.
 #[derive(serde::Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+struct FieldText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Reads one line.
-pub fn told(line: u64, text: &str) -> Result<Told, HistoryError> {
+pub fn told(line: u64, text: &str) -> Result<ToldEvent, HistoryError> {
     if text.trim_start().starts_with('[') {
         return Err(HistoryError::wrong(
             line,
             "an array; write one object a line, no brackets around",
         ));
     }
-    let wire: Wire<'_> =
+    let wire: EventFields<'_> =
         serde_json::from_str(text).map_err(|said| HistoryError::Line { line, said })?;
     let time = wire.time_ns.or(wire.time);
     let (index, time_ns) = (wire.index, time.as_ref().and_then(Value::int));
     let Some(process) = client(line, wire.process)? else {
-        return Ok(Told { index, time_ns, entry: None, stop: wire.f.0 == "stop" });
+        return Ok(ToldEvent { index, time_ns, entry: None, stop: wire.f.0 == "stop" });
     };
     let mode = wire.mode.map(|name| mode(line, &name.0)).transpose()?;
     let entry = Entry {
@@ -60,7 +60,7 @@ pub fn told(line: u64, text: &str) -> Result<Told, HistoryError> {
         mode,
         token: wire.token,
     };
-    Ok(Told { index, time_ns, entry: Some(entry), stop: false })
+    Ok(ToldEvent { index, time_ns, entry: Some(entry), stop: false })
 }
 
 fn mode(line: u64, name: &str) -> Result<Mode, HistoryError> {

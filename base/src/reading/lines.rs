@@ -9,7 +9,7 @@ pub const LONGEST_LINE: usize = 1 << 20;
 
 /// One line, without its end.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'a> {
+pub struct TextLine<'a> {
     /// The number of the line, from 1.
     pub number: u64,
     /// The text of the line.
@@ -37,7 +37,7 @@ impl<R: BufRead> Lines<R> {
     ///
     /// # Errors
     /// Fails when it cannot be read, is too long, or is not UTF-8.
-    pub fn read(&mut self) -> Result<Option<Line<'_>>, HistoryError> {
+    pub fn read(&mut self) -> Result<Option<TextLine<'_>>, HistoryError> {
         self.buffer.clear();
         self.number += 1;
         let number = self.number;
@@ -60,7 +60,7 @@ impl<R: BufRead> Lines<R> {
             }
             Err(_) => return Err(HistoryError::NotUtf8 { line: number }),
         };
-        Ok(Some(Line { number, text, whole }))
+        Ok(Some(TextLine { number, text, whole }))
     }
 }
 

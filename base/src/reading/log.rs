@@ -6,15 +6,15 @@
 //! the value as EDN and, in `fail` and `info`, the error, which often stands in the value's place.
 //! Only the two values of a cas with nothing behind them are not an error: `:fail :cas [1 2]`.
 
-use super::edn::{Next, Parser, Stop};
+use super::edn::{NextForm, NoForm, Parser};
 use super::entry::{Entry, Value, Verb};
-use super::lines::Line;
+use super::lines::TextLine;
 use super::operation::{client, kind_of};
 use crate::{HistoryError, Kind};
 
 /// The meaning of a line of a log.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum LogMeaning {
     /// An operation of a client.
     Operation(Entry),
     /// The line is not an operation.
@@ -24,16 +24,16 @@ pub enum Said {
 }
 
 /// Reads one line.
-pub fn said(line: Line<'_>) -> Result<Said, HistoryError> {
-    let nothing = || if line.whole { Said::Nothing } else { Said::CutOff };
+pub fn said(line: TextLine<'_>) -> Result<LogMeaning, HistoryError> {
+    let nothing = || if line.whole { LogMeaning::Nothing } else { LogMeaning::CutOff };
     let Some((process, kind, rest)) = find(line.text) else { return Ok(nothing()) };
     let mut forms = Parser::new(rest.as_bytes(), line.number);
     let mut next = || match forms.form(None) {
-        Ok(Next::Form(_, form)) => Ok(Some(form)),
-        Ok(Next::Close | Next::End) => Ok(None),
-        Err(Stop::CutOff) if !line.whole => Ok(None),
-        Err(Stop::CutOff) => Err(HistoryError::wrong(line.number, "its value has no end")),
-        Err(Stop::Wrong(error)) => Err(error),
+        Ok(NextForm::Form(_, form)) => Ok(Some(form)),
+        Ok(NextForm::Close | NextForm::End) => Ok(None),
+        Err(NoForm::CutOff) if !line.whole => Ok(None),
+        Err(NoForm::CutOff) => Err(HistoryError::wrong(line.number, "its value has no end")),
+        Err(NoForm::Wrong(error)) => Err(error),
     };
     let numbered = matches!(process, Value::Int(_));
     let verb = match next() {
@@ -51,7 +51,7 @@ pub fn said(line: Line<'_>) -> Result<Said, HistoryError> {
     // what failed may have lost its error.
     let ended = line.text.ends_with([']', ')', '}', '"']) && kind != Kind::Fail;
     if !line.whole && (value.is_none() || !ended) {
-        return Ok(Said::CutOff);
+        return Ok(LogMeaning::CutOff);
     }
     let Some(verb) = verb else {
         return Err(HistoryError::wrong(line.number, format!("no name follows the {kind:?}")));
@@ -67,7 +67,7 @@ pub fn said(line: Line<'_>) -> Result<Said, HistoryError> {
         Kind::Invoke | Kind::Ok => value.unwrap_or_default(),
     };
     let (key, mode, token, line) = (None, None, Value::Nil, line.number);
-    Ok(Said::Operation(Entry { line, process, kind, verb, key, value, mode, token }))
+    Ok(LogMeaning::Operation(Entry { line, process, kind, verb, key, value, mode, token }))
 }
 
 /// A process and a type that follow each other, and the rest of the line.
@@ -102,8 +102,8 @@ mod tests {
 
     fn read(text: &str) -> Result<String, String> {
         let whole = text.ends_with('\n');
-        match said(Line { number: 4, text: text.trim_end_matches('\n'), whole }) {
-            Ok(Said::Operation(e)) => {
+        match said(TextLine { number: 4, text: text.trim_end_matches('\n'), whole }) {
+            Ok(LogMeaning::Operation(e)) => {
                 Ok(format!("{} {:?} {} {}", e.process, e.kind, e.verb, e.value))
             }
             Ok(other) => Ok(format!("{other:?}")),

@@ -18,19 +18,19 @@ mod until;
 pub use edn::EdnError;
 pub(crate) use entry::Quoted;
 pub use entry::{Entry, Value, Verb};
-pub use lines::{LONGEST_LINE, Line, Lines};
+pub use lines::{LONGEST_LINE, Lines, TextLine};
 pub use operation::{mode_of, short};
 pub use until::Until;
 
 use crate::history::read_header;
 use crate::{Header, HistoryError};
-use edn::{Next, Parser, Stop};
-use operation::Told;
+use edn::{NextForm, NoForm, Parser};
+use operation::ToldEvent;
 use std::io::{BufRead, Chain, Cursor, Read};
 
 /// The notation of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum Notation {
     /// JSON Lines: an object an event. Ours begin with a header.
     Jsonl,
     /// EDN, as Jepsen and Knossos write it: a map an event, one after another or in one vector.
@@ -44,9 +44,9 @@ const PEEK: u64 = 4096;
 
 /// The events of clients in a history, in order.
 pub struct Entries<R> {
-    format: Format,
+    format: Notation,
     text: Text<R>,
-    order: Order,
+    order: EventOrder,
     cut_off: Option<u64>,
     stopped: bool,
     done: bool,
@@ -65,7 +65,7 @@ impl<R: BufRead> Entries<R> {
     ///
     /// # Errors
     /// Fails when nothing can be read, or there is nothing.
-    pub fn open(mut reader: R, format: Option<Format>) -> Result<Self, HistoryError> {
+    pub fn open(mut reader: R, format: Option<Notation>) -> Result<Self, HistoryError> {
         let mut head = Vec::new();
         let read = (&mut reader).take(PEEK).read_to_end(&mut head);
         read.map_err(|said| HistoryError::Read { line: 1, said })?;
@@ -78,19 +78,19 @@ impl<R: BufRead> Entries<R> {
         }
         let format = format.unwrap_or_else(|| detect(&head));
         let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let ours = format == Format::Jsonl && serde_json::from_slice::<Header>(first).is_ok();
+        let ours = format == Notation::Jsonl && serde_json::from_slice::<Header>(first).is_ok();
         let reader = Cursor::new(head).chain(reader);
         let text = match format {
-            Format::Jsonl => Text::Jsonl { lines: Lines::new(reader), ours, begun: false },
-            Format::Edn => {
+            Notation::Jsonl => Text::Jsonl { lines: Lines::new(reader), ours, begun: false },
+            Notation::Edn => {
                 Text::Edn { parser: Parser::new(reader, 1), sequence: None, begun: false }
             }
-            Format::Log => Text::Log { lines: Lines::new(reader) },
+            Notation::Log => Text::Log { lines: Lines::new(reader) },
         };
         Ok(Self {
             format,
             text,
-            order: Order::default(),
+            order: EventOrder::default(),
             cut_off: None,
             stopped: false,
             done: false,
@@ -98,7 +98,7 @@ impl<R: BufRead> Entries<R> {
     }
 
     /// The notation of this history.
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> Notation {
         self.format
     }
 
@@ -132,19 +132,19 @@ impl<R: BufRead> Entries<R> {
                 Text::Log { lines } => log_step(lines)?,
             };
             match read {
-                Step::Told(line, told) => {
+                ReadStep::Told(line, told) => {
                     self.order.follow(line, &told, self.ours())?;
                     self.stopped |= told.stop;
                     if told.entry.is_some() {
                         return Ok(told.entry);
                     }
                 }
-                Step::Nothing => {}
-                Step::CutOff(line) => {
+                ReadStep::Nothing => {}
+                ReadStep::CutOff(line) => {
                     self.cut_off = Some(line);
                     self.done = true;
                 }
-                Step::End => self.done = true,
+                ReadStep::End => self.done = true,
             }
         }
         Ok(None)
@@ -164,8 +164,8 @@ impl<R: BufRead> Iterator for Entries<R> {
 
 /// The result of one step of reading.
 #[expect(clippy::large_enum_variant, reason = "a box would be an allocation for every event")]
-enum Step {
-    Told(u64, Told),
+enum ReadStep {
+    Told(u64, ToldEvent),
     Nothing,
     CutOff(u64),
     End,
@@ -175,17 +175,17 @@ fn jsonl_step<R: BufRead>(
     lines: &mut Lines<R>,
     ours: bool,
     begun: &mut bool,
-) -> Result<Step, HistoryError> {
-    let Some(line) = lines.read()? else { return Ok(Step::End) };
+) -> Result<ReadStep, HistoryError> {
+    let Some(line) = lines.read()? else { return Ok(ReadStep::End) };
     if !std::mem::replace(begun, true) && ours {
-        return read_header(line.text).map(|()| Step::Nothing);
+        return read_header(line.text).map(|()| ReadStep::Nothing);
     }
     if line.text.trim().is_empty() {
-        return Ok(Step::Nothing);
+        return Ok(ReadStep::Nothing);
     }
     match jsonl::told(line.number, line.text) {
-        Ok(told) => Ok(Step::Told(line.number, told)),
-        Err(_) if !line.whole => Ok(Step::CutOff(line.number)),
+        Ok(told) => Ok(ReadStep::Told(line.number, told)),
+        Err(_) if !line.whole => Ok(ReadStep::CutOff(line.number)),
         Err(error) => Err(error),
     }
 }
@@ -194,7 +194,7 @@ fn edn_step<R: BufRead>(
     parser: &mut Parser<R>,
     sequence: &mut Option<u8>,
     begun: &mut bool,
-) -> Result<Step, HistoryError> {
+) -> Result<ReadStep, HistoryError> {
     let next = if std::mem::replace(begun, true) {
         parser.form(*sequence)
     } else {
@@ -208,46 +208,47 @@ fn edn_step<R: BufRead>(
         }
     };
     match next {
-        Ok(Next::Form(line, form)) => {
-            operation::told(line, form).map(|told| Step::Told(line, told))
+        Ok(NextForm::Form(line, form)) => {
+            operation::told(line, form).map(|told| ReadStep::Told(line, told))
         }
         // After one vector there may be another: logs that were joined.
-        Ok(Next::Close) => {
+        Ok(NextForm::Close) => {
             (*sequence, *begun) = (None, false);
-            Ok(Step::Nothing)
+            Ok(ReadStep::Nothing)
         }
-        Ok(Next::End) if sequence.is_some() => Ok(Step::CutOff(parser.line())),
-        Ok(Next::End) => Ok(Step::End),
-        Err(Stop::CutOff) => Ok(Step::CutOff(parser.line())),
-        Err(Stop::Wrong(error)) => Err(error),
+        Ok(NextForm::End) if sequence.is_some() => Ok(ReadStep::CutOff(parser.line())),
+        Ok(NextForm::End) => Ok(ReadStep::End),
+        Err(NoForm::CutOff) => Ok(ReadStep::CutOff(parser.line())),
+        Err(NoForm::Wrong(error)) => Err(error),
     }
 }
 
-fn log_step<R: BufRead>(lines: &mut Lines<R>) -> Result<Step, HistoryError> {
-    let Some(line) = lines.read()? else { return Ok(Step::End) };
+fn log_step<R: BufRead>(lines: &mut Lines<R>) -> Result<ReadStep, HistoryError> {
+    let Some(line) = lines.read()? else { return Ok(ReadStep::End) };
     let number = line.number;
     Ok(match log::said(line)? {
-        log::Said::Operation(entry) => {
-            Step::Told(number, Told { index: None, time_ns: None, entry: Some(entry), stop: false })
-        }
-        log::Said::Nothing => Step::Nothing,
-        log::Said::CutOff => Step::CutOff(number),
+        log::LogMeaning::Operation(entry) => ReadStep::Told(
+            number,
+            ToldEvent { index: None, time_ns: None, entry: Some(entry), stop: false },
+        ),
+        log::LogMeaning::Nothing => ReadStep::Nothing,
+        log::LogMeaning::CutOff => ReadStep::CutOff(number),
     })
 }
 
 /// Holds the events of a file to its order.
 #[derive(Debug, Default)]
-struct Order {
+struct EventOrder {
     /// The index that must not come again, nor a smaller one.
     last: Option<u64>,
     time_ns: Option<i128>,
     back: Option<u64>,
 }
 
-impl Order {
+impl EventOrder {
     /// Checks the index and the time of an event. Our histories are numbered without gaps; others
     /// may have left events out, but not moved them.
-    fn follow(&mut self, line: u64, told: &Told, ours: bool) -> Result<(), HistoryError> {
+    fn follow(&mut self, line: u64, told: &ToldEvent, ours: bool) -> Result<(), HistoryError> {
         if let Some(found) = told.index {
             let expected = self.last.map_or(0, |last| last + 1);
             if ours && found != expected {
@@ -281,17 +282,17 @@ fn no_text(head: &[u8]) -> Result<(), HistoryError> {
 }
 
 /// The format of a text that begins so.
-fn detect(head: &[u8]) -> Format {
+fn detect(head: &[u8]) -> Notation {
     let text = head.trim_ascii_start();
     let after = |skip: usize| text.get(skip..).unwrap_or_default().trim_ascii_start();
     match text.first() {
-        Some(b'{') if is_json(after(1)) => Format::Jsonl,
+        Some(b'{') if is_json(after(1)) => Notation::Jsonl,
         // An array: its one line says that it is no event.
-        Some(b'[') if after(1).strip_prefix(b"{").is_some_and(is_json) => Format::Jsonl,
-        Some(b'{' | b'(' | b'#' | b';') => Format::Edn,
+        Some(b'[') if after(1).strip_prefix(b"{").is_some_and(is_json) => Notation::Jsonl,
+        Some(b'{' | b'(' | b'#' | b';') => Notation::Edn,
         // A log may begin with a bracket as well.
-        Some(b'[') if after(1).first().is_none_or(|next| b"{#];[(".contains(next)) => Format::Edn,
-        _ => Format::Log,
+        Some(b'[') if after(1).first().is_none_or(|next| b"{#];[(".contains(next)) => Notation::Edn,
+        _ => Notation::Log,
     }
 }
 

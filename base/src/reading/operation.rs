@@ -5,7 +5,7 @@ use crate::{HistoryError, Kind, Mode};
 
 /// An event as its map describes it: its place in the order, and its entry if it is a client's.
 #[derive(Debug)]
-pub struct Told {
+pub struct ToldEvent {
     /// The event's place in its history, where the map gives it.
     pub index: Option<u64>,
     /// The event's time, where the map gives it.
@@ -63,7 +63,7 @@ impl<'a> Parts<'a> {
 
 /// Reads a map such as `{:process 0, :type :invoke, :f :read, :value nil}`. Its tag, if it has one,
 /// is ignored; its keys may be keywords or strings, and others than these are passed over.
-pub fn told(line: u64, form: Value) -> Result<Told, HistoryError> {
+pub fn told(line: u64, form: Value) -> Result<ToldEvent, HistoryError> {
     let map = form.into_bare();
     let Value::Map(pairs) = &map else {
         let found = short(&map);
@@ -89,7 +89,7 @@ pub fn told(line: u64, form: Value) -> Result<Told, HistoryError> {
         Some(process) => Some(entry(line, process, &parts, missing)?),
         None => None,
     };
-    Ok(Told { index, time_ns: parts.time.and_then(Value::int), entry, stop: false })
+    Ok(ToldEvent { index, time_ns: parts.time.and_then(Value::int), entry, stop: false })
 }
 
 fn entry(
@@ -176,11 +176,11 @@ pub fn short(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edn::{Next, Parser};
+    use super::super::edn::{NextForm, Parser};
     use super::*;
 
-    fn read(text: &str) -> Result<Told, String> {
-        let Ok(Next::Form(line, form)) = Parser::new(text.as_bytes(), 1).form(None) else {
+    fn read(text: &str) -> Result<ToldEvent, String> {
+        let Ok(NextForm::Form(line, form)) = Parser::new(text.as_bytes(), 1).form(None) else {
             panic!("{text}")
         };
         told(line, form).map_err(|error| error.to_string())

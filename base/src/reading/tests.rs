@@ -153,9 +153,9 @@ fn what_is_hostile_ends_in_one_error() {
 #[test]
 fn a_format_may_be_forced() {
     let text = "0 :invoke :read nil\n";
-    let mut entries = Entries::open(text.as_bytes(), Some(Format::Edn)).unwrap();
+    let mut entries = Entries::open(text.as_bytes(), Some(Notation::Edn)).unwrap();
     assert!(entries.next().unwrap().is_err());
-    let mut entries = Entries::open(text.as_bytes(), Some(Format::Log)).unwrap();
+    let mut entries = Entries::open(text.as_bytes(), Some(Notation::Log)).unwrap();
     assert_eq!(entries.next().unwrap().unwrap().kind, Kind::Invoke);
 }
 
@@ -176,6 +176,6 @@ impl io::Read for Slow<'_> {
 fn a_slow_pipe_is_read_as_a_file_is() {
     let text = "({:process 0, :type :invoke, :f :write, :value 4})";
     let entries = Entries::open(io::BufReader::new(Slow(text.as_bytes())), None).unwrap();
-    assert_eq!(entries.format(), Format::Edn);
+    assert_eq!(entries.format(), Notation::Edn);
     assert_eq!(entries.count(), 1);
 }

@@ -1,7 +1,7 @@
 //! The ledger of a run, by thing: the life of each key or node, change by change.
 
 use crate::Case;
-use crate::holds::{Answer, Claim};
+use crate::holds::{AcquireAnswer, Claim};
 use base::{Change, HOLDS, Ledger};
 use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
@@ -155,8 +155,9 @@ impl Books {
         let claim = |place: &usize| &case.claims.claims[*place];
         let begun = mine.partition_point(|place| case.time(claim(place).invoke) <= at_ns);
         let mut latest = mine[..begun].iter().rev().take(HOLDS).map(claim);
-        let works =
-            |claim: &&Claim| matches!(Step::of(case, claim, at_ns), Step::Asking | Step::Releasing);
+        let works = |claim: &&Claim| {
+            matches!(ClaimStep::of(case, claim, at_ns), ClaimStep::Asking | ClaimStep::Releasing)
+        };
         latest.clone().find(works).or_else(|| latest.next())
     }
 
@@ -189,7 +190,7 @@ fn folders(ledger: &Ledger) -> HashSet<&str, FxBuildHasher> {
 
 /// The step of its claim at which a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ClaimStep {
     /// It asks for the lock.
     Asking,
     /// It believes that it holds the lock, or did until it was told otherwise.
@@ -200,13 +201,15 @@ pub(super) enum Step {
     Over,
 }
 
-impl Step {
+impl ClaimStep {
     /// The step of a claim at a time, in nanoseconds.
     pub(crate) fn of(case: &Case<'_>, claim: &Claim, at_ns: u64) -> Self {
         let passed = |event: u64| case.time(event) < at_ns;
         match claim.answer {
-            Answer::Failed(at) | Answer::Unknown(at) if passed(at) => return Self::Over,
-            Answer::Granted(at) if passed(at) => {}
+            AcquireAnswer::Failed(at) | AcquireAnswer::Unknown(at) if passed(at) => {
+                return Self::Over;
+            }
+            AcquireAnswer::Granted(at) if passed(at) => {}
             _ => return Self::Asking,
         }
         if claim.freed.is_some_and(|(at, _)| passed(at)) {

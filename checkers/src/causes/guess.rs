@@ -94,9 +94,9 @@ struct Releases {
 
 /// Such releases, by key.
 #[derive(Debug)]
-pub(crate) struct Loose(Vec<Releases>);
+pub(crate) struct LooseReleases(Vec<Releases>);
 
-impl Loose {
+impl LooseReleases {
     pub(crate) fn of(case: &Case<'_>) -> Self {
         let mut keys = vec![Releases::default(); case.claims.keys.len()];
         for (claim, id) in case.claims.claims.iter().zip(0..) {

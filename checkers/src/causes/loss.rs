@@ -1,6 +1,6 @@
 //! Losses: how a client came to have nothing in the store any more, and why it did not know.
 
-use super::books::{Books, Changed, Step, Written};
+use super::books::{Books, Changed, ClaimStep, Written};
 use super::span::{
     Trouble, had, lasted, longest_of, longest_until, not_running, ran_wrong, unreachable,
 };
@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// The part that a client still has in the store of what it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Loss {
+pub(super) enum LeftInStore {
     /// All of it.
     Kept,
     /// It never took anything.
@@ -42,10 +42,10 @@ pub(super) fn of(
     claim: &Claim,
     until_ns: u64,
     other: Option<&Claim>,
-) -> Loss {
+) -> LeftInStore {
     let mut taken = books.taken(case, claim);
     if taken.is_empty() {
-        return Loss::Never;
+        return LeftInStore::Never;
     }
     // A server may be asked by a message that comes when others have granted the lock already.
     let end_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
@@ -60,7 +60,7 @@ pub(super) fn of(
     let mut losses: Vec<Lost> = taken.iter().filter_map(lost).collect();
     losses.sort_by_key(|lost| (lost.spare, lost.at_ns));
     let breaks = bearable(case, books, &taken);
-    losses.get(breaks).map_or(Loss::Kept, |lost| Loss::Lost(*lost))
+    losses.get(breaks).map_or(LeftInStore::Kept, |lost| LeftInStore::Lost(*lost))
 }
 
 /// Returns how many of the servers on which a claim took something may forget it: as many as leave
@@ -122,7 +122,7 @@ pub(super) fn has_won(case: &Case<'_>, books: &Books, by: u32, at_ns: u64) -> bo
 /// Returns true if a request of a process took effect after its client had given it up.
 fn is_late(case: &Case<'_>, books: &Books, by: u32, at_ns: u64) -> bool {
     let claim = books.busy_with(case, by, at_ns);
-    claim.is_none_or(|claim| Step::of(case, claim, at_ns) == Step::Over)
+    claim.is_none_or(|claim| ClaimStep::of(case, claim, at_ns) == ClaimStep::Over)
 }
 
 /// Returns the time from when a process began the try in which it wrote something at a time, and
@@ -436,13 +436,13 @@ fn why_taken(
             || clock(by, took.start.min(lost.made_ns)..took.end)
     };
     let taker = books.busy_with(case, by, lost.at_ns);
-    let recovers = match taker.map(|taker| Step::of(case, taker, lost.at_ns)) {
-        Some(Step::Over) if taker.is_some_and(|it| frees_anyway(case, it, lost.made_ns)) => {
+    let recovers = match taker.map(|taker| ClaimStep::of(case, taker, lost.at_ns)) {
+        Some(ClaimStep::Over) if taker.is_some_and(|it| frees_anyway(case, it, lost.made_ns)) => {
             Err(Cause::ForeignRelease)
         }
-        None | Some(Step::Over) => Err(Cause::LateRequest),
-        Some(Step::Releasing) => Err(Cause::ForeignRelease),
-        Some(Step::Asking | Step::Holding) => Ok(lost.spoilt.unwrap_or(Cause::Recovery)),
+        None | Some(ClaimStep::Over) => Err(Cause::LateRequest),
+        Some(ClaimStep::Releasing) => Err(Cause::ForeignRelease),
+        Some(ClaimStep::Asking | ClaimStep::Holding) => Ok(lost.spoilt.unwrap_or(Cause::Recovery)),
     };
     if had_outlived(case, owner, lost, until_ns) {
         why_expired(case, owner, lost, until_ns)

@@ -30,13 +30,13 @@ use crate::Case;
 use crate::holds::{Claim, Ending};
 use crate::words::decided;
 use base::{Anomaly, Cause};
-use books::Step;
-use loss::Loss;
+use books::ClaimStep;
+use loss::LeftInStore;
 use span::Trouble;
 
 pub(crate) use books::Books;
-pub(crate) use guess::Loose;
-pub(crate) use shared::Shared;
+pub(crate) use guess::LooseReleases;
+pub(crate) use shared::SharedClaims;
 
 /// One occurrence of an anomaly.
 #[derive(Clone, Debug)]
@@ -105,11 +105,12 @@ pub(crate) fn of_overlap(case: &Case<'_>, first: &Claim, second: &Claim, at: u64
     };
     let losses = [(first, second), (second, first)]
         .map(|(claim, other)| (claim, loss::of(case, books, claim, until_ns, Some(other))));
-    let never =
-        losses.iter().any(|(claim, loss)| matches!(loss, Loss::Never) || !is_queued(case, claim));
+    let never = losses
+        .iter()
+        .any(|(claim, loss)| matches!(loss, LeftInStore::Never) || !is_queued(case, claim));
     let lost = losses.iter().filter_map(|(claim, loss)| match loss {
-        Loss::Lost(lost) => Some((claim, lost)),
-        Loss::Kept | Loss::Never => None,
+        LeftInStore::Lost(lost) => Some((claim, lost)),
+        LeftInStore::Kept | LeftInStore::Never => None,
     });
     // The one that made room for the other; either may be the one whose news came late.
     match lost.min_by_key(|(_, lost)| lost.spare) {
@@ -139,9 +140,9 @@ fn of_loss_by(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
         return guess::of_loss(case, claim, until_ns);
     };
     match loss::of(case, books, claim, until_ns, None) {
-        Loss::Kept => Some(Cause::Recipe),
-        Loss::Never => Some(Cause::NothingTaken),
-        Loss::Lost(lost) => match claim.end.map(|end| case.time(end.at)) {
+        LeftInStore::Kept => Some(Cause::Recipe),
+        LeftInStore::Never => Some(Cause::NothingTaken),
+        LeftInStore::Lost(lost) => match claim.end.map(|end| case.time(end.at)) {
             Some(begun_ns)
                 if loss::ran_out(&lost) && loss::ran_out_ns(case, claim, &lost) >= begun_ns =>
             {
@@ -159,13 +160,13 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
         let claim = books.busy_with(case, by, at_ns)?;
         let robbed = books.busy_with(case, owner, write.at_ns)?;
         let end = claim.end.filter(|end| end.how == Ending::Released)?;
-        let cause = match Step::of(case, claim, at_ns) {
-            Step::Releasing => of_loss_by(case, claim, at_ns),
-            Step::Over if loss::frees_anyway(case, claim, write.at_ns) => {
+        let cause = match ClaimStep::of(case, claim, at_ns) {
+            ClaimStep::Releasing => of_loss_by(case, claim, at_ns),
+            ClaimStep::Over if loss::frees_anyway(case, claim, write.at_ns) => {
                 of_loss_by(case, claim, at_ns)
             }
-            Step::Over => Some(Cause::LateRequest),
-            Step::Asking | Step::Holding => return None,
+            ClaimStep::Over => Some(Cause::LateRequest),
+            ClaimStep::Asking | ClaimStep::Holding => return None,
         };
         let freed = claim.freed.map_or(end.at, |(at, _)| at);
         let granted = robbed.granted().filter(|_| robbed.key == claim.key)?;
@@ -194,7 +195,7 @@ pub(crate) fn of_late_write(
     let sent = sent(case, writer, write).filter(|sent| let_go && *sent < granted);
     let delayed = |sent: u64| {
         let stood = case.ownership().is_none_or(|books| {
-            matches!(loss::of(case, books, writer, case.time(sent), None), Loss::Kept)
+            matches!(loss::of(case, books, writer, case.time(sent), None), LeftInStore::Kept)
         });
         let on_its_way = case.time(sent)..case.time(write);
         // A client that is paused has not sent it yet, unless it has waited for the answer in vain.

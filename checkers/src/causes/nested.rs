@@ -1,7 +1,7 @@
 //! Holds within holds: what the owner of a re-entrant lock has in the store it took with its outer
 //! hold.
 
-use super::loss::{self, Loss};
+use super::loss::{self, LeftInStore};
 use super::span::{Trouble, had};
 use crate::Case;
 use crate::holds::Claim;
@@ -30,6 +30,6 @@ fn stood(case: &Case<'_>, outer: &Claim, inner: &Claim) -> bool {
     let Some(books) = case.ownership() else { return true };
     let granted_ns = inner.granted().map_or(u64::MAX, |ok| case.time(ok));
     let lately = granted_ns.saturating_sub(case.run.info.ttl_ns / 4)..granted_ns;
-    matches!(loss::of(case, books, outer, granted_ns, None), Loss::Kept)
+    matches!(loss::of(case, books, outer, granted_ns, None), LeftInStore::Kept)
         || had(case, Trouble::Paused, inner.process, lately)
 }

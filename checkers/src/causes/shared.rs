@@ -3,7 +3,7 @@
 
 use super::guess;
 use super::is_queued;
-use super::loss::{self, Loss};
+use super::loss::{self, LeftInStore};
 use crate::Case;
 use crate::bypass::excludes;
 use crate::holds::Claim;
@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 /// The claims that were held together with another one of the same client that excludes them,
 /// though neither runs out by time: the store had no way to tell them apart.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedClaims {
     /// The event from which each of them was, by its `invoke`.
     claims: BTreeMap<u64, u64>,
     /// The first such event of each key.
     keys: BTreeMap<usize, u64>,
 }
 
-impl Shared {
+impl SharedClaims {
     pub(crate) fn of(case: &Case<'_>) -> Self {
         let mut shared = Self::default();
         let mut live: BTreeMap<(u32, usize), Vec<&Claim>> = BTreeMap::new();
@@ -71,7 +71,7 @@ fn is_let_in(case: &Case<'_>, owner: &Claim, again: &Claim, at: u64) -> bool {
     match case.ownership() {
         Some(books) => {
             let loss = |claim| loss::of(case, books, claim, at_ns, None);
-            matches!((loss(owner), loss(again)), (Loss::Kept, Loss::Never))
+            matches!((loss(owner), loss(again)), (LeftInStore::Kept, LeftInStore::Never))
         }
         None => guess::lost(case, owner, at_ns).is_none(),
     }

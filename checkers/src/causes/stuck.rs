@@ -5,7 +5,7 @@ use super::loss::why_session_ended;
 use super::span::{Trouble, clock_off, had};
 use super::{is_queued, of_phantom};
 use crate::Case;
-use crate::holds::{Answer, Claim, Ending};
+use crate::holds::{AcquireAnswer, Claim, Ending};
 use base::{Cause, Change, Kind};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -99,7 +99,7 @@ impl Left {
 
 /// Returns true if a claim waits for its answer at a time, in nanoseconds.
 fn asks(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
-    let open = claim.answer == Answer::Open;
+    let open = claim.answer == AcquireAnswer::Open;
     case.time(claim.invoke) <= at_ns && (open || at_ns <= case.time(claim.asking().end))
 }
 
@@ -107,9 +107,9 @@ fn sessions(case: &Case<'_>, at_ns: u64) -> BTreeMap<usize, (usize, u64)> {
     let mut asking: BTreeMap<u32, usize> = BTreeMap::new();
     for (id, claim) in case.claims.claims.iter().enumerate() {
         let answered = match claim.answer {
-            Answer::Open => false,
-            Answer::Unknown(at) => is_death(case, at),
-            Answer::Granted(_) | Answer::Failed(_) => true,
+            AcquireAnswer::Open => false,
+            AcquireAnswer::Unknown(at) => is_death(case, at),
+            AcquireAnswer::Granted(_) | AcquireAnswer::Failed(_) => true,
         };
         if !answered && asks(case, claim, at_ns) {
             asking.insert(claim.process, id);
@@ -211,9 +211,9 @@ fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
         troubles.iter().any(|trouble| had(case, *trouble, claim.process, around.clone()))
     };
     match (claim.answer, claim.end, claim.freed) {
-        (Answer::Unknown(at), ..) if is_death(at) => Cause::ClientDied,
+        (AcquireAnswer::Unknown(at), ..) if is_death(at) => Cause::ClientDied,
         // It went on without its place in the queue, which it does not know of.
-        (Answer::Granted(ok), Some(end), _)
+        (AcquireAnswer::Granted(ok), Some(end), _)
             if !is_queued(case, claim) && end.how == Ending::Released =>
         {
             if late(ok) {
@@ -222,14 +222,18 @@ fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
                 Cause::ReplyLost
             }
         }
-        (Answer::Failed(at) | Answer::Unknown(at), ..) if late(at) => Cause::LateRequest,
-        (Answer::Failed(_), ..) => of_phantom(case, claim).unwrap_or(Cause::Recipe),
-        (Answer::Unknown(_) | Answer::Open, ..) => Cause::ReplyLost,
-        (Answer::Granted(_), Some(end), _) if end.how == Ending::Death => Cause::ClientDied,
-        (Answer::Granted(_), _, Some((at, Kind::Info))) if is_death(at) => Cause::ClientDied,
-        (Answer::Granted(_), _, Some((at, _))) if late(at) => Cause::LateRequest,
-        (Answer::Granted(_), _, Some((_, Kind::Info | Kind::Invoke)) | None) => Cause::ReleaseLost,
-        (Answer::Granted(_), _, Some((at, Kind::Fail))) if unheard(at) => Cause::ReleaseLost,
-        (Answer::Granted(_), _, Some((_, Kind::Ok | Kind::Fail))) => Cause::Recipe,
+        (AcquireAnswer::Failed(at) | AcquireAnswer::Unknown(at), ..) if late(at) => {
+            Cause::LateRequest
+        }
+        (AcquireAnswer::Failed(_), ..) => of_phantom(case, claim).unwrap_or(Cause::Recipe),
+        (AcquireAnswer::Unknown(_) | AcquireAnswer::Open, ..) => Cause::ReplyLost,
+        (AcquireAnswer::Granted(_), Some(end), _) if end.how == Ending::Death => Cause::ClientDied,
+        (AcquireAnswer::Granted(_), _, Some((at, Kind::Info))) if is_death(at) => Cause::ClientDied,
+        (AcquireAnswer::Granted(_), _, Some((at, _))) if late(at) => Cause::LateRequest,
+        (AcquireAnswer::Granted(_), _, Some((_, Kind::Info | Kind::Invoke)) | None) => {
+            Cause::ReleaseLost
+        }
+        (AcquireAnswer::Granted(_), _, Some((at, Kind::Fail))) if unheard(at) => Cause::ReleaseLost,
+        (AcquireAnswer::Granted(_), _, Some((_, Kind::Ok | Kind::Fail))) => Cause::Recipe,
     }
 }

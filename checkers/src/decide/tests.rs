@@ -1,29 +1,29 @@
 //! Decisions on whole histories: keys, budgets, explanations, and what the search must not cost.
 
 use super::{Decision, Illegal, Misfit, decide};
-use crate::operation::{Action, Ended, Operation};
+use crate::operation::{Ended, Operation, OperationKind};
 use crate::search::Budget;
-use crate::state::State;
+use crate::state::ModelState;
 use base::Mode;
 
-const TAKE: Action = Action::Acquire { mode: Mode::Exclusive, token: None };
-const SHARE: Action = Action::Acquire { mode: Mode::Shared, token: None };
+const TAKE: OperationKind = OperationKind::Acquire { mode: Mode::Exclusive, token: None };
+const SHARE: OperationKind = OperationKind::Acquire { mode: Mode::Shared, token: None };
 
-fn op(process: u32, invoke: u64, answer: u64, action: Action) -> Operation {
+fn op(process: u32, invoke: u64, answer: u64, action: OperationKind) -> Operation {
     let answer = Some(answer);
     Operation { process, key: 0, invoke, answer, ended: Ended::Ok, action }
 }
 
-fn unknown(process: u32, invoke: u64, action: Action) -> Operation {
+fn unknown(process: u32, invoke: u64, action: OperationKind) -> Operation {
     Operation { process, key: 0, invoke, answer: None, ended: Ended::Info, action }
 }
 
-fn write(value: i64) -> Action {
-    Action::Write { value: Some(value) }
+fn write(value: i64) -> OperationKind {
+    OperationKind::Write { value: Some(value) }
 }
 
-fn read(value: i64) -> Action {
-    Action::Read { value: Some(Some(value)) }
+fn read(value: i64) -> OperationKind {
+    OperationKind::Read { value: Some(Some(value)) }
 }
 
 fn on(key: u32, mut operation: Operation) -> Operation {
@@ -75,7 +75,7 @@ fn a_stale_read_is_stuck_beside_what_was_open() {
         [op(0, 0, 1, write(1)), op(1, 2, 9, write(2)), op(2, 3, 4, read(2)), op(2, 5, 6, read(1))];
     let illegal = illegal("register", &operations);
     assert_eq!((illegal.stuck, illegal.concurrent), (3, vec![1]));
-    assert_eq!(illegal.states, [State::Cell(Some(2))]);
+    assert_eq!(illegal.states, [ModelState::Cell(Some(2))]);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn failed_operations_are_dropped() {
 
 #[test]
 fn a_cas_that_missed_found_another_value() {
-    let miss = |old| Action::Miss { old: Some(old) };
+    let miss = |old| OperationKind::Miss { old: Some(old) };
     let operations = [op(0, 0, 9, write(1)), op(1, 2, 3, miss(1)), op(1, 4, 5, read(1))];
     assert_eq!(decided("cas-register", &operations), Decision::Legal);
     let late = [operations.to_vec(), vec![op(2, 10, 11, miss(1))]].concat();
@@ -96,7 +96,7 @@ fn a_cas_that_missed_found_another_value() {
 
 #[test]
 fn an_owner_is_known_to_one_mutex_and_not_to_the_other() {
-    let operations = [op(0, 0, 1, TAKE), op(1, 2, 3, Action::Release), op(2, 4, 5, TAKE)];
+    let operations = [op(0, 0, 1, TAKE), op(1, 2, 3, OperationKind::Release), op(2, 4, 5, TAKE)];
     assert_eq!(decided("mutex", &operations), Decision::Legal);
     assert_eq!(illegal("owner-mutex", &operations).stuck, 1);
 }
@@ -114,7 +114,7 @@ fn keys_are_judged_by_themselves_and_the_first_to_go_wrong_is_told() {
 /// Fourteen pairs of cas that lead away from a value and back to it, all at once: any of them may
 /// have taken place when the first of them is seen, and when it is seen again, which cannot be.
 fn wide() -> Vec<Operation> {
-    let cas = |old, new| Action::Cas { old: Some(old), new: Some(new) };
+    let cas = |old, new| OperationKind::Cas { old: Some(old), new: Some(new) };
     let mut operations = vec![op(0, 0, 1, write(0))];
     for n in 1..15_u32 {
         let (at, there, back) = (u64::from(n), cas(0, n.into()), cas(n.into(), 0));
@@ -172,13 +172,13 @@ fn an_illegal_key_outweighs_one_that_nobody_knows() {
 
 /// Cycles of clients that take turns, an operation in four open at once, and a second grant while
 /// the lock is held near the end.
-fn turns(cycles: u64, clients: u32, last: Action) -> Vec<Operation> {
+fn turns(cycles: u64, clients: u32, last: OperationKind) -> Vec<Operation> {
     let mut operations = Vec::new();
     for n in 0..cycles {
         let process = n as u32 % clients;
         let ask = (n * 10).saturating_sub(u64::from(clients - 1) * 10);
         operations.push(op(process, ask, n * 10 + 5, TAKE));
-        operations.push(op(process, n * 10 + 6, n * 10 + 9, Action::Release));
+        operations.push(op(process, n * 10 + 6, n * 10 + 9, OperationKind::Release));
     }
     let at = cycles * 10;
     operations.push(op(90, at, at + 1, TAKE));
@@ -192,7 +192,7 @@ fn twenty_pairs_of_unknown_outcome_cost_little() {
     let mut operations = turns(480, 10, TAKE);
     for n in 0..20 {
         operations.push(unknown(100 + n, 1 + u64::from(n) * 200, TAKE));
-        operations.push(unknown(200 + n, 2 + u64::from(n) * 200, Action::Release));
+        operations.push(unknown(200 + n, 2 + u64::from(n) * 200, OperationKind::Release));
     }
     // One grant too many is what the releases of unknown outcome can explain; forty are not.
     for n in 0..40 {
@@ -212,10 +212,10 @@ fn thirty_readers_at_once_cost_little() {
         for reader in 0..30 {
             let at = round * 200 + u64::from(reader);
             operations.push(op(reader, at, at + 40, SHARE));
-            operations.push(op(reader, at + 80, at + 120, Action::Release));
+            operations.push(op(reader, at + 80, at + 120, OperationKind::Release));
         }
         operations.push(op(40, round * 200 + 1, round * 200 + 190, TAKE));
-        operations.push(op(40, round * 200 + 191, round * 200 + 192, Action::Release));
+        operations.push(op(40, round * 200 + 191, round * 200 + 192, OperationKind::Release));
     }
     let (decision, looks) = costed("rw", &operations);
     assert!(matches!(decision, Decision::Legal), "{decision:?}");
@@ -247,14 +247,15 @@ fn writes_at_once_cost_little() {
 /// A member of unknown outcome is in the final set or not, and nobody tries them all.
 #[test]
 fn adds_of_unknown_outcome_cost_little() {
-    let mut operations: Vec<_> =
-        (0..500).map(|n| unknown(n, u64::from(n), Action::Add { value: n.into() })).collect();
+    let mut operations: Vec<_> = (0..500)
+        .map(|n| unknown(n, u64::from(n), OperationKind::Add { value: n.into() }))
+        .collect();
     let even: std::sync::Arc<[i64]> = (0..500).step_by(2).collect();
-    operations.push(op(900, 1_000, 1_001, Action::Members { values: Some(even.clone()) }));
+    operations.push(op(900, 1_000, 1_001, OperationKind::Members { values: Some(even.clone()) }));
     let (decision, looks) = costed("set", &operations);
     assert_eq!(decision, Decision::Legal);
     assert!(looks < 200, "{looks} thousand steps");
     let fewer: std::sync::Arc<[i64]> = even.iter().copied().skip(1).collect();
-    operations.push(op(900, 1_002, 1_003, Action::Members { values: Some(fewer) }));
+    operations.push(op(900, 1_002, 1_003, OperationKind::Members { values: Some(fewer) }));
     assert_eq!(illegal("set", &operations).stuck, 501);
 }

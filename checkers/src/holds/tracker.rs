@@ -1,8 +1,8 @@
 //! Reads claims, and accesses of the vault, from a history, event by event.
 
-use super::{Access, Answer, Claim, Claims, End, Ending};
+use super::{Access, AcquireAnswer, Claim, Claims, Ending, HoldEnd};
 use crate::processes::Processes;
-use crate::sweep::Change;
+use crate::sweep::HoldChange;
 use base::{Event, F, Key, Kind, Mode};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 /// The reader of claims: what it has read so far, and what it remembers of each process.
 #[derive(Debug, Default)]
-pub(super) struct Tracker {
-    clients: Processes<Client>,
+pub(super) struct ClaimTracker {
+    clients: Processes<ProcessMemory>,
     read: Read,
 }
 
@@ -21,27 +21,27 @@ struct Read {
     keys: Keys,
     claims: Vec<Claim>,
     accesses: Vec<Access>,
-    changes: Vec<Change>,
+    changes: Vec<HoldChange>,
     answered: Vec<u32>,
     run_events: Vec<u64>,
 }
 
 /// The memory of one process. Lists, not maps: a client has a handful of locks at most.
 #[derive(Debug, Default)]
-struct Client {
+struct ProcessMemory {
     /// Claims that are being asked for or held.
     live: Vec<usize>,
     /// The claim whose release is under way.
     releasing: Option<usize>,
     /// The latest grant of each key.
-    latest: Latest,
+    latest: LatestGrants,
     /// The number of its grants.
     grants: u64,
     /// True once it died, or an acquire of unknown outcome ended its number.
     gone: bool,
 }
 
-impl Tracker {
+impl ClaimTracker {
     /// Makes a tracker with room for what a history of so many events mostly has. Room that is not
     /// used costs nothing, and lists that grow are copied each time: a claim has four events, but
     /// for those that are still open at the end.
@@ -90,7 +90,7 @@ impl Tracker {
     }
 }
 
-impl Client {
+impl ProcessMemory {
     /// The latest live claim on a key that is as asked for.
     fn live(&self, claims: &[Claim], key: usize, is: impl Fn(&Claim) -> bool) -> Option<usize> {
         let mut live = self.live.iter().rev().copied();
@@ -113,7 +113,7 @@ impl Read {
         self.keys.id(&event.key)
     }
 
-    fn access(&mut self, process: u32, client: &Client, event: &Event) {
+    fn access(&mut self, process: u32, client: &ProcessMemory, event: &Event) {
         let key = self.key(event);
         let grant = client.latest.of(key).map(|claim| claim as u32);
         self.touch(process, key, grant, event);
@@ -133,7 +133,7 @@ impl Read {
         self.touch(process, key, grant, event);
     }
 
-    fn ask(&mut self, process: u32, client: &mut Client, event: &Event) -> usize {
+    fn ask(&mut self, process: u32, client: &mut ProcessMemory, event: &Event) -> usize {
         let id = self.claims.len();
         self.claims.push(Claim {
             process,
@@ -141,7 +141,7 @@ impl Read {
             mode: event.mode.unwrap_or_default(),
             token: None,
             invoke: event.index,
-            answer: Answer::Open,
+            answer: AcquireAnswer::Open,
             end: None,
             freed: None,
             removed: None,
@@ -150,9 +150,9 @@ impl Read {
         id
     }
 
-    fn answer(&mut self, process: u32, client: &mut Client, event: &Event) {
+    fn answer(&mut self, process: u32, client: &mut ProcessMemory, event: &Event) {
         let key = self.key(event);
-        let asked = client.live(&self.claims, key, |claim| claim.answer == Answer::Open);
+        let asked = client.live(&self.claims, key, |claim| claim.answer == AcquireAnswer::Open);
         let id = match (asked, event.kind) {
             (Some(id), _) => id,
             // An answer after the end of its process changes nothing: the claim stays unknown.
@@ -162,14 +162,14 @@ impl Read {
         self.answered.push(id as u32);
         let claim = &mut self.claims[id];
         claim.answer = match event.kind {
-            Kind::Ok => Answer::Granted(event.index),
-            Kind::Fail => Answer::Failed(event.index),
-            Kind::Info | Kind::Invoke => Answer::Unknown(event.index),
+            Kind::Ok => AcquireAnswer::Granted(event.index),
+            Kind::Fail => AcquireAnswer::Failed(event.index),
+            Kind::Info | Kind::Invoke => AcquireAnswer::Unknown(event.index),
         };
         if event.kind == Kind::Ok {
             claim.token = event.token;
             let to = Some(claim.mode);
-            self.changes.push(Change { at: event.index, hold: id as u32, to });
+            self.changes.push(HoldChange { at: event.index, hold: id as u32, to });
             client.latest.put(key, id);
             client.grants += 1;
         } else {
@@ -178,7 +178,7 @@ impl Read {
         }
     }
 
-    fn release(&mut self, client: &mut Client, event: &Event) {
+    fn release(&mut self, client: &mut ProcessMemory, event: &Event) {
         let key = self.key(event);
         let held = client.held(&self.claims, key);
         // A client may still release what it has declared lost: that hold has ended already, and
@@ -195,24 +195,24 @@ impl Read {
     }
 
     fn end(&mut self, id: usize, at: u64, how: Ending) {
-        self.claims[id].end = Some(End { at, how });
-        self.changes.push(Change { at, hold: id as u32, to: None });
+        self.claims[id].end = Some(HoldEnd { at, how });
+        self.changes.push(HoldChange { at, hold: id as u32, to: None });
     }
 
     /// The weaker hold is kept throughout, whatever the outcome.
-    fn convert(&mut self, client: &mut Client, event: &Event, kind: Kind) {
+    fn convert(&mut self, client: &mut ProcessMemory, event: &Event, kind: Kind) {
         let key = self.key(event);
         let held = client.held(&self.claims, key);
         let mode = event.mode.unwrap_or_default();
         if let (Some(id), (Mode::Shared, Kind::Invoke) | (Mode::Exclusive, Kind::Ok)) =
             (held, (mode, kind))
         {
-            self.changes.push(Change { at: event.index, hold: id as u32, to: Some(mode) });
+            self.changes.push(HoldChange { at: event.index, hold: id as u32, to: Some(mode) });
         }
         client.gone |= kind == Kind::Info;
     }
 
-    fn released(&mut self, client: &mut Client, event: &Event) {
+    fn released(&mut self, client: &mut ProcessMemory, event: &Event) {
         if let Some(id) = client.releasing.take() {
             let claim = &mut self.claims[id];
             claim.freed = Some((event.index, event.kind));
@@ -220,7 +220,7 @@ impl Read {
         }
     }
 
-    fn lose(&mut self, client: &mut Client, event: &Event) {
+    fn lose(&mut self, client: &mut ProcessMemory, event: &Event) {
         let key = self.key(event);
         while let Some(id) = client.held(&self.claims, key) {
             self.end(id, event.index, Ending::Lost);
@@ -228,7 +228,7 @@ impl Read {
         }
     }
 
-    fn die(&mut self, client: &mut Client, at: u64) {
+    fn die(&mut self, client: &mut ProcessMemory, at: u64) {
         client.gone = true;
         if let Some(id) = client.releasing.take() {
             let claim = &mut self.claims[id];
@@ -236,9 +236,9 @@ impl Read {
         }
         for id in std::mem::take(&mut client.live) {
             match self.claims[id].answer {
-                Answer::Granted(_) => self.end(id, at, Ending::Death),
+                AcquireAnswer::Granted(_) => self.end(id, at, Ending::Death),
                 _ => {
-                    self.claims[id].answer = Answer::Unknown(at);
+                    self.claims[id].answer = AcquireAnswer::Unknown(at);
                     self.answered.push(id as u32);
                 }
             }
@@ -249,7 +249,7 @@ impl Read {
 /// The latest grant of each key. A client has a handful of keys in most histories, and then nothing
 /// is hashed.
 #[derive(Debug, Default)]
-struct Latest {
+struct LatestGrants {
     few: Vec<(usize, usize)>,
     more: HashMap<usize, usize, FxBuildHasher>,
 }
@@ -257,7 +257,7 @@ struct Latest {
 /// The number of keys that are looked for one by one.
 const FEW: usize = 8;
 
-impl Latest {
+impl LatestGrants {
     /// The grant, whether or not it is still held.
     fn of(&self, key: usize) -> Option<usize> {
         let found = self.few.iter().find(|(of, _)| *of == key).map(|(_, claim)| *claim);

@@ -5,9 +5,9 @@
 //! failed because it found another value (Porcupine's logs of etcd), that is a step too.
 
 use super::{Around, Model, ModelSpec};
-use crate::operation::{Action, Operation, Value};
-use crate::search::{Meter, Stop, line, search};
-use crate::state::State;
+use crate::operation::{Operation, OperationKind, RegisterValue};
+use crate::search::{Meter, SpentBudget, line, search};
+use crate::state::ModelState;
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "cas-register",
@@ -15,7 +15,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     summary: "a cell with read, write and compare-and-set",
     lock: None,
     takes: |action| {
-        use Action::{Cas, Miss, Read, Write};
+        use OperationKind::{Cas, Miss, Read, Write};
         matches!(action, Read { .. } | Write { .. } | Cas { .. } | Miss { .. })
     },
     search: |_, operations, meter| search(&CasRegister, operations, meter),
@@ -25,29 +25,29 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
 pub(crate) struct CasRegister;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Step {
+pub(crate) enum CasStep {
     /// Finds this value; any, when it is not known.
-    Read(Option<Value>),
-    Write(Value),
+    Read(Option<RegisterValue>),
+    Write(RegisterValue),
     /// Finds the first value, leaves the second.
-    Cas(Value, Value),
+    Cas(RegisterValue, RegisterValue),
     /// Finds another value.
-    Miss(Value),
+    Miss(RegisterValue),
 }
 
-impl Step {
+impl CasStep {
     fn of(operation: &&Operation) -> Self {
         match operation.action {
-            Action::Write { value } => Self::Write(value),
-            Action::Cas { old, new } => Self::Cas(old, new),
-            Action::Miss { old } => Self::Miss(old),
-            Action::Read { value } => Self::Read(value),
+            OperationKind::Write { value } => Self::Write(value),
+            OperationKind::Cas { old, new } => Self::Cas(old, new),
+            OperationKind::Miss { old } => Self::Miss(old),
+            OperationKind::Read { value } => Self::Read(value),
             _ => Self::Read(None),
         }
     }
 
     /// Returns the value that is in the cell for certain when it is done.
-    fn leaves(self) -> Option<Value> {
+    fn leaves(self) -> Option<RegisterValue> {
         match self {
             Self::Read(value) => value,
             Self::Write(value) | Self::Cas(_, value) => Some(value),
@@ -56,7 +56,7 @@ impl Step {
     }
 
     /// Returns the value that must be in the cell for it to be legal.
-    fn finds(self) -> Option<Value> {
+    fn finds(self) -> Option<RegisterValue> {
         match self {
             Self::Read(value) => value,
             Self::Cas(old, _) => Some(old),
@@ -66,37 +66,41 @@ impl Step {
 }
 
 impl Model for CasRegister {
-    type State = Value;
-    type Step = Step;
+    type State = RegisterValue;
+    type Step = CasStep;
 
-    fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
-        Ok(operations.iter().map(Step::of).collect())
+    fn steps(
+        &self,
+        operations: &[&Operation],
+        _: &mut Meter<'_, '_>,
+    ) -> Result<Vec<CasStep>, SpentBudget> {
+        Ok(operations.iter().map(CasStep::of).collect())
     }
 
-    fn initial(&self) -> Value {
+    fn initial(&self) -> RegisterValue {
         None
     }
 
-    fn apply(&self, cell: &Value, step: &Step) -> Option<Value> {
+    fn apply(&self, cell: &RegisterValue, step: &CasStep) -> Option<RegisterValue> {
         let fits = match step {
-            Step::Miss(old) => old != cell,
+            CasStep::Miss(old) => old != cell,
             _ => step.finds().is_none_or(|value| value == *cell),
         };
         fits.then_some(match step {
-            Step::Read(_) | Step::Miss(_) => *cell,
-            Step::Write(value) | Step::Cas(_, value) => *value,
+            CasStep::Read(_) | CasStep::Miss(_) => *cell,
+            CasStep::Write(value) | CasStep::Cas(_, value) => *value,
         })
     }
 
     /// Returns true where the later step does not find what the earlier one left: it is never legal
     /// next to it. A write hides what an optional step has left, and what changes nothing leaves
     /// all as it is. (Two writes are [constant](Model::constant).)
-    fn passes(&self, earlier: &Step, later: &Step, optional: bool) -> bool {
+    fn passes(&self, earlier: &CasStep, later: &CasStep, optional: bool) -> bool {
         match (earlier, later) {
             (earlier, later) if self.pure(earlier) && self.pure(later) => true,
-            (_, Step::Read(None)) => true,
-            (_, Step::Write(_)) if optional => true,
-            (earlier, Step::Miss(old)) => earlier.leaves() == Some(*old),
+            (_, CasStep::Read(None)) => true,
+            (_, CasStep::Write(_)) if optional => true,
+            (earlier, CasStep::Miss(old)) => earlier.leaves() == Some(*old),
             _ => match (earlier.leaves(), later.finds()) {
                 (Some(left), Some(found)) => left != found,
                 _ => false,
@@ -107,31 +111,31 @@ impl Model for CasRegister {
     /// Returns true for steps that change nothing.
     fn eager<'a>(
         &self,
-        _: &Value,
-        step: &Step,
-        _: Around<'a, Step, impl Iterator<Item = &'a Step>>,
+        _: &RegisterValue,
+        step: &CasStep,
+        _: Around<'a, CasStep, impl Iterator<Item = &'a CasStep>>,
     ) -> bool {
         self.pure(step)
     }
 
-    fn constant(&self, step: &Step) -> bool {
-        matches!(step, Step::Write(_))
+    fn constant(&self, step: &CasStep) -> bool {
+        matches!(step, CasStep::Write(_))
     }
 
     /// A read, a cas that missed, and one that leaves what it finds.
-    fn pure(&self, step: &Step) -> bool {
+    fn pure(&self, step: &CasStep) -> bool {
         match step {
-            Step::Read(_) | Step::Miss(_) => true,
-            Step::Cas(old, new) => old == new,
-            Step::Write(_) => false,
+            CasStep::Read(_) | CasStep::Miss(_) => true,
+            CasStep::Cas(old, new) => old == new,
+            CasStep::Write(_) => false,
         }
     }
 
-    fn idle(&self, step: &Step, _last: bool) -> bool {
+    fn idle(&self, step: &CasStep, _last: bool) -> bool {
         self.pure(step)
     }
 
-    fn describe(&self, cell: &Value) -> State {
-        State::Cell(*cell)
+    fn describe(&self, cell: &RegisterValue) -> ModelState {
+        ModelState::Cell(*cell)
     }
 }

@@ -19,14 +19,14 @@ mod set;
 
 #[cfg(test)]
 pub(crate) use {
-    cas_register::CasRegister, fenced::Fenced, mutex::Mutex, owner_mutex::OwnerMutex,
+    cas_register::CasRegister, fenced::FencedModel, mutex::Mutex, owner_mutex::OwnerMutex,
     reentrant::Reentrant, rw::Rw, semaphore::Semaphore, set::Set,
 };
 
-use crate::operation::{Action, Operation};
-use crate::search::{Answer, Line, Meter, Stop, Wanted};
-use crate::state::State;
-use crate::sweep::strict::Lock;
+use crate::operation::{Operation, OperationKind};
+use crate::search::{Line, Meter, SearchAnswer, SpentBudget, WantedLine};
+use crate::state::ModelState;
+use crate::sweep::strict::StrictLock;
 use base::Mode;
 use std::fmt;
 use std::hash::Hash;
@@ -58,7 +58,7 @@ pub(crate) trait Model {
         &self,
         operations: &[&Operation],
         meter: &mut Meter<'_, '_>,
-    ) -> Result<Vec<Self::Step>, Stop>;
+    ) -> Result<Vec<Self::Step>, SpentBudget>;
 
     /// Returns the state in which it begins.
     fn initial(&self) -> Self::State;
@@ -113,7 +113,7 @@ pub(crate) trait Model {
     }
 
     /// The state, for people.
-    fn describe(&self, state: &Self::State) -> State;
+    fn describe(&self, state: &Self::State) -> ModelState;
 }
 
 /// The surroundings of a step that might be taken at once.
@@ -136,13 +136,13 @@ pub struct ModelSpec {
     /// The model in one line, for `picklock list`.
     pub summary: &'static str,
     /// The sets of holds that are legal, and whether tokens grow; `None` when it is not a lock.
-    pub(crate) lock: Option<fn(u32) -> Lock>,
+    pub(crate) lock: Option<fn(u32) -> StrictLock>,
     /// Returns true if the model knows this action.
-    pub(crate) takes: fn(&Action) -> bool,
+    pub(crate) takes: fn(&OperationKind) -> bool,
     /// Decides by search.
-    pub(crate) search: fn(u32, &[&Operation], &mut Meter<'_, '_>) -> Answer,
+    pub(crate) search: fn(u32, &[&Operation], &mut Meter<'_, '_>) -> SearchAnswer,
     /// Looks for a line.
-    pub(crate) line: fn(u32, &[&Operation], &Wanted<'_>, &mut Meter<'_, '_>) -> Line,
+    pub(crate) line: fn(u32, &[&Operation], &WantedLine<'_>, &mut Meter<'_, '_>) -> Line,
 }
 
 /// A model with its parameter: `mutex`, `semaphore:3`.
@@ -157,7 +157,7 @@ pub struct NamedModel {
 impl NamedModel {
     /// Returns true if it is a lock that can be held shared.
     pub(crate) fn is_shared(&self) -> bool {
-        (self.spec.takes)(&Action::Convert { mode: Mode::Shared })
+        (self.spec.takes)(&OperationKind::Convert { mode: Mode::Shared })
     }
 
     /// Returns true if it is a lock whose grants bring tokens.
@@ -215,13 +215,13 @@ impl FromStr for NamedModel {
 }
 
 /// Returns true if an action is one of a lock.
-pub(crate) fn is_lock(action: &Action) -> bool {
-    matches!(action, Action::Acquire { .. } | Action::Release)
+pub(crate) fn is_lock(action: &OperationKind) -> bool {
+    matches!(action, OperationKind::Acquire { .. } | OperationKind::Release)
 }
 
 /// Returns true if an action is one of a lock that can be held in two modes.
-pub(crate) fn is_shared_lock(action: &Action) -> bool {
-    is_lock(action) || matches!(action, Action::Convert { .. })
+pub(crate) fn is_shared_lock(action: &OperationKind) -> bool {
+    is_lock(action) || matches!(action, OperationKind::Convert { .. })
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! `mutex`: a lock that forgets who holds it, as Knossos' mutex: whoever likes may free it.
 
 use super::{Around, Model, ModelSpec, is_lock};
-use crate::operation::{Action, Operation};
-use crate::search::{Meter, Stop, line, search};
-use crate::state::State;
-use crate::sweep::{Rule, strict::Lock};
+use crate::operation::{Operation, OperationKind};
+use crate::search::{Meter, SpentBudget, line, search};
+use crate::state::ModelState;
+use crate::sweep::{Rule, strict::StrictLock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "mutex",
     bound: None,
     summary: "a lock that anybody may free (Knossos' mutex)",
-    lock: Some(|_| Lock { rule: Rule::Permits(1), fenced: false }),
+    lock: Some(|_| StrictLock { rule: Rule::Permits(1), fenced: false }),
     takes: is_lock,
     search: |_, operations, meter| search(&Mutex, operations, meter),
     line: |_, operations, wanted, meter| line(&Mutex, operations, wanted, meter),
@@ -19,16 +19,16 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
 pub(crate) struct Mutex;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Step {
+pub(crate) enum MutexStep {
     Take,
     Free,
 }
 
-impl Step {
+impl MutexStep {
     /// Reads a step for every model in which it does not matter who takes and who frees.
     pub(super) fn of(operation: &&Operation) -> Self {
         match operation.action {
-            Action::Release => Self::Free,
+            OperationKind::Release => Self::Free,
             _ => Self::Take,
         }
     }
@@ -36,25 +36,29 @@ impl Step {
 
 impl Model for Mutex {
     type State = bool;
-    type Step = Step;
+    type Step = MutexStep;
 
-    fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
-        Ok(operations.iter().map(Step::of).collect())
+    fn steps(
+        &self,
+        operations: &[&Operation],
+        _: &mut Meter<'_, '_>,
+    ) -> Result<Vec<MutexStep>, SpentBudget> {
+        Ok(operations.iter().map(MutexStep::of).collect())
     }
 
     fn initial(&self) -> bool {
         false
     }
 
-    fn apply(&self, held: &bool, step: &Step) -> Option<bool> {
+    fn apply(&self, held: &bool, step: &MutexStep) -> Option<bool> {
         match step {
-            Step::Take => (!held).then_some(true),
-            Step::Free => held.then_some(false),
+            MutexStep::Take => (!held).then_some(true),
+            MutexStep::Free => held.then_some(false),
         }
     }
 
     /// Two of a kind never follow each other.
-    fn passes(&self, earlier: &Step, later: &Step, _optional: bool) -> bool {
+    fn passes(&self, earlier: &MutexStep, later: &MutexStep, _optional: bool) -> bool {
         earlier == later
     }
 
@@ -62,13 +66,13 @@ impl Model for Mutex {
     fn eager<'a>(
         &self,
         _: &bool,
-        _: &Step,
-        _: Around<'a, Step, impl Iterator<Item = &'a Step>>,
+        _: &MutexStep,
+        _: Around<'a, MutexStep, impl Iterator<Item = &'a MutexStep>>,
     ) -> bool {
         false
     }
 
-    fn idle(&self, _: &Step, _last: bool) -> bool {
+    fn idle(&self, _: &MutexStep, _last: bool) -> bool {
         false
     }
 
@@ -78,7 +82,7 @@ impl Model for Mutex {
         true
     }
 
-    fn describe(&self, held: &bool) -> State {
-        if *held { State::Held } else { State::Free }
+    fn describe(&self, held: &bool) -> ModelState {
+        if *held { ModelState::Held } else { ModelState::Free }
     }
 }

@@ -1,18 +1,18 @@
 //! `reentrant:d`: a lock for one holder, which may take it again while it holds it, up to d deep,
 //! and must free it as often.
 
-use super::rw::{Does, Step};
+use super::rw::{Does, HolderStep};
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
-use crate::search::{Meter, Stop, line, search};
-use crate::state::State;
-use crate::sweep::{Rule, strict::Lock};
+use crate::search::{Meter, SpentBudget, line, search};
+use crate::state::ModelState;
+use crate::sweep::{Rule, strict::StrictLock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "reentrant",
     bound: Some("greatest depth"),
     summary: "a lock that its holder may take again, up to d deep",
-    lock: Some(|depth| Lock { rule: Rule::Reentrant(depth), fenced: false }),
+    lock: Some(|depth| StrictLock { rule: Rule::Reentrant(depth), fenced: false }),
     takes: is_lock,
     search: |depth, operations, meter| search(&Reentrant { depth }, operations, meter),
     line: |depth, operations, wanted, meter| line(&Reentrant { depth }, operations, wanted, meter),
@@ -25,17 +25,21 @@ pub(crate) struct Reentrant {
 impl Model for Reentrant {
     /// The process that holds it, and how many times.
     type State = Option<(u32, u32)>;
-    type Step = Step;
+    type Step = HolderStep;
 
-    fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
-        Ok(operations.iter().map(Step::of).collect())
+    fn steps(
+        &self,
+        operations: &[&Operation],
+        _: &mut Meter<'_, '_>,
+    ) -> Result<Vec<HolderStep>, SpentBudget> {
+        Ok(operations.iter().map(HolderStep::of).collect())
     }
 
     fn initial(&self) -> Self::State {
         None
     }
 
-    fn apply(&self, held: &Self::State, step: &Step) -> Option<Self::State> {
+    fn apply(&self, held: &Self::State, step: &HolderStep) -> Option<Self::State> {
         match (step.does, *held) {
             (Does::Free, Some((holder, 1))) if holder == step.process => Some(None),
             (Does::Free, Some((holder, depth))) if holder == step.process => {
@@ -49,24 +53,24 @@ impl Model for Reentrant {
         }
     }
 
-    fn passes(&self, earlier: &Step, later: &Step, _optional: bool) -> bool {
+    fn passes(&self, earlier: &HolderStep, later: &HolderStep, _optional: bool) -> bool {
         earlier.passes(later)
     }
 
     fn eager<'a>(
         &self,
         _: &Self::State,
-        step: &Step,
-        around: Around<'a, Step, impl Iterator<Item = &'a Step>>,
+        step: &HolderStep,
+        around: Around<'a, HolderStep, impl Iterator<Item = &'a HolderStep>>,
     ) -> bool {
         step.eager(around.alone)
     }
 
-    fn idle(&self, step: &Step, last: bool) -> bool {
+    fn idle(&self, step: &HolderStep, last: bool) -> bool {
         step.idle(last)
     }
 
-    fn describe(&self, held: &Self::State) -> State {
-        held.map_or(State::Free, |(process, depth)| State::Deep { process, depth })
+    fn describe(&self, held: &Self::State) -> ModelState {
+        held.map_or(ModelState::Free, |(process, depth)| ModelState::Deep { process, depth })
     }
 }

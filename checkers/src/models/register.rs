@@ -2,7 +2,7 @@
 
 use super::ModelSpec;
 use super::cas_register::CasRegister;
-use crate::operation::Action;
+use crate::operation::OperationKind;
 use crate::search::{line, search};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
@@ -10,7 +10,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     bound: None,
     summary: "a cell with read and write",
     lock: None,
-    takes: |action| matches!(action, Action::Read { .. } | Action::Write { .. }),
+    takes: |action| matches!(action, OperationKind::Read { .. } | OperationKind::Write { .. }),
     search: |_, operations, meter| search(&CasRegister, operations, meter),
     line: |_, operations, wanted, meter| line(&CasRegister, operations, wanted, meter),
 };

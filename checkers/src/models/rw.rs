@@ -5,10 +5,10 @@
 //! holders (`owner-mutex`, `fenced`).
 
 use super::{Around, Model, ModelSpec, is_shared_lock};
-use crate::operation::{Action, Operation, Token};
-use crate::search::{Meter, Stop, line, search};
-use crate::state::State;
-use crate::sweep::{Rule, strict::Lock};
+use crate::operation::{Operation, OperationKind, Token};
+use crate::search::{Meter, SpentBudget, line, search};
+use crate::state::ModelState;
+use crate::sweep::{Rule, strict::StrictLock};
 use base::Mode;
 use hashbrown::HashSet;
 use rustc_hash::FxBuildHasher;
@@ -18,7 +18,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "rw",
     bound: None,
     summary: "one writer or many readers, with upgrade and downgrade",
-    lock: Some(|_| Lock { rule: Rule::ReadWrite, fenced: false }),
+    lock: Some(|_| StrictLock { rule: Rule::ReadWrite, fenced: false }),
     takes: is_shared_lock,
     search: |_, operations, meter| search(&Rw, operations, meter),
     line: |_, operations, wanted, meter| line(&Rw, operations, wanted, meter),
@@ -28,7 +28,7 @@ pub(crate) struct Rw;
 
 /// A step of one process on a lock that knows its holders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Step {
+pub(crate) struct HolderStep {
     pub process: u32,
     pub does: Does,
     /// Its process never wants the lock for itself alone.
@@ -42,11 +42,11 @@ pub(crate) enum Does {
     Free,
 }
 
-impl Step {
+impl HolderStep {
     pub(super) fn of(operation: &&Operation) -> Self {
         let does = match operation.action {
-            Action::Acquire { mode, token } => Does::Take(mode, token),
-            Action::Convert { mode } => Does::Convert(mode),
+            OperationKind::Acquire { mode, token } => Does::Take(mode, token),
+            OperationKind::Convert { mode } => Does::Convert(mode),
             _ => Does::Free,
         };
         Self { process: operation.process, does, reader: false }
@@ -100,14 +100,14 @@ impl Step {
 
 /// The holders of the lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Held {
+pub(crate) struct LockHolders {
     writer: Option<u32>,
     /// The readers, in order; a process that holds it twice is in it twice.
     readers: SmallVec<[u32; 4]>,
 }
 
-impl Held {
-    pub(super) fn apply(&self, step: &Step) -> Option<Self> {
+impl LockHolders {
+    pub(super) fn apply(&self, step: &HolderStep) -> Option<Self> {
         let mut next = self.clone();
         match step.does {
             Does::Take(mode, _) => next.take(step.process, mode)?,
@@ -148,53 +148,61 @@ impl Held {
         self.readers.len() * size_of::<u32>()
     }
 
-    pub(super) fn describe(&self) -> State {
+    pub(super) fn describe(&self) -> ModelState {
         match (self.writer, self.readers.as_slice()) {
-            (Some(writer), _) => State::HeldBy { mode: Mode::Exclusive, processes: vec![writer] },
-            (None, []) => State::Free,
-            (None, readers) => State::HeldBy { mode: Mode::Shared, processes: readers.to_vec() },
+            (Some(writer), _) => {
+                ModelState::HeldBy { mode: Mode::Exclusive, processes: vec![writer] }
+            }
+            (None, []) => ModelState::Free,
+            (None, readers) => {
+                ModelState::HeldBy { mode: Mode::Shared, processes: readers.to_vec() }
+            }
         }
     }
 }
 
 impl Model for Rw {
-    type State = Held;
-    type Step = Step;
+    type State = LockHolders;
+    type Step = HolderStep;
 
-    fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
-        Ok(Step::with_readers(operations))
+    fn steps(
+        &self,
+        operations: &[&Operation],
+        _: &mut Meter<'_, '_>,
+    ) -> Result<Vec<HolderStep>, SpentBudget> {
+        Ok(HolderStep::with_readers(operations))
     }
 
-    fn initial(&self) -> Held {
-        Held::default()
+    fn initial(&self) -> LockHolders {
+        LockHolders::default()
     }
 
-    fn apply(&self, held: &Held, step: &Step) -> Option<Held> {
+    fn apply(&self, held: &LockHolders, step: &HolderStep) -> Option<LockHolders> {
         held.apply(step)
     }
 
-    fn passes(&self, earlier: &Step, later: &Step, _optional: bool) -> bool {
+    fn passes(&self, earlier: &HolderStep, later: &HolderStep, _optional: bool) -> bool {
         earlier.passes(later)
     }
 
     fn eager<'a>(
         &self,
-        _: &Held,
-        step: &Step,
-        around: Around<'a, Step, impl Iterator<Item = &'a Step>>,
+        _: &LockHolders,
+        step: &HolderStep,
+        around: Around<'a, HolderStep, impl Iterator<Item = &'a HolderStep>>,
     ) -> bool {
         step.eager(around.alone)
     }
 
-    fn idle(&self, step: &Step, last: bool) -> bool {
+    fn idle(&self, step: &HolderStep, last: bool) -> bool {
         step.idle(last)
     }
 
-    fn heap(held: &Held) -> usize {
+    fn heap(held: &LockHolders) -> usize {
         held.heap()
     }
 
-    fn describe(&self, held: &Held) -> State {
+    fn describe(&self, held: &LockHolders) -> ModelState {
         held.describe()
     }
 }

@@ -1,17 +1,17 @@
 //! `semaphore:k`: k permits; each acquire takes one, and whoever likes may give one back.
 
-use super::mutex::Step;
+use super::mutex::MutexStep;
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::Operation;
-use crate::search::{Meter, Stop, line, search};
-use crate::state::State;
-use crate::sweep::{Rule, strict::Lock};
+use crate::search::{Meter, SpentBudget, line, search};
+use crate::state::ModelState;
+use crate::sweep::{Rule, strict::StrictLock};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "semaphore",
     bound: Some("number of permits"),
     summary: "at most k holds at once",
-    lock: Some(|permits| Lock { rule: Rule::Permits(permits), fenced: false }),
+    lock: Some(|permits| StrictLock { rule: Rule::Permits(permits), fenced: false }),
     takes: is_lock,
     search: |permits, operations, meter| search(&Semaphore { permits }, operations, meter),
     line: |permits, operations, wanted, meter| {
@@ -26,26 +26,30 @@ pub(crate) struct Semaphore {
 impl Model for Semaphore {
     /// Permits that are taken.
     type State = u32;
-    type Step = Step;
+    type Step = MutexStep;
 
-    fn steps(&self, operations: &[&Operation], _: &mut Meter<'_, '_>) -> Result<Vec<Step>, Stop> {
-        Ok(operations.iter().map(Step::of).collect())
+    fn steps(
+        &self,
+        operations: &[&Operation],
+        _: &mut Meter<'_, '_>,
+    ) -> Result<Vec<MutexStep>, SpentBudget> {
+        Ok(operations.iter().map(MutexStep::of).collect())
     }
 
     fn initial(&self) -> u32 {
         0
     }
 
-    fn apply(&self, taken: &u32, step: &Step) -> Option<u32> {
+    fn apply(&self, taken: &u32, step: &MutexStep) -> Option<u32> {
         match step {
-            Step::Take => (*taken < self.permits).then(|| taken + 1),
-            Step::Free => taken.checked_sub(1),
+            MutexStep::Take => (*taken < self.permits).then(|| taken + 1),
+            MutexStep::Free => taken.checked_sub(1),
         }
     }
 
     /// Two of a kind are the same either way round. A permit that is taken may be the one that is
     /// given back next, and the other way round, so two of different kinds are not.
-    fn passes(&self, earlier: &Step, later: &Step, _optional: bool) -> bool {
+    fn passes(&self, earlier: &MutexStep, later: &MutexStep, _optional: bool) -> bool {
         earlier == later
     }
 
@@ -53,13 +57,13 @@ impl Model for Semaphore {
     fn eager<'a>(
         &self,
         _: &u32,
-        _: &Step,
-        _: Around<'a, Step, impl Iterator<Item = &'a Step>>,
+        _: &MutexStep,
+        _: Around<'a, MutexStep, impl Iterator<Item = &'a MutexStep>>,
     ) -> bool {
         false
     }
 
-    fn idle(&self, _: &Step, _last: bool) -> bool {
+    fn idle(&self, _: &MutexStep, _last: bool) -> bool {
         false
     }
 
@@ -68,7 +72,7 @@ impl Model for Semaphore {
         true
     }
 
-    fn describe(&self, taken: &u32) -> State {
-        State::Taken { permits: *taken, of: self.permits }
+    fn describe(&self, taken: &u32) -> ModelState {
+        ModelState::Taken { permits: *taken, of: self.permits }
     }
 }

@@ -1,9 +1,9 @@
 //! `set`: members are added, never removed; a read shows all of them.
 
 use super::{Around, Model, ModelSpec};
-use crate::operation::{Action, Operation};
-use crate::search::{Meter, Stop, line, search};
-use crate::state::State;
+use crate::operation::{Operation, OperationKind};
+use crate::search::{Meter, SpentBudget, line, search};
+use crate::state::ModelState;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     bound: None,
     summary: "a set to which members are added, read as a whole",
     lock: None,
-    takes: |action| matches!(action, Action::Add { .. } | Action::Members { .. }),
+    takes: |action| matches!(action, OperationKind::Add { .. } | OperationKind::Members { .. }),
     search: |_, operations, meter| search(&Set, operations, meter),
     line: |_, operations, wanted, meter| line(&Set, operations, wanted, meter),
 };
@@ -22,9 +22,9 @@ pub(crate) struct Set;
 
 /// A set of small numbers, one bit each, without zero words at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Numbers(Vec<u64>);
+pub(crate) struct NumberSet(Vec<u64>);
 
-impl Numbers {
+impl NumberSet {
     fn has(&self, number: usize) -> bool {
         self.0.get(number / 64).is_some_and(|word| word & (1 << (number % 64)) != 0)
     }
@@ -46,7 +46,7 @@ impl Numbers {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Step {
+pub(crate) enum SetStep {
     Add(usize),
     /// Shows these; any, when they are not known.
     Members(Option<Shown>),
@@ -55,9 +55,9 @@ pub(crate) enum Step {
 /// The members that a read shows. Reads that show the same share them, and the number in front
 /// tells those that do not apart at once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Shown(usize, Arc<Numbers>);
+pub(crate) struct Shown(usize, Arc<NumberSet>);
 
-impl Step {
+impl SetStep {
     /// Returns true if it shows a set without this member.
     fn lacks(&self, member: usize) -> bool {
         matches!(self, Self::Members(Some(Shown(_, members))) if !members.has(member))
@@ -71,21 +71,25 @@ const ENTRY: usize = 64;
 #[derive(Default)]
 struct Numbering {
     members: HashMap<i64, usize, FxBuildHasher>,
-    shown: HashMap<Arc<Numbers>, usize, FxBuildHasher>,
+    shown: HashMap<Arc<NumberSet>, usize, FxBuildHasher>,
 }
 
 impl Numbering {
-    fn step(&mut self, action: &Action, meter: &mut Meter<'_, '_>) -> Result<Step, Stop> {
+    fn step(
+        &mut self,
+        action: &OperationKind,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<SetStep, SpentBudget> {
         Ok(match action {
-            Action::Add { value } => Step::Add(self.member(*value, meter)?),
-            Action::Members { values: Some(members) } => {
-                Step::Members(Some(self.shown(members, meter)?))
+            OperationKind::Add { value } => SetStep::Add(self.member(*value, meter)?),
+            OperationKind::Members { values: Some(members) } => {
+                SetStep::Members(Some(self.shown(members, meter)?))
             }
-            _ => Step::Members(None),
+            _ => SetStep::Members(None),
         })
     }
 
-    fn member(&mut self, value: i64, meter: &mut Meter<'_, '_>) -> Result<usize, Stop> {
+    fn member(&mut self, value: i64, meter: &mut Meter<'_, '_>) -> Result<usize, SpentBudget> {
         meter.tick()?;
         let next = self.members.len();
         let number = *self.members.entry(value).or_insert(next);
@@ -95,8 +99,8 @@ impl Numbering {
         Ok(number)
     }
 
-    fn shown(&mut self, members: &[i64], meter: &mut Meter<'_, '_>) -> Result<Shown, Stop> {
-        let mut numbers = Numbers::default();
+    fn shown(&mut self, members: &[i64], meter: &mut Meter<'_, '_>) -> Result<Shown, SpentBudget> {
+        let mut numbers = NumberSet::default();
         for member in members {
             numbers.add(self.member(*member, meter)?);
         }
@@ -114,30 +118,30 @@ impl Numbering {
 }
 
 impl Model for Set {
-    type State = Numbers;
-    type Step = Step;
+    type State = NumberSet;
+    type Step = SetStep;
 
     fn steps(
         &self,
         operations: &[&Operation],
         meter: &mut Meter<'_, '_>,
-    ) -> Result<Vec<Step>, Stop> {
+    ) -> Result<Vec<SetStep>, SpentBudget> {
         let mut numbering = Numbering::default();
         operations.iter().map(|operation| numbering.step(&operation.action, meter)).collect()
     }
 
-    fn initial(&self) -> Numbers {
-        Numbers::default()
+    fn initial(&self) -> NumberSet {
+        NumberSet::default()
     }
 
-    fn apply(&self, set: &Numbers, step: &Step) -> Option<Numbers> {
+    fn apply(&self, set: &NumberSet, step: &SetStep) -> Option<NumberSet> {
         match step {
-            Step::Add(member) => {
+            SetStep::Add(member) => {
                 let mut set = set.clone();
                 set.add(*member);
                 Some(set)
             }
-            Step::Members(members) => {
+            SetStep::Members(members) => {
                 members.as_ref().is_none_or(|Shown(_, all)| **all == *set).then(|| set.clone())
             }
         }
@@ -145,10 +149,10 @@ impl Model for Set {
 
     /// Two of a kind may change places, and what shows a set without a member is never legal right
     /// after it was added.
-    fn passes(&self, earlier: &Step, later: &Step, _optional: bool) -> bool {
+    fn passes(&self, earlier: &SetStep, later: &SetStep, _optional: bool) -> bool {
         match (earlier, later) {
-            (Step::Add(member), Step::Members(Some(_))) => later.lacks(*member),
-            (Step::Members(Some(_)), Step::Add(_)) => false,
+            (SetStep::Add(member), SetStep::Members(Some(_))) => later.lacks(*member),
+            (SetStep::Members(Some(_)), SetStep::Add(_)) => false,
             _ => true,
         }
     }
@@ -157,14 +161,14 @@ impl Model for Set {
     /// one that must be there at the goal, if no read that is still open lacks it.
     fn eager<'a>(
         &self,
-        set: &Numbers,
-        step: &Step,
-        mut around: Around<'a, Step, impl Iterator<Item = &'a Step>>,
+        set: &NumberSet,
+        step: &SetStep,
+        mut around: Around<'a, SetStep, impl Iterator<Item = &'a SetStep>>,
     ) -> bool {
         match (step, around.goal) {
-            (Step::Members(_), _) => true,
-            (Step::Add(member), _) if set.has(*member) => true,
-            (Step::Add(member), Step::Members(Some(Shown(_, goal)))) => {
+            (SetStep::Members(_), _) => true,
+            (SetStep::Add(member), _) if set.has(*member) => true,
+            (SetStep::Add(member), SetStep::Members(Some(Shown(_, goal)))) => {
                 goal.has(*member) && !around.open.any(|open| open.lacks(*member))
             }
             _ => false,
@@ -172,19 +176,19 @@ impl Model for Set {
     }
 
     /// Returns true for a read.
-    fn pure(&self, step: &Step) -> bool {
-        matches!(step, Step::Members(_))
+    fn pure(&self, step: &SetStep) -> bool {
+        matches!(step, SetStep::Members(_))
     }
 
-    fn idle(&self, step: &Step, _last: bool) -> bool {
+    fn idle(&self, step: &SetStep, _last: bool) -> bool {
         self.pure(step)
     }
 
-    fn heap(set: &Numbers) -> usize {
+    fn heap(set: &NumberSet) -> usize {
         set.heap()
     }
 
-    fn describe(&self, set: &Numbers) -> State {
-        State::Members(set.len())
+    fn describe(&self, set: &NumberSet) -> ModelState {
+        ModelState::Members(set.len())
     }
 }

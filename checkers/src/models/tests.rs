@@ -1,8 +1,8 @@
 //! Tests of models: how they are named, what they know, what they say of their states, and what
 //! they save the search. All by search: the sweep would decide most of it without asking them.
 
-use super::{CasRegister, Fenced, MODELS, Model, NamedModel, NoModel, Rw, Set};
-use crate::operation::{Action, Ended, Operation, Token};
+use super::{CasRegister, FencedModel, MODELS, Model, NamedModel, NoModel, Rw, Set};
+use crate::operation::{Ended, Operation, OperationKind, Token};
 use crate::search::{Budget, Meter};
 use crate::state::tests::Plain;
 use crate::{Decision, Misfit, decide_by_search};
@@ -37,10 +37,10 @@ fn what_names_no_model_is_refused_with_the_remedy() {
     assert!(bound("mutex:2").contains("takes no number"));
 }
 
-const TAKE: Action = Action::Acquire { mode: Mode::Exclusive, token: None };
-const SHARE: Action = Action::Acquire { mode: Mode::Shared, token: None };
+const TAKE: OperationKind = OperationKind::Acquire { mode: Mode::Exclusive, token: None };
+const SHARE: OperationKind = OperationKind::Acquire { mode: Mode::Shared, token: None };
 
-fn op(process: u32, invoke: u64, answer: u64, action: Action) -> Operation {
+fn op(process: u32, invoke: u64, answer: u64, action: OperationKind) -> Operation {
     let answer = Some(answer);
     Operation { process, key: 0, invoke, answer, ended: Ended::Ok, action }
 }
@@ -59,19 +59,19 @@ fn searched(model: &str, operations: &[Operation]) -> Result<(Decision, u64), Mi
 
 #[test]
 fn what_a_model_does_not_know_is_named() {
-    let write = || Action::Write { value: Some(1) };
-    let cas = || Action::Cas { old: None, new: Some(1) };
-    let convert = Action::Convert { mode: Mode::Shared };
+    let write = || OperationKind::Write { value: Some(1) };
+    let cas = || OperationKind::Cas { old: None, new: Some(1) };
+    let convert = OperationKind::Convert { mode: Mode::Shared };
     for (model, known, unknown) in [
         ("mutex", TAKE, convert.clone()),
-        ("owner-mutex", Action::Release, write()),
+        ("owner-mutex", OperationKind::Release, write()),
         ("semaphore:2", TAKE, convert.clone()),
         ("reentrant:2", TAKE, convert.clone()),
         ("rw", convert.clone(), write()),
-        ("fenced", convert, Action::Add { value: 1 }),
+        ("fenced", convert, OperationKind::Add { value: 1 }),
         ("register", write(), cas()),
         ("cas-register", cas(), TAKE),
-        ("set", Action::Add { value: 1 }, write()),
+        ("set", OperationKind::Add { value: 1 }, write()),
     ] {
         assert!(searched(model, &[op(0, 0, 1, known.clone())]).is_ok(), "{model}");
         let both = [op(0, 0, 1, known), op(0, 2, 3, unknown)];
@@ -81,7 +81,7 @@ fn what_a_model_does_not_know_is_named() {
 
 /// Returns the states of a model just before the last of these, each of another process, one after
 /// the other.
-fn just_before(model: &str, actions: &[Action]) -> Vec<String> {
+fn just_before(model: &str, actions: &[OperationKind]) -> Vec<String> {
     let operations: Vec<Operation> = (0..)
         .zip(actions)
         .map(|(at, action)| op(at, u64::from(at) * 2, u64::from(at) * 2 + 1, action.clone()))
@@ -97,31 +97,33 @@ fn just_before(model: &str, actions: &[Action]) -> Vec<String> {
 
 #[test]
 fn a_state_is_told_in_words() {
-    let token =
-        |token: u64| Action::Acquire { mode: Mode::Exclusive, token: Some(Token::from(token)) };
-    let read = |value| Action::Read { value: Some(value) };
-    let write = |value| Action::Write { value: Some(value) };
-    let add = |value| Action::Add { value };
+    let token = |token: u64| OperationKind::Acquire {
+        mode: Mode::Exclusive,
+        token: Some(Token::from(token)),
+    };
+    let read = |value| OperationKind::Read { value: Some(value) };
+    let write = |value| OperationKind::Write { value: Some(value) };
+    let add = |value| OperationKind::Add { value };
     for (model, actions, words) in [
         ("mutex", vec![TAKE, TAKE], "it was held"),
-        ("mutex", vec![Action::Release], "it was free"),
+        ("mutex", vec![OperationKind::Release], "it was free"),
         ("owner-mutex", vec![TAKE, TAKE], "it was held by process 0"),
-        ("owner-mutex", vec![Action::Release], "it was free"),
+        ("owner-mutex", vec![OperationKind::Release], "it was free"),
         ("semaphore:2", vec![TAKE, TAKE, TAKE], "all its permits were taken"),
-        ("semaphore:2", vec![Action::Release], "none of its permits was taken"),
+        ("semaphore:2", vec![OperationKind::Release], "none of its permits was taken"),
         ("reentrant:2", vec![TAKE, TAKE], "it was held by process 0, which had entered it 1 time"),
-        ("reentrant:2", vec![Action::Release], "it was free"),
+        ("reentrant:2", vec![OperationKind::Release], "it was free"),
         ("rw", vec![TAKE, TAKE], "it was held by process 0"),
         ("rw", vec![SHARE, TAKE], "it was held shared by process 0"),
         ("rw", vec![SHARE, SHARE, TAKE], "it was held shared by processes 0 and 1"),
-        ("rw", vec![Action::Release], "it was free"),
+        ("rw", vec![OperationKind::Release], "it was free"),
         ("fenced", vec![token(7), token(8)], "it was held by process 0, and its last token was 7"),
-        ("fenced", vec![Action::Release], "it was free"),
+        ("fenced", vec![OperationKind::Release], "it was free"),
         ("register", vec![write(4), read(Some(5))], "it held 4"),
         ("cas-register", vec![read(Some(5))], "there was nothing in it"),
         (
             "set",
-            vec![add(7), add(8), Action::Members { values: Some([].into()) }],
+            vec![add(7), add(8), OperationKind::Members { values: Some([].into()) }],
             "it had 2 members",
         ),
     ] {
@@ -136,9 +138,9 @@ fn walk(text: &str) -> Vec<Operation> {
         let action = match word.as_bytes()[1] {
             b'T' => TAKE,
             b'S' => SHARE,
-            b'F' => Action::Release,
-            b'U' => Action::Convert { mode: Mode::Exclusive },
-            b'D' => Action::Convert { mode: Mode::Shared },
+            b'F' => OperationKind::Release,
+            b'U' => OperationKind::Convert { mode: Mode::Exclusive },
+            b'D' => OperationKind::Convert { mode: Mode::Shared },
             other => panic!("{}", char::from(other)),
         };
         op(u32::from(word.as_bytes()[0] - b'0'), at * 2, at * 2 + 1, action)
@@ -172,9 +174,9 @@ fn who_is_answered_first_takes_the_lock_first() {
     let operations = [
         op(0, 1, 100, TAKE),
         op(1, 2, 20, TAKE),
-        op(2, 3, 4, Action::Release),
+        op(2, 3, 4, OperationKind::Release),
         op(3, 6, 8, TAKE),
-        op(4, 50, 51, Action::Release),
+        op(4, 50, 51, OperationKind::Release),
     ];
     for model in ["mutex", "semaphore:1"] {
         assert_eq!(searched(model, &operations).unwrap().0, Decision::Legal, "{model}");
@@ -187,10 +189,10 @@ fn who_is_answered_first_takes_the_lock_first() {
 fn what_could_have_been_done_already_may_be_needed_later() {
     let operations = [
         op(2, 1, 100, TAKE),
-        op(2, 2, 101, Action::Release),
+        op(2, 2, 101, OperationKind::Release),
         op(1, 3, 4, TAKE),
-        op(1, 5, 6, Action::Release),
-        op(2, 50, 51, Action::Release),
+        op(1, 5, 6, OperationKind::Release),
+        op(2, 50, 51, OperationKind::Release),
         op(2, 60, 70, TAKE),
     ];
     for model in ["mutex", "owner-mutex", "semaphore:1", "reentrant:1", "rw", "fenced"] {
@@ -199,7 +201,7 @@ fn what_could_have_been_done_already_may_be_needed_later() {
 }
 
 /// Makes an operation of unknown outcome.
-fn doubt(process: u32, invoke: u64, action: Action) -> Operation {
+fn doubt(process: u32, invoke: u64, action: OperationKind) -> Operation {
     Operation { process, key: 0, invoke, answer: None, ended: Ended::Info, action }
 }
 
@@ -216,10 +218,10 @@ fn heap<M: Model>(model: &M, operations: &[Operation]) -> usize {
 fn what_a_large_state_takes_is_known() {
     let shared: Vec<_> = (0..1_000).map(|n| op(n, 0, 1, SHARE)).collect();
     assert_eq!(heap(&Rw, &shared), 4_000);
-    assert_eq!(heap(&Fenced, &shared), 4_000);
-    let adds: Vec<_> = (0..6_400).map(|n| op(0, 0, 1, Action::Add { value: n })).collect();
+    assert_eq!(heap(&FencedModel, &shared), 4_000);
+    let adds: Vec<_> = (0..6_400).map(|n| op(0, 0, 1, OperationKind::Add { value: n })).collect();
     assert_eq!(heap(&Set, &adds), 800);
-    assert_eq!(heap(&CasRegister, &[op(0, 0, 1, Action::Write { value: Some(7) })]), 0);
+    assert_eq!(heap(&CasRegister, &[op(0, 0, 1, OperationKind::Write { value: Some(7) })]), 0);
 }
 
 /// Forty clients ask at once, again and again, and each is served in turn; now and then one gives
@@ -231,7 +233,7 @@ fn a_crowd_that_waits_costs_no_more_than_those_who_are_served() {
     for turn in 0..2_000u64 {
         let (process, at) = (turn as u32 % 40, turn * 10);
         operations.push(op(process, at.saturating_sub(380), at + 5, TAKE));
-        operations.push(op(process, at + 6, at + 19, Action::Release));
+        operations.push(op(process, at + 6, at + 19, OperationKind::Release));
         if turn % 50 == 0 {
             operations.push(doubt(1_000 + turn as u32, at + 1, TAKE));
         }
@@ -251,12 +253,14 @@ fn pairs_in_doubt_cost_little_where_nobody_owns_anything() {
     for turn in 0..200u64 {
         let (process, at) = (turn as u32 % 10, turn * 10);
         operations.push(op(process, at.saturating_sub(80), at + 5, TAKE));
-        operations.push(op(process, at + 6, at + 9, Action::Release));
+        operations.push(op(process, at + 6, at + 9, OperationKind::Release));
     }
     for pair in 0..20u32 {
         let at = u64::from(pair) * 90;
-        operations
-            .extend([doubt(100 + pair, at + 1, TAKE), doubt(200 + pair, at + 2, Action::Release)]);
+        operations.extend([
+            doubt(100 + pair, at + 1, TAKE),
+            doubt(200 + pair, at + 2, OperationKind::Release),
+        ]);
     }
     operations.extend(
         (0..22).map(|n| op(300 + n, 3_000 + u64::from(n) * 2, 3_001 + u64::from(n) * 2, TAKE)),
@@ -276,15 +280,15 @@ fn readers_in_doubt_cost_little() {
     for reader in 0..40u32 {
         let at = u64::from(reader) * 20;
         let mode = if reader % 2 == 0 { Mode::Shared } else { Mode::Exclusive };
-        let take = Action::Acquire { mode, token: None };
+        let take = OperationKind::Acquire { mode, token: None };
         operations.push(doubt(100 + reader, at, SHARE));
-        operations.push(doubt(100 + reader, at + 2, Action::Release));
+        operations.push(doubt(100 + reader, at + 2, OperationKind::Release));
         operations.push(op(reader % 3, at + 4, at + 5, take));
-        operations.push(op(reader % 3, at + 6, at + 7, Action::Release));
+        operations.push(op(reader % 3, at + 6, at + 7, OperationKind::Release));
     }
     // A release that was answered, after an acquire that was not.
     operations.push(doubt(200, 1, SHARE));
-    operations.push(op(200, 3, 900, Action::Release));
+    operations.push(op(200, 3, 900, OperationKind::Release));
     for model in ["rw", "fenced"] {
         let (decision, looks) = searched(model, &operations).unwrap();
         assert_eq!(decision, Decision::Legal, "{model}");
@@ -304,11 +308,11 @@ fn readers_that_entered_in_doubt_cost_little() {
     for reader in 0..40u32 {
         let at = u64::from(reader);
         operations.push(doubt(reader, at, SHARE));
-        operations.push(op(reader, 100 + at, 400 + at, Action::Release));
+        operations.push(op(reader, 100 + at, 400 + at, OperationKind::Release));
     }
     for turn in 0..10u64 {
         operations.push(op(50, 200 + turn * 4, 201 + turn * 4, SHARE));
-        operations.push(op(50, 202 + turn * 4, 203 + turn * 4, Action::Release));
+        operations.push(op(50, 202 + turn * 4, 203 + turn * 4, OperationKind::Release));
     }
     for model in ["rw", "fenced"] {
         let (decision, looks) = searched(model, &operations).unwrap();
@@ -324,11 +328,11 @@ fn readers_that_leave_at_once_cost_little() {
     for reader in 0..30 {
         let at = u64::from(reader);
         operations.push(op(reader, at, 100 + at, SHARE));
-        operations.push(op(reader, 200 + at, 400 + at, Action::Release));
+        operations.push(op(reader, 200 + at, 400 + at, OperationKind::Release));
     }
     operations.push(op(50, 300, 390, SHARE));
     operations.push(op(51, 391, 700, TAKE));
-    operations.push(op(50, 392, 600, Action::Release));
+    operations.push(op(50, 392, 600, OperationKind::Release));
     for model in ["rw", "fenced"] {
         let (decision, looks) = searched(model, &operations).unwrap();
         assert_eq!(decision, Decision::Legal, "{model}");

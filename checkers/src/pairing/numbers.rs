@@ -15,18 +15,18 @@ pub(super) struct Numbers<T> {
 }
 
 /// A thing that gets a number.
-pub(super) trait Name: Clone + Ord {
+pub(super) trait Numbered: Clone + Ord {
     /// Bytes outside of the name itself.
     fn heap(&self) -> usize;
 }
 
-impl Name for Value {
+impl Numbered for Value {
     fn heap(&self) -> usize {
         Self::heap(self)
     }
 }
 
-impl Name for Option<Value> {
+impl Numbered for Option<Value> {
     fn heap(&self) -> usize {
         self.as_ref().map_or(0, Value::heap)
     }
@@ -38,7 +38,7 @@ impl<T> Default for Numbers<T> {
     }
 }
 
-impl<T: Name> Numbers<T> {
+impl<T: Numbered> Numbers<T> {
     pub(super) fn of(&mut self, name: &T) -> u32 {
         if self.names.get(self.last as usize) == Some(name) {
             return self.last;

@@ -2,7 +2,7 @@
 
 use super::numbers::Numbers;
 use crate::models::NamedModel;
-use crate::operation::{self, Action, Ended, Operation};
+use crate::operation::{self, Ended, Operation, OperationKind};
 use crate::state::Names;
 use base::Mode;
 use base::reading::{Value, short};
@@ -77,7 +77,9 @@ impl Paired {
                 "of {grants}, {said} said a fencing token; only those are compared"
             ));
         }
-        let shared = |action: &Action| matches!(action, Action::Acquire { mode: Mode::Shared, .. });
+        let shared = |action: &OperationKind| {
+            matches!(action, OperationKind::Acquire { mode: Mode::Shared, .. })
+        };
         let any = !model.is_shared() && self.operations.iter().any(|op| shared(&op.action));
         any.then(|| format!("the model {model} knows no shared holds; it takes all for exclusive"))
     }
@@ -86,7 +88,7 @@ impl Paired {
     fn grants(&self) -> (u64, u64) {
         let certain = self.operations.iter().filter(|operation| operation.certain());
         let tokens = certain.filter_map(|operation| match operation.action {
-            Action::Acquire { token, .. } => Some(token.is_some()),
+            OperationKind::Acquire { token, .. } => Some(token.is_some()),
             _ => None,
         });
         tokens.fold((0, 0), |(grants, tokens), said| (grants + 1, tokens + u64::from(said)))
@@ -147,20 +149,20 @@ impl Paired {
     }
 
     /// Labels an operation in as few words as will do: `read 5`.
-    pub fn label(&self, action: &Action) -> String {
-        let value = |value: &operation::Value| self.value(*value);
+    pub fn label(&self, action: &OperationKind) -> String {
+        let value = |value: &operation::RegisterValue| self.value(*value);
         match action {
-            Action::Acquire { mode, token } => {
+            OperationKind::Acquire { mode, token } => {
                 let shared = if *mode == Mode::Shared { " shared" } else { "" };
                 let token = token.map_or(String::new(), |token| format!(", token {token}"));
                 format!("acquire{shared}{token}")
             }
-            Action::Read { value: Some(found) } => format!("read {}", value(found)),
-            Action::Write { value: new } => format!("write {}", value(new)),
-            Action::Cas { old, new } => format!("cas {} → {}", value(old), value(new)),
-            Action::Miss { old } => format!("cas, not {}", value(old)),
-            Action::Add { value: new } => format!("add {}", value(&Some(*new))),
-            Action::Members { values: Some(values) } => {
+            OperationKind::Read { value: Some(found) } => format!("read {}", value(found)),
+            OperationKind::Write { value: new } => format!("write {}", value(new)),
+            OperationKind::Cas { old, new } => format!("cas {} → {}", value(old), value(new)),
+            OperationKind::Miss { old } => format!("cas, not {}", value(old)),
+            OperationKind::Add { value: new } => format!("add {}", value(&Some(*new))),
+            OperationKind::Members { values: Some(values) } => {
                 let some: Vec<String> =
                     values.iter().take(MEMBERS).map(|member| value(&Some(*member))).collect();
                 let more = if values.len() > MEMBERS { " …" } else { "" };
@@ -170,28 +172,30 @@ impl Paired {
         }
     }
 
-    fn done(&self, action: &Action) -> String {
+    fn done(&self, action: &OperationKind) -> String {
         match action {
-            Action::Acquire { mode, token } => {
+            OperationKind::Acquire { mode, token } => {
                 let shared = if *mode == Mode::Shared { "shared " } else { "" };
                 let token = token.map_or(String::new(), |token| format!(" with token {token}"));
                 format!("{shared}acquire{token}")
             }
-            Action::Convert { mode: Mode::Exclusive } => "upgrade".into(),
-            Action::Convert { mode: Mode::Shared } => "downgrade".into(),
-            Action::Release => "release".into(),
-            Action::Read { value: None } | Action::Members { values: None } => "read".into(),
-            Action::Read { value: Some(value) } => format!("read of {}", self.value(*value)),
-            Action::Write { value } => format!("write of {}", self.value(*value)),
-            Action::Cas { old, new } => {
+            OperationKind::Convert { mode: Mode::Exclusive } => "upgrade".into(),
+            OperationKind::Convert { mode: Mode::Shared } => "downgrade".into(),
+            OperationKind::Release => "release".into(),
+            OperationKind::Read { value: None } | OperationKind::Members { values: None } => {
+                "read".into()
+            }
+            OperationKind::Read { value: Some(value) } => format!("read of {}", self.value(*value)),
+            OperationKind::Write { value } => format!("write of {}", self.value(*value)),
+            OperationKind::Cas { old, new } => {
                 format!("cas from {} to {}", self.value(*old), self.value(*new))
             }
-            Action::Miss { old } => format!("cas that did not find {}", self.value(*old)),
-            Action::Add { value } => format!("add of {}", self.value(Some(*value))),
-            Action::Members { values: Some(values) } if values.is_empty() => {
+            OperationKind::Miss { old } => format!("cas that did not find {}", self.value(*old)),
+            OperationKind::Add { value } => format!("add of {}", self.value(Some(*value))),
+            OperationKind::Members { values: Some(values) } if values.is_empty() => {
                 "read of no members".into()
             }
-            Action::Members { values: Some(values) } => {
+            OperationKind::Members { values: Some(values) } => {
                 let some: Vec<String> =
                     values.iter().take(MEMBERS).map(|value| self.value(Some(*value))).collect();
                 let more = if values.len() > MEMBERS { " …" } else { "" };
@@ -217,7 +221,7 @@ impl Names for Paired {
         self.processes.names.get(number as usize).map_or_else(|| number.to_string(), short)
     }
 
-    fn value(&self, value: operation::Value) -> String {
+    fn value(&self, value: operation::RegisterValue) -> String {
         let Some(number) = value else { return "nil".into() };
         let index = number.wrapping_sub(i64::MIN);
         match usize::try_from(index).ok().and_then(|index| self.values.names.get(index)) {

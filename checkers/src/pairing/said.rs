@@ -34,7 +34,7 @@ impl Said {
             let why = format!("this {} is ok and says false: was it granted?", entry.verb);
             return Err(HistoryError::wrong(entry.line, why));
         }
-        let read = Reading { model, entry, known: entry.mode.or(asked) };
+        let read = SaidReading { model, entry, known: entry.mode.or(asked) };
         let mode = entry.mode.or(read.mode(value)?).or(asked);
         let token = match model.is_fenced() && granted && entry.verb == Verb::Acquire {
             true => read.token(value)?,
@@ -44,13 +44,13 @@ impl Said {
     }
 }
 
-struct Reading<'a> {
+struct SaidReading<'a> {
     model: NamedModel,
     entry: &'a Entry,
     known: Option<Mode>,
 }
 
-impl Reading<'_> {
+impl SaidReading<'_> {
     /// The mode that a value says.
     fn mode(&self, value: &Value) -> Result<Option<Mode>, HistoryError> {
         let granted = self.entry.kind == Kind::Ok;

@@ -44,7 +44,7 @@ fn begin_and_end_are_one_operation() {
     );
     let paired = pair("cas-register", Reading::default(), &text).unwrap();
     assert_eq!((paired.events(), paired.processes(), paired.keys()), (7, 4, 1));
-    assert_eq!(paired.operations[1].action, Action::Read { value: Some(None) });
+    assert_eq!(paired.operations[1].action, OperationKind::Read { value: Some(None) });
     assert_eq!(paired.operations[2].ended, Ended::Info);
     assert_eq!(paired.operations[3].answer, None);
 }
@@ -76,7 +76,7 @@ fn a_cas_that_failed_with_its_values_found_another_where_that_is_the_custom() {
 #[test]
 fn a_read_of_unknown_outcome_read_nobody_knows_what() {
     let paired = pair("register", Reading::default(), "- 0 :invoke :read 3\n- 0 :info :read 3\n");
-    assert_eq!(paired.unwrap().operations[0].action, Action::Read { value: None });
+    assert_eq!(paired.unwrap().operations[0].action, OperationKind::Read { value: None });
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn tuples_are_taken_apart_where_asked_for_or_unmistakable() {
     assert!(paired.independent);
     assert_eq!(paired.keys(), 2);
     assert_eq!(paired.key(1), Some("2".into()));
-    assert_eq!(paired.operations[0].action, Action::Write { value: Some(5) });
+    assert_eq!(paired.operations[0].action, OperationKind::Write { value: Some(5) });
     let pairs = log(&["0 :invoke :write [1 5]", "0 :ok :write [1 5]"]);
     assert!(!pair("register", Reading::default(), &pairs).unwrap().independent);
     let asked = Reading { independent: Some(true), ..Reading::default() };
@@ -169,7 +169,7 @@ fn tuples_are_taken_apart_where_asked_for_or_unmistakable() {
     }
     let doubt = log(&["0 :invoke :write [1 5]", "0 :info :write :timed-out"]);
     let paired = pair("register", asked, &doubt).unwrap();
-    assert_eq!(paired.operations[0].action, Action::Write { value: Some(5) });
+    assert_eq!(paired.operations[0].action, OperationKind::Write { value: Some(5) });
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn registers_may_hold_something_at_first() {
     let text = log(&["0 :invoke :read nil", "0 :ok :read 0"]);
     let paired = pair("register", reading.clone(), &text).unwrap();
     assert_eq!(paired.describe(&paired.operations[0]), "the initial value");
-    assert_eq!(paired.operations[0].action, Action::Write { value: Some(0) });
+    assert_eq!(paired.operations[0].action, OperationKind::Write { value: Some(0) });
     assert!(paired.operations[0].answer < Some(paired.operations[1].invoke));
     let text = log(&["0 :invoke :acquire nil"]);
     assert_eq!(pair("mutex", reading, &text).unwrap().operations.len(), 1);
@@ -460,7 +460,7 @@ fn each_operation_and_each_process_is_counted() {
 fn equal_numbers_are_one_value() {
     let text = log(&["0 :invoke :write 5", "1 :invoke :write 5.0", "2 :invoke :write 50e-1"]);
     let paired = pair("register", Reading::default(), &text).unwrap();
-    assert!(paired.operations.iter().all(|o| o.action == Action::Write { value: Some(5) }));
+    assert!(paired.operations.iter().all(|o| o.action == OperationKind::Write { value: Some(5) }));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use super::standstill::Standstill;
 use super::waiting::is_phantom;
 use crate::Case;
 use crate::causes;
-use crate::holds::{Answer, Claim, Ending};
-use crate::phase::Phase;
+use crate::holds::{AcquireAnswer, Claim, Ending};
+use crate::phase::QuietPhase;
 use crate::words::{Story, process, seconds};
 use base::{Cause, F, Kind, Removed, phrases};
 use std::ops::Range;
@@ -121,7 +121,7 @@ fn woken(case: &Case<'_>, claim: &Claim, during: Range<u64>) -> bool {
 }
 
 /// Tells of a stuck lock: the last hold, what came after it, who asked, and the end.
-pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &Phase, stuck: &Standstill) {
+pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &QuietPhase, stuck: &Standstill) {
     let run = case.run;
     let first = &case.claims.claims[stuck.first];
     let stop = phase.stop.index;
@@ -163,10 +163,10 @@ pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &Phase, stuck:
 
 fn tell_gone(story: &mut Story<'_>, at: u64, claim: &Claim) {
     match claim.answer {
-        Answer::Unknown(_) if story.is_death(at) => {
+        AcquireAnswer::Unknown(_) if story.is_death(at) => {
             story.tell(at, process(claim), story.death(claim, at), " while it asked");
         }
-        Answer::Unknown(_) => {
+        AcquireAnswer::Unknown(_) => {
             story.tell(at, format!("{}'s acquire", process(claim)), "ended unknown", "");
         }
         _ => match claim.end.filter(|end| end.at == at) {

@@ -17,7 +17,7 @@ pub(super) fn slowest(case: &Case<'_>) -> Option<u64> {
         }
     }
     let slowest = |(key, dead): (usize, Vec<&Claim>)| {
-        let rivals = Rivals::of(case, key);
+        let rivals = KeyClaims::of(case, key);
         dead.into_iter().filter_map(|dead| rivals.after(case, dead)).max()
     };
     dead.into_iter().filter_map(slowest).max()
@@ -34,13 +34,13 @@ pub(super) fn measures(case: &Case<'_>, slowest: Option<u64>) -> Vec<Measure> {
 }
 
 /// The claims of one key.
-struct Rivals<'a> {
+struct KeyClaims<'a> {
     asked: Vec<&'a Claim>,
     asking: Stretches,
     granted: Vec<&'a Claim>,
 }
 
-impl<'a> Rivals<'a> {
+impl<'a> KeyClaims<'a> {
     fn of(case: &'a Case<'_>, key: usize) -> Self {
         let asked: Vec<&Claim> = case.asked(key).map(|(_, claim)| claim).collect();
         let asking = asked.iter().map(|claim| (claim.invoke, claim.asking().end));

@@ -2,10 +2,10 @@
 //! they were asked for and no fault was in force; then a fault, a client that was given up, or a
 //! grant ended it.
 
-use super::{Finding, persistent};
+use super::{LockFate, persistent};
 use crate::Case;
 use crate::holds::Claim;
-use crate::phase::{Moment, Phase};
+use crate::phase::{EventTime, QuietPhase};
 
 /// A stretch in which a lock was stuck, between two events.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +22,8 @@ pub(super) struct Standstill {
 
 impl Standstill {
     /// Returns the standstill of a lock that is still stuck when the run ends.
-    pub(super) fn at_the_end(case: &Case<'_>, phase: &Phase, first: usize) -> Self {
-        let Moment { index: until, time: proven_ns } = phase.stop;
+    pub(super) fn at_the_end(case: &Case<'_>, phase: &QuietPhase, first: usize) -> Self {
+        let EventTime { index: until, time: proven_ns } = phase.stop;
         Self { key: case.claims.claims[first].key, first, until, proven_ns }
     }
 
@@ -39,10 +39,10 @@ pub(super) fn standstills(case: &Case<'_>, key: usize) -> Vec<Standstill> {
     let due = bound_ns(case);
     let long = |(from, until): &(u64, u64)| case.time(*until) - case.time(*from) >= due;
     let stuck = |(from, until): (u64, u64)| {
-        let moment = |at| case.run.history.get(at).map(Moment::from);
-        let phase = Phase { healed: None, quiet: moment(from)?, stop: moment(until)? };
+        let moment = |at| case.run.history.get(at).map(EventTime::from);
+        let phase = QuietPhase { healed: None, quiet: moment(from)?, stop: moment(until)? };
         match persistent(case.run, &phase, case.asked(key)) {
-            Finding::Stuck(first) => {
+            LockFate::Stuck(first) => {
                 let asked = case.time(case.claims.claims[first].invoke);
                 let proven_ns = asked.max(case.time(from)) + due;
                 (proven_ns <= case.time(until)).then_some(Standstill {

@@ -3,7 +3,7 @@
 use crate::Case;
 use crate::bypass::{Bypass, woken};
 use crate::causes::{self, Occurrence, by_cause};
-use crate::holds::{Answer, Claim};
+use crate::holds::{AcquireAnswer, Claim};
 use base::{Anomaly, Cause};
 
 /// An acquire that slept on and should have been woken.
@@ -46,7 +46,7 @@ fn overtaken(case: &Case<'_>, bypass: &Bypass) -> Slept {
 
 /// Returns the event at which a claim was told "no" while the lock stood in its client's name.
 pub(super) fn is_phantom(case: &Case<'_>, claim: &Claim) -> Option<u64> {
-    let Answer::Failed(at) = claim.answer else { return None };
+    let AcquireAnswer::Failed(at) = claim.answer else { return None };
     (case.facts(at).and_then(|facts| facts.held) == Some(true)).then_some(at)
 }
 

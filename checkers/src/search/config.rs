@@ -1,7 +1,7 @@
 //! Configurations, and sets of them in which none makes another superfluous.
 
 use super::bits::Bits;
-use super::meter::{Meter, Stop};
+use super::meter::{Meter, SpentBudget};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
@@ -137,7 +137,7 @@ impl<S: Clone + Eq + Hash> Frontier<S> {
         config: Config<S>,
         firm: &Bits,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, SpentBudget> {
         let bytes = config.bytes(self.heap) + (SLOTS - 1) * size_of::<Config<S>>();
         let added = match self.many.is_empty() {
             true => self.insert_in_list(config, meter)?,
@@ -159,7 +159,7 @@ impl<S: Clone + Eq + Hash> Frontier<S> {
         &mut self,
         config: Config<S>,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, SpentBudget> {
         for known in &self.few {
             meter.tick()?;
             if known.state == config.state && known.way.serves(&config.way, self.fewer) {
@@ -178,7 +178,7 @@ impl<S: Clone + Eq + Hash> Frontier<S> {
         Config { state, way }: Config<S>,
         firm: &Bits,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, SpentBudget> {
         let fewer = self.fewer;
         let key = if fewer { Bits::default() } else { way.used.and(firm) };
         let known = self.many.entry((state, key)).or_default();

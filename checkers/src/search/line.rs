@@ -8,11 +8,11 @@
 //! of them, and if it is, there is a shorter line to show. Nothing is decided here.
 
 use super::EACH;
-use super::meter::{Meter, Stop};
-use super::open::{Event, Timeline};
+use super::meter::{Meter, SpentBudget};
+use super::open::{OperationEvent, Timeline};
 use crate::models::{Around, Model};
 use crate::operation::{Ended, Operation};
-use crate::state::State;
+use crate::state::ModelState;
 use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// The place of an operation on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Point {
+pub struct LinePoint {
     /// The index of the operation.
     pub operation: usize,
     /// The event right before which it takes place; of several points, one after another.
@@ -31,9 +31,9 @@ pub struct Point {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// Its points, in order.
-    pub points: Vec<Point>,
+    pub points: Vec<LinePoint>,
     /// The model's states after some of the points, by their number from 0 on.
-    pub states: BTreeMap<usize, State>,
+    pub states: BTreeMap<usize, ModelState>,
     /// All that is answered before this event is on the line. `None`: all there is.
     pub until: Option<u64>,
     /// True if it goes as far as was asked for.
@@ -41,7 +41,7 @@ pub struct Line {
 }
 
 /// The extent of a line that is wanted, and the states that are to be told.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WantedLine<'a> {
     /// The answers before this event have to be on it.
     pub until: u64,
     /// The state is told after these operations, and at both ends of the line.
@@ -59,7 +59,7 @@ const DEAD: usize = 1 << 16;
 pub(crate) fn line<M: Model>(
     model: &M,
     operations: &[&Operation],
-    wanted: &Wanted<'_>,
+    wanted: &WantedLine<'_>,
     meter: &mut Meter<'_, '_>,
 ) -> Line {
     if meter.take(operations.len() * (size_of::<M::Step>() + EACH)).is_err() {
@@ -70,7 +70,7 @@ pub(crate) fn line<M: Model>(
     let kept: Vec<&Operation> = happened.iter().map(|id| operations[*id]).collect();
     let Ok(steps) = model.steps(&kept, meter) else { return Line::default() };
     let timeline = Timeline::of(model, &kept, &steps);
-    let mut walk = Walk::of(model, &kept, &steps, &timeline, wanted.until);
+    let mut walk = LineWalk::of(model, &kept, &steps, &timeline, wanted.until);
     let whole = walk.run(meter).unwrap_or(false);
     let until = walk.keep_best();
     let told = |number: usize, id: u32| {
@@ -78,8 +78,10 @@ pub(crate) fn line<M: Model>(
         ends || wanted.told.contains(&happened[id as usize])
     };
     let states = states(model, &steps, &walk.points, told, meter);
-    let point =
-        |(id, before): &(u32, u64)| Point { operation: happened[*id as usize], before: *before };
+    let point = |(id, before): &(u32, u64)| LinePoint {
+        operation: happened[*id as usize],
+        before: *before,
+    };
     Line { points: walk.points.iter().map(point).collect(), states, until, whole }
 }
 
@@ -90,7 +92,7 @@ fn states<M: Model>(
     points: &[(u32, u64)],
     told: impl Fn(usize, u32) -> bool,
     meter: &mut Meter<'_, '_>,
-) -> BTreeMap<usize, State> {
+) -> BTreeMap<usize, ModelState> {
     let mut states = BTreeMap::new();
     let mut state = model.initial();
     for (number, (id, _)) in points.iter().enumerate() {
@@ -106,7 +108,7 @@ fn states<M: Model>(
 
 /// One way in which the line may have gone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Config<S> {
+struct LineConfig<S> {
     state: S,
     /// The operations on the line that are not answered yet, in order.
     taken: SmallVec<[u32; 4]>,
@@ -114,7 +116,7 @@ struct Config<S> {
     spent: SmallVec<[(u32, u32); 2]>,
 }
 
-impl<S> Config<S> {
+impl<S> LineConfig<S> {
     fn has(&self, id: u32) -> bool {
         self.taken.binary_search(&id).is_ok()
     }
@@ -146,7 +148,7 @@ impl<S> Config<S> {
 
 /// A step that a line may take.
 #[derive(Clone, Copy, Debug)]
-enum Candidate {
+enum LineStep {
     /// This operation, which certainly happened.
     Certain(u32),
     /// The next of this kind of optional operations.
@@ -156,7 +158,7 @@ enum Candidate {
 /// A configuration on the way to an answer, and the operations that led to it.
 #[derive(Clone)]
 struct Trial<S> {
-    config: Config<S>,
+    config: LineConfig<S>,
     path: SmallVec<[u32; 4]>,
 }
 
@@ -165,25 +167,25 @@ struct Level<S> {
     /// The place of its event.
     position: usize,
     /// The configuration of the line by then.
-    from: Config<S>,
+    from: LineConfig<S>,
     /// The number of points that the line had.
     points: usize,
     /// The trials that are left.
     work: VecDeque<Trial<S>>,
     /// The trials made that can be carried on by another step before they are tried again.
     tried: VecDeque<Trial<S>>,
-    seen: HashSet<Config<S>, FxBuildHasher>,
+    seen: HashSet<LineConfig<S>, FxBuildHasher>,
     /// The bytes that are metered for it.
     bytes: usize,
 }
 
-struct Walk<'a, M: Model> {
+struct LineWalk<'a, M: Model> {
     model: &'a M,
     operations: &'a [&'a Operation],
     steps: &'a [M::Step],
     alone: &'a [bool],
     /// The events up to which the line is wanted.
-    events: &'a [Event],
+    events: &'a [OperationEvent],
     until: u64,
     /// The next of them.
     position: usize,
@@ -196,10 +198,10 @@ struct Walk<'a, M: Model> {
     points: Vec<(u32, u64)>,
     /// The place that the longest line reached which came to a dead end, and its points.
     best: (usize, Vec<(u32, u64)>),
-    dead: HashSet<(usize, Config<M::State>), FxBuildHasher>,
+    dead: HashSet<(usize, LineConfig<M::State>), FxBuildHasher>,
 }
 
-impl<'a, M: Model> Walk<'a, M> {
+impl<'a, M: Model> LineWalk<'a, M> {
     fn of(
         model: &'a M,
         operations: &'a [&'a Operation],
@@ -227,9 +229,9 @@ impl<'a, M: Model> Walk<'a, M> {
     }
 
     /// Says whether the line goes as far as it is wanted.
-    fn run(&mut self, meter: &mut Meter<'_, '_>) -> Result<bool, Stop> {
+    fn run(&mut self, meter: &mut Meter<'_, '_>) -> Result<bool, SpentBudget> {
         let (state, taken, spent) = (self.model.initial(), SmallVec::new(), SmallVec::new());
-        let mut config = Config { state, taken, spent };
+        let mut config = LineConfig { state, taken, spent };
         loop {
             self.advance(&mut config, meter)?;
             if self.position == self.events.len() {
@@ -255,9 +257,9 @@ impl<'a, M: Model> Walk<'a, M> {
     /// Goes on to the next answer of an operation that is not on the line.
     fn advance(
         &mut self,
-        config: &mut Config<M::State>,
+        config: &mut LineConfig<M::State>,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SpentBudget> {
         while let Some(event) = self.events.get(self.position) {
             meter.tick()?;
             let id = event.operation() as u32;
@@ -300,7 +302,11 @@ impl<'a, M: Model> Walk<'a, M> {
     }
 
     /// Begins to look for ways to the answer at which the line stands.
-    fn enter(&mut self, from: Config<M::State>, meter: &mut Meter<'_, '_>) -> Result<(), Stop> {
+    fn enter(
+        &mut self,
+        from: LineConfig<M::State>,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<(), SpentBudget> {
         let (position, points) = (self.position, self.points.len());
         let mut work = VecDeque::new();
         if self.dead.is_empty() || !self.dead.contains(&(position, from.clone())) {
@@ -319,13 +325,16 @@ impl<'a, M: Model> Walk<'a, M> {
         Ok(())
     }
 
-    fn bytes(&self, config: &Config<M::State>) -> usize {
+    fn bytes(&self, config: &LineConfig<M::State>) -> usize {
         let lists = config.taken.capacity() * 4 + config.spent.capacity() * 8;
         size_of::<Trial<M::State>>() + M::heap(&config.state) + lists
     }
 
     /// Puts the next answer on the line, by the latest choice that is left.
-    fn go_on(&mut self, meter: &mut Meter<'_, '_>) -> Result<Option<Config<M::State>>, Stop> {
+    fn go_on(
+        &mut self,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<Option<LineConfig<M::State>>, SpentBudget> {
         while !self.levels.is_empty() {
             if let Some(Trial { config, path }) = self.next(meter)? {
                 let goal = self.events[self.position].operation() as u32;
@@ -341,13 +350,13 @@ impl<'a, M: Model> Walk<'a, M> {
     }
 
     /// The next way to the goal of the last level.
-    fn next(&mut self, meter: &mut Meter<'_, '_>) -> Result<Option<Trial<M::State>>, Stop> {
+    fn next(&mut self, meter: &mut Meter<'_, '_>) -> Result<Option<Trial<M::State>>, SpentBudget> {
         while let Some(level) = self.levels.back_mut() {
             if let Some(trial) = level.work.pop_front() {
                 let goal = self.events[self.position].operation() as u32;
                 let state = self.model.apply(&trial.config.state, &self.steps[goal as usize]);
                 let found = state.map(|state| Trial {
-                    config: Config { state, ..trial.config.clone() },
+                    config: LineConfig { state, ..trial.config.clone() },
                     path: trial.path.clone(),
                 });
                 if found.is_none() || !self.is_eager(&trial.config, goal) {
@@ -366,7 +375,11 @@ impl<'a, M: Model> Walk<'a, M> {
     }
 
     /// Carries a trial on, by every step that a line may have to take before the goal.
-    fn expand(&mut self, trial: &Trial<M::State>, meter: &mut Meter<'_, '_>) -> Result<(), Stop> {
+    fn expand(
+        &mut self,
+        trial: &Trial<M::State>,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<(), SpentBudget> {
         let before = self.relevant(&trial.config, meter)?;
         for candidate in &before {
             meter.handle(M::heap(&trial.config.state))?;
@@ -390,21 +403,21 @@ impl<'a, M: Model> Walk<'a, M> {
     /// The open operations that cannot be put behind the goal, nor behind those that cannot.
     fn relevant(
         &self,
-        config: &Config<M::State>,
+        config: &LineConfig<M::State>,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<Vec<Candidate>, Stop> {
+    ) -> Result<Vec<LineStep>, SpentBudget> {
         let goal = self.events[self.position].operation() as u32;
-        let certain = self.open.iter().filter(|id| **id != goal).copied().map(Candidate::Certain);
-        let kinds = (0..self.kinds.len() as u32).map(Candidate::Kind);
-        let left = |candidate: &Candidate| self.operation_of(config, *candidate).is_some();
-        let mut rest: Vec<Candidate> = certain.chain(kinds).filter(left).collect();
-        let mut chosen: Vec<Candidate> = Vec::new();
+        let certain = self.open.iter().filter(|id| **id != goal).copied().map(LineStep::Certain);
+        let kinds = (0..self.kinds.len() as u32).map(LineStep::Kind);
+        let left = |candidate: &LineStep| self.operation_of(config, *candidate).is_some();
+        let mut rest: Vec<LineStep> = certain.chain(kinds).filter(left).collect();
+        let mut chosen: Vec<LineStep> = Vec::new();
         let mut later = Some(goal);
         let mut looked_at = 0;
         while let Some(id) = later.filter(|_| !rest.is_empty()) {
             meter.work(rest.len())?;
             rest.retain(|candidate| {
-                let optional = matches!(candidate, Candidate::Kind(_));
+                let optional = matches!(candidate, LineStep::Kind(_));
                 let earlier = self.operation_of(config, *candidate).expect("it is left");
                 let (earlier, later) = (&self.steps[earlier as usize], &self.steps[id as usize]);
                 let passes = self.model.passes(earlier, later, optional);
@@ -420,10 +433,10 @@ impl<'a, M: Model> Walk<'a, M> {
     }
 
     /// The operation that a candidate puts on the line, if it is not on it.
-    fn operation_of(&self, config: &Config<M::State>, candidate: Candidate) -> Option<u32> {
+    fn operation_of(&self, config: &LineConfig<M::State>, candidate: LineStep) -> Option<u32> {
         match candidate {
-            Candidate::Certain(id) => (!config.has(id)).then_some(id),
-            Candidate::Kind(kind) => {
+            LineStep::Certain(id) => (!config.has(id)).then_some(id),
+            LineStep::Kind(kind) => {
                 self.kinds[kind as usize].get(config.spent(kind) as usize).copied()
             }
         }
@@ -433,16 +446,16 @@ impl<'a, M: Model> Walk<'a, M> {
     fn step(
         &self,
         trial: &Trial<M::State>,
-        candidate: Candidate,
+        candidate: LineStep,
         id: u32,
     ) -> Option<Trial<M::State>> {
         let state = self.model.apply(&trial.config.state, &self.steps[id as usize])?;
         let mut child = trial.clone();
         match candidate {
-            Candidate::Certain(id) => child.config.take(id),
+            LineStep::Certain(id) => child.config.take(id),
             // What need not happen need not happen in vain.
-            Candidate::Kind(_) if state == trial.config.state => return None,
-            Candidate::Kind(kind) => child.config.spend(kind),
+            LineStep::Kind(_) if state == trial.config.state => return None,
+            LineStep::Kind(kind) => child.config.spend(kind),
         }
         child.config.state = state;
         child.path.push(id);
@@ -450,7 +463,7 @@ impl<'a, M: Model> Walk<'a, M> {
     }
 
     /// Returns true if another candidate does the same and must be done earlier.
-    fn has_twin(&self, config: &Config<M::State>, id: u32, others: &[Candidate]) -> bool {
+    fn has_twin(&self, config: &LineConfig<M::State>, id: u32, others: &[LineStep]) -> bool {
         let deadline = |id: u32| self.operations[id as usize].deadline();
         let same = |other: u32| {
             self.steps[other as usize] == self.steps[id as usize] && deadline(other) < deadline(id)
@@ -459,7 +472,11 @@ impl<'a, M: Model> Walk<'a, M> {
     }
 
     /// Takes every step that may as well be taken at once.
-    fn hurry(&self, trial: &mut Trial<M::State>, meter: &mut Meter<'_, '_>) -> Result<(), Stop> {
+    fn hurry(
+        &self,
+        trial: &mut Trial<M::State>,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<(), SpentBudget> {
         let goal = self.events[self.position].operation() as u32;
         let mut changed = true;
         while std::mem::take(&mut changed) {
@@ -468,7 +485,7 @@ impl<'a, M: Model> Walk<'a, M> {
                 if trial.config.has(id) || !self.is_eager(&trial.config, id) {
                     continue;
                 }
-                if let Some(next) = self.step(trial, Candidate::Certain(id), id) {
+                if let Some(next) = self.step(trial, LineStep::Certain(id), id) {
                     (*trial, changed) = (next, true);
                 }
             }
@@ -476,7 +493,7 @@ impl<'a, M: Model> Walk<'a, M> {
         Ok(())
     }
 
-    fn is_eager(&self, config: &Config<M::State>, id: u32) -> bool {
+    fn is_eager(&self, config: &LineConfig<M::State>, id: u32) -> bool {
         let goal = &self.steps[self.events[self.position].operation()];
         let open = self.open.iter().filter(|id| !config.has(**id));
         let open = open.map(|id| &self.steps[*id as usize]);
@@ -485,7 +502,7 @@ impl<'a, M: Model> Walk<'a, M> {
     }
 
     /// Gives the last level up, and goes back to the one before it.
-    fn go_back(&mut self, meter: &mut Meter<'_, '_>) -> Result<(), Stop> {
+    fn go_back(&mut self, meter: &mut Meter<'_, '_>) -> Result<(), SpentBudget> {
         if self.position > self.best.0 {
             meter.work(self.points.len() / 16)?;
             self.best = (self.position, self.points.clone());

@@ -12,7 +12,7 @@ pub struct Budget<'a> {
 
 /// The budget that was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum SpentBudget {
     Time,
     Memory,
 }
@@ -36,23 +36,23 @@ impl<'a, 'b> Meter<'a, 'b> {
     }
 
     /// One step of work.
-    pub(crate) fn tick(&mut self) -> Result<(), Stop> {
+    pub(crate) fn tick(&mut self) -> Result<(), SpentBudget> {
         self.work(1)
     }
 
     /// One step of work on something that takes so many bytes.
-    pub(crate) fn handle(&mut self, bytes: usize) -> Result<(), Stop> {
+    pub(crate) fn handle(&mut self, bytes: usize) -> Result<(), SpentBudget> {
         self.work(1 + bytes / BLOCK)
     }
 
     /// Counts so many steps of work, and stops the search past the budget.
-    pub(crate) fn work(&mut self, steps: usize) -> Result<(), Stop> {
+    pub(crate) fn work(&mut self, steps: usize) -> Result<(), SpentBudget> {
         match self.ticks.checked_sub(steps) {
             Some(left) => self.ticks = left,
             None => {
                 self.ticks = TICKS;
                 if (self.budget.expired)() {
-                    return Err(Stop::Time);
+                    return Err(SpentBudget::Time);
                 }
             }
         }
@@ -60,9 +60,9 @@ impl<'a, 'b> Meter<'a, 'b> {
     }
 
     /// Takes memory, in bytes, and stops the search past the budget.
-    pub(crate) fn take(&mut self, bytes: usize) -> Result<(), Stop> {
+    pub(crate) fn take(&mut self, bytes: usize) -> Result<(), SpentBudget> {
         self.used += bytes;
-        if self.used > self.budget.memory { Err(Stop::Memory) } else { Ok(()) }
+        if self.used > self.budget.memory { Err(SpentBudget::Memory) } else { Ok(()) }
     }
 
     /// Gives memory back.

@@ -50,20 +50,20 @@ pub(crate) mod random;
 pub(crate) mod tests;
 mod walk;
 
-pub use line::{Line, Point};
-pub(crate) use line::{Wanted, line};
+pub use line::{Line, LinePoint};
+pub(crate) use line::{WantedLine, line};
 pub use meter::Budget;
-pub(crate) use meter::{Meter, Stop};
+pub(crate) use meter::{Meter, SpentBudget};
 
 use crate::models::Model;
 use crate::operation::{Ended, Operation};
-use crate::state::State;
-use open::{Open, Timeline};
-use walk::{Dead, Search};
+use crate::state::ModelState;
+use open::{OpenOperations, Timeline};
+use walk::{Dead, LineSearch};
 
 /// The answer of the search about the operations of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum SearchAnswer {
     /// There is such a line.
     Legal,
     /// There is none. Operations are numbers in the list that was given.
@@ -73,10 +73,10 @@ pub(crate) enum Answer {
         /// The operations that were open, or of unknown outcome, when it was answered.
         concurrent: Vec<usize>,
         /// The states to which the lines that go furthest lead; a few of them.
-        states: Vec<State>,
+        states: Vec<ModelState>,
     },
     /// The budget was spent.
-    Stopped(Stop),
+    Stopped(SpentBudget),
 }
 
 /// The bytes kept of an operation throughout, beside its step: its begin and its answer in order,
@@ -88,15 +88,15 @@ pub(crate) fn search<M: Model>(
     model: &M,
     operations: &[&Operation],
     meter: &mut Meter<'_, '_>,
-) -> Answer {
-    metered(model, operations, meter).unwrap_or_else(Answer::Stopped)
+) -> SearchAnswer {
+    metered(model, operations, meter).unwrap_or_else(SearchAnswer::Stopped)
 }
 
 fn metered<M: Model>(
     model: &M,
     operations: &[&Operation],
     meter: &mut Meter<'_, '_>,
-) -> Result<Answer, Stop> {
+) -> Result<SearchAnswer, SpentBudget> {
     meter.tick()?;
     meter.take(operations.len() * (size_of::<M::Step>() + EACH))?;
     let happened: Vec<usize> =
@@ -104,10 +104,10 @@ fn metered<M: Model>(
     let kept: Vec<&Operation> = happened.iter().map(|id| operations[*id]).collect();
     let steps = model.steps(&kept, meter)?;
     let timeline = Timeline::of(model, &kept, &steps);
-    let open = Open::of(model, &timeline, &kept, &steps);
-    Ok(match Search::of(model, &steps, open).run(&timeline, meter)? {
-        Ok(()) => Answer::Legal,
-        Err(Dead { stuck, concurrent, states }) => Answer::Illegal {
+    let open = OpenOperations::of(model, &timeline, &kept, &steps);
+    Ok(match LineSearch::of(model, &steps, open).run(&timeline, meter)? {
+        Ok(()) => SearchAnswer::Legal,
+        Err(Dead { stuck, concurrent, states }) => SearchAnswer::Illegal {
             stuck: happened[stuck],
             concurrent: concurrent.into_iter().map(|id| happened[id]).collect(),
             states,

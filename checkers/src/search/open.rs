@@ -11,13 +11,13 @@ use rustc_hash::FxBuildHasher;
 
 /// The begin or the answer of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct OperationEvent {
     pub(super) place: u64,
     /// The operation, doubled; plus one for its answer.
     code: u32,
 }
 
-impl Event {
+impl OperationEvent {
     pub(super) fn operation(self) -> usize {
         self.code as usize / 2
     }
@@ -29,7 +29,7 @@ impl Event {
 
 /// All begins and answers in order; operations that cannot matter are left out.
 pub(super) struct Timeline {
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<OperationEvent>,
     /// True for each operation whose process does nothing else while it may take place.
     pub(super) alone: Vec<bool>,
 }
@@ -43,9 +43,9 @@ impl Timeline {
         for id in &kept {
             let (operation, code) = (operations[*id], *id as u32 * 2);
             if operation.certain() {
-                events.push(Event { place: operation.deadline(), code: code + 1 });
+                events.push(OperationEvent { place: operation.deadline(), code: code + 1 });
             }
-            events.push(Event { place: operation.invoke, code });
+            events.push(OperationEvent { place: operation.invoke, code });
         }
         let alone = alone(operations, kept);
         if !places::sort(&mut events, |event| event.place) {
@@ -97,7 +97,7 @@ pub(super) enum Candidate {
 }
 
 /// A kind of optional operations: those with equal steps.
-struct Kind {
+struct OptionalKind {
     /// One of them.
     operation: usize,
     begun: u32,
@@ -106,7 +106,7 @@ struct Kind {
 }
 
 /// The open operations at a place.
-pub(super) struct Open<'a, M: Model> {
+pub(super) struct OpenOperations<'a, M: Model> {
     model: &'a M,
     operations: &'a [&'a Operation],
     steps: &'a [M::Step],
@@ -120,13 +120,13 @@ pub(super) struct Open<'a, M: Model> {
     pub(super) pure: Bits,
     pub(super) constant: Bits,
     pub(super) firm: Bits,
-    kinds: Vec<Kind>,
+    kinds: Vec<OptionalKind>,
     kind_of: HashMap<&'a M::Step, usize, FxBuildHasher>,
     /// Every optional operation that began, for the explanation.
     optional: Vec<u32>,
 }
 
-impl<'a, M: Model> Open<'a, M> {
+impl<'a, M: Model> OpenOperations<'a, M> {
     pub(super) fn of(
         model: &'a M,
         timeline: &'a Timeline,
@@ -151,7 +151,7 @@ impl<'a, M: Model> Open<'a, M> {
     }
 
     /// Takes the next event; the slot of the operation, if it is its answer.
-    pub(super) fn step(&mut self, event: &Event) -> Option<usize> {
+    pub(super) fn step(&mut self, event: &OperationEvent) -> Option<usize> {
         let id = event.operation();
         if event.is_answer() {
             return Some(self.slot_of[id] as usize);
@@ -185,7 +185,7 @@ impl<'a, M: Model> Open<'a, M> {
     fn begin_optional(&mut self, id: usize) {
         let kinds = &mut self.kinds;
         let kind = *self.kind_of.entry(&self.steps[id]).or_insert_with(|| {
-            kinds.push(Kind { operation: id, begun: 0, alone: true });
+            kinds.push(OptionalKind { operation: id, begun: 0, alone: true });
             kinds.len() - 1
         });
         kinds[kind].begun += 1;

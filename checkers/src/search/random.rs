@@ -1,13 +1,13 @@
 //! Small random histories of operations, for tests: a toy of what is modelled is played with by a
 //! few processes. Now and then somebody lies, so that illegal histories come out as well.
 
-use crate::operation::{Action, Ended, Operation, Value};
+use crate::operation::{Ended, Operation, OperationKind, RegisterValue};
 use base::{Mode, Rng};
 use std::collections::BTreeSet;
 
 /// The behaviour of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum Behaviour {
     /// One thing at a time, and nothing after an operation of unknown outcome.
     Tame,
     /// One thing at a time; a process goes on after an operation of unknown outcome, and may count
@@ -20,14 +20,14 @@ pub(crate) enum Manner {
 /// The object that processes play with.
 #[derive(Clone, Debug)]
 pub(crate) enum Toy {
-    Lock(Lock),
-    Register { cell: Value, cas: bool },
+    Lock(RandomLock),
+    Register { cell: RegisterValue, cas: bool },
     Set(BTreeSet<i64>),
 }
 
 /// A lock: which sets of holds are legal is the only difference between those that there are.
 #[derive(Clone, Debug)]
-pub(crate) struct Lock {
+pub(crate) struct RandomLock {
     pub legal: fn(u32, &[(u32, Mode)]) -> bool,
     pub bound: u32,
     /// True if it has modes, and can be converted.
@@ -44,7 +44,7 @@ impl Toy {
         tokens: bool,
         legal: fn(u32, &[(u32, Mode)]) -> bool,
     ) -> Self {
-        Self::Lock(Lock { legal, bound, shared, tokens, holds: Vec::new(), token: 0 })
+        Self::Lock(RandomLock { legal, bound, shared, tokens, holds: Vec::new(), token: 0 })
     }
 
     pub(crate) fn mutex() -> Self {
@@ -69,7 +69,7 @@ impl Toy {
 
     /// Draws what a process might want to do next; `claims` is the number of grants it believes to
     /// have.
-    fn wish(&self, claims: usize, wild: bool, rng: &mut Rng) -> Option<Action> {
+    fn wish(&self, claims: usize, wild: bool, rng: &mut Rng) -> Option<OperationKind> {
         let value = |rng: &mut Rng| Some(rng.below(3) as i64);
         Some(match self {
             Self::Lock(lock) => {
@@ -81,48 +81,48 @@ impl Toy {
                 };
                 let again = wild || !holds || lock.bound > 1 || rng.chance(0.1);
                 match () {
-                    () if frees => Action::Release,
+                    () if frees => OperationKind::Release,
                     () if lock.shared && (holds || wild) && rng.chance(0.5) => {
-                        Action::Convert { mode }
+                        OperationKind::Convert { mode }
                     }
-                    () if again => Action::Acquire { mode, token: None },
+                    () if again => OperationKind::Acquire { mode, token: None },
                     () => return None,
                 }
             }
             Self::Register { cas, .. } => match rng.below(if *cas { 4 } else { 2 }) {
-                0 => Action::Read { value: None },
-                1 => Action::Write { value: value(rng) },
-                2 => Action::Miss { old: value(rng) },
-                _ => Action::Cas { old: value(rng), new: value(rng) },
+                0 => OperationKind::Read { value: None },
+                1 => OperationKind::Write { value: value(rng) },
+                2 => OperationKind::Miss { old: value(rng) },
+                _ => OperationKind::Cas { old: value(rng), new: value(rng) },
             },
-            Self::Set(_) if rng.chance(0.3) => Action::Members { values: None },
-            Self::Set(_) => Action::Add { value: rng.below(5) as i64 },
+            Self::Set(_) if rng.chance(0.3) => OperationKind::Members { values: None },
+            Self::Set(_) => OperationKind::Add { value: rng.below(5) as i64 },
         })
     }
 
     /// Does it, if that is legal; what it gives is noted in the action.
-    fn play(&mut self, process: u32, action: &mut Action) -> bool {
+    fn play(&mut self, process: u32, action: &mut OperationKind) -> bool {
         match (self, action) {
             (Self::Lock(lock), action) => lock.play(process, action),
-            (Self::Register { cell, .. }, Action::Read { value }) => {
+            (Self::Register { cell, .. }, OperationKind::Read { value }) => {
                 *value = Some(*cell);
                 true
             }
-            (Self::Register { cell, .. }, Action::Write { value }) => {
+            (Self::Register { cell, .. }, OperationKind::Write { value }) => {
                 *cell = *value;
                 true
             }
-            (Self::Register { cell, .. }, Action::Cas { old, new }) => {
+            (Self::Register { cell, .. }, OperationKind::Cas { old, new }) => {
                 let fits = cell == old;
                 *cell = if fits { *new } else { *cell };
                 fits
             }
-            (Self::Register { cell, .. }, Action::Miss { old }) => cell != old,
-            (Self::Set(set), Action::Add { value }) => {
+            (Self::Register { cell, .. }, OperationKind::Miss { old }) => cell != old,
+            (Self::Set(set), OperationKind::Add { value }) => {
                 set.insert(*value);
                 true
             }
-            (Self::Set(set), Action::Members { values }) => {
+            (Self::Set(set), OperationKind::Members { values }) => {
                 *values = Some(set.iter().copied().collect());
                 true
             }
@@ -131,13 +131,14 @@ impl Toy {
     }
 
     /// Makes up a result for what was not done.
-    fn lie(&self, action: &mut Action, rng: &mut Rng) {
+    fn lie(&self, action: &mut OperationKind, rng: &mut Rng) {
         match action {
-            Action::Acquire { token, .. } if matches!(self, Self::Lock(lock) if lock.tokens) => {
+            OperationKind::Acquire { token, .. } if matches!(self, Self::Lock(lock) if lock.tokens) =>
+            {
                 *token = Some((1 + rng.below(6)).into());
             }
-            Action::Read { value } => *value = Some(Some(rng.below(3) as i64)),
-            Action::Members { values } => {
+            OperationKind::Read { value } => *value = Some(Some(rng.below(3) as i64)),
+            OperationKind::Members { values } => {
                 *values = Some((0..5).filter(|_| rng.chance(0.5)).collect());
             }
             _ => {}
@@ -145,20 +146,20 @@ impl Toy {
     }
 }
 
-impl Lock {
-    fn play(&mut self, process: u32, action: &mut Action) -> bool {
+impl RandomLock {
+    fn play(&mut self, process: u32, action: &mut OperationKind) -> bool {
         let ours = self.holds.iter().position(|(who, _)| *who == process);
         let mut holds = self.holds.clone();
         match (&*action, ours) {
-            (Action::Acquire { mode, .. }, _) => holds.push((process, *mode)),
-            (Action::Release, Some(ours)) => drop(holds.remove(ours)),
-            (Action::Convert { mode }, Some(ours)) => holds[ours].1 = *mode,
+            (OperationKind::Acquire { mode, .. }, _) => holds.push((process, *mode)),
+            (OperationKind::Release, Some(ours)) => drop(holds.remove(ours)),
+            (OperationKind::Convert { mode }, Some(ours)) => holds[ours].1 = *mode,
             _ => return false,
         }
         let legal = (self.legal)(self.bound, &holds);
         if legal {
             self.holds = holds;
-            if let Action::Acquire { token, .. } = action {
+            if let OperationKind::Acquire { token, .. } = action {
                 self.token += 1;
                 *token = self.tokens.then_some(self.token.into());
             }
@@ -174,8 +175,13 @@ struct Pending {
 }
 
 /// A history of so many events.
-pub(crate) fn history(mut toy: Toy, manner: Manner, events: u64, rng: &mut Rng) -> Vec<Operation> {
-    let wild = manner == Manner::Wild;
+pub(crate) fn history(
+    mut toy: Toy,
+    manner: Behaviour,
+    events: u64,
+    rng: &mut Rng,
+) -> Vec<Operation> {
+    let wild = manner == Behaviour::Wild;
     let mut operations: Vec<Operation> = Vec::new();
     let mut pending: Vec<Pending> = Vec::new();
     let mut processes: Vec<u32> = (0..2 + rng.below(5) as u32).collect();
@@ -198,7 +204,7 @@ pub(crate) fn history(mut toy: Toy, manner: Manner, events: u64, rng: &mut Rng) 
             if busy && !(wild && rng.chance(0.3)) {
                 continue;
             }
-            if action == Action::Release {
+            if action == OperationKind::Release {
                 *claims = claims.saturating_sub(1);
             }
             pending.push(Pending { id: operations.len(), done: false });
@@ -210,11 +216,11 @@ pub(crate) fn history(mut toy: Toy, manner: Manner, events: u64, rng: &mut Rng) 
             operation.answer = Some(place);
             operation.ended = answer(open.done, honest, manner, rng);
             match operation.ended {
-                Ended::Ok if matches!(operation.action, Action::Acquire { .. }) => {
+                Ended::Ok if matches!(operation.action, OperationKind::Acquire { .. }) => {
                     claims[operation.process as usize] += 1;
                 }
-                Ended::Info if matches!(operation.action, Action::Acquire { .. }) => {
-                    let counts_on_it = manner == Manner::Stubborn && rng.chance(0.8);
+                Ended::Info if matches!(operation.action, OperationKind::Acquire { .. }) => {
+                    let counts_on_it = manner == Behaviour::Stubborn && rng.chance(0.8);
                     claims[operation.process as usize] += usize::from(counts_on_it);
                 }
                 _ => {}
@@ -225,7 +231,7 @@ pub(crate) fn history(mut toy: Toy, manner: Manner, events: u64, rng: &mut Rng) 
             if operation.ended == Ended::Info {
                 forget(&mut operation.action);
                 let gone = processes.iter().position(|process| *process == operation.process);
-                if let Some(client) = gone.filter(|_| manner == Manner::Tame) {
+                if let Some(client) = gone.filter(|_| manner == Behaviour::Tame) {
                     processes[client] += 10;
                 }
             }
@@ -235,9 +241,9 @@ pub(crate) fn history(mut toy: Toy, manner: Manner, events: u64, rng: &mut Rng) 
     operations
 }
 
-fn answer(done: bool, honest: f64, manner: Manner, rng: &mut Rng) -> Ended {
+fn answer(done: bool, honest: f64, manner: Behaviour, rng: &mut Rng) -> Ended {
     let likely = if done { Ended::Ok } else { Ended::Fail };
-    let doubt = if manner == Manner::Stubborn { 0.35 } else { 0.15 };
+    let doubt = if manner == Behaviour::Stubborn { 0.35 } else { 0.15 };
     if rng.chance(doubt) {
         Ended::Info
     } else if rng.chance(honest) {
@@ -248,11 +254,11 @@ fn answer(done: bool, honest: f64, manner: Manner, rng: &mut Rng) -> Ended {
 }
 
 /// Removes what an operation of unknown outcome gave: nobody learned it.
-fn forget(action: &mut Action) {
+fn forget(action: &mut OperationKind) {
     match action {
-        Action::Acquire { token, .. } => *token = None,
-        Action::Read { value } => *value = None,
-        Action::Members { values } => *values = None,
+        OperationKind::Acquire { token, .. } => *token = None,
+        OperationKind::Read { value } => *value = None,
+        OperationKind::Members { values } => *values = None,
         _ => {}
     }
 }

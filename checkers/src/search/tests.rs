@@ -1,9 +1,11 @@
 //! The search against every line there is, on small random histories of every model.
 
-use super::random::{Manner, Toy, history};
-use crate::models::{CasRegister, Fenced, Model, Mutex, OwnerMutex, Reentrant, Rw, Semaphore, Set};
+use super::random::{Behaviour, Toy, history};
+use crate::models::{
+    CasRegister, FencedModel, Model, Mutex, OwnerMutex, Reentrant, Rw, Semaphore, Set,
+};
 use crate::operation::{Ended, Operation};
-use crate::search::{Answer, Budget, Line, Meter, Wanted, line, search};
+use crate::search::{Budget, Line, Meter, SearchAnswer, WantedLine, line, search};
 use base::Rng;
 use hashbrown::HashSet;
 use rustc_hash::FxBuildHasher;
@@ -41,7 +43,11 @@ pub(crate) fn brute<M: Model>(model: &M, operations: &[Operation]) -> bool {
     false
 }
 
-pub(crate) fn searched<M: Model>(model: &M, operations: &[Operation], memory: usize) -> Answer {
+pub(crate) fn searched<M: Model>(
+    model: &M,
+    operations: &[Operation],
+    memory: usize,
+) -> SearchAnswer {
     let mut budget = Budget { memory, expired: &mut || false };
     let operations: Vec<&Operation> = operations.iter().collect();
     search(model, &operations, &mut Meter::new(&mut budget))
@@ -51,15 +57,15 @@ pub(crate) fn searched<M: Model>(model: &M, operations: &[Operation], memory: us
 pub(crate) fn lined<M: Model>(model: &M, operations: &[Operation], until: u64) -> Line {
     let mut budget = Budget { memory: usize::MAX, expired: &mut || false };
     let operations: Vec<&Operation> = operations.iter().collect();
-    let wanted = Wanted { until, told: &[] };
+    let wanted = WantedLine { until, told: &[] };
     line(model, &operations, &wanted, &mut Meter::new(&mut budget))
 }
 
 /// There is a line up to what the search says cannot be put anywhere, and it is one: all that was
 /// answered by then is on it, each within its time, and the model can walk it.
-fn goes_as_far_as_can_be<M: Model>(model: &M, operations: &[Operation], found: &Answer) {
+fn goes_as_far_as_can_be<M: Model>(model: &M, operations: &[Operation], found: &SearchAnswer) {
     let until = match found {
-        Answer::Illegal { stuck, .. } => operations[*stuck].deadline(),
+        SearchAnswer::Illegal { stuck, .. } => operations[*stuck].deadline(),
         _ => u64::MAX,
     };
     let line = lined(model, operations, until);
@@ -90,7 +96,7 @@ fn agree<M: Model>(model: M, toy: &Toy) {
     let mut legal = 0;
     for seed in 0..cases {
         let mut rng = Rng::fork(7, seed);
-        let manner = [Manner::Wild, Manner::Tame, Manner::Stubborn][seed as usize % 3];
+        let manner = [Behaviour::Wild, Behaviour::Tame, Behaviour::Stubborn][seed as usize % 3];
         let events = 6 + rng.below(18);
         let operations = history(toy.clone(), manner, events, &mut rng);
         if operations.len() > 14 {
@@ -98,7 +104,11 @@ fn agree<M: Model>(model: M, toy: &Toy) {
         }
         let expected = brute(&model, &operations);
         let found = searched(&model, &operations, usize::MAX);
-        assert_eq!(expected, found == Answer::Legal, "seed {seed}: {found:?} {operations:#?}");
+        assert_eq!(
+            expected,
+            found == SearchAnswer::Legal,
+            "seed {seed}: {found:?} {operations:#?}"
+        );
         goes_as_far_as_can_be(&model, &operations, &found);
         legal += u64::from(expected);
     }
@@ -122,7 +132,7 @@ fn rw() {
 
 #[test]
 fn fenced() {
-    agree(Fenced, &Toy::rw(true));
+    agree(FencedModel, &Toy::rw(true));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Carries configurations from answer to answer.
 
 use super::config::{Config, Frontier};
-use super::meter::{Meter, Stop};
-use super::open::{Candidate, Open, Timeline};
+use super::meter::{Meter, SpentBudget};
+use super::open::{Candidate, OpenOperations, Timeline};
 use crate::models::{Around, Model};
-use crate::state::State;
+use crate::state::ModelState;
 
 /// The number of the furthest states that are told.
 const STATES: usize = 4;
@@ -16,13 +16,13 @@ const GLANCES: usize = 16;
 pub(super) struct Dead {
     pub(super) stuck: usize,
     pub(super) concurrent: Vec<usize>,
-    pub(super) states: Vec<State>,
+    pub(super) states: Vec<ModelState>,
 }
 
-pub(super) struct Search<'a, M: Model> {
+pub(super) struct LineSearch<'a, M: Model> {
     model: &'a M,
     steps: &'a [M::Step],
-    open: Open<'a, M>,
+    open: OpenOperations<'a, M>,
 }
 
 /// The step that must be on the line now, and those that a line may have to take before it.
@@ -43,8 +43,8 @@ struct Reached<S> {
     work: Vec<Config<S>>,
 }
 
-impl<'a, M: Model> Search<'a, M> {
-    pub(super) fn of(model: &'a M, steps: &'a [M::Step], open: Open<'a, M>) -> Self {
+impl<'a, M: Model> LineSearch<'a, M> {
+    pub(super) fn of(model: &'a M, steps: &'a [M::Step], open: OpenOperations<'a, M>) -> Self {
         Self { model, steps, open }
     }
 
@@ -52,7 +52,7 @@ impl<'a, M: Model> Search<'a, M> {
         mut self,
         timeline: &Timeline,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<Result<(), Dead>, Stop> {
+    ) -> Result<Result<(), Dead>, SpentBudget> {
         let frontier = || Frontier::new(self.model.fewer(), M::heap);
         let mut reached = Reached { next: frontier(), seen: frontier(), work: Vec::new() };
         let mut configs = vec![Config::new(self.model.initial())];
@@ -93,7 +93,7 @@ impl<'a, M: Model> Search<'a, M> {
         chosen: &mut Vec<Candidate>,
         rest: &mut Vec<Candidate>,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SpentBudget> {
         chosen.clear();
         rest.clear();
         rest.extend(self.open.candidates().filter(|candidate| {
@@ -133,7 +133,7 @@ impl<'a, M: Model> Search<'a, M> {
         goal: &Goal<'_, M::Step>,
         next: &mut Frontier<M::State>,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, SpentBudget> {
         if config.way.done.has(goal.slot) {
             let config = config.clone().without(goal.slot);
             next.insert(config, &self.open.firm, meter)?;
@@ -154,7 +154,7 @@ impl<'a, M: Model> Search<'a, M> {
         goal: &Goal<'_, M::Step>,
         reached: &mut Reached<M::State>,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SpentBudget> {
         if goal.before.is_empty() {
             return self.take_goal(config, goal, &mut reached.next, meter).map(drop);
         }
@@ -183,7 +183,7 @@ impl<'a, M: Model> Search<'a, M> {
         goal: &Goal<'_, M::Step>,
         reached: &mut Reached<M::State>,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SpentBudget> {
         if !self.hurry(&mut config, goal, meter)? {
             return self.take_goal(&config, goal, &mut reached.next, meter).map(drop);
         }
@@ -203,7 +203,7 @@ impl<'a, M: Model> Search<'a, M> {
         goal: &Goal<'_, M::Step>,
         next: &mut Frontier<M::State>,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, SpentBudget> {
         let Some(state) = self.model.apply(&config.state, goal.step) else { return Ok(false) };
         let mut taken = config.at(state);
         self.open.take(Candidate::Slot(goal.slot), &mut taken.way);
@@ -217,7 +217,7 @@ impl<'a, M: Model> Search<'a, M> {
         config: &mut Config<M::State>,
         goal: &Goal<'_, M::Step>,
         meter: &mut Meter<'_, '_>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, SpentBudget> {
         loop {
             let (mut changed, mut any) = (false, false);
             for candidate in goal.before {

@@ -1,34 +1,34 @@
 //! The sweep against the search, and both against every line there is, on many small random
 //! histories: in the strict normal form for all locks that the sweep knows, and as clients believe.
 
-use super::strict::{self, Lock};
+use super::strict::{self, StrictLock};
 use super::{Rule, sweep};
 use crate::holds::Claims;
-use crate::models::{Fenced, Model, Mutex, OwnerMutex, Reentrant, Rw, Semaphore};
-use crate::operation::{Action, Ended, Operation};
-use crate::search::Answer;
-use crate::search::random::{Manner, Toy, history};
+use crate::models::{FencedModel, Model, Mutex, OwnerMutex, Reentrant, Rw, Semaphore};
+use crate::operation::{Ended, Operation, OperationKind};
+use crate::search::SearchAnswer;
+use crate::search::random::{Behaviour, Toy, history};
 use crate::search::tests::{brute, cases, searched};
 use base::{Event, F, History, Key, Kind, Mode, Process, Rng};
 use std::collections::BTreeMap;
 
 /// Compares on histories of a toy. The comparison is worth something only if most histories meet
 /// the precondition and both answers are frequent.
-fn agree<M: Model>(model: M, lock: Lock, toy: &Toy) {
+fn agree<M: Model>(model: M, lock: StrictLock, toy: &Toy) {
     let cases = cases(6_000);
     let (mut swept, mut legal) = (0, 0);
     for seed in 0..cases {
         let mut rng = Rng::fork(11, seed);
         let manner = match seed % 16 {
-            0 => Manner::Wild,
-            1..8 => Manner::Stubborn,
-            _ => Manner::Tame,
+            0 => Behaviour::Wild,
+            1..8 => Behaviour::Stubborn,
+            _ => Behaviour::Tame,
         };
         let events = 6 + rng.below(26);
         let operations = history(toy.clone(), manner, events, &mut rng);
         let all: Vec<&Operation> = operations.iter().collect();
         let Some(answer) = strict::decide(lock, &all) else { continue };
-        let right = answer == Answer::Legal;
+        let right = answer == SearchAnswer::Legal;
         let found = searched(&model, &operations, usize::MAX);
         assert_eq!(
             stuck(&answer),
@@ -50,16 +50,16 @@ fn agree<M: Model>(model: M, lock: Lock, toy: &Toy) {
 }
 
 /// Returns the operation that goes wrong first; `None` if nothing does.
-fn stuck(answer: &Answer) -> Option<usize> {
+fn stuck(answer: &SearchAnswer) -> Option<usize> {
     match answer {
-        Answer::Illegal { stuck, .. } => Some(*stuck),
-        Answer::Legal => None,
-        Answer::Stopped(_) => panic!("{answer:?}"),
+        SearchAnswer::Illegal { stuck, .. } => Some(*stuck),
+        SearchAnswer::Legal => None,
+        SearchAnswer::Stopped(_) => panic!("{answer:?}"),
     }
 }
 
-fn permits(permits: u32) -> Lock {
-    Lock { rule: Rule::Permits(permits), fenced: false }
+fn permits(permits: u32) -> StrictLock {
+    StrictLock { rule: Rule::Permits(permits), fenced: false }
 }
 
 #[test]
@@ -80,17 +80,17 @@ fn semaphores() {
 
 #[test]
 fn rw_with_conversions() {
-    agree(Rw, Lock { rule: Rule::ReadWrite, fenced: false }, &Toy::rw(false));
+    agree(Rw, StrictLock { rule: Rule::ReadWrite, fenced: false }, &Toy::rw(false));
 }
 
 #[test]
 fn fenced() {
-    agree(Fenced, Lock { rule: Rule::ReadWrite, fenced: true }, &Toy::rw(true));
+    agree(FencedModel, StrictLock { rule: Rule::ReadWrite, fenced: true }, &Toy::rw(true));
 }
 
 #[test]
 fn reentrant_to_a_depth() {
-    let lock = |depth| Lock { rule: Rule::Reentrant(depth), fenced: false };
+    let lock = |depth| StrictLock { rule: Rule::Reentrant(depth), fenced: false };
     agree(Reentrant { depth: 1 }, lock(1), &Toy::reentrant(2));
     agree(Reentrant { depth: 2 }, lock(2), &Toy::reentrant(2));
     agree(Reentrant { depth: 3 }, lock(3), &Toy::reentrant(3));
@@ -106,25 +106,25 @@ fn believed(history: &History) -> Vec<Operation> {
     for event in history.events() {
         let (client, at) = (event.client().unwrap(), event.index);
         let mode = event.mode.unwrap_or_default();
-        let mut begin = |process: u32, action: Action| {
+        let mut begin = |process: u32, action: OperationKind| {
             let (answer, ended) = (None, Ended::Info);
             operations.push(Operation { process, key: 0, invoke: at, answer, ended, action });
             operations.len() - 1
         };
         match (event.f, event.kind) {
             (F::Acquire, Kind::Invoke) => {
-                let id = begin(at as u32, Action::Acquire { mode, token: None });
+                let id = begin(at as u32, OperationKind::Acquire { mode, token: None });
                 asked.insert(client, id);
             }
             (F::Convert, Kind::Invoke) => {
                 if let Some(grant) = held.get(&client) {
-                    converting.insert(client, begin(*grant, Action::Convert { mode }));
+                    converting.insert(client, begin(*grant, OperationKind::Convert { mode }));
                 }
             }
             (F::Release, Kind::Invoke) | (F::Lost, _) | (F::Death, _) => {
                 converting.remove(&client);
                 if let Some(grant) = held.remove(&client) {
-                    begin(grant, Action::Release);
+                    begin(grant, OperationKind::Release);
                 }
                 if event.f == F::Death {
                     asked.remove(&client);
@@ -140,7 +140,8 @@ fn believed(history: &History) -> Vec<Operation> {
             // A client that failed to downgrade counts on no more than one that did.
             (F::Convert, kind) => {
                 let Some(id) = converting.remove(&client) else { continue };
-                let up = operations[id].action == (Action::Convert { mode: Mode::Exclusive });
+                let up =
+                    operations[id].action == (OperationKind::Convert { mode: Mode::Exclusive });
                 let kind = if kind == Kind::Fail && !up { Kind::Ok } else { kind };
                 close(&mut operations[id], at, kind);
             }
@@ -216,7 +217,7 @@ fn belief() {
         let right = sweep(&Claims::of(&history)).is_empty();
         let found = searched(&Rw, &operations, usize::MAX);
         let shown = || format!("seed {seed}: {found:?}\n{}", history.to_jsonl());
-        assert_eq!(right, found == Answer::Legal, "{}", shown());
+        assert_eq!(right, found == SearchAnswer::Legal, "{}", shown());
         if operations.len() <= 12 {
             assert_eq!(right, brute(&Rw, &operations), "{}", shown());
         }

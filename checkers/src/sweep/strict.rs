@@ -1,11 +1,11 @@
 //! The sweep on operations from anywhere: their definite holds in the strict normal form, if they
 //! are such that the proof of [`sweep`](crate::sweep) holds.
 
-use super::{Change, Holder, Rule, Sweep};
-use crate::operation::{Action, Ended, Operation, Token};
+use super::{HoldChange, Holder, Rule, Sweep};
+use crate::operation::{Ended, Operation, OperationKind, Token};
 use crate::places;
-use crate::search::Answer;
-use crate::state::State;
+use crate::search::SearchAnswer;
+use crate::state::ModelState;
 use base::Mode;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 /// The model as the sweep reads it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lock {
+pub(crate) struct StrictLock {
     /// The sets of holds that are legal.
     pub rule: Rule,
     /// Each grant has a greater token than those before.
@@ -21,16 +21,16 @@ pub(crate) struct Lock {
 }
 
 /// Decides the operations of one key. `None`: they are not as the proof asks.
-pub(crate) fn decide(lock: Lock, operations: &[&Operation]) -> Option<Answer> {
+pub(crate) fn decide(lock: StrictLock, operations: &[&Operation]) -> Option<SearchAnswer> {
     let clash = match swept(lock, operations, u64::MAX)? {
-        None => return Some(Answer::Legal),
+        None => return Some(SearchAnswer::Legal),
         // With tokens, whatever was found may not be what went wrong first.
         Some(clash) if lock.fenced => first(lock, operations).unwrap_or(clash),
         Some(clash) => clash,
     };
     let Clash { stuck, beside } = clash;
     let states = vec![just_before(lock, operations, stuck)];
-    Some(Answer::Illegal { stuck, concurrent: beside, states })
+    Some(SearchAnswer::Illegal { stuck, concurrent: beside, states })
 }
 
 /// An operation that can be put nowhere, and those that stand in its way.
@@ -41,7 +41,7 @@ struct Clash {
 
 /// Sweeps over what is known up to a place: what is answered later may have happened or not.
 /// `None`: the operations are not as the proof asks.
-fn swept(lock: Lock, operations: &[&Operation], until: u64) -> Option<Option<Clash>> {
+fn swept(lock: StrictLock, operations: &[&Operation], until: u64) -> Option<Option<Clash>> {
     let mut changes = changes(lock, operations, until)?;
     // Two that share a place have no order, and the search takes them to be concurrent.
     if !places::sort(&mut changes, |change| change.at) {
@@ -71,12 +71,12 @@ fn holder(operations: &[&Operation]) -> impl Fn(u32) -> Holder {
 }
 
 /// The operation that a change of a hold comes from.
-fn changed_by(operations: &[&Operation], change: Change) -> usize {
+fn changed_by(operations: &[&Operation], change: HoldChange) -> usize {
     let hold = change.hold as usize;
     let converts = |operation: &&Operation| {
         operation.process == operations[hold].process
             && operation.answer == Some(change.at)
-            && matches!(operation.action, Action::Convert { .. })
+            && matches!(operation.action, OperationKind::Convert { .. })
     };
     operations.iter().position(converts).unwrap_or(hold)
 }
@@ -84,7 +84,7 @@ fn changed_by(operations: &[&Operation], change: Change) -> usize {
 /// Returns what goes wrong first: the operation whose answer is the first place up to which the
 /// history is illegal. A history that begins legal goes on illegal from one place on, so it is
 /// found by halves.
-fn first(lock: Lock, operations: &[&Operation]) -> Option<Clash> {
+fn first(lock: StrictLock, operations: &[&Operation]) -> Option<Clash> {
     let certain = |id: &usize| operations[*id].certain();
     let mut answered: Vec<usize> = (0..operations.len()).filter(certain).collect();
     answered.sort_by_key(|id| operations[*id].deadline());
@@ -98,7 +98,7 @@ fn first(lock: Lock, operations: &[&Operation]) -> Option<Clash> {
 }
 
 /// The lock right before the answer of an operation, up to which all was well.
-fn just_before(lock: Lock, operations: &[&Operation], stuck: usize) -> State {
+fn just_before(lock: StrictLock, operations: &[&Operation], stuck: usize) -> ModelState {
     let until = operations[stuck].deadline() - 1;
     let mut changes = changes(lock, operations, until).unwrap_or_default();
     changes.sort_by_key(|change| change.at);
@@ -107,11 +107,11 @@ fn just_before(lock: Lock, operations: &[&Operation], stuck: usize) -> State {
     let process = |(hold, mode): (u32, Mode)| (operations[hold as usize].process, mode);
     let holds: Vec<(u32, Mode)> = sweep.active(0).into_iter().map(process).collect();
     let state = match (lock.rule, holds.first()) {
-        (Rule::Permits(of), _) if of > 1 => State::Taken { permits: holds.len() as u32, of },
+        (Rule::Permits(of), _) if of > 1 => ModelState::Taken { permits: holds.len() as u32, of },
         (Rule::Reentrant(_), Some((process, _))) => {
-            State::Deep { process: *process, depth: holds.len() as u32 }
+            ModelState::Deep { process: *process, depth: holds.len() as u32 }
         }
-        _ => State::held(&holds),
+        _ => ModelState::held(&holds),
     };
     let tokens = operations.iter().filter(|operation| operation.deadline() <= until);
     state.fenced(tokens.filter_map(|operation| token(operation)).max().filter(|_| lock.fenced))
@@ -120,14 +120,14 @@ fn just_before(lock: Lock, operations: &[&Operation], stuck: usize) -> State {
 /// The token that a grant brought.
 fn token(operation: &Operation) -> Option<Token> {
     match operation.action {
-        Action::Acquire { token, .. } => token,
+        OperationKind::Acquire { token, .. } => token,
         _ => None,
     }
 }
 
 /// The state of a process in the sweep.
 #[derive(Default)]
-struct Client {
+struct ProcessState {
     /// Its last operation was answered here or, if its outcome is unknown, begun.
     until: Option<u64>,
     /// An operation of unknown outcome may yet free or weaken what it takes from here on.
@@ -138,8 +138,8 @@ struct Client {
 
 /// Every begin, change and end of a definite hold up to a place. The number of a hold is that of
 /// its acquire.
-fn changes(lock: Lock, operations: &[&Operation], until: u64) -> Option<Vec<Change>> {
-    let mut clients: HashMap<u32, Client, FxBuildHasher> = HashMap::default();
+fn changes(lock: StrictLock, operations: &[&Operation], until: u64) -> Option<Vec<HoldChange>> {
+    let mut clients: HashMap<u32, ProcessState, FxBuildHasher> = HashMap::default();
     let mut changes = Vec::with_capacity(operations.len());
     for id in by_invoke(operations) {
         let operation = operations[id as usize];
@@ -158,39 +158,43 @@ fn changes(lock: Lock, operations: &[&Operation], until: u64) -> Option<Vec<Chan
         client.until = Some(if certain { deadline } else { operation.invoke });
         let mode = |mode| if lock.rule == Rule::ReadWrite { mode } else { Mode::Exclusive };
         let (at, hold, to) = match operation.action {
-            Action::Acquire { .. } | Action::Convert { mode: Mode::Exclusive } if !certain => {
+            OperationKind::Acquire { .. } | OperationKind::Convert { mode: Mode::Exclusive }
+                if !certain =>
+            {
                 continue;
             }
-            Action::Acquire { .. } | Action::Convert { mode: Mode::Exclusive } if client.loose => {
+            OperationKind::Acquire { .. } | OperationKind::Convert { mode: Mode::Exclusive }
+                if client.loose =>
+            {
                 return None;
             }
-            Action::Acquire { mode: asked, .. } => {
+            OperationKind::Acquire { mode: asked, .. } => {
                 client.grants.push(id);
                 (deadline, id, Some(mode(asked)))
             }
-            Action::Convert { mode: Mode::Exclusive } => {
+            OperationKind::Convert { mode: Mode::Exclusive } => {
                 (deadline, *client.grants.last()?, Some(Mode::Exclusive))
             }
             // What no grant is known for can only be about one of unknown outcome, or a later one.
-            Action::Convert { .. } | Action::Release
+            OperationKind::Convert { .. } | OperationKind::Release
                 if !certain && lock.has_owners() && client.grants.is_empty() =>
             {
                 client.loose = true;
                 continue;
             }
-            Action::Convert { mode: Mode::Shared } => {
+            OperationKind::Convert { mode: Mode::Shared } => {
                 client.loose |= !certain;
                 (operation.invoke, *client.grants.last()?, Some(Mode::Shared))
             }
-            Action::Release => (operation.invoke, client.grants.pop()?, None),
+            OperationKind::Release => (operation.invoke, client.grants.pop()?, None),
             _ => return None,
         };
-        changes.push(Change { at, hold, to });
+        changes.push(HoldChange { at, hold, to });
     }
     Some(changes)
 }
 
-impl Lock {
+impl StrictLock {
     /// Returns true if a release frees nothing but a hold of its own process.
     fn has_owners(self) -> bool {
         !matches!(self.rule, Rule::Permits(_))
@@ -206,7 +210,7 @@ fn by_invoke(operations: &[&Operation]) -> Vec<u32> {
 
 /// Puts each grant with a token at its point: the `ok` of a grant with a higher token, if that is
 /// earlier than its own.
-fn advance(changes: &mut [Change], operations: &[&Operation]) -> Result<(), Clash> {
+fn advance(changes: &mut [HoldChange], operations: &[&Operation]) -> Result<(), Clash> {
     let mut grants: Vec<(Token, usize)> = Vec::new();
     for (at, change) in changes.iter().enumerate() {
         let operation = operations[change.hold as usize];

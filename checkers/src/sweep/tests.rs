@@ -1,10 +1,10 @@
 //! The two rules that are wrong, and why the sweep is not one of them.
 
 use super::Rule;
-use super::strict::{self, Lock};
-use crate::operation::{Action, Ended, Operation, Token};
-use crate::search::Answer;
-use crate::state::State;
+use super::strict::{self, StrictLock};
+use crate::operation::{Ended, Operation, OperationKind, Token};
+use crate::search::SearchAnswer;
+use crate::state::ModelState;
 use base::Mode;
 
 /// Holds, each as process, mode, token, and the places of `invoke`, `ok` and the release.
@@ -17,21 +17,21 @@ fn operations(holds: &[Hold]) -> Vec<Operation> {
             let (answer, ended) = (Some(answer), Ended::Ok);
             operations.push(Operation { process, key: 0, invoke, answer, ended, action });
         };
-        push(invoke, ok, Action::Acquire { mode, token: token.map(Token::from) });
-        push(release, release + 1, Action::Release);
+        push(invoke, ok, OperationKind::Acquire { mode, token: token.map(Token::from) });
+        push(release, release + 1, OperationKind::Release);
     }
     operations
 }
 
-fn decide(rule: Rule, fenced: bool, holds: &[Hold]) -> Answer {
+fn decide(rule: Rule, fenced: bool, holds: &[Hold]) -> SearchAnswer {
     let operations = operations(holds);
     let all: Vec<&Operation> = operations.iter().collect();
-    strict::decide(Lock { rule, fenced }, &all).expect("it meets the precondition")
+    strict::decide(StrictLock { rule, fenced }, &all).expect("it meets the precondition")
 }
 
-fn stuck(answer: Answer) -> (usize, Vec<usize>) {
+fn stuck(answer: SearchAnswer) -> (usize, Vec<usize>) {
     match answer {
-        Answer::Illegal { stuck, concurrent, .. } => (stuck, concurrent),
+        SearchAnswer::Illegal { stuck, concurrent, .. } => (stuck, concurrent),
         other => panic!("{other:?}"),
     }
 }
@@ -44,7 +44,7 @@ const S: Mode = Mode::Shared;
 fn some_pair_conflicts(rule: Rule, holds: &[Hold]) -> bool {
     let pairs =
         holds.iter().enumerate().flat_map(|(at, a)| holds[at + 1..].iter().map(move |b| [*a, *b]));
-    pairs.into_iter().any(|pair| decide(rule, false, &pair) != Answer::Legal)
+    pairs.into_iter().any(|pair| decide(rule, false, &pair) != SearchAnswer::Legal)
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn pairs_say_nothing_about_three_permits_of_two() {
     let together = [(0, X, None, 0, 1, 20), (1, X, None, 2, 3, 22), (2, X, None, 4, 5, 24)];
     assert!(!some_pair_conflicts(Rule::Permits(2), &together));
     assert_eq!(stuck(decide(Rule::Permits(2), false, &together)), (4, vec![0, 2]));
-    assert_eq!(decide(Rule::Permits(3), false, &together), Answer::Legal);
+    assert_eq!(decide(Rule::Permits(3), false, &together), SearchAnswer::Legal);
 }
 
 #[test]
@@ -65,20 +65,24 @@ fn pairs_say_nothing_about_the_third_entry_of_two() {
         invoke: at,
         answer: Some(at + 1),
         ended: Ended::Ok,
-        action: if at < 6 { Action::Acquire { mode: X, token: None } } else { Action::Release },
+        action: if at < 6 {
+            OperationKind::Acquire { mode: X, token: None }
+        } else {
+            OperationKind::Release
+        },
     };
     ops.extend([0, 2, 4, 6, 8, 10].map(entry));
     let decide = |depth, ops: &[&Operation]| {
-        strict::decide(Lock { rule: Rule::Reentrant(depth), fenced: false }, ops).unwrap()
+        strict::decide(StrictLock { rule: Rule::Reentrant(depth), fenced: false }, ops).unwrap()
     };
     let all: Vec<&Operation> = ops.iter().collect();
     for left_out in 0..3 {
         let two: Vec<&Operation> =
             (0..3).filter(|id| *id != left_out).chain(3..5).map(|id| &ops[id]).collect();
-        assert_eq!(decide(2, &two), Answer::Legal, "every two of the entries are legal");
+        assert_eq!(decide(2, &two), SearchAnswer::Legal, "every two of the entries are legal");
     }
     assert_eq!(stuck(decide(2, &all)), (2, vec![0, 1]));
-    assert_eq!(decide(3, &all), Answer::Legal);
+    assert_eq!(decide(3, &all), SearchAnswer::Legal);
 }
 
 #[test]
@@ -94,7 +98,7 @@ fn a_shared_hold_with_a_token_may_begin_before_its_ok() {
     let writer = (2, X, Some(9), 10, 11, 12);
     let apart = [(0, S, Some(3), 2, 5, 6), (1, S, Some(2), 0, 15, 22), writer];
     let by_ok = decide(Rule::ReadWrite, false, &apart);
-    assert_eq!(by_ok, Answer::Legal, "by its `ok` reader 1 comes after the writer");
+    assert_eq!(by_ok, SearchAnswer::Legal, "by its `ok` reader 1 comes after the writer");
     assert_eq!(stuck(decide(Rule::ReadWrite, true, &apart)), (2, vec![4]));
 }
 
@@ -105,7 +109,7 @@ fn a_token_that_is_too_low_for_its_place_is_illegal() {
     let same = [(0, X, Some(2), 0, 1, 2), (1, X, Some(2), 4, 5, 6)];
     assert_eq!(stuck(decide(Rule::ReadWrite, true, &same)), (2, vec![0]));
     let rising = [(0, X, Some(2), 0, 1, 2), (1, X, Some(3), 4, 5, 6)];
-    assert_eq!(decide(Rule::ReadWrite, true, &rising), Answer::Legal);
+    assert_eq!(decide(Rule::ReadWrite, true, &rising), SearchAnswer::Legal);
 }
 
 /// A token that is lower than one that was answered before it was asked for. Readers, because two
@@ -129,10 +133,10 @@ fn what_goes_wrong_first_is_told() {
     let apart = [holds[1], holds[2], holds[3]];
     let operations = operations(&apart);
     let all: Vec<&Operation> = operations.iter().collect();
-    match strict::decide(Lock { rule: Rule::ReadWrite, fenced: true }, &all) {
-        Some(Answer::Illegal { stuck, concurrent, states }) => {
+    match strict::decide(StrictLock { rule: Rule::ReadWrite, fenced: true }, &all) {
+        Some(SearchAnswer::Illegal { stuck, concurrent, states }) => {
             assert_eq!((stuck, concurrent), (2, vec![0]));
-            assert_eq!(states, [State::Free.fenced(Some(Token::from(9_u64)))]);
+            assert_eq!(states, [ModelState::Free.fenced(Some(Token::from(9_u64)))]);
         }
         other => panic!("{other:?}"),
     }
@@ -144,14 +148,16 @@ fn a_lock_of_many_is_told_by_their_number() {
     let hold = |n: u64| (n as u32, X, None, n * 2, n * 2 + 1, 50 + n * 2);
     let holds: Vec<Hold> = (0..4).map(hold).collect();
     match decide(Rule::Permits(3), false, &holds) {
-        Answer::Illegal { states, .. } => assert_eq!(states, [State::Taken { permits: 3, of: 3 }]),
+        SearchAnswer::Illegal { states, .. } => {
+            assert_eq!(states, [ModelState::Taken { permits: 3, of: 3 }])
+        }
         other => panic!("{other:?}"),
     }
 }
 
 fn convert(process: u32, invoke: u64, mode: Mode) -> Operation {
     let (answer, ended) = (Some(invoke + 1), Ended::Ok);
-    Operation { process, key: 0, invoke, answer, ended, action: Action::Convert { mode } }
+    Operation { process, key: 0, invoke, answer, ended, action: OperationKind::Convert { mode } }
 }
 
 #[test]
@@ -159,11 +165,11 @@ fn a_conversion_that_goes_wrong_is_what_is_stuck() {
     let mut ops = operations(&[(0, S, None, 0, 1, 20), (1, S, None, 2, 3, 22)]);
     ops.extend([convert(0, 4, S), convert(1, 5, S), convert(0, 7, X)]);
     let all: Vec<&Operation> = ops.iter().collect();
-    let lock = Lock { rule: Rule::ReadWrite, fenced: false };
+    let lock = StrictLock { rule: Rule::ReadWrite, fenced: false };
     match strict::decide(lock, &all) {
-        Some(Answer::Illegal { stuck, concurrent, states }) => {
+        Some(SearchAnswer::Illegal { stuck, concurrent, states }) => {
             assert_eq!((stuck, concurrent), (6, vec![2]));
-            assert_eq!(states, [State::held(&[(0, S), (1, S)])]);
+            assert_eq!(states, [ModelState::held(&[(0, S), (1, S)])]);
         }
         other => panic!("{other:?}"),
     }
@@ -171,9 +177,9 @@ fn a_conversion_that_goes_wrong_is_what_is_stuck() {
     ops.extend(operations(&[(2, X, None, 30, 31, 40), (3, S, None, 32, 33, 42)]));
     let all: Vec<&Operation> = ops.iter().collect();
     match strict::decide(lock, &all) {
-        Some(Answer::Illegal { stuck, concurrent, states }) => {
+        Some(SearchAnswer::Illegal { stuck, concurrent, states }) => {
             assert_eq!((stuck, concurrent), (8, vec![6]));
-            assert_eq!(states, [State::held(&[(2, X)])]);
+            assert_eq!(states, [ModelState::held(&[(2, X)])]);
         }
         other => panic!("{other:?}"),
     }
@@ -188,10 +194,10 @@ fn places_may_lie_far_apart_but_none_is_shared() {
                 [(0, X, None, 0, scale, 2 * scale), (1, X, None, a * scale, b * scale, 9 * scale)];
             let ops = operations(&holds);
             let all: Vec<&Operation> = ops.iter().collect();
-            strict::decide(Lock { rule: Rule::Permits(1), fenced: false }, &all)
+            strict::decide(StrictLock { rule: Rule::Permits(1), fenced: false }, &all)
         };
-        assert_eq!(apart(3, 4), Some(Answer::Legal));
-        assert!(matches!(apart(0, 3), Some(Answer::Legal)));
+        assert_eq!(apart(3, 4), Some(SearchAnswer::Legal));
+        assert!(matches!(apart(0, 3), Some(SearchAnswer::Legal)));
         assert_eq!(apart(0, 2), None, "one begins where the other ends");
         let overlap = [(0, X, None, 0, scale, 4 * scale), (1, X, None, 2, 3 * scale, 9 * scale)];
         assert_eq!(stuck(decide(Rule::Permits(1), false, &overlap)), (2, vec![0]));
@@ -206,11 +212,11 @@ fn what_does_not_meet_the_precondition_is_not_decided() {
         invoke,
         answer: Some(invoke + 1),
         ended: Ended::Ok,
-        action: Action::Release,
+        action: OperationKind::Release,
     };
     let by = |rule, ops: &[Operation]| {
         let all: Vec<&Operation> = ops.iter().collect();
-        strict::decide(Lock { rule, fenced: false }, &all).is_some()
+        strict::decide(StrictLock { rule, fenced: false }, &all).is_some()
     };
     let decided = |ops: &[Operation]| by(Rule::Permits(1), ops);
     let hold = operations(&[(0, X, None, 0, 1, 2)]);
@@ -231,7 +237,8 @@ fn what_does_not_meet_the_precondition_is_not_decided() {
     assert!(!decided(&homeless), "it may free the lock for somebody else");
     let then = [homeless, again].concat();
     assert!(!by(Rule::ReadWrite, &then), "it may free what its process takes later");
-    let weakens = Operation { action: Action::Convert { mode: S }, ..unknown(release(0, 2)) };
+    let weakens =
+        Operation { action: OperationKind::Convert { mode: S }, ..unknown(release(0, 2)) };
     let weakened = [hold[0].clone(), weakens, release(0, 4)];
     assert!(by(Rule::ReadWrite, &weakened), "a downgrade in doubt");
     let later = operations(&[(0, X, None, 7, 8, 9)]);

@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 /// A place in the order of grants, with the access that the vault served under that grant.
 #[derive(Clone, Copy, Debug)]
-struct Mark {
+struct ServedAccess {
     rank: u64,
     access: u64,
     claim: usize,
@@ -16,24 +16,24 @@ struct Mark {
 
 /// The latest grant that was served in one mode, by each of the orders that decide what is later.
 #[derive(Clone, Copy, Debug, Default)]
-struct Latest {
-    granted: Option<Mark>,
-    asked: Option<Mark>,
-    token: Option<Mark>,
+struct LatestServed {
+    granted: Option<ServedAccess>,
+    asked: Option<ServedAccess>,
+    token: Option<ServedAccess>,
 }
 
 /// The accesses that the vault of one key has served.
 #[derive(Clone, Copy, Debug, Default)]
 struct Served {
-    exclusive: Latest,
-    shared: Latest,
+    exclusive: LatestServed,
+    shared: LatestServed,
     /// The last write.
     write: Option<u64>,
 }
 
 /// The accesses of one process to the vault of one key.
 #[derive(Clone, Copy, Debug, Default)]
-struct Access {
+struct ProcessAccesses {
     /// The grant under which the access that is under way was sent.
     under: Option<usize>,
     /// The last access that was served, and the grant that it was served under.
@@ -45,12 +45,12 @@ struct Access {
 struct Accesses {
     /// The vault that it used last, where it mostly stays.
     key: u32,
-    here: Access,
-    others: HashMap<u32, Access, FxBuildHasher>,
+    here: ProcessAccesses,
+    others: HashMap<u32, ProcessAccesses, FxBuildHasher>,
 }
 
 impl Accesses {
-    fn of(&mut self, key: u32) -> &mut Access {
+    fn of(&mut self, key: u32) -> &mut ProcessAccesses {
         if self.key != key {
             let there = self.others.remove(&key).unwrap_or_default();
             self.others.insert(self.key, std::mem::replace(&mut self.here, there));
@@ -62,7 +62,7 @@ impl Accesses {
 
 /// A write that should not have been applied.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Breach {
+pub(super) struct WrongWrite {
     pub(super) write: u64,
     /// The claim under which it was sent.
     pub(super) claim: usize,
@@ -92,8 +92,8 @@ pub(super) struct Scan<'a> {
     pub(super) accepted: u64,
     pub(super) refused_reads: u64,
     pub(super) refused_writes: u64,
-    pub(super) lost: Vec<Breach>,
-    pub(super) stale: Vec<Breach>,
+    pub(super) lost: Vec<WrongWrite>,
+    pub(super) stale: Vec<WrongWrite>,
 }
 
 impl<'a> Scan<'a> {
@@ -131,7 +131,7 @@ impl<'a> Scan<'a> {
     /// A write that may still arrive, when its process has long gone on.
     fn doubt(&mut self, access: &holds::Access) {
         let known = *self.accesses.of(access.process).of(access.key);
-        let Access { under: Some(claim), last: Some((last, at)) } = known else { return };
+        let ProcessAccesses { under: Some(claim), last: Some((last, at)) } = known else { return };
         if access.f == F::Write && last == claim {
             self.doubtful.entry(claim).or_insert(at);
         }
@@ -167,7 +167,7 @@ impl<'a> Scan<'a> {
         if writes {
             self.lost.extend(lost_update(served, claim, built_on, at));
             let later = later(served, self.claims, claim, mode, self.fenced);
-            self.stale.extend(later.map(|mark| Breach {
+            self.stale.extend(later.map(|mark| WrongWrite {
                 write: at,
                 claim,
                 over: mark.access,
@@ -185,10 +185,10 @@ impl Served {
             Mode::Exclusive => &mut self.exclusive,
             Mode::Shared => &mut self.shared,
         };
-        let raise = |mark: &mut Option<Mark>, rank: Option<u64>| {
+        let raise = |mark: &mut Option<ServedAccess>, rank: Option<u64>| {
             let Some(rank) = rank else { return };
             if mark.is_none_or(|mark| mark.rank < rank) {
-                *mark = Some(Mark { rank, access, claim });
+                *mark = Some(ServedAccess { rank, access, claim });
             }
         };
         raise(&mut latest.granted, grant.granted());
@@ -199,10 +199,15 @@ impl Served {
 
 /// A write builds on the last access of its own hold. What was written since then, and this can
 /// only be another's, is lost under it.
-fn lost_update(served: &Served, claim: usize, built_on: Option<u64>, write: u64) -> Option<Breach> {
+fn lost_update(
+    served: &Served,
+    claim: usize,
+    built_on: Option<u64>,
+    write: u64,
+) -> Option<WrongWrite> {
     let base = built_on?;
     let over = served.write.filter(|over| *over > base)?;
-    Some(Breach { write, claim, over, because: Because::BuiltOn(base) })
+    Some(WrongWrite { write, claim, over, because: Because::BuiltOn(base) })
 }
 
 /// A grant that excludes this claim, is later than it and was served already.
@@ -212,10 +217,10 @@ fn later(
     claim: usize,
     mode: Mode,
     fenced: bool,
-) -> Option<Mark> {
+) -> Option<ServedAccess> {
     let grant = &claims[claim];
-    let above = |mark: Option<Mark>, rank: u64| mark.filter(|mark| mark.rank > rank);
-    let after = |latest: &Latest| {
+    let above = |mark: Option<ServedAccess>, rank: u64| mark.filter(|mark| mark.rank > rank);
+    let after = |latest: &LatestServed| {
         let ok = grant.granted()?;
         match grant.token.filter(|_| fenced) {
             None => above(latest.granted, ok),

@@ -1,12 +1,13 @@
 //! Pictures of histories that `vault` must reject, must accept, or cannot judge.
 
-use super::Vault;
+use super::VaultChecker;
 use crate::picture::Gallery;
 
 use base::{Outcome, Verdict};
 
-const ANY: Gallery = Gallery { checker: &Vault, info: |_| {} };
-const FENCED: Gallery = Gallery { checker: &Vault, info: |info| info.promises.fenced = true };
+const ANY: Gallery = Gallery { checker: &VaultChecker, info: |_| {} };
+const FENCED: Gallery =
+    Gallery { checker: &VaultChecker, info: |info| info.promises.fenced = true };
 
 fn found(verdict: &Verdict) -> Vec<(&str, u64)> {
     verdict.anomalies.iter().map(|a| (a.name.as_str(), a.count)).collect()

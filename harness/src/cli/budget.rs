@@ -1,7 +1,7 @@
 //! Limits on the time and memory of reading and judging a file.
 
 use super::duration;
-use crate::input::Budget;
+use crate::input::JudgingBudget;
 use clap::Args;
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ pub struct BudgetArgs {
 
 impl BudgetArgs {
     /// The budget, from now on.
-    pub fn begin(self) -> Budget {
-        Budget::new(self.time_budget, self.memory_budget)
+    pub fn begin(self) -> JudgingBudget {
+        JudgingBudget::new(self.time_budget, self.memory_budget)
     }
 }
 

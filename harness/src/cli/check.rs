@@ -84,7 +84,7 @@ impl InputFormat {
     }
 }
 
-impl From<InputFormat> for reading::Format {
+impl From<InputFormat> for reading::Notation {
     fn from(format: InputFormat) -> Self {
         match format {
             InputFormat::Jsonl => Self::Jsonl,
@@ -94,12 +94,12 @@ impl From<InputFormat> for reading::Format {
     }
 }
 
-impl From<reading::Format> for InputFormat {
-    fn from(format: reading::Format) -> Self {
+impl From<reading::Notation> for InputFormat {
+    fn from(format: reading::Notation) -> Self {
         match format {
-            reading::Format::Jsonl => Self::Jsonl,
-            reading::Format::Edn => Self::Edn,
-            reading::Format::Log => Self::Log,
+            reading::Notation::Jsonl => Self::Jsonl,
+            reading::Notation::Edn => Self::Edn,
+            reading::Notation::Log => Self::Log,
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct ExhaustiveArgs {
         default_value = "crash,expire,reset",
         requires = "exhaustive"
     )]
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<KindArg>,
     /// Gives up after so many different states.
     #[arg(long, value_name = "N", default_value_t = 2_000_000, requires = "exhaustive")]
     pub states: u64,
@@ -47,7 +47,7 @@ const DRAWN: [&str; 11] = [
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub enum KindArg {
     /// A client dies.
     Crash,
     /// A ttl or a session runs out though its client lives, as under a pause.
@@ -56,12 +56,12 @@ pub enum Kind {
     Reset,
 }
 
-impl From<Kind> for FaultKind {
-    fn from(kind: Kind) -> Self {
+impl From<KindArg> for FaultKind {
+    fn from(kind: KindArg) -> Self {
         match kind {
-            Kind::Crash => Self::Crash,
-            Kind::Expire => Self::Expire,
-            Kind::Reset => Self::Reset,
+            KindArg::Crash => Self::Crash,
+            KindArg::Expire => Self::Expire,
+            KindArg::Reset => Self::Reset,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::{BackendChoice, BudgetArgs, ExhaustiveArgs, Format, LoadArgs};
-use crate::explore::Part;
+use crate::explore::SearchPart;
 use crate::plan::Options;
 
 const EXPLORE_EXAMPLES: &str = "Examples:
@@ -157,8 +157,8 @@ pub struct Shard {
 
 impl Shard {
     /// This part of these seeds.
-    pub fn part(self, whole: std::ops::Range<u64>) -> Part {
-        Part { whole, shard: self.number, of: self.of }
+    pub fn part(self, whole: std::ops::Range<u64>) -> SearchPart {
+        SearchPart { whole, shard: self.number, of: self.of }
     }
 }
 

@@ -3,9 +3,9 @@
 use super::{Failure, judge::report};
 use crate::Exit;
 use crate::cli::{CheckArgs, ExportFormat};
-use crate::folder::{Folder, Stored};
-use crate::input::{self, Budget};
-use crate::output::{Losses, note, unless_closed};
+use crate::folder::{RunFolder, StoredRun};
+use crate::input::{self, JudgingBudget};
+use crate::output::{OutputLosses, note, unless_closed};
 use crate::place;
 use anyhow::Context;
 use base::History;
@@ -28,8 +28,8 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(ExportFormat::Edn) = args.export {
         return export(&history_in(&args.run), budget);
     }
-    let folder = Folder::find(&args.run)?;
-    let Stored { run, cut_off, unread } = folder.read(budget)?;
+    let folder = RunFolder::find(&args.run)?;
+    let StoredRun { run, cut_off, unread } = folder.read(budget)?;
     let events = run.history.events().len();
     if cut_off {
         note(&format!(
@@ -44,7 +44,7 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if cut_off || unread.is_some() {
         judgement = judgement.of_beginning();
     }
-    let mut losses = Losses::default();
+    let mut losses = OutputLosses::default();
     report(&judgement, &run, Some(&folder), Some(args.format), None, &mut losses)?;
     Ok(losses.end(judgement.outcome))
 }
@@ -55,7 +55,7 @@ fn history_in(path: &Path) -> PathBuf {
 }
 
 /// Writes a history of ours as EDN to stdout, an operation a line.
-fn export(path: &Path, budget: Budget) -> Result<Exit, Failure> {
+fn export(path: &Path, budget: JudgingBudget) -> Result<Exit, Failure> {
     let (reader, bar) = input::open(path, budget)?;
     let read = History::read_within(reader, budget.memory);
     bar.finish_and_clear();

@@ -8,7 +8,7 @@ use testbed::Readiness;
 use super::Failure;
 use crate::cli::BackendChoice;
 use crate::manner::hint;
-use crate::plan::Aim;
+use crate::plan::FaultTiming;
 use crate::setup::Setup;
 
 /// The backend that was chosen.
@@ -34,8 +34,8 @@ impl Choice {
     }
 
     /// Returns what a replayed fault goes by: only the simulator repeats a time exactly.
-    pub fn aim(self) -> Aim {
-        if self == Self::Sim { Aim::Time } else { Aim::Trigger }
+    pub fn aim(self) -> FaultTiming {
+        if self == Self::Sim { FaultTiming::Time } else { FaultTiming::Trigger }
     }
 }
 

@@ -3,7 +3,7 @@
 use base::Task;
 use base::units::{count, counted};
 use indicatif::{ProgressBar, ProgressStyle};
-use sim::exhaustive::{Case, Extent, Progress};
+use sim::exhaustive::{EnumerationCase, Extent, SearchProgress};
 use std::sync::atomic::Ordering;
 use stores::Shape;
 
@@ -14,7 +14,7 @@ use crate::cli::ExploreArgs;
 use crate::exhaustive::{Enumerated, Enumeration, Finding, Found};
 use crate::manner;
 use crate::nearest::Unlisted;
-use crate::output::Losses;
+use crate::output::OutputLosses;
 use crate::plan::UNLIMITED;
 use crate::setup::check_task;
 use error::EnumerationError;
@@ -37,7 +37,7 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     let enumerated = Enumerated::new(enumeration.case().clone(), found);
     let told = || told(&enumeration, &enumerated.found);
     note_interruption(&stop);
-    let mut losses = Losses::default();
+    let mut losses = OutputLosses::default();
     tell_result(&enumerated, told, args.format, args.out.as_deref(), &mut losses)?;
     Ok(ended(losses.end(enumerated.outcome()), &stop))
 }
@@ -88,8 +88,8 @@ fn spinner() -> ProgressBar {
     spinner
 }
 
-fn message(progress: Progress) -> String {
-    let Progress { depth, states, width } = progress;
+fn message(progress: SearchProgress) -> String {
+    let SearchProgress { depth, states, width } = progress;
     let states = counted(states, "state", "states");
     format!("{states}, {depth} steps deep, {} to go on from", count(width))
 }
@@ -122,7 +122,7 @@ fn told(enumeration: &Enumeration, found: &Found) -> String {
 }
 
 /// Describes the enumerated case in words.
-fn what(case: &Case) -> String {
+fn what(case: &EnumerationCase) -> String {
     let clients = counted(case.clients.into(), "client", "clients");
     let cycles = match case.cycles {
         1 => "once".into(),

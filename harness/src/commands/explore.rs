@@ -13,7 +13,7 @@ use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
 use crate::explore::{MIN_HELD, Missing, Search, Searched, Sighting, Tally, search};
 use crate::manner::{self, quiet, told};
-use crate::output::{Losses, note, say, write_whole};
+use crate::output::{OutputLosses, note, say, write_whole};
 use crate::plan::Options;
 use crate::schedule::{Schedule, Shows};
 use crate::setup::{Setup, replay_command};
@@ -48,7 +48,7 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     let tally = search(&what, &|done| bar.inc(done)).map_err(Failure::could_not)?;
     bar.finish_and_clear();
     note_interruption(&stop);
-    let mut losses = Losses::default();
+    let mut losses = OutputLosses::default();
     tell(&tally, args.format, args.out.as_deref(), &mut losses)?;
     let outcome = tally.outcome();
     if args.shrink || (args.until_found && outcome == Outcome::Violated) {
@@ -63,7 +63,7 @@ fn shrink_all(
     options: &Options,
     args: &ExploreArgs,
     stop: &AtomicBool,
-    losses: &mut Losses,
+    losses: &mut OutputLosses,
 ) -> Result<(), Failure> {
     for sighting in &tally.anomalies {
         let Sighting { anomaly, property, cause, .. } = sighting;
@@ -199,7 +199,7 @@ pub fn tell_result(
     text: impl FnOnce() -> String,
     format: Format,
     out: Option<&Path>,
-    losses: &mut Losses,
+    losses: &mut OutputLosses,
 ) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(result).context("cannot write the result")? + "\n";
     losses.note(match format {
@@ -217,7 +217,7 @@ pub fn tell(
     tally: &Tally,
     format: Format,
     out: Option<&Path>,
-    losses: &mut Losses,
+    losses: &mut OutputLosses,
 ) -> Result<(), Failure> {
     tell_result(tally, || summary(tally), format, out, losses)
 }

@@ -9,14 +9,14 @@ use serde::Serialize;
 use std::time::Duration;
 
 use crate::cli::Format;
-use crate::folder::Folder;
-use crate::input::Budget;
+use crate::folder::RunFolder;
+use crate::input::JudgingBudget;
 use crate::manner::{quiet, style};
-use crate::output::{Losses, note, say};
+use crate::output::{OutputLosses, note, say};
 
 /// The run, judged: what `--format json` prints.
 #[derive(Serialize)]
-struct Judged<'a> {
+struct JudgedRun<'a> {
     folder: String,
     run: &'a base::RunInfo,
     #[serde(flatten)]
@@ -27,13 +27,13 @@ struct Judged<'a> {
 /// folder, if it has one.
 pub fn judge(
     run: &Run,
-    folder: Option<&Folder>,
+    folder: Option<&RunFolder>,
     format: Option<Format>,
     elapsed: Option<Duration>,
-    budget: Option<Budget>,
-    losses: &mut Losses,
+    budget: Option<JudgingBudget>,
+    losses: &mut OutputLosses,
 ) -> Result<Outcome> {
-    let judgement = Judgement::within(run, &|| budget.as_ref().is_some_and(Budget::is_over));
+    let judgement = Judgement::within(run, &|| budget.as_ref().is_some_and(JudgingBudget::is_over));
     report(&judgement, run, folder, format, elapsed, losses)?;
     Ok(judgement.outcome)
 }
@@ -42,10 +42,10 @@ pub fn judge(
 pub fn report(
     judgement: &Judgement,
     run: &Run,
-    folder: Option<&Folder>,
+    folder: Option<&RunFolder>,
     format: Option<Format>,
     elapsed: Option<Duration>,
-    losses: &mut Losses,
+    losses: &mut OutputLosses,
 ) -> Result<()> {
     let context = Context {
         folder: folder.map_or(String::new(), |folder| folder.path().display().to_string()),
@@ -69,7 +69,7 @@ pub fn report(
         Format::Human => reports::terminal::summary(run, verdicts, *outcome, &context, style()),
         Format::Json => {
             let folder = context.folder.clone();
-            let judged = Judged { folder, run: &run.info, judgement };
+            let judged = JudgedRun { folder, run: &run.info, judgement };
             json(&judged)?
         }
     };

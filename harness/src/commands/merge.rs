@@ -5,7 +5,7 @@ use crate::Exit;
 use crate::cli::MergeArgs;
 use crate::explore::{Tally, merge};
 use crate::input;
-use crate::output::Losses;
+use crate::output::OutputLosses;
 use crate::place;
 
 pub fn run(args: &MergeArgs) -> Result<Exit, Failure> {
@@ -25,7 +25,7 @@ pub fn run(args: &MergeArgs) -> Result<Exit, Failure> {
         parts.push((file, tally));
     }
     let sum = merge(parts).map_err(Failure::could_not)?;
-    let mut losses = Losses::default();
+    let mut losses = OutputLosses::default();
     tell(&sum, args.format, args.out.as_deref(), &mut losses)?;
     Ok(losses.end(sum.outcome()))
 }

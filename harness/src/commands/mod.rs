@@ -13,7 +13,7 @@ pub mod replay;
 pub mod test;
 
 use crate::Exit;
-use crate::input::{self, Budget};
+use crate::input::{self, JudgingBudget};
 use crate::output::note;
 use crate::place;
 use crate::plan::{Options, ScriptFile};
@@ -103,7 +103,8 @@ fn with_script(options: Options, path: Option<&Path>) -> Result<Options, Failure
         let help = "give a fault script (docs/scripts.md)";
         return Err(Failure::arguments(place::missing(path, help)));
     }
-    let script = ScriptFile { path: path.into(), text: input::text(path, Budget::default())? };
+    let script =
+        ScriptFile { path: path.into(), text: input::text(path, JudgingBudget::default())? };
     Ok(Options { nemesis: script.name(), script: Some(Arc::new(script)), ..options })
 }
 

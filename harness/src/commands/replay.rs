@@ -11,20 +11,20 @@ use super::test::{Results, perform};
 use super::{Failure, with_script};
 use crate::Exit;
 use crate::cli::{Format, ReplayArgs};
-use crate::input::Budget;
+use crate::input::JudgingBudget;
 use crate::manner::{quiet, style};
 use crate::output::say;
 use crate::place;
-use crate::plan::{Aim, Options};
+use crate::plan::{FaultTiming, Options};
 use crate::schedule::{Schedule, Shows};
 use crate::setup::{Setup, replay_command};
-use crate::shrink::{StoryError, Told, story_of};
+use crate::shrink::{StoryError, ToldCounterexample, story_of};
 use crate::simulate;
 
 pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let budget = args.budget.begin();
     let schedule = find(args, budget)?;
-    let world = schedule.setup(Aim::Time).map_err(Failure::could_not)?.world();
+    let world = schedule.setup(FaultTiming::Time).map_err(Failure::could_not)?.world();
     let choice = choose(args.backend, &world, &schedule.needs())?;
     let setup = schedule.setup(choice.aim()).map_err(Failure::could_not)?;
     if args.format == Format::Human && schedule.shows.is_some() && !quiet() {
@@ -65,7 +65,7 @@ fn seed(args: &ReplayArgs) -> Option<u64> {
 }
 
 /// The schedule that was asked for.
-fn find(args: &ReplayArgs, budget: Budget) -> Result<Schedule, Failure> {
+fn find(args: &ReplayArgs, budget: JudgingBudget) -> Result<Schedule, Failure> {
     let path = Path::new(&args.what);
     if path.is_dir() {
         let file = path.join("schedule.json");
@@ -98,7 +98,7 @@ fn of_seed(seed: u64, args: &ReplayArgs) -> Result<Schedule, Failure> {
 /// it.
 pub fn told(schedule: &Schedule, explained: bool) -> Result<String, StoryError> {
     let Some(Shows { anomaly, .. }) = &schedule.shows else { return Ok(String::new()) };
-    let Told { anomaly: found, messages, steps } = story_of(schedule)?;
+    let ToldCounterexample { anomaly: found, messages, steps } = story_of(schedule)?;
     let title = format!(
         "{anomaly} of {} (ttl {}) with {}, {}, {}",
         schedule.algo,

@@ -21,12 +21,12 @@ use crate::Exit;
 use crate::cli::{Format, TestArgs};
 use crate::drive::{DriveError, Recorder, Watcher, drive};
 use crate::fault_script;
-use crate::folder::Folder;
-use crate::input::Budget;
+use crate::folder::RunFolder;
+use crate::input::JudgingBudget;
 use crate::manner;
 #[cfg(feature = "docker")]
 use crate::manner::hint;
-use crate::output::{Losses, say, write_whole};
+use crate::output::{OutputLosses, say, write_whole};
 use crate::plan::Options;
 use crate::schedule::Schedule;
 use crate::setup::Setup;
@@ -78,26 +78,26 @@ pub fn perform(
     choice: Choice,
     choice_log: ChoiceLog,
     results: &Results<'_>,
-    budget: Option<Budget>,
+    budget: Option<JudgingBudget>,
 ) -> Result<Exit, Failure> {
     let interrupted = interruptible()?;
     let budget = budget.filter(|_| choice.name() == Choice::Sim.name());
-    let mut losses = Losses::default();
-    let folder = Folder::create(results.store, &info, &mut losses)?;
+    let mut losses = OutputLosses::default();
+    let folder = RunFolder::create(results.store, &info, &mut losses)?;
     let choice_log = Rc::new(choice_log);
     let begun = Instant::now();
 
     let mut recorder = recorder(folder.as_ref(), &mut losses);
     let plan = setup.plan();
-    let mut watcher = Progress::new(interrupted, plan.time_limit + plan.quiet, budget);
+    let mut watcher = RunProgress::new(interrupted, plan.time_limit + plan.quiet, budget);
     let mut backend = match start(choice, setup, &choice_log, folder.as_ref(), &watcher) {
         Ok(backend) => backend,
         Err(failure) => {
-            folder.iter().for_each(Folder::discard);
+            folder.iter().for_each(RunFolder::discard);
             return Err(failure);
         }
     };
-    folder.iter().for_each(Folder::publish);
+    folder.iter().for_each(RunFolder::publish);
     let outcome = drive(backend.as_mut(), &plan, setup.nemeses(), &mut recorder, &mut watcher);
     watcher.bar.set_message("stopping");
     let ledger = backend.ledger();
@@ -132,8 +132,8 @@ pub fn perform(
 }
 
 /// Records to the run folder, as long as there is one that takes something.
-fn recorder(folder: Option<&Folder>, losses: &mut Losses) -> Recorder {
-    let to_file = |folder: &Folder| Recorder::to_file(&folder.file("history.jsonl"));
+fn recorder(folder: Option<&RunFolder>, losses: &mut OutputLosses) -> Recorder {
+    let to_file = |folder: &RunFolder| Recorder::to_file(&folder.file("history.jsonl"));
     match folder.map(to_file) {
         Some(Ok(recorder)) => recorder,
         Some(Err(error)) => {
@@ -157,7 +157,7 @@ fn random_seed() -> u64 {
 }
 
 /// A run that did not come to its end.
-fn cut_short(error: &DriveError, spent: Option<&str>, folder: Option<&Folder>) -> Failure {
+fn cut_short(error: &DriveError, spent: Option<&str>, folder: Option<&RunFolder>) -> Failure {
     let why = match (error, spent) {
         (DriveError::Interrupted, Some(what)) => {
             format!("the {what} budget was spent in the run; give more with --{what}-budget")
@@ -185,8 +185,8 @@ fn start(
     choice: Choice,
     setup: &Setup,
     choice_log: &Rc<ChoiceLog>,
-    folder: Option<&Folder>,
-    watcher: &Progress,
+    folder: Option<&RunFolder>,
+    watcher: &RunProgress,
 ) -> Result<Box<dyn Backend>, Failure> {
     watcher.note("starting");
     let world = WorldSpec { logs: folder.map(|folder| folder.file("log")), ..setup.world() };
@@ -203,7 +203,7 @@ fn start(
 }
 
 #[cfg(feature = "docker")]
-fn start_docker(world: &WorldSpec, watcher: &Progress) -> Result<Box<dyn Backend>, Failure> {
+fn start_docker(world: &WorldSpec, watcher: &RunProgress) -> Result<Box<dyn Backend>, Failure> {
     let say = |line: &str| watcher.note(line);
     let told = Cell::new(false);
     docker::ensure_image(&|line| {
@@ -218,15 +218,15 @@ fn start_docker(world: &WorldSpec, watcher: &Progress) -> Result<Box<dyn Backend
 }
 
 #[cfg(all(feature = "real", not(feature = "docker")))]
-fn start_docker(_: &WorldSpec, _: &Progress) -> Result<Box<dyn Backend>, Failure> {
+fn start_docker(_: &WorldSpec, _: &RunProgress) -> Result<Box<dyn Backend>, Failure> {
     Err(Failure::could_not(super::choice::NO_DOCKER))
 }
 
 /// Shows how far the run has got, on a terminal; in a pipe it is quiet.
-struct Progress {
+struct RunProgress {
     bar: ProgressBar,
     interrupted: Arc<AtomicBool>,
-    budget: Option<Budget>,
+    budget: Option<JudgingBudget>,
     /// The part of the budget that is used up.
     spent: Option<&'static str>,
 }
@@ -235,8 +235,8 @@ struct Progress {
 /// it.
 const EVENT: usize = 1 << 10;
 
-impl Progress {
-    fn new(interrupted: Arc<AtomicBool>, length: Duration, budget: Option<Budget>) -> Self {
+impl RunProgress {
+    fn new(interrupted: Arc<AtomicBool>, length: Duration, budget: Option<JudgingBudget>) -> Self {
         let bar = ProgressBar::new(length.as_millis() as u64);
         bar.set_draw_target(manner::progress());
         let style = "{elapsed_precise} [{bar:30}] {percent:>3}% {msg}";
@@ -250,7 +250,7 @@ impl Progress {
     }
 }
 
-impl Watcher for Progress {
+impl Watcher for RunProgress {
     fn goes_on(&mut self, now: Mono, events: usize) -> bool {
         self.bar.set_position(now.millis());
         self.bar.set_message(format!("{events} events"));

@@ -9,11 +9,11 @@ use base::{
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
-use stores::vault::Fenced;
+use stores::vault::StaleToken;
 
 use super::faults::Faults;
-use super::vault::{Access, Answer, Arrival, VaultNode};
-use super::worker::{Heard, Round, Stage, Worker};
+use super::vault::{AccessOnItsWay, Arrival, VaultAnswer, VaultNode};
+use super::worker::{DrivenWorker, Heard, TurnSettings, WorkerStage};
 use super::{DriveError, Recorder};
 use crate::plan::Plan;
 
@@ -24,14 +24,14 @@ const RESPAWN: Duration = Duration::from_millis(100);
 const GIVEN_UP: &str = "given up, as nobody knows how its last operation ended";
 
 /// The process of a client.
-struct Client {
+struct ClientProcess {
     process: u32,
-    stage: Life,
+    stage: ProcessStage,
 }
 
 /// The stage of a client's process.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Life {
+enum ProcessStage {
     /// There is none; a new one comes then, if a heal does not have to come first.
     Gone {
         until: Option<Mono>,
@@ -42,27 +42,29 @@ enum Life {
 
 /// All clients of a run, with their workers.
 pub struct Clients {
-    clients: Vec<Client>,
+    clients: Vec<ClientProcess>,
     /// The workers of the first client, then those of the second, and so on.
-    workers: Vec<Worker>,
+    workers: Vec<DrivenWorker>,
     /// The times at which workers and clients have something to do; clients are numbered after the
     /// workers. Entries that no longer apply are passed over.
     queue: BinaryHeap<Reverse<(Mono, u32)>>,
     /// The workers that have something to do at once, which would only pass through the queue.
     ready: Vec<u32>,
-    round: Round,
+    round: TurnSettings,
     next_request: u64,
 }
 
 impl Clients {
     pub fn new(plan: &Plan) -> Self {
-        let round = Round::new(plan);
+        let round = TurnSettings::new(plan);
         let each = plan.load.task.workers;
         let workers = plan.clients * each;
-        let gone = Life::Gone { until: Some(Mono::ZERO) };
+        let gone = ProcessStage::Gone { until: Some(Mono::ZERO) };
         Self {
-            clients: (0..plan.clients).map(|process| Client { process, stage: gone }).collect(),
-            workers: (0..workers).map(|number| Worker::new(number, plan, &round)).collect(),
+            clients: (0..plan.clients)
+                .map(|process| ClientProcess { process, stage: gone })
+                .collect(),
+            workers: (0..workers).map(|number| DrivenWorker::new(number, plan, &round)).collect(),
             queue: (workers..workers + plan.clients).map(|it| Reverse((Mono::ZERO, it))).collect(),
             ready: Vec::new(),
             round,
@@ -119,20 +121,20 @@ impl Clients {
         match number.checked_sub(self.workers.len()) {
             None => self.workers[number].due(),
             Some(client) => match self.clients[client].stage {
-                Life::Gone { until } => until,
-                Life::Starting | Life::Up => None,
+                ProcessStage::Gone { until } => until,
+                ProcessStage::Starting | ProcessStage::Up => None,
             },
         }
     }
 
     /// Returns true once every client has come up.
     pub fn all_up(&self) -> bool {
-        self.clients.iter().all(|client| client.stage == Life::Up)
+        self.clients.iter().all(|client| client.stage == ProcessStage::Up)
     }
 
     /// Returns true once every worker has had all its turns.
     pub fn all_done(&self) -> bool {
-        self.workers.iter().all(|worker| matches!(worker.stage, Stage::Done))
+        self.workers.iter().all(|worker| matches!(worker.stage, WorkerStage::Done))
     }
 
     /// Returns the nemeses' view of the clients.
@@ -146,10 +148,10 @@ impl Clients {
 
     /// The activity of a client: that of its worker which is nearest to the lock.
     fn state(&self, client: usize) -> ClientState {
-        if self.clients[client].stage != Life::Up {
+        if self.clients[client].stage != ProcessStage::Up {
             return ClientState::Down;
         }
-        let states = self.workers[self.workers_of(client)].iter().map(Worker::state);
+        let states = self.workers[self.workers_of(client)].iter().map(DrivenWorker::state);
         let nearness = |state: &ClientState| match state {
             ClientState::Holding { .. } => 3,
             ClientState::Acquiring { .. } => 2,
@@ -195,7 +197,7 @@ impl Clients {
 
     fn spawn(&mut self, client: usize, backend: &mut dyn Backend) -> Result<(), DriveError> {
         let it = &mut self.clients[client];
-        it.stage = Life::Starting;
+        it.stage = ProcessStage::Starting;
         Ok(backend.spawn(client as u32, it.process)?)
     }
 
@@ -226,7 +228,7 @@ impl Clients {
         recorder: &mut Recorder,
     ) {
         let worker = &mut self.workers[number];
-        if let Stage::AtVault { touch, .. } = worker.stage {
+        if let WorkerStage::AtVault { touch, .. } = worker.stage {
             let left = !touch.served && vault.give_up(worker.open);
             worker.give_up_on_vault(left, now, &self.round, recorder);
         }
@@ -243,7 +245,7 @@ impl Clients {
     ) {
         // A process that is gone may still be heard: its last words come late.
         let Some(client) = self.client(process) else { return };
-        if self.clients[client].stage == Life::Starting {
+        if self.clients[client].stage == ProcessStage::Starting {
             return self.hear_init(client, &response, at, recorder);
         }
         // A client with one worker need not say which.
@@ -263,7 +265,7 @@ impl Clients {
         if !matches!(response.reply, Reply::Ok { .. }) {
             return self.replace_client(client, Some(at + RESPAWN));
         }
-        self.clients[client].stage = Life::Up;
+        self.clients[client].stage = ProcessStage::Up;
         for number in self.workers_of(client) {
             self.workers[number].think(at, &self.round, recorder);
             self.note(number);
@@ -309,7 +311,7 @@ impl Clients {
                 Arrival::Access { access, served, late } => {
                     self.served(&access, now, served, late, recorder);
                 }
-                Arrival::Answer(Answer { worker: number, request, said }) => {
+                Arrival::Answer(VaultAnswer { worker: number, request, said }) => {
                     let number = number as usize;
                     let worker = &mut self.workers[number];
                     if worker.open == request {
@@ -326,9 +328,9 @@ impl Clients {
     /// The vault has served an access or fenced it off.
     fn served(
         &mut self,
-        access: &Access,
+        access: &AccessOnItsWay,
         at: Mono,
-        served: Result<u64, Fenced>,
+        served: Result<u64, StaleToken>,
         late: bool,
         recorder: &mut Recorder,
     ) {
@@ -372,7 +374,7 @@ impl Clients {
     }
 
     fn restart(&mut self, client: usize, until: Option<Mono>) {
-        self.clients[client].stage = Life::Gone { until };
+        self.clients[client].stage = ProcessStage::Gone { until };
         if let Some(until) = until {
             self.queue.push(Reverse((until, (self.workers.len() + client) as u32)));
         }
@@ -420,7 +422,7 @@ impl Clients {
         for worker in &self.workers[self.workers_of(client)] {
             vault.hang_up(worker.process);
             // One that was given up has died, as far as the history goes.
-            if alone || !matches!(worker.stage, Stage::Down { .. }) {
+            if alone || !matches!(worker.stage, WorkerStage::Down { .. }) {
                 worker.record_death(at, error, recorder);
             }
         }
@@ -436,11 +438,13 @@ impl Clients {
     ) {
         let Some(client) = killed(fault) else { return };
         match self.clients[client].stage {
-            Life::Gone { .. } => {
+            ProcessStage::Gone { .. } => {
                 let workers = self.workers_of(client);
                 self.workers[workers].iter().for_each(|worker| vault.hang_up(worker.process));
             }
-            Life::Starting | Life::Up => self.bury(client, now, None, vault, recorder),
+            ProcessStage::Starting | ProcessStage::Up => {
+                self.bury(client, now, None, vault, recorder)
+            }
         }
         self.replace_client(client, None);
     }

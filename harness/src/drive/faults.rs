@@ -7,7 +7,7 @@ use base::{
 use super::Recorder;
 use crate::plan::Plan;
 
-struct Active {
+struct ActiveFault {
     id: FaultId,
     /// The index of the nemesis that wanted it.
     owner: usize,
@@ -17,7 +17,7 @@ struct Active {
     healing: bool,
 }
 
-struct Source {
+struct FaultSource {
     nemesis: Box<dyn Nemesis>,
     ask_at: Mono,
     /// The time at which it is to be asked whatever happens, if it watches only so long.
@@ -26,7 +26,7 @@ struct Source {
 }
 
 /// A fault that a nemesis wants now.
-pub struct Wanted {
+pub struct WantedFault {
     pub id: FaultId,
     pub fault: Fault,
     /// The line of the fault script that asked for it.
@@ -34,15 +34,16 @@ pub struct Wanted {
 }
 
 pub struct Faults {
-    sources: Vec<Source>,
-    active: Vec<Active>,
+    sources: Vec<FaultSource>,
+    active: Vec<ActiveFault>,
     next_id: FaultId,
     rng: Rng,
 }
 
 impl Faults {
     pub fn new(nemeses: Vec<Box<dyn Nemesis>>, rng: Rng) -> Self {
-        let source = |nemesis| Source { nemesis, ask_at: Mono::ZERO, until: None, done: false };
+        let source =
+            |nemesis| FaultSource { nemesis, ask_at: Mono::ZERO, until: None, done: false };
         let sources = nemeses.into_iter().map(source).collect();
         Self { sources, active: Vec::new(), next_id: 0, rng }
     }
@@ -88,7 +89,7 @@ impl Faults {
         plan: &Plan,
         mut clients: Vec<ClientView>,
         recorder: &mut Recorder,
-    ) -> Vec<Wanted> {
+    ) -> Vec<WantedFault> {
         let mut wanted = Vec::new();
         for owner in 0..self.sources.len() {
             while let Some((fault, lasts)) = self.ask_one(owner, now, plan, &clients, recorder) {
@@ -101,8 +102,9 @@ impl Faults {
                 let id = self.next_id;
                 let heal_at = now + lasts;
                 let line = self.sources[owner].nemesis.line();
-                wanted.push(Wanted { id, fault: fault.clone(), line });
-                let active = Active { id, owner, fault, heal_at, injected: false, healing: false };
+                wanted.push(WantedFault { id, fault: fault.clone(), line });
+                let active =
+                    ActiveFault { id, owner, fault, heal_at, injected: false, healing: false };
                 self.active.push(active);
             }
         }
@@ -149,7 +151,7 @@ impl Faults {
     /// The faults whose time is over, each once.
     pub fn due(&mut self, now: Mono) -> Vec<(FaultId, Fault)> {
         let over =
-            |active: &&mut Active| active.heal_at <= now && active.injected && !active.healing;
+            |active: &&mut ActiveFault| active.heal_at <= now && active.injected && !active.healing;
         let due = self.active.iter_mut().filter(over).map(|active| {
             active.healing = true;
             (active.id, active.fault.clone())

@@ -13,7 +13,7 @@ use stores::vault::Vault;
 
 use crate::plan::Plan;
 use clients::Clients;
-use faults::{Faults, Wanted};
+use faults::{Faults, WantedFault};
 pub use recorder::Recorder;
 use vault::VaultNode;
 
@@ -60,7 +60,7 @@ pub fn drive(
     recorder: &mut Recorder,
     watcher: &mut dyn Watcher,
 ) -> Result<(), DriveError> {
-    let mut driver = Driver {
+    let mut driver = RunDriver {
         clients: Clients::new(plan),
         faults: Faults::new(nemeses, Rng::fork(plan.seed, 20)),
         vault: VaultNode::new(
@@ -82,7 +82,7 @@ pub fn drive(
     outcome
 }
 
-struct Driver<'a> {
+struct RunDriver<'a> {
     backend: &'a mut dyn Backend,
     plan: &'a Plan,
     recorder: &'a mut Recorder,
@@ -94,7 +94,7 @@ struct Driver<'a> {
     inbox: Vec<Message>,
 }
 
-impl Driver<'_> {
+impl RunDriver<'_> {
     fn run(&mut self) -> Result<(), DriveError> {
         self.start()?;
         let begin = self.backend.now();
@@ -149,7 +149,7 @@ impl Driver<'_> {
         let view = self.clients.view(&self.faults);
         for wanted in self.faults.ask(now, self.plan, view, self.recorder) {
             self.recorder.wanted(now, &wanted);
-            let Wanted { id, fault, .. } = wanted;
+            let WantedFault { id, fault, .. } = wanted;
             self.clients.before_fault(&fault, now, &mut self.vault, self.recorder);
             if fault.is_at_vault() {
                 self.vault.inject(now, id, &fault);

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::faults::Wanted;
+use super::faults::WantedFault;
 use crate::plan::Played;
 
 thread_local! {
@@ -64,9 +64,9 @@ impl Recorder {
     }
 
     /// Appends that a nemesis wants a fault.
-    pub(super) fn wanted(&mut self, at: Mono, wanted: &Wanted) {
+    pub(super) fn wanted(&mut self, at: Mono, wanted: &WantedFault) {
         self.push((at, Process::Nemesis, Kind::Invoke, F::Fault), |event| {
-            let Wanted { id, line, .. } = *wanted;
+            let WantedFault { id, line, .. } = *wanted;
             let fault = wanted.fault.clone();
             event.fault = Some(Box::new(FaultEvent { id, fault, effect: None, line }));
         });

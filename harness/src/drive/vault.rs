@@ -7,14 +7,14 @@
 //! nothing leaves at all.
 
 use base::{Action, Effect, F, Fault, FaultId, Key, LinkFault, Mode, Mono, Node};
-use sim::{Gates, LinkFaults, Order};
+use sim::{Gates, LinkFaults, PacketOrder};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
-use stores::vault::{Fenced, Vault};
+use stores::vault::{StaleToken, Vault};
 
 /// A read or a write on its way.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub struct AccessOnItsWay {
     pub worker: u32,
     pub process: u32,
     /// The number of the request with which the client was told to make it.
@@ -31,15 +31,15 @@ pub struct Access {
 
 /// The answer to a client's access.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct VaultAnswer {
     pub worker: u32,
     pub request: u64,
-    pub said: Said,
+    pub said: AccessOutcome,
 }
 
 /// The outcome of an access.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum AccessOutcome {
     /// It was served: what was read or written.
     Served(u64),
     /// It was fenced off.
@@ -54,18 +54,18 @@ pub enum Said {
 #[derive(Debug)]
 pub enum Arrival {
     /// An access to the vault, which has served it or fenced it off.
-    Access { access: Access, served: Result<u64, Fenced>, late: bool },
+    Access { access: AccessOnItsWay, served: Result<u64, StaleToken>, late: bool },
     /// An answer to its client.
-    Answer(Answer),
+    Answer(VaultAnswer),
 }
 
 #[derive(Clone, Debug)]
-enum Message {
-    Access(Access),
-    Answer(Answer),
+enum VaultMessage {
+    Access(AccessOnItsWay),
+    Answer(VaultAnswer),
 }
 
-impl Message {
+impl VaultMessage {
     fn worker(&self) -> u32 {
         match self {
             Self::Access(access) => access.worker,
@@ -80,15 +80,15 @@ pub struct VaultNode {
     usual: Duration,
     /// The number of workers of each client.
     each: u32,
-    gates: Gates<Message>,
+    gates: Gates<VaultMessage>,
     link_faults: LinkFaults,
-    orders: BTreeMap<(Node, Node), Order>,
+    orders: BTreeMap<(Node, Node), PacketOrder>,
     /// The messages on their way, in the order in which they arrive.
-    on_the_way: VecDeque<(Mono, Message)>,
+    on_the_way: VecDeque<(Mono, VaultMessage)>,
     /// The process of each worker that has a connection.
     connected: BTreeMap<u32, u32>,
     /// Accesses that wait for a connection.
-    unsent: Vec<Access>,
+    unsent: Vec<AccessOnItsWay>,
     /// Requests that their clients have given up though the vault may still serve them.
     given_up: BTreeSet<u64>,
 }
@@ -115,29 +115,29 @@ impl VaultNode {
     }
 
     /// An access leaves its client.
-    pub fn send(&mut self, now: Mono, access: Access) {
+    pub fn send(&mut self, now: Mono, access: AccessOnItsWay) {
         let client = self.client(access.worker);
         if self.connected.get(&access.worker) != Some(&access.process) {
             if self.gates.is_cut(client, Node::Vault) {
                 return self.unsent.push(access);
             }
             if self.link_faults.refuses(client, Node::Vault) {
-                return self.answer(now, &access, Said::Unsent("connection refused"));
+                return self.answer(now, &access, AccessOutcome::Unsent("connection refused"));
             }
             self.connected.insert(access.worker, access.process);
         }
         if self.link_faults.loses(client, Node::Vault) {
             return self.snap(now, &access);
         }
-        self.pass(now, (client, Node::Vault), Message::Access(access));
+        self.pass(now, (client, Node::Vault), VaultMessage::Access(access));
     }
 
     /// The next thing that has arrived by now.
     pub fn arrival(&mut self, now: Mono) -> Option<Arrival> {
         while self.on_the_way.front().is_some_and(|(due, _)| *due <= now) {
             match self.on_the_way.pop_front()?.1 {
-                Message::Answer(answer) => return Some(Arrival::Answer(answer)),
-                Message::Access(access) => {
+                VaultMessage::Answer(answer) => return Some(Arrival::Answer(answer)),
+                VaultMessage::Access(access) => {
                     let late = self.given_up.remove(&access.request);
                     // Nobody waits for what is read late.
                     if !late || access.f == F::Write {
@@ -171,7 +171,7 @@ impl VaultNode {
         self.unsent.retain(|access| access.process != process);
     }
 
-    fn serve(&mut self, now: Mono, access: Access, late: bool) -> Arrival {
+    fn serve(&mut self, now: Mono, access: AccessOnItsWay, late: bool) -> Arrival {
         let served = match access.value {
             Some(value) => self.vault.write(&access.key, access.token, value).map(|()| value),
             None => self.vault.read(&access.key, access.mode, access.token),
@@ -183,41 +183,41 @@ impl VaultNode {
         if self.link_faults.loses(link.0, link.1) {
             self.snap(now, &access);
         } else {
-            let said = served.map_or(Said::Fenced, Said::Served);
-            let answer = Answer { worker: access.worker, request: access.request, said };
-            self.pass(now, link, Message::Answer(answer));
+            let said = served.map_or(AccessOutcome::Fenced, AccessOutcome::Served);
+            let answer = VaultAnswer { worker: access.worker, request: access.request, said };
+            self.pass(now, link, VaultMessage::Answer(answer));
         }
         Arrival::Access { access, served, late }
     }
 
     /// The connection of an access breaks; its client is told at once.
-    fn snap(&mut self, now: Mono, access: &Access) {
+    fn snap(&mut self, now: Mono, access: &AccessOnItsWay) {
         self.connected.remove(&access.worker);
-        self.answer(now, access, Said::Broken);
+        self.answer(now, access, AccessOutcome::Broken);
     }
 
     /// Tells a client what its own machine knows.
-    fn answer(&mut self, now: Mono, access: &Access, said: Said) {
-        let answer = Answer { worker: access.worker, request: access.request, said };
-        self.put(now, Message::Answer(answer));
+    fn answer(&mut self, now: Mono, access: &AccessOnItsWay, said: AccessOutcome) {
+        let answer = VaultAnswer { worker: access.worker, request: access.request, said };
+        self.put(now, VaultMessage::Answer(answer));
     }
 
     /// Sends a message on its way, or has it wait behind a closed gate.
-    fn pass(&mut self, now: Mono, link: (Node, Node), message: Message) {
+    fn pass(&mut self, now: Mono, link: (Node, Node), message: VaultMessage) {
         match self.gates.closed(link.0, link.1, now) {
             Some(held) => held.push(message),
             None => self.set_off(now, link, message),
         }
     }
 
-    fn set_off(&mut self, now: Mono, link: (Node, Node), message: Message) {
+    fn set_off(&mut self, now: Mono, link: (Node, Node), message: VaultMessage) {
         let usual = self.usual.as_nanos() as u64;
         let delay = self.link_faults.delay(link.0, link.1, now, usual).unwrap_or(0);
         let due = self.orders.entry(link).or_default().arrival(now, delay);
         self.put(due, message);
     }
 
-    fn put(&mut self, due: Mono, message: Message) {
+    fn put(&mut self, due: Mono, message: VaultMessage) {
         let place = self.on_the_way.partition_point(|(other, _)| *other <= due);
         self.on_the_way.insert(place, (due, message));
     }
@@ -249,8 +249,8 @@ impl VaultNode {
 
     fn mend(&mut self, now: Mono, cut: &Fault) -> Effect {
         let each = self.each;
-        let client = |access: &Access| Node::Client(access.worker / each);
-        let hit = |access: &&Access| cut.nodes().contains(&client(access));
+        let client = |access: &AccessOnItsWay| Node::Client(access.worker / each);
+        let hit = |access: &&AccessOnItsWay| cut.nodes().contains(&client(access));
         let unsent = self.unsent.iter().filter(hit).count() as u64;
         let effect = Effect::new("messages held", self.gates.held(cut) + unsent);
         for (link, message) in self.gates.heal(cut) {
@@ -273,15 +273,18 @@ impl VaultNode {
         let flying = std::mem::take(&mut self.on_the_way);
         let (gone, left) = flying.into_iter().partition(|(_, message)| hit(of(message.worker())));
         self.on_the_way = left;
-        let gone: VecDeque<(Mono, Message)> = gone;
+        let gone: VecDeque<(Mono, VaultMessage)> = gone;
         lost.extend(gone.into_iter().map(|(_, message)| message));
         for message in lost {
             let (worker, request) = match message {
-                Message::Access(access) => (access.worker, access.request),
-                Message::Answer(answer) => (answer.worker, answer.request),
+                VaultMessage::Access(access) => (access.worker, access.request),
+                VaultMessage::Answer(answer) => (answer.worker, answer.request),
             };
             self.given_up.remove(&request);
-            self.put(now, Message::Answer(Answer { worker, request, said: Said::Broken }));
+            self.put(
+                now,
+                VaultMessage::Answer(VaultAnswer { worker, request, said: AccessOutcome::Broken }),
+            );
         }
         (before - self.connected.len()) as u64
     }
@@ -311,8 +314,8 @@ mod tests {
     }
 
     /// The write of this value, by the process of this number in the first client.
-    fn write(process: u32, value: u64) -> Access {
-        Access {
+    fn write(process: u32, value: u64) -> AccessOnItsWay {
+        AccessOnItsWay {
             worker: 0,
             process,
             request: value,
@@ -333,11 +336,11 @@ mod tests {
             all.push(match arrival {
                 Arrival::Access { access, late: true, .. } => format!("late {}", access.request),
                 Arrival::Access { access, .. } => format!("w{}", access.request),
-                Arrival::Answer(Answer { request, said, .. }) => match said {
-                    Said::Served(value) => format!("a{value}"),
-                    Said::Fenced => format!("fenced {request}"),
-                    Said::Unsent(_) => format!("unsent {request}"),
-                    Said::Broken => format!("broken {request}"),
+                Arrival::Answer(VaultAnswer { request, said, .. }) => match said {
+                    AccessOutcome::Served(value) => format!("a{value}"),
+                    AccessOutcome::Fenced => format!("fenced {request}"),
+                    AccessOutcome::Unsent(_) => format!("unsent {request}"),
+                    AccessOutcome::Broken => format!("broken {request}"),
                 },
             });
         }

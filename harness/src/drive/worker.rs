@@ -7,12 +7,12 @@ use base::{
 use std::time::Duration;
 
 use super::Recorder;
-use super::vault::{Access, Said};
-use crate::plan::{self, Aim, Plan};
+use super::vault::{AccessOnItsWay, AccessOutcome};
+use crate::plan::{self, FaultTiming, Plan};
 
 /// The stage of a worker.
 #[derive(Clone, Copy)]
-pub enum Stage {
+pub enum WorkerStage {
     /// It has no process; it gets one then, if not with its client's next one.
     Down { until: Option<Mono> },
     /// It does something else until then.
@@ -62,7 +62,7 @@ pub struct Touch {
 
 /// A grant of the worker's turn.
 #[derive(Clone)]
-struct Hold {
+struct WorkerHold {
     key: Key,
     mode: Mode,
     /// The time at which it was granted.
@@ -75,14 +75,14 @@ struct Hold {
 }
 
 /// The source of a worker's turns.
-enum Turns {
+enum TurnSource {
     /// Drawn ones, so many more of them, if there is an end.
     Drawn(Rng, Option<u32>),
-    Listed(std::vec::IntoIter<plan::Turn>),
+    Listed(std::vec::IntoIter<plan::PlannedTurn>),
 }
 
-impl Turns {
-    fn next(&mut self, round: &Round) -> Option<Turn> {
+impl TurnSource {
+    fn next(&mut self, round: &TurnSettings) -> Option<Turn> {
         match self {
             Self::Drawn(_, Some(0)) => None,
             Self::Drawn(rng, left) => {
@@ -95,7 +95,7 @@ impl Turns {
 }
 
 /// The settings that the turns of all workers share.
-pub struct Round {
+pub struct TurnSettings {
     load: Load,
     keys: Vec<Key>,
     ttl: Duration,
@@ -110,12 +110,13 @@ pub struct Round {
 /// comes to outlive the ttl by that.
 const AT_VAULT: u32 = 8;
 
-impl Round {
+impl TurnSettings {
     pub fn new(plan: &Plan) -> Self {
         let keys = (0..plan.load.keys).map(|key| format!("k{key}").into()).collect();
         // By the clock, a replay counts from the start of the run; by the state of the lock, from
         // when all clients are up, which takes its time on real servers.
-        let by_trigger = plan.replay.as_ref().is_some_and(|replay| replay.aim == Aim::Trigger);
+        let by_trigger =
+            plan.replay.as_ref().is_some_and(|replay| replay.aim == FaultTiming::Trigger);
         Self {
             load: plan.load.clone(),
             keys,
@@ -127,9 +128,9 @@ impl Round {
     }
 
     /// A hold as a turn asks for it, of the key so many after the turn's own.
-    fn hold(&self, turn: &Turn, offset: u32) -> Hold {
+    fn hold(&self, turn: &Turn, offset: u32) -> WorkerHold {
         let key = (turn.key + offset) as usize % self.keys.len();
-        Hold {
+        WorkerHold {
             key: self.keys[key].clone(),
             mode: turn.mode,
             since: Mono::ZERO,
@@ -149,18 +150,18 @@ impl Round {
     }
 }
 
-pub struct Worker {
+pub struct DrivenWorker {
     number: u32,
     pub process: u32,
-    pub stage: Stage,
+    pub stage: WorkerStage,
     turn: Turn,
     walk: Walk,
-    holds: [Hold; HOLDS],
+    holds: [WorkerHold; HOLDS],
     /// The request that waits for its answer.
     pub open: u64,
     /// The index of the event with which it was made.
     begun: u64,
-    turns: Turns,
+    turns: TurnSource,
 }
 
 /// The end of an operation that a reply brings.
@@ -171,18 +172,18 @@ pub enum Heard {
     Doubt,
 }
 
-impl Worker {
-    pub fn new(number: u32, plan: &Plan, round: &Round) -> Self {
+impl DrivenWorker {
+    pub fn new(number: u32, plan: &Plan, round: &TurnSettings) -> Self {
         let mut rng = Rng::fork(plan.seed, 100 + u64::from(number));
         let turn = round.load.turn(&mut rng);
         let turns = match &plan.replay {
-            Some(replay) => Turns::Listed(replay.turns[number as usize].clone().into_iter()),
-            None => Turns::Drawn(rng, round.load.turns),
+            Some(replay) => TurnSource::Listed(replay.turns[number as usize].clone().into_iter()),
+            None => TurnSource::Drawn(rng, round.load.turns),
         };
         Self {
             number,
             process: number,
-            stage: Stage::Down { until: None },
+            stage: WorkerStage::Down { until: None },
             holds: std::array::from_fn(|_| round.hold(&turn, 0)),
             walk: Walk::new(&[]),
             turn,
@@ -200,7 +201,7 @@ impl Worker {
         (at, kind, f): (Mono, Kind, F),
         fill: impl FnOnce(&mut Event),
     ) {
-        let Hold { key, mode, token, .. } = &self.holds[hold];
+        let WorkerHold { key, mode, token, .. } = &self.holds[hold];
         recorder.push((at, Process::Client(self.process), kind, f), |event| {
             event.key = Some(key.clone());
             event.mode = Some(*mode);
@@ -211,20 +212,20 @@ impl Worker {
 
     /// Takes the next turn. A drawn one begins after its time to think; a listed one at its time
     /// after the origin, which may not have come yet.
-    pub fn think(&mut self, now: Mono, round: &Round, recorder: &mut Recorder) {
+    pub fn think(&mut self, now: Mono, round: &TurnSettings, recorder: &mut Recorder) {
         let Some(turn) = self.turns.next(round) else {
-            self.stage = Stage::Done;
+            self.stage = WorkerStage::Done;
             return;
         };
         self.turn = turn;
         self.holds = std::array::from_fn(|_| round.hold(&turn, 0));
         self.walk = Walk::new(round.load.task.scripts[turn.script as usize]);
         let until = match (&self.turns, round.origin) {
-            (Turns::Drawn(..), _) => now + turn.think,
-            (Turns::Listed(_), Some(origin)) => now.max(origin + turn.think),
-            (Turns::Listed(_), None) => Mono::from_nanos(u64::MAX),
+            (TurnSource::Drawn(..), _) => now + turn.think,
+            (TurnSource::Listed(_), Some(origin)) => now.max(origin + turn.think),
+            (TurnSource::Listed(_), None) => Mono::from_nanos(u64::MAX),
         };
-        self.stage = Stage::Thinking { until };
+        self.stage = WorkerStage::Thinking { until };
         recorder.played.turn(self.number, until, &turn);
     }
 
@@ -234,18 +235,18 @@ impl Worker {
         &mut self,
         now: Mono,
         request: u64,
-        round: &Round,
+        round: &TurnSettings,
         recorder: &mut Recorder,
     ) -> Option<Command> {
         match self.stage {
-            Stage::Down { until: Some(until) } if until <= now => {
+            WorkerStage::Down { until: Some(until) } if until <= now => {
                 self.think(now, round, recorder);
                 None
             }
-            Stage::Thinking { until } | Stage::Working { until } if until <= now => {
+            WorkerStage::Thinking { until } | WorkerStage::Working { until } if until <= now => {
                 self.step(now, request, round, recorder)
             }
-            Stage::Ready => self.step(now, request, round, recorder),
+            WorkerStage::Ready => self.step(now, request, round, recorder),
             _ => None,
         }
     }
@@ -255,7 +256,7 @@ impl Worker {
         &mut self,
         now: Mono,
         request: u64,
-        round: &Round,
+        round: &TurnSettings,
         recorder: &mut Recorder,
     ) -> Option<Command> {
         let Some(step) = self.walk.step() else {
@@ -264,7 +265,7 @@ impl Worker {
         };
         let (f, hold, mode, command) = match step {
             Step::Work(part) => {
-                self.stage = Stage::Working { until: now + self.turn.hold / part };
+                self.stage = WorkerStage::Working { until: now + self.turn.hold / part };
                 return None;
             }
             Step::Convert(hold, mode) if self.holds[hold].mode == mode => {
@@ -275,7 +276,7 @@ impl Worker {
                 let (key, mode) = (wanted.key.clone(), wanted.mode);
                 self.holds[hold] = wanted;
                 let answers = Answers::default();
-                self.stage = Stage::Acquiring { hold, since: now, last_reply: None, answers };
+                self.stage = WorkerStage::Acquiring { hold, since: now, last_reply: None, answers };
                 let acquire_timeout_ns = round.acquire_timeout_ns(wait);
                 let wanted = Acquire { key, hold, mode, acquire_timeout_ns };
                 (F::Acquire, hold, mode, Command::Acquire(Box::new(wanted)))
@@ -284,16 +285,16 @@ impl Worker {
                 let mode = self.holds[hold].mode;
                 let writes = matches!(step, Step::Write(_)) && mode == Mode::Exclusive;
                 let f = if writes { F::Write } else { F::Read };
-                self.stage = Stage::Touching { f, hold };
+                self.stage = WorkerStage::Touching { f, hold };
                 (f, hold, mode, Command::Touch { hold })
             }
             Step::Convert(hold, mode) => {
-                self.stage = Stage::Converting { hold, mode };
+                self.stage = WorkerStage::Converting { hold, mode };
                 (F::Convert, hold, mode, Command::Convert { hold, mode })
             }
             Step::Release(hold) => {
                 self.walk.ended(hold);
-                self.stage = Stage::Releasing { hold, last_reply: None };
+                self.stage = WorkerStage::Releasing { hold, last_reply: None };
                 (F::Release, hold, self.holds[hold].mode, Command::Release { hold })
             }
         };
@@ -307,14 +308,14 @@ impl Worker {
     }
 
     /// Goes on after a step. Work begins at once; anything else is to be done in its turn.
-    fn go_on(&mut self, now: Mono, round: &Round, recorder: &mut Recorder) {
+    fn go_on(&mut self, now: Mono, round: &TurnSettings, recorder: &mut Recorder) {
         self.stage = match self.walk.peek() {
             None => return self.think(now, round, recorder),
             Some(Step::Work(part)) => {
                 self.walk.step();
-                Stage::Working { until: now + self.turn.hold / part }
+                WorkerStage::Working { until: now + self.turn.hold / part }
             }
-            Some(_) => Stage::Ready,
+            Some(_) => WorkerStage::Ready,
         };
     }
 
@@ -324,9 +325,9 @@ impl Worker {
     }
 
     /// An access of the vault as it leaves.
-    fn access(&self, f: F, hold: usize) -> Access {
-        let Hold { key, mode, token, .. } = self.holds[hold].clone();
-        Access {
+    fn access(&self, f: F, hold: usize) -> AccessOnItsWay {
+        let WorkerHold { key, mode, token, .. } = self.holds[hold].clone();
+        AccessOnItsWay {
             worker: self.number,
             process: self.process,
             request: self.open,
@@ -344,7 +345,7 @@ impl Worker {
         &mut self,
         (f, hold): (F, usize),
         (at, kind, error): (Mono, Kind, &str),
-        round: &Round,
+        round: &TurnSettings,
         recorder: &mut Recorder,
     ) {
         let value = self.to_write(f, hold);
@@ -355,14 +356,14 @@ impl Worker {
     }
 
     /// Does nothing more in this turn but to release what is held.
-    fn give_up_turn(&mut self, at: Mono, round: &Round, recorder: &mut Recorder) {
+    fn give_up_turn(&mut self, at: Mono, round: &TurnSettings, recorder: &mut Recorder) {
         self.walk.retreat();
         self.go_on(at, round, recorder);
     }
 
     /// The vault has served an access or fenced it off.
     pub fn served(&mut self, request: u64) {
-        if let Stage::AtVault { touch, .. } = &mut self.stage
+        if let WorkerStage::AtVault { touch, .. } = &mut self.stage
             && self.open == request
         {
             touch.served = true;
@@ -371,17 +372,25 @@ impl Worker {
 
     /// The worker hears from the vault, or from its own machine that the connection there is no
     /// more.
-    pub fn hear_vault(&mut self, said: Said, at: Mono, round: &Round, recorder: &mut Recorder) {
-        let Stage::AtVault { touch, .. } = self.stage else { return };
+    pub fn hear_vault(
+        &mut self,
+        said: AccessOutcome,
+        at: Mono,
+        round: &TurnSettings,
+        recorder: &mut Recorder,
+    ) {
+        let WorkerStage::AtVault { touch, .. } = self.stage else { return };
         match said {
-            Said::Served(value) => {
+            AccessOutcome::Served(value) => {
                 let hold = &mut self.holds[touch.hold];
                 hold.value = value;
                 self.go_on(at, round, recorder);
             }
-            Said::Fenced => self.give_up_turn(at, round, recorder),
-            Said::Unsent(error) => self.unheard(touch, (at, Kind::Fail, error), round, recorder),
-            Said::Broken => {
+            AccessOutcome::Fenced => self.give_up_turn(at, round, recorder),
+            AccessOutcome::Unsent(error) => {
+                self.unheard(touch, (at, Kind::Fail, error), round, recorder)
+            }
+            AccessOutcome::Broken => {
                 self.unheard(touch, (at, Kind::Info, "connection reset"), round, recorder);
             }
         }
@@ -393,10 +402,10 @@ impl Worker {
         &mut self,
         left: bool,
         now: Mono,
-        round: &Round,
+        round: &TurnSettings,
         recorder: &mut Recorder,
     ) {
-        let Stage::AtVault { touch, .. } = self.stage else { return };
+        let WorkerStage::AtVault { touch, .. } = self.stage else { return };
         let (kind, error) = match left {
             true => (Kind::Info, "no reply in time"),
             false => (Kind::Fail, "no connection in time"),
@@ -410,7 +419,7 @@ impl Worker {
         &mut self,
         touch: Touch,
         how: (Mono, Kind, &str),
-        round: &Round,
+        round: &TurnSettings,
         recorder: &mut Recorder,
     ) {
         match touch.served {
@@ -424,32 +433,32 @@ impl Worker {
         &mut self,
         reply: Reply,
         at: Mono,
-        round: &Round,
+        round: &TurnSettings,
         recorder: &mut Recorder,
-        send: impl FnOnce(Access),
+        send: impl FnOnce(AccessOnItsWay),
     ) -> Heard {
         let (f, hold, mode) = match self.stage {
-            Stage::Touching { f, hold } => {
-                let Outcome { kind, error, .. } = reply.into();
+            WorkerStage::Touching { f, hold } => {
+                let ReplyOutcome { kind, error, .. } = reply.into();
                 if kind == Kind::Ok {
                     send(self.access(f, hold));
                     let touch = Touch { f, hold, served: false };
-                    self.stage = Stage::AtVault { until: at + round.at_vault, touch };
+                    self.stage = WorkerStage::AtVault { until: at + round.at_vault, touch };
                 } else {
                     let error = error.as_deref().unwrap_or_default();
                     self.touched_in_vain((f, hold), (at, kind, error), round, recorder);
                 }
                 return Heard::Goes;
             }
-            Stage::Acquiring { hold, .. } => (F::Acquire, hold, self.holds[hold].mode),
-            Stage::Converting { hold, mode } => (F::Convert, hold, mode),
-            Stage::Releasing { hold, .. } => (F::Release, hold, self.holds[hold].mode),
+            WorkerStage::Acquiring { hold, .. } => (F::Acquire, hold, self.holds[hold].mode),
+            WorkerStage::Converting { hold, mode } => (F::Convert, hold, mode),
+            WorkerStage::Releasing { hold, .. } => (F::Release, hold, self.holds[hold].mode),
             _ => return Heard::Goes,
         };
         if let Reply::Ok { token, .. } = reply {
             self.succeeded(f, hold, (token, mode), at, recorder);
         }
-        let Outcome { kind, facts, error } = reply.into();
+        let ReplyOutcome { kind, facts, error } = reply.into();
         self.record(recorder, hold, (at, kind, f), |event| {
             (event.facts, event.error, event.mode) = (facts, error, Some(mode));
         });
@@ -486,7 +495,7 @@ impl Worker {
     /// The store has woken the worker's client. A worker that has its answer already does not wait
     /// any more.
     pub fn hear_notified(&self, at: Mono, recorder: &mut Recorder) {
-        if let Stage::Acquiring { hold, .. } = self.stage {
+        if let WorkerStage::Acquiring { hold, .. } = self.stage {
             self.record(recorder, hold, (at, Kind::Info, F::Notified), |_| {});
         }
     }
@@ -497,14 +506,14 @@ impl Worker {
         key: Key,
         error: String,
         at: Mono,
-        round: &Round,
+        round: &TurnSettings,
         recorder: &mut Recorder,
     ) {
         if !matches!(self.state(), ClientState::Holding { .. }) {
             return;
         }
         let gone = |worker: &Self, hold: usize| {
-            let Hold { key: of, lost, .. } = &worker.holds[hold];
+            let WorkerHold { key: of, lost, .. } = &worker.holds[hold];
             worker.walk.holds(hold) && *of == key && !lost
         };
         let Some(first) = (0..HOLDS).find(|hold| gone(self, *hold)) else { return };
@@ -514,7 +523,7 @@ impl Worker {
         }
         self.walk.retreat();
         // A request that is on its way is answered first.
-        if matches!(self.stage, Stage::Ready | Stage::Working { .. }) {
+        if matches!(self.stage, WorkerStage::Ready | WorkerStage::Working { .. }) {
             self.go_on(at, round, recorder);
         }
     }
@@ -534,17 +543,17 @@ impl Worker {
         for hold in &mut self.holds {
             (hold.token, hold.value, hold.lost) = (None, 0, false);
         }
-        self.stage = Stage::Down { until };
+        self.stage = WorkerStage::Down { until };
     }
 
     /// A reply of a server has passed the link to the worker's client.
     pub fn passed(&mut self, server: u32, at: Mono) {
         match &mut self.stage {
-            Stage::Acquiring { last_reply, answers, .. } => {
+            WorkerStage::Acquiring { last_reply, answers, .. } => {
                 *last_reply = Some(at);
                 answers.add(server);
             }
-            Stage::Releasing { last_reply, .. } => *last_reply = Some(at),
+            WorkerStage::Releasing { last_reply, .. } => *last_reply = Some(at),
             _ => {}
         }
     }
@@ -558,18 +567,18 @@ impl Worker {
     /// for its client, or is done.
     pub fn due(&self) -> Option<Mono> {
         match self.stage {
-            Stage::Thinking { until } | Stage::Working { until } | Stage::AtVault { until, .. } => {
-                Some(until)
-            }
-            Stage::Down { until } => until,
-            Stage::Ready => Some(Mono::ZERO),
+            WorkerStage::Thinking { until }
+            | WorkerStage::Working { until }
+            | WorkerStage::AtVault { until, .. } => Some(until),
+            WorkerStage::Down { until } => until,
+            WorkerStage::Ready => Some(Mono::ZERO),
             _ => None,
         }
     }
 
     /// The run's time begins: what was listed comes at its time from now on.
     pub fn begin(&mut self, now: Mono) {
-        if let Stage::Thinking { until } = &mut self.stage {
+        if let WorkerStage::Thinking { until } = &mut self.stage {
             *until = now + self.turn.think;
         }
     }
@@ -579,14 +588,16 @@ impl Worker {
         let held = (0..HOLDS).filter(|hold| self.walk.holds(*hold));
         let since = held.map(|hold| self.holds[hold].since).min();
         match (self.stage, since) {
-            (Stage::Down { .. }, _) => ClientState::Down,
-            (Stage::Thinking { .. } | Stage::Done, _) => ClientState::Idle,
-            (Stage::Acquiring { since, last_reply, answers, .. }, None) => {
+            (WorkerStage::Down { .. }, _) => ClientState::Down,
+            (WorkerStage::Thinking { .. } | WorkerStage::Done, _) => ClientState::Idle,
+            (WorkerStage::Acquiring { since, last_reply, answers, .. }, None) => {
                 let answers = answers.count();
                 ClientState::Acquiring { since, last_reply, answers }
             }
-            (Stage::Releasing { last_reply, .. }, None) => ClientState::Releasing { last_reply },
-            (Stage::Ready, Some(_)) if self.is_leaving() => {
+            (WorkerStage::Releasing { last_reply, .. }, None) => {
+                ClientState::Releasing { last_reply }
+            }
+            (WorkerStage::Ready, Some(_)) if self.is_leaving() => {
                 ClientState::Releasing { last_reply: None }
             }
             (_, Some(since)) => ClientState::Holding { since },
@@ -602,14 +613,14 @@ impl Worker {
 }
 
 /// The end of an operation that a reply brings, with its facts and its error.
-struct Outcome {
+struct ReplyOutcome {
     kind: Kind,
     /// The facts from the store, as the reply passes them on.
     facts: Option<Box<Facts>>,
     error: Option<String>,
 }
 
-impl From<Reply> for Outcome {
+impl From<Reply> for ReplyOutcome {
     fn from(reply: Reply) -> Self {
         let (kind, facts, error) = match reply {
             Reply::Ok { facts, .. } => (Kind::Ok, facts, None),

@@ -5,5 +5,5 @@ mod tally;
 
 pub use search::{Search, search};
 pub use tally::{
-    MIN_HELD, MergeError, Missing, NoTally, Part, Searched, Sighting, Tally, Told, merge,
+    MIN_HELD, MergeError, Missing, NoTally, SearchPart, Searched, Sighting, Tally, ToldFile, merge,
 };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::{Part, Tally};
+use super::{SearchPart, Tally};
 use crate::plan::Options;
 use crate::setup::{Setup, SetupError};
 use crate::simulate;
@@ -17,7 +17,7 @@ pub struct Search<'a> {
     /// The options of every seed but for the seed itself.
     pub options: &'a Options,
     /// The seeds to search.
-    pub part: Part,
+    pub part: SearchPart,
     /// The number of threads.
     pub jobs: usize,
     /// True to stop at the first seed that breaks a promise.
@@ -48,7 +48,7 @@ pub enum SearchError {
 /// One line when the simulated world broke, which is a bug in it.
 pub fn search(search: &Search<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<Tally, SearchError> {
     let seeds = search.part.seeds();
-    let shared = Shared {
+    let shared = SharedSearch {
         next: AtomicU64::new(seeds.start),
         broken: AtomicBool::new(false),
         collected: Mutex::new(Collected {
@@ -70,7 +70,7 @@ pub fn search(search: &Search<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<Ta
     }
 }
 
-struct Shared {
+struct SharedSearch {
     /// The next seed that nobody has taken. Who took one finishes it, so that what was searched
     /// is always a whole range.
     next: AtomicU64,
@@ -87,7 +87,7 @@ struct Collected {
     error: Option<SearchError>,
 }
 
-impl Shared {
+impl SharedSearch {
     fn work(&self, search: &Search<'_>, end: u64, progress: &(dyn Fn(u64) + Sync)) {
         let stopped = || self.broken.load(Ordering::Relaxed) || search.stop.load(Ordering::Relaxed);
         while !stopped() {

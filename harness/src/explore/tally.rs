@@ -32,7 +32,7 @@ pub struct Tally {
     pub searched: Searched,
     /// The parts that make up this result, one for each file that was added up; a whole search is
     /// one.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SearchPart>,
     /// The seeds that this answers for: those of its shard, or of all shards once they are added
     /// up.
     pub asked: Vec<Range<u64>>,
@@ -52,7 +52,7 @@ pub struct Tally {
 
 /// A part of a search, as one command was asked for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct SearchPart {
     /// The seeds of all shards.
     pub whole: Range<u64>,
     /// The number of shards.
@@ -61,7 +61,7 @@ pub struct Part {
     pub shard: u64,
 }
 
-impl Part {
+impl SearchPart {
     /// The seeds of this shard: all shards together have every seed once, in order.
     pub fn seeds(&self) -> Range<u64> {
         let Self { whole, shard, of } = self;
@@ -185,7 +185,7 @@ impl Sighting {
 
 impl Tally {
     /// Makes a tally of nothing searched yet.
-    pub fn new(options: &Options, part: Part) -> Self {
+    pub fn new(options: &Options, part: SearchPart) -> Self {
         let nanos = |d: std::time::Duration| d.as_nanos() as u64;
         Self {
             picklock_explore: VERSION,
@@ -317,7 +317,7 @@ impl Tally {
         self.asked = self.parts.iter().map(|part| part.whole.clone()).collect();
         self.asked.dedup();
         let seeds = &self.seeds;
-        let is_whole = |part: &Part| without(part.whole.clone(), seeds).is_empty();
+        let is_whole = |part: &SearchPart| without(part.whole.clone(), seeds).is_empty();
         for part in self.parts.iter_mut().filter(|part| is_whole(part)) {
             (part.of, part.shard) = (1, 1);
         }
@@ -328,7 +328,7 @@ impl Tally {
     fn is_sound(&self) -> bool {
         let apart = self.seeds.is_sorted_by(|one, other| one.end < other.start);
         let some = |ranges: &[Range<u64>]| ranges.iter().all(|range| range.start < range.end);
-        let parts = !self.parts.is_empty() && self.parts.iter().all(Part::is_sound);
+        let parts = !self.parts.is_empty() && self.parts.iter().all(SearchPart::is_sound);
         let seeds = self.seeds.iter().map(|range| range.end - range.start);
         let counted = seeds.fold(0, u64::saturating_add) == self.schedules();
         parts && apart && some(&self.seeds) && counted
@@ -383,7 +383,7 @@ pub enum MergeError {
         "`{}` is of picklock {} and `{}` of {}: search both with one",
         .0[0].file, .0[0].said, .0[1].file, .0[1].said
     )]
-    Picklock(Box<[Told; 2]>),
+    Picklock(Box<[ToldFile; 2]>),
     /// Two searches had different settings.
     #[error(
         "`{}` and `{}` are of different searches: {setting} is {} and {}",
@@ -393,7 +393,7 @@ pub enum MergeError {
         /// The first setting that differs.
         setting: String,
         /// The two files and their values of it.
-        told: Box<[Told; 2]>,
+        told: Box<[ToldFile; 2]>,
     },
     /// Two results have the same seed.
     #[error("`{}` and `{}` both have seed {seed}", .files[0], .files[1])]
@@ -407,14 +407,14 @@ pub enum MergeError {
 
 /// The name of a file, and what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct ToldFile {
     /// The name of the file.
     pub file: String,
     /// The words of the file.
     pub said: String,
 }
 
-impl Told {
+impl ToldFile {
     fn new(file: &str, said: impl ToString) -> Self {
         Self { file: file.to_owned(), said: said.to_string() }
     }
@@ -465,7 +465,8 @@ fn without(range: Range<u64>, taken: &[Range<u64>]) -> Vec<Range<u64>> {
 
 fn agree(one_file: &str, one: &Tally, other_file: &str, other: &Tally) -> Result<(), MergeError> {
     if one.picklock != other.picklock {
-        let told = [Told::new(one_file, &one.picklock), Told::new(other_file, &other.picklock)];
+        let told =
+            [ToldFile::new(one_file, &one.picklock), ToldFile::new(other_file, &other.picklock)];
         return Err(MergeError::Picklock(told.into()));
     }
     if one.searched != other.searched {
@@ -478,7 +479,7 @@ fn agree(one_file: &str, one: &Tally, other_file: &str, other: &Tally) -> Result
         let value = |of: &serde_json::Map<String, serde_json::Value>| {
             of.get(&setting).cloned().unwrap_or_default()
         };
-        let told = [Told::new(one_file, value(&a)), Told::new(other_file, value(&b))];
+        let told = [ToldFile::new(one_file, value(&a)), ToldFile::new(other_file, value(&b))];
         return Err(MergeError::Searched { setting, told: told.into() });
     }
     Ok(())
@@ -508,7 +509,7 @@ mod tests {
     use super::*;
 
     fn tally(seeds: Range<u64>, violated: &[u64]) -> Tally {
-        let part = Part { whole: seeds.clone(), of: 1, shard: 1 };
+        let part = SearchPart { whole: seeds.clone(), of: 1, shard: 1 };
         let mut tally = Tally::new(&Options::new("zk-rw", "pause", 0), part);
         tally.seeds.push(seeds.clone());
         tally.violated = violated.len() as u64;
@@ -526,7 +527,7 @@ mod tests {
         let topology = StoreId::topology("zookeeper-x5");
         let (tick, sync_limit) = (Some(Duration::from_millis(500)), Some(5));
         let options = Options { topology, tick, sync_limit, ..Options::new("zk-rw", "pause", 0) };
-        let part = Part { whole: 0..1, of: 1, shard: 1 };
+        let part = SearchPart { whole: 0..1, of: 1, shard: 1 };
         let again = Tally::new(&options, part).searched.options(7);
         let flags = setup::flags(&again);
         assert_eq!(flags, " --on zookeeper-x5 --tick 500ms --sync-limit 5");
@@ -578,7 +579,7 @@ mod tests {
 
     /// Returns the result of a shard of seeds 0 to 29 that searched the first so many of its seeds.
     fn shard(number: u64, searched: u64) -> Tally {
-        let part = Part { whole: 0..30, of: 3, shard: number };
+        let part = SearchPart { whole: 0..30, of: 3, shard: number };
         let asked = part.seeds();
         let tally = tally(asked.start..asked.start + searched, &[]);
         Tally { parts: vec![part], asked: vec![asked], ..tally }

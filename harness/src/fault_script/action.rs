@@ -3,7 +3,7 @@
 use base::{ACTIONS, Action, ClockChange, Data, Direction, LinkFault};
 use std::time::Duration;
 
-use super::error::{Mistake, Wrong};
+use super::error::{Mistake, ScriptMistake};
 use super::fields::Fields;
 use super::time;
 use crate::nearest;
@@ -12,7 +12,7 @@ use crate::nearest;
 pub const EXTENTS: &[&str] = &["by", "percent", "times", "bytes-per-second"];
 
 /// Reads the action of a fault.
-pub fn read(fields: &Fields<'_>, ttl: Duration) -> Result<Action, Wrong> {
+pub fn read(fields: &Fields<'_>, ttl: Duration) -> Result<Action, ScriptMistake> {
     let action = fields.text("action", "the name of an action: action = \"pause\"")?;
     let missing = Mistake::Missing("an action: action = \"pause\" (`picklock list actions`)");
     let (name, at) = action.ok_or_else(|| missing.at(fields.at.clone()))?;

@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::Crew;
-use super::error::{Mistake, Wrong};
+use super::error::{Mistake, ScriptMistake};
 use super::fields::Fields;
 use super::fits::{check_link, check_links, check_node};
 use crate::nearest;
@@ -127,7 +127,7 @@ impl Aim {
         fields: &Fields<'_>,
         action: Action,
         crew: &Crew<'_>,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, ScriptMistake> {
         let is_of_links = matches!(action, Action::Cut(_) | Action::Link(_));
         let name = action.spec().name;
         match (fields.text("target", TARGET)?, fields.list("links", LINKS)?) {
@@ -191,7 +191,7 @@ fn read_link(
     link: &Spanned<DeValue<'_>>,
     action: Action,
     crew: &Crew<'_>,
-) -> Result<(Whom, Whom), Wrong> {
+) -> Result<(Whom, Whom), ScriptMistake> {
     let wanted = || Mistake::Type { field: "links", wanted: LINKS }.at(link.span());
     let ends = link.get_ref().as_array().ok_or_else(wanted)?;
     let [a, b] = &ends[..] else { return Err(wanted()) };

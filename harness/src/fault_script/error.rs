@@ -60,20 +60,20 @@ pub enum Mistake {
 
 /// A mistake, and the bytes of the script that it is about.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct ScriptMistake {
     pub at: Range<usize>,
     pub mistake: Mistake,
 }
 
 impl Mistake {
-    pub(super) const fn at(self, at: Range<usize>) -> Wrong {
-        Wrong { at, mistake: self }
+    pub(super) const fn at(self, at: Range<usize>) -> ScriptMistake {
+        ScriptMistake { at, mistake: self }
     }
 }
 
 impl ScriptError {
-    pub(super) fn new(file: &ScriptFile, wrong: Wrong) -> Self {
-        let Wrong { at, mistake } = wrong;
+    pub(super) fn new(file: &ScriptFile, wrong: ScriptMistake) -> Self {
+        let ScriptMistake { at, mistake } = wrong;
         let text = &file.text;
         let start = floor(text, at.start);
         let before = &text[..start];

@@ -4,7 +4,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::error::{Mistake, Wrong};
+use super::error::{Mistake, ScriptMistake};
 use crate::nearest;
 
 /// The fields of one fault.
@@ -19,7 +19,11 @@ pub type Placed<T> = (T, Range<usize>);
 
 impl<'t> Fields<'t> {
     /// The fields of a table, if it has no others than the known ones.
-    pub fn of(table: &'t DeTable<'t>, at: Range<usize>, known: &[&str]) -> Result<Self, Wrong> {
+    pub fn of(
+        table: &'t DeTable<'t>,
+        at: Range<usize>,
+        known: &[&str],
+    ) -> Result<Self, ScriptMistake> {
         let strange = |key: &&Spanned<_>| !known.contains(&AsRef::<str>::as_ref(key.get_ref()));
         let strange = table.keys().filter(strange).min_by_key(|key| key.span().start);
         match strange {
@@ -41,7 +45,7 @@ impl<'t> Fields<'t> {
         field: &'static str,
         wanted: &'static str,
         read: impl FnOnce(&'t DeValue<'t>) -> Option<T>,
-    ) -> Result<Option<Placed<T>>, Wrong> {
+    ) -> Result<Option<Placed<T>>, ScriptMistake> {
         let Some(value) = self.table.get(field) else { return Ok(None) };
         match read(value.get_ref()) {
             Some(read) => Ok(Some((read, value.span()))),
@@ -54,7 +58,7 @@ impl<'t> Fields<'t> {
         &self,
         field: &'static str,
         wanted: &'static str,
-    ) -> Result<Option<Placed<&'t str>>, Wrong> {
+    ) -> Result<Option<Placed<&'t str>>, ScriptMistake> {
         self.get(field, wanted, DeValue::as_str)
     }
 
@@ -63,7 +67,7 @@ impl<'t> Fields<'t> {
         &self,
         field: &'static str,
         wanted: &'static str,
-    ) -> Result<Option<Placed<&'t DeArray<'t>>>, Wrong> {
+    ) -> Result<Option<Placed<&'t DeArray<'t>>>, ScriptMistake> {
         self.get(field, wanted, DeValue::as_array)
     }
 
@@ -72,7 +76,7 @@ impl<'t> Fields<'t> {
         &self,
         field: &'static str,
         wanted: &'static str,
-    ) -> Result<Option<Placed<u32>>, Wrong> {
+    ) -> Result<Option<Placed<u32>>, ScriptMistake> {
         self.get(field, wanted, |value| {
             let number = value.as_integer().filter(|number| number.radix() == 10)?;
             number.as_str().parse().ok().filter(|number| *number > 0)
@@ -80,7 +84,7 @@ impl<'t> Fields<'t> {
     }
 
     /// Yes or no; no if it is not there.
-    pub fn flag(&self, field: &'static str, wanted: &'static str) -> Result<bool, Wrong> {
+    pub fn flag(&self, field: &'static str, wanted: &'static str) -> Result<bool, ScriptMistake> {
         Ok(self.get(field, wanted, DeValue::as_bool)?.is_some_and(|(flag, _)| flag))
     }
 
@@ -89,7 +93,7 @@ impl<'t> Fields<'t> {
         &self,
         field: &'static str,
         wanted: &'static str,
-    ) -> Result<Option<Placed<f64>>, Wrong> {
+    ) -> Result<Option<Placed<f64>>, ScriptMistake> {
         self.get(field, wanted, |value| {
             let number = value.as_float().map(|float| float.as_str());
             let number = number.or_else(|| value.as_integer().map(|integer| integer.as_str()));

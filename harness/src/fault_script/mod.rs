@@ -25,18 +25,18 @@ pub use aim::{Aim, WORDS, Whom};
 use error::Mistake;
 pub use error::ScriptError;
 pub use follow::Follower;
-pub use moment::{MOMENTS, Moment, Trigger};
+pub use moment::{LockEvent, MOMENTS, Moment};
 pub use print::print;
 
 /// The faults of a script, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultScript {
-    entries: Vec<Entry>,
+    entries: Vec<ScriptFault>,
 }
 
 /// One fault of a script.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct ScriptFault {
     /// The line in which it begins.
     pub line: u32,
     /// The place of its action.
@@ -77,13 +77,14 @@ pub struct Crew<'a> {
 impl FaultScript {
     /// The faults that a run must have, as its header names them.
     pub fn faults(&self) -> Vec<ScriptedFault> {
-        let named = |entry: &Entry| ScriptedFault { line: entry.line, what: entry.what.clone() };
+        let named =
+            |entry: &ScriptFault| ScriptedFault { line: entry.line, what: entry.what.clone() };
         self.entries.iter().filter(|entry| !entry.optional).map(named).collect()
     }
 
     /// The abilities that its faults need of a backend.
     pub fn needs(&self) -> impl Iterator<Item = Ability> {
-        self.entries.iter().map(Entry::ability)
+        self.entries.iter().map(ScriptFault::ability)
     }
 
     /// Returns the mistake of asking a backend for what it refuses, if the script does.
@@ -99,7 +100,7 @@ impl FaultScript {
     }
 }
 
-impl Entry {
+impl ScriptFault {
     fn ability(&self) -> Ability {
         if self.aim.is_at_vault() { Ability::Vault } else { self.action.spec().ability }
     }

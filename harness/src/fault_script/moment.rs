@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::error::{Mistake, Wrong};
+use super::error::{Mistake, ScriptMistake};
 use super::fields::{Fields, Placed};
 use super::time;
 use super::{Aim, Crew, Whom};
@@ -17,7 +17,7 @@ pub enum Moment {
     /// After something has happened to the lock.
     When {
         /// The event that it waits for.
-        trigger: Trigger,
+        trigger: LockEvent,
         /// The client to whom it has to happen. `None`: whoever it is.
         client: Option<u32>,
         /// The number of such moments that are passed over, and one.
@@ -29,7 +29,7 @@ pub enum Moment {
 
 /// Something that happens to a client and the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trigger {
+pub enum LockEvent {
     /// The client has asked for the lock.
     Asked,
     /// A server has answered while nobody is known to hold the lock; the client does not know it.
@@ -47,21 +47,21 @@ pub enum Trigger {
 }
 
 /// All triggers with their names.
-pub const MOMENTS: &[(&str, Trigger, &str)] = &[
-    ("asked", Trigger::Asked, "a client has asked for the lock"),
-    ("answered", Trigger::Answered, "a server has answered, and the client does not know it yet"),
+pub const MOMENTS: &[(&str, LockEvent, &str)] = &[
+    ("asked", LockEvent::Asked, "a client has asked for the lock"),
+    ("answered", LockEvent::Answered, "a server has answered, and the client does not know it yet"),
     (
         "majority",
-        Trigger::Majority,
+        LockEvent::Majority,
         "the same, by a majority of servers, as three of Redlock's five",
     ),
-    ("granted", Trigger::Granted, "a client was granted the lock"),
-    ("working", Trigger::Working, "a client has held the lock for a twentieth of its ttl"),
-    ("before-release", Trigger::BeforeRelease, "a client is about to release the lock"),
-    ("fault", Trigger::Fault, "the fault before it in the script has come"),
+    ("granted", LockEvent::Granted, "a client was granted the lock"),
+    ("working", LockEvent::Working, "a client has held the lock for a twentieth of its ttl"),
+    ("before-release", LockEvent::BeforeRelease, "a client is about to release the lock"),
+    ("fault", LockEvent::Fault, "the fault before it in the script has come"),
 ];
 
-impl Trigger {
+impl LockEvent {
     /// Returns true if its client holds the lock; the client of others has asked for it.
     pub const fn is_of_holder(self) -> bool {
         matches!(self, Self::Granted | Self::Working | Self::BeforeRelease)
@@ -86,7 +86,7 @@ impl Moment {
         aim: &Aim,
         is_first: bool,
         crew: &Crew<'_>,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, ScriptMistake> {
         match (fields.text("at", AT)?, fields.text("when", WHEN)?) {
             (Some(_), Some((_, place))) => {
                 let both = "give `at` for a time of the run, or `when` for a moment of the lock";
@@ -110,7 +110,11 @@ impl Moment {
 }
 
 /// Reads a time of the run.
-fn read_at(fields: &Fields<'_>, at: Placed<&str>, crew: &Crew<'_>) -> Result<Moment, Wrong> {
+fn read_at(
+    fields: &Fields<'_>,
+    at: Placed<&str>,
+    crew: &Crew<'_>,
+) -> Result<Moment, ScriptMistake> {
     absent(fields, "nth", "`nth` counts the moments of `when`")?;
     absent(fields, "who", "`who` says whose moment `when` means")?;
     absent(fields, "after", "`after` goes with `when`; `at` is exact")?;
@@ -127,22 +131,22 @@ fn read_trigger(
     (text, place): Placed<&str>,
     is_first: bool,
     crew: &Crew<'_>,
-) -> Result<Trigger, Wrong> {
+) -> Result<LockEvent, ScriptMistake> {
     let named = MOMENTS.iter().find(|(name, ..)| *name == text).map(|(_, trigger, _)| *trigger);
     match named {
         None => {
             let names: Vec<&str> = MOMENTS.iter().map(|(name, ..)| *name).collect();
             Err(Mistake::Unknown(nearest::unknown("moment", text, &names)).at(place))
         }
-        Some(Trigger::Fault) if is_first => {
+        Some(LockEvent::Fault) if is_first => {
             Err(Mistake::Contradiction("there is no fault before the first one").at(place))
         }
-        Some(Trigger::Fault) => {
+        Some(LockEvent::Fault) => {
             absent(fields, "nth", "the fault before comes once")?;
             absent(fields, "who", "`fault` is no client's moment")?;
-            Ok(Trigger::Fault)
+            Ok(LockEvent::Fault)
         }
-        Some(Trigger::Majority) if !crew.several => {
+        Some(LockEvent::Majority) if !crew.several => {
             let why = "`majority` is for locks on servers that know nothing of each other, such as \
                        redlock: give `answered`";
             Err(Mistake::Misfit(why.into()).at(place))
@@ -152,12 +156,12 @@ fn read_trigger(
 }
 
 /// Refuses a field that says nothing beside another.
-fn absent(fields: &Fields<'_>, field: &str, why: &'static str) -> Result<(), Wrong> {
+fn absent(fields: &Fields<'_>, field: &str, why: &'static str) -> Result<(), ScriptMistake> {
     fields.place(field).map_or(Ok(()), |place| Err(Mistake::Contradiction(why).at(place)))
 }
 
 /// Reads whose moment it is: that of a named client, or of the client by its number that is hit.
-fn who(fields: &Fields<'_>, aim: &Aim, crew: &Crew<'_>) -> Result<Option<u32>, Wrong> {
+fn who(fields: &Fields<'_>, aim: &Aim, crew: &Crew<'_>) -> Result<Option<u32>, ScriptMistake> {
     let Some((text, place)) = fields.text("who", WHO)? else { return Ok(aim.client()) };
     match Whom::read(text, crew).map_err(|mistake| mistake.at(place.clone()))? {
         Whom::Client(client) => Ok(Some(client)),
@@ -170,7 +174,7 @@ pub(super) fn read_lasts(
     fields: &Fields<'_>,
     moment: Moment,
     crew: &Crew<'_>,
-) -> Result<Duration, Wrong> {
+) -> Result<Duration, ScriptMistake> {
     let missing = || Mistake::Missing("a length: lasts = \"1.5 ttl\"").at(fields.at.clone());
     let lasts = fields.text("lasts", "a time: lasts = \"2.5s\"")?.ok_or_else(missing)?;
     let place = lasts.1.clone();
@@ -189,7 +193,7 @@ pub(super) fn read_lasts(
     }
 }
 
-fn read_time((text, place): Placed<&str>, crew: &Crew<'_>) -> Result<Duration, Wrong> {
+fn read_time((text, place): Placed<&str>, crew: &Crew<'_>) -> Result<Duration, ScriptMistake> {
     time::read(text, crew.ttl).map_err(|why| Mistake::Number(why).at(place))
 }
 

@@ -49,7 +49,7 @@ fn had_effect(id: FaultId, history: &History) -> bool {
 
 /// A grant of the client that is hit.
 #[derive(Clone, Copy)]
-struct Grant {
+struct HitGrant {
     client: u32,
     /// Its number among the grants since the fault before.
     nth: u32,
@@ -63,7 +63,7 @@ fn grant(
     info: &RunInfo,
     history: &History,
     during: std::ops::Range<u64>,
-) -> Option<Grant> {
+) -> Option<HitGrant> {
     let client = planned.client()?;
     let later = planned.moment.later_ns;
     // Where a turn has several grants, or a client several workers, its view does not show each.
@@ -78,11 +78,11 @@ fn grant(
             && event.time_ns + later == planned.at_ns
     };
     let before = grants.position(ours)?;
-    Some(Grant { client, nth: before as u32 + 1, after: Duration::from_nanos(later) })
+    Some(HitGrant { client, nth: before as u32 + 1, after: Duration::from_nanos(later) })
 }
 
 /// The table of one fault.
-fn fault(planned: &Planned, grant: Option<Grant>, plan: &Plan, played: &Played) -> String {
+fn fault(planned: &Planned, grant: Option<HitGrant>, plan: &Plan, played: &Played) -> String {
     let fault = &planned.fault;
     let mut text = format!("\n[[fault]]\naction = \"{}\"\n", fault.spec().name);
     let mut field = |name: &str, value: &str| {
@@ -105,7 +105,7 @@ fn fault(planned: &Planned, grant: Option<Grant>, plan: &Plan, played: &Played) 
     let quoted = |time| format!("\"{}\"", time::write(time));
     let at = Duration::from_nanos(planned.at_ns.saturating_sub(played.begin.nanos()));
     match grant {
-        Some(Grant { nth, after, .. }) => {
+        Some(HitGrant { nth, after, .. }) => {
             field("when", "\"granted\"");
             if nth > 1 {
                 field("nth", &nth.to_string());

@@ -5,9 +5,9 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{Mistake, ScriptError, Wrong, line_of};
+use super::error::{Mistake, ScriptError, ScriptMistake, line_of};
 use super::fields::Fields;
-use super::{Aim, Crew, Entry, FaultScript, Moment, action, aim, moment};
+use super::{Aim, Crew, FaultScript, Moment, ScriptFault, action, aim, moment};
 use crate::plan::ScriptFile;
 
 /// The fields of a fault, beside those that give an action its extent.
@@ -27,7 +27,7 @@ impl FaultScript {
     }
 }
 
-fn entries(text: &str, crew: &Crew<'_>) -> Result<Vec<Entry>, Wrong> {
+fn entries(text: &str, crew: &Crew<'_>) -> Result<Vec<ScriptFault>, ScriptMistake> {
     let table = DeTable::parse(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
         Mistake::Toml(error.message().replace('\n', "; ")).at(at)
@@ -35,7 +35,7 @@ fn entries(text: &str, crew: &Crew<'_>) -> Result<Vec<Entry>, Wrong> {
     let fields = Fields::of(table.get_ref(), 0..0, &["fault"])?;
     let faults = fields.list("fault", FAULTS)?;
     let faults = faults.ok_or_else(|| Mistake::Empty.at(0..0))?.0;
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<ScriptFault> = Vec::new();
     for fault in faults.iter() {
         let entry = entry(text, fault, entries.is_empty(), crew)?;
         if entries.last().is_some_and(|last| last.line == entry.line) {
@@ -54,7 +54,7 @@ fn entry(
     fault: &Spanned<DeValue<'_>>,
     is_first: bool,
     crew: &Crew<'_>,
-) -> Result<Entry, Wrong> {
+) -> Result<ScriptFault, ScriptMistake> {
     let at = header(text, fault.span());
     let wrong = || Mistake::Type { field: "fault", wanted: FAULTS }.at(fault.span());
     let table = fault.get_ref().as_table().ok_or_else(wrong)?;
@@ -68,7 +68,7 @@ fn entry(
     let optional = fields.flag("optional", "true or false: optional = true")?;
     let (line, what) = (line_of(text, at.start) as u32, what(&fields, text));
     let at = fields.place("action").unwrap_or(at);
-    Ok(Entry { line, at, action, aim, moment, lasts, optional, what })
+    Ok(ScriptFault { line, at, action, aim, moment, lasts, optional, what })
 }
 
 /// The place of the header of a table, of which nothing but its first line is shown.
@@ -77,7 +77,11 @@ fn header(text: &str, at: Range<usize>) -> Range<usize> {
     at.start..at.start + line.len()
 }
 
-fn check_eviction(fields: &Fields<'_>, action: Action, crew: &Crew<'_>) -> Result<(), Wrong> {
+fn check_eviction(
+    fields: &Fields<'_>,
+    action: Action,
+    crew: &Crew<'_>,
+) -> Result<(), ScriptMistake> {
     match (action.spec().ability, crew.junk) {
         (Ability::Evict, Err(why)) => {
             let misfit = format!("`evict` does nothing to these servers: {why}");

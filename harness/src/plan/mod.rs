@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub use options::{Length, Options, UNLIMITED};
 pub use played::Played;
-pub use replay::{Aim, Planned, Replay, Trigger, Turn, Victim};
+pub use replay::{FaultTiming, Planned, PlannedTurn, Replay, Trigger, Victim};
 pub use replayer::Replayer;
 pub use script_file::ScriptFile;
 

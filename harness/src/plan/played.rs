@@ -3,13 +3,13 @@
 use base::{Fault, Mono, View};
 use std::time::Duration;
 
-use super::{Planned, Trigger, Turn};
+use super::{Planned, PlannedTurn, Trigger};
 
 /// The decisions made in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Played {
     /// The turns, each with its worker, in the order in which they were drawn.
-    pub turns: Vec<(u32, Turn)>,
+    pub turns: Vec<(u32, PlannedTurn)>,
     /// The faults, in order.
     pub faults: Vec<Planned>,
     /// The time at which all clients were up.
@@ -20,14 +20,14 @@ pub struct Played {
 
 impl Played {
     /// The turns of one worker.
-    pub fn turns_of(&self, worker: u32) -> Vec<Turn> {
+    pub fn turns_of(&self, worker: u32) -> Vec<PlannedTurn> {
         self.turns.iter().filter(|(of, _)| *of == worker).map(|(_, turn)| *turn).collect()
     }
 
     pub(crate) fn turn(&mut self, worker: u32, at: Mono, turn: &base::Turn) {
         let base::Turn { key, mode, hold, script, .. } = *turn;
         let hold_ns = hold.as_nanos() as u64;
-        self.turns.push((worker, Turn { at_ns: at.nanos(), key, mode, hold_ns, script }));
+        self.turns.push((worker, PlannedTurn { at_ns: at.nanos(), key, mode, hold_ns, script }));
     }
 
     pub(crate) fn fault(&mut self, fault: &Fault, lasts: Duration, view: &View<'_>) {

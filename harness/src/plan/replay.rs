@@ -9,11 +9,11 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Replay {
     /// The turns of each worker. One that has had all of its turns is done.
-    pub turns: Vec<Vec<Turn>>,
+    pub turns: Vec<Vec<PlannedTurn>>,
     /// The faults, in order.
     pub faults: Vec<Planned>,
     /// The rule by which the faults, and the turns with them, find their time.
-    pub aim: Aim,
+    pub aim: FaultTiming,
     /// The longest time that a call to a server may take.
     pub call_timeout: Duration,
     /// The longest time that an acquire may wait.
@@ -26,7 +26,7 @@ pub struct Replay {
 
 /// The rule by which faults find their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aim {
+pub enum FaultTiming {
     /// By the clock, to the nanosecond.
     Time,
     /// By the state of the lock.
@@ -36,7 +36,7 @@ pub enum Aim {
 /// One turn of one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Turn {
+pub struct PlannedTurn {
     /// The time at which it asks for the lock; later if its last turn is not done
     /// by then.
     pub at_ns: u64,
@@ -56,7 +56,7 @@ fn is_first(script: &u32) -> bool {
     *script == 0
 }
 
-impl Turn {
+impl PlannedTurn {
     /// The same as a drawn turn, which thinks until its time.
     pub fn drawn(self) -> base::Turn {
         base::Turn {

@@ -6,18 +6,18 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::replay::client_of;
-use super::{Aim, Planned, Trigger, Victim};
+use super::{FaultTiming, Planned, Trigger, Victim};
 
 /// The faults of a schedule, as a nemesis.
 pub struct Replayer {
     left: VecDeque<Planned>,
-    aim: Aim,
+    aim: FaultTiming,
     grants: Grants,
 }
 
 impl Replayer {
     /// Makes a nemesis of these faults, in order.
-    pub fn new(faults: Vec<Planned>, aim: Aim) -> Self {
+    pub fn new(faults: Vec<Planned>, aim: FaultTiming) -> Self {
         Self { left: faults.into(), aim, grants: Grants::default() }
     }
 }
@@ -29,11 +29,11 @@ impl Nemesis for Replayer {
         let inject =
             |fault: Fault| Next::Inject { fault, lasts: Duration::from_nanos(planned.lasts_ns) };
         let next = match self.aim {
-            Aim::Time => match Mono::from_nanos(planned.at_ns) {
+            FaultTiming::Time => match Mono::from_nanos(planned.at_ns) {
                 at if at <= view.now => inject(planned.fault.clone()),
                 at => Next::At(at),
             },
-            Aim::Trigger => match self.grants.find(planned, view) {
+            FaultTiming::Trigger => match self.grants.find(planned, view) {
                 Some((at, client_number)) if at <= view.now => {
                     inject(at_client(&planned.fault, client_number))
                 }

@@ -8,7 +8,7 @@
 use base::{Action, Mode, Node, Rng};
 use std::time::Duration;
 
-use crate::plan::{Aim, Planned, Trigger, Turn, Victim};
+use crate::plan::{FaultTiming, Planned, PlannedTurn, Trigger, Victim};
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 
@@ -29,7 +29,7 @@ pub fn draw_small(
 ) -> Option<Schedule> {
     (0..tries).take_while(|_| go_on()).find_map(|n| {
         let drawn = draw(found, &mut Rng::new(n));
-        let setup = drawn.as_it_is(Aim::Trigger, n).ok()?;
+        let setup = drawn.as_it_is(FaultTiming::Trigger, n).ok()?;
         let (run, schedule) = simulate::record(&setup).ok()?;
         let shown =
             |schedule: &Schedule| simulate::replay(schedule).is_ok_and(|again| shows.is_in(&again));
@@ -49,7 +49,7 @@ fn draw(found: &Schedule, rng: &mut Rng) -> Schedule {
         let turns = 1 + u64::from(rng.chance(0.3));
         (0..turns).map(|_| turn(found, spread, rng)).collect()
     });
-    let turns: Vec<Vec<Turn>> = turns.collect();
+    let turns: Vec<Vec<PlannedTurn>> = turns.collect();
     let mut faults: Vec<Planned> = Vec::new();
     if !found.faults.is_empty() {
         for _ in 0..rng.below(FAULTS + 1) {
@@ -72,12 +72,12 @@ fn draw(found: &Schedule, rng: &mut Rng) -> Schedule {
     }
 }
 
-fn turn(found: &Schedule, spread: u64, rng: &mut Rng) -> Turn {
+fn turn(found: &Schedule, spread: u64, rng: &mut Rng) -> PlannedTurn {
     let longest = workloads::find(&found.algo).map_or(0.0, |lock| lock.longest_hold);
     let longest = (found.ttl_ns as f64 * longest) as u64;
     let like = found.clients.iter().flatten().nth(rng.below(8) as usize);
     let shared = found.clients.iter().flatten().any(|turn| turn.mode == Mode::Shared);
-    Turn {
+    PlannedTurn {
         at_ns: rng.below(spread + 1),
         key: like.map_or(0, |turn| turn.key),
         mode: if shared && rng.chance(0.5) { Mode::Shared } else { Mode::Exclusive },

@@ -4,21 +4,21 @@
 
 use base::{Anomaly, BackendError, Event, F, Kind, Process, Run};
 use checkers::Judgement;
-use reports::facts::Facts;
-use reports::steps::{Step, steps};
+use reports::facts::HistoryFacts;
+use reports::steps::{StoryStep, steps};
 
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 
 /// A counterexample, told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct ToldCounterexample {
     /// The anomaly that it shows.
     pub anomaly: Anomaly,
     /// The number of operations and faults in it.
     pub messages: usize,
     /// The steps, in the order of time.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StoryStep>,
 }
 
 /// The reason why a schedule has no story.
@@ -42,7 +42,7 @@ const SMALL: (usize, usize, usize) = (3, 2, 12);
 ///
 /// # Errors
 /// Fails when the schedule cannot be run, or does not show the anomaly that it is said to show.
-pub fn story_of(schedule: &Schedule) -> Result<Told, StoryError> {
+pub fn story_of(schedule: &Schedule) -> Result<ToldCounterexample, StoryError> {
     let Some(shows) = &schedule.shows else {
         return Err(StoryError::NothingToShow);
     };
@@ -64,7 +64,7 @@ pub fn is_small(schedule: &Schedule) -> bool {
 }
 
 /// The story of an anomaly in its run.
-pub fn story(run: &Run, anomaly: Anomaly) -> Told {
+pub fn story(run: &Run, anomaly: Anomaly) -> ToldCounterexample {
     let last = anomaly.witness.iter().copied().max().unwrap_or(0);
     let events = run.history.events().iter().take_while(|event| event.index <= last);
     // The phases of a run are no part of it, and a death is told by the fault that brought it.
@@ -76,8 +76,8 @@ pub fn story(run: &Run, anomaly: Anomaly) -> Told {
         .filter(|place| !is_told_by_its_end(&events, *place, ends[*place]))
         .map(|place| events[place])
         .collect();
-    let facts = Facts::of(run);
-    Told { anomaly, messages, steps: steps(&run.info, &facts, &told) }
+    let facts = HistoryFacts::of(run);
+    ToldCounterexample { anomaly, messages, steps: steps(&run.info, &facts, &told) }
 }
 
 /// Returns the place where each of these events ends, if it is the begin of something that does.
@@ -138,7 +138,8 @@ mod tests {
         let witness = vec![history.events().len() as u64 - 1];
         let told =
             story(&Run { info, history, ledger: None }, Anomaly { witness, ..Anomaly::default() });
-        let row = |step: &Step| format!("{} {}: {}", step.time / 1_000_000, step.who, step.what);
+        let row =
+            |step: &StoryStep| format!("{} {}: {}", step.time / 1_000_000, step.who, step.what);
         (told.messages, told.steps.iter().map(row).collect())
     }
 

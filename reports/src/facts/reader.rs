@@ -1,6 +1,6 @@
 //! Gives what the checkers read from a history its times: a picture is drawn along the clock.
 
-use super::{Answer, Ending, Facts, FaultTimes, Hold, Wait};
+use super::{AcquireOutcome, FaultTimes, HistoryFacts, HoldEnding, HoldSpan, WaitSpan};
 use base::{Event, F, History, Kind, Leases, Run};
 use checkers::faults::FaultSpan;
 use checkers::holds::{self, Claim, Claims, Part};
@@ -22,10 +22,10 @@ impl<'a> Reader<'a> {
         Self { history, leases: Leases::of(run), claims: Claims::of(history), end }
     }
 
-    pub fn facts(&self) -> Facts<'a> {
+    pub fn facts(&self) -> HistoryFacts<'a> {
         let events = self.history.events().iter();
         let quiet = self.run_events().rfind(|event| event.f == F::Quiet);
-        Facts {
+        HistoryFacts {
             end: self.end,
             quiet: quiet.map(|event| event.time_ns),
             stopped: self.run_events().any(|event| event.f == F::Stop),
@@ -47,20 +47,22 @@ impl<'a> Reader<'a> {
         self.history.get(at).map_or(self.end, |event| event.time_ns)
     }
 
-    fn wait(&self, claim: &Claim) -> Wait<'a> {
+    fn wait(&self, claim: &Claim) -> WaitSpan<'a> {
         let (from, until) = (self.time(claim.invoke), self.time(claim.asking().end));
         let answered = self.history.get(claim.asking().end);
         let died = answered.is_some_and(|event| event.f == F::Death);
-        Wait {
+        WaitSpan {
             process: claim.process,
             key: self.claims.keys[claim.key].clone(),
             from,
             until: until.max(from),
             answer: match claim.answer {
-                holds::Answer::Granted(_) => Answer::Granted,
-                holds::Answer::Failed(_) => Answer::Failed,
-                holds::Answer::Unknown(_) if !died => Answer::Unknown,
-                holds::Answer::Unknown(_) | holds::Answer::Open => Answer::Open,
+                holds::AcquireAnswer::Granted(_) => AcquireOutcome::Granted,
+                holds::AcquireAnswer::Failed(_) => AcquireOutcome::Failed,
+                holds::AcquireAnswer::Unknown(_) if !died => AcquireOutcome::Unknown,
+                holds::AcquireAnswer::Unknown(_) | holds::AcquireAnswer::Open => {
+                    AcquireOutcome::Open
+                }
             },
             error: match died {
                 true => Some("its process died"),
@@ -69,12 +71,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn hold(&self, part: &Part) -> Hold {
+    fn hold(&self, part: &Part) -> HoldSpan {
         let claim = &self.claims.claims[part.claim];
         let (from, until) = (self.time(part.from), self.time(part.until));
         let until = until.max(from);
         let outlived = claim.outlived(self.history, &self.leases);
-        Hold {
+        HoldSpan {
             process: claim.process,
             key: self.claims.keys[claim.key].clone(),
             mode: part.mode,
@@ -88,15 +90,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn ending(&self, claim: &Claim, part: &Part) -> Ending {
+    fn ending(&self, claim: &Claim, part: &Part) -> HoldEnding {
         match claim.end {
-            _ if part.until == u64::MAX => Ending::Open,
+            _ if part.until == u64::MAX => HoldEnding::Open,
             Some(end) if end.at == part.until => match end.how {
-                holds::Ending::Released => Ending::Released,
-                holds::Ending::Lost => Ending::Lost,
-                holds::Ending::Death => Ending::Died,
+                holds::Ending::Released => HoldEnding::Released,
+                holds::Ending::Lost => HoldEnding::Lost,
+                holds::Ending::Death => HoldEnding::Died,
             },
-            _ => Ending::Converted,
+            _ => HoldEnding::Converted,
         }
     }
 

@@ -4,8 +4,8 @@
 //! are short then, and a hundred thousand events fit into a few hundred kilobytes. Columns that are
 //! zero throughout are left out. The page's script undoes all this.
 
-use crate::Subject;
-use crate::facts::{Answer, Ending, FaultTimes, Hold, Overlap, Wait};
+use crate::ReportSubject;
+use crate::facts::{AcquireOutcome, FaultTimes, HoldEnding, HoldSpan, OverlapSpan, WaitSpan};
 use crate::names::Speaker;
 use crate::picture::sign;
 use crate::reading::breaches;
@@ -18,19 +18,19 @@ use std::ops::Range;
 const LANES: u32 = 200;
 
 /// The data as JSON that is safe inside a `<script>`: nothing in it can end the element.
-pub(super) fn embed(subject: &Subject<'_>) -> String {
+pub(super) fn embed(subject: &ReportSubject<'_>) -> String {
     let mut data = data(subject);
     show_strings(&mut data);
     data.to_string().replace('<', "\\u003c")
 }
 
-fn data(subject: &Subject<'_>) -> Value {
-    let Subject { run, facts, .. } = subject;
-    let mut words = Words::default();
+fn data(subject: &ReportSubject<'_>) -> Value {
+    let ReportSubject { run, facts, .. } = subject;
+    let mut words = WordTable::default();
     let speaker = Speaker::new(&run.info);
     let overlaps = facts.overlaps();
     let lanes: Vec<Value> = (0..run.info.all_workers().clamp(1, LANES))
-        .map(|worker| Lane { subject, speaker, worker }.columns(&mut words, &overlaps))
+        .map(|worker| LaneData { subject, speaker, worker }.columns(&mut words, &overlaps))
         .collect();
     json!({
         "end_us": micros(facts.end),
@@ -48,12 +48,12 @@ fn micros(nanos: u64) -> u64 {
 
 /// Keys and errors, each once; columns name them by place, from 1. 0 is none.
 #[derive(Default)]
-struct Words {
+struct WordTable {
     list: Vec<String>,
     places: BTreeMap<String, u64>,
 }
 
-impl Words {
+impl WordTable {
     fn place(&mut self, word: Option<&str>) -> u64 {
         let Some(word) = word.filter(|w| !w.is_empty()) else { return 0 };
         // A client may say very much; a tooltip has little room.
@@ -68,22 +68,22 @@ impl Words {
     }
 }
 
-struct Lane<'a> {
-    subject: &'a Subject<'a>,
+struct LaneData<'a> {
+    subject: &'a ReportSubject<'a>,
     speaker: Speaker,
     worker: u32,
 }
 
-impl Lane<'_> {
-    fn columns(&self, words: &mut Words, overlaps: &[Overlap]) -> Value {
+impl LaneData<'_> {
+    fn columns(&self, words: &mut WordTable, overlaps: &[OverlapSpan]) -> Value {
         let facts = &self.subject.facts;
         let mine = |process: u32| self.speaker.worker(process) == self.worker;
         let births = facts.births.iter().filter(|(process, _)| mine(*process));
-        let waits: Vec<&Wait> = facts.waits.iter().filter(|w| mine(w.process)).collect();
-        let holds: Vec<&Hold> = facts.holds.iter().filter(|h| mine(h.process)).collect();
+        let waits: Vec<&WaitSpan> = facts.waits.iter().filter(|w| mine(w.process)).collect();
+        let holds: Vec<&HoldSpan> = facts.holds.iter().filter(|h| mine(h.process)).collect();
         let marks: Vec<&&Event> =
             facts.marks.iter().filter(|e| e.client().is_some_and(mine)).collect();
-        let overlaps: Vec<&Overlap> = overlaps.iter().filter(|o| mine(o.process)).collect();
+        let overlaps: Vec<&OverlapSpan> = overlaps.iter().filter(|o| mine(o.process)).collect();
         json!({
             "births_us": births.map(|(p, at)| json!([micros(*at), p])).collect::<Vec<_>>(),
             "waits": wait_columns(&waits, words),
@@ -94,14 +94,14 @@ impl Lane<'_> {
     }
 }
 
-fn wait_columns(waits: &[&Wait<'_>], words: &mut Words) -> Value {
+fn wait_columns(waits: &[&WaitSpan<'_>], words: &mut WordTable) -> Value {
     let mut columns = stretches(waits.iter().map(|w| (w.from, w.until)));
     column(&mut columns, "answer", waits.iter().map(|w| answer(w.answer)));
     column(&mut columns, "error", waits.iter().map(|w| words.place(w.error)));
     Value::Object(columns)
 }
 
-fn hold_columns(holds: &[&Hold], words: &mut Words) -> Value {
+fn hold_columns(holds: &[&HoldSpan], words: &mut WordTable) -> Value {
     let mut columns = stretches(holds.iter().map(|h| (h.from, h.until)));
     column(&mut columns, "shared", holds.iter().map(|h| u64::from(h.mode == Mode::Shared)));
     column(&mut columns, "ending", holds.iter().map(|h| ending(h.ending)));
@@ -114,11 +114,11 @@ fn hold_columns(holds: &[&Hold], words: &mut Words) -> Value {
 }
 
 /// Returns the time from the begin of a hold to the end of its lease, in microseconds.
-fn lease(hold: &Hold, ran_out: u64) -> u64 {
+fn lease(hold: &HoldSpan, ran_out: u64) -> u64 {
     micros(ran_out).saturating_sub(micros(hold.from))
 }
 
-fn mark_columns(marks: &[&&Event], words: &mut Words) -> Value {
+fn mark_columns(marks: &[&&Event], words: &mut WordTable) -> Value {
     let mut columns = stretches(marks.iter().map(|e| (e.time_ns, e.time_ns)));
     column(&mut columns, "sign", marks.iter().map(|e| sign(e) as u64));
     column(&mut columns, "write", marks.iter().map(|e| u64::from(e.f == base::F::Write)));
@@ -151,22 +151,22 @@ fn column(columns: &mut Map<String, Value>, name: &str, values: impl Iterator<It
     }
 }
 
-fn answer(answer: Answer) -> u64 {
+fn answer(answer: AcquireOutcome) -> u64 {
     match answer {
-        Answer::Granted => 0,
-        Answer::Open => 1,
-        Answer::Unknown => 2,
-        Answer::Failed => 3,
+        AcquireOutcome::Granted => 0,
+        AcquireOutcome::Open => 1,
+        AcquireOutcome::Unknown => 2,
+        AcquireOutcome::Failed => 3,
     }
 }
 
-fn ending(ending: Ending) -> u64 {
+fn ending(ending: HoldEnding) -> u64 {
     match ending {
-        Ending::Released => 0,
-        Ending::Lost => 1,
-        Ending::Died => 2,
-        Ending::Open => 3,
-        Ending::Converted => 4,
+        HoldEnding::Released => 0,
+        HoldEnding::Lost => 1,
+        HoldEnding::Died => 2,
+        HoldEnding::Open => 3,
+        HoldEnding::Converted => 4,
     }
 }
 
@@ -192,7 +192,7 @@ fn fault(span: &FaultTimes, end: u64, workers: u32) -> Value {
 }
 
 /// Returns the marks of the witnesses, as JSON.
-fn breach_marks(subject: &Subject<'_>) -> Vec<Value> {
+fn breach_marks(subject: &ReportSubject<'_>) -> Vec<Value> {
     let history = &subject.run.history;
     let mark = |breach: crate::reading::Breach<'_>| {
         let witness = breach.anomaly.witness.iter();

@@ -2,8 +2,8 @@
 
 use super::order::picture;
 use super::sections::{class, sign};
-use super::{Script, document};
-use crate::history::{Drawn, End, Key, Role, Sheet, View};
+use super::{PageScript, document};
+use crate::history::{Drawn, End, OperationRole, PictureKey, PictureView, Sheet};
 use crate::reading;
 use crate::units::{count, counted, glued};
 use base::{Kind, Outcome};
@@ -14,7 +14,7 @@ pub fn history(sheet: &Sheet) -> String {
     let outcome = sheet.decided.outcome;
     let title =
         format!("{}: {} against {}", reading::word(outcome), sheet.file, sheet.decided.model);
-    document(&title, &content(sheet), Script::History)
+    document(&title, &content(sheet), PageScript::History)
 }
 
 fn content(sheet: &Sheet) -> Markup {
@@ -61,7 +61,7 @@ fn why(sheet: &Sheet) -> Markup {
 }
 
 /// Tells how far the order of a key goes.
-fn reach(key: &Key) -> String {
+fn reach(key: &PictureKey) -> String {
     let ordered = counted(key.ordered, "operation", "operations");
     match key.end {
         End::Whole => format!("Here is an order of {ordered} in which the model allows each."),
@@ -81,7 +81,7 @@ fn reach(key: &Key) -> String {
     }
 }
 
-fn section(key: &Key, place: usize, named: bool) -> Markup {
+fn section(key: &PictureKey, place: usize, named: bool) -> Markup {
     let name = match (&key.name, named) {
         (Some(name), _) => format!("Key {name}"),
         (None, true) => "No key".into(),
@@ -108,7 +108,7 @@ fn section(key: &Key, place: usize, named: bool) -> Markup {
     }
 }
 
-fn pictures(key: &Key) -> Markup {
+fn pictures(key: &PictureKey) -> Markup {
     let more = key.wide.operations.len() > key.close.operations.len();
     html! {
         p class="meta" { (glued(&reach(key))) " " (capital(&drawn(key, &key.close))) " are drawn." }
@@ -125,7 +125,7 @@ fn pictures(key: &Key) -> Markup {
 }
 
 /// Tells how much of a key a picture shows.
-fn drawn(key: &Key, view: &View) -> String {
+fn drawn(key: &PictureKey, view: &PictureView) -> String {
     let (shown, all) = (view.operations.len() as u64, key.operations);
     match shown == all {
         true => format!("all of its {}", counted(all, "operation", "operations")),
@@ -133,7 +133,7 @@ fn drawn(key: &Key, view: &View) -> String {
     }
 }
 
-fn legend(view: &View, key: &Key) -> Markup {
+fn legend(view: &PictureView, key: &PictureKey) -> Markup {
     let any = |test: fn(&Drawn) -> bool| view.operations.iter().any(test);
     html! {
         p class="legend" {
@@ -141,10 +141,10 @@ fn legend(view: &View, key: &Key) -> Markup {
             @if any(|drawn| drawn.ended == Kind::Ok) { span { i class="k opok" {} "answered" } }
             @if any(|drawn| drawn.ended == Kind::Info) { span { i class="k opinfo" {} "outcome unknown: at any time after its begin, or never" } }
             @if any(|drawn| drawn.ended == Kind::Fail) { span { i class="k opfail" {} "failed: left out" } }
-            @if any(|drawn| drawn.role == Role::Stuck) { span { i class="k opstuck" { "✗" } "can be put nowhere" } }
-            @if any(|drawn| drawn.role == Role::Beside) { span { i class="k opbeside" {} "stands beside it" } }
+            @if any(|drawn| drawn.role == OperationRole::Stuck) { span { i class="k opstuck" { "✗" } "can be put nowhere" } }
+            @if any(|drawn| drawn.role == OperationRole::Beside) { span { i class="k opbeside" {} "stands beside it" } }
             @if !view.skipped.is_empty() { span { i class="k skipped" { "+9" } "so many are left out" } }
-            @if any(|drawn| drawn.point.is_none() && drawn.role == Role::Plain) && key.end != End::Whole {
+            @if any(|drawn| drawn.point.is_none() && drawn.role == OperationRole::Plain) && key.end != End::Whole {
                 span { i class="k oplater" {} "not on the order yet" }
             }
         }
@@ -152,19 +152,19 @@ fn legend(view: &View, key: &Key) -> Markup {
 }
 
 /// The operations of a picture in the order that was found, and what they lead to.
-fn table(key: &Key, view: &View) -> Markup {
+fn table(key: &PictureKey, view: &PictureView) -> Markup {
     let mut rows: Vec<&Drawn> = view.operations.iter().collect();
-    rows.sort_by_key(|drawn| (number(drawn), drawn.role != Role::Stuck, drawn.invoke));
+    rows.sort_by_key(|drawn| (number(drawn), drawn.role != OperationRole::Stuck, drawn.invoke));
     html! {
         table class="events orders" {
             thead { tr { th scope="col" { "#" } th scope="col" { "operation" } th scope="col" { "then" } } }
             tbody {
                 @for drawn in rows {
-                    tr class=[(drawn.role == Role::Stuck).then_some("wrong")] {
+                    tr class=[(drawn.role == OperationRole::Stuck).then_some("wrong")] {
                         td {
                             @match &drawn.point {
                                 Some(point) => span class="number long" { (count(point.number)) },
-                                None if drawn.role == Role::Stuck => span class="cross" { "✗" },
+                                None if drawn.role == OperationRole::Stuck => span class="cross" { "✗" },
                                 None => "–",
                             }
                         }
@@ -182,7 +182,7 @@ fn number(drawn: &Drawn) -> u64 {
 }
 
 /// Returns the table's text about an operation.
-fn outcome(key: &Key, drawn: &Drawn) -> String {
+fn outcome(key: &PictureKey, drawn: &Drawn) -> String {
     match drawn.point.as_ref().and_then(|point| point.state.as_ref()) {
         Some(state) => capital(state),
         None => place(key, drawn),
@@ -190,10 +190,10 @@ fn outcome(key: &Key, drawn: &Drawn) -> String {
 }
 
 /// Tells where an operation is on the order, as a sentence.
-pub(super) fn place(key: &Key, drawn: &Drawn) -> String {
+pub(super) fn place(key: &PictureKey, drawn: &Drawn) -> String {
     match (&drawn.point, drawn.role, drawn.ended) {
         (Some(point), ..) => format!("Number {} of the order.", count(point.number)),
-        (None, Role::Stuck, _) => "It can be put nowhere.".into(),
+        (None, OperationRole::Stuck, _) => "It can be put nowhere.".into(),
         (None, _, Kind::Fail) => "It failed and is left out.".into(),
         (None, ..) if key.end == End::Whole => "It need not have happened.".into(),
         (None, _, Kind::Info) => "It need not have happened by then.".into(),

@@ -2,7 +2,7 @@
 //! the order joined by a line. Space goes by the order of events, never by time.
 
 use super::history::{capital, place};
-use crate::history::{Drawn, End, Key, Point, Role, View, process};
+use crate::history::{Drawn, End, OperationRole, PictureKey, PictureView, Point, process};
 use crate::units::count;
 use base::Kind;
 use maud::{Markup, html};
@@ -28,8 +28,8 @@ const LABEL: usize = 22;
 const NAME: usize = 16;
 
 /// Draws the operations of one view.
-pub(super) fn picture(key: &Key, view: &View) -> Markup {
-    let drawing = Drawing::of(key, view);
+pub(super) fn picture(key: &PictureKey, view: &PictureView) -> Markup {
+    let drawing = OrderDrawing::of(key, view);
     html! {
         div class="ordered" {
             (drawing.names())
@@ -40,24 +40,24 @@ pub(super) fn picture(key: &Key, view: &View) -> Markup {
     }
 }
 
-struct Drawing<'a> {
-    key: &'a Key,
-    view: &'a View,
+struct OrderDrawing<'a> {
+    key: &'a PictureKey,
+    view: &'a PictureView,
     /// The lanes, by the names of their processes.
     lanes: Vec<&'a str>,
-    columns: Columns,
+    columns: EventColumns,
 }
 
 /// The positions of the events.
-struct Columns {
+struct EventColumns {
     /// The events, in order.
     places: Vec<u64>,
     /// The width of the space before each of them; the last one is behind them all.
     gaps: Vec<u64>,
 }
 
-impl Columns {
-    fn of(view: &View, end: End) -> Self {
+impl EventColumns {
+    fn of(view: &PictureView, end: End) -> Self {
         let ends = |drawn: &Drawn| [Some(drawn.invoke), drawn.answer];
         let mut places: Vec<u64> = view.operations.iter().flat_map(ends).flatten().collect();
         places.extend(limit(end).filter(|at| places.iter().any(|place| place >= at)));
@@ -87,7 +87,7 @@ impl Columns {
     }
 
     /// Makes room for what stands at the bars.
-    fn make_room(&mut self, view: &View) {
+    fn make_room(&mut self, view: &PictureView) {
         let mut next: BTreeMap<&str, u64> = BTreeMap::new();
         for drawn in view.operations.iter().rev() {
             let until = next.insert(&drawn.process, drawn.invoke);
@@ -131,18 +131,18 @@ fn limit(end: End) -> Option<u64> {
 }
 
 /// A point as it is drawn.
-struct Spot {
+struct DrawnPoint {
     number: u64,
     x: u64,
     y: u64,
 }
 
-impl<'a> Drawing<'a> {
-    fn of(key: &'a Key, view: &'a View) -> Self {
+impl<'a> OrderDrawing<'a> {
+    fn of(key: &'a PictureKey, view: &'a PictureView) -> Self {
         let mut lanes: Vec<&str> = view.operations.iter().map(|op| &op.process[..]).collect();
         lanes.sort_by_key(|name| (name.parse::<u64>().unwrap_or(u64::MAX), *name));
         lanes.dedup();
-        Self { key, view, lanes, columns: Columns::of(view, key.end) }
+        Self { key, view, lanes, columns: EventColumns::of(view, key.end) }
     }
 
     fn height(&self) -> u64 {
@@ -226,7 +226,7 @@ impl<'a> Drawing<'a> {
                 title { (self.told(drawn)) }
                 rect x=(from) y=(top) width=(width) height=(BAR) rx="4" {}
                 text x=(from + 1) y=(top - 5) { (clipped(&drawn.label, LABEL)) }
-                @if drawn.role == Role::Stuck {
+                @if drawn.role == OperationRole::Stuck {
                     text class="cross" x=(until - width.min(22) / 2) y=(top + 16) text-anchor="middle" { "✗" }
                 }
             }
@@ -241,11 +241,13 @@ impl<'a> Drawing<'a> {
             _ => "ok",
         };
         let role = match drawn.role {
-            Role::Stuck => " stuck",
-            Role::Beside => " beside",
-            Role::Plain => "",
+            OperationRole::Stuck => " stuck",
+            OperationRole::Beside => " beside",
+            OperationRole::Plain => "",
         };
-        let later = drawn.point.is_none() && drawn.role == Role::Plain && drawn.ended != Kind::Fail;
+        let later = drawn.point.is_none()
+            && drawn.role == OperationRole::Plain
+            && drawn.ended != Kind::Fail;
         let later = if later && self.key.end != End::Whole { " later" } else { "" };
         format!("op {kind}{role}{later}")
     }
@@ -259,7 +261,7 @@ impl<'a> Drawing<'a> {
     }
 
     /// The points, in order, and where each is drawn.
-    fn spots(&self) -> Vec<Spot> {
+    fn spots(&self) -> Vec<DrawnPoint> {
         let point = |drawn: &'a Drawn| Some((drawn.point.as_ref()?, drawn));
         let mut points: Vec<_> = self.view.operations.iter().filter_map(point).collect();
         points.sort_by_key(|(point, _)| point.number);
@@ -271,9 +273,9 @@ impl<'a> Drawing<'a> {
             let width = pill(point.number);
             let x = self.columns.left(gap + 1) - *right - width / 2;
             *right += width + 4;
-            Spot { number: point.number, x, y: self.middle(&drawn.process) }
+            DrawnPoint { number: point.number, x, y: self.middle(&drawn.process) }
         };
-        let mut spots: Vec<Spot> = points.iter().rev().map(spot).collect();
+        let mut spots: Vec<DrawnPoint> = points.iter().rev().map(spot).collect();
         spots.reverse();
         spots
     }

@@ -3,8 +3,8 @@
 //! plotters knows fixed colours only. Each stands for a role here and is exchanged for the page's
 //! own colour afterwards, so that a plot is legible in the light and in the dark.
 
-use crate::Subject;
-use crate::facts::{Answer, Facts};
+use crate::ReportSubject;
+use crate::facts::{AcquireOutcome, HistoryFacts};
 use crate::units::{digits, span};
 use base::Family;
 use plotters::coord::Shift;
@@ -44,11 +44,11 @@ const ROLES: [(&str, &str); 12] = [
     ("\"#0C0C0C\"", "\"var(--memory)\""),
 ];
 
-type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
+type PlotResult<T> = Result<T, Box<dyn std::error::Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Plots the times that acquires took, over the time at which they ended; `None` when none ended.
-pub(super) fn latency(subject: &Subject<'_>) -> Option<String> {
+pub(super) fn latency(subject: &ReportSubject<'_>) -> Option<String> {
     let marks = spots(&subject.facts);
     let low = marks.iter().map(|m| m.latency).fold(f64::INFINITY, f64::min);
     let high = marks.iter().map(|m| m.latency).fold(0.0, f64::max);
@@ -57,14 +57,14 @@ pub(super) fn latency(subject: &Subject<'_>) -> Option<String> {
 }
 
 /// Grants a second over time; `None` when nothing was granted.
-pub(super) fn rate(subject: &Subject<'_>) -> Option<String> {
+pub(super) fn rate(subject: &ReportSubject<'_>) -> Option<String> {
     let rates = rates(&subject.facts);
     let high = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
     (high > 0.0).then(|| svg(|area| draw_rate(area, &subject.facts, &rates, high * 1.08)))?
 }
 
 /// Draws into a string. A plot that cannot be drawn is left out: it is no reason to lose the page.
-fn svg(draw: impl FnOnce(&Area<'_>) -> Drawn<()>) -> Option<String> {
+fn svg(draw: impl FnOnce(&Area<'_>) -> PlotResult<()>) -> Option<String> {
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
@@ -78,23 +78,23 @@ fn svg(draw: impl FnOnce(&Area<'_>) -> Drawn<()>) -> Option<String> {
 struct Spot {
     at: f64,
     latency: f64,
-    answer: Answer,
+    answer: AcquireOutcome,
     count: u32,
 }
 
 /// The ended acquires as marks. Each answer has its own share of the marks, so that the many do not
 /// push out the few.
-fn spots(facts: &Facts<'_>) -> Vec<Spot> {
+fn spots(facts: &HistoryFacts<'_>) -> Vec<Spot> {
     let of = |answer, most| thinned(facts, answer, most);
-    let mut spots = of(Answer::Granted, MARKS * 6 / 10);
-    spots.extend(of(Answer::Unknown, MARKS * 2 / 10));
-    spots.extend(of(Answer::Failed, MARKS * 2 / 10));
+    let mut spots = of(AcquireOutcome::Granted, MARKS * 6 / 10);
+    spots.extend(of(AcquireOutcome::Unknown, MARKS * 2 / 10));
+    spots.extend(of(AcquireOutcome::Failed, MARKS * 2 / 10));
     spots
 }
 
 /// One mark a cell of a grid that grows coarser until few enough are left. The grid is logarithmic
 /// in height, as the plot is.
-fn thinned(facts: &Facts<'_>, answer: Answer, most: usize) -> Vec<Spot> {
+fn thinned(facts: &HistoryFacts<'_>, answer: AcquireOutcome, most: usize) -> Vec<Spot> {
     let end = seconds(facts.end).max(1e-9);
     let waits = facts.waits.iter().filter(|w| w.answer == answer);
     let points: Vec<(f64, f64)> =
@@ -104,7 +104,7 @@ fn thinned(facts: &Facts<'_>, answer: Answer, most: usize) -> Vec<Spot> {
     spots.find(|spots| spots.len() <= most).unwrap_or_default()
 }
 
-fn grid(points: &[(f64, f64)], answer: Answer, end: f64, columns: f64) -> Vec<Spot> {
+fn grid(points: &[(f64, f64)], answer: AcquireOutcome, end: f64, columns: f64) -> Vec<Spot> {
     let mut cells: BTreeMap<(u64, i64), Spot> = BTreeMap::new();
     for (at, latency) in points.iter().copied() {
         let cell = ((at / end * columns) as u64, (latency.log10() * columns / 12.0) as i64);
@@ -121,10 +121,10 @@ fn radius(spot: &Spot, few: bool) -> i32 {
 }
 
 /// Grants a second, in steps: (begin of the step in seconds, rate).
-fn rates(facts: &Facts<'_>) -> Vec<(f64, f64)> {
+fn rates(facts: &HistoryFacts<'_>) -> Vec<(f64, f64)> {
     let step = crate::units::round_step(facts.end / 10).max(1);
     let mut counts = vec![0u64; (facts.end / step) as usize + 1];
-    for wait in facts.waits.iter().filter(|w| w.answer == Answer::Granted) {
+    for wait in facts.waits.iter().filter(|w| w.answer == AcquireOutcome::Granted) {
         counts[(wait.until / step) as usize] += 1;
     }
     // The last step is rarely whole, and the rate of a sliver would say little.
@@ -145,10 +145,10 @@ fn seconds(nanos: u64) -> f64 {
 
 fn draw_latency(
     area: &Area<'_>,
-    facts: &Facts<'_>,
+    facts: &HistoryFacts<'_>,
     spots: &[Spot],
     range: Range<f64>,
-) -> Drawn<()> {
+) -> PlotResult<()> {
     let time = 0.0..seconds(facts.end).max(1e-9);
     let mut chart = ChartBuilder::on(area)
         .margin(8)
@@ -170,11 +170,11 @@ fn draw_latency(
     let few = spots.len() < 300;
     let of = |answer| spots.iter().filter(move |s| s.answer == answer);
     let place = |s: &Spot| (s.at, s.latency);
-    let granted =
-        of(Answer::Granted).map(|s| Circle::new(place(s), radius(s, few), OK.mix(0.75).filled()));
-    let unknown = of(Answer::Unknown)
+    let granted = of(AcquireOutcome::Granted)
+        .map(|s| Circle::new(place(s), radius(s, few), OK.mix(0.75).filled()));
+    let unknown = of(AcquireOutcome::Unknown)
         .map(|s| TriangleMarker::new(place(s), if few { 6 } else { 4 }, INFO.filled()));
-    let failed = of(Answer::Failed)
+    let failed = of(AcquireOutcome::Failed)
         .map(|s| Cross::new(place(s), if few { 4 } else { 3 }, FAIL.stroke_width(2)));
     chart.draw_series(granted)?;
     chart.draw_series(unknown)?;
@@ -194,7 +194,12 @@ fn decades(range: &Range<f64>) -> Vec<f64> {
     if fine.len() > 9 { points(&[1.0]) } else { fine }
 }
 
-fn draw_rate(area: &Area<'_>, facts: &Facts<'_>, rates: &[(f64, f64)], high: f64) -> Drawn<()> {
+fn draw_rate(
+    area: &Area<'_>,
+    facts: &HistoryFacts<'_>,
+    rates: &[(f64, f64)],
+    high: f64,
+) -> PlotResult<()> {
     let mut chart = ChartBuilder::on(area)
         .margin(8)
         .margin_right(24)
@@ -225,7 +230,7 @@ fn draw_rate(area: &Area<'_>, facts: &Facts<'_>, rates: &[(f64, f64)], high: f64
 }
 
 /// The faults and the quiet phase, over the whole height.
-fn bands(facts: &Facts<'_>, height: Range<f64>) -> Vec<Rectangle<(f64, f64)>> {
+fn bands(facts: &HistoryFacts<'_>, height: Range<f64>) -> Vec<Rectangle<(f64, f64)>> {
     let band = |from: u64, until: u64, colour: RGBColor, share: f64| {
         let corners = [(seconds(from), height.start), (seconds(until), height.end)];
         Rectangle::new(corners, colour.mix(share).filled())

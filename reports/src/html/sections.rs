@@ -1,16 +1,16 @@
 //! The parts of the page that are text and tables.
 
 use super::witness;
-use crate::Subject;
-use crate::facts::{Answer, FaultTimes, percentile};
+use crate::ReportSubject;
+use crate::facts::{AcquireOutcome, FaultTimes, percentile};
 use crate::reading::{self, Surprise, breaches, sentence, surprise};
 use crate::steps::steps;
 use crate::units::{Precision, count, counted, duration, glued, moment, rate, span, times};
 use base::{Event, Family, Measure, Mode, Outcome, Verdict, phrases};
 use maud::{Markup, html};
 
-pub(super) fn banner(subject: &Subject<'_>) -> Markup {
-    let Subject { run, facts, verdicts, outcome, .. } = subject;
+pub(super) fn banner(subject: &ReportSubject<'_>) -> Markup {
+    let ReportSubject { run, facts, verdicts, outcome, .. } = subject;
     let breaches = breaches(&run.info, verdicts);
     let word = match surprise(*outcome, &breaches) {
         Surprise::Expected => "Violated, as expected",
@@ -55,7 +55,7 @@ pub(super) fn sign(outcome: Outcome) -> &'static str {
     }
 }
 
-pub(super) fn properties(subject: &Subject<'_>) -> Markup {
+pub(super) fn properties(subject: &ReportSubject<'_>) -> Markup {
     let groups = reading::grouped(subject.verdicts);
     html! {
         section id="properties" {
@@ -128,7 +128,7 @@ fn amount(measure: &Measure) -> String {
     }
 }
 
-pub(super) fn anomalies(subject: &Subject<'_>) -> Markup {
+pub(super) fn anomalies(subject: &ReportSubject<'_>) -> Markup {
     let breaches = breaches(&subject.run.info, subject.verdicts);
     html! {
         @for (breach, expectation) in breaches.iter().zip(reading::expectations(&breaches)) {
@@ -150,7 +150,7 @@ pub(super) fn anomalies(subject: &Subject<'_>) -> Markup {
 }
 
 /// The stretch of a witness in seconds, with a margin, for a link.
-fn extent(subject: &Subject<'_>, witness: &[u64]) -> Option<(f64, f64)> {
+fn extent(subject: &ReportSubject<'_>, witness: &[u64]) -> Option<(f64, f64)> {
     let events = witness.iter().filter_map(|i| subject.run.history.get(*i));
     let times: Vec<u64> = events.map(|e| e.time_ns).collect();
     let (from, until) = (times.iter().min()?, times.iter().max()?);
@@ -159,7 +159,7 @@ fn extent(subject: &Subject<'_>, witness: &[u64]) -> Option<(f64, f64)> {
     Some((seconds(from.saturating_sub(margin)), seconds(until.saturating_add(margin))))
 }
 
-fn events(subject: &Subject<'_>, witness: &[u64]) -> Markup {
+fn events(subject: &ReportSubject<'_>, witness: &[u64]) -> Markup {
     let events: Vec<&Event> = witness.iter().filter_map(|i| subject.run.history.get(*i)).collect();
     let steps = steps(&subject.run.info, &subject.facts, &events);
     let clock: Vec<u64> = steps.iter().map(|step| step.time).collect();
@@ -183,7 +183,7 @@ fn events(subject: &Subject<'_>, witness: &[u64]) -> Markup {
     }
 }
 
-pub(super) fn settings(subject: &Subject<'_>) -> Markup {
+pub(super) fn settings(subject: &ReportSubject<'_>) -> Markup {
     let info = &subject.run.info;
     let mut pairs = vec![
         ("lock", info.algo.clone()),
@@ -220,15 +220,15 @@ pub(super) fn settings(subject: &Subject<'_>) -> Markup {
 }
 
 /// Returns the legend of the timeline's colours, as far as this run shows them.
-pub(super) fn timeline_legend(subject: &Subject<'_>) -> Markup {
+pub(super) fn timeline_legend(subject: &ReportSubject<'_>) -> Markup {
     let facts = &subject.facts;
     let waits = |answer| facts.waits.iter().any(|w| w.answer == answer);
     let holds = |mode| facts.holds.iter().any(|h| h.mode == mode);
     let seen = |family| facts.faults.iter().any(|f| f.fault.family() == family);
     let entries = [
-        (waits(Answer::Granted) || waits(Answer::Open), "wait", "waits"),
-        (waits(Answer::Failed), "waitfail", "waits in vain"),
-        (waits(Answer::Unknown), "waitinfo", "waits, outcome unknown"),
+        (waits(AcquireOutcome::Granted) || waits(AcquireOutcome::Open), "wait", "waits"),
+        (waits(AcquireOutcome::Failed), "waitfail", "waits in vain"),
+        (waits(AcquireOutcome::Unknown), "waitinfo", "waits, outcome unknown"),
         (holds(Mode::Exclusive), "hold", "holds"),
         (holds(Mode::Shared), "shared", "holds, shared"),
         (facts.holds.iter().any(|h| h.ran_out.is_some()), "unleased", "still believes it holds"),
@@ -246,7 +246,7 @@ pub(super) fn timeline_legend(subject: &Subject<'_>) -> Markup {
     }
 }
 
-pub(super) fn faults(subject: &Subject<'_>) -> Markup {
+pub(super) fn faults(subject: &ReportSubject<'_>) -> Markup {
     let faults = &subject.facts.faults;
     html! {
         section id="faults" {
@@ -288,16 +288,16 @@ fn fault_row(fault: &FaultTimes) -> Markup {
     }
 }
 
-pub(super) fn numbers(subject: &Subject<'_>) -> Markup {
+pub(super) fn numbers(subject: &ReportSubject<'_>) -> Markup {
     let facts = &subject.facts;
     let answered = |answer| count(facts.answered(answer));
     let latencies = facts.latencies();
     let within = |percent| percentile(&latencies, percent).map_or("–".into(), span);
     let pairs = [
-        ("grants", answered(Answer::Granted)),
+        ("grants", answered(AcquireOutcome::Granted)),
         ("grant rate", facts.grant_rate().unwrap_or("–".into())),
-        ("failed acquires", answered(Answer::Failed)),
-        ("unknown acquires", answered(Answer::Unknown)),
+        ("failed acquires", answered(AcquireOutcome::Failed)),
+        ("unknown acquires", answered(AcquireOutcome::Unknown)),
         ("median to acquire", within(50)),
         ("99 % acquire within", within(99)),
         ("faults", count(facts.faults.len() as u64)),
@@ -318,7 +318,7 @@ pub(super) fn numbers(subject: &Subject<'_>) -> Markup {
     }
 }
 
-pub(super) fn files(subject: &Subject<'_>) -> Markup {
+pub(super) fn files(subject: &ReportSubject<'_>) -> Markup {
     let events = subject.run.history.events().len() as u64;
     let history = counted(events, "event", "events");
     let files = [

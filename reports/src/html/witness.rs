@@ -1,13 +1,13 @@
 //! The picture of a witness as inline SVG. The events of the witness carry the numbers that they
 //! have in the table beside it.
 
-use crate::Subject;
-use crate::picture::{Band, Lane, Limits, Mark, Picture, Sign, Stretch, picture};
+use crate::ReportSubject;
+use crate::picture::{Band, Lane, Mark, MarkKind, Picture, PictureLimits, Stretch, picture};
 use crate::units::{round_step, tick_label};
 use base::{Event, F, Mode};
 use maud::{Markup, html};
 
-const LIMITS: Limits = Limits { lanes: 8, bands: 6 };
+const LIMITS: PictureLimits = PictureLimits { lanes: 8, bands: 6 };
 /// The frames of a picture. It is drawn twice, for a wide screen and for a phone: one picture
 /// shrunk would be illegible, and one that scrolls sideways would hide its right half, where the
 /// breach is. The style sheet shows one.
@@ -22,14 +22,14 @@ const HATCH: u64 = 6;
 const APART: u64 = 20;
 
 /// The picture of a witness, or nothing where no client is part of it.
-pub(super) fn draw(subject: &Subject<'_>, witness: &[u64]) -> Markup {
+pub(super) fn draw(subject: &ReportSubject<'_>, witness: &[u64]) -> Markup {
     let Some(picture) = picture(subject.run, &subject.facts, witness, LIMITS) else {
         return html! {};
     };
     let events: Vec<&Event> = witness.iter().filter_map(|i| subject.run.history.get(*i)).collect();
     html! {
         @for frame in [WIDE, NARROW] {
-            (Drawing { picture: &picture, events: &events, frame }.whole())
+            (WitnessDrawing { picture: &picture, events: &events, frame }.whole())
         }
         (legend(&picture))
     }
@@ -41,7 +41,7 @@ struct Frame {
     gutter: u64,
 }
 
-struct Drawing<'a> {
+struct WitnessDrawing<'a> {
     picture: &'a Picture,
     events: &'a [&'a Event],
     frame: Frame,
@@ -55,7 +55,7 @@ struct Callout {
     y: u64,
 }
 
-impl Drawing<'_> {
+impl WitnessDrawing<'_> {
     fn whole(&self) -> Markup {
         let view = format!("0 0 {} {}", self.frame.width, self.floor() + 38);
         html! {
@@ -211,7 +211,7 @@ impl Drawing<'_> {
                 @let x = self.x(mark.at);
                 @let class = if mark.named { "mark named" } else { "mark" };
                 g class=(class) { (glyph(mark.sign, x, middle)) }
-                @if mark.sign == Sign::Write && Some(mark.index) == breach {
+                @if mark.sign == MarkKind::Write && Some(mark.index) == breach {
                     rect class="breach" x=(x.saturating_sub(6)) y=(middle - 15) width="12"
                         height="30" rx="4" {}
                 }
@@ -262,12 +262,12 @@ fn legend(picture: &Picture) -> Markup {
     let holds = |mode| lanes.iter().any(|l| l.holds.iter().any(|h| h.1 == mode));
     let marks = |sign| lanes.iter().any(|l| l.marks.iter().any(|m| m.sign == sign));
     let signs = [
-        (Sign::Read, "read"),
-        (Sign::Write, "write"),
-        (Sign::Fenced, "fenced off"),
-        (Sign::Unknown, "unknown outcome"),
-        (Sign::Lost, "gave the lock up"),
-        (Sign::Death, "died"),
+        (MarkKind::Read, "read"),
+        (MarkKind::Write, "write"),
+        (MarkKind::Fenced, "fenced off"),
+        (MarkKind::Unknown, "unknown outcome"),
+        (MarkKind::Lost, "gave the lock up"),
+        (MarkKind::Death, "died"),
     ];
     html! {
         p class="legend" {
@@ -311,24 +311,24 @@ fn number(callout: &Callout) -> Markup {
 }
 
 /// Each sign has a shape of its own, so that nobody needs the colours to tell them apart.
-fn glyph(sign: Sign, x: u64, y: u64) -> Markup {
+fn glyph(sign: MarkKind, x: u64, y: u64) -> Markup {
     let x = x as i64;
     let y = y as i64;
     let path = match sign {
-        Sign::Read => format!("M{x} {}v11", y),
-        Sign::Write => format!("M{x} {}v22", y - 11),
-        Sign::Fenced => format!("M{} {}l12 12m0 -12l-12 12M{} {}v22", x - 6, y - 6, x, y - 11),
-        Sign::Unknown => format!("M{x} {}v6m0 4v6", y - 8),
-        Sign::Lost => format!("M{x} {}l7 9l-7 9l-7 -9z", y - 9),
-        Sign::Death => format!("M{} {}l14 14m0 -14l-14 14", x - 7, y - 7),
+        MarkKind::Read => format!("M{x} {}v11", y),
+        MarkKind::Write => format!("M{x} {}v22", y - 11),
+        MarkKind::Fenced => format!("M{} {}l12 12m0 -12l-12 12M{} {}v22", x - 6, y - 6, x, y - 11),
+        MarkKind::Unknown => format!("M{x} {}v6m0 4v6", y - 8),
+        MarkKind::Lost => format!("M{x} {}l7 9l-7 9l-7 -9z", y - 9),
+        MarkKind::Death => format!("M{} {}l14 14m0 -14l-14 14", x - 7, y - 7),
     };
     let class = match sign {
-        Sign::Read => "read",
-        Sign::Write => "write",
-        Sign::Fenced => "fenced",
-        Sign::Unknown => "unknown",
-        Sign::Lost => "lost",
-        Sign::Death => "death",
+        MarkKind::Read => "read",
+        MarkKind::Write => "write",
+        MarkKind::Fenced => "fenced",
+        MarkKind::Unknown => "unknown",
+        MarkKind::Lost => "lost",
+        MarkKind::Death => "death",
     };
     html! { path class=(class) d=(path) {} }
 }

@@ -9,7 +9,7 @@
 //! ```
 
 use super::paint::{Ink, Painter};
-use crate::picture::{Band, Lane, Picture, Sign, Stretch};
+use crate::picture::{Band, Lane, MarkKind, Picture, Stretch};
 use crate::units::{counted, round_step, tick_label};
 use base::Mode;
 
@@ -99,14 +99,14 @@ impl Signs {
         }
     }
 
-    fn mark(&self, sign: Sign) -> char {
+    fn mark(&self, sign: MarkKind) -> char {
         match sign {
-            Sign::Read => 'r',
-            Sign::Write => 'w',
-            Sign::Unknown => '?',
-            Sign::Fenced => self.fenced,
-            Sign::Lost => self.lost,
-            Sign::Death => self.death,
+            MarkKind::Read => 'r',
+            MarkKind::Write => 'w',
+            MarkKind::Unknown => '?',
+            MarkKind::Fenced => self.fenced,
+            MarkKind::Lost => self.lost,
+            MarkKind::Death => self.death,
         }
     }
 }
@@ -151,7 +151,8 @@ fn cells(lane: &Lane, scale: &Scale, signs: &Signs) -> Vec<Cell> {
     }
     // What the witness names is drawn last, so that nothing hides it. Reads and writes that it
     // does not name would only clutter the bars.
-    let mut marks: Vec<_> = lane.marks.iter().filter(|m| m.named || m.sign >= Sign::Lost).collect();
+    let mut marks: Vec<_> =
+        lane.marks.iter().filter(|m| m.named || m.sign >= MarkKind::Lost).collect();
     marks.sort_by_key(|m| m.named);
     for mark in marks {
         cells[scale.column(mark.at)] = (signs.mark(mark.sign), Ink::Bad);
@@ -211,12 +212,12 @@ fn legend(out: &mut Painter, width: usize, picture: &Picture, signs: &Signs) {
     entry(lanes.iter().any(|l| !l.lease_ends.is_empty()), signs.lease_end, "lease or session ends");
     entry(lanes.iter().any(|l| !l.unleased.is_empty()), signs.unleased, "still believes it holds");
     entry(!picture.bands.is_empty(), signs.fault, "fault");
-    entry(any_mark(Sign::Read), 'r', "read");
-    entry(any_mark(Sign::Write), 'w', "write");
-    entry(any_mark(Sign::Fenced), signs.fenced, "fenced off");
-    entry(any_mark(Sign::Unknown), '?', "unknown outcome");
-    entry(any_end(Sign::Lost), signs.lost, "gave up the lock");
-    entry(any_end(Sign::Death), signs.death, "died");
+    entry(any_mark(MarkKind::Read), 'r', "read");
+    entry(any_mark(MarkKind::Write), 'w', "write");
+    entry(any_mark(MarkKind::Fenced), signs.fenced, "fenced off");
+    entry(any_mark(MarkKind::Unknown), '?', "unknown outcome");
+    entry(any_end(MarkKind::Lost), signs.lost, "gave up the lock");
+    entry(any_end(MarkKind::Death), signs.death, "died");
     if picture.hidden > 0 {
         let more = picture.hidden as u64;
         parts.push(format!("(and {})", counted(more, "more process", "more processes")));

@@ -3,11 +3,11 @@
 use super::Style;
 use super::paint::{Ink, Painter};
 use crate::reading::sentence;
-use crate::steps::Step;
+use crate::steps::StoryStep;
 use crate::units::{Precision, moment};
 
 /// A story with its title, and with its explanation where that is not told elsewhere.
-pub fn story(title: &str, steps: &[Step], explanation: Option<&str>, style: Style) -> String {
+pub fn story(title: &str, steps: &[StoryStep], explanation: Option<&str>, style: Style) -> String {
     let mut out = Painter::new(style);
     out.heading(&format!("{title}:"));
     out.blank();
@@ -20,7 +20,7 @@ pub fn story(title: &str, steps: &[Step], explanation: Option<&str>, style: Styl
 }
 
 /// Steps, a row each, behind an indent.
-pub(super) fn rows(out: &mut Painter, indent: usize, steps: &[Step]) {
+pub(super) fn rows(out: &mut Painter, indent: usize, steps: &[StoryStep]) {
     Columns::of(steps).rows(out, indent, steps);
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub fn of(steps: &[Step]) -> Self {
+    pub fn of(steps: &[StoryStep]) -> Self {
         let clock: Vec<u64> = steps.iter().map(|step| step.time).collect();
         let precision = Precision::for_times(&clock);
         Self {
@@ -42,7 +42,7 @@ impl Columns {
         }
     }
 
-    pub fn rows(&self, out: &mut Painter, indent: usize, steps: &[Step]) {
+    pub fn rows(&self, out: &mut Painter, indent: usize, steps: &[StoryStep]) {
         let Self { precision, time, who } = *self;
         for step in steps {
             let (at, name) = (moment(step.time, precision), &step.who);

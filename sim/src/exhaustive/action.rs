@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 /// One step of an interleaving. `connection` and `timer` are numbers that a client gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Action {
+pub enum Move {
     /// A client that is idle begins a turn: it asks for the lock, by the script of this number.
     Begin(u32, Mode, u32),
     /// The first packet on its way to a client reaches it.
@@ -53,7 +53,7 @@ pub fn local_of(connection: u64) -> u64 {
     connection & ((1 << LOCAL) - 1)
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for Move {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wire =
             |f: &mut fmt::Formatter<'_>, c: u64| write!(f, " {} {}", client_of(c), local_of(c));
@@ -80,13 +80,13 @@ impl fmt::Display for Action {
     }
 }
 
-impl Serialize for Action {
+impl Serialize for Move {
     fn serialize<Z: Serializer>(&self, to: Z) -> Result<Z::Ok, Z::Error> {
         to.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Action {
+impl<'de> Deserialize<'de> for Move {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
     }
@@ -104,7 +104,7 @@ impl fmt::Display for NoAction {
 
 impl std::error::Error for NoAction {}
 
-impl FromStr for Action {
+impl FromStr for Move {
     type Err = NoAction;
 
     fn from_str(text: &str) -> Result<Self, NoAction> {
@@ -112,7 +112,7 @@ impl FromStr for Action {
     }
 }
 
-fn parse(text: &str) -> Option<Action> {
+fn parse(text: &str) -> Option<Move> {
     let words: Vec<&str> = text.split(' ').collect();
     let number = |at: usize| words.get(at)?.parse::<u64>().ok();
     let client = || number(1).and_then(|n| u32::try_from(n).ok());
@@ -126,18 +126,18 @@ fn parse(text: &str) -> Option<Action> {
                 _ => return None,
             };
             let script = if words.len() == 3 { 0 } else { u32::try_from(number(3)?).ok()? };
-            Action::Begin(client()?, mode, script)
+            Move::Begin(client()?, mode, script)
         }
-        ("wake", 3) => Action::Wake(client()?, number(2)?),
-        ("tick", 2) => Action::Tick(client()?),
-        ("enter", 2) => Action::Enter(client()?),
-        ("leave", 2) => Action::Leave(client()?),
-        ("lapse", 1) => Action::Lapse,
-        ("expire", 2) => Action::Expire(client()?),
-        ("crash", 3) => Action::Crash(client()?, kept(2)?),
-        ("hear", 3) => Action::Hear(wire()?),
-        ("arrive", 3) => Action::Arrive(wire()?),
-        ("reset", 4) => Action::Reset(wire()?, kept(3)?),
+        ("wake", 3) => Move::Wake(client()?, number(2)?),
+        ("tick", 2) => Move::Tick(client()?),
+        ("enter", 2) => Move::Enter(client()?),
+        ("leave", 2) => Move::Leave(client()?),
+        ("lapse", 1) => Move::Lapse,
+        ("expire", 2) => Move::Expire(client()?),
+        ("crash", 3) => Move::Crash(client()?, kept(2)?),
+        ("hear", 3) => Move::Hear(wire()?),
+        ("arrive", 3) => Move::Arrive(wire()?),
+        ("reset", 4) => Move::Reset(wire()?, kept(3)?),
         _ => return None,
     })
 }
@@ -149,24 +149,24 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let all = [
-            Action::Begin(1, Mode::Shared, 0),
-            Action::Begin(0, Mode::Exclusive, 1),
-            Action::Hear(connection(2, 1)),
-            Action::Wake(1, 7),
-            Action::Tick(1),
-            Action::Enter(0),
-            Action::Leave(0),
-            Action::Arrive(connection(0, 3)),
-            Action::Lapse,
-            Action::Expire(2),
-            Action::Crash(1, 0),
-            Action::Reset(connection(1, 1), 2),
+            Move::Begin(1, Mode::Shared, 0),
+            Move::Begin(0, Mode::Exclusive, 1),
+            Move::Hear(connection(2, 1)),
+            Move::Wake(1, 7),
+            Move::Tick(1),
+            Move::Enter(0),
+            Move::Leave(0),
+            Move::Arrive(connection(0, 3)),
+            Move::Lapse,
+            Move::Expire(2),
+            Move::Crash(1, 0),
+            Move::Reset(connection(1, 1), 2),
         ];
         for action in all {
             assert_eq!(action.to_string().parse(), Ok(action));
         }
         for nonsense in ["", "begin", "begin 0", "begin x shared", "leave 0 1", "sleep 3"] {
-            assert!(nonsense.parse::<Action>().is_err(), "{nonsense}");
+            assert!(nonsense.parse::<Move>().is_err(), "{nonsense}");
         }
     }
 }

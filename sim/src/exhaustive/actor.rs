@@ -14,11 +14,11 @@ use stores::driver::Do;
 use stores::{ClientSettings, PacketOf, Store};
 
 use super::fingerprint::Fingerprint;
-use crate::Open;
-use crate::client::Client;
+use crate::OpenClient;
+use crate::client::SimulatedClient;
 use crate::clock::Clock;
 use crate::link::link;
-use crate::machine::{Machine, Numbers};
+use crate::machine::{Machine, RandomNumbers};
 use crate::timers::TimerId;
 
 /// A time that never comes. The time-outs of acquires, calls and sessions lie this far away; a
@@ -27,7 +27,7 @@ pub const NEVER: Duration = Duration::from_secs(1_000_000_000);
 
 /// An event at a client.
 #[derive(Clone, Debug)]
-pub enum Input<P> {
+pub enum ClientInput<P> {
     /// The client starts.
     Start,
     /// The harness asks it for something.
@@ -47,7 +47,7 @@ pub enum Input<P> {
 /// The inputs of a client so far, the latest first.
 #[derive(Debug)]
 pub struct Log<P> {
-    input: Input<P>,
+    input: ClientInput<P>,
     before: Option<Rc<Log<P>>>,
     /// The fingerprint of the whole list: the client's state.
     pub digest: u128,
@@ -57,17 +57,17 @@ impl<P: std::fmt::Debug> Log<P> {
     pub fn start(client: u32) -> Rc<Self> {
         let mut digest = Fingerprint::new();
         digest.add(client);
-        Rc::new(Self { input: Input::Start, before: None, digest: digest.bits() })
+        Rc::new(Self { input: ClientInput::Start, before: None, digest: digest.bits() })
     }
 
-    pub fn and(self: &Rc<Self>, input: Input<P>) -> Rc<Self> {
+    pub fn and(self: &Rc<Self>, input: ClientInput<P>) -> Rc<Self> {
         let mut digest = Fingerprint::new();
         digest.add(self.digest);
         digest.debug(&input);
         Rc::new(Self { input, before: Some(self.clone()), digest: digest.bits() })
     }
 
-    fn inputs(&self) -> Vec<&Input<P>> {
+    fn inputs(&self) -> Vec<&ClientInput<P>> {
         let mut inputs: Vec<_> = std::iter::successors(Some(self), |log| log.before.as_deref())
             .map(|l| &l.input)
             .collect();
@@ -78,7 +78,7 @@ impl<P: std::fmt::Debug> Log<P> {
 
 /// A timer that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Timer {
+pub struct ClientTimer {
     pub id: u64,
     /// The time at which it goes off, by the client's own clock.
     pub at: Mono,
@@ -92,7 +92,7 @@ pub struct Reaction<P> {
     /// The responses that it sends to the harness.
     pub said: Vec<Response>,
     /// The timers that it waits for now, but for those that never go off.
-    pub timers: Vec<Timer>,
+    pub timers: Vec<ClientTimer>,
     /// The time at which its library connects again, if it waits for that.
     pub tick: Option<Mono>,
     /// True if it has looked at its wall clock.
@@ -113,7 +113,7 @@ impl<P> Default for Reaction<P> {
 
 /// All clients of an enumeration.
 pub struct Actors<S: Store> {
-    open: Open<S>,
+    open: OpenClient<S>,
     /// The time to live that locks are told.
     ttl: Duration,
     known: BTreeMap<u128, Rc<Reaction<PacketOf<S>>>>,
@@ -122,7 +122,7 @@ pub struct Actors<S: Store> {
 }
 
 impl<S: Store> Actors<S> {
-    pub fn new(open: Open<S>, ttl: Duration) -> Self {
+    pub fn new(open: OpenClient<S>, ttl: Duration) -> Self {
         Self { open, ttl, known: BTreeMap::new(), told_time: false }
     }
 
@@ -162,14 +162,15 @@ impl<S: Store> Actors<S> {
     fn run(&self, number: u32, log: &Log<PacketOf<S>>) -> Reaction<PacketOf<S>> {
         let now = Rc::new(Cell::new(Mono::ZERO));
         let rng = |label| Rng::fork(1, label + u64::from(number) * 2);
-        let numbers = Numbers { process: number, rng: rng(100), choice_log: None };
+        let numbers = RandomNumbers { process: number, rng: rng(100), choice_log: None };
         let clock = Rc::new(Cell::new(Clock::up_for(Duration::ZERO)));
         let machine = Rc::new(Machine::new(now.clone(), clock, Duration::ZERO, numbers));
         // A session has no time to run out either: it ends when the enumeration ends it.
         let driver = S::driver(ClientSettings { servers: 1, ttl: NEVER, rng: rng(101) });
         let (library, link) = link(machine.clone(), driver, 1, NEVER);
-        let client = Client::new(number, machine, library, link, &self.open);
-        let mut running: Running<S> = Running { now, client, timers: BTreeMap::new(), set: 0 };
+        let client = SimulatedClient::new(number, machine, library, link, &self.open);
+        let mut running: ClientTurn<S> =
+            ClientTurn { now, client, timers: BTreeMap::new(), set: 0 };
         let mut reaction = Reaction::default();
         for input in log.inputs() {
             reaction = running.feed(input.clone());
@@ -179,48 +180,49 @@ impl<S: Store> Actors<S> {
 }
 
 /// A client that is being run.
-struct Running<S: Store> {
+struct ClientTurn<S: Store> {
     now: Rc<Cell<Mono>>,
-    client: Client<S>,
+    client: SimulatedClient<S>,
     /// The timers, in the order in which they were set: the client's own numbers for them.
     timers: BTreeMap<u64, (Mono, TimerId)>,
     set: u64,
 }
 
-impl<S: Store> Running<S> {
+impl<S: Store> ClientTurn<S> {
     /// Lets something happen and runs the client until it has nothing more to do.
-    fn feed(&mut self, input: Input<PacketOf<S>>) -> Reaction<PacketOf<S>> {
+    fn feed(&mut self, input: ClientInput<PacketOf<S>>) -> Reaction<PacketOf<S>> {
         let mut reaction = Reaction::default();
         let now = self.now.get();
-        let Client { library, machine, .. } = &mut self.client;
+        let SimulatedClient { library, machine, .. } = &mut self.client;
         match input {
-            Input::Start => library.start(now, &mut reaction.wants),
-            Input::Request(request) => {
+            ClientInput::Start => library.start(now, &mut reaction.wants),
+            ClientInput::Request(request) => {
                 machine.put(request);
                 machine.deliver();
             }
-            Input::Packet(from, packet) => {
+            ClientInput::Packet(from, packet) => {
                 library.receive(now, from, packet, &mut reaction.wants);
             }
-            Input::Closed(connection) => library.closed(now, connection, &mut reaction.wants),
-            Input::Wake(timer, at) => {
+            ClientInput::Closed(connection) => library.closed(now, connection, &mut reaction.wants),
+            ClientInput::Wake(timer, at) => {
                 self.now.set(now.max(at));
                 if let Some((_, timer)) = self.timers.get(&timer) {
                     machine.timers.borrow_mut().wake(*timer);
                 }
             }
-            Input::Tick(at) => {
+            ClientInput::Tick(at) => {
                 self.now.set(now.max(at));
                 library.tick(self.now.get(), &mut reaction.wants);
             }
-            Input::Later(by) => self.now.set(now + by),
+            ClientInput::Later(by) => self.now.set(now + by),
         }
         self.run(&mut reaction);
         let near = |at: &Mono| at.since(self.now.get()) < NEVER / 2;
         let machine = &self.client.machine;
         let mut waiting = machine.timers.borrow_mut();
         self.timers.retain(|_, (at, timer)| near(at) && waiting.awaits(*timer));
-        reaction.timers = self.timers.iter().map(|(&id, &(at, _))| Timer { id, at }).collect();
+        reaction.timers =
+            self.timers.iter().map(|(&id, &(at, _))| ClientTimer { id, at }).collect();
         reaction.tick = self.client.library.connects_at();
         reaction.told_time = machine.told_time();
         reaction

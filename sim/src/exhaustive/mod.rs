@@ -8,20 +8,20 @@
 //!
 //! # What can happen
 //!
-//! [`Action`] is the list: a client asks, hears, is woken by a timer, connects again after a pause,
+//! [`Move`] is the list: a client asks, hears, is woken by a timer, connects again after a pause,
 //! enters what the lock guards, works, and goes on with its task; a packet arrives at the server,
 //! which answers it; a
 //! session that nobody keeps alive ends; time passes. Packets of one connection keep their order.
-//! Faults, at most [`Case::faults`] in a run: a client dies (with the packets that it has sent
+//! Faults, at most [`EnumerationCase::faults`] in a run: a client dies (with the packets that it has sent
 //! under way, lost, or lost from one on), a ttl or a session runs out, a connection is lost (with
 //! its answers, and with any tail of the requests under way).
 //!
 //! *Time.* The time-outs of acquires and calls never run out, but for acquires that wait for a
 //! short time only: theirs may run out at any moment. A ttl runs out, without being a fault, when
-//! somebody waits for the lock and nothing else can happen ([`Action::Lapse`]): so a dead holder's
+//! somebody waits for the lock and nothing else can happen ([`Move::Lapse`]): so a dead holder's
 //! lock comes free, and no living client is slow. The session of a client that is gone ends at any
 //! moment. As a fault a ttl, or the session of a living client, runs out at any moment. With
-//! [`Case::unlimited`] nothing does. Clocks that are wrong are covered by that: whatever they are
+//! [`EnumerationCase::unlimited`] nothing does. Clocks that are wrong are covered by that: whatever they are
 //! wrong by, something runs out too early for its client.
 //!
 //! *Pollers.* A client that tried, was refused and slept would try for ever. If nothing in the
@@ -43,7 +43,7 @@
 //! "Partial-order methods for the verification of concurrent systems", 1996). Hearing a packet,
 //! asking for the lock, waking up: each changes only the client itself and appends to its own
 //! connection. It commutes with every step of every other client and of the server (which takes
-//! from the other end), and what it sends waits until [`Action::Arrive`], which is always a step of
+//! from the other end), and what it sends waits until [`Move::Arrive`], which is always a step of
 //! its own. So it may come first, *if* nothing else can come to this client before it: it is the
 //! client's only step, no timer of it sleeps that another's step could wake, and, unless it hears
 //! what comes first anyway, nothing is under way to it and nothing watched that could send it
@@ -62,8 +62,8 @@
 //! In every state and at every step, a [`Sign`] that it is bad: that is all that is decided here. A
 //! state from which nothing but a fault leads on while somebody waits is one, if it stays so when
 //! all pollers try again. Which anomaly that is, and by which cause, the checkers say: of each
-//! sign, and each sort of state that shows it ([`Finding`]), the shortest schedule is told as a
-//! [`Story`], which has a history with its faults and a ledger, as a run of the simulator has. The
+//! sign, and each sort of state that shows it ([`ShortestWay`]), the shortest schedule is told as a
+//! [`ScheduleStory`], which has a history with its faults and a ledger, as a run of the simulator has. The
 //! ledger is kept of stories alone, so that states stay small.
 
 mod action;
@@ -75,23 +75,23 @@ mod state;
 mod step;
 mod story;
 
-pub use action::{Action, NoAction};
+pub use action::{Move, NoAction};
 pub use fingerprint::Fingerprint;
-pub use search::{Extent, Finding, Progress};
-pub use story::Story;
+pub use search::{Extent, SearchProgress, ShortestWay};
+pub use story::ScheduleStory;
 
 use base::Task;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-use crate::Open;
+use crate::OpenClient;
 use actor::Actors;
 use stores::Store;
 
 /// The case that is enumerated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Case {
+pub struct EnumerationCase {
     /// The name of the lock.
     pub algo: String,
     /// The name of the task.
@@ -166,7 +166,7 @@ const TTL: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(1
 
 /// An enumeration of all schedules of a case.
 pub struct Explorer<S: Store> {
-    case: Case,
+    case: EnumerationCase,
     task: &'static Task,
     actors: Actors<S>,
     /// Takes steps that nobody else can see at once.
@@ -175,7 +175,7 @@ pub struct Explorer<S: Store> {
 
 impl<S: Store> Explorer<S> {
     /// Makes an enumeration of this case, whose task this is; `open` opens the code of a client.
-    pub fn new(case: Case, task: &'static Task, open: Open<S>) -> Self {
+    pub fn new(case: EnumerationCase, task: &'static Task, open: OpenClient<S>) -> Self {
         let ttl = if case.unlimited { TTL.1 } else { TTL.0 };
         Self { case, task, actors: Actors::new(open, ttl), reduce: true }
     }

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use stores::{Enumerable, Store};
 
-use super::action::Action;
+use super::action::Move;
 use super::enabled::Stuck;
-use super::state::State;
-use super::story::{Seen, Story};
+use super::state::WorldState;
+use super::story::{ScheduleStory, SeenStep};
 use super::{Explorer, FaultKind, Fingerprint, Sign};
 
 /// The extent of what an enumeration has seen.
@@ -46,7 +46,7 @@ fn from_text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u128, D::Error
 /// kinds, each client is at the same step and has as many things in the store. Most often that
 /// means the same cause; who names it sees one story of each sort, and not one of each state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct ShortestWay {
     /// The sign by which they are bad.
     pub sign: Sign,
     /// The number of states that show it first.
@@ -54,12 +54,12 @@ pub struct Finding {
     /// The number of steps, of those that others can see.
     pub steps: u64,
     /// The schedule, told.
-    pub story: Story,
+    pub story: ScheduleStory,
 }
 
 /// The progress of a search.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct SearchProgress {
     /// The depth, in steps.
     pub depth: u64,
     /// The number of states so far.
@@ -69,8 +69,8 @@ pub struct Progress {
 }
 
 /// A state of the level that is being gone on from.
-struct Open<S: Store> {
-    state: State<S>,
+struct OpenState<S: Store> {
+    state: WorldState<S>,
     node: usize,
     /// The number of schedules that lead there.
     ways: u128,
@@ -78,16 +78,16 @@ struct Open<S: Store> {
 
 /// The step by which a state was reached first.
 #[derive(Clone, Copy)]
-struct Node {
+struct FirstStep {
     before: usize,
-    action: Action,
+    action: Move,
 }
 
 /// The first of a sort of bad states: the node before it, the step that leads there if the node is
 /// not bad itself, and how many there are.
 struct First {
     node: usize,
-    action: Option<Action>,
+    action: Option<Move>,
     states: u64,
     steps: u64,
 }
@@ -97,8 +97,8 @@ impl<S: Store> Explorer<S> {
     pub fn search(
         &mut self,
         most: u64,
-        go_on: &mut dyn FnMut(Progress) -> bool,
-    ) -> (Extent, Vec<Finding>) {
+        go_on: &mut dyn FnMut(SearchProgress) -> bool,
+    ) -> (Extent, Vec<ShortestWay>) {
         let found = self.search_once(most, go_on);
         // See the module's words on wall clocks.
         let expires = self.case.faults > 0 && self.case.kinds.contains(&FaultKind::Expire);
@@ -112,17 +112,17 @@ impl<S: Store> Explorer<S> {
     fn search_once(
         &mut self,
         most: u64,
-        go_on: &mut dyn FnMut(Progress) -> bool,
-    ) -> (Extent, Vec<Finding>) {
-        let mut search = Search::default();
+        go_on: &mut dyn FnMut(SearchProgress) -> bool,
+    ) -> (Extent, Vec<ShortestWay>) {
+        let mut search = StateSearch::default();
         let mut state = self.initial();
-        self.settle(&mut state, &mut Seen::default());
+        self.settle(&mut state, &mut SeenStep::default());
         search.nodes.push(None);
-        let mut level = vec![Open { state, node: 0, ways: 1 }];
+        let mut level = vec![OpenState { state, node: 0, ways: 1 }];
         let mut exhausted = true;
         while !level.is_empty() {
             let (states, width) = (search.nodes.len() as u64, level.len() as u64);
-            if states > most || !go_on(Progress { depth: search.depth, states, width }) {
+            if states > most || !go_on(SearchProgress { depth: search.depth, states, width }) {
                 exhausted = false;
                 break;
             }
@@ -148,8 +148,12 @@ impl<S: Store> Explorer<S> {
         (extent, findings)
     }
 
-    fn next_level(&mut self, level: Vec<Open<S>>, search: &mut Search) -> Vec<Open<S>> {
-        let mut next: Vec<Open<S>> = Vec::new();
+    fn next_level(
+        &mut self,
+        level: Vec<OpenState<S>>,
+        search: &mut StateSearch,
+    ) -> Vec<OpenState<S>> {
+        let mut next: Vec<OpenState<S>> = Vec::new();
         let mut places: BTreeMap<u128, usize> = BTreeMap::new();
         for open in level {
             let actions = self.enabled(&open.state);
@@ -166,7 +170,7 @@ impl<S: Store> Explorer<S> {
             for action in actions {
                 search.transitions += 1;
                 let mut state = open.state.clone();
-                let mut seen = Seen::default();
+                let mut seen = SeenStep::default();
                 self.apply(&mut state, action, &mut seen);
                 self.settle(&mut state, &mut seen);
                 if self.waits_in_vain(&state) {
@@ -183,8 +187,8 @@ impl<S: Store> Explorer<S> {
                     std::collections::btree_map::Entry::Vacant(place) => {
                         place.insert(next.len());
                         let node = search.nodes.len();
-                        search.nodes.push(Some(Node { before: open.node, action }));
-                        next.push(Open { state, node, ways: open.ways });
+                        search.nodes.push(Some(FirstStep { before: open.node, action }));
+                        next.push(OpenState { state, node, ways: open.ways });
                     }
                 }
             }
@@ -194,17 +198,22 @@ impl<S: Store> Explorer<S> {
 
     /// Walks through every schedule, one by one, and shows each: the search without its merging,
     /// for spaces that are small.
-    pub fn walk(&mut self, each: &mut dyn FnMut(&Story, &[Sign])) {
+    pub fn walk(&mut self, each: &mut dyn FnMut(&ScheduleStory, &[Sign])) {
         let mut state = self.initial();
         let mut seen = self.beginning(&state);
         self.settle(&mut state, &mut seen);
         self.walk_on(&state, &seen, each);
     }
 
-    fn walk_on(&mut self, state: &State<S>, seen: &Seen, each: &mut dyn FnMut(&Story, &[Sign])) {
+    fn walk_on(
+        &mut self,
+        state: &WorldState<S>,
+        seen: &SeenStep,
+        each: &mut dyn FnMut(&ScheduleStory, &[Sign]),
+    ) {
         let actions = self.enabled(state);
         if actions.iter().all(|action| self.is_fault(state, *action)) {
-            each(seen.story.as_ref().unwrap_or(&Story::default()), &seen.signs);
+            each(seen.story.as_ref().unwrap_or(&ScheduleStory::default()), &seen.signs);
         }
         for action in actions {
             let (mut state, mut seen) = (state.clone(), seen.clone());
@@ -215,17 +224,17 @@ impl<S: Store> Explorer<S> {
     }
 
     /// A step that no lock may count on.
-    fn is_fault(&self, state: &State<S>, action: Action) -> bool {
+    fn is_fault(&self, state: &WorldState<S>, action: Move) -> bool {
         match action {
-            Action::Crash(..) | Action::Reset(..) => true,
-            Action::Expire(client) => !state.is_gone(client),
-            Action::Lapse => !self.may_lapse(state),
+            Move::Crash(..) | Move::Reset(..) => true,
+            Move::Expire(client) => !state.is_gone(client),
+            Move::Lapse => !self.may_lapse(state),
             _ => false,
         }
     }
 
-    fn finding(&mut self, sign: Sign, first: &First, nodes: &[Option<Node>]) -> Finding {
-        let mut steps: Vec<Action> = first.action.into_iter().collect();
+    fn finding(&mut self, sign: Sign, first: &First, nodes: &[Option<FirstStep>]) -> ShortestWay {
+        let mut steps: Vec<Move> = first.action.into_iter().collect();
         steps.extend(way_to(first.node, nodes));
         steps.reverse();
         let mut state = self.initial();
@@ -236,7 +245,7 @@ impl<S: Store> Explorer<S> {
             self.settle(&mut state, &mut seen);
         }
         let story = seen.story.unwrap_or_default();
-        Finding { sign, states: first.states, steps: first.steps, story }
+        ShortestWay { sign, states: first.states, steps: first.steps, story }
     }
 
     /// Takes exactly these steps and tells what happens, and which states are bad. Whether the last
@@ -244,7 +253,7 @@ impl<S: Store> Explorer<S> {
     ///
     /// # Errors
     /// With the number of the first step, from 0, that cannot be taken.
-    pub fn replay(&mut self, schedule: &[Action]) -> Result<(Story, Vec<Sign>), usize> {
+    pub fn replay(&mut self, schedule: &[Move]) -> Result<(ScheduleStory, Vec<Sign>), usize> {
         let reduce = std::mem::replace(&mut self.reduce, false);
         let mut state = self.initial();
         let mut seen = self.beginning(&state);
@@ -274,8 +283,8 @@ impl<S: Store> Explorer<S> {
 }
 
 #[derive(Default)]
-struct Search {
-    nodes: Vec<Option<Node>>,
+struct StateSearch {
+    nodes: Vec<Option<FirstStep>>,
     transitions: u64,
     schedules: u128,
     ends: BTreeSet<u128>,
@@ -286,13 +295,19 @@ struct Search {
 }
 
 /// The steps to a node, the last one first.
-fn way_to(node: usize, nodes: &[Option<Node>]) -> impl Iterator<Item = Action> {
+fn way_to(node: usize, nodes: &[Option<FirstStep>]) -> impl Iterator<Item = Move> {
     let nodes = std::iter::successors(nodes[node], |node| nodes[node.before]);
     nodes.map(|node| node.action)
 }
 
-impl Search {
-    fn saw<S: Store>(&mut self, sign: Sign, state: &State<S>, node: usize, action: Option<Action>) {
+impl StateSearch {
+    fn saw<S: Store>(
+        &mut self,
+        sign: Sign,
+        state: &WorldState<S>,
+        node: usize,
+        action: Option<Move>,
+    ) {
         let mut sort = Fingerprint::new();
         let mut faults: Vec<FaultKind> =
             action.into_iter().chain(way_to(node, &self.nodes)).filter_map(kind).collect();
@@ -309,11 +324,11 @@ impl Search {
 }
 
 /// The kind of fault that a step is, or may be.
-fn kind(action: Action) -> Option<FaultKind> {
+fn kind(action: Move) -> Option<FaultKind> {
     match action {
-        Action::Crash(..) => Some(FaultKind::Crash),
-        Action::Expire(_) | Action::Lapse => Some(FaultKind::Expire),
-        Action::Reset(..) => Some(FaultKind::Reset),
+        Move::Crash(..) => Some(FaultKind::Crash),
+        Move::Expire(_) | Move::Lapse => Some(FaultKind::Expire),
+        Move::Reset(..) => Some(FaultKind::Reset),
         _ => None,
     }
 }

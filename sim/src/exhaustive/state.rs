@@ -8,12 +8,12 @@ use stores::vault::Vault;
 use stores::{Enumerable, PacketOf, Store};
 
 use super::action::{client_of, connections};
-use super::actor::{Log, Timer};
+use super::actor::{ClientTimer, Log};
 use super::fingerprint::Fingerprint;
 
 /// A connection between a client and the server.
 #[derive(Clone, Debug)]
-pub struct Wire<P> {
+pub struct WireState<P> {
     /// The packets on their way to the server, with what the sender was doing.
     pub up: VecDeque<Up<P>>,
     /// The packets on their way to the client; `None`: it was closed.
@@ -47,7 +47,7 @@ pub struct Up<P> {
 
 /// The stage of a client, as the harness sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
+pub enum ClientStage {
     Idle,
     /// It has asked as often as it had to and does nothing more.
     Done,
@@ -71,15 +71,15 @@ pub enum Stage {
 
 /// A lock that the client has asked for in its turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Claim {
+pub struct TurnClaim {
     /// The number of its key after the client's own.
     pub key: u32,
     pub mode: Mode,
-    pub hold: Option<Hold>,
+    pub hold: Option<ClientHold>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Hold {
+pub struct ClientHold {
     pub token: Option<u64>,
     /// The value that it read from the vault; `None` when the vault fenced it off.
     pub read: Option<u64>,
@@ -112,17 +112,17 @@ pub const VAIN: u32 = 3;
 #[derive(Clone)]
 pub struct ClientPart<P> {
     pub log: Rc<Log<P>>,
-    pub stage: Stage,
+    pub stage: ClientStage,
     /// The mode of its turn.
     pub mode: Mode,
     /// Its place in the script of its turn.
     pub walk: Walk,
-    pub claims: [Claim; HOLDS],
+    pub claims: [TurnClaim; HOLDS],
     /// The number of times that it has asked for the lock.
     pub turns: u32,
     /// The number of requests that the harness has made.
     pub asked: u64,
-    pub timers: Vec<Timer>,
+    pub timers: Vec<ClientTimer>,
     /// The time at which its library connects again, by the client's own clock.
     pub tick: Option<Mono>,
     /// The facts that the store gave with the grant.
@@ -133,7 +133,7 @@ pub struct ClientPart<P> {
 }
 
 /// The server, and what has been made out of it; states share it until it changes.
-pub struct Stored<S: Store> {
+pub struct StoredServer<S: Store> {
     pub server: S::Alone,
     pub print: u128,
     /// The things in the store: see [`Enumerable::things`].
@@ -142,7 +142,7 @@ pub struct Stored<S: Store> {
     pub owners: BTreeMap<String, u32>,
 }
 
-impl<S: Store> Stored<S> {
+impl<S: Store> StoredServer<S> {
     pub fn new(
         server: S::Alone,
         things: BTreeMap<String, u64>,
@@ -157,35 +157,35 @@ impl<S: Store> Stored<S> {
 
 impl<P> ClientPart<P> {
     /// The holds of the client, each with its claim.
-    pub fn holds(&mut self) -> impl Iterator<Item = (u32, Mode, &mut Hold)> {
+    pub fn holds(&mut self) -> impl Iterator<Item = (u32, Mode, &mut ClientHold)> {
         let holds = self.claims.iter_mut();
         holds.filter_map(|claim| Some((claim.key, claim.mode, claim.hold.as_mut()?)))
     }
 
     /// Returns true while the client waits for a lock.
     pub fn is_acquiring(&self) -> bool {
-        matches!(self.stage, Stage::Acquiring(_))
+        matches!(self.stage, ClientStage::Acquiring(_))
     }
 
     /// Returns true if it never does anything any more.
     pub fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Done | Stage::Gone)
+        matches!(self.stage, ClientStage::Done | ClientStage::Gone)
     }
 }
 
-pub struct State<S: Store> {
-    pub store: Rc<Stored<S>>,
+pub struct WorldState<S: Store> {
+    pub store: Rc<StoredServer<S>>,
     /// The number of times that time has passed.
     pub lapses: u32,
     /// True while nothing in the store has changed since time last passed.
     pub lapsed: bool,
     pub clients: Vec<ClientPart<PacketOf<S>>>,
-    pub wires: BTreeMap<u64, Wire<PacketOf<S>>>,
+    pub wires: BTreeMap<u64, WireState<PacketOf<S>>>,
     pub vault: Vault,
     pub faults: u32,
 }
 
-impl<S: Store> Clone for State<S> {
+impl<S: Store> Clone for WorldState<S> {
     fn clone(&self) -> Self {
         Self {
             store: self.store.clone(),
@@ -197,7 +197,7 @@ impl<S: Store> Clone for State<S> {
     }
 }
 
-impl<S: Store> State<S> {
+impl<S: Store> WorldState<S> {
     /// Returns the fingerprint of all that decides what can still happen. Of a client that is gone,
     /// or has done all it had to do, nothing counts but what it left behind.
     pub fn fingerprint(&self) -> u128 {
@@ -221,7 +221,7 @@ impl<S: Store> State<S> {
     }
 
     /// The wires of a client that have something on them.
-    pub fn wires_of(&self, client: u32) -> impl Iterator<Item = (u64, &Wire<PacketOf<S>>)> {
+    pub fn wires_of(&self, client: u32) -> impl Iterator<Item = (u64, &WireState<PacketOf<S>>)> {
         self.wires.range(connections(client)).map(|(connection, wire)| (*connection, wire))
     }
 
@@ -245,7 +245,7 @@ impl<S: Store> State<S> {
 
     /// A client has died or ended in doubt.
     pub fn is_gone(&self, client: u32) -> bool {
-        self.clients[client as usize].stage == Stage::Gone
+        self.clients[client as usize].stage == ClientStage::Gone
     }
 
     /// Returns true if nothing is on its way from or to a client.

@@ -10,14 +10,17 @@ use stores::driver::Do;
 use stores::model::{Clocks, Out, Peer, ServerModel};
 use stores::{Enumerable, PacketOf, Store};
 
-use super::action::{Action, client_of, connection, connections, local_of};
-use super::actor::{Input, NEVER};
-use super::state::{Attempt, Claim, Hold, Printed, Stage, State, Stored, Up, VAIN, Wire};
-use super::story::{LAPSE, Seen};
+use super::action::{Move, client_of, connection, connections, local_of};
+use super::actor::{ClientInput, NEVER};
+use super::state::{
+    Attempt, ClientHold, ClientStage, Printed, StoredServer, TurnClaim, Up, VAIN, WireState,
+    WorldState,
+};
+use super::story::{LAPSE, SeenStep};
 use super::{Explorer, Sign, TTL};
 use crate::clock::Clock;
 
-type Outbox<S> = Vec<Out<PacketOf<S>>>;
+type Outgoing<S> = Vec<Out<PacketOf<S>>>;
 
 impl<S: Store> Explorer<S> {
     /// The key of a client, or so many after it.
@@ -26,7 +29,7 @@ impl<S: Store> Explorer<S> {
     }
 
     /// Fills in what an event says about a claim of a client.
-    fn about(&self, client: u32, claim: Claim) -> impl Fn(&mut Event) + use<S> {
+    fn about(&self, client: u32, claim: TurnClaim) -> impl Fn(&mut Event) + use<S> {
         let key = self.key(client, claim.key);
         move |event: &mut Event| {
             event.key = Some(key.clone());
@@ -35,22 +38,22 @@ impl<S: Store> Explorer<S> {
     }
 
     /// Lets an action happen.
-    pub(super) fn apply(&mut self, state: &mut State<S>, action: Action, seen: &mut Seen) {
+    pub(super) fn apply(&mut self, state: &mut WorldState<S>, action: Move, seen: &mut SeenStep) {
         if let Some(story) = &mut seen.story {
             story.actions.push(action);
         }
         match action {
-            Action::Begin(client, mode, script) => self.begin(state, client, (mode, script), seen),
-            Action::Hear(connection) => self.hear(state, connection, seen),
-            Action::Wake(client, timer) => self.wake(state, client, timer, seen),
-            Action::Tick(client) => self.tick(state, client, seen),
-            Action::Enter(client) => self.enter(state, client, seen),
-            Action::Leave(client) => self.leave(state, client, seen),
-            Action::Arrive(connection) => self.arrive(state, connection, seen),
-            Action::Lapse => self.lapse(state, seen),
-            Action::Expire(client) => self.expire(state, client, seen),
-            Action::Crash(client, kept) => self.crash(state, client, kept, seen),
-            Action::Reset(connection, kept) => self.reset(state, connection, kept, seen),
+            Move::Begin(client, mode, script) => self.begin(state, client, (mode, script), seen),
+            Move::Hear(connection) => self.hear(state, connection, seen),
+            Move::Wake(client, timer) => self.wake(state, client, timer, seen),
+            Move::Tick(client) => self.tick(state, client, seen),
+            Move::Enter(client) => self.enter(state, client, seen),
+            Move::Leave(client) => self.leave(state, client, seen),
+            Move::Arrive(connection) => self.arrive(state, connection, seen),
+            Move::Lapse => self.lapse(state, seen),
+            Move::Expire(client) => self.expire(state, client, seen),
+            Move::Crash(client, kept) => self.crash(state, client, kept, seen),
+            Move::Reset(connection, kept) => self.reset(state, connection, kept, seen),
         }
         state.tidy();
     }
@@ -59,10 +62,10 @@ impl<S: Store> Explorer<S> {
 
     fn begin(
         &mut self,
-        state: &mut State<S>,
+        state: &mut WorldState<S>,
         client: u32,
         (mode, script): (Mode, u32),
-        seen: &mut Seen,
+        seen: &mut SeenStep,
     ) {
         let part = &mut state.clients[client as usize];
         part.mode = mode;
@@ -72,23 +75,23 @@ impl<S: Store> Explorer<S> {
     }
 
     /// Takes the next steps of a client's script, until it works or waits for an answer.
-    fn proceed(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+    fn proceed(&mut self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
         loop {
             let part = &mut state.clients[client as usize];
             match part.walk.step() {
                 None => {
                     part.stage = match part.turns == self.case.cycles {
-                        true => Stage::Done,
-                        false => Stage::Idle,
+                        true => ClientStage::Done,
+                        false => ClientStage::Idle,
                     };
                     return;
                 }
                 Some(Step::Work(_)) => {
-                    part.stage = Stage::Working;
+                    part.stage = ClientStage::Working;
                     return;
                 }
                 Some(Step::Acquire { hold, key, wait }) => {
-                    part.claims[hold] = Claim { key, mode: part.mode, hold: None };
+                    part.claims[hold] = TurnClaim { key, mode: part.mode, hold: None };
                     return self.acquire(state, client, (hold, wait), seen);
                 }
                 Some(Step::Convert(hold, mode)) if part.claims[hold].mode != mode => {
@@ -100,7 +103,7 @@ impl<S: Store> Explorer<S> {
                         // Fenced off: it notices when it has nothing else to do.
                         let part = &mut state.clients[client as usize];
                         part.walk.retreat();
-                        part.stage = Stage::Working;
+                        part.stage = ClientStage::Working;
                         return;
                     }
                 }
@@ -112,13 +115,13 @@ impl<S: Store> Explorer<S> {
 
     fn acquire(
         &mut self,
-        state: &mut State<S>,
+        state: &mut WorldState<S>,
         client: u32,
         (hold, wait): (usize, Wait),
-        seen: &mut Seen,
+        seen: &mut SeenStep,
     ) {
         let part = &mut state.clients[client as usize];
-        (part.stage, part.attempt) = (Stage::Acquiring(hold), Attempt::Unseen);
+        (part.stage, part.attempt) = (ClientStage::Acquiring(hold), Attempt::Unseen);
         let claim = part.claims[hold];
         let acquire_timeout = match wait {
             Wait::Long => NEVER,
@@ -136,23 +139,29 @@ impl<S: Store> Explorer<S> {
 
     fn convert(
         &mut self,
-        state: &mut State<S>,
+        state: &mut WorldState<S>,
         client: u32,
         (hold, mode): (usize, Mode),
-        seen: &mut Seen,
+        seen: &mut SeenStep,
     ) {
         let part = &mut state.clients[client as usize];
-        part.stage = Stage::Converting(hold, mode);
-        let claim = Claim { mode, ..part.claims[hold] };
+        part.stage = ClientStage::Converting(hold, mode);
+        let claim = TurnClaim { mode, ..part.claims[hold] };
         seen.event(client, Kind::Invoke, F::Convert, self.about(client, claim));
         seen.line(|| format!("client {client} asks to hold the lock{}", shared(mode)));
         self.ask(state, client, Command::Convert { hold, mode }, seen);
     }
 
-    fn release(&mut self, state: &mut State<S>, client: u32, hold: usize, seen: &mut Seen) {
+    fn release(
+        &mut self,
+        state: &mut WorldState<S>,
+        client: u32,
+        hold: usize,
+        seen: &mut SeenStep,
+    ) {
         let part = &mut state.clients[client as usize];
         part.walk.ended(hold);
-        part.stage = Stage::Releasing(hold);
+        part.stage = ClientStage::Releasing(hold);
         part.claims[hold].hold = None;
         let claim = part.claims[hold];
         seen.event(client, Kind::Invoke, F::Release, self.about(client, claim));
@@ -160,24 +169,30 @@ impl<S: Store> Explorer<S> {
         self.ask(state, client, Command::Release { hold }, seen);
     }
 
-    fn ask(&mut self, state: &mut State<S>, client: u32, command: Command, seen: &mut Seen) {
+    fn ask(
+        &mut self,
+        state: &mut WorldState<S>,
+        client: u32,
+        command: Command,
+        seen: &mut SeenStep,
+    ) {
         let part = &mut state.clients[client as usize];
         part.asked += 1;
         let request = Request { id: part.asked, worker: client, command };
-        self.feed(state, client, Input::Request(request), seen);
+        self.feed(state, client, ClientInput::Request(request), seen);
     }
 
     /// Feeds an input to a client, which does what it does then.
     pub(super) fn feed(
         &mut self,
-        state: &mut State<S>,
+        state: &mut WorldState<S>,
         client: u32,
-        input: Input<PacketOf<S>>,
-        seen: &mut Seen,
+        input: ClientInput<PacketOf<S>>,
+        seen: &mut SeenStep,
     ) {
         let part = &mut state.clients[client as usize];
-        let by_timer = matches!(input, Input::Wake(..));
-        if matches!(input, Input::Closed(_)) {
+        let by_timer = matches!(input, ClientInput::Wake(..));
+        if matches!(input, ClientInput::Closed(_)) {
             part.attempt = Attempt::Unseen;
         }
         part.log = part.log.and(input);
@@ -193,7 +208,12 @@ impl<S: Store> Explorer<S> {
 
     /// Lets a client react to what came to it last. Returns true if it neither sent nor said
     /// anything.
-    pub(super) fn react(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) -> bool {
+    pub(super) fn react(
+        &mut self,
+        state: &mut WorldState<S>,
+        client: u32,
+        seen: &mut SeenStep,
+    ) -> bool {
         let log = state.clients[client as usize].log.clone();
         let reaction = self.actors.react(client, &log);
         let part = &mut state.clients[client as usize];
@@ -212,10 +232,10 @@ impl<S: Store> Explorer<S> {
     /// A client says something. Returns true if it goes on with its script at once.
     fn said(
         &self,
-        state: &mut State<S>,
+        state: &mut WorldState<S>,
         client: u32,
         response: &Response,
-        seen: &mut Seen,
+        seen: &mut SeenStep,
     ) -> bool {
         let (kind, error) = match &response.reply {
             Reply::Notified { .. } => {
@@ -233,18 +253,18 @@ impl<S: Store> Explorer<S> {
         let facts = facts(&response.reply);
         let part = &mut state.clients[client as usize];
         let (f, hold, mode) = match (part.stage, &response.reply) {
-            (Stage::Acquiring(hold), Reply::Ok { token, .. }) => {
-                part.stage = Stage::Granted { hold, token: *token, lost: false };
+            (ClientStage::Acquiring(hold), Reply::Ok { token, .. }) => {
+                part.stage = ClientStage::Granted { hold, token: *token, lost: false };
                 part.facts = facts.map(Rc::from);
                 return false;
             }
-            (Stage::Acquiring(hold), _) => (F::Acquire, hold, part.claims[hold].mode),
-            (Stage::Converting(hold, mode), _) => (F::Convert, hold, mode),
-            (Stage::Releasing(hold), _) => (F::Release, hold, part.claims[hold].mode),
+            (ClientStage::Acquiring(hold), _) => (F::Acquire, hold, part.claims[hold].mode),
+            (ClientStage::Converting(hold, mode), _) => (F::Convert, hold, mode),
+            (ClientStage::Releasing(hold), _) => (F::Release, hold, part.claims[hold].mode),
             // Its `init`, and what nobody listens to any more.
             _ => return false,
         };
-        let about = self.about(client, Claim { mode, ..part.claims[hold] });
+        let about = self.about(client, TurnClaim { mode, ..part.claims[hold] });
         let because = error.clone().unwrap_or_default();
         seen.event(client, kind, f, |event| {
             about(event);
@@ -267,9 +287,9 @@ impl<S: Store> Explorer<S> {
     }
 
     /// A client whose operation ended in doubt does nothing more, whatever else it holds.
-    fn give_up(&self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+    fn give_up(&self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
         let part = &mut state.clients[client as usize];
-        part.stage = Stage::Gone;
+        part.stage = ClientStage::Gone;
         let held = part.claims.iter().position(|claim| claim.hold.is_some());
         if let Some(hold) = held {
             let about = self.about(client, part.claims[hold]);
@@ -278,22 +298,22 @@ impl<S: Store> Explorer<S> {
         part.claims.iter_mut().for_each(|claim| claim.hold = None);
     }
 
-    fn notified(&self, state: &State<S>, client: u32, seen: &mut Seen) {
+    fn notified(&self, state: &WorldState<S>, client: u32, seen: &mut SeenStep) {
         let part = &state.clients[client as usize];
-        let hold = if let Stage::Acquiring(hold) = part.stage { hold } else { 0 };
+        let hold = if let ClientStage::Acquiring(hold) = part.stage { hold } else { 0 };
         seen.event(client, Kind::Info, F::Notified, self.about(client, part.claims[hold]));
     }
 
     /// A client has learnt that it may have lost its grants of a key.
     fn lost(
         &self,
-        state: &mut State<S>,
+        state: &mut WorldState<S>,
         client: u32,
         (key, because): (&Key, &String),
-        seen: &mut Seen,
+        seen: &mut SeenStep,
     ) {
         let part = &mut state.clients[client as usize];
-        if let Stage::Granted { hold, lost, .. } = &mut part.stage
+        if let ClientStage::Granted { hold, lost, .. } = &mut part.stage
             && self.key(client, part.claims[*hold].key) == *key
         {
             *lost = true;
@@ -320,21 +340,21 @@ impl<S: Store> Explorer<S> {
         }
     }
 
-    fn wake(&mut self, state: &mut State<S>, client: u32, timer: u64, seen: &mut Seen) {
+    fn wake(&mut self, state: &mut WorldState<S>, client: u32, timer: u64, seen: &mut SeenStep) {
         let part = &mut state.clients[client as usize];
         let Some(timer) = part.timers.iter().find(|t| t.id == timer).copied() else { return };
         part.attempt = Attempt::Unseen;
         seen.line(|| format!("client {client} has waited long enough"));
-        self.feed(state, client, Input::Wake(timer.id, timer.at), seen);
+        self.feed(state, client, ClientInput::Wake(timer.id, timer.at), seen);
     }
 
-    fn tick(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+    fn tick(&mut self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
         let Some(at) = state.clients[client as usize].tick else { return };
         seen.line(|| format!("client {client} tries to connect again"));
-        self.feed(state, client, Input::Tick(at), seen);
+        self.feed(state, client, ClientInput::Tick(at), seen);
     }
 
-    fn hear(&mut self, state: &mut State<S>, connection: u64, seen: &mut Seen) {
+    fn hear(&mut self, state: &mut WorldState<S>, connection: u64, seen: &mut SeenStep) {
         let client = client_of(connection);
         let Some(wire) = state.wires.get_mut(&connection) else { return };
         let Some(packet) = wire.down.pop_front() else { return };
@@ -346,20 +366,20 @@ impl<S: Store> Explorer<S> {
                         format!("client {client} hears: {}", S::Alone::words(&packet.packet))
                     });
                 }
-                Input::Packet(local_of(connection), packet.packet.clone())
+                ClientInput::Packet(local_of(connection), packet.packet.clone())
             }
             None => {
                 seen.line(|| format!("client {client} notices that its connection is lost"));
-                Input::Closed(local_of(connection))
+                ClientInput::Closed(local_of(connection))
             }
         };
         self.feed(state, client, input, seen);
     }
 
     /// The hold begins, and the client goes on.
-    fn enter(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+    fn enter(&mut self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
         let part = &mut state.clients[client as usize];
-        let Stage::Granted { hold: place, token, lost } = part.stage else { return };
+        let ClientStage::Granted { hold: place, token, lost } = part.stage else { return };
         let claim = part.claims[place];
         let about = self.about(client, claim);
         let told = |event: &mut Event| {
@@ -373,7 +393,7 @@ impl<S: Store> Explorer<S> {
         });
         seen.line(|| format!("client {client} holds the lock{}", shared(claim.mode)));
         part.walk.granted(place);
-        let mut hold = Hold { token, read: None, lost, overtaken: false, stolen: false };
+        let mut hold = ClientHold { token, read: None, lost, overtaken: false, stolen: false };
         if !lost {
             self.overlap(state, client, claim, &mut hold, seen);
         }
@@ -383,7 +403,7 @@ impl<S: Store> Explorer<S> {
             // It had learnt so before it could enter.
             seen.event(client, Kind::Info, F::Lost, told);
             part.walk.retreat();
-            part.stage = Stage::Working;
+            part.stage = ClientStage::Working;
         } else {
             self.proceed(state, client, seen);
         }
@@ -392,11 +412,11 @@ impl<S: Store> Explorer<S> {
     /// Notes every client that holds the lock now though this grant excludes it.
     fn overlap(
         &self,
-        state: &mut State<S>,
+        state: &mut WorldState<S>,
         client: u32,
-        claim: Claim,
-        mine: &mut Hold,
-        seen: &mut Seen,
+        claim: TurnClaim,
+        mine: &mut ClientHold,
+        seen: &mut SeenStep,
     ) {
         let key = self.key(client, claim.key);
         for (other, part) in (0..).zip(&mut state.clients).filter(|(other, _)| *other != client) {
@@ -419,14 +439,20 @@ impl<S: Store> Explorer<S> {
     }
 
     /// A client has done its work.
-    fn leave(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
-        if state.clients[client as usize].stage == Stage::Working {
+    fn leave(&mut self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
+        if state.clients[client as usize].stage == ClientStage::Working {
             self.proceed(state, client, seen);
         }
     }
 
     /// Reads what a lock guards. Returns false if the vault fenced it off.
-    fn read(&self, state: &mut State<S>, client: u32, place: usize, seen: &mut Seen) -> bool {
+    fn read(
+        &self,
+        state: &mut WorldState<S>,
+        client: u32,
+        place: usize,
+        seen: &mut SeenStep,
+    ) -> bool {
         let claim = state.clients[client as usize].claims[place];
         let Some(hold) = claim.hold else { return true };
         let about = self.about(client, claim);
@@ -442,14 +468,15 @@ impl<S: Store> Explorer<S> {
             event.value = read.ok();
             event.error = read.err().map(|fenced| fenced.to_string());
         });
-        state.clients[client as usize].claims[place].hold = Some(Hold { read: read.ok(), ..hold });
+        state.clients[client as usize].claims[place].hold =
+            Some(ClientHold { read: read.ok(), ..hold });
         read.is_ok()
     }
 
     /// Writes what a lock guards, if the client holds it alone.
-    fn write(&self, state: &mut State<S>, client: u32, place: usize, seen: &mut Seen) {
+    fn write(&self, state: &mut WorldState<S>, client: u32, place: usize, seen: &mut SeenStep) {
         let claim = state.clients[client as usize].claims[place];
-        let Claim { mode: Mode::Exclusive, hold: Some(hold), .. } = claim else { return };
+        let TurnClaim { mode: Mode::Exclusive, hold: Some(hold), .. } = claim else { return };
         let Some(value) = hold.read.map(|read| read + 1) else { return };
         let key = self.key(client, claim.key);
         let about = self.about(client, claim);
@@ -484,7 +511,7 @@ impl<S: Store> Explorer<S> {
 
     // The server.
 
-    fn arrive(&mut self, state: &mut State<S>, number: u64, seen: &mut Seen) {
+    fn arrive(&mut self, state: &mut WorldState<S>, number: u64, seen: &mut SeenStep) {
         let client = client_of(number);
         let Some(wire) = state.wires.get_mut(&number) else { return };
         let Some(Up { packet, releasing }) = wire.up.pop_front() else { return };
@@ -524,11 +551,11 @@ impl<S: Store> Explorer<S> {
     /// and whether as part of its release. Says whose hold a release has ended.
     fn serve(
         &self,
-        state: &mut State<S>,
+        state: &mut WorldState<S>,
         by: Option<(u32, bool)>,
-        seen: &mut Seen,
-        work: impl FnOnce(&mut S::Alone, &mut Outbox<S>),
-    ) -> (Outbox<S>, Option<u32>) {
+        seen: &mut SeenStep,
+        work: impl FnOnce(&mut S::Alone, &mut Outgoing<S>),
+    ) -> (Outgoing<S>, Option<u32>) {
         let stored = state.store.clone();
         let mut server = stored.server.clone();
         let mut out = Vec::new();
@@ -550,13 +577,13 @@ impl<S: Store> Explorer<S> {
                 owners.extend(made.map(|(name, _)| (name.clone(), client)));
             }
         }
-        state.store = Rc::new(Stored::new(server, after, owners));
+        state.store = Rc::new(StoredServer::new(server, after, owners));
         (out, robbed)
     }
 
     // Time and faults.
 
-    fn lapse(&mut self, state: &mut State<S>, seen: &mut Seen) {
+    fn lapse(&mut self, state: &mut WorldState<S>, seen: &mut SeenStep) {
         if !self.may_lapse(state) {
             state.faults += 1;
             let alive = (0..).zip(&state.clients).filter(|(_, part)| !part.is_over());
@@ -574,14 +601,14 @@ impl<S: Store> Explorer<S> {
         state.lapsed = true;
         for client in 0..state.clients.len() as u32 {
             if !state.clients[client as usize].is_over() {
-                self.feed(state, client, Input::Later(LAPSE), seen);
+                self.feed(state, client, ClientInput::Later(LAPSE), seen);
             }
         }
     }
 
-    fn expire(&mut self, state: &mut State<S>, client: u32, seen: &mut Seen) {
+    fn expire(&mut self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
         let Some(session) = S::Alone::session(state.server(), connections(client)) else { return };
-        if state.clients[client as usize].stage != Stage::Gone {
+        if state.clients[client as usize].stage != ClientStage::Gone {
             state.faults += 1;
             seen.pause(std::iter::once(client));
         }
@@ -591,11 +618,11 @@ impl<S: Store> Explorer<S> {
         route(state, out);
     }
 
-    fn crash(&mut self, state: &mut State<S>, client: u32, kept: usize, seen: &mut Seen) {
+    fn crash(&mut self, state: &mut WorldState<S>, client: u32, kept: usize, seen: &mut SeenStep) {
         state.faults += 1;
         let part = &mut state.clients[client as usize];
-        part.stage = Stage::Gone;
-        let about = self.about(client, Claim { mode: part.mode, ..part.claims[0] });
+        part.stage = ClientStage::Gone;
+        let about = self.about(client, TurnClaim { mode: part.mode, ..part.claims[0] });
         let kill = Fault::at(Node::Client(client), base::Action::Kill);
         seen.fault(|| (kill, Effect::of(base::Action::Kill, 1)));
         seen.event(client, Kind::Info, F::Death, about);
@@ -606,7 +633,13 @@ impl<S: Store> Explorer<S> {
         }
     }
 
-    fn reset(&mut self, state: &mut State<S>, connection: u64, kept: usize, seen: &mut Seen) {
+    fn reset(
+        &mut self,
+        state: &mut WorldState<S>,
+        connection: u64,
+        kept: usize,
+        seen: &mut SeenStep,
+    ) {
         state.faults += 1;
         let Some(wire) = state.wires.get_mut(&connection) else { return };
         wire.up.truncate(kept);
@@ -628,13 +661,13 @@ impl<S: Store> Explorer<S> {
 }
 
 /// Returns the readings of the server's clocks.
-fn clocks<S: Store>(state: &State<S>) -> Clocks {
+fn clocks<S: Store>(state: &WorldState<S>) -> Clocks {
     let (clock, now) = (Clock::up_for(Duration::ZERO), Mono::ZERO + LAPSE * state.lapses);
     Clocks { wall: clock.wall(now), mono: clock.mono(now) }
 }
 
 /// Sends what the server wants sent.
-fn route<S: Store>(state: &mut State<S>, out: Outbox<S>) {
+fn route<S: Store>(state: &mut WorldState<S>, out: Outgoing<S>) {
     for out in out {
         match out {
             Out::Send(Peer::Connection(to), packet) => {
@@ -656,11 +689,11 @@ fn route<S: Store>(state: &mut State<S>, out: Outbox<S>) {
 }
 
 /// Does what a client wants done to its wires.
-fn wire<S: Store>(state: &mut State<S>, client: u32, wish: &Do<PacketOf<S>>) {
-    let releasing = matches!(state.clients[client as usize].stage, Stage::Releasing(_));
+fn wire<S: Store>(state: &mut WorldState<S>, client: u32, wish: &Do<PacketOf<S>>) {
+    let releasing = matches!(state.clients[client as usize].stage, ClientStage::Releasing(_));
     let (local, packet) = match wish {
         Do::Open { connection: local, .. } => {
-            let fresh = Wire { up: Default::default(), down: Default::default(), open: true };
+            let fresh = WireState { up: Default::default(), down: Default::default(), open: true };
             state.wires.insert(connection(client, *local), fresh);
             return;
         }

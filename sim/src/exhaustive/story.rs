@@ -5,7 +5,7 @@ use std::time::Duration;
 use stores::model::Noted;
 
 use super::Sign;
-use super::action::Action;
+use super::action::Move;
 use crate::bookkeeper::Bookkeeper;
 
 /// The time that goes by at once: beyond every ttl, however a recipe rounds it up.
@@ -13,18 +13,18 @@ pub const LAPSE: Duration = Duration::from_secs(1_000);
 
 /// A step as it is seen.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct SeenStep {
     /// The reasons for which the state is bad to which it led.
     pub signs: Vec<Sign>,
     /// `None`: nobody wants to be told.
-    pub story: Option<Story>,
+    pub story: Option<ScheduleStory>,
 }
 
 /// A schedule, told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Story {
+pub struct ScheduleStory {
     /// Every step, those that were taken at once included: this list replays without any rule.
-    pub actions: Vec<Action>,
+    pub actions: Vec<Move>,
     /// The history. A step takes a millisecond in it, so that what clients see keeps its order.
     pub events: Vec<Event>,
     /// The steps that matter, in words.
@@ -36,7 +36,7 @@ pub struct Story {
     faults: FaultId,
 }
 
-impl Story {
+impl ScheduleStory {
     /// The ledger: each change in the store.
     pub fn ledger(&self) -> &Ledger {
         self.books.ledger()
@@ -81,7 +81,7 @@ impl Story {
     }
 }
 
-impl Seen {
+impl SeenStep {
     pub fn line(&mut self, line: impl FnOnce() -> String) {
         if let Some(story) = &mut self.story {
             story.lines.push(line());

@@ -4,7 +4,7 @@ use base::{Action, ClockChange, Data, Effect, Fault, FaultId, LinkFault, Node, T
 use stores::model::ServerModel;
 
 use super::Simulation;
-use super::item::{Connection, Item, Line, Payload};
+use super::item::{Connection, ConnectionState, Item, Payload};
 use crate::clock::Clock;
 use crate::pause::Paused;
 use stores::Store;
@@ -142,7 +142,7 @@ impl<S: Store> Simulation<S> {
         self.servers[server as usize].gone = true;
         for connection in self.connections_of(server) {
             if let Some(wire) = self.connections.get_mut(connection).filter(|w| w.is_open()) {
-                wire.line = Line::Forgotten;
+                wire.line = ConnectionState::Forgotten;
             }
         }
         // What it had sent and nobody has got is not sent again.
@@ -241,14 +241,14 @@ impl<S: Store> Simulation<S> {
     fn reset(&mut self, links: &[(Node, Node)]) -> u64 {
         let hit = |wire: &Connection| {
             let ends = wire.ends();
-            let over = matches!(wire.line, Line::Closed);
+            let over = matches!(wire.line, ConnectionState::Closed);
             !over && (links.contains(&ends) || links.contains(&(ends.1, ends.0)))
         };
         let connections: Vec<(u64, bool)> = self
             .connections
             .iter()
             .filter(|(_, wire)| hit(wire))
-            .map(|(n, wire)| (n, matches!(wire.line, Line::Opening(_))))
+            .map(|(n, wire)| (n, matches!(wire.line, ConnectionState::Opening(_))))
             .collect();
         for (connection, opening) in &connections {
             match opening {

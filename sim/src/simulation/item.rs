@@ -4,7 +4,7 @@ use base::{Node, Response};
 use slab::Slab;
 use std::num::NonZeroU32;
 
-use crate::network::Order;
+use crate::network::PacketOrder;
 use crate::timers::TimerId;
 
 /// The content of a message over a connection: the packet, or the place where it is kept on its
@@ -21,11 +21,11 @@ pub enum Payload<P> {
 pub enum Item {
     ToServer {
         connection: u64,
-        payload: Payload<Place>,
+        payload: Payload<InFlightPlace>,
     },
     ToClient {
         connection: u64,
-        payload: Payload<Place>,
+        payload: Payload<InFlightPlace>,
     },
     /// A connection broke under the server.
     Gone {
@@ -49,7 +49,7 @@ pub enum Item {
     Between {
         from: u32,
         to: u32,
-        packet: Place,
+        packet: InFlightPlace,
     },
     ServerTick {
         server: u32,
@@ -72,7 +72,7 @@ pub enum Item {
     },
     Response {
         process: u32,
-        response: Place,
+        response: InFlightPlace,
     },
 }
 
@@ -80,19 +80,19 @@ const _: () = assert!(size_of::<Item>() == 16);
 
 /// The place where something in flight is kept.
 #[derive(Clone, Copy)]
-pub struct Place(NonZeroU32);
+pub struct InFlightPlace(NonZeroU32);
 
 /// Packets or responses in flight.
 pub struct Pieces<T>(Slab<T>);
 
 impl<T> Pieces<T> {
-    pub fn put(&mut self, piece: T) -> Place {
+    pub fn put(&mut self, piece: T) -> InFlightPlace {
         let place = self.0.insert(piece) as u32 + 1;
-        Place(NonZeroU32::new(place).expect("no more than four billion pieces"))
+        InFlightPlace(NonZeroU32::new(place).expect("no more than four billion pieces"))
     }
 
     /// Each place is good for one piece.
-    pub fn take(&mut self, place: Place) -> T {
+    pub fn take(&mut self, place: InFlightPlace) -> T {
         self.0.remove(place.0.get() as usize - 1)
     }
 }
@@ -109,7 +109,7 @@ impl<P> InFlight<P> {
     }
 
     /// Keeps a packet for the time that it is on its way.
-    pub fn load(&mut self, payload: Payload<P>) -> Payload<Place> {
+    pub fn load(&mut self, payload: Payload<P>) -> Payload<InFlightPlace> {
         match payload {
             Payload::Data(packet) => Payload::Data(self.packets.put(packet)),
             Payload::Closed => Payload::Closed,
@@ -136,15 +136,15 @@ pub struct Connection {
     pub server: u32,
     /// The library's own number for it.
     pub local: u64,
-    pub to_server: Order,
-    pub to_client: Order,
-    pub line: Line,
+    pub to_server: PacketOrder,
+    pub to_client: PacketOrder,
+    pub line: ConnectionState,
 }
 
 /// The state of a connection.
-pub enum Line {
+pub enum ConnectionState {
     /// Its client has asked for it and was not answered: what it wants to send has not left.
-    Opening(Vec<Place>),
+    Opening(Vec<InFlightPlace>),
     /// Both ends have it.
     Open,
     /// Its server's machine was gone: whatever comes over it now is answered by a reset.
@@ -156,7 +156,7 @@ pub enum Line {
 impl Connection {
     /// Its client has it, and no server has said that it is over.
     pub fn is_open(&self) -> bool {
-        matches!(self.line, Line::Open)
+        matches!(self.line, ConnectionState::Open)
     }
 
     /// The client's end and the server's.

@@ -23,18 +23,18 @@ use stores::{ClientSettings, PacketOf, Store, StoreId, Visit};
 use crate::SimConfig;
 use crate::bookkeeper::Bookkeeper;
 use crate::chance::ChoiceLog;
-use crate::client::{Client, Handle};
+use crate::client::{Handle, SimulatedClient};
 use crate::clock::Clock;
 use crate::event_queue::EventQueue;
 use crate::link::link;
-use crate::machine::{Machine, Numbers};
-use crate::network::{Network, Order};
+use crate::machine::{Machine, RandomNumbers};
+use crate::network::{Network, PacketOrder};
 use crate::server::Server;
 pub use item::Item;
-use item::{Connections, InFlight, Place};
+use item::{Connections, InFlight, InFlightPlace};
 
 /// Opens the task of a client of a store.
-pub type Open<S> = Box<dyn Fn(Handle<S>) -> LocalFuture<'static, ()>>;
+pub type OpenClient<S> = Box<dyn Fn(Handle<S>) -> LocalFuture<'static, ()>>;
 
 /// A backend that can say how much has happened in it.
 pub trait Simulated: Backend {
@@ -49,18 +49,18 @@ struct Simulation<S: Store> {
     config: SimConfig,
     /// Records what chance decides, or decides itself. `None`: everything is drawn, nothing kept.
     choice_log: Option<Rc<ChoiceLog>>,
-    open: Open<S>,
+    open: OpenClient<S>,
     now: Rc<Cell<Mono>>,
     queue: EventQueue<Item>,
     network: Network<Item>,
     rng: Rng,
-    clients: Vec<Option<Client<S>>>,
+    clients: Vec<Option<SimulatedClient<S>>>,
     /// The clocks of the clients' machines, by number.
     clocks: Vec<Rc<Cell<Clock>>>,
     servers: Vec<Server<S::Server>>,
     in_flight: InFlight<PacketOf<S>>,
     connections: Connections,
-    between: BTreeMap<(u32, u32), Order>,
+    between: BTreeMap<(u32, u32), PacketOrder>,
     happened: u64,
     bookkeeper: Bookkeeper,
     /// The notes of the model of the server that is running.
@@ -80,7 +80,7 @@ struct Simulation<S: Store> {
 impl<S: Store> Simulation<S> {
     /// A fresh world: servers running, no client yet. A choice log records what chance decides in
     /// it, or decides itself.
-    fn new(config: SimConfig, choice_log: Option<Rc<ChoiceLog>>, open: Open<S>) -> Self {
+    fn new(config: SimConfig, choice_log: Option<Rc<ChoiceLog>>, open: OpenClient<S>) -> Self {
         let mut rng = Rng::fork(config.seed, 1);
         let skew = |rng: &mut Rng| {
             let mut draw = || rng.between(Duration::ZERO, Duration::from_millis(5));
@@ -141,7 +141,7 @@ impl<S: Store> Simulation<S> {
     }
 
     /// Hands a client's response to the harness.
-    fn hand_over(&mut self, process: u32, response: Place) {
+    fn hand_over(&mut self, process: u32, response: InFlightPlace) {
         self.stirred = true;
         let (at, responses) = (self.now.get(), &mut self.in_flight.responses);
         emplace(&mut self.inbox, || {
@@ -185,7 +185,7 @@ impl<S: Store> Simulation<S> {
     }
 }
 
-/// Makes a simulated world. `open` is the [`Open`] of its store. (The store is looked up here, so that
+/// Makes a simulated world. `open` is the [`OpenClient`] of its store. (The store is looked up here, so that
 /// everything is compiled in this crate, with what it inlines.)
 ///
 /// # Panics
@@ -209,7 +209,7 @@ impl Visit for Begin {
     type Out = Box<dyn Simulated>;
 
     fn visit<S: Store>(self) -> Self::Out {
-        let open: Open<S> = *self.open.downcast().expect("the store's own");
+        let open: OpenClient<S> = *self.open.downcast().expect("the store's own");
         Box::new(Simulation::<S>::new(self.config, self.choice_log, open))
     }
 }
@@ -241,14 +241,14 @@ impl<S: Store> Backend for Simulation<S> {
             }
             None => (skew(), library()),
         };
-        let numbers = Numbers { process, rng: rng(4), choice_log: self.choice_log.clone() };
+        let numbers = RandomNumbers { process, rng: rng(4), choice_log: self.choice_log.clone() };
         let clock = self.clocks[client_number as usize].clone();
         let machine = Rc::new(Machine::new(self.now.clone(), clock, skew, numbers));
         let servers = self.config.cluster.servers() as usize;
         let rng = Rng::new(library);
         let driver = S::driver(ClientSettings { servers, ttl: self.config.ttl, rng });
         let (library, link) = link(machine.clone(), driver, servers, self.config.call_timeout);
-        let client = Client::<S>::new(process, machine, library, link, &self.open);
+        let client = SimulatedClient::<S>::new(process, machine, library, link, &self.open);
         client.library.start(client.machine.monotonic(), &mut self.wishes);
         self.clients[client_number as usize] = Some(client);
         self.run_client(client_number as usize);

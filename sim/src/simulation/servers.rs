@@ -4,7 +4,7 @@ use base::{Mono, Node};
 use stores::model::{Out, Peer, ServerModel};
 
 use super::Simulation;
-use super::item::{Item, Payload, Place};
+use super::item::{InFlightPlace, Item, Payload};
 use stores::Store;
 
 impl<S: Store> Simulation<S> {
@@ -50,7 +50,7 @@ impl<S: Store> Simulation<S> {
         }
     }
 
-    fn packet_at_server(&mut self, number: u32, connection: u64, payload: Payload<Place>) {
+    fn packet_at_server(&mut self, number: u32, connection: u64, payload: Payload<InFlightPlace>) {
         let node = &mut self.servers[number as usize];
         let clocks = node.clocks(self.now.get());
         match payload {

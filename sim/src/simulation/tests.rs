@@ -24,7 +24,7 @@ struct Rig {
 
 impl Rig {
     fn new() -> Self {
-        let open: Open<Redis> = Box::new(|mut handle| {
+        let open: OpenClient<Redis> = Box::new(|mut handle| {
             Box::pin(async move {
                 while let Some(request) = poll_fn(|cx| handle.mailbox.poll_next(cx)).await {
                     let mut count = ::redis::cmd("INCR");
@@ -42,7 +42,7 @@ impl Rig {
 
     /// The same with a client that adds a key to a memcached whenever it is spoken to.
     fn with_memcached() -> Self {
-        let open: Open<Memcached> = Box::new(|mut handle| {
+        let open: OpenClient<Memcached> = Box::new(|mut handle| {
             Box::pin(async move {
                 while let Some(request) = poll_fn(|cx| handle.mailbox.poll_next(cx)).await {
                     let add = Add { key: "k".into(), value: "v".into(), exptime: 0 };
@@ -57,7 +57,7 @@ impl Rig {
         Self::of(open)
     }
 
-    fn of<S: Store>(open: Open<S>) -> Self {
+    fn of<S: Store>(open: OpenClient<S>) -> Self {
         let init = Command::Init(Box::new(Init {
             workers: 1,
             algo: "none".into(),

@@ -9,9 +9,9 @@
 use base::{Mono, Node};
 use stores::model::ServerModel;
 
-use super::item::{Connection, Item, Line, Payload};
+use super::item::{Connection, ConnectionState, Item, Payload};
 use super::{PacketOf, Simulation};
-use crate::network::Order;
+use crate::network::PacketOrder;
 use stores::Store;
 
 impl<S: Store> Simulation<S> {
@@ -22,9 +22,9 @@ impl<S: Store> Simulation<S> {
             client: client_number as u32,
             server: server as u32,
             local,
-            to_server: Order::default(),
-            to_client: Order::default(),
-            line: Line::Opening(Vec::new()),
+            to_server: PacketOrder::default(),
+            to_client: PacketOrder::default(),
+            line: ConnectionState::Opening(Vec::new()),
         };
         let connection = self.connections.insert(wire);
         client.wires.push((local, connection));
@@ -47,7 +47,9 @@ impl<S: Store> Simulation<S> {
         if self.network.link_faults.refuses(client, server) || !node.up {
             return self.refuse(connection);
         }
-        if let Line::Opening(waiting) = std::mem::replace(&mut wire.line, Line::Open) {
+        if let ConnectionState::Opening(waiting) =
+            std::mem::replace(&mut wire.line, ConnectionState::Open)
+        {
             for packet in waiting {
                 let packet = self.in_flight.packets.take(packet);
                 self.send_to_server(connection, Payload::Data(packet));
@@ -58,7 +60,7 @@ impl<S: Store> Simulation<S> {
     /// A client's machine asks again for a connection.
     pub(super) fn connect_again(&mut self, client_number: usize, local: u64) {
         let Some(connection) = self.wire(client_number, local) else { return };
-        let opening = |wire: &&Connection| matches!(wire.line, Line::Opening(_));
+        let opening = |wire: &&Connection| matches!(wire.line, ConnectionState::Opening(_));
         if self.connections.get(connection).filter(opening).is_none() {
             return;
         }
@@ -74,7 +76,7 @@ impl<S: Store> Simulation<S> {
         let waiting = |wire: &Connection| {
             let (client, server) = wire.ends();
             let gone = self.servers[wire.server as usize].gone;
-            matches!(wire.line, Line::Opening(_))
+            matches!(wire.line, ConnectionState::Opening(_))
                 && !gone
                 && !self.network.gates.is_cut(client, server)
         };
@@ -108,7 +110,7 @@ impl<S: Store> Simulation<S> {
         {
             client.hang_up(wire.local);
         }
-        if let Line::Opening(waiting) = &mut wire.line {
+        if let ConnectionState::Opening(waiting) = &mut wire.line {
             waiting.drain(..).for_each(|packet| drop(self.in_flight.packets.take(packet)));
         }
         Some(wire)
@@ -155,9 +157,9 @@ impl<S: Store> Simulation<S> {
     /// The server's end closes a connection: what is still on its way to it is dropped.
     pub(super) fn close(&mut self, connection: u64) {
         if let Some(wire) = self.connections.get_mut(connection)
-            && matches!(wire.line, Line::Open | Line::Forgotten)
+            && matches!(wire.line, ConnectionState::Open | ConnectionState::Forgotten)
         {
-            wire.line = Line::Closed;
+            wire.line = ConnectionState::Closed;
             self.send_to_client(connection, Payload::Closed);
         }
     }
@@ -204,7 +206,7 @@ impl<S: Store> Simulation<S> {
     pub(super) fn send_to_server(&mut self, connection: u64, payload: Payload<PacketOf<S>>) {
         let Some(wire) = self.connections.get_mut(connection) else { return };
         let ends = wire.ends();
-        if let Line::Opening(waiting) = &mut wire.line {
+        if let ConnectionState::Opening(waiting) = &mut wire.line {
             match payload {
                 Payload::Data(packet) => waiting.push(self.in_flight.packets.put(packet)),
                 Payload::Closed => drop(self.drop_unsent(connection)),

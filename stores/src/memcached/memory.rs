@@ -27,7 +27,7 @@ pub const GRAIN: i64 = 60;
 
 /// An item in the store.
 #[derive(Clone, Debug)]
-pub struct Item {
+pub struct StoredItem {
     /// The value.
     pub value: String,
     /// The tick at which it is gone; `None`: never.
@@ -43,7 +43,7 @@ pub struct Item {
 /// The list.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    items: BTreeMap<String, Item>,
+    items: BTreeMap<String, StoredItem>,
     /// The number of places that were given out.
     places: u64,
     /// The number of items that are gone and still take room.
@@ -55,12 +55,12 @@ pub struct Memory {
 
 impl Memory {
     /// The items that are there, by key.
-    pub fn items(&self) -> impl Iterator<Item = (&String, &Item)> {
+    pub fn items(&self) -> impl Iterator<Item = (&String, &StoredItem)> {
         self.items.iter().filter(|(_, item)| !item.gone)
     }
 
     /// Finds an item. One that is gone is removed by whoever looks for it.
-    pub fn find(&mut self, key: &str) -> Option<&Item> {
+    pub fn find(&mut self, key: &str) -> Option<&StoredItem> {
         if self.items.get(key)?.gone {
             self.remove(key);
         }
@@ -96,7 +96,7 @@ impl Memory {
     pub fn store(&mut self, key: &str, value: &str, gone_at: Option<i64>, now: i64) {
         self.remove(key);
         let item =
-            Item { value: value.into(), gone_at, gone: false, used: now, place: self.places };
+            StoredItem { value: value.into(), gone_at, gone: false, used: now, place: self.places };
         self.items.insert(key.into(), item);
         self.places += 1;
     }

@@ -9,7 +9,7 @@
 use base::{Data, Mono};
 use std::time::Duration;
 
-use super::memory::{Item, Memory};
+use super::memory::{Memory, StoredItem};
 use super::{Packet, Reply, Request};
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
 
@@ -94,7 +94,7 @@ impl Server {
     }
 
     /// The items in the store, by key.
-    pub(super) fn items(&self) -> impl Iterator<Item = (&String, &Item)> {
+    pub(super) fn items(&self) -> impl Iterator<Item = (&String, &StoredItem)> {
         self.memory.items()
     }
 

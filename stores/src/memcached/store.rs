@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::junk::JUNK;
-use super::memory::Item;
+use super::memory::StoredItem;
 use super::{Memcached, Packet, Reply, Request, Server};
 use crate::driver::CallDriver;
 use crate::launch::words;
@@ -82,7 +82,7 @@ impl Store for Memcached {
 }
 
 /// The part of an item that anybody can see. (An enumeration fills no memory.)
-fn contents(item: &Item) -> (&str, Option<i64>) {
+fn contents(item: &StoredItem) -> (&str, Option<i64>) {
     (&item.value, item.gone_at)
 }
 

@@ -3,7 +3,7 @@
 //! A statement is sent when its method is called, not when the future is first polled; dropping the
 //! future does not withdraw it.
 
-use super::{Postgres, Refusal, Reply, Request, SessionId, Settings, Signal, Statement};
+use super::{Postgres, Refusal, Reply, Request, SessionId, SessionSettings, Signal, Statement};
 use base::{CallError, Link, Wakeups, World};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -12,17 +12,17 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 /// The result of a call.
-pub type Result<T> = std::result::Result<T, CallError<Refusal>>;
+pub type CallResult<T> = std::result::Result<T, CallError<Refusal>>;
 
 /// A client of a server. Clones are the same; make one for a link and clone it, else two would give
 /// the same numbers to different sessions.
 #[derive(Clone)]
 pub struct Client {
-    shared: Rc<Shared>,
+    shared: Rc<SharedClient>,
     wakeups: Wakeups,
 }
 
-struct Shared {
+struct SharedClient {
     link: Rc<dyn Link<Postgres>>,
     /// The number of the last session.
     sessions: Cell<SessionId>,
@@ -32,7 +32,7 @@ struct Shared {
     waiting: RefCell<Vec<Waker>>,
 }
 
-impl Shared {
+impl SharedClient {
     /// Takes in every signal that has come.
     fn hear(&self) {
         while let Some(Signal::Closed { session }) = self.link.signal() {
@@ -50,7 +50,7 @@ impl Shared {
 impl Client {
     /// Makes the client of this link.
     pub fn new(link: Rc<dyn Link<Postgres>>) -> Self {
-        let shared = Shared {
+        let shared = SharedClient {
             link,
             sessions: Cell::new(0),
             closed: RefCell::default(),
@@ -79,7 +79,7 @@ impl Client {
     ///
     /// # Errors
     /// Fails when there is no connection to the server.
-    pub async fn connect(&self, settings: Settings) -> Result<Session> {
+    pub async fn connect(&self, settings: SessionSettings) -> CallResult<Session> {
         let id = self.shared.sessions.get() + 1;
         self.shared.sessions.set(id);
         // Made before it is connected, so that it is closed if nobody waits for that.
@@ -91,18 +91,18 @@ impl Client {
 
 /// A session, which is closed when it is dropped.
 pub struct Session {
-    shared: Rc<Shared>,
+    shared: Rc<SharedClient>,
     id: SessionId,
 }
 
 impl Session {
     /// Executes a statement.
-    pub fn execute(&self, statement: Statement) -> impl Future<Output = Result<Reply>> {
+    pub fn execute(&self, statement: Statement) -> impl Future<Output = CallResult<Reply>> {
         self.shared.link.call(0, Request::Execute { session: self.id, statement })
     }
 
     /// Executes a statement that answers a question.
-    pub async fn ask(&self, statement: Statement) -> Result<bool> {
+    pub async fn ask(&self, statement: Statement) -> CallResult<bool> {
         match self.execute(statement).await? {
             Reply::Answer(answer) => Ok(answer),
             Reply::Done => Err(CallError::Unknown("the server answered something else".into())),

@@ -13,7 +13,7 @@ mod arm;
 #[cfg(feature = "real")]
 pub use arm::{Report, real_arm};
 
-use super::{Packet, Refusal, Reply, Server, SessionId, Settings, Statement};
+use super::{Packet, Refusal, Reply, Server, SessionId, SessionSettings, Statement};
 use crate::model::{Clocks, Out, Peer, ServerModel};
 use base::{Mono, Rng, WallTime};
 use std::collections::BTreeSet;
@@ -46,7 +46,7 @@ impl Expected {
     pub fn take(&mut self, step: &Step) -> Vec<Answered> {
         let at = Clocks { wall: WallTime::ZERO, mono: Mono::ZERO };
         let (connection, packet) = match step {
-            Step::Connect(session) => (*session, Some(Packet::Startup(Settings::default()))),
+            Step::Connect(session) => (*session, Some(Packet::Startup(SessionSettings::default()))),
             Step::Execute(session, statement) => {
                 (*session, Some(Packet::Statement(statement.clone())))
             }

@@ -4,7 +4,9 @@
 //! it, with `SELECT 1`. One that does not answer in time is closed. While a statement waits for a lock
 //! nothing tells a server that waits from one that is gone.
 
-use super::{Packet, Postgres, Refusal, Reply, Request, SessionId, Settings, Signal, Statement};
+use super::{
+    Packet, Postgres, Refusal, Reply, Request, SessionId, SessionSettings, Signal, Statement,
+};
 use crate::driver::{Do, Driver, Outbox};
 use base::{CallError, Mono};
 use std::collections::VecDeque;
@@ -13,12 +15,12 @@ use std::time::Duration;
 /// A client library with any number of sessions to one server.
 pub struct PostgresDriver {
     /// The sessions that are open or being opened.
-    sessions: Vec<Open>,
+    sessions: Vec<OpenSession>,
     /// The time after which a session that says nothing is asked, and after which it must have answered.
     patience: Duration,
 }
 
-struct Open {
+struct OpenSession {
     /// Its number, which is that of its connection as well.
     id: SessionId,
     /// The requests that are not answered, in order.
@@ -33,7 +35,7 @@ enum Asked {
     SignOfLife,
 }
 
-type Result<T> = std::result::Result<T, CallError<Refusal>>;
+type CallResult<T> = std::result::Result<T, CallError<Refusal>>;
 
 /// The divisor that makes of a session time-out the time for which a client waits for a sign of life.
 pub const PATIENCE: u32 = 4;
@@ -53,11 +55,11 @@ impl PostgresDriver {
         at: Mono,
         call: u64,
         session: SessionId,
-        settings: Settings,
+        settings: SessionSettings,
         out: &mut Outbox<Self>,
     ) {
         let unanswered = [Asked::Call(call)].into();
-        self.sessions.push(Open { id: session, unanswered, due: at + self.patience });
+        self.sessions.push(OpenSession { id: session, unanswered, due: at + self.patience });
         out.todo.push(Do::Open { connection: session, server: 0 });
         out.todo.push(Do::Send { connection: session, packet: Packet::Startup(settings) });
     }
@@ -118,7 +120,7 @@ impl Driver for PostgresDriver {
 
     fn receive(&mut self, at: Mono, connection: u64, packet: Packet, out: &mut Outbox<Self>) {
         let Some(place) = self.place(connection) else { return };
-        let result: Result<Reply> = match packet {
+        let result: CallResult<Reply> = match packet {
             Packet::Ready => Ok(Reply::Done),
             Packet::Answer(result) => result.map_err(CallError::Refused),
             Packet::Startup(_) | Packet::Statement(_) => return,
@@ -169,7 +171,8 @@ impl Driver for PostgresDriver {
     }
 
     fn deadline(&self) -> Option<Mono> {
-        let watched = |open: &&Open| !matches!(open.unanswered.front(), Some(Asked::Call(_)));
+        let watched =
+            |open: &&OpenSession| !matches!(open.unanswered.front(), Some(Asked::Call(_)));
         self.sessions.iter().filter(watched).map(|open| open.due).min()
     }
 }
@@ -189,7 +192,7 @@ mod tests {
     /// A client with an open session.
     fn connected() -> PostgresDriver {
         let mut driver = PostgresDriver::new(Duration::from_secs(4));
-        let connect = Request::Connect { session: 1, settings: Settings::default() };
+        let connect = Request::Connect { session: 1, settings: SessionSettings::default() };
         driver.call(at(0), 1, 0, connect, &mut Outbox::default());
         driver.receive(at(0), 1, Packet::Ready, &mut Outbox::default());
         driver

@@ -17,7 +17,7 @@ pub use client::{Client, Session};
 pub use driver::PostgresDriver;
 pub use model::Server;
 pub use protocol::{
-    Packet, Postgres, Refusal, Reply, Request, SessionId, Settings, Signal, Statement,
+    Packet, Postgres, Refusal, Reply, Request, SessionId, SessionSettings, Signal, Statement,
 };
 #[cfg(feature = "real")]
 pub use real::RealLink;

@@ -37,7 +37,7 @@ pub enum Request {
         /// The number of the new session.
         session: SessionId,
         /// Its settings.
-        settings: Settings,
+        settings: SessionSettings,
     },
     /// Executes a statement. Those of a session are executed in their order.
     Execute {
@@ -56,7 +56,7 @@ pub enum Request {
 /// The settings of a session, in whole milliseconds; zero for none, which is what a server has by
 /// itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Settings {
+pub struct SessionSettings {
     /// `lock_timeout`: the longest wait for one lock.
     pub lock_timeout: Duration,
     /// `idle_in_transaction_session_timeout`: the longest time for which the session may say nothing
@@ -164,7 +164,7 @@ pub enum Refusal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet {
     /// Opens a session over this connection.
-    Startup(Settings),
+    Startup(SessionSettings),
     /// The session is open.
     Ready,
     /// A statement.

@@ -6,7 +6,7 @@
 
 use super::driver::PATIENCE;
 use super::outcome::{no_connection, outcome};
-use super::{Postgres, Refusal, Reply, Request, SessionId, Settings, Signal, Statement};
+use super::{Postgres, Refusal, Reply, Request, SessionId, SessionSettings, Signal, Statement};
 use crate::real::RealWorld;
 use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
 use futures_util::FutureExt;
@@ -26,19 +26,19 @@ pub struct RealLink {
     world: RealWorld,
     servers: Vec<String>,
     patience: Duration,
-    live: Rc<RefCell<Live>>,
+    live: Rc<RefCell<LiveSessions>>,
 }
 
 /// The sessions that are open, and what is to be said of those that are not.
 #[derive(Default)]
-struct Live {
-    sessions: BTreeMap<SessionId, Rc<Session>>,
+struct LiveSessions {
+    sessions: BTreeMap<SessionId, Rc<ServerSession>>,
     signals: VecDeque<Signal>,
     /// Woken when a signal comes.
     waker: Option<Waker>,
 }
 
-impl Live {
+impl LiveSessions {
     /// Ends a connection in the middle of what it does, without a word to the server. Returns false if
     /// the session is over already.
     fn close(&mut self, session: SessionId) -> bool {
@@ -60,7 +60,7 @@ impl Live {
     }
 }
 
-struct Session {
+struct ServerSession {
     client: Client,
     /// The tasks that carry and watch its connection.
     tasks: RefCell<Vec<AbortHandle>>,
@@ -70,7 +70,7 @@ struct Session {
     answered: Cell<Instant>,
 }
 
-impl Session {
+impl ServerSession {
     async fn execute(&self, statement: &Statement) -> Answer<Postgres> {
         self.open.set(self.open.get() + 1);
         let said = self.client.simple_query(&statement.sql()).await;
@@ -108,7 +108,7 @@ impl RealLink {
         Self { world, servers, patience, live: Rc::default() }
     }
 
-    async fn connect(&self, id: SessionId, settings: Settings) -> Answer<Postgres> {
+    async fn connect(&self, id: SessionId, settings: SessionSettings) -> Answer<Postgres> {
         let address = self.servers.first().and_then(|server| server.parse().ok());
         let Some(address) = address else {
             let why = format!("there is no server in {:?}", self.servers);
@@ -116,7 +116,7 @@ impl RealLink {
         };
         let opened = config(address, settings).connect(NoTls).await;
         let (client, connection) = opened.map_err(|error| no_connection(&error))?;
-        let session = Rc::new(Session {
+        let session = Rc::new(ServerSession {
             client,
             tasks: RefCell::default(),
             open: Cell::new(0),
@@ -153,8 +153,8 @@ impl Drop for RealLink {
     }
 }
 
-fn config(address: SocketAddr, settings: Settings) -> Config {
-    let Settings { lock_timeout, idle_in_transaction } = settings;
+fn config(address: SocketAddr, settings: SessionSettings) -> Config {
+    let SessionSettings { lock_timeout, idle_in_transaction } = settings;
     let options = format!(
         "-c lock_timeout={} -c idle_in_transaction_session_timeout={}",
         lock_timeout.as_millis(),
@@ -166,7 +166,7 @@ fn config(address: SocketAddr, settings: Settings) -> Config {
 }
 
 /// Asks a session for a sign of life whenever it has had nothing to do, and ends it when it gives none.
-async fn watch(live: Rc<RefCell<Live>>, id: SessionId, patience: Duration) {
+async fn watch(live: Rc<RefCell<LiveSessions>>, id: SessionId, patience: Duration) {
     loop {
         sleep(patience / 4).await;
         let Some(session) = live.borrow().sessions.get(&id).cloned() else { return };

@@ -21,7 +21,7 @@ pub use layout::Layout;
 pub use model::Server;
 pub use outcome::judge_reply;
 #[cfg(feature = "real")]
-pub use outcome::{Progress, judge_error};
+pub use outcome::{CommandProgress, judge_error};
 #[cfg(feature = "real")]
 pub use real::RealLink;
 pub use routed::Routed;

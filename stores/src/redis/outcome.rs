@@ -10,7 +10,7 @@ use redis::{Arg, Cmd, Value};
 /// The kind of command that an error answers. The same words prove less after a script, which may
 /// have written before they were said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum AskedAs {
     /// One command. Redis checks it before it changes anything.
     Command,
     /// EVAL, EVALSHA, FCALL: many commands, without a way back.
@@ -19,7 +19,7 @@ pub enum Asked {
 
 const SCRIPT_COMMANDS: &[&str] = &["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro"];
 
-impl Asked {
+impl AskedAs {
     /// The kind of this request.
     pub fn of(request: &Cmd) -> Self {
         let Some(Arg::Simple(name)) = request.args_iter().next() else { return Self::Command };
@@ -29,7 +29,7 @@ impl Asked {
 }
 
 /// A kind of error reply. The first row that fits decides.
-struct Row {
+struct ErrorRow {
     /// The beginning of the reply, up to a word's end; "" fits every reply.
     starts: &'static str,
     /// A text that must stand further on in it.
@@ -38,11 +38,11 @@ struct Row {
     refuses: (bool, bool),
 }
 
-const fn row(starts: &'static str, has: &'static str, command: bool, script: bool) -> Row {
-    Row { starts, has, refuses: (command, script) }
+const fn row(starts: &'static str, has: &'static str, command: bool, script: bool) -> ErrorRow {
+    ErrorRow { starts, has, refuses: (command, script) }
 }
 
-static ROWS: &[Row] = &[
+static ROWS: &[ErrorRow] = &[
     // A script that broke off, as Redis 7 says it and as it was said before: it may have written.
     row("", " script: ", false, false),
     row("ERR Error running script", "", false, false),
@@ -78,7 +78,7 @@ static ROWS: &[Row] = &[
     row("", "", false, false),
 ];
 
-impl Row {
+impl ErrorRow {
     fn fits(&self, text: &str) -> bool {
         text.strip_prefix(self.starts).is_some_and(|rest| {
             let whole_word = self.starts.is_empty() || !rest.starts_with(char::is_alphanumeric);
@@ -87,13 +87,13 @@ impl Row {
     }
 }
 
-fn deciding(text: &str) -> Option<&'static Row> {
+fn deciding(text: &str) -> Option<&'static ErrorRow> {
     ROWS.iter().find(|row| row.fits(text))
 }
 
-fn judge_text(asked: Asked, text: String) -> CallError<Refusal> {
+fn judge_text(asked: AskedAs, text: String) -> CallError<Refusal> {
     let (command, script) = deciding(&text).map_or((false, false), |row| row.refuses);
-    let refused = if asked == Asked::Command { command } else { script };
+    let refused = if asked == AskedAs::Command { command } else { script };
     if refused { CallError::Refused(Refusal(text)) } else { CallError::Unknown(text) }
 }
 
@@ -103,7 +103,7 @@ fn judge_text(asked: Asked, text: String) -> CallError<Refusal> {
 /// For an error reply: `Refused` or `Unknown`.
 pub fn judge_reply(request: &Cmd, reply: Box<Value>) -> Result<Box<Value>, CallError<Refusal>> {
     match &*reply {
-        Value::ServerError(error) => Err(judge_text(Asked::of(request), error_text(error))),
+        Value::ServerError(error) => Err(judge_text(AskedAs::of(request), error_text(error))),
         _ => Ok(reply),
     }
 }
@@ -111,7 +111,7 @@ pub fn judge_reply(request: &Cmd, reply: Box<Value>) -> Result<Box<Value>, CallE
 /// The progress of a command when the client library gave up.
 #[cfg(feature = "real")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum CommandProgress {
     /// The connection was not open yet: not a byte of the command has left.
     Unsent,
     /// The command was handed to an open connection: its bytes may have left, and TCP may deliver
@@ -122,15 +122,15 @@ pub enum Progress {
 /// Decides what an error of the client library says about a command.
 #[cfg(feature = "real")]
 pub fn judge_error(
-    asked: Asked,
+    asked: AskedAs,
     error: &redis::RedisError,
-    progress: Progress,
+    progress: CommandProgress,
 ) -> CallError<Refusal> {
     use redis::ErrorKind;
     match (progress, error.kind()) {
-        (Progress::Unsent, _) => CallError::Refused(Refusal(error.to_string())),
+        (CommandProgress::Unsent, _) => CallError::Refused(Refusal(error.to_string())),
         // Some versions of the library hand an error reply over as an error.
-        (Progress::Sent, ErrorKind::Server(_) | ErrorKind::Extension) => {
+        (CommandProgress::Sent, ErrorKind::Server(_) | ErrorKind::Extension) => {
             let text = match (error.code(), error.detail()) {
                 (Some(code), Some(detail)) => format!("{code} {detail}"),
                 (Some(code), None) => code.to_owned(),
@@ -139,7 +139,7 @@ pub fn judge_error(
             judge_text(asked, text)
         }
         // Time-outs, broken connections, replies that nobody can read.
-        (Progress::Sent, _) => CallError::Unknown(error.to_string()),
+        (CommandProgress::Sent, _) => CallError::Unknown(error.to_string()),
     }
 }
 
@@ -217,10 +217,10 @@ mod tests {
 
     #[test]
     fn scripts_are_known_by_their_command() {
-        assert_eq!(Asked::of(&cmd("EvalSha")), Asked::Script);
-        assert_eq!(Asked::of(&cmd("FCALL")), Asked::Script);
-        assert_eq!(Asked::of(&cmd("SET")), Asked::Command);
-        assert_eq!(Asked::of(&Cmd::new()), Asked::Command);
+        assert_eq!(AskedAs::of(&cmd("EvalSha")), AskedAs::Script);
+        assert_eq!(AskedAs::of(&cmd("FCALL")), AskedAs::Script);
+        assert_eq!(AskedAs::of(&cmd("SET")), AskedAs::Command);
+        assert_eq!(AskedAs::of(&Cmd::new()), AskedAs::Command);
     }
 
     #[cfg(feature = "real")]
@@ -237,13 +237,13 @@ mod tests {
         let broken = kinds.map(|kind| RedisError::from(io::Error::from(kind)));
         let unreadable = RedisError::from((ErrorKind::Parse, "no reply"));
         for error in broken.iter().chain([&unreadable]) {
-            let judge = |progress| judge_error(Asked::Command, error, progress);
-            assert!(matches!(judge(Progress::Unsent), CallError::Refused(_)), "{error}");
-            assert!(matches!(judge(Progress::Sent), CallError::Unknown(_)), "{error}");
+            let judge = |progress| judge_error(AskedAs::Command, error, progress);
+            assert!(matches!(judge(CommandProgress::Unsent), CallError::Refused(_)), "{error}");
+            assert!(matches!(judge(CommandProgress::Sent), CallError::Unknown(_)), "{error}");
         }
         let Value::ServerError(reply) = error("ERR syntax error") else { panic!("not an error") };
         assert_eq!(
-            judge_error(Asked::Command, &reply.into(), Progress::Sent),
+            judge_error(AskedAs::Command, &reply.into(), CommandProgress::Sent),
             CallError::Refused(Refusal("ERR syntax error".into()))
         );
     }

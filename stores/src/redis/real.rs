@@ -3,7 +3,7 @@
 //! It opens a connection when a call first needs it and again when a call finds it broken. It never
 //! sends a command twice: that is for the lock to decide.
 
-use super::outcome::{Asked, Progress, judge_error, judge_reply};
+use super::outcome::{AskedAs, CommandProgress, judge_error, judge_reply};
 use super::{Redis, Refusal};
 use crate::driver::no_server;
 use crate::real::RealWorld;
@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
-type Answer = Result<Box<Value>, CallError<Refusal>>;
+type BoxedAnswer = Result<Box<Value>, CallError<Refusal>>;
 
 /// Links to real servers, for one client.
 pub struct RealLink {
@@ -52,23 +52,23 @@ impl RealLink {
         Self { world: RealWorld::new(seed), servers, call_timeout }
     }
 
-    async fn ask(&self, server: usize, request: &Cmd) -> Answer {
+    async fn ask(&self, server: usize, request: &Cmd) -> BoxedAnswer {
         let deadline = Instant::now() + self.call_timeout;
         let Some(server) = self.servers.get(server) else {
             return Err(no_server::<Redis>(server));
         };
-        let asked = Asked::of(request);
+        let asked = AskedAs::of(request);
         // Until here nothing has left: a time-out now is a definite no.
         let (number, mut connection) = match timeout_at(deadline, server.connected()).await {
             Ok(Ok(connected)) => connected,
-            Ok(Err(error)) => return Err(judge_error(asked, &error, Progress::Unsent)),
+            Ok(Err(error)) => return Err(judge_error(asked, &error, CommandProgress::Unsent)),
             Err(_) => return Err(CallError::Refused(Refusal("no connection in time".into()))),
         };
         match timeout_at(deadline, connection.send_packed_command(request)).await {
             Ok(Ok(reply)) => judge_reply(request, reply.into()),
             Ok(Err(error)) => {
                 server.forget(&error, number).await;
-                Err(judge_error(asked, &error, Progress::Sent))
+                Err(judge_error(asked, &error, CommandProgress::Sent))
             }
             // The connection stays: TCP delivers late, and the library drops the late reply.
             Err(_) => Err(CallError::Unknown("no reply in time".into())),
@@ -140,7 +140,7 @@ impl World for RealLink {
 impl Link<Redis> for RealLink {
     /// The request leaves now and not when the future is first awaited: the future is polled once
     /// here, which makes the library send.
-    fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer> {
+    fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, BoxedAnswer> {
         let mut answer = Box::pin(async move { self.ask(server, &request).await });
         match answer.as_mut().now_or_never() {
             Some(result) => Box::pin(ready(result)),

@@ -25,14 +25,14 @@ pub struct Alone {
     journal: Vec<Noted>,
 }
 
-type Outbox = Vec<Out<Packet>>;
+type Outgoing = Vec<Out<Packet>>;
 
-fn send(out: &mut Outbox, to: u64, packet: Packet) {
+fn send(out: &mut Outgoing, to: u64, packet: Packet) {
     out.push(Out::Send(Peer::Connection(to), packet));
 }
 
 impl Alone {
-    fn connect(&mut self, connection: u64, session: i64, timeout: Duration, out: &mut Outbox) {
+    fn connect(&mut self, connection: u64, session: i64, timeout: Duration, out: &mut Outgoing) {
         let session = match session {
             0 => self.database.zxid + 1,
             known if self.database.sessions.contains_key(&known) => known,
@@ -64,7 +64,7 @@ impl Alone {
     fn transact(
         &mut self,
         transaction: &Transaction,
-        out: &mut Outbox,
+        out: &mut Outgoing,
     ) -> Option<Result<Reply, Refusal>> {
         let mut changes = Vec::new();
         let before = self.database.zxid;
@@ -89,7 +89,7 @@ impl Alone {
         session: i64,
         xid: u64,
         request: Request,
-        out: &mut Outbox,
+        out: &mut Outgoing,
     ) {
         let result = match request {
             Request::Create { .. } | Request::Delete { .. } | Request::SetData { .. } => {
@@ -107,7 +107,7 @@ impl Alone {
         send(out, connection, Packet::Reply { xid, zxid: self.database.zxid, result });
     }
 
-    fn close(&mut self, session: i64, out: &mut Outbox) {
+    fn close(&mut self, session: i64, out: &mut Outgoing) {
         self.transact(&Transaction::CloseSession { session }, out);
         for connection in self.of(session) {
             self.connections.remove(&connection);
@@ -124,7 +124,7 @@ impl ServerModel for Alone {
         Server::is_call(packet)
     }
 
-    fn receive(&mut self, _: Clocks, from: Peer, packet: Packet, out: &mut Outbox) {
+    fn receive(&mut self, _: Clocks, from: Peer, packet: Packet, out: &mut Outgoing) {
         let Peer::Connection(connection) = from else { return };
         let session = self.connections.get(&connection).copied();
         match (packet, session) {
@@ -149,12 +149,12 @@ impl ServerModel for Alone {
         }
     }
 
-    fn disconnected(&mut self, _: Clocks, connection: u64, _: &mut Outbox) {
+    fn disconnected(&mut self, _: Clocks, connection: u64, _: &mut Outgoing) {
         self.connections.remove(&connection);
         self.watches.forget(connection);
     }
 
-    fn tick(&mut self, _: Clocks, _: &mut Outbox) -> Option<Mono> {
+    fn tick(&mut self, _: Clocks, _: &mut Outgoing) -> Option<Mono> {
         None
     }
 
@@ -182,7 +182,7 @@ impl Enumerable for Alone {
         self.connections.range(connections).next_back().map(|(_, session)| *session)
     }
 
-    fn expire(&mut self, session: i64, out: &mut Outbox) {
+    fn expire(&mut self, session: i64, out: &mut Outgoing) {
         self.close(session, out);
     }
 

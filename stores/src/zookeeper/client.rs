@@ -15,26 +15,26 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 /// The result of a call.
-pub type Result<T> = std::result::Result<T, CallError<Refusal>>;
+pub type CallResult<T> = std::result::Result<T, CallError<Refusal>>;
 
 /// A session. Clones are the same session; make one `Client` for a link and clone it, else two
 /// would give the same numbers to different watches.
 #[derive(Clone)]
 pub struct Client {
-    session: Rc<Inner>,
+    session: Rc<ClientParts>,
     wakeups: Wakeups,
 }
 
-struct Inner {
+struct ClientParts {
     link: Rc<dyn Link<ZooKeeper>>,
     /// The number of the next watch.
     watches: Cell<WatchId>,
-    session: RefCell<Session>,
+    session: RefCell<SessionStanding>,
 }
 
 /// The session, as far as its signals have told.
 #[derive(Default)]
-struct Session {
+struct SessionStanding {
     id: i64,
     state: Option<SessionState>,
     disconnects: u64,
@@ -46,7 +46,7 @@ struct Session {
     waiting: Vec<Waker>,
 }
 
-impl Session {
+impl SessionStanding {
     fn take_in(&mut self, signal: Signal) {
         match signal {
             Signal::State { state, session } => {
@@ -61,7 +61,7 @@ impl Session {
     }
 }
 
-impl Inner {
+impl ClientParts {
     /// Takes in every signal that has come.
     fn hear(&self) {
         let mut session = self.session.borrow_mut();
@@ -76,13 +76,16 @@ impl Inner {
     }
 
     /// Returns what it looks for in the session as it is now.
-    fn look<T>(&self, at: impl FnOnce(&mut Session) -> T) -> T {
+    fn look<T>(&self, at: impl FnOnce(&mut SessionStanding) -> T) -> T {
         self.hear();
         at(&mut self.session.borrow_mut())
     }
 
     /// Waits until it is found in the session.
-    fn until<T>(&self, find: impl Fn(&mut Session) -> Option<T>) -> impl Future<Output = T> {
+    fn until<T>(
+        &self,
+        find: impl Fn(&mut SessionStanding) -> Option<T>,
+    ) -> impl Future<Output = T> {
         poll_fn(move |cx| {
             if let Some(found) = self.look(&find) {
                 return Poll::Ready(found);
@@ -108,7 +111,7 @@ pub struct Created {
 
 /// A watch that is set.
 pub struct Watch {
-    session: Rc<Inner>,
+    session: Rc<ClientParts>,
     id: WatchId,
 }
 
@@ -134,7 +137,7 @@ impl fmt::Debug for Watch {
 impl Client {
     /// Makes the client of this link's session.
     pub fn new(link: Rc<dyn Link<ZooKeeper>>) -> Self {
-        let session = Inner { link, watches: Cell::new(0), session: RefCell::default() };
+        let session = ClientParts { link, watches: Cell::new(0), session: RefCell::default() };
         Self { session: Rc::new(session), wakeups: Wakeups::default() }
     }
 
@@ -186,7 +189,7 @@ impl Client {
     ///
     /// # Errors
     /// Fails when the servers cannot be asked for one.
-    pub async fn renew(&self) -> Result<()> {
+    pub async fn renew(&self) -> CallResult<()> {
         if self.state() != SessionState::Expired {
             return Ok(());
         }
@@ -203,7 +206,7 @@ impl Client {
         path: &str,
         data: &[u8],
         mode: CreateMode,
-    ) -> impl Future<Output = Result<Created>> + use<'_> {
+    ) -> impl Future<Output = CallResult<Created>> + use<'_> {
         let request = Request::Create { path: path.to_owned(), data: data.to_vec(), mode };
         self.call(request, |reply| match reply {
             Reply::Created { path, czxid } => Some(Created { path, czxid }),
@@ -212,7 +215,7 @@ impl Client {
     }
 
     /// Creates a node that stays, and its parents, where they are not there yet.
-    pub async fn ensure(&self, path: &str) -> Result<()> {
+    pub async fn ensure(&self, path: &str) -> CallResult<()> {
         path::check(&Request::Exists { path: path.to_owned(), watch: None })
             .map_err(CallError::Refused)?;
         for (end, _) in path.match_indices('/').skip(1).chain([(path.len(), "")]) {
@@ -229,7 +232,7 @@ impl Client {
         &self,
         path: &str,
         version: Option<i32>,
-    ) -> impl Future<Output = Result<()>> + use<'_> {
+    ) -> impl Future<Output = CallResult<()>> + use<'_> {
         let request = Request::Delete { path: path.to_owned(), version };
         self.call(request, |reply| (reply == Reply::Deleted).then_some(()))
     }
@@ -240,7 +243,7 @@ impl Client {
         path: &str,
         data: &[u8],
         version: Option<i32>,
-    ) -> impl Future<Output = Result<i32>> + use<'_> {
+    ) -> impl Future<Output = CallResult<i32>> + use<'_> {
         let request = Request::SetData { path: path.to_owned(), data: data.to_vec(), version };
         self.call(request, |reply| match reply {
             Reply::DataSet(version) => Some(version),
@@ -249,7 +252,7 @@ impl Client {
     }
 
     /// The czxid of a node, if it exists.
-    pub fn exists(&self, path: &str) -> impl Future<Output = Result<Option<i64>>> + use<'_> {
+    pub fn exists(&self, path: &str) -> impl Future<Output = CallResult<Option<i64>>> + use<'_> {
         self.call(Request::Exists { path: path.to_owned(), watch: None }, into_exists)
     }
 
@@ -257,13 +260,16 @@ impl Client {
     pub fn exists_watched(
         &self,
         path: &str,
-    ) -> impl Future<Output = Result<(Option<i64>, Watch)>> + use<'_> {
+    ) -> impl Future<Output = CallResult<(Option<i64>, Watch)>> + use<'_> {
         let path = path.to_owned();
         self.watched(|watch| Request::Exists { path, watch }, into_exists)
     }
 
     /// A node's data and its version.
-    pub fn get_data(&self, path: &str) -> impl Future<Output = Result<(Vec<u8>, i32)>> + use<'_> {
+    pub fn get_data(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = CallResult<(Vec<u8>, i32)>> + use<'_> {
         self.call(Request::GetData { path: path.to_owned(), watch: None }, into_data)
     }
 
@@ -271,13 +277,16 @@ impl Client {
     pub fn get_data_watched(
         &self,
         path: &str,
-    ) -> impl Future<Output = Result<((Vec<u8>, i32), Watch)>> + use<'_> {
+    ) -> impl Future<Output = CallResult<((Vec<u8>, i32), Watch)>> + use<'_> {
         let path = path.to_owned();
         self.watched(|watch| Request::GetData { path, watch }, into_data)
     }
 
     /// The names of a node's children, in no particular order.
-    pub fn get_children(&self, path: &str) -> impl Future<Output = Result<Vec<String>>> + use<'_> {
+    pub fn get_children(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = CallResult<Vec<String>>> + use<'_> {
         self.call(Request::GetChildren { path: path.to_owned(), watch: None }, into_children)
     }
 
@@ -285,13 +294,13 @@ impl Client {
     pub fn get_children_watched(
         &self,
         path: &str,
-    ) -> impl Future<Output = Result<(Vec<String>, Watch)>> + use<'_> {
+    ) -> impl Future<Output = CallResult<(Vec<String>, Watch)>> + use<'_> {
         let path = path.to_owned();
         self.watched(|watch| Request::GetChildren { path, watch }, into_children)
     }
 
     /// Brings this client's server up to date with the leader.
-    pub fn sync(&self, path: &str) -> impl Future<Output = Result<()>> + use<'_> {
+    pub fn sync(&self, path: &str) -> impl Future<Output = CallResult<()>> + use<'_> {
         let request = Request::Sync { path: path.to_owned() };
         self.call(request, |reply| (reply == Reply::Synced).then_some(()))
     }
@@ -300,7 +309,7 @@ impl Client {
         &self,
         request: Request,
         take: impl Fn(Reply) -> Option<T>,
-    ) -> impl Future<Output = Result<T>> {
+    ) -> impl Future<Output = CallResult<T>> {
         let reply = self.session.link.call(0, request);
         async move {
             let reply = reply.await?;
@@ -313,7 +322,7 @@ impl Client {
         &self,
         request: impl FnOnce(Option<WatchId>) -> Request,
         take: impl Fn(Reply) -> Option<T>,
-    ) -> impl Future<Output = Result<(T, Watch)>> {
+    ) -> impl Future<Output = CallResult<(T, Watch)>> {
         let id = self.session.watches.get();
         self.session.watches.set(id + 1);
         let reply = self.call(request(Some(id)), take);

@@ -18,7 +18,7 @@ pub use real::real_arm;
 
 /// The end of a session of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum SessionEnding {
     /// The client closes the session.
     Closed,
     /// The client falls silent, and the session expires.
@@ -28,7 +28,11 @@ pub enum Ending {
 /// A provider of sessions: the model or real servers. Sessions are numbered by the case.
 pub trait Subject {
     /// Opens a session.
-    fn open(&mut self, session: usize, ending: Ending) -> LocalFuture<'_, Result<(), String>>;
+    fn open(
+        &mut self,
+        session: usize,
+        ending: SessionEnding,
+    ) -> LocalFuture<'_, Result<(), String>>;
 
     /// Ends a session in the way that was chosen when it was opened.
     fn end(&mut self, session: usize) -> LocalFuture<'_, ()>;
@@ -58,7 +62,7 @@ pub trait Subject {
 /// One step of a case. Paths are below the case's own root.
 #[derive(Clone, Debug)]
 enum Step {
-    Open(usize, Ending),
+    Open(usize, SessionEnding),
     End(usize),
     Call(usize, Request, Expect),
     /// The watch fires soon.
@@ -140,7 +144,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Session 0 is always there, and has made the case's root.
     async fn case(&mut self, steps: Vec<Step>) -> Result<(), String> {
-        self.subject.open(0, Ending::Closed).await?;
+        self.subject.open(0, SessionEnding::Closed).await?;
         let root = cases::create("", super::CreateMode::Persistent);
         self.step(Step::Call(0, root, Expect::Created(""))).await?;
         for (n, step) in steps.into_iter().enumerate() {

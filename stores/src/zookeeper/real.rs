@@ -9,7 +9,7 @@ use super::{Refusal, Request, SessionState, Signal, WatchId, ZooKeeper};
 use crate::real::RealWorld;
 use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
 use futures_util::FutureExt;
-use requests::{Fired, perform};
+use requests::{FiredWatch, perform};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::ready;
@@ -21,7 +21,7 @@ use zookeeper_client as zk;
 /// A failure to open a session. The text names the fix.
 #[derive(Debug, thiserror::Error)]
 #[error("no ZooKeeper session from {servers} within {timeout:?}: {why}; are the servers running?")]
-pub struct ConnectError {
+pub struct OpenSessionError {
     servers: String,
     timeout: Duration,
     why: zk::Error,
@@ -29,7 +29,7 @@ pub struct ConnectError {
 
 /// The fate of a session when its `RealSession` is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum FateOnDrop {
     /// The session is closed, and its ephemeral nodes go at once.
     Closed,
     /// The client falls silent; the servers find out by themselves.
@@ -41,24 +41,24 @@ pub struct RealSession {
     world: RealWorld,
     servers: Vec<String>,
     timeout: Duration,
-    ending: Ending,
-    live: Rc<RefCell<Live>>,
+    ending: FateOnDrop,
+    live: Rc<RefCell<LiveSession>>,
 }
 
 /// The library's session as it is now; another one after `renew`.
-struct Live {
+struct LiveSession {
     client: zk::Client,
     states: zk::StateWatcher,
     state: SessionState,
     /// The signals that were not taken yet.
     signals: VecDeque<Signal>,
     /// The watches that have not fired yet.
-    watches: BTreeMap<WatchId, Fired>,
+    watches: BTreeMap<WatchId, FiredWatch>,
     /// Woken when a signal may have come.
     waker: Option<Waker>,
 }
 
-impl Live {
+impl LiveSession {
     fn of(client: zk::Client) -> Self {
         let mut live = Self {
             states: client.state_watcher(),
@@ -116,8 +116,8 @@ impl RealSession {
         servers: Vec<String>,
         session_timeout: Duration,
         seed: u64,
-    ) -> Result<Self, ConnectError> {
-        Self::connect_with(servers, session_timeout, seed, Ending::Closed).await
+    ) -> Result<Self, OpenSessionError> {
+        Self::connect_with(servers, session_timeout, seed, FateOnDrop::Closed).await
     }
 
     /// Does the same, and chooses how the session ends.
@@ -128,14 +128,12 @@ impl RealSession {
         servers: Vec<String>,
         session_timeout: Duration,
         seed: u64,
-        ending: Ending,
-    ) -> Result<Self, ConnectError> {
-        let client = open(&servers, session_timeout, ending).await.map_err(|why| ConnectError {
-            servers: servers.join(", "),
-            timeout: session_timeout,
-            why,
+        ending: FateOnDrop,
+    ) -> Result<Self, OpenSessionError> {
+        let client = open(&servers, session_timeout, ending).await.map_err(|why| {
+            OpenSessionError { servers: servers.join(", "), timeout: session_timeout, why }
         })?;
-        let live = Rc::new(RefCell::new(Live::of(client)));
+        let live = Rc::new(RefCell::new(LiveSession::of(client)));
         follow(&live);
         let world = RealWorld::new(seed);
         Ok(Self { world, servers, timeout: session_timeout, ending, live })
@@ -143,7 +141,7 @@ impl RealSession {
 }
 
 /// Wakes whoever waits for a signal at every change of the state.
-fn follow(live: &Rc<RefCell<Live>>) {
+fn follow(live: &Rc<RefCell<LiveSession>>) {
     let mut states = live.borrow().client.state_watcher();
     let live = Rc::downgrade(live);
     tokio::task::spawn_local(async move {
@@ -159,7 +157,7 @@ fn follow(live: &Rc<RefCell<Live>>) {
 }
 
 /// Sets a watch, and wakes whoever waits for a signal when it fires.
-fn watch(live: &Rc<RefCell<Live>>, id: WatchId, fired: Fired) {
+fn watch(live: &Rc<RefCell<LiveSession>>, id: WatchId, fired: FiredWatch) {
     live.borrow_mut().watches.insert(id, fired.clone());
     let live = Rc::downgrade(live);
     tokio::task::spawn_local(async move {
@@ -173,12 +171,12 @@ fn watch(live: &Rc<RefCell<Live>>, id: WatchId, fired: Fired) {
 async fn open(
     servers: &[String],
     session_timeout: Duration,
-    ending: Ending,
+    ending: FateOnDrop,
 ) -> Result<zk::Client, zk::Error> {
     let connector = zk::Client::connector().with_session_timeout(session_timeout);
     let connector = match ending {
-        Ending::Closed => connector,
-        Ending::Silent => connector.with_detached(),
+        FateOnDrop::Closed => connector,
+        FateOnDrop::Silent => connector.with_detached(),
     };
     connector.connect(&servers.join(",")).await
 }
@@ -256,7 +254,7 @@ impl Link<ZooKeeper> for RealSession {
 
 impl RealSession {
     /// The event of a watch that nobody has taken as a signal; `None`: there is no such watch.
-    pub(super) fn watch(&self, watch: WatchId) -> Option<Fired> {
+    pub(super) fn watch(&self, watch: WatchId) -> Option<FiredWatch> {
         self.live.borrow().watches.get(&watch).cloned()
     }
 

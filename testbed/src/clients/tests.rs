@@ -1,8 +1,8 @@
 //! Clients that are shell scripts, and what becomes of them.
 
 use super::*;
-use crate::clock::{Clock, monotonic_nanos};
-use crate::notices::{Inbox, notices};
+use crate::clock::{RunClock, monotonic_nanos};
+use crate::notices::{NoticeReceiver, notices};
 use base::{Command as Op, Message};
 use nix::sys::signal::Signal;
 use std::collections::VecDeque;
@@ -15,19 +15,19 @@ const OBLIGING: &str = r#"while read line; do
 done"#;
 
 struct Rig {
-    client: Arc<Client>,
-    clock: Clock,
-    inbox: Inbox,
+    client: Arc<RunningClient>,
+    clock: RunClock,
+    inbox: NoticeReceiver,
     /// Messages that have come and were not looked at yet.
     pending: VecDeque<Message>,
 }
 
 fn rig(script: &str) -> Rig {
-    let clock = Clock::start();
+    let clock = RunClock::start();
     let (outbox, inbox) = notices(clock);
     let command =
         ClientCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()] };
-    let client = Client::start(&command, 3, None, Arc::new(outbox)).unwrap();
+    let client = RunningClient::start(&command, 3, None, Arc::new(outbox)).unwrap();
     Rig { client, clock, inbox, pending: VecDeque::new() }
 }
 

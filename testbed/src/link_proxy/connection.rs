@@ -1,6 +1,6 @@
 //! One connection through a link, from accept to close.
 
-use super::Shared;
+use super::SharedProxy;
 use super::gate::Gate;
 use super::pump::{Abort, pump};
 use futures_util::FutureExt;
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 /// Serves a client's connection until both sides are closed or the link is reset.
-pub async fn serve(shared: &Shared, mut client: TcpStream) {
+pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
     let process = shared.process();
     let mut resets = shared.resets.subscribe();
     let Some(mut server) = connect(shared, &client, &mut resets).await else {
@@ -30,7 +30,7 @@ pub async fn serve(shared: &Shared, mut client: TcpStream) {
 /// The connection to the server, once the link lets a handshake through; `None` if there can be
 /// none.
 async fn connect(
-    shared: &Shared,
+    shared: &SharedProxy,
     client: &TcpStream,
     resets: &mut watch::Receiver<()>,
 ) -> Option<TcpStream> {
@@ -73,7 +73,7 @@ fn has_left(client: &TcpStream) -> bool {
 }
 
 async fn carry(
-    shared: &Shared,
+    shared: &SharedProxy,
     process: u32,
     client: &mut TcpStream,
     server: &mut TcpStream,

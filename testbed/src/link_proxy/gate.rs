@@ -1,7 +1,7 @@
 //! One direction of a link: open, or held by one or more faults, and the other faults in force there.
 
 use super::lock;
-use super::loss::Loss;
+use super::loss::CallLoss;
 use super::slow::Slowness;
 use super::throttle::Throttle;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,14 +11,14 @@ use tokio::sync::watch;
 
 /// The amount that a hold has held back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldBack {
     /// Bytes that arrived while it lasted.
     pub bytes: u64,
     /// Connections that could not be made, or not be closed, while it lasted.
     pub connections: u64,
 }
 
-impl Held {
+impl HeldBack {
     /// The sum of both.
     pub fn plus(self, other: Self) -> Self {
         Self { bytes: self.bytes + other.bytes, connections: self.connections + other.connections }
@@ -31,7 +31,7 @@ pub struct Gate {
     bytes: AtomicU64,
     connections: AtomicU64,
     pub throttles: InForce<Throttle>,
-    pub losses: InForce<Loss>,
+    pub losses: InForce<CallLoss>,
     pub slownesses: InForce<Slowness>,
     /// Tells calls from a client library's own housekeeping.
     carries_call: fn(&[u8]) -> bool,
@@ -126,7 +126,7 @@ impl Gate {
     }
 
     /// The sum of all that was ever held.
-    pub fn held(&self) -> Held {
-        Held { bytes: self.bytes.load(Relaxed), connections: self.connections.load(Relaxed) }
+    pub fn held(&self) -> HeldBack {
+        HeldBack { bytes: self.bytes.load(Relaxed), connections: self.connections.load(Relaxed) }
     }
 }

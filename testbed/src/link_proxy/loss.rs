@@ -3,15 +3,15 @@
 //! not which of the two.
 
 use super::gate::Gate;
-use super::{LinkProxy, Shared};
+use super::{LinkProxy, SharedProxy};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A loss that strikes once, on whichever of its links the first call comes.
 #[derive(Default)]
-pub struct Loss(AtomicBool);
+pub struct CallLoss(AtomicBool);
 
-impl Loss {
+impl CallLoss {
     /// Returns true once: what is on its way is the one to be lost.
     pub fn strikes(&self) -> bool {
         !self.0.swap(true, Relaxed)
@@ -34,7 +34,7 @@ pub enum Half {
 
 impl LinkProxy {
     /// Has this loss strike here, until the returned guard is dropped.
-    pub fn lose(&self, half: Half, loss: &Arc<Loss>) -> Losing {
+    pub fn lose(&self, half: Half, loss: &Arc<CallLoss>) -> Losing {
         let losing = Losing { shared: self.shared.clone(), half, loss: loss.clone() };
         losing.gate().losses.add(loss);
         losing
@@ -44,9 +44,9 @@ impl LinkProxy {
 /// A link on which a call is to be lost. Dropping it ends that.
 #[must_use = "nothing is lost any more when this is dropped"]
 pub struct Losing {
-    shared: Arc<Shared>,
+    shared: Arc<SharedProxy>,
     half: Half,
-    loss: Arc<Loss>,
+    loss: Arc<CallLoss>,
 }
 
 impl Losing {

@@ -15,15 +15,15 @@ mod slow;
 mod tests;
 mod throttle;
 
-pub use gate::Held;
-pub use loss::{Half, Losing, Loss};
+pub use gate::HeldBack;
+pub use loss::{CallLoss, Half, Losing};
 pub use pace::Delay;
 pub use slow::Slowing;
 pub use throttle::Throttling;
 
 use base::{Direction, Rng};
 use gate::Gate;
-use pace::Pace;
+use pace::ChunkSchedule;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -43,12 +43,12 @@ pub type OnPassed = Box<dyn Fn(u32) + Send + Sync>;
 /// A link between one client and one server. It ends, and its connections with it, when it is
 /// dropped.
 pub struct LinkProxy {
-    shared: Arc<Shared>,
+    shared: Arc<SharedProxy>,
     address: SocketAddr,
     listening: AbortHandle,
 }
 
-struct Shared {
+struct SharedProxy {
     address: SocketAddr,
     /// Keeps the port from others while nobody listens on it.
     _port: TcpSocket,
@@ -83,7 +83,7 @@ impl LinkProxy {
     ) -> io::Result<Self> {
         let port = socket((Ipv4Addr::LOCALHOST, 0).into())?;
         let address = port.local_addr()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedProxy {
             address,
             _port: port,
             listener: watch::Sender::new(None),
@@ -128,9 +128,12 @@ impl LinkProxy {
     }
 
     /// Holds bytes sent from now on, until the hold is released.
-    pub fn hold(&self, direction: Direction) -> Hold {
-        let hold =
-            Hold { shared: self.shared.clone(), direction, before: self.shared.held(direction) };
+    pub fn hold(&self, direction: Direction) -> HeldDirection {
+        let hold = HeldDirection {
+            shared: self.shared.clone(),
+            direction,
+            before: self.shared.held(direction),
+        };
         self.shared.gates(direction).iter().for_each(|gate| gate.hold());
         // At worst connections are refused that were to get no answer.
         let _ = self.shared.listen_or_not();
@@ -165,29 +168,29 @@ impl Drop for LinkProxy {
 
 /// A direction of a link that is held. Dropping it releases it, too.
 #[must_use = "the link is released when the hold is dropped"]
-pub struct Hold {
-    shared: Arc<Shared>,
+pub struct HeldDirection {
+    shared: Arc<SharedProxy>,
     direction: Direction,
-    before: Held,
+    before: HeldBack,
 }
 
-impl Hold {
+impl HeldDirection {
     /// The amount held so far.
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> HeldBack {
         let now = self.shared.held(self.direction);
-        Held {
+        HeldBack {
             bytes: now.bytes - self.before.bytes,
             connections: now.connections - self.before.connections,
         }
     }
 
     /// Lets everything go and returns how much it was.
-    pub fn release(self) -> Held {
+    pub fn release(self) -> HeldBack {
         self.held()
     }
 }
 
-impl Drop for Hold {
+impl Drop for HeldDirection {
     fn drop(&mut self) {
         self.shared.gates(self.direction).iter().for_each(|gate| gate.release());
         // It can only close the port, which does not fail.
@@ -198,7 +201,7 @@ impl Drop for Hold {
 /// A link that refuses new connections. Dropping it ends that.
 #[must_use = "the link takes connections again when this is dropped"]
 pub struct Refusing {
-    shared: Arc<Shared>,
+    shared: Arc<SharedProxy>,
     before: u64,
 }
 
@@ -215,7 +218,7 @@ impl Drop for Refusing {
     }
 }
 
-impl Shared {
+impl SharedProxy {
     fn gates(&self, direction: Direction) -> Vec<&Gate> {
         match direction {
             Direction::Both => vec![&self.up, &self.down],
@@ -224,13 +227,13 @@ impl Shared {
         }
     }
 
-    fn held(&self, direction: Direction) -> Held {
-        self.gates(direction).iter().fold(Held::default(), |sum, gate| sum.plus(gate.held()))
+    fn held(&self, direction: Direction) -> HeldBack {
+        self.gates(direction).iter().fold(HeldBack::default(), |sum, gate| sum.plus(gate.held()))
     }
 
-    fn pace(&self) -> Pace {
+    fn pace(&self) -> ChunkSchedule {
         let seed = lock(&self.rng).next();
-        Pace::new(*lock(&self.delay), Rng::new(seed))
+        ChunkSchedule::new(*lock(&self.delay), Rng::new(seed))
     }
 
     fn target(&self) -> Option<SocketAddr> {
@@ -284,7 +287,7 @@ fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
 }
 
 /// Accepts connections, which end with this task.
-async fn listen(shared: Arc<Shared>) {
+async fn listen(shared: Arc<SharedProxy>) {
     let mut connections = JoinSet::new();
     let mut listeners = shared.listener.subscribe();
     loop {

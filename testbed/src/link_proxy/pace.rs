@@ -15,13 +15,13 @@ pub struct Delay {
 
 /// A schedule of the chunks of one direction of one connection. Order is kept: a chunk is never due
 /// before the one ahead of it.
-pub struct Pace {
+pub struct ChunkSchedule {
     delay: Delay,
     rng: Rng,
     last: Instant,
 }
 
-impl Pace {
+impl ChunkSchedule {
     pub fn new(delay: Delay, rng: Rng) -> Self {
         Self { delay, rng, last: Instant::now() }
     }

@@ -5,7 +5,7 @@
 //! them together; when it is spent, the sender meets TCP's own back pressure.
 
 use super::gate::Gate;
-use super::pace::Pace;
+use super::pace::ChunkSchedule;
 use futures_util::FutureExt;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -19,7 +19,7 @@ pub const BUDGET: usize = 1 << 20;
 const CHUNK: usize = 16 << 10;
 
 /// An item in a queue between two stages. An end keeps its place behind the bytes before it.
-enum Item {
+enum QueueItem {
     Data(Vec<u8>, OwnedSemaphorePermit),
     Closed,
     Aborted,
@@ -34,7 +34,7 @@ pub async fn pump(
     source: ReadHalf<'_>,
     sink: WriteHalf<'_>,
     gate: &Gate,
-    pace: Pace,
+    pace: ChunkSchedule,
     passed: impl Fn(),
 ) -> Result<(), Abort> {
     let (read, waiting) = unbounded_channel();
@@ -48,20 +48,20 @@ pub async fn pump(
     .map(drop)
 }
 
-async fn take_in(mut source: ReadHalf<'_>, gate: &Gate, queue: UnboundedSender<Item>) {
+async fn take_in(mut source: ReadHalf<'_>, gate: &Gate, queue: UnboundedSender<QueueItem>) {
     let budget = Arc::new(Semaphore::new(BUDGET));
     let mut buffer = vec![0; CHUNK];
     loop {
         let item = match source.read(&mut buffer).await {
-            Ok(0) => Item::Closed,
-            Err(_) => Item::Aborted,
+            Ok(0) => QueueItem::Closed,
+            Err(_) => QueueItem::Aborted,
             Ok(n) => {
                 gate.count_bytes(n);
                 let permit = budget.clone().acquire_many_owned(n as u32).await;
-                Item::Data(buffer[..n].to_vec(), permit.expect("nobody closes the budget"))
+                QueueItem::Data(buffer[..n].to_vec(), permit.expect("nobody closes the budget"))
             }
         };
-        let ended = !matches!(item, Item::Data(..));
+        let ended = !matches!(item, QueueItem::Data(..));
         if ended {
             gate.count_connection();
         }
@@ -72,19 +72,19 @@ async fn take_in(mut source: ReadHalf<'_>, gate: &Gate, queue: UnboundedSender<I
 }
 
 async fn let_through(
-    mut waiting: UnboundedReceiver<Item>,
+    mut waiting: UnboundedReceiver<QueueItem>,
     gate: &Gate,
-    mut pace: Pace,
+    mut pace: ChunkSchedule,
     passed: impl Fn(),
-    due: UnboundedSender<(Instant, Item)>,
+    due: UnboundedSender<(Instant, QueueItem)>,
 ) {
     while let Some(item) = waiting.recv().await {
         gate.open().await;
-        if let Item::Data(bytes, _) = &item {
+        if let QueueItem::Data(bytes, _) = &item {
             gate.carry(bytes.len()).await;
             if gate.loses(bytes) {
                 // What went before it arrives before the connection breaks.
-                let _ = due.send((pace.due(|delay| delay), Item::Aborted));
+                let _ = due.send((pace.due(|delay| delay), QueueItem::Aborted));
                 return;
             }
             passed();
@@ -98,7 +98,7 @@ async fn let_through(
 /// Writes to the sink. One that takes no more belongs to a process that is gone: its own direction
 /// reports that, and what still comes for it is dropped, as a dead machine's network card would.
 async fn deliver(
-    mut leaving: UnboundedReceiver<(Instant, Item)>,
+    mut leaving: UnboundedReceiver<(Instant, QueueItem)>,
     mut sink: WriteHalf<'_>,
 ) -> Result<(), Abort> {
     let mut gone = false;
@@ -108,13 +108,15 @@ async fn deliver(
             sleep_until(due).await;
         }
         match item {
-            Item::Data(bytes, _budget) if !gone => gone = sink.write_all(&bytes).await.is_err(),
-            Item::Data(..) => {}
-            Item::Closed => {
+            QueueItem::Data(bytes, _budget) if !gone => {
+                gone = sink.write_all(&bytes).await.is_err()
+            }
+            QueueItem::Data(..) => {}
+            QueueItem::Closed => {
                 // It may be closed already.
                 let _ = sink.shutdown().await;
             }
-            Item::Aborted => return Err(Abort),
+            QueueItem::Aborted => return Err(Abort),
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! A link that takes so many times as long as usual.
 
-use super::{LinkProxy, Shared};
+use super::{LinkProxy, SharedProxy};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl LinkProxy {
 /// A slow link. Dropping it ends that.
 #[must_use = "the link is as fast as before when this is dropped"]
 pub struct Slowing {
-    shared: Arc<Shared>,
+    shared: Arc<SharedProxy>,
     slowness: Arc<Slowness>,
 }
 

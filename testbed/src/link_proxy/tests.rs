@@ -85,9 +85,9 @@ async fn hears(stream: &mut TcpStream, text: &str) {
 }
 
 /// Waits until the hold has held this.
-async fn until_held(hold: &Hold, bytes: u64, connections: u64) {
+async fn until_held(hold: &HeldDirection, bytes: u64, connections: u64) {
     within(async {
-        while hold.held() != (Held { bytes, connections }) {
+        while hold.held() != (HeldBack { bytes, connections }) {
             tokio::task::yield_now().await;
         }
     })
@@ -123,7 +123,7 @@ async fn held_requests_arrive_late_and_in_order_with_the_close_behind_them() {
     rig.sees("open").await;
     rig.sees("a").await;
     rig.has_seen_nothing();
-    assert_eq!(hold.release(), Held { bytes: 5, connections: 1 });
+    assert_eq!(hold.release(), HeldBack { bytes: 5, connections: 1 });
     let mut late = String::new();
     while !late.ends_with("close") {
         late += &within(rig.seen.recv()).await.unwrap();
@@ -350,7 +350,7 @@ async fn is_aborted(stream: &mut TcpStream) {
 async fn a_lost_request_never_arrives_and_breaks_its_connection() {
     let mut rig = rig(Delay::default()).await;
     let mut client = rig.connect().await;
-    let loss = Arc::<Loss>::default();
+    let loss = Arc::<CallLoss>::default();
     let _losing = rig.link.lose(Half::Request, &loss);
     say(&mut client, "ping").await;
     hears(&mut client, "ping").await;
@@ -370,7 +370,7 @@ async fn a_lost_request_never_arrives_and_breaks_its_connection() {
 async fn a_lost_reply_has_been_carried_out() {
     let mut rig = rig(Delay::default()).await;
     let mut client = rig.connect().await;
-    let loss = Arc::<Loss>::default();
+    let loss = Arc::<CallLoss>::default();
     let losing = rig.link.lose(Half::Reply, &loss);
     say(&mut client, "call").await;
     is_aborted(&mut client).await;
@@ -384,7 +384,7 @@ async fn a_lost_reply_has_been_carried_out() {
 #[tokio::test]
 async fn a_loss_that_has_ended_or_struck_elsewhere_loses_nothing() {
     let (here, there) = (rig(Delay::default()).await, rig(Delay::default()).await);
-    let loss = Arc::<Loss>::default();
+    let loss = Arc::<CallLoss>::default();
     let _losing = [&here, &there].map(|rig| rig.link.lose(Half::Request, &loss));
     let mut client = here.connect().await;
     say(&mut client, "call").await;

@@ -1,7 +1,7 @@
 //! A limit of the bandwidth of a link: each direction carries so many bytes a second, for all its
 //! connections together.
 
-use super::{LinkProxy, Shared, lock};
+use super::{LinkProxy, SharedProxy, lock};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl LinkProxy {
 /// A link with a limited bandwidth. Dropping it ends that.
 #[must_use = "the link is as fast as before when this is dropped"]
 pub struct Throttling {
-    shared: Arc<Shared>,
+    shared: Arc<SharedProxy>,
     up: Arc<Throttle>,
     down: Arc<Throttle>,
 }

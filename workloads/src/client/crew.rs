@@ -10,11 +10,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use stores::Store;
 
-use super::Process;
+use super::SharedParts;
 use super::worker::Worker;
 
 /// Serves the harness until it says `exit` or hangs up.
-pub async fn serve<S: Store>(process: &Rc<Process<S>>, mailbox: Box<dyn Mailbox>) {
+pub async fn serve<S: Store>(process: &Rc<SharedParts<S>>, mailbox: Box<dyn Mailbox>) {
     let shared = Rc::new(RefCell::new(mailbox));
     let mut desks: BTreeMap<u32, Rc<RefCell<Desk>>> = BTreeMap::new();
     let mut workers = FuturesUnordered::new();
@@ -30,7 +30,7 @@ pub async fn serve<S: Store>(process: &Rc<Process<S>>, mailbox: Box<dyn Mailbox>
             };
             let desk = desks.entry(request.worker).or_insert_with(|| {
                 let desk = Rc::<RefCell<Desk>>::default();
-                let mut inbox = Inbox { desk: desk.clone(), shared: shared.clone() };
+                let mut inbox = WorkerQueue { desk: desk.clone(), shared: shared.clone() };
                 let worker = Worker::new(process.clone());
                 workers.push(async move { worker.serve(&mut inbox).await });
                 desk
@@ -60,12 +60,12 @@ impl Desk {
 }
 
 /// The mailbox of one worker.
-struct Inbox {
+struct WorkerQueue {
     desk: Rc<RefCell<Desk>>,
     shared: Rc<RefCell<Box<dyn Mailbox>>>,
 }
 
-impl Mailbox for Inbox {
+impl Mailbox for WorkerQueue {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Request>> {
         let mut desk = self.desk.borrow_mut();
         match desk.requests.pop_front() {

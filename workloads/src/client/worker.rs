@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use stores::{Store, StoreClient};
 
-use super::Process;
-use crate::locks::Settings;
+use super::SharedParts;
+use crate::locks::LockSettings;
 
 /// A lock that was asked for.
 struct Opened {
@@ -25,7 +25,7 @@ struct Opened {
 }
 
 /// A grant that was not released yet.
-struct Held {
+struct HeldGrant {
     key: Key,
     /// The index of its lock.
     lock: usize,
@@ -35,17 +35,17 @@ struct Held {
 }
 
 pub struct Worker<S: Store> {
-    process: Rc<Process<S>>,
+    process: Rc<SharedParts<S>>,
     client: S::Client,
     /// Its number in the history, as the last request gave it.
     number: u32,
     /// The locks that were asked for, which are few: most clients have one key.
     locks: Vec<Opened>,
-    holds: [Option<Held>; HOLDS],
+    holds: [Option<HeldGrant>; HOLDS],
 }
 
 impl<S: Store> Worker<S> {
-    pub(super) fn new(process: Rc<Process<S>>) -> Self {
+    pub(super) fn new(process: Rc<SharedParts<S>>) -> Self {
         let client = process.client.for_worker();
         Self { process, client, number: 0, locks: Vec::new(), holds: [const { None }; HOLDS] }
     }
@@ -105,7 +105,7 @@ impl<S: Store> Worker<S> {
                 poll_fn(|cx| poll_next(work.as_mut(), &mut losses, wakeups, cx)).await
             };
             match next {
-                Next::Done(done) => {
+                WorkerEvent::Done(done) => {
                     // A wake-up in the same moment was before the answer.
                     while wakeups.is_some_and(Wakeups::take)
                         && let Some(notified) = notified()
@@ -114,8 +114,8 @@ impl<S: Store> Worker<S> {
                     }
                     return done;
                 }
-                Next::Lost(key, error) => self.lost(key, error, mailbox),
-                Next::Woken => {
+                WorkerEvent::Lost(key, error) => self.lost(key, error, mailbox),
+                WorkerEvent::Woken => {
                     if let Some(notified) = notified() {
                         self.say(None, notified, mailbox);
                     }
@@ -150,7 +150,7 @@ impl<S: Store> Worker<S> {
         let reply = match asked {
             Ok(grant) => {
                 let (token, facts) = (grant.token, facts_of(&grant));
-                self.holds[hold] = Some(Held { key, lock: place, grant, lost: false });
+                self.holds[hold] = Some(HeldGrant { key, lock: place, grant, lost: false });
                 Reply::Ok { token, facts }
             }
             Err(AcquireError::Failed(error)) => {
@@ -191,7 +191,7 @@ impl<S: Store> Worker<S> {
         let known = self.locks.iter().position(|it| it.key == *key && it.hold == hold);
         known.unwrap_or_else(|| {
             let ttl = spec.own_ttl().unwrap_or(self.process.ttl);
-            let settings = Settings { key: key.clone(), ttl };
+            let settings = LockSettings { key: key.clone(), ttl };
             let lock = Some((self.process.open.open)(self.client.clone(), settings));
             self.locks.push(Opened { key: key.clone(), hold, lock });
             self.locks.len() - 1
@@ -262,9 +262,9 @@ impl<S: Store> Worker<S> {
 }
 
 /// The losses that the locks of live holds may report.
-struct Losses<'a>([Option<(&'a Key, base::LocalFuture<'a, String>)>; HOLDS]);
+struct ReportableLosses<'a>([Option<(&'a Key, base::LocalFuture<'a, String>)>; HOLDS]);
 
-impl Losses<'_> {
+impl ReportableLosses<'_> {
     /// Returns the key of a lock that is lost, with the sign of it.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<(Key, String)> {
         for (key, loss) in self.0.iter_mut().flatten() {
@@ -276,15 +276,15 @@ impl Losses<'_> {
     }
 }
 
-fn losses<'a>(locks: &'a [Opened], holds: &'a [Option<Held>; HOLDS]) -> Losses<'a> {
-    Losses(holds.each_ref().map(|held| {
+fn losses<'a>(locks: &'a [Opened], holds: &'a [Option<HeldGrant>; HOLDS]) -> ReportableLosses<'a> {
+    ReportableLosses(holds.each_ref().map(|held| {
         let held = held.as_ref().filter(|held| !held.lost)?;
         Some((&held.key, locks[held.lock].lock.as_ref()?.lost()))
     }))
 }
 
 /// An event for a worker that waits for the work of a lock.
-enum Next<T> {
+enum WorkerEvent<T> {
     Done(T),
     Lost(Key, String),
     Woken,
@@ -292,18 +292,18 @@ enum Next<T> {
 
 fn poll_next<T>(
     work: Pin<&mut impl Future<Output = T>>,
-    losses: &mut Losses<'_>,
+    losses: &mut ReportableLosses<'_>,
     wakeups: Option<&Wakeups>,
     cx: &mut Context<'_>,
-) -> Poll<Next<T>> {
+) -> Poll<WorkerEvent<T>> {
     if let Poll::Ready(done) = work.poll(cx) {
-        return Poll::Ready(Next::Done(done));
+        return Poll::Ready(WorkerEvent::Done(done));
     }
     if let Poll::Ready((key, error)) = losses.poll(cx) {
-        return Poll::Ready(Next::Lost(key, error));
+        return Poll::Ready(WorkerEvent::Lost(key, error));
     }
     match wakeups {
-        Some(wakeups) => wakeups.poll(cx).map(|()| Next::Woken),
+        Some(wakeups) => wakeups.poll(cx).map(|()| WorkerEvent::Woken),
         None => Poll::Pending,
     }
 }

@@ -18,7 +18,7 @@ use stores::memcached::{Memcached, Refusal, Reply, Request, added, deleted};
 
 use super::known::{EVICTED, FOREIGN_RELEASE, TTL, breaks, frees_anybody};
 use super::redis_node::{BACK_OFF, SECOND, polling};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "memcached-add",
@@ -43,7 +43,7 @@ pub const PROMISES: Promises = Promises {
     ..Promises::MUTEX
 };
 
-fn open(link: Rc<dyn Link<Memcached>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Memcached>>, settings: LockSettings) -> Box<dyn Lock> {
     let key = format!("lock:{}", settings.key);
     Box::new(Add { node: MemcachedNode { link, ttl: settings.ttl }, key, value: String::new() })
 }

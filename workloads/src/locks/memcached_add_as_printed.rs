@@ -11,7 +11,7 @@ use stores::memcached::Memcached;
 
 use super::known::{EVICTED, TTL, breaks};
 use super::memcached_add::{MemcachedNode, PROMISES};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "memcached-add-as-printed",
@@ -25,7 +25,7 @@ pub const SPEC: LockSpec = LockSpec {
 const WRONG_KEY: &str = "H38: it adds one key and deletes another, so that its release frees nothing; \
      name the key once";
 
-fn open(link: Rc<dyn Link<Memcached>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Memcached>>, settings: LockSettings) -> Box<dyn Lock> {
     let node = MemcachedNode { link, ttl: settings.ttl };
     let (added, deleted) = (format!("lock:{}", settings.key), format!("lock.{}", settings.key));
     Box::new(AsPrinted { node, added, deleted })

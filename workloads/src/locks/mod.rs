@@ -168,19 +168,19 @@ impl LockSpec {
 /// The way in which a client opens a lock on a store.
 pub struct On<S: Store> {
     /// The function that opens it.
-    pub open: fn(S::Client, Settings) -> Box<dyn Lock>,
+    pub open: fn(S::Client, LockSettings) -> Box<dyn Lock>,
     shape: Shape,
     own_ttl: Option<Duration>,
 }
 
 impl<S: Store> On<S> {
     /// Opens a lock on one store, whichever server answers for it.
-    pub const fn one(open: fn(S::Client, Settings) -> Box<dyn Lock>) -> Self {
+    pub const fn one(open: fn(S::Client, LockSettings) -> Box<dyn Lock>) -> Self {
         Self { open, shape: Shape::One, own_ttl: None }
     }
 
     /// Opens a lock on several servers that know nothing of each other.
-    pub const fn several(open: fn(S::Client, Settings) -> Box<dyn Lock>) -> Self {
+    pub const fn several(open: fn(S::Client, LockSettings) -> Box<dyn Lock>) -> Self {
         Self { open, shape: Shape::Several, own_ttl: None }
     }
 
@@ -226,7 +226,7 @@ impl dyn Opens {
 
 /// The settings with which a lock is opened.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct LockSettings {
     /// The key that it guards.
     pub key: Key,
     /// The lock's time to live, or its session time-out.

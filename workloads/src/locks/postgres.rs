@@ -4,7 +4,7 @@ use base::{AcquireError, CallError, Cause, Pace, Promises, ReleaseError, Wakes};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
-use stores::postgres::{Client, Refusal, Session, Settings};
+use stores::postgres::{Client, Refusal, Session, SessionSettings};
 
 use super::known::{Breaks, OVERLAP, breaks};
 
@@ -54,7 +54,7 @@ pub async fn within<T>(
 /// Fails when there is no connection in time. No lock was asked for over it.
 pub async fn connect(
     client: &Client,
-    settings: Settings,
+    settings: SessionSettings,
     time: Duration,
 ) -> Result<Session, AcquireError> {
     let connected = within(client, time, client.connect(settings)).await;

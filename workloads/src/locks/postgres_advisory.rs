@@ -10,7 +10,7 @@
 
 use base::{AcquireError, Cause, Grant, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::time::Duration;
-use stores::postgres::{Client, Postgres, Session, Settings, Statement};
+use stores::postgres::{Client, Postgres, Session, SessionSettings, Statement};
 
 use super::known::{OVERLAP, WRITE_DELAYED, breaks};
 use super::postgres::{
@@ -36,7 +36,7 @@ pub const SPEC: LockSpec = LockSpec {
 const PAUSED: &str = "H44: the connection of a holder that is paused was lost, and its lock with it, which it \
      does not know; only a fencing token that the resource checks can stop its write";
 
-fn open(client: Client, settings: super::Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: super::LockSettings) -> Box<dyn Lock> {
     let key = format!("lock:{}", settings.key);
     Box::new(Advisory { client, key, ttl: settings.ttl, session: None })
 }
@@ -66,7 +66,7 @@ impl Advisory {
 impl Recipe for Advisory {
     async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         let lock_timeout = whole_millis(timeout);
-        let settings = Settings { lock_timeout, ..Settings::default() };
+        let settings = SessionSettings { lock_timeout, ..SessionSettings::default() };
         let session = connect(&self.client, settings, self.ttl / 2).await?;
         let take = self.take(&session, !lock_timeout.is_zero());
         match within(&self.client, timeout + self.ttl / 2, take).await {

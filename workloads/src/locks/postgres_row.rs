@@ -8,7 +8,7 @@
 
 use base::{AcquireError, Cause, Grant, Lock, Mode, Pace, Promises, Recipe, ReleaseError, Removed};
 use std::time::Duration;
-use stores::postgres::{Client, Postgres, Session, Settings, Statement};
+use stores::postgres::{Client, Postgres, Session, SessionSettings, Statement};
 
 use super::known::{OVERLAP, WRITE_DELAYED, breaks};
 use super::postgres::{
@@ -37,12 +37,12 @@ const PAUSED: &str = "H44: the server ends a session that says nothing for a ttl
 const FROZEN: &str = "a client whose clocks stand still says nothing, and does not notice that it hears nothing: \
      the server ends its session";
 
-fn open(client: Client, settings: super::Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: super::LockSettings) -> Box<dyn Lock> {
     let name = format!("lock:{}", settings.key);
-    Box::new(Row { client, name, ttl: settings.ttl, session: None })
+    Box::new(RowLock { client, name, ttl: settings.ttl, session: None })
 }
 
-struct Row {
+struct RowLock {
     client: Client,
     name: String,
     ttl: Duration,
@@ -50,7 +50,7 @@ struct Row {
     session: Option<Session>,
 }
 
-impl Row {
+impl RowLock {
     /// Takes the row over this session, in a transaction, and makes it if it is not there. Returns
     /// false if it is gone in between.
     async fn take(&self, session: &Session, wait: bool) -> CallResult<bool> {
@@ -68,10 +68,10 @@ impl Row {
     }
 }
 
-impl Recipe for Row {
+impl Recipe for RowLock {
     async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         let lock_timeout = whole_millis(timeout);
-        let settings = Settings { lock_timeout, idle_in_transaction: self.ttl };
+        let settings = SessionSettings { lock_timeout, idle_in_transaction: self.ttl };
         let session = connect(&self.client, settings, self.ttl / 2).await?;
         let take = self.take(&session, !lock_timeout.is_zero());
         match within(&self.client, timeout + self.ttl / 2, take).await {

@@ -17,7 +17,7 @@ use super::known::{
     FOREIGN_RELEASE, LONG_HOLD, OVERLAP, PAUSED, STUCK, WIPED, WRITE_DELAYED, breaks,
 };
 use super::redis_node::{CallResult, RedisNode, SECOND, command, polling, released};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-getset",
@@ -64,7 +64,7 @@ pub const AHEAD: &str = "H15: the time that stands in the lock was written by a 
 pub const CLOCK: &str = "H14: a client whose clock is ahead takes a live lock for one that has \
      passed, and one whose clock is behind writes a time that has passed for others";
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(GetSet(RedisNode::new(link, settings)))
 }
 

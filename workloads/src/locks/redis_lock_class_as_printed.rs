@@ -13,7 +13,7 @@ use stores::redis::Redis;
 
 use super::known::breaks;
 use super::redis_node::{EXPIRING, RedisNode, no_grant};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-lock-class-as-printed",
@@ -29,7 +29,7 @@ const ACQUIRE_SUCCESS: &str = "ok";
 const NOT_OK: &str = "H36: the server says OK and the class waits for \"ok\": the key stands in the name of a \
      caller who was told no";
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(RedisLock { node: RedisNode::new(link, settings), random_value: String::new() })
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::{Redis, Refusal};
 
-use super::Settings;
+use super::LockSettings;
 
 /// Frees a lock if, and only if, it is still the caller's: the script of the Redis documentation.
 pub const COMPARE_AND_DELETE: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then \
@@ -45,7 +45,7 @@ pub struct RedisNode {
 }
 
 impl RedisNode {
-    pub fn new(link: Rc<dyn Link<Redis>>, settings: Settings) -> Self {
+    pub fn new(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Self {
         Self { link, key: format!("lock:{}", settings.key), ttl: settings.ttl }
     }
 

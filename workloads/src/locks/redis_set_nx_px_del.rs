@@ -10,7 +10,7 @@ use stores::redis::Redis;
 
 use super::known::{TTL, frees_anybody, why};
 use super::redis_node::{EXPIRING, RedisNode};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-del",
@@ -21,7 +21,7 @@ pub const SPEC: LockSpec = LockSpec {
     open: &On::<Redis>::one(open),
 };
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(BareDel { node: RedisNode::new(link, settings), value: String::new() })
 }
 

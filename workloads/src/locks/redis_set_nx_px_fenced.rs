@@ -11,7 +11,7 @@ use stores::redis::Redis;
 
 use super::known::{AHEAD, WIPED, breaks, why};
 use super::redis_node::{BACK_OFF, EXPIRING, RedisNode, command};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-fenced",
@@ -35,7 +35,7 @@ const COUNTER: &str = "the counter died with the data of its server, and the tok
 const TAKE: &str = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then \
      return redis.call('incr', KEYS[2]) else return 0 end";
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(Fenced { node: RedisNode::new(link, settings), value: String::new() })
 }
 

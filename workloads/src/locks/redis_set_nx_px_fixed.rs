@@ -11,7 +11,7 @@ use stores::redis::Redis;
 
 use super::known::{TTL, frees_anybody};
 use super::redis_node::{EXPIRING, RedisNode, released};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-fixed",
@@ -28,7 +28,7 @@ const VALUE: &str = "locked";
 const SAME: &str = "H3: everybody's value is the same, so that the comparison lets an owner whose lock \
      ran out free the next one's; the value must be unique";
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(Fixed(RedisNode::new(link, settings)))
 }
 

@@ -11,7 +11,7 @@ use stores::redis::Redis;
 
 use super::known::{FOREIGN_RELEASE, OVERLAP, TTL, breaks};
 use super::redis_node::{EXPIRING, RedisNode};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-getdel",
@@ -40,7 +40,7 @@ const GAP: &str = "H5: the lock runs out between GET and DEL, and the DEL frees 
 const LATE: &str = "H5: the DEL that follows the GET is held on its way until the lock is another's, and \
      frees it; compare and delete in one script";
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(GetDel { node: RedisNode::new(link, settings), value: String::new() })
 }
 

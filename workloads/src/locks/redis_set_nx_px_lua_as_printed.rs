@@ -13,7 +13,7 @@ use stores::redis::Redis;
 
 use super::known::{TTL, breaks};
 use super::redis_node::{EXPIRING, RedisNode, command, released};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-lua-as-printed",
@@ -31,7 +31,7 @@ const SCRIPT: &str = "if redis.call('get',KEYS[1] == ARGV[1]) then return \
 const COMPILE: &str = "H6: the server does not compile the script that is to free the lock, which is freed \
      by its ttl alone";
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(RedisTool { node: RedisNode::new(link, settings), request_id: String::new() })
 }
 

@@ -15,7 +15,7 @@ use stores::redis::Redis;
 
 use super::known::{FOREIGN_RELEASE, OVERLAP, TTL, breaks};
 use super::redis_node::{EXPIRING, RedisNode};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-threadid-as-printed",
@@ -60,7 +60,7 @@ const THIRTY: &str = "H37: PX 30 is 30 ms and not 30 s: the lock runs out while 
 const SAME: &str = "H37: two processes both have a thread 1, and what is common to two does not tell \
      whose the lock is";
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(ThreadId(RedisNode::new(link, settings)))
 }
 

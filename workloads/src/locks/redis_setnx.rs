@@ -13,7 +13,7 @@ use stores::redis::Redis;
 
 use super::known::{FOREIGN_RELEASE, OVERLAP, STUCK, WIPED, WRITE_DELAYED, breaks, why};
 use super::redis_node::{BACK_OFF, RedisNode, polling};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-setnx",
@@ -47,7 +47,7 @@ const NEVER_FREED: &str =
 const UNDONE: &str = "H1: a server that loses its last second may keep the SETNX and lose the DEL, and the \
      key stands again, for ever";
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(Setnx(RedisNode::new(link, settings)))
 }
 

@@ -13,7 +13,7 @@ use stores::redis::Redis;
 
 use super::known::{FOREIGN_RELEASE, OVERLAP, STUCK, TTL, breaks, why};
 use super::redis_node::{BACK_OFF, RedisNode, SECOND, command, polling};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-setnx-expire",
@@ -60,7 +60,7 @@ const LATE_DEL: &str = "a DEL that was held up arrives when the lock is another'
 const HALF: &str = "a server that loses its last second may keep the SETNX and lose the EXPIRE: the key \
      never expires";
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(SetnxExpire(RedisNode::new(link, settings)))
 }
 

@@ -18,7 +18,7 @@ use super::known::{
 };
 use super::redis_getset::{AHEAD, CLOCK, OFTEN};
 use super::redis_node::{CallResult, RedisNode, SECOND, command, polling};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-timestamp-del",
@@ -60,7 +60,7 @@ const RECOVERERS: &str = "H17: two clients see the same lock expired, and the DE
 const BARE: &str = "the DEL of a release, or of a recoverer, does not look whose lock it \
      removes";
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(TimestampDel(RedisNode::new(link, settings)))
 }
 

@@ -21,7 +21,7 @@ use stores::redis::Redis;
 
 use super::known::{AHEAD, LONG_HOLD, OVERLAP, PAUSED, WRITE_DELAYED, breaks};
 use super::redis_node::{BACK_OFF, CallResult, RedisNode, polling};
-use super::{BELOW_TTL, LockSpec, On, Settings};
+use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "redlock",
@@ -51,7 +51,7 @@ const FORGETS: &str = "H13: servers of the majority that granted the lock came b
 const CLOCK: &str = "H13: the clocks of servers of a bare majority jumped, so that another majority \
      could grant it again";
 
-fn open(link: Rc<dyn Link<Redis>>, settings: Settings) -> Box<dyn Lock> {
+fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(Redlock { node: RedisNode::new(link, settings), value: String::new(), left: 0 })
 }
 

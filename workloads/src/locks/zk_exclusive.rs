@@ -12,7 +12,7 @@ use stores::zookeeper::{Client, CreateMode, Refusal, ZooKeeper};
 
 use super::known::{SESSION, SHARED_NODE};
 use super::zookeeper::{ON_SESSION, Try, known, lost, released, settled, with_timeout, woken};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive",
@@ -23,7 +23,7 @@ pub const SPEC: LockSpec = LockSpec {
     open: &On::<ZooKeeper>::one(open),
 };
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(Exclusive { client, path: format!("/lock-{}", settings.key), disconnects: 0 })
 }
 

@@ -18,7 +18,7 @@ use super::known::{DEAF, SESSION, STUCK, breaks, why};
 use super::redis_node::polling;
 use super::zk_rw_as_printed::product;
 use super::zookeeper::{ON_SESSION, released};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive-as-printed",
@@ -54,7 +54,7 @@ const DEAD_HANDLE: &str = "H42: the session is made once, and when it has expire
 /// The pause as printed: `Thread.sleep(20)`.
 const PAUSE: Duration = Duration::from_millis(20);
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     let path = format!("/product-lock-{}", product(&settings.key));
     Box::new(ZooKeeperSession { client, path })
 }

@@ -19,7 +19,7 @@ use stores::zookeeper::{Client, CreateMode, Refusal, ZooKeeper};
 
 use super::known::{DEAF, FOREIGN_RELEASE, OVERLAP, SESSION, STUCK, breaks, why};
 use super::zookeeper::{ON_SESSION, Try, refused, released, settled, woken};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-exclusive-naive",
@@ -63,7 +63,7 @@ const MISSED: &str = "H20: the lock was freed between the failed create and the 
 const LATE: &str = "a delete(path, -1) that was held up arrives when the node is another's, and removes it: \
      it does not look whose it is";
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     Box::new(Naive { client, path: format!("/lock-{}", settings.key) })
 }
 

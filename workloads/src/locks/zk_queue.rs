@@ -20,21 +20,21 @@ pub const QUEUED: Promises = Promises { fifo: true, wakes: Some(Wakes::Next), ..
 pub struct Queued {
     client: Client,
     queue: Queue,
-    rule: Rule,
+    rule: QueueRule,
     /// The node of the last acquire, if it has come so far.
-    mine: Node,
+    mine: QueueNode,
     /// The number of times that the session had been disconnected when it was granted.
     disconnects: u64,
 }
 
 /// The rule that tells one such lock from another.
-pub struct Rule {
+pub struct QueueRule {
     /// The beginning of a node's name.
     pub name: fn(Mode) -> &'static str,
     /// The place of the node that is watched, if there is a reason to wait.
     pub blocker: Blocker,
     /// The grant of a node that need not wait.
-    pub grant: fn(&Node) -> Grant,
+    pub grant: fn(&QueueNode) -> Grant,
     /// The manner in which a writer becomes a reader; `None`: not at all.
     pub downgrade: Option<Downgrade>,
 }
@@ -59,16 +59,16 @@ pub fn predecessor(_names: &[String], place: usize) -> Option<usize> {
 
 impl Queued {
     /// The lock of the queue under this directory.
-    pub fn open(client: Client, directory: String, rule: Rule) -> Box<dyn Lock> {
+    pub fn open(client: Client, directory: String, rule: QueueRule) -> Box<dyn Lock> {
         let queue = Queue::new(client.clone(), directory);
-        Box::new(Self { client, queue, rule, mine: Node::default(), disconnects: 0 })
+        Box::new(Self { client, queue, rule, mine: QueueNode::default(), disconnects: 0 })
     }
 }
 
 impl Recipe for Queued {
     async fn acquire(&mut self, mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         let Self { client, queue, rule, mine, disconnects } = self;
-        *mine = Node::default();
+        *mine = QueueNode::default();
         let name = format!("{}{:016x}-", (rule.name)(mode), client.world().random());
         let acquire = async {
             *mine = queue.enter(&name).await?;
@@ -117,14 +117,14 @@ impl Recipe for Queued {
 
 /// One's own node in a queue.
 #[derive(Default)]
-pub struct Node {
+pub struct QueueNode {
     /// The whole name; empty as long as no node was created.
     pub name: String,
     /// The transaction that created it: whoever comes later in the queue has a greater one.
     czxid: i64,
 }
 
-impl Node {
+impl QueueNode {
     /// The grant of this node: its place in the queue is its sequence number.
     pub fn grant(&self) -> Grant {
         Grant { place: sequence(&self.name), ..Grant::default() }
@@ -159,7 +159,7 @@ impl Queue {
 
     /// Creates a sequence node whose name begins with `name`. `name` holds an id that nobody else
     /// uses, so that the node can be found again when the reply of its creation is lost.
-    pub async fn enter(&self, name: &str) -> Try<Node> {
+    pub async fn enter(&self, name: &str) -> Try<QueueNode> {
         loop {
             match self.create(name).await {
                 Err(CallError::Unknown(_)) => {
@@ -174,21 +174,21 @@ impl Queue {
     }
 
     /// The node with this whole name.
-    async fn identify(&self, name: String) -> Try<Node> {
+    async fn identify(&self, name: String) -> Try<QueueNode> {
         let path = self.path(&name);
         let czxid = known(&self.client, async || self.client.exists(&path).await).await?;
         let czxid = czxid.ok_or(CallError::Refused(Refusal::NoNode))?;
-        Ok(Node { name, czxid })
+        Ok(QueueNode { name, czxid })
     }
 
     /// Does the same without looking for the node again: a lost reply is left to the caller.
-    pub async fn create(&self, name: &str) -> Try<Node> {
+    pub async fn create(&self, name: &str) -> Try<QueueNode> {
         let path = self.path(name);
         loop {
             match self.client.create(&path, b"", CreateMode::EphemeralSequential).await {
                 Ok(Created { path, czxid }) => {
                     let name = path[self.directory.len() + 1..].to_owned();
-                    return Ok(Node { name, czxid });
+                    return Ok(QueueNode { name, czxid });
                 }
                 Err(CallError::Refused(Refusal::NoNode)) => self.make_directory().await?,
                 Err(error) => return Err(error),
@@ -197,7 +197,7 @@ impl Queue {
     }
 
     /// Creates a node with the sequence number and the id of another, whose name begins otherwise.
-    async fn beside(&self, other: &str, begins: &str) -> Try<Node> {
+    async fn beside(&self, other: &str, begins: &str) -> Try<QueueNode> {
         let name = match other.split_once('-') {
             Some((_, rest)) => format!("{begins}{rest}"),
             None => return Err(CallError::Refused(Refusal::NoNode)),
@@ -205,7 +205,7 @@ impl Queue {
         let path = self.path(&name);
         let create = async || self.client.create(&path, b"", CreateMode::Ephemeral).await;
         match known(&self.client, create).await {
-            Ok(Created { czxid, .. }) => Ok(Node { name, czxid }),
+            Ok(Created { czxid, .. }) => Ok(QueueNode { name, czxid }),
             // The first try had created it, and its reply was lost: nobody else uses its id.
             Err(CallError::Refused(Refusal::NodeExists)) => self.identify(name).await,
             Err(error) => Err(error),
@@ -277,7 +277,7 @@ impl Queue {
 
     /// Returns true if a node stands in the queue; one that was never created does not. `None`:
     /// unknown.
-    pub async fn has(&self, mine: &Node) -> Option<bool> {
+    pub async fn has(&self, mine: &QueueNode) -> Option<bool> {
         if mine.name.is_empty() {
             return Some(false);
         }

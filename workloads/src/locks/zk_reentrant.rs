@@ -13,8 +13,8 @@ use std::time::Duration;
 use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::SESSION;
-use super::zk_queue::{Node, QUEUED, Queued, Rule, predecessor};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::zk_queue::{QUEUED, QueueNode, QueueRule, Queued, predecessor};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-reentrant",
@@ -28,7 +28,7 @@ pub const SPEC: LockSpec = LockSpec {
 /// The promises of a queue whose owner may come again.
 pub const REENTRANT: Promises = Promises { reentrant: true, ..QUEUED };
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     Reentrant::open(client, &settings, true)
 }
 
@@ -44,9 +44,13 @@ pub struct Reentrant {
 }
 
 impl Reentrant {
-    pub fn open(client: Client, settings: &Settings, looks: bool) -> Box<dyn Lock> {
-        let rule =
-            Rule { name: |_| "lock-", blocker: predecessor, grant: Node::grant, downgrade: None };
+    pub fn open(client: Client, settings: &LockSettings, looks: bool) -> Box<dyn Lock> {
+        let rule = QueueRule {
+            name: |_| "lock-",
+            blocker: predecessor,
+            grant: QueueNode::grant,
+            downgrade: None,
+        };
         let queued = Queued::open(client, format!("/locks-{}", settings.key), rule);
         Box::new(Self { queued, grant: Grant::default(), holds: 0, looks })
     }

@@ -6,7 +6,7 @@ use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::{DEAF, OVERLAP, SESSION, breaks};
 use super::zk_reentrant::{REENTRANT, Reentrant};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-reentrant-naive",
@@ -20,6 +20,6 @@ pub const SPEC: LockSpec = LockSpec {
 const COUNTED: &str = "H41: the session was lost, and the owner's own count lets it in again without a \
      node; refuse it once the session was disconnected";
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     Reentrant::open(client, &settings, false)
 }

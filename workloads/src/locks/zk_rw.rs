@@ -8,8 +8,8 @@ use base::{Lock, Mode, Promises};
 use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::SHARED_SESSION;
-use super::zk_queue::{Blocker, Downgrade, Node, QUEUED, Queued, Rule, predecessor};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::zk_queue::{Blocker, Downgrade, QUEUED, QueueNode, QueueRule, Queued, predecessor};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw",
@@ -20,19 +20,19 @@ pub const SPEC: LockSpec = LockSpec {
     open: &On::<ZooKeeper>::one(open),
 };
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     read_write(client, &settings, blocker, Some(Downgrade::InPlace))
 }
 
 /// The lock of readers and writers in one queue, who wait for the node that `blocker` chooses.
 pub fn read_write(
     client: Client,
-    settings: &Settings,
+    settings: &LockSettings,
     blocker: Blocker,
     downgrade: Option<Downgrade>,
 ) -> Box<dyn Lock> {
     let name = |mode| if mode == Mode::Shared { READ } else { WRITE };
-    let rule = Rule { name, blocker, grant: Node::grant, downgrade };
+    let rule = QueueRule { name, blocker, grant: QueueNode::grant, downgrade };
     Queued::open(client, format!("/rw-{}", settings.key), rule)
 }
 

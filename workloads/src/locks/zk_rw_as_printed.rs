@@ -26,7 +26,7 @@ use stores::zookeeper::{Client, CreateMode, Refusal, SessionState, Watch, ZooKee
 use super::known::{SHARED_OVERLAP, SHARED_SESSION, STUCK, breaks};
 use super::zk_queue::QUEUED;
 use super::zookeeper::{Try, released, settled, woken};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw-as-printed",
@@ -78,7 +78,7 @@ const OUTVOTED: &str = "a member that comes back without its data can outvote wh
 const DIRECTORY: &str = "/lock";
 const WRITE: &str = "product_write_";
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     let connect_timeout = settings.ttl / client.servers() as u32;
     Box::new(AsPrinted { client, connect_timeout, product: product(&settings.key), path: None })
 }
@@ -139,9 +139,9 @@ impl AsPrinted {
         loop {
             self.connected().await?;
             let neighbour = match turn(self.client.get_children(DIRECTORY).await?, name) {
-                Turn::Enter => return Ok(()),
-                Turn::Throw(exception) => return Err(CallError::Unknown(exception.into())),
-                Turn::Watch(neighbour) => format!("{DIRECTORY}/{neighbour}"),
+                LookResult::Enter => return Ok(()),
+                LookResult::Throw(exception) => return Err(CallError::Unknown(exception.into())),
+                LookResult::Watch(neighbour) => format!("{DIRECTORY}/{neighbour}"),
             };
             self.connected().await?;
             if let (Some(_), watch) = self.client.exists_watched(&neighbour).await? {
@@ -167,7 +167,7 @@ impl AsPrinted {
 
 /// The consequence of a look at the children.
 #[derive(Debug, PartialEq, Eq)]
-enum Turn {
+enum LookResult {
     /// Enter: `return true`.
     Enter,
     /// Watch this node, and wait.
@@ -177,18 +177,18 @@ enum Turn {
 }
 
 /// Lines 297 to 326, for one's own node.
-fn turn(mut children: Vec<String>, name: &str) -> Turn {
+fn turn(mut children: Vec<String>, name: &str) -> LookResult {
     children.sort();
     let index = children.iter().position(|child| child == name);
     // Nobody comes before -1, nor before 0.
     let before = &children[..index.unwrap_or(0)];
     let writers = before.iter().any(|child| child.contains(WRITE));
     if index == Some(0) || (!writers && !name.contains(WRITE)) {
-        return Turn::Enter;
+        return LookResult::Enter;
     }
     match before.last() {
-        Some(neighbour) => Turn::Watch(neighbour.clone()),
-        None => Turn::Throw("IndexOutOfBoundsException: -2"),
+        Some(neighbour) => LookResult::Watch(neighbour.clone()),
+        None => LookResult::Throw("IndexOutOfBoundsException: -2"),
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(children: &[&str], name: &str, expected: Turn) {
+    fn check(children: &[&str], name: &str, expected: LookResult) {
         let children = children.iter().map(|child| child.to_string()).collect();
         assert_eq!(turn(children, name), expected);
     }
@@ -227,15 +227,15 @@ mod tests {
 
     #[test]
     fn names_are_compared_and_not_numbers() {
-        check(&[WRITER, READER], READER, Turn::Enter);
-        check(&[WRITER, READER], WRITER, Turn::Watch(READER.into()));
-        check(&[LATER, WRITER], LATER, Turn::Watch(WRITER.into()));
-        check(&[LATER], LATER, Turn::Enter);
+        check(&[WRITER, READER], READER, LookResult::Enter);
+        check(&[WRITER, READER], WRITER, LookResult::Watch(READER.into()));
+        check(&[LATER, WRITER], LATER, LookResult::Watch(WRITER.into()));
+        check(&[LATER], LATER, LookResult::Enter);
     }
 
     #[test]
     fn a_reader_whose_node_is_gone_walks_in_and_a_writer_throws() {
-        check(&[WRITER], READER, Turn::Enter);
-        check(&[WRITER], LATER, Turn::Throw("IndexOutOfBoundsException: -2"));
+        check(&[WRITER], READER, LookResult::Enter);
+        check(&[WRITER], LATER, LookResult::Throw("IndexOutOfBoundsException: -2"));
     }
 }

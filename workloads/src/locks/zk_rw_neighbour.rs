@@ -12,7 +12,7 @@ use stores::zookeeper::{Client, ZooKeeper};
 use super::known::{SHARED_SESSION, breaks};
 use super::zk_queue::{QUEUED, predecessor};
 use super::zk_rw::{is_write, read_write};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw-neighbour",
@@ -26,7 +26,7 @@ pub const SPEC: LockSpec = LockSpec {
 const ONE_BY_ONE: &str = "H29: a reader behind a reader sleeps on it, and both waited for the same writer; \
      watch the last writer";
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     read_write(client, &settings, blocker, None)
 }
 

@@ -11,7 +11,7 @@ use stores::zookeeper::{Client, ZooKeeper};
 use super::known::{SHARED_SESSION, breaks};
 use super::zk_queue::{Downgrade, QUEUED};
 use super::zk_rw::{blocker, read_write};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-rw-requeued",
@@ -32,6 +32,6 @@ pub const SPEC: LockSpec = LockSpec {
 const REQUEUED: &str = "a writer that becomes a reader goes to the end of the queue, and a writer that \
      waits is granted the lock before it; give the reader's node the writer's sequence number";
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     read_write(client, &settings, blocker, Some(Downgrade::AtTheEnd))
 }

@@ -8,8 +8,8 @@ use base::Lock;
 use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::SESSION;
-use super::zk_queue::{Node, QUEUED, Queued, Rule, predecessor};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::zk_queue::{QUEUED, QueueNode, QueueRule, Queued, predecessor};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential",
@@ -20,8 +20,12 @@ pub const SPEC: LockSpec = LockSpec {
     open: &On::<ZooKeeper>::one(open),
 };
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
-    let rule =
-        Rule { name: |_| "lock-", blocker: predecessor, grant: Node::grant, downgrade: None };
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
+    let rule = QueueRule {
+        name: |_| "lock-",
+        blocker: predecessor,
+        grant: QueueNode::grant,
+        downgrade: None,
+    };
     Queued::open(client, format!("/locks-{}", settings.key), rule)
 }

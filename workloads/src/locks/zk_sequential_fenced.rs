@@ -10,8 +10,8 @@ use base::{Cause, Lock, Promises};
 use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::{breaks, why};
-use super::zk_queue::{Node, QUEUED, Queued, Rule, predecessor};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::zk_queue::{QUEUED, QueueNode, QueueRule, Queued, predecessor};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential-fenced",
@@ -27,11 +27,11 @@ pub const SPEC: LockSpec = LockSpec {
     open: &On::<ZooKeeper>::one(open),
 };
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
-    let rule = Rule {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
+    let rule = QueueRule {
         name: |_| "lock-",
         blocker: predecessor,
-        grant: Node::fenced_grant,
+        grant: QueueNode::fenced_grant,
         downgrade: None,
     };
     Queued::open(client, format!("/fenced-{}", settings.key), rule)

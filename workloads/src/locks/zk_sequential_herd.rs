@@ -11,9 +11,9 @@ use std::time::Duration;
 use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::{DEAF, SESSION, breaks};
-use super::zk_queue::{Node, QUEUED, Queue, in_order};
+use super::zk_queue::{QUEUED, Queue, QueueNode, in_order};
 use super::zookeeper::{Try, reconnected, released, with_timeout, woken};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential-herd",
@@ -27,20 +27,20 @@ pub const SPEC: LockSpec = LockSpec {
 const EVERYBODY: &str = "H22: everybody watches the directory, and every release and every arrival wakes \
      all who wait; watch the predecessor alone";
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     let queue = Queue::new(client.clone(), format!("/_locknode_{}", settings.key));
-    Box::new(Herd { client, queue, mine: Node::default() })
+    Box::new(SequentialHerd { client, queue, mine: QueueNode::default() })
 }
 
-struct Herd {
+struct SequentialHerd {
     client: Client,
     queue: Queue,
     /// The node of the last acquire, if it has come so far.
-    mine: Node,
+    mine: QueueNode,
 }
 
 /// Waits until one's own node is the first; looks again whenever a child comes or goes.
-async fn first(client: &Client, queue: &Queue, mine: &Node) -> Try<()> {
+async fn first(client: &Client, queue: &Queue, mine: &QueueNode) -> Try<()> {
     loop {
         reconnected(client).await?;
         let changed = client.changed();
@@ -55,10 +55,10 @@ async fn first(client: &Client, queue: &Queue, mine: &Node) -> Try<()> {
     }
 }
 
-impl Recipe for Herd {
+impl Recipe for SequentialHerd {
     async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         let Self { client, queue, mine } = self;
-        *mine = Node::default();
+        *mine = QueueNode::default();
         let name = format!("{:016x}-lock-", client.world().random());
         let acquire = async {
             *mine = queue.enter(&name).await?;

@@ -10,9 +10,9 @@ use std::time::Duration;
 use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::{DEAF, SESSION, STUCK, breaks};
-use super::zk_queue::{Node, QUEUED, Queue, predecessor};
+use super::zk_queue::{QUEUED, Queue, QueueNode, predecessor};
 use super::zookeeper::{Try, refused, released, settled};
-use super::{BEYOND_SESSION, LockSpec, On, Settings};
+use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "zk-sequential-naive",
@@ -26,16 +26,20 @@ pub const SPEC: LockSpec = LockSpec {
 const ORPHAN: &str = "H23: the reply to a creation was lost, and everybody waits behind a node that \
      nobody knows to be his, as long as its session lives; put an id into its name";
 
-fn open(client: Client, settings: Settings) -> Box<dyn Lock> {
+fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     let directory = format!("/locks-{}", settings.key);
-    Box::new(Naive { queue: Queue::new(client.clone(), directory), client, mine: Node::default() })
+    Box::new(Naive {
+        queue: Queue::new(client.clone(), directory),
+        client,
+        mine: QueueNode::default(),
+    })
 }
 
 struct Naive {
     client: Client,
     queue: Queue,
     /// The node of the last try, which is the owner's.
-    mine: Node,
+    mine: QueueNode,
 }
 
 impl Naive {

@@ -4,10 +4,10 @@ use super::*;
 
 fn first(text: &str) -> Result<Value, String> {
     match Parser::new(text.as_bytes(), 1).form(None) {
-        Ok(Next::Form(_, value)) => Ok(value),
+        Ok(NextForm::Form(_, value)) => Ok(value),
         Ok(other) => Err(format!("{other:?}")),
-        Err(Stop::CutOff) => Err("cut off".into()),
-        Err(Stop::Wrong(error)) => Err(error.to_string()),
+        Err(NoForm::CutOff) => Err("cut off".into()),
+        Err(NoForm::Wrong(error)) => Err(error.to_string()),
     }
 }
 
@@ -112,10 +112,10 @@ fn equal_numbers_are_equal_and_others_are_not() {
 fn a_sequence_is_entered_and_left() {
     let mut parser = Parser::new("#history [1\n 2]".as_bytes(), 1);
     let close = parser.enter().unwrap().unwrap();
-    assert_eq!(parser.form(Some(close)).unwrap(), Next::Form(1, Value::Int(1)));
-    assert_eq!(parser.form(Some(close)).unwrap(), Next::Form(2, Value::Int(2)));
-    assert_eq!(parser.form(Some(close)).unwrap(), Next::Close);
-    assert_eq!(parser.form(None).unwrap(), Next::End);
+    assert_eq!(parser.form(Some(close)).unwrap(), NextForm::Form(1, Value::Int(1)));
+    assert_eq!(parser.form(Some(close)).unwrap(), NextForm::Form(2, Value::Int(2)));
+    assert_eq!(parser.form(Some(close)).unwrap(), NextForm::Close);
+    assert_eq!(parser.form(None).unwrap(), NextForm::End);
 }
 
 /// Describes the forms of a text, with their lines, up to its end or its first error.
@@ -125,7 +125,7 @@ fn everything(text: impl BufRead) -> String {
     loop {
         let next = parser.form(Some(b')'));
         said += &format!("{next:?} {}\n", parser.line());
-        if !matches!(next, Ok(Next::Form(..) | Next::Close)) {
+        if !matches!(next, Ok(NextForm::Form(..) | NextForm::Close)) {
             return said;
         }
     }

@@ -41,7 +41,7 @@ fn an_answer_after_the_end_of_its_process_gives_nothing() {
     for end in [(1, Kind::Info, F::Death), (1, Kind::Info, F::Acquire)] {
         let read = claims(&[asked, end, late]);
         assert_eq!(read.len(), 1, "{read:?}");
-        assert_eq!(read[0].answer, Answer::Unknown(1));
+        assert_eq!(read[0].answer, AcquireAnswer::Unknown(1));
     }
 }
 
@@ -69,7 +69,7 @@ fn a_release_ends_the_later_of_two_holds_and_death_ends_both() {
     assert_eq!(read[1].definite(), Some(3..4));
     assert_eq!(read[1].freed, Some((5, Kind::Ok)));
     let read = claims(&[&twice[..], &[(1, Kind::Info, F::Death)]].concat());
-    assert!(read.iter().all(|claim| claim.end == Some(End { at: 4, how: Ending::Death })));
+    assert!(read.iter().all(|claim| claim.end == Some(HoldEnd { at: 4, how: Ending::Death })));
 }
 
 /// The parts of the holds of process 1 after these events, each with its mode.

@@ -1,7 +1,7 @@
 //! Tests of what a budget covers: steps by their size, large sets, many keys.
 
-use super::{BLOCK, Budget, Meter, Stop, TICKS};
-use crate::operation::{Action, Ended, Operation};
+use super::{BLOCK, Budget, Meter, SpentBudget, TICKS};
+use crate::operation::{Ended, Operation, OperationKind};
 use crate::{Decision, decide_by_search};
 
 /// Returns what this makes of a budget of so much memory and so many looks at the clock, and how
@@ -20,7 +20,7 @@ fn memory_can_be_used_to_the_last_byte_and_again_when_it_is_given_back() {
     within(100, 0, |mut budget| {
         let mut meter = Meter::new(&mut budget);
         assert_eq!(meter.take(100), Ok(()));
-        assert_eq!(meter.take(1), Err(Stop::Memory));
+        assert_eq!(meter.take(1), Err(SpentBudget::Memory));
         meter.give(51);
         assert_eq!((meter.take(50), meter.used()), (Ok(()), 100));
     });
@@ -45,7 +45,7 @@ fn the_clock_is_looked_at_the_more_often_the_larger_the_steps() {
     assert_eq!(handled(usize::MAX), 10);
 }
 
-fn op(key: u32, at: u64, action: Action) -> Operation {
+fn op(key: u32, at: u64, action: OperationKind) -> Operation {
     let answer = Some(at + 1);
     Operation { process: 0, key, invoke: at, answer, ended: Ended::Ok, action }
 }
@@ -62,8 +62,8 @@ fn spent(model: &str, operations: &[Operation], memory: usize) -> (Option<String
 }
 
 /// A read of the first so many members.
-fn first(members: i64) -> Action {
-    Action::Members { values: Some((0..members).collect()) }
+fn first(members: i64) -> OperationKind {
+    OperationKind::Members { values: Some((0..members).collect()) }
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_it_takes_to_learn_what_large_sets_hold_is_on_the_budget() {
     assert!(spent("set", &growing(50), 650_000).0.unwrap().contains("memory"));
     assert!(spent("set", &growing(80), usize::MAX).0.unwrap().contains("time"));
     // Those who see the same share it.
-    let last = Action::Members { values: Some([19_999].into()) };
+    let last = OperationKind::Members { values: Some([19_999].into()) };
     let mut same = vec![op(0, 0, first(20_000))];
     same.extend((1..100).map(|n| op(0, n * 2, last.clone())));
     assert_eq!(spent("set", &same, 1_340_000).0, None);
@@ -87,7 +87,7 @@ fn what_it_takes_to_learn_what_large_sets_hold_is_on_the_budget() {
 #[test]
 fn steps_from_large_sets_are_large_ones() {
     let all = Operation { ended: Ended::Info, ..op(0, 0, first(100_000)) };
-    let add = |n: u64| op(0, 2 + n * 2, Action::Add { value: 99_999 - n as i64 });
+    let add = |n: u64| op(0, 2 + n * 2, OperationKind::Add { value: 99_999 - n as i64 });
     let (idle, busy) = ([all.clone()], [vec![all], (0..1_000).map(add).collect()].concat());
     let looks = |operations: &[Operation]| match spent("set", operations, 64 << 20) {
         (None, looks) => looks,
@@ -99,7 +99,7 @@ fn steps_from_large_sets_are_large_ones() {
 
 #[test]
 fn each_operation_takes_its_part() {
-    let write = |n: u64| op(0, n * 2, Action::Write { value: None });
+    let write = |n: u64| op(0, n * 2, OperationKind::Write { value: None });
     let operations: Vec<Operation> = (0..1_000).map(write).collect();
     assert!(spent("register", &operations, 100_000).0.unwrap().contains("memory"));
     assert_eq!(spent("register", &operations, 200_000).0, None);
@@ -107,7 +107,8 @@ fn each_operation_takes_its_part() {
 
 #[test]
 fn keys_in_turn_cost_the_memory_of_one() {
-    let writes = |key: u32| (0..10).map(move |n| op(key, n * 2, Action::Write { value: None }));
+    let writes =
+        |key: u32| (0..10).map(move |n| op(key, n * 2, OperationKind::Write { value: None }));
     let one: Vec<Operation> = writes(0).collect();
     let many: Vec<Operation> = (0..100).flat_map(writes).collect();
     let enough = (0..100).map(|n| n * 64).find(|size| spent("register", &one, *size).0.is_none());

@@ -1,29 +1,29 @@
 //! Lines that are easily lost, what is told where none goes on, and what must not cost much.
 
-use crate::operation::{Action, Ended, Operation};
+use crate::operation::{Ended, Operation, OperationKind};
 use crate::search::Budget;
 use crate::state::tests::Plain;
 use crate::{Decision, Illegal, decide_by_search};
 
-fn op(invoke: u64, answer: u64, action: Action) -> Operation {
+fn op(invoke: u64, answer: u64, action: OperationKind) -> Operation {
     let answer = Some(answer);
     Operation { process: 0, key: 0, invoke, answer, ended: Ended::Ok, action }
 }
 
-fn unknown(invoke: u64, action: Action) -> Operation {
+fn unknown(invoke: u64, action: OperationKind) -> Operation {
     Operation { answer: None, ended: Ended::Info, ..op(invoke, 0, action) }
 }
 
-fn write(value: i64) -> Action {
-    Action::Write { value: Some(value) }
+fn write(value: i64) -> OperationKind {
+    OperationKind::Write { value: Some(value) }
 }
 
-fn read(value: i64) -> Action {
-    Action::Read { value: Some(Some(value)) }
+fn read(value: i64) -> OperationKind {
+    OperationKind::Read { value: Some(Some(value)) }
 }
 
-fn cas(old: i64, new: i64) -> Action {
-    Action::Cas { old: Some(old), new: Some(new) }
+fn cas(old: i64, new: i64) -> OperationKind {
+    OperationKind::Cas { old: Some(old), new: Some(new) }
 }
 
 /// The decision of a register, and how many steps it took, in thousands.

@@ -13,7 +13,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use self::histories::{Load, add_doubtful_pairs, contended, operations, register};
+use self::histories::{BenchLoad, add_doubtful_pairs, contended, operations, register};
 use super::clock::Stopwatch;
 use super::memory::Peak;
 use crate::Exit;
@@ -38,7 +38,7 @@ that it takes. Searches are measured on a tenth of the operations.";
 /// The arguments of `bench check`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct CheckArgs {
+pub struct BenchCheckArgs {
     /// The row; all of them when not given.
     #[arg(long, value_name = "NAME")]
     row: Option<String>,
@@ -54,96 +54,102 @@ pub struct CheckArgs {
 }
 
 /// A row of the benchmark: something to measure.
-struct Row {
+struct BenchRow {
     name: &'static str,
     summary: &'static str,
-    measure: fn(&CheckArgs) -> Result<Measured>,
+    measure: fn(&BenchCheckArgs) -> Result<RowFigures>,
 }
 
-const ROWS: &[Row] = &[
+const ROWS: &[BenchRow] = &[
     // First: a program that is started counts the memory of the one that starts it as its own peak.
-    Row {
+    BenchRow {
         name: "command-model",
         summary: "`picklock check FILE --model mutex`: read, paired and decided",
         measure: |args| {
-            let load = Load::new(args.operations, 10);
-            command::measured(Load { phases: true, ..load }, args.rounds, &["--model", "mutex"])
+            let load = BenchLoad::new(args.operations, 10);
+            command::measured(
+                BenchLoad { phases: true, ..load },
+                args.rounds,
+                &["--model", "mutex"],
+            )
         },
     },
-    Row {
+    BenchRow {
         name: "command-run",
         summary: "`picklock check RUN`: read, judged by every checker, drawn",
         measure: |args| {
-            let load = Load::new(args.operations / 2, 10);
-            command::measured(Load { vault: true, phases: true, ..load }, args.rounds, &[])
+            let load = BenchLoad::new(args.operations / 2, 10);
+            command::measured(BenchLoad { vault: true, phases: true, ..load }, args.rounds, &[])
         },
     },
-    Row {
+    BenchRow {
         name: "sweep-10-clients",
         summary: "from the events to what clients believed at once",
-        measure: |args| belief(args, Load::new(args.operations, 10)),
+        measure: |args| belief(args, BenchLoad::new(args.operations, 10)),
     },
-    Row {
+    BenchRow {
         name: "sweep-100-clients",
         summary: "the same with 100 clients",
-        measure: |args| belief(args, Load::new(args.operations, 100)),
+        measure: |args| belief(args, BenchLoad::new(args.operations, 100)),
     },
-    Row {
+    BenchRow {
         name: "sweep-violation",
         summary: "two holders in the middle",
         measure: |args| {
-            belief(args, Load { violation: Some(0.5), ..Load::new(args.operations, 10) })
+            belief(args, BenchLoad { violation: Some(0.5), ..BenchLoad::new(args.operations, 10) })
         },
     },
-    Row {
+    BenchRow {
         name: "sweep-doubt",
         summary: "one acquire in a hundred ends in doubt",
-        measure: |args| belief(args, Load { doubt: 0.01, ..Load::new(args.operations, 10) }),
+        measure: |args| {
+            belief(args, BenchLoad { doubt: 0.01, ..BenchLoad::new(args.operations, 10) })
+        },
     },
-    Row {
+    BenchRow {
         name: "sweep-late",
         summary: "two holders at 95 %",
         measure: |args| {
-            belief(args, Load { violation: Some(0.95), ..Load::new(args.operations, 10) })
+            belief(args, BenchLoad { violation: Some(0.95), ..BenchLoad::new(args.operations, 10) })
         },
     },
-    Row {
+    BenchRow {
         name: "sweep-claims",
         summary: "the sweep alone, over claims that are read already",
         measure: |args| {
-            let claims = Claims::of(&contended(Load::new(args.operations, 10)));
+            let claims = Claims::of(&contended(BenchLoad::new(args.operations, 10)));
             best(args, args.operations, || legal(checkers::sweep::sweep(&claims).is_empty()))
         },
     },
-    Row {
+    BenchRow {
         name: "sweep-model",
         summary: "operations against the model `mutex`, which the sweep decides",
         measure: |args| {
-            let operations = operations(&contended(Load::new(args.operations, 10)));
+            let operations = operations(&contended(BenchLoad::new(args.operations, 10)));
             best(args, args.operations, || told(decide(model("mutex"), &operations, budget())))
         },
     },
-    Row {
+    BenchRow {
         name: "all-checkers",
         summary: "every checker, with reads and writes of the vault",
         measure: all_checkers,
     },
-    Row {
+    BenchRow {
         name: "search-mutex",
         summary: "a tenth of the operations, of 10 clients, by search",
         measure: |args| searched(args, "mutex", &lock(tenth(args), 10, None, 0.0)),
     },
-    Row {
+    BenchRow {
         name: "search-mutex-late",
         summary: "the same with a violation at 95 %",
         measure: |args| searched(args, "mutex", &lock(tenth(args), 10, Some(0.95), 0.0)),
     },
-    Row {
+    BenchRow {
         name: "search-mutex-100-clients",
         summary: "a tenth of the operations, of 100 clients, by search",
         measure: |args| searched(args, "mutex", &lock(tenth(args), 100, None, 0.0)),
     },
-    Row {
+    BenchRow {
         name: "search-mutex-doubt",
         summary: "1,000 operations, a violation at 95 %, 20 pairs of unknown outcome",
         measure: |args| {
@@ -152,17 +158,17 @@ const ROWS: &[Row] = &[
             searched(args, "owner-mutex", &operations)
         },
     },
-    Row {
+    BenchRow {
         name: "search-rw-30-clients",
         summary: "1,000 operations of 30 clients, most of them readers, a violation",
         measure: |args| searched(args, "rw", &lock(1_000, 30, Some(0.95), 0.8)),
     },
-    Row {
+    BenchRow {
         name: "search-register",
         summary: "a tenth of the operations, reads and writes of 10 clients",
         measure: |args| searched(args, "register", &register(tenth(args), 10, false)),
     },
-    Row {
+    BenchRow {
         name: "search-register-late",
         summary: "the same with a read of what nobody wrote at the end",
         measure: |args| searched(args, "register", &register(tenth(args), 10, true)),
@@ -170,7 +176,7 @@ const ROWS: &[Row] = &[
 ];
 
 /// The measurements of one row.
-struct Measured {
+struct RowFigures {
     operations: u64,
     /// The least processor time of all rounds.
     time: Duration,
@@ -181,8 +187,8 @@ struct Measured {
     ratio: Option<f64>,
 }
 
-pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
-    let chosen: Vec<&Row> = match &args.row {
+pub fn run(args: &BenchCheckArgs) -> Result<Exit, Failure> {
+    let chosen: Vec<&BenchRow> = match &args.row {
         None => ROWS.iter().collect(),
         Some(name) => vec![find(name)?],
     };
@@ -202,18 +208,18 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     Ok(Exit::Held)
 }
 
-fn find(name: &str) -> Result<&'static Row, Failure> {
+fn find(name: &str) -> Result<&'static BenchRow, Failure> {
     let known: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
     let found = ROWS.iter().find(|row| row.name == name);
     found.ok_or_else(|| Failure::arguments(nearest::unknown("row", name, &known)))
 }
 
-impl Measured {
+impl RowFigures {
     fn per_operation(&self, what: f64) -> f64 {
         what / self.operations as f64
     }
 
-    fn line(&self, row: &Row) -> String {
+    fn line(&self, row: &BenchRow) -> String {
         let bytes = self.bytes.map(|bytes| format!("{:.0}", self.per_operation(bytes as f64)));
         let ratio = self.ratio.map(|ratio| format!(", {ratio:.1} times the sweep"));
         format!(
@@ -228,7 +234,7 @@ impl Measured {
         )
     }
 
-    fn json(&self, row: &Row, args: &CheckArgs) -> Value {
+    fn json(&self, row: &BenchRow, args: &BenchCheckArgs) -> Value {
         json!({
             "row": row.name,
             "summary": row.summary,
@@ -244,12 +250,16 @@ impl Measured {
 }
 
 /// Measures a judgement in all rounds.
-fn best(args: &CheckArgs, operations: u64, judge: impl Fn() -> &'static str) -> Result<Measured> {
+fn best(
+    args: &BenchCheckArgs,
+    operations: u64,
+    judge: impl Fn() -> &'static str,
+) -> Result<RowFigures> {
     let peak = Peak::start();
     let verdict = judge();
     let bytes = peak.and_then(|peak| peak.grown());
     let time = (0..args.rounds).map(|_| timed(&judge)).min().unwrap_or_default();
-    Ok(Measured { operations, time, bytes, verdict, ratio: None })
+    Ok(RowFigures { operations, time, bytes, verdict, ratio: None })
 }
 
 fn timed<T>(what: impl Fn() -> T) -> Duration {
@@ -283,22 +293,22 @@ fn believed(history: &History) -> &'static str {
     legal(checkers::sweep::sweep(&Claims::of(history)).is_empty())
 }
 
-fn belief(args: &CheckArgs, load: Load) -> Result<Measured> {
+fn belief(args: &BenchCheckArgs, load: BenchLoad) -> Result<RowFigures> {
     let history = contended(load);
     best(args, load.operations, || believed(&history))
 }
 
 /// The search is measured on a tenth of what the sweep is: 100 k operations of 1 M.
-fn tenth(args: &CheckArgs) -> u64 {
+fn tenth(args: &BenchCheckArgs) -> u64 {
     (args.operations / 10).max(1_000)
 }
 
 fn lock(count: u64, clients: u32, violation: Option<f64>, shared: f64) -> Vec<Operation> {
-    let load = Load { violation, shared, ..Load::new(count, clients) };
+    let load = BenchLoad { violation, shared, ..BenchLoad::new(count, clients) };
     operations(&contended(load))
 }
 
-fn searched(args: &CheckArgs, name: &str, operations: &[Operation]) -> Result<Measured> {
+fn searched(args: &BenchCheckArgs, name: &str, operations: &[Operation]) -> Result<RowFigures> {
     let search = || told(decide_by_search(model(name), operations, budget()));
     best(args, operations.len() as u64, search)
 }
@@ -309,13 +319,13 @@ fn info(clients: u32) -> RunInfo {
     Setup::new(options).expect("a lock of the list").info_for("sim")
 }
 
-fn all_checkers(args: &CheckArgs) -> Result<Measured> {
-    let history = contended(Load { vault: true, ..Load::new(args.operations, 10) });
+fn all_checkers(args: &BenchCheckArgs) -> Result<RowFigures> {
+    let history = contended(BenchLoad { vault: true, ..BenchLoad::new(args.operations, 10) });
     let run = Run { info: info(10), history, ledger: None };
     let sweep = (0..args.rounds).map(|_| timed(|| believed(&run.history))).min();
     let judge = || legal(check_all(&run).iter().all(|verdict| verdict.anomalies.is_empty()));
     let measured = best(args, args.operations, judge)?;
     let sweep = sweep.unwrap_or_default().as_secs_f64();
     let ratio = (sweep > 0.0).then(|| measured.time.as_secs_f64() / sweep);
-    Ok(Measured { ratio, ..measured })
+    Ok(RowFigures { ratio, ..measured })
 }

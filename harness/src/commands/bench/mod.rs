@@ -16,7 +16,7 @@ use crate::Exit;
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
     /// The checkers: the sweep, the search, and all together, one line a row.
-    Check(check::CheckArgs),
+    Check(check::BenchCheckArgs),
     /// The simulator: whole runs, driven, recorded and checked, one line a scenario.
     Sim(sim::SimArgs),
     /// Real clients on a real server, beside redis-benchmark.

@@ -71,7 +71,7 @@ pub fn run(args: &RealArgs) -> Result<Exit, Failure> {
             args.clients, args.keys, measured.cycles, args.clients, measured.sets,
         ))?,
         Format::Json => {
-            let Measured { cycles, sets } = measured;
+            let Rates { cycles, sets } = measured;
             say(&format!(
                 "{}\n",
                 json!({ "cycles_per_s": cycles, "sets_per_s": sets, "ratio": ratio })
@@ -115,14 +115,14 @@ impl Watcher for UntilInterrupted {
 }
 
 /// Rates, each a second.
-struct Measured {
+struct Rates {
     /// Grants that were released.
     cycles: f64,
     /// SETs of redis-benchmark: the better of one before and one after.
     sets: f64,
 }
 
-fn measure(setup: &Setup, args: &RealArgs, watcher: &mut UntilInterrupted) -> Result<Measured> {
+fn measure(setup: &Setup, args: &RealArgs, watcher: &mut UntilInterrupted) -> Result<Rates> {
     docker::ensure_image(&|_| {})?;
     let mut backend = DockerBackend::start(&setup.world(), &|_| {})?;
     let measured = measured(&mut backend, setup, args, watcher);
@@ -135,7 +135,7 @@ fn measured(
     setup: &Setup,
     args: &RealArgs,
     watcher: &mut UntilInterrupted,
-) -> Result<Measured> {
+) -> Result<Rates> {
     let before = sets(backend, args)?;
     let mut recorder = Recorder::in_memory();
     let plan = crate::plan::Plan { quiet: Duration::ZERO, ..setup.plan() };
@@ -146,7 +146,7 @@ fn measured(
     let begun = ended(F::Acquire, Kind::Invoke).next().context("no client came up")?;
     let length = Duration::from_nanos(history.end() - begun.time_ns);
     let cycles = released as f64 / length.as_secs_f64();
-    Ok(Measured { cycles, sets: before.max(sets(backend, args)?) })
+    Ok(Rates { cycles, sets: before.max(sets(backend, args)?) })
 }
 
 /// Returns the SETs a second that redis-benchmark does inside of the server's container.

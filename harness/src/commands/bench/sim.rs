@@ -15,7 +15,7 @@ use crate::cli::{Format, duration};
 use crate::commands::Failure;
 use crate::nearest;
 use crate::output::say;
-use crate::scenario::{SCENARIOS, Scenario, Tally, find};
+use crate::scenario::{RunCounts, SCENARIOS, Scenario, find};
 
 const EXAMPLES: &str = "Examples:
   picklock bench sim
@@ -78,9 +78,9 @@ fn unknown(name: &str) -> Failure {
 
 /// The counts of one round, on all its threads.
 #[derive(Clone, Copy, Default)]
-struct Round {
+struct RoundCounts {
     runs: u64,
-    tally: Tally,
+    tally: RunCounts,
     /// Runs and events a second, added up over the threads.
     runs_rate: f64,
     events_rate: f64,
@@ -88,7 +88,7 @@ struct Round {
     cpu: Duration,
 }
 
-impl Round {
+impl RoundCounts {
     fn add(&mut self, other: &Self) {
         self.runs += other.runs;
         self.tally.events += other.tally.events;
@@ -114,14 +114,14 @@ impl Round {
 
 /// The best round, and on how many threads.
 struct Best {
-    round: Round,
+    round: RoundCounts,
     jobs: u32,
     /// The least processor time an event, of any round.
     cpu_per_event: f64,
 }
 
 fn measure(scenario: &Scenario, args: &SimArgs) -> Best {
-    let mut best = Best { round: Round::default(), jobs: args.jobs, cpu_per_event: f64::MAX };
+    let mut best = Best { round: RoundCounts::default(), jobs: args.jobs, cpu_per_event: f64::MAX };
     for number in 0..args.rounds {
         let round = on_all_threads(scenario, args, number);
         best.cpu_per_event = best.cpu_per_event.min(round.cpu_per_event());
@@ -132,8 +132,8 @@ fn measure(scenario: &Scenario, args: &SimArgs) -> Best {
     best
 }
 
-fn on_all_threads(scenario: &Scenario, args: &SimArgs, number: u32) -> Round {
-    let mut round = Round::default();
+fn on_all_threads(scenario: &Scenario, args: &SimArgs, number: u32) -> RoundCounts {
+    let mut round = RoundCounts::default();
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..args.jobs)
             .map(|job| scope.spawn(move || on_this_thread(scenario, args, number, job)))
@@ -145,9 +145,9 @@ fn on_all_threads(scenario: &Scenario, args: &SimArgs, number: u32) -> Round {
     round
 }
 
-fn on_this_thread(scenario: &Scenario, args: &SimArgs, number: u32, job: u32) -> Round {
+fn on_this_thread(scenario: &Scenario, args: &SimArgs, number: u32, job: u32) -> RoundCounts {
     let mut prepared = scenario.prepare(args.clients);
-    let mut round = Round::default();
+    let mut round = RoundCounts::default();
     let mut seed = u64::from(number) << 40 | u64::from(job) << 32;
     // The first run fills caches that all later ones find filled.
     prepared.run(seed);

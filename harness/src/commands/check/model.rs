@@ -3,7 +3,7 @@
 //! not.
 
 use anyhow::{Context, Result};
-use base::reading::{Entries, Format as Written, Value};
+use base::reading::{Entries, Notation as Written, Value};
 use base::units::{count, counted};
 use base::{HistoryError, Outcome};
 use checkers::{Decision, Illegal, MODELS, NamedModel, NoModel, Paired, Pairing, Reading};
@@ -12,19 +12,19 @@ use serde::Serialize;
 use std::path::Path;
 
 use super::history_in;
-use super::report::{Subject, Words, page};
+use super::report::{PageSubject, PageWords, page};
 use crate::Exit;
 use crate::cli::{CheckArgs, Format, InputFormat};
 use crate::commands::Failure;
 use crate::commands::judge::json;
-use crate::input::{self, Budget, Input};
+use crate::input::{self, Input, JudgingBudget};
 use crate::manner::{quiet, style, told};
 use crate::nearest::Unlisted;
-use crate::output::{Losses, say, write_whole};
+use crate::output::{OutputLosses, say, write_whole};
 
 /// The answer, as `--format json` prints it.
 #[derive(Serialize)]
-struct Answer {
+struct AnswerJson {
     file: String,
     input_format: &'static str,
     model: String,
@@ -50,23 +50,23 @@ struct Witness {
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     /// The first operation that can be put nowhere.
-    operation: Part,
+    operation: WitnessPart,
     /// The operations that stand in its way, or were under way beside it.
-    beside: Vec<Part>,
+    beside: Vec<WitnessPart>,
     /// The states in which the model may have been just before.
     states: Vec<String>,
 }
 
 /// An operation of a witness.
 #[derive(Serialize)]
-struct Part {
+struct WitnessPart {
     text: String,
     invoke_line: Option<u64>,
     answer_line: Option<u64>,
 }
 
 /// A history, read.
-struct History {
+struct ReadHistory {
     paired: Paired,
     written: Written,
     cut_off: Option<u64>,
@@ -88,11 +88,11 @@ pub fn run(args: &CheckArgs, name: &str) -> Result<Exit, Failure> {
     let history = read(args, model, &path, budget)?;
     let judged = decide(model, &history, budget)?;
     let mut answer = answer(model, &path, &history, &judged);
-    let mut losses = Losses::default();
+    let mut losses = OutputLosses::default();
     if let Some(report) = &args.report {
-        let Judged { decision, .. } = &judged;
-        let subject = Subject { model, paired: &history.paired, decision, budget };
-        let words = Words {
+        let JudgedHistory { decision, .. } = &judged;
+        let subject = PageSubject { model, paired: &history.paired, decision, budget };
+        let words = PageWords {
             decided: decided(&answer),
             file: answer.file.clone(),
             command: command(args, name),
@@ -149,15 +149,20 @@ fn read(
     args: &CheckArgs,
     model: NamedModel,
     path: &Path,
-    budget: Budget,
-) -> Result<History, Failure> {
+    budget: JudgingBudget,
+) -> Result<ReadHistory, Failure> {
     let (reader, bar) = input::open(path, budget)?;
     let read = entries(args, model, reader, budget);
     bar.finish_and_clear();
     Ok(read.with_context(|| format!("`{}`", path.display()))?)
 }
 
-fn entries(args: &CheckArgs, model: NamedModel, reader: Input, budget: Budget) -> Result<History> {
+fn entries(
+    args: &CheckArgs,
+    model: NamedModel,
+    reader: Input,
+    budget: JudgingBudget,
+) -> Result<ReadHistory> {
     let format = args.input_format.map(Written::from);
     let mut entries = match Entries::open(reader, format) {
         Err(HistoryError::Empty) if budget.is_over() => return nothing(model, format),
@@ -185,12 +190,12 @@ fn entries(args: &CheckArgs, model: NamedModel, reader: Input, budget: Budget) -
         notes.push("values are read as [key value]: each key is judged by itself".into());
     }
     notes.extend(paired.passed_over(model));
-    Ok(History { paired, written: entries.format(), cut_off, lacks_end, unread, notes })
+    Ok(ReadHistory { paired, written: entries.format(), cut_off, lacks_end, unread, notes })
 }
 
 /// Returns an empty history, where nobody wrote anything in time.
-fn nothing(model: NamedModel, format: Option<Written>) -> Result<History> {
-    Ok(History {
+fn nothing(model: NamedModel, format: Option<Written>) -> Result<ReadHistory> {
+    Ok(ReadHistory {
         paired: Pairing::new(model, Reading::default()).finish()?,
         written: format.unwrap_or(Written::Jsonl),
         cut_off: None,
@@ -201,7 +206,7 @@ fn nothing(model: NamedModel, format: Option<Written>) -> Result<History> {
 }
 
 /// Tells where the file ends, if that is not the end of a history.
-fn ends_early(history: &History) -> Option<String> {
+fn ends_early(history: &ReadHistory) -> Option<String> {
     match history.cut_off {
         Some(line) => Some(format!("the file ends in the middle of line {line}")),
         None if history.lacks_end => Some("the file ends before the `stop` of its run".into()),
@@ -216,7 +221,7 @@ const SHARE: usize = 3;
 fn pair(
     pairing: &mut Pairing,
     entries: &mut Entries<Input>,
-    budget: Budget,
+    budget: JudgingBudget,
 ) -> Result<Option<String>> {
     let mut line = 0;
     for entry in entries {
@@ -233,9 +238,14 @@ fn pair(
         .then(|| format!("the time budget was spent in reading, and up to line {line}")))
 }
 
-fn answer(model: NamedModel, path: &Path, history: &History, judged: &Judged) -> Answer {
+fn answer(
+    model: NamedModel,
+    path: &Path,
+    history: &ReadHistory,
+    judged: &JudgedHistory,
+) -> AnswerJson {
     let paired = &history.paired;
-    let Judged { outcome, why, decision } = judged;
+    let JudgedHistory { outcome, why, decision } = judged;
     let outcome = *outcome;
     let witness = match decision {
         Decision::Illegal(keys) => Some(witness(paired, &keys[0])),
@@ -249,7 +259,7 @@ fn answer(model: NamedModel, path: &Path, history: &History, judged: &Judged) ->
     if let Some(why) = why {
         summary = format!("{summary}: {why}");
     }
-    Answer {
+    AnswerJson {
         file: path.display().to_string(),
         input_format: InputFormat::from(history.written).name(),
         model: model.to_string(),
@@ -267,18 +277,22 @@ fn answer(model: NamedModel, path: &Path, history: &History, judged: &Judged) ->
 }
 
 /// The decision on a history, and why it is no more than that.
-struct Judged {
+struct JudgedHistory {
     outcome: Outcome,
     why: Option<String>,
     decision: Decision,
 }
 
-fn decide(model: NamedModel, history: &History, budget: Budget) -> Result<Judged, Failure> {
+fn decide(
+    model: NamedModel,
+    history: &ReadHistory,
+    budget: JudgingBudget,
+) -> Result<JudgedHistory, Failure> {
     let paired = &history.paired;
     if paired.operations.is_empty() && history.unread.is_none() {
         let why = "there is no operation of a client to judge".to_owned();
         let decision = Decision::Legal;
-        return Ok(Judged { outcome: Outcome::Inconclusive, why: Some(why), decision });
+        return Ok(JudgedHistory { outcome: Outcome::Inconclusive, why: Some(why), decision });
     }
     let memory = budget.memory.saturating_sub(paired.memory());
     let limits = checkers::Budget { memory, expired: &mut || budget.is_over() };
@@ -302,11 +316,11 @@ fn decide(model: NamedModel, history: &History, budget: Budget) -> Result<Judged
             None => (Outcome::Held, None),
         },
     };
-    Ok(Judged { outcome, why, decision })
+    Ok(JudgedHistory { outcome, why, decision })
 }
 
 /// Returns the reason why a history that is legal as far as it goes need not be, if there is one.
-fn no_proof(model: NamedModel, history: &History) -> Option<String> {
+fn no_proof(model: NamedModel, history: &ReadHistory) -> Option<String> {
     let cut_off = ends_early(history).map(|end| format!("{end}, and what is missing may break it"));
     cut_off.or_else(|| history.paired.proves_nothing(model))
 }
@@ -323,7 +337,7 @@ fn summary(paired: &Paired) -> String {
 fn witness(paired: &Paired, illegal: &Illegal) -> Witness {
     let part = |index: usize| {
         let operation = &paired.operations[index];
-        Part {
+        WitnessPart {
             text: paired.describe(operation),
             invoke_line: paired.line(operation.invoke),
             answer_line: operation.answer.and_then(|place| paired.line(place)),
@@ -343,7 +357,7 @@ const TOLD: usize = 8;
 const STATES: usize = 3;
 
 /// The answer for people.
-fn decided(answer: &Answer) -> Decided {
+fn decided(answer: &AnswerJson) -> Decided {
     let mut why = Vec::new();
     if let Some(witness) = &answer.witness {
         let key = witness.key.as_ref().map_or(String::new(), |key| format!("On key {key}, "));

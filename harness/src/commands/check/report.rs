@@ -3,11 +3,11 @@
 use base::Kind;
 use checkers::operation::{Ended, Operation};
 use checkers::{Decision, Extract, KeyExtract, NamedModel, Names, Paired, Room, extract};
-use reports::history::{Drawn, End, Key, Point, Role, Sheet, View};
+use reports::history::{Drawn, End, OperationRole, PictureKey, PictureView, Point, Sheet};
 use reports::terminal::Decided;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::input::Budget;
+use crate::input::JudgingBudget;
 
 /// The room on a page: it stays below two megabytes, and its first picture can be taken in at a
 /// glance.
@@ -19,22 +19,22 @@ const GRACE: u32 = 100;
 const MOST: u32 = 5_000;
 
 /// A history, what is decided of it, and how to say it.
-pub(super) struct Subject<'a> {
+pub(super) struct PageSubject<'a> {
     pub model: NamedModel,
     pub paired: &'a Paired,
     pub decision: &'a Decision,
-    pub budget: Budget,
+    pub budget: JudgingBudget,
 }
 
 /// The words of a page about the history.
-pub(super) struct Words {
+pub(super) struct PageWords {
     pub decided: Decided,
     pub file: String,
     pub command: String,
 }
 
 /// Returns the page as HTML.
-pub(super) fn page(subject: &Subject<'_>, words: Words) -> String {
+pub(super) fn page(subject: &PageSubject<'_>, words: PageWords) -> String {
     let Extract { keys, left_out } = subject.extract();
     reports::html::history(&Sheet {
         decided: words.decided,
@@ -47,7 +47,7 @@ pub(super) fn page(subject: &Subject<'_>, words: Words) -> String {
     })
 }
 
-impl Subject<'_> {
+impl PageSubject<'_> {
     fn extract(&self) -> Extract {
         let mut looks = 0;
         let mut expired = || {
@@ -59,11 +59,11 @@ impl Subject<'_> {
         extract(self.model, &self.paired.operations, self.decision, ROOM, budget)
     }
 
-    fn key(&self, key: &KeyExtract) -> Key {
+    fn key(&self, key: &KeyExtract) -> PictureKey {
         let line = &key.line;
         let shown: BTreeSet<usize> =
             key.close.shown.iter().chain(&key.wide.shown).copied().collect();
-        let told = |(number, point): (usize, &checkers::Point)| {
+        let told = |(number, point): (usize, &checkers::LinePoint)| {
             let state = line.states.get(&number).map(|state| state.clause(self.paired));
             let number = number as u64 + 1;
             (point.operation, Point { number, before: point.before, state })
@@ -71,11 +71,11 @@ impl Subject<'_> {
         let numbered = line.points.iter().enumerate();
         let points: BTreeMap<usize, Point> =
             numbered.filter(|(_, point)| shown.contains(&point.operation)).map(told).collect();
-        let view = |view: &checkers::View| View {
+        let view = |view: &checkers::ShownOperations| PictureView {
             operations: view.shown.iter().map(|id| self.drawn(key, *id, &points)).collect(),
             skipped: view.skipped.iter().map(|(place, count)| (*place, *count as u64)).collect(),
         };
-        Key {
+        PictureKey {
             name: self.paired.key(key.key),
             operations: key.operations as u64,
             ordered: line.points.len() as u64,
@@ -97,9 +97,9 @@ impl Subject<'_> {
     fn drawn(&self, key: &KeyExtract, id: usize, points: &BTreeMap<usize, Point>) -> Drawn {
         let operation = &self.paired.operations[id];
         let role = match &key.illegal {
-            Some(illegal) if illegal.stuck == id => Role::Stuck,
-            Some(illegal) if illegal.concurrent.contains(&id) => Role::Beside,
-            _ => Role::Plain,
+            Some(illegal) if illegal.stuck == id => OperationRole::Stuck,
+            Some(illegal) if illegal.concurrent.contains(&id) => OperationRole::Beside,
+            _ => OperationRole::Plain,
         };
         Drawn {
             process: self.process(operation),

@@ -10,15 +10,15 @@ use base::{ClientView, Fault, Mono, Nemesis, Next, Node, Rng, View};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Aim, Entry, FaultScript, Moment, Trigger, Whom};
+use super::{Aim, FaultScript, LockEvent, Moment, ScriptFault, Whom};
 pub(super) use hit::Hit;
-use watch::{Candidate, Watch};
+use watch::{ClientHit, ClientsSeen};
 
 /// A fault script as a nemesis.
 pub struct Follower {
     script: Arc<FaultScript>,
-    stages: Vec<Stage>,
-    watch: Watch,
+    stages: Vec<FaultStage>,
+    watch: ClientsSeen,
     /// The client that the last fault hit.
     last_client: Option<u32>,
     /// The rest of the last fault, at other nodes.
@@ -31,12 +31,12 @@ pub struct Follower {
 
 /// The stage of one fault of the script.
 #[derive(Clone, Debug, Default)]
-enum Stage {
+enum FaultStage {
     /// The fault before it has not come.
     #[default]
     Waiting,
     /// It looks out for its moment, since this time.
-    Watching { since: Mono, passed: u32, candidates: Vec<Candidate> },
+    Watching { since: Mono, passed: u32, candidates: Vec<ClientHit> },
     /// It has come.
     Came,
 }
@@ -44,7 +44,7 @@ enum Stage {
 /// The time at which a fault of the script is due.
 enum Due {
     /// It is, to the client of its moment.
-    Now(Option<Candidate>),
+    Now(Option<ClientHit>),
     /// At this time at the earliest, unless something happens to a client.
     Later(Mono),
     /// When something has happened to a client.
@@ -54,8 +54,8 @@ enum Due {
 impl Follower {
     /// A nemesis that has yet to begin with a script.
     pub fn new(script: Arc<FaultScript>) -> Self {
-        let stages = vec![Stage::Waiting; script.entries.len()];
-        let (watch, more) = (Watch::default(), VecDeque::new());
+        let stages = vec![FaultStage::Waiting; script.entries.len()];
+        let (watch, more) = (ClientsSeen::default(), VecDeque::new());
         let mut follower =
             Self { script, stages, watch, last_client: None, more, last: 0, origin: None };
         follower.begin_watching(Mono::ZERO);
@@ -66,7 +66,7 @@ impl Follower {
     fn look(&mut self, view: &View<'_>) {
         let seen = self.watch.look(view);
         for (entry, stage) in self.script.entries.iter().zip(&mut self.stages) {
-            let Stage::Watching { passed, candidates, .. } = stage else { continue };
+            let FaultStage::Watching { passed, candidates, .. } = stage else { continue };
             let Moment::When { trigger, client, nth, .. } = entry.moment else { continue };
             for candidate in seen.iter().filter(|(of, _)| *of == source(trigger)) {
                 if client.is_none_or(|client| client == candidate.1.client) {
@@ -80,9 +80,10 @@ impl Follower {
     /// Lets faults look out for their moments whose predecessors have come.
     fn begin_watching(&mut self, since: Mono) {
         for place in 0..self.stages.len() {
-            let begins = place == 0 || matches!(self.stages[place - 1], Stage::Came);
-            if begins && matches!(self.stages[place], Stage::Waiting) {
-                self.stages[place] = Stage::Watching { since, passed: 0, candidates: Vec::new() };
+            let begins = place == 0 || matches!(self.stages[place - 1], FaultStage::Came);
+            if begins && matches!(self.stages[place], FaultStage::Waiting) {
+                self.stages[place] =
+                    FaultStage::Watching { since, passed: 0, candidates: Vec::new() };
             }
         }
     }
@@ -91,21 +92,23 @@ impl Follower {
         let entry = &self.script.entries[place];
         let origin = *self.origin.get_or_insert(view.now);
         match (entry.moment, &mut self.stages[place]) {
-            (Moment::At(at), Stage::Waiting | Stage::Watching { .. }) if origin + at > view.now => {
+            (Moment::At(at), FaultStage::Waiting | FaultStage::Watching { .. })
+                if origin + at > view.now =>
+            {
                 Due::Later(origin + at)
             }
-            (Moment::At(_), Stage::Waiting | Stage::Watching { .. }) => Due::Now(None),
+            (Moment::At(_), FaultStage::Waiting | FaultStage::Watching { .. }) => Due::Now(None),
             (
-                Moment::When { trigger: Trigger::Fault, after, .. },
-                Stage::Watching { since, .. },
+                Moment::When { trigger: LockEvent::Fault, after, .. },
+                FaultStage::Watching { since, .. },
             ) => match *since + after {
                 at if at <= view.now => Due::Now(None),
                 at => Due::Later(at),
             },
-            (Moment::When { trigger, after, .. }, Stage::Watching { candidates, .. }) => {
+            (Moment::When { trigger, after, .. }, FaultStage::Watching { candidates, .. }) => {
                 let after = after + trigger.lasts(view.ttl);
-                let must_stand = |candidate: &Candidate| {
-                    trigger == Trigger::Working || hits(&entry.aim, trigger, candidate.client)
+                let must_stand = |candidate: &ClientHit| {
+                    trigger == LockEvent::Working || hits(&entry.aim, trigger, candidate.client)
                 };
                 candidates.retain(|it| !must_stand(it) || it.stands(view));
                 match candidates.first() {
@@ -114,15 +117,15 @@ impl Follower {
                     Some(first) => Due::Later(first.at + after),
                 }
             }
-            (_, Stage::Waiting | Stage::Came) => Due::Unknown,
+            (_, FaultStage::Waiting | FaultStage::Came) => Due::Unknown,
         }
     }
 
     /// The faults of an entry, as far as there is somebody to hit.
     fn hit(
         &self,
-        entry: &Entry,
-        moment: Option<Candidate>,
+        entry: &ScriptFault,
+        moment: Option<ClientHit>,
         view: &View<'_>,
         rng: &mut Rng,
     ) -> Vec<Fault> {
@@ -146,7 +149,7 @@ impl Follower {
             let Due::Now(moment) = self.due(place, view) else { continue };
             let mut faults: VecDeque<Fault> = self.hit(entry, moment, view, rng).into();
             let Some(fault) = faults.pop_front() else { continue };
-            self.stages[place] = Stage::Came;
+            self.stages[place] = FaultStage::Came;
             self.begin_watching(view.now);
             (self.more, self.last) = (faults, place);
             self.last_client = client_of(&fault).or(self.last_client);
@@ -168,7 +171,9 @@ impl Follower {
                 }
                 // There was nobody to hit.
                 Due::Now(_) => watches = true,
-                Due::Unknown => watches |= matches!(self.stages[place], Stage::Watching { .. }),
+                Due::Unknown => {
+                    watches |= matches!(self.stages[place], FaultStage::Watching { .. })
+                }
             }
         }
         match earliest {
@@ -197,15 +202,15 @@ impl Nemesis for Follower {
 }
 
 /// The trigger whose moments are looked out for: a hold begins with its grant.
-const fn source(trigger: Trigger) -> Trigger {
+const fn source(trigger: LockEvent) -> LockEvent {
     match trigger {
-        Trigger::Working => Trigger::Granted,
+        LockEvent::Working => LockEvent::Granted,
         other => other,
     }
 }
 
 /// Returns true if the client of a moment is hit itself: it has to be still what it was.
-fn hits(aim: &Aim, trigger: Trigger, client: u32) -> bool {
+fn hits(aim: &Aim, trigger: LockEvent, client: u32) -> bool {
     aim.mentions().any(|whom| match whom {
         Whom::Holder => trigger.is_of_holder(),
         Whom::Asker => !trigger.is_of_holder(),

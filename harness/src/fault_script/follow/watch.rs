@@ -4,11 +4,11 @@ use base::{ClientState, Mono, View};
 use nemesis::aim;
 use std::mem::discriminant;
 
-use super::Trigger;
+use super::LockEvent;
 
 /// A client to whom something has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct ClientHit {
     /// The number of the client.
     pub client: u32,
     /// The time at which it happened.
@@ -17,7 +17,7 @@ pub struct Candidate {
     state: ClientState,
 }
 
-impl Candidate {
+impl ClientHit {
     /// Returns true if the client is still in that state.
     pub fn stands(&self, view: &View<'_>) -> bool {
         let client = view.clients.get(self.client as usize);
@@ -36,7 +36,7 @@ fn is_same(now: ClientState, then: ClientState) -> bool {
 
 /// The clients as they were at the last look.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct ClientsSeen {
     states: Vec<ClientState>,
     /// The last acquire of each client of which an answer was noted.
     answered: Vec<Option<Mono>>,
@@ -44,9 +44,9 @@ pub struct Watch {
     majority: Vec<Option<Mono>>,
 }
 
-impl Watch {
+impl ClientsSeen {
     /// Returns what has happened since the last look, in the order of its time.
-    pub fn look(&mut self, view: &View<'_>) -> Vec<(Trigger, Candidate)> {
+    pub fn look(&mut self, view: &View<'_>) -> Vec<(LockEvent, ClientHit)> {
         self.states.resize(view.clients.len(), ClientState::Idle);
         self.answered.resize(view.clients.len(), None);
         self.majority.resize(view.clients.len(), None);
@@ -54,7 +54,7 @@ impl Watch {
         for (client, (was, now)) in (0..).zip(self.states.iter_mut().zip(view.clients)) {
             let state = now.state;
             if let Some((trigger, at)) = begun(*was, state, view.now) {
-                seen.push((trigger, Candidate { client, at, state }));
+                seen.push((trigger, ClientHit { client, at, state }));
             }
             *was = state;
         }
@@ -70,16 +70,16 @@ impl Watch {
     }
 
     /// Notes an acquire that a server has just answered, once; and each round that a majority has.
-    fn answered(&mut self, client: u32, view: &View<'_>, seen: &mut Vec<(Trigger, Candidate)>) {
+    fn answered(&mut self, client: u32, view: &View<'_>, seen: &mut Vec<(LockEvent, ClientHit)>) {
         let place = client as usize;
         let state = view.clients[place].state;
         let ClientState::Acquiring { since, last_reply: Some(at), .. } = state else { return };
-        let candidate = Candidate { client, at, state };
+        let candidate = ClientHit { client, at, state };
         if self.answered[place].replace(since) != Some(since) {
-            seen.push((Trigger::Answered, candidate));
+            seen.push((LockEvent::Answered, candidate));
         }
         if is_majority(state, view) && self.majority[place].replace(since) != Some(since) {
-            seen.push((Trigger::Majority, candidate));
+            seen.push((LockEvent::Majority, candidate));
         }
     }
 }
@@ -90,12 +90,12 @@ fn is_majority(state: ClientState, view: &View<'_>) -> bool {
 }
 
 /// Returns what has happened to a client that was in one state and is in another.
-fn begun(was: ClientState, now: ClientState, at: Mono) -> Option<(Trigger, Mono)> {
+fn begun(was: ClientState, now: ClientState, at: Mono) -> Option<(LockEvent, Mono)> {
     match now {
         _ if is_same(now, was) => None,
-        ClientState::Acquiring { since, .. } => Some((Trigger::Asked, since)),
-        ClientState::Holding { since } => Some((Trigger::Granted, since)),
-        ClientState::Releasing { last_reply: None } => Some((Trigger::BeforeRelease, at)),
+        ClientState::Acquiring { since, .. } => Some((LockEvent::Asked, since)),
+        ClientState::Holding { since } => Some((LockEvent::Granted, since)),
+        ClientState::Releasing { last_reply: None } => Some((LockEvent::BeforeRelease, at)),
         _ => None,
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{Answered, Draw, Step};
 use crate::postgres::{Client, Postgres};
-use crate::postgres::{RealLink, Refusal, Reply, Request, Session, SessionId, Settings, Statement};
+use crate::postgres::{
+    RealLink, Refusal, Reply, Request, Session, SessionId, SessionSettings, Statement,
+};
 use base::{CallError, Link};
 use std::fmt;
 use std::future::Future;
@@ -153,7 +155,7 @@ impl Real {
     async fn take(&mut self, step: Step, expected: usize) -> Vec<Answered> {
         match step {
             Step::Connect(session) => {
-                let settings = Settings::default();
+                let settings = SessionSettings::default();
                 self.call(session, Request::Connect { session, settings });
             }
             Step::Execute(session, statement) => {
@@ -232,7 +234,7 @@ type Timed<T> = Result<T, CallError<Refusal>>;
 const NAME: &str = "picklock-timed";
 
 /// Opens a session and begins a transaction.
-async fn begun(client: &Client, settings: Settings) -> Timed<Session> {
+async fn begun(client: &Client, settings: SessionSettings) -> Timed<Session> {
     let session = client.connect(settings).await?;
     session.execute(Statement::InsertRow { name: NAME.into() }).await?;
     session.execute(Statement::Begin).await?;
@@ -248,8 +250,9 @@ fn lock(session: &Session) -> impl Future<Output = Timed<Reply>> {
 /// the first that waits, or the second until the row is handed on after some time.
 async fn refused_after(client: &Client, handed_on: Duration) -> Timed<u64> {
     let lock_timeout = Duration::from_millis(700);
-    let last = Settings { lock_timeout, ..Settings::default() };
-    let (holder, before) = (begun(client, Settings::default()), begun(client, Settings::default()));
+    let last = SessionSettings { lock_timeout, ..SessionSettings::default() };
+    let (holder, before) =
+        (begun(client, SessionSettings::default()), begun(client, SessionSettings::default()));
     let (holder, before, last) = (holder.await?, before.await?, begun(client, last).await?);
     lock(&holder).await?;
     let is_second = !handed_on.is_zero();
@@ -274,9 +277,9 @@ async fn refused_after(client: &Client, handed_on: Duration) -> Timed<u64> {
 /// waited for a row for longer.
 async fn ended_after(client: &Client) -> Timed<u64> {
     let idle_in_transaction = Duration::from_millis(600);
-    let settings = Settings { idle_in_transaction, ..Settings::default() };
+    let settings = SessionSettings { idle_in_transaction, ..SessionSettings::default() };
     let (holder, idle) =
-        (begun(client, Settings::default()).await?, begun(client, settings).await?);
+        (begun(client, SessionSettings::default()).await?, begun(client, settings).await?);
     lock(&holder).await?;
     let answer = lock(&idle);
     sleep(Duration::from_secs(1)).await;

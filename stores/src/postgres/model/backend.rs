@@ -1,20 +1,20 @@
 //! A backend: the process of the server that serves one session.
 
 use super::locks::Lockable;
-use crate::postgres::{Settings, Statement};
+use crate::postgres::{SessionSettings, Statement};
 use base::Mono;
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
 /// A backend.
 #[derive(Clone, Debug)]
-pub struct Backend {
+pub struct BackendProcess {
     /// The number of its session, which no other has.
     pub session: i64,
     /// Its settings.
-    pub settings: Settings,
+    pub settings: SessionSettings,
     /// The transaction that is open.
-    pub transaction: Option<Transaction>,
+    pub transaction: Option<TransactionState>,
     /// The lock that it waits for. Until then it reads nothing.
     pub blocked: Option<Blocked>,
     /// The statements that it has yet to read.
@@ -27,7 +27,7 @@ pub struct Backend {
 
 /// A transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Transaction {
+pub enum TransactionState {
     /// All went well so far.
     Good,
     /// There was an error: it can only be ended.
@@ -43,9 +43,9 @@ pub struct Blocked {
     pub until: Option<Mono>,
 }
 
-impl Backend {
+impl BackendProcess {
     /// Makes the backend of a new session.
-    pub fn new(session: i64, settings: Settings, at: Mono) -> Self {
+    pub fn new(session: i64, settings: SessionSettings, at: Mono) -> Self {
         Self {
             session,
             settings,
@@ -74,7 +74,7 @@ impl Backend {
 }
 
 /// Everything but the times: an enumeration has none.
-impl Hash for Backend {
+impl Hash for BackendProcess {
     fn hash<H: Hasher>(&self, into: &mut H) {
         let Self { session, settings, transaction, blocked, inbox, hung_up, idle_since: _ } = self;
         let on = blocked.as_ref().map(|blocked| &blocked.on);

@@ -23,7 +23,7 @@ impl fmt::Display for Lockable {
 
 /// A lock, as long as somebody has it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Taken {
+struct TakenLock {
     /// The connection whose session has it.
     by: u64,
     /// The number of times that it has taken it.
@@ -34,7 +34,7 @@ struct Taken {
 
 /// All locks that somebody has.
 #[derive(Clone, Debug, Default, Hash)]
-pub struct Locks(BTreeMap<Lockable, Taken>);
+pub struct Locks(BTreeMap<Lockable, TakenLock>);
 
 impl Locks {
     /// Takes a lock if it is free or the session's own. Returns false if it is another's.
@@ -43,7 +43,7 @@ impl Locks {
             Some(taken) if taken.by != who => return false,
             Some(taken) => taken.times += u32::from(matches!(what, Lockable::Advisory(_))),
             None => {
-                let taken = Taken { by: who, times: 1, waiting: VecDeque::new() };
+                let taken = TakenLock { by: who, times: 1, waiting: VecDeque::new() };
                 self.0.insert(what.clone(), taken);
             }
         }

@@ -26,14 +26,14 @@ use std::hash::{Hash, Hasher};
 
 use super::{Packet, Refusal, Reply, Statement};
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
-use backend::{Backend, Blocked, Transaction};
+use backend::{BackendProcess, Blocked, TransactionState};
 use locks::{Lockable, Locks};
 
 /// A server.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// The backends, by connection.
-    backends: BTreeMap<u64, Backend>,
+    backends: BTreeMap<u64, BackendProcess>,
     locks: Locks,
     /// The rows of the table, by name.
     rows: BTreeSet<String>,
@@ -43,14 +43,14 @@ pub struct Server {
     journal: Vec<Noted>,
 }
 
-type Outbox = Vec<Out<Packet>>;
+type Outgoing = Vec<Out<Packet>>;
 
 /// The outcome of a statement; `None`: it waits for a lock.
-type Outcome = Option<Result<Reply, Refusal>>;
+type StatementOutcome = Option<Result<Reply, Refusal>>;
 
-const DONE: Outcome = Some(Ok(Reply::Done));
+const DONE: StatementOutcome = Some(Ok(Reply::Done));
 
-fn answer(answer: bool) -> Outcome {
+fn answer(answer: bool) -> StatementOutcome {
     Some(Ok(Reply::Answer(answer)))
 }
 
@@ -90,7 +90,7 @@ impl Server {
     }
 
     /// Has a backend read what has come to it, until it waits for a lock.
-    fn serve(&mut self, connection: u64, out: &mut Outbox) {
+    fn serve(&mut self, connection: u64, out: &mut Outgoing) {
         while let Some(backend) = self.backends.get_mut(&connection) {
             if backend.blocked.is_some() {
                 return;
@@ -108,20 +108,25 @@ impl Server {
         }
     }
 
-    fn reply(&mut self, connection: u64, outcome: Result<Reply, Refusal>, out: &mut Outbox) {
+    fn reply(&mut self, connection: u64, outcome: Result<Reply, Refusal>, out: &mut Outgoing) {
         let Some(backend) = self.backends.get_mut(&connection) else { return };
         let fails = outcome.is_err() && backend.transaction.is_some();
         out.push(Out::Send(Peer::Connection(connection), Packet::Answer(outcome)));
         if fails {
-            backend.transaction = Some(Transaction::Failed);
+            backend.transaction = Some(TransactionState::Failed);
             self.free_rows(connection, out);
         }
     }
 
-    fn execute(&mut self, connection: u64, statement: Statement, out: &mut Outbox) -> Outcome {
+    fn execute(
+        &mut self,
+        connection: u64,
+        statement: Statement,
+        out: &mut Outgoing,
+    ) -> StatementOutcome {
         let transaction = self.backends.get(&connection)?.transaction;
         let ends = matches!(statement, Statement::Commit | Statement::Rollback);
-        if transaction == Some(Transaction::Failed) && !ends {
+        if transaction == Some(TransactionState::Failed) && !ends {
             return Some(Err(Refusal::InFailedTransaction));
         }
         match statement {
@@ -140,7 +145,7 @@ impl Server {
                 answer(has)
             }
             Statement::Begin => {
-                self.backends.get_mut(&connection)?.transaction = Some(Transaction::Good);
+                self.backends.get_mut(&connection)?.transaction = Some(TransactionState::Good);
                 DONE
             }
             Statement::Commit | Statement::Rollback => {
@@ -156,7 +161,13 @@ impl Server {
         }
     }
 
-    fn lock_row(&mut self, connection: u64, name: String, wait: bool, out: &mut Outbox) -> Outcome {
+    fn lock_row(
+        &mut self,
+        connection: u64,
+        name: String,
+        wait: bool,
+        out: &mut Outgoing,
+    ) -> StatementOutcome {
         if !self.rows.contains(&name) {
             return answer(false);
         }
@@ -168,15 +179,21 @@ impl Server {
     }
 
     /// A statement outside of a transaction is one by itself.
-    fn end_statement(&mut self, connection: u64, out: &mut Outbox) {
-        let alone = |backend: &Backend| backend.transaction.is_none();
+    fn end_statement(&mut self, connection: u64, out: &mut Outgoing) {
+        let alone = |backend: &BackendProcess| backend.transaction.is_none();
         if self.backends.get(&connection).is_some_and(alone) {
             self.end_transaction(connection, out);
         }
     }
 
     /// Takes a lock, or waits for it.
-    fn lock(&mut self, connection: u64, what: Lockable, wait: bool, reply: Reply) -> Outcome {
+    fn lock(
+        &mut self,
+        connection: u64,
+        what: Lockable,
+        wait: bool,
+        reply: Reply,
+    ) -> StatementOutcome {
         if self.take(connection, &what) {
             return Some(Ok(reply));
         }
@@ -199,7 +216,7 @@ impl Server {
     }
 
     /// Gives back a lock; if it is free then, the first that waits for it goes on.
-    fn give_back(&mut self, connection: u64, what: &Lockable, all: bool, out: &mut Outbox) {
+    fn give_back(&mut self, connection: u64, what: &Lockable, all: bool, out: &mut Outgoing) {
         if !self.locks.give_back(what, all) {
             return;
         }
@@ -207,7 +224,7 @@ impl Server {
         self.hand_on(what, out);
     }
 
-    fn hand_on(&mut self, what: &Lockable, out: &mut Outbox) {
+    fn hand_on(&mut self, what: &Lockable, out: &mut Outgoing) {
         let Some(next) = self.locks.hand_on(what) else { return };
         self.note(what, next, |session| What::Written(By::Session(session)));
         self.has_come_first(what);
@@ -246,14 +263,14 @@ impl Server {
         }
     }
 
-    fn end_transaction(&mut self, connection: u64, out: &mut Outbox) {
+    fn end_transaction(&mut self, connection: u64, out: &mut Outgoing) {
         if let Some(backend) = self.backends.get_mut(&connection) {
             backend.transaction = None;
         }
         self.free_rows(connection, out);
     }
 
-    fn free_rows(&mut self, connection: u64, out: &mut Outbox) {
+    fn free_rows(&mut self, connection: u64, out: &mut Outgoing) {
         let rows = self.locks.of(connection).into_iter();
         for row in rows.filter(|what| matches!(what, Lockable::Row(_))) {
             self.give_back(connection, &row, true, out);
@@ -261,7 +278,7 @@ impl Server {
     }
 
     /// Ends a session: what it has locked is free.
-    fn end(&mut self, connection: u64, out: &mut Outbox) {
+    fn end(&mut self, connection: u64, out: &mut Outgoing) {
         self.give_up(connection);
         let locked = self.locks.of(connection);
         for what in &locked {
@@ -290,8 +307,8 @@ impl Server {
     }
 
     /// Has a backend do what it does by itself.
-    fn alarm(&mut self, connection: u64, out: &mut Outbox) {
-        let waits = |backend: &Backend| backend.blocked.is_some();
+    fn alarm(&mut self, connection: u64, out: &mut Outgoing) {
+        let waits = |backend: &BackendProcess| backend.blocked.is_some();
         if self.backends.get(&connection).is_some_and(waits) {
             self.give_up(connection);
             self.reply(connection, Err(Refusal::LockNotAvailable), out);
@@ -302,13 +319,13 @@ impl Server {
     }
 
     /// Ends a session from the server's side.
-    fn terminate(&mut self, connection: u64, out: &mut Outbox) {
+    fn terminate(&mut self, connection: u64, out: &mut Outgoing) {
         self.end(connection, out);
         out.push(Out::Close(connection));
     }
 
     /// The backends, by connection.
-    pub(super) fn backends(&self) -> impl Iterator<Item = (u64, &Backend)> {
+    pub(super) fn backends(&self) -> impl Iterator<Item = (u64, &BackendProcess)> {
         self.backends.iter().map(|(connection, backend)| (*connection, backend))
     }
 
@@ -319,12 +336,12 @@ impl Server {
     }
 
     /// Ends the connection of a session, as a fault of TCP does.
-    pub(super) fn lose(&mut self, connection: u64, out: &mut Outbox) {
+    pub(super) fn lose(&mut self, connection: u64, out: &mut Outgoing) {
         self.hang_up(connection, out);
         out.push(Out::Close(connection));
     }
 
-    fn hang_up(&mut self, connection: u64, out: &mut Outbox) {
+    fn hang_up(&mut self, connection: u64, out: &mut Outgoing) {
         if let Some(backend) = self.backends.get_mut(&connection) {
             backend.hung_up = true;
             self.serve(connection, out);
@@ -343,13 +360,13 @@ impl ServerModel for Server {
         }
     }
 
-    fn receive(&mut self, at: Clocks, from: Peer, packet: Packet, out: &mut Outbox) {
+    fn receive(&mut self, at: Clocks, from: Peer, packet: Packet, out: &mut Outgoing) {
         self.now = at.mono;
         let Peer::Connection(connection) = from else { return };
         match packet {
             Packet::Startup(settings) => {
                 self.sessions += 1;
-                let backend = Backend::new(self.sessions, settings, self.now);
+                let backend = BackendProcess::new(self.sessions, settings, self.now);
                 self.backends.insert(connection, backend);
                 self.note_session(connection, What::SessionBegan);
                 out.push(Out::Send(from, Packet::Ready));
@@ -364,14 +381,14 @@ impl ServerModel for Server {
         }
     }
 
-    fn disconnected(&mut self, at: Clocks, connection: u64, out: &mut Outbox) {
+    fn disconnected(&mut self, at: Clocks, connection: u64, out: &mut Outgoing) {
         self.now = at.mono;
         self.hang_up(connection, out);
     }
 
-    fn tick(&mut self, at: Clocks, out: &mut Outbox) -> Option<Mono> {
+    fn tick(&mut self, at: Clocks, out: &mut Outgoing) -> Option<Mono> {
         self.now = at.mono;
-        let is_due = |backend: &Backend| backend.due().is_some_and(|due| due <= at.mono);
+        let is_due = |backend: &BackendProcess| backend.due().is_some_and(|due| due <= at.mono);
         // One that goes on may be due no longer.
         while let Some((due, _)) = self.backends.iter().find(|(_, backend)| is_due(backend)) {
             self.alarm(*due, out);
@@ -380,7 +397,7 @@ impl ServerModel for Server {
     }
 
     fn due(&self) -> Option<Mono> {
-        self.backends.values().filter_map(Backend::due).min()
+        self.backends.values().filter_map(BackendProcess::due).min()
     }
 
     fn restart(&mut self, at: Clocks, data: Data) {

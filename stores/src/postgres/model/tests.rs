@@ -1,7 +1,7 @@
 //! Sessions that meet at locks, and what becomes of them.
 
 use super::*;
-use crate::postgres::Settings;
+use crate::postgres::SessionSettings;
 use base::WallTime;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn at(millis: u64) -> Clocks {
 #[derive(Default)]
 struct Rig {
     server: Server,
-    out: Outbox,
+    out: Outgoing,
 }
 
 fn advisory() -> Statement {
@@ -27,7 +27,7 @@ fn row() -> Statement {
 
 impl Rig {
     fn connect(&mut self, connection: u64, lock_timeout: u64, idle: u64) {
-        let settings = Settings {
+        let settings = SessionSettings {
             lock_timeout: Duration::from_millis(lock_timeout),
             idle_in_transaction: Duration::from_millis(idle),
         };

@@ -38,7 +38,7 @@ pub trait Killing {
 
 /// The figures of a failover.
 #[derive(Clone, Copy, Debug)]
-pub struct Failover {
+pub struct FailoverFigures {
     /// The time from the death of the primary until the first Sentinel named another.
     pub first: Duration,
     /// The same until all named it.
@@ -51,7 +51,7 @@ pub struct Failover {
     pub followed: Duration,
 }
 
-impl Failover {
+impl FailoverFigures {
     /// Returns true if it took no less than the settings and Redis's own intervals say, and no more than
     /// clients are told to expect.
     pub fn fits(&self, timing: SentinelTiming) -> bool {
@@ -62,7 +62,7 @@ impl Failover {
 }
 
 /// Displays the figures.
-impl fmt::Display for Failover {
+impl fmt::Display for FailoverFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { first, all, writable, kept, followed } = self;
         let kept = if *kept { "kept what had reached it" } else { "lost what had reached it" };
@@ -78,7 +78,10 @@ impl fmt::Display for Failover {
 ///
 /// # Errors
 /// Fails when a server cannot be reached, or does not come to its end in time.
-pub fn failover_arm(addresses: &[String], servers: &mut dyn Killing) -> io::Result<Failover> {
+pub fn failover_arm(
+    addresses: &[String],
+    servers: &mut dyn Killing,
+) -> io::Result<FailoverFigures> {
     let mut addresses = addresses.to_vec();
     let mut real = connected(&addresses);
     let before = told(&mut real, SENTINELS[0])?;
@@ -105,7 +108,7 @@ pub fn failover_arm(addresses: &[String], servers: &mut dyn Killing) -> io::Resu
     let mut new = cmd("GET");
     new.arg("new");
     until(|| Ok(connected(&addresses).call(before, &new).is_ok_and(|it| it == bulk("n"))))?;
-    Ok(Failover { first, all, writable, kept, followed })
+    Ok(FailoverFigures { first, all, writable, kept, followed })
 }
 
 fn connected(addresses: &[String]) -> Real {

@@ -15,7 +15,7 @@ use redis::{Cmd, Value};
 use std::fmt;
 use std::io;
 use std::time::Duration;
-use transcript::{Case, Step};
+use transcript::{ConformanceCase, Step};
 
 #[cfg(test)]
 pub(crate) use transcript::render;
@@ -26,7 +26,7 @@ mod random;
 mod real;
 
 #[cfg(feature = "real")]
-pub use failover::{Failover, Killing, failover_arm};
+pub use failover::{FailoverFigures, Killing, failover_arm};
 #[cfg(feature = "real")]
 pub use real::{real_arm, replicas_arm, restarts_arm};
 
@@ -91,7 +91,13 @@ pub struct Report {
 
 impl Report {
     /// Counts a reply of a case, and keeps it if it is not the expected one.
-    fn compare(&mut self, case: &Case, command: &str, expected: &[String], got: &[String]) {
+    fn compare(
+        &mut self,
+        case: &ConformanceCase,
+        command: &str,
+        expected: &[String],
+        got: &[String],
+    ) {
         self.replies += 1;
         if !transcript::agree(expected, got) {
             self.differences.push(Difference {
@@ -154,7 +160,11 @@ fn empty(subject: &mut dyn Subject) -> io::Result<()> {
     Ok(())
 }
 
-fn run_case(subject: &mut dyn Subject, case: &Case, report: &mut Report) -> io::Result<()> {
+fn run_case(
+    subject: &mut dyn Subject,
+    case: &ConformanceCase,
+    report: &mut Report,
+) -> io::Result<()> {
     empty(subject)?;
     for step in &case.steps {
         match step {

@@ -6,7 +6,7 @@ use redis::{Cmd, Value};
 use std::time::Duration;
 
 /// A case: a name and its steps, in order.
-pub struct Case {
+pub struct ConformanceCase {
     /// The name: the behaviour that it shows.
     pub name: String,
     /// The steps, in order.
@@ -31,11 +31,11 @@ pub enum Step {
 }
 
 /// Reads the cases. Lines before the first case, the preamble, are skipped.
-pub fn parse(text: &str) -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
+pub fn parse(text: &str) -> Vec<ConformanceCase> {
+    let mut cases: Vec<ConformanceCase> = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
         if let Some(name) = line.strip_prefix("## ") {
-            cases.push(Case { name: name.to_owned(), steps: Vec::new() });
+            cases.push(ConformanceCase { name: name.to_owned(), steps: Vec::new() });
         } else if let Some(case) = cases.last_mut() {
             case.read(line);
         }
@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Vec<Case> {
     cases
 }
 
-impl Case {
+impl ConformanceCase {
     fn read(&mut self, line: &str) {
         if let Some(step) = call(line).or_else(|| wait(line)).or_else(|| restart(line)) {
             self.steps.push(step);

@@ -1,7 +1,7 @@
 //! The commands on the server itself and its scripts.
 
 use super::Server;
-use super::commands::{Call, Clock};
+use super::commands::{Call, WallClock};
 use super::number::integer;
 use super::option;
 use crate::model::{By, What};
@@ -66,17 +66,17 @@ fn is_flush_mode(options: &[&[u8]]) -> bool {
 }
 
 /// SCRIPT and CLIENT alone: the number of arguments is refused before this is asked.
-pub fn no_subcommand(_: &mut Server, _: Clock, _: &[&[u8]]) -> Value {
+pub fn no_subcommand(_: &mut Server, _: WallClock, _: &[&[u8]]) -> Value {
     syntax_error()
 }
 
 /// CLIENT ID: the number of the caller's connection.
-pub fn client_id(server: &mut Server, _: Clock, _: &[&[u8]]) -> Value {
+pub fn client_id(server: &mut Server, _: WallClock, _: &[&[u8]]) -> Value {
     Value::Int(server.connection as i64)
 }
 
 /// SCRIPT LOAD script.
-pub fn script_load(server: &mut Server, _: Clock, args: &[&[u8]]) -> Value {
+pub fn script_load(server: &mut Server, _: WallClock, args: &[&[u8]]) -> Value {
     match server.scripts.load(args[2]) {
         Ok(script) => bulk(script.sha()),
         Err(refusal) => refusal,
@@ -84,12 +84,12 @@ pub fn script_load(server: &mut Server, _: Clock, args: &[&[u8]]) -> Value {
 }
 
 /// SCRIPT EXISTS sha….
-pub fn script_exists(server: &mut Server, _: Clock, args: &[&[u8]]) -> Value {
+pub fn script_exists(server: &mut Server, _: WallClock, args: &[&[u8]]) -> Value {
     Value::Array(args[2..].iter().map(|sha| flag(server.scripts.get(sha).is_some())).collect())
 }
 
 /// SCRIPT FLUSH [ASYNC | SYNC].
-pub fn script_flush(server: &mut Server, _: Clock, args: &[&[u8]]) -> Value {
+pub fn script_flush(server: &mut Server, _: WallClock, args: &[&[u8]]) -> Value {
     if !is_flush_mode(&args[2..]) {
         return error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
     }
@@ -98,7 +98,7 @@ pub fn script_flush(server: &mut Server, _: Clock, args: &[&[u8]]) -> Value {
 }
 
 /// EVAL script numkeys key… arg….
-pub fn eval(server: &mut Server, clock: Clock, args: &[&[u8]]) -> Value {
+pub fn eval(server: &mut Server, clock: WallClock, args: &[&[u8]]) -> Value {
     let (keys, rest) = match split(args) {
         Ok(both) => both,
         Err(refusal) => return refusal,
@@ -110,7 +110,7 @@ pub fn eval(server: &mut Server, clock: Clock, args: &[&[u8]]) -> Value {
 }
 
 /// EVALSHA sha numkeys key… arg….
-pub fn evalsha(server: &mut Server, clock: Clock, args: &[&[u8]]) -> Value {
+pub fn evalsha(server: &mut Server, clock: WallClock, args: &[&[u8]]) -> Value {
     let no_script = || error("NOSCRIPT No matching script. Please use EVAL.");
     // Redis looks at the length first, at the number of keys next and only then for the script.
     if args[1].len() != 40 {

@@ -11,7 +11,7 @@ pub struct Call<'a> {
     /// The keys of the server.
     pub keys: &'a mut Keyspace,
     /// The server's wall clock, which stands still during a command and during a whole script.
-    pub clock: Clock,
+    pub clock: WallClock,
     /// The arguments; the first is the command's name, as it was spelled.
     pub args: &'a [&'a [u8]],
     /// The command's name, for error texts.
@@ -20,7 +20,7 @@ pub struct Call<'a> {
 
 /// The server's wall clock at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub struct WallClock {
     /// The time in milliseconds, by which keys expire.
     pub millis: Millis,
     /// The time in microseconds, as TIME tells it.
@@ -28,27 +28,27 @@ pub struct Clock {
 }
 
 /// The function that executes a command.
-pub enum Run {
+pub enum CommandFunction {
     /// A function of the keys alone, so that a script may call it.
     Keys(fn(Call<'_>) -> Value),
     /// A function of the whole server, which no script may call.
-    Server(fn(&mut Server, Clock, &[&[u8]]) -> Value),
+    Server(fn(&mut Server, WallClock, &[&[u8]]) -> Value),
 }
 
 /// A command that the model knows.
-pub struct Command {
+pub struct CommandSpec {
     /// The name; that of a subcommand reads "script|load".
     pub name: &'static str,
     /// The number of arguments that it takes, its name included; a negative number: at least so
     /// many.
     arity: i32,
     /// The function that executes it.
-    pub run: Run,
+    pub run: CommandFunction,
     /// True if it only comes with a subcommand.
     is_container: bool,
 }
 
-impl Command {
+impl CommandSpec {
     /// Returns true if it can be called with so many arguments.
     pub fn takes(&self, count: usize) -> bool {
         let count = count as i32;
@@ -56,24 +56,29 @@ impl Command {
     }
 }
 
-const fn keys(name: &'static str, arity: i32, run: fn(Call<'_>) -> Value) -> Command {
-    Command { name, arity, run: Run::Keys(run), is_container: false }
+const fn keys(name: &'static str, arity: i32, run: fn(Call<'_>) -> Value) -> CommandSpec {
+    CommandSpec { name, arity, run: CommandFunction::Keys(run), is_container: false }
 }
 
 const fn server(
     name: &'static str,
     arity: i32,
-    run: fn(&mut Server, Clock, &[&[u8]]) -> Value,
-) -> Command {
-    Command { name, arity, run: Run::Server(run), is_container: false }
+    run: fn(&mut Server, WallClock, &[&[u8]]) -> Value,
+) -> CommandSpec {
+    CommandSpec { name, arity, run: CommandFunction::Server(run), is_container: false }
 }
 
-const fn container(name: &'static str) -> Command {
-    Command { name, arity: -2, run: Run::Server(admin::no_subcommand), is_container: true }
+const fn container(name: &'static str) -> CommandSpec {
+    CommandSpec {
+        name,
+        arity: -2,
+        run: CommandFunction::Server(admin::no_subcommand),
+        is_container: true,
+    }
 }
 
 /// All commands. Those that locks use most stand first, since the search goes from the top.
-const COMMANDS: &[Command] = &[
+const COMMANDS: &[CommandSpec] = &[
     keys("get", 2, strings::get),
     keys("set", -3, strings::set),
     server("eval", -3, admin::eval),
@@ -124,7 +129,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The command that these arguments call.
-pub fn find(args: &[&[u8]]) -> Option<&'static Command> {
+pub fn find(args: &[&[u8]]) -> Option<&'static CommandSpec> {
     let found = named(args.first()?)?;
     match args.get(1) {
         Some(sub) if found.is_container => COMMANDS.iter().find(|command| {
@@ -136,7 +141,7 @@ pub fn find(args: &[&[u8]]) -> Option<&'static Command> {
     }
 }
 
-fn named(name: &[u8]) -> Option<&'static Command> {
+fn named(name: &[u8]) -> Option<&'static CommandSpec> {
     COMMANDS.iter().find(|command| is_called(command.name, name))
 }
 
@@ -151,7 +156,7 @@ fn is_called(name: &str, spelled: &[u8]) -> bool {
 ///
 /// # Errors
 /// The error reply that refuses it.
-pub fn checked(args: &[&[u8]]) -> Result<&'static Command, Value> {
+pub fn checked(args: &[&[u8]]) -> Result<&'static CommandSpec, Value> {
     let command = find(args).ok_or_else(|| unknown(args))?;
     if command.takes(args.len()) { Ok(command) } else { Err(wrong_arity(command.name)) }
 }

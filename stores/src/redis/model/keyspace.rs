@@ -12,14 +12,14 @@ pub type Bytes = SmallVec<[u8; 32]>;
 
 /// A value and the time at which it runs out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct StoredValue {
     /// The value. This model knows no other type than the string.
     pub value: Bytes,
     /// The last millisecond in which the key exists; `None`: for ever.
     pub expires: Option<Millis>,
 }
 
-impl Entry {
+impl StoredValue {
     /// Returns true if the key has run out. Redis compares with `now > when`: in the very
     /// millisecond of its expiry a key is still there, with a remaining time of 0.
     fn is_expired(&self, now: Millis) -> bool {
@@ -31,7 +31,7 @@ impl Entry {
 /// has a handful of them and every command looks one up.
 #[derive(Clone, Debug, Default)]
 pub struct Keyspace {
-    entries: Vec<(Bytes, Entry)>,
+    entries: Vec<(Bytes, StoredValue)>,
     /// The changes of the keys since the journal was last taken.
     pub journal: Vec<Noted>,
 }
@@ -52,7 +52,7 @@ impl Keyspace {
     }
 
     /// The entry under a key. Removes the key if it has run out, as every access does in Redis.
-    pub fn get(&mut self, key: &[u8], now: Millis) -> Option<&mut Entry> {
+    pub fn get(&mut self, key: &[u8], now: Millis) -> Option<&mut StoredValue> {
         let place = self.place(key).ok()?;
         if self.entries[place].1.is_expired(now) {
             let (name, _) = self.entries.remove(place);
@@ -64,7 +64,7 @@ impl Keyspace {
 
     /// Stores a value, whatever was there.
     pub fn put(&mut self, key: &[u8], value: &[u8], expires: Option<Millis>) {
-        let entry = Entry { value: Bytes::from_slice(value), expires };
+        let entry = StoredValue { value: Bytes::from_slice(value), expires };
         self.note(Bytes::from_slice(key), What::Written(By::Caller));
         match self.place(key) {
             Ok(place) => self.entries[place].1 = entry,
@@ -115,11 +115,11 @@ impl Keyspace {
 
     /// Notes what is lost, and what comes back, for whoever had this and has another state instead.
     pub fn differences(&self, instead: &Self, into: &mut Vec<Noted>) {
-        let same = |one: &Self, (name, entry): &(Bytes, Entry)| {
+        let same = |one: &Self, (name, entry): &(Bytes, StoredValue)| {
             one.place(name).is_ok_and(|place| one.entries[place].1 == *entry)
         };
         let note = |what| {
-            move |(name, _): &(Bytes, Entry)| Noted { object: name.clone(), what, zxid: None }
+            move |(name, _): &(Bytes, StoredValue)| Noted { object: name.clone(), what, zxid: None }
         };
         let lost = self.entries.iter().filter(|it| !same(instead, it));
         into.extend(lost.map(note(What::Wiped)));

@@ -13,10 +13,10 @@ mod replica;
 pub mod sentinel;
 mod strings;
 
-use commands::Command;
+use commands::CommandSpec;
 #[cfg(test)]
 pub(crate) use commands::names as command_names;
-pub(crate) use commands::{Call, Clock, Run, find};
+pub(crate) use commands::{Call, CommandFunction, WallClock, find};
 pub(crate) use keyspace::Keyspace;
 #[cfg(any(test, feature = "real"))]
 pub(crate) use keyspace::Millis;
@@ -91,7 +91,7 @@ impl Server {
                 _ => b"0",
             });
         }
-        let clock = Clock {
+        let clock = WallClock {
             millis: i64::try_from(now.millis()).unwrap_or(i64::MAX),
             micros: i64::try_from(now.nanos() / 1000).unwrap_or(i64::MAX),
         };
@@ -104,10 +104,12 @@ impl Server {
         }
     }
 
-    fn run(&mut self, command: &Command, clock: Clock, args: &[&[u8]]) -> Value {
+    fn run(&mut self, command: &CommandSpec, clock: WallClock, args: &[&[u8]]) -> Value {
         match command.run {
-            Run::Keys(run) => run(Call { keys: &mut self.keys, clock, args, name: command.name }),
-            Run::Server(run) => run(self, clock, args),
+            CommandFunction::Keys(run) => {
+                run(Call { keys: &mut self.keys, clock, args, name: command.name })
+            }
+            CommandFunction::Server(run) => run(self, clock, args),
         }
     }
 }

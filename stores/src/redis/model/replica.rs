@@ -11,7 +11,7 @@
 //! a Sentinel has it written.
 
 use super::Server;
-use super::commands::Command;
+use super::commands::CommandSpec;
 use super::keyspace::Keyspace;
 use super::number::integer;
 use super::sentinel::{Status, Word};
@@ -147,7 +147,7 @@ fn word(to: u32, word: Word) -> Out<Packet> {
 }
 
 /// ROLE: a master with the replicas that have made themselves known, or a replica with its master.
-pub fn role(server: &mut Server, _: super::Clock, _: &[&[u8]]) -> Value {
+pub fn role(server: &mut Server, _: super::WallClock, _: &[&[u8]]) -> Value {
     let Replication { master, replicas, offset, .. } = &server.replication;
     let offset = *offset as i64;
     let Some(master) = master else {
@@ -163,7 +163,7 @@ pub fn role(server: &mut Server, _: super::Clock, _: &[&[u8]]) -> Value {
 }
 
 /// REPLICAOF host port and REPLICAOF NO ONE. The port is the number of a server in the model.
-pub fn replicaof(server: &mut Server, _: super::Clock, args: &[&[u8]]) -> Value {
+pub fn replicaof(server: &mut Server, _: super::WallClock, args: &[&[u8]]) -> Value {
     if args[1].eq_ignore_ascii_case(b"no") && args[2].eq_ignore_ascii_case(b"one") {
         server.follow(None);
         return Value::Okay;
@@ -188,7 +188,7 @@ impl Server {
     /// Executes a command on a replica. What it finds expired stays where it is.
     pub(super) fn execute_unchanged(
         &mut self,
-        command: &Command,
+        command: &CommandSpec,
         run: impl FnOnce(&mut Self) -> Value,
     ) -> Value {
         if writes(command.name) {

@@ -3,7 +3,7 @@
 use super::convert::{arguments, error_table, status_table, to_lua};
 use super::random::Drand48;
 use super::{Raised, SANDBOX, raw};
-use crate::redis::model::{Call, Clock, Keyspace, READ_ONLY, Run, find, writes};
+use crate::redis::model::{Call, CommandFunction, Keyspace, READ_ONLY, WallClock, find, writes};
 use crate::redis::reply::error;
 use mlua::{Lua, LuaString, Result, Table, Value as LuaValue, Variadic};
 use redis::Value;
@@ -13,12 +13,12 @@ use std::rc::Rc;
 /// The environment of a running script: keys, clock and randomness.
 #[derive(Default)]
 pub struct Host {
-    running: RefCell<Running>,
+    running: RefCell<RunningScript>,
     random: Drand48,
 }
 
 #[derive(Default)]
-struct Running {
+struct RunningScript {
     keys: Keyspace,
     /// `None` while no script runs.
     terms: Option<Terms>,
@@ -26,13 +26,13 @@ struct Running {
 
 #[derive(Clone, Copy)]
 struct Terms {
-    clock: Clock,
+    clock: WallClock,
     readonly: bool,
 }
 
 impl Host {
     /// Lends the keys to a script.
-    pub fn begin(&self, keys: &mut Keyspace, clock: Clock, readonly: bool) {
+    pub fn begin(&self, keys: &mut Keyspace, clock: WallClock, readonly: bool) {
         self.random.reset();
         self.swap(keys, Some(Terms { clock, readonly }));
     }
@@ -56,7 +56,7 @@ impl Host {
         if !command.takes(args.len()) {
             return error("ERR Wrong number of args calling Redis command from script");
         }
-        let Run::Keys(run) = command.run else {
+        let CommandFunction::Keys(run) = command.run else {
             return error("ERR This Redis command is not allowed from script");
         };
         let mut running = self.running.borrow_mut();

@@ -15,7 +15,7 @@ mod host;
 mod random;
 mod raw;
 
-use crate::redis::model::{Clock, Keyspace};
+use crate::redis::model::{Keyspace, WallClock};
 use crate::redis::reply::error;
 use convert::{field, to_reply};
 use host::Host;
@@ -23,7 +23,7 @@ use host::Host;
 pub(crate) use host::sha1hex;
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, RegistryKey, StdLib, Table, Value as LuaValue};
-use raw::{Ran, Stage};
+use raw::{Ran, ScriptStage};
 use redis::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -69,14 +69,14 @@ pub(crate) enum Raised {
 /// fifty scripts. Nothing that a script does outlives it.
 #[derive(Clone)]
 pub struct Engine {
-    machine: Rc<Machine>,
+    machine: Rc<LuaMachine>,
 }
 
-struct Machine {
+struct LuaMachine {
     lua: Lua,
     /// The globals that a script sees.
     members: Table,
-    stage: Stage,
+    stage: ScriptStage,
     host: Rc<Host>,
     compiled: RefCell<BTreeMap<Vec<u8>, Rc<Script>>>,
 }
@@ -133,8 +133,8 @@ impl Engine {
         let functions = host::functions(&lua, &host)?;
         let (members, explain): (Table, Function) =
             lua.load(include_str!("sandbox.lua")).set_name(SANDBOX).call(functions)?;
-        let stage = Stage::new(&lua, &members, explain)?;
-        let machine = Machine { lua, members, stage, host, compiled: RefCell::default() };
+        let stage = ScriptStage::new(&lua, &members, explain)?;
+        let machine = LuaMachine { lua, members, stage, host, compiled: RefCell::default() };
         Ok(Self { machine: Rc::new(machine) })
     }
 
@@ -168,7 +168,7 @@ impl Engine {
     }
 }
 
-impl Machine {
+impl LuaMachine {
     /// The function of a script. One that sets no globals is given the very table behind the guarded
     /// ones, which spares each look-up a detour; what it loads as text is guarded all the same.
     fn function(&self, source: &[u8], guarded: bool) -> mlua::Result<RegistryKey> {
@@ -272,7 +272,7 @@ impl Scripts {
         &self,
         script: &Script,
         keyspace: &mut Keyspace,
-        clock: Clock,
+        clock: WallClock,
         keys: &[&[u8]],
         argv: &[&[u8]],
     ) -> Value {

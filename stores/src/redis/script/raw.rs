@@ -23,7 +23,7 @@ use std::ffi::{CStr, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-type State = *mut ffi::lua_State;
+type LuaState = *mut ffi::lua_State;
 
 /// The result of a script.
 pub enum Ran {
@@ -37,9 +37,9 @@ pub enum Ran {
 
 /// The place where scripts are run: a machine's main stack, and in its registry what has to be at
 /// hand there.
-pub struct Stage {
+pub struct ScriptStage {
     lua: Lua,
-    state: State,
+    state: LuaState,
     explain: RegistryKey,
     keys: List,
     argv: List,
@@ -47,7 +47,7 @@ pub struct Stage {
     left: RegistryKey,
 }
 
-impl Stage {
+impl ScriptStage {
     /// `members` are the globals that a script sees, `explain` is the handler of its errors.
     pub fn new(lua: &Lua, members: &Table, explain: Function) -> Result<Self> {
         let mut state = std::ptr::null_mut();
@@ -97,7 +97,7 @@ impl Stage {
 }
 
 /// Pushes a value of the registry.
-unsafe fn push_registered(state: State, key: &RegistryKey) {
+unsafe fn push_registered(state: LuaState, key: &RegistryKey) {
     unsafe { ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, key.id()) };
 }
 
@@ -123,7 +123,7 @@ impl List {
     }
 
     /// Fills it for a script, which may change it or only reads it.
-    fn fill(&self, lua: &Lua, state: State, items: &[&[u8]], may_change: bool) -> Result<()> {
+    fn fill(&self, lua: &Lua, state: LuaState, items: &[&[u8]], may_change: bool) -> Result<()> {
         let mut made = self.made.borrow_mut();
         if made.spent || made.length != items.len() {
             *made = Made::new(lua, &self.members, self.name, items.len())?;
@@ -151,7 +151,7 @@ impl Made {
 }
 
 /// The value on top of the stack as a reply; `None` for a table.
-unsafe fn plain_value(state: State) -> Option<Value> {
+unsafe fn plain_value(state: LuaState) -> Option<Value> {
     unsafe {
         match ffi::lua_type(state, -1) {
             ffi::LUA_TNUMBER => Some(Value::Int(truncated(ffi::lua_tonumber(state, -1)))),
@@ -164,7 +164,7 @@ unsafe fn plain_value(state: State) -> Option<Value> {
 }
 
 /// A string on the stack, which has to stay there.
-unsafe fn string<'a>(state: State, index: c_int) -> &'a [u8] {
+unsafe fn string<'a>(state: LuaState, index: c_int) -> &'a [u8] {
     let mut length = 0;
     unsafe {
         let bytes = ffi::lua_tolstring(state, index, &mut length);
@@ -184,7 +184,7 @@ pub fn redis_call(lua: &Lua, host: &Rc<Host>) -> Result<Function> {
     }
 }
 
-unsafe extern "C-unwind" fn call(state: State) -> c_int {
+unsafe extern "C-unwind" fn call(state: LuaState) -> c_int {
     // SAFETY: by the time that the error is raised, everything that was owned is gone.
     unsafe {
         if answer(state) {
@@ -195,7 +195,7 @@ unsafe extern "C-unwind" fn call(state: State) -> c_int {
 }
 
 /// Carries the command out and pushes the reply. Returns false for an error, to be raised.
-unsafe fn answer(state: State) -> bool {
+unsafe fn answer(state: LuaState) -> bool {
     unsafe {
         let host = &*ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Host>();
         // A panic must not cross Lua's frames.
@@ -212,7 +212,7 @@ unsafe fn answer(state: State) -> bool {
     }
 }
 
-unsafe fn execute(state: State, host: &Host) -> std::result::Result<Value, Raised> {
+unsafe fn execute(state: LuaState, host: &Host) -> std::result::Result<Value, Raised> {
     let refuse = |reason: &str| Err(Raised::Reply(reason.into()));
     let count = unsafe { ffi::lua_gettop(state) };
     if count == 0 {
@@ -233,7 +233,7 @@ unsafe fn execute(state: State, host: &Host) -> std::result::Result<Value, Raise
 }
 
 /// Puts the text of a number in its place, which Redis writes otherwise than Lua.
-unsafe fn number_to_string(state: State, index: c_int) {
+unsafe fn number_to_string(state: LuaState, index: c_int) {
     unsafe {
         let text = lua_number(ffi::lua_tonumber(state, index));
         ffi::lua_pushlstring(state, text.as_ptr().cast(), text.len());
@@ -242,7 +242,7 @@ unsafe fn number_to_string(state: State, index: c_int) {
 }
 
 /// Pushes a reply as a script sees it. Returns false for an error.
-unsafe fn push(state: State, value: &Value) -> bool {
+unsafe fn push(state: LuaState, value: &Value) -> bool {
     unsafe {
         match value {
             Value::Int(n) => ffi::lua_pushnumber(state, *n as f64),
@@ -270,7 +270,7 @@ unsafe fn push(state: State, value: &Value) -> bool {
 }
 
 /// Pushes a table with one field.
-unsafe fn push_single(state: State, field: &CStr, text: &[u8]) {
+unsafe fn push_single(state: LuaState, field: &CStr, text: &[u8]) {
     unsafe {
         ffi::lua_createtable(state, 0, 1);
         ffi::lua_pushlstring(state, text.as_ptr().cast(), text.len());

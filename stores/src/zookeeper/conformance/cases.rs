@@ -1,16 +1,16 @@
 //! The cases of the suite, by name.
 
-use super::Ending::{Closed, Silent as FallsSilent};
 use super::Expect::{Children, Created, Is, No, There};
+use super::SessionEnding::{Closed, Silent as FallsSilent};
 use super::Step::{self, Call, End, Fired, Fires, Gone, Open, Silent, Stays};
 use crate::zookeeper::CreateMode::{self, Ephemeral, EphemeralSequential, Persistent};
 use crate::zookeeper::{Refusal, Reply, Request, WatchEvent, WatchId};
 use std::time::Duration;
 
-type Case = (&'static str, fn() -> Vec<Step>);
+type NamedSteps = (&'static str, fn() -> Vec<Step>);
 
 /// All cases, each with its name.
-pub fn all() -> Vec<Case> {
+pub fn all() -> Vec<NamedSteps> {
     vec![
         ("create, read and delete", create_read_delete),
         ("versions", versions),

@@ -1,8 +1,8 @@
 //! The model's arm: three servers in virtual time.
 
-use super::{Ending, Subject};
+use super::{SessionEnding, Subject};
 use crate::zookeeper::Timing;
-use crate::zookeeper::model::network::Network;
+use crate::zookeeper::model::network::TestNetwork;
 use crate::zookeeper::{Refusal, Reply, Request, WatchEvent, WatchId};
 use base::{CallError, LocalFuture, Node};
 use futures_util::FutureExt;
@@ -11,15 +11,15 @@ use std::future::ready;
 use std::time::Duration;
 
 pub(super) struct Model {
-    network: Network,
-    sessions: BTreeMap<usize, (u32, Ending)>,
+    network: TestNetwork,
+    sessions: BTreeMap<usize, (u32, SessionEnding)>,
 }
 
 impl Model {
     /// An ensemble of this size.
     pub(super) fn new(servers: u32, seed: u64) -> Self {
         let timing = Timing { tick: Duration::from_millis(400), init_limit: 10, sync_limit: 5 };
-        Self { network: Network::new(servers, timing, seed), sessions: BTreeMap::new() }
+        Self { network: TestNetwork::new(servers, timing, seed), sessions: BTreeMap::new() }
     }
 
     fn client(&self, session: usize) -> u32 {
@@ -28,17 +28,21 @@ impl Model {
 
     fn finish(&mut self, session: usize) {
         match self.sessions.remove(&session) {
-            Some((client, Ending::Closed)) => {
+            Some((client, SessionEnding::Closed)) => {
                 self.network.with_client(client, |model, _, out| model.close(out));
             }
-            Some((client, Ending::Silent)) => self.network.pause(Node::Client(client)),
+            Some((client, SessionEnding::Silent)) => self.network.pause(Node::Client(client)),
             None => {}
         }
     }
 }
 
 impl Subject for Model {
-    fn open(&mut self, session: usize, ending: Ending) -> LocalFuture<'_, Result<(), String>> {
+    fn open(
+        &mut self,
+        session: usize,
+        ending: SessionEnding,
+    ) -> LocalFuture<'_, Result<(), String>> {
         let client = self.network.connected(Duration::from_secs(2));
         self.sessions.insert(session, (client, ending));
         Box::pin(ready(Ok(())))

@@ -1,7 +1,7 @@
 //! The real arm: an ensemble of real servers, wherever it runs.
 
-use super::{Ending, Report, Subject, random};
-use crate::zookeeper::real::Ending as RealEnding;
+use super::{Report, SessionEnding, Subject, random};
+use crate::zookeeper::real::FateOnDrop as RealEnding;
 use crate::zookeeper::{RealSession, Refusal, Reply, Request, WatchEvent, WatchId};
 use base::{CallError, Link, LocalFuture};
 use futures_util::future::join_all;
@@ -22,10 +22,14 @@ impl Real {
 }
 
 impl Subject for Real {
-    fn open(&mut self, session: usize, ending: Ending) -> LocalFuture<'_, Result<(), String>> {
+    fn open(
+        &mut self,
+        session: usize,
+        ending: SessionEnding,
+    ) -> LocalFuture<'_, Result<(), String>> {
         let ending = match ending {
-            Ending::Closed => RealEnding::Closed,
-            Ending::Silent => RealEnding::Silent,
+            SessionEnding::Closed => RealEnding::Closed,
+            SessionEnding::Silent => RealEnding::Silent,
         };
         Box::pin(async move {
             let servers = self.servers.clone();

@@ -1,7 +1,7 @@
 //! Random faults over many seeds: whatever happens, members with their data lose nothing that was
 //! acknowledged, agree with each other, and serve again after everything is healed.
 
-use super::network::Network;
+use super::network::TestNetwork;
 use crate::zookeeper::{CreateMode, Reply, Request, Timing};
 use base::{Data, Node, Rng};
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ const SHIPPED: Timing = Timing { tick: Duration::from_secs(2), init_limit: 10, s
 
 struct Chaos {
     timing: Timing,
-    network: Network,
+    network: TestNetwork,
     rng: Rng,
     size: u32,
     down: Option<u32>,
@@ -27,7 +27,7 @@ impl Chaos {
     fn new(seed: u64, timing: Timing) -> Self {
         let mut rng = Rng::new(seed);
         let size = if rng.chance(0.3) { 5 } else { 3 };
-        let mut network = Network::new(size, timing, seed);
+        let mut network = TestNetwork::new(size, timing, seed);
         (0..3).for_each(|_| {
             network.client(timing.tick * 10);
         });
@@ -116,8 +116,8 @@ fn healed(seed: u64, timing: Timing) -> usize {
     chaos.restart();
     chaos.resume();
     let mut network = chaos.network;
-    let all = |n: &Network| n.servers.iter().all(super::Server::is_serving);
-    let led = |n: &Network| n.leader().is_some();
+    let all = |n: &TestNetwork| n.servers.iter().all(super::Server::is_serving);
+    let led = |n: &TestNetwork| n.leader().is_some();
     // A leader that nobody follows gives up, and then the next one is followed.
     let elected = timing.init() + timing.tick * 5;
     assert!(network.run_until(elected, led), "seed {seed}: no leader");

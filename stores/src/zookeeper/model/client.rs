@@ -13,7 +13,7 @@ use super::Packet;
 use super::packet::WatchKind;
 use crate::zookeeper::{Refusal, Reply, Request, SessionState, WatchEvent, WatchId, path};
 use base::{CallError, Mono, Rng};
-use connection::{Phase, Timers};
+use connection::{ConnectionPhase, LibraryTimers};
 use std::collections::VecDeque;
 use std::time::Duration;
 use watching::Watching;
@@ -67,8 +67,8 @@ pub struct ClientModel {
     session: i64,
     state: SessionState,
     disconnects: u64,
-    timers: Timers,
-    phase: Phase,
+    timers: LibraryTimers,
+    phase: ConnectionPhase,
     /// The servers in the order of this series of attempts, and how many attempts it has made.
     order: Vec<usize>,
     attempts: u32,
@@ -93,8 +93,8 @@ impl ClientModel {
             session: 0,
             state: SessionState::Disconnected,
             disconnects: 0,
-            timers: Timers::new(session_timeout),
-            phase: Phase::Idle,
+            timers: LibraryTimers::new(session_timeout),
+            phase: ConnectionPhase::Idle,
             order: (0..servers).collect(),
             attempts: 0,
             give_up: None,
@@ -109,7 +109,7 @@ impl ClientModel {
 
     /// Begins to connect. Until there is a session, it tries without end.
     pub fn start(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
-        if matches!(self.phase, Phase::Idle) && self.state != SessionState::Expired {
+        if matches!(self.phase, ConnectionPhase::Idle) && self.state != SessionState::Expired {
             self.seek_session(at, out);
         }
     }
@@ -149,8 +149,8 @@ impl ClientModel {
             }
             Packet::Pong => {
                 self.timers.ponged();
-                if matches!(self.phase, Phase::Greeting { .. }) {
-                    self.phase = Phase::Serving { connection: from, since: at };
+                if matches!(self.phase, ConnectionPhase::Greeting { .. }) {
+                    self.phase = ConnectionPhase::Serving { connection: from, since: at };
                     self.flush(at, out);
                 }
             }
@@ -178,15 +178,17 @@ impl ClientModel {
             return;
         }
         match self.phase {
-            Phase::Idle => {}
-            Phase::Pausing { server, .. } => self.open(at, server, out),
-            Phase::Opening { connection, .. }
-            | Phase::Greeting { connection, .. }
-            | Phase::Serving { connection, .. } => {
+            ConnectionPhase::Idle => {}
+            ConnectionPhase::Pausing { server, .. } => self.open(at, server, out),
+            ConnectionPhase::Opening { connection, .. }
+            | ConnectionPhase::Greeting { connection, .. }
+            | ConnectionPhase::Serving { connection, .. } => {
                 if at >= self.timers.silent_until() {
                     out.push(ClientOut::Close { connection });
                     self.lose(at, "no response from connection", out);
-                } else if matches!(self.phase, Phase::Serving { .. }) && self.timers.ping_due(at) {
+                } else if matches!(self.phase, ConnectionPhase::Serving { .. })
+                    && self.timers.ping_due(at)
+                {
                     self.ping(at, connection, out);
                 }
             }
@@ -196,12 +198,12 @@ impl ClientModel {
     /// The time at which the next `tick` is due.
     pub fn deadline(&self) -> Option<Mono> {
         match self.phase {
-            Phase::Idle => None,
-            Phase::Pausing { until, .. } => Some(until),
-            Phase::Opening { since, .. } | Phase::Greeting { since, .. } => {
+            ConnectionPhase::Idle => None,
+            ConnectionPhase::Pausing { until, .. } => Some(until),
+            ConnectionPhase::Opening { since, .. } | ConnectionPhase::Greeting { since, .. } => {
                 Some(self.timers.beat(since, self.timers.silent_until()))
             }
-            Phase::Serving { since, .. } => {
+            ConnectionPhase::Serving { since, .. } => {
                 let silent = self.timers.silent_until();
                 let next = self.timers.ping_at().map_or(silent, |ping| ping.min(silent));
                 Some(self.timers.beat(since, next))
@@ -212,7 +214,7 @@ impl ClientModel {
     /// The time at which it connects again, if it waits for that.
     pub const fn connects_at(&self) -> Option<Mono> {
         match self.phase {
-            Phase::Pausing { until, .. } => Some(until),
+            ConnectionPhase::Pausing { until, .. } => Some(until),
             _ => None,
         }
     }
@@ -220,17 +222,17 @@ impl ClientModel {
     /// Opens a new session after the old one expired; does nothing while the old one lives. The
     /// state stays `Expired` until the new session stands.
     pub fn renew(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
-        if self.state == SessionState::Expired && matches!(self.phase, Phase::Idle) {
+        if self.state == SessionState::Expired && matches!(self.phase, ConnectionPhase::Idle) {
             self.session = 0;
             self.last_zxid = 0;
-            self.timers = Timers::new(self.wish);
+            self.timers = LibraryTimers::new(self.wish);
             self.seek_session(at, out);
         }
     }
 
     /// Ends the session, if a server hears of it, and this client's part in it in any case.
     pub fn close(&mut self, out: &mut Vec<ClientOut>) {
-        if let Phase::Serving { connection, .. } = self.phase {
+        if let ConnectionPhase::Serving { connection, .. } = self.phase {
             out.push(ClientOut::Send { connection, packet: Packet::CloseSession });
         }
         if let Some(connection) = self.phase.connection() {
@@ -263,7 +265,7 @@ impl ClientModel {
         timeout: Duration,
         out: &mut Vec<ClientOut>,
     ) {
-        if !matches!(self.phase, Phase::Opening { .. }) {
+        if !matches!(self.phase, ConnectionPhase::Opening { .. }) {
             return;
         }
         if self.session == 0 {
@@ -271,7 +273,7 @@ impl ClientModel {
         }
         self.session = session;
         self.timers.grant(timeout);
-        self.phase = Phase::Greeting { connection, since: at };
+        self.phase = ConnectionPhase::Greeting { connection, since: at };
         self.change(SessionState::Connected, out);
         // Requests wait for the answer to this ping, which comes after the missed watches.
         self.ping(at, connection, out);
@@ -296,7 +298,7 @@ impl ClientModel {
 
     /// Sends what waits for a connection.
     fn flush(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
-        let Phase::Serving { connection, .. } = self.phase else { return };
+        let ConnectionPhase::Serving { connection, .. } = self.phase else { return };
         for (xid, request) in self.queued.drain(..) {
             self.sent.push_back((xid, request.clone()));
             let packet = Packet::Request { xid, request };
@@ -316,7 +318,7 @@ impl ClientModel {
     /// Ends the session. Of the requests that were never sent the library says the same as of those
     /// that were, so that their caller cannot know.
     fn expire(&mut self, out: &mut Vec<ClientOut>) {
-        self.phase = Phase::Idle;
+        self.phase = ConnectionPhase::Idle;
         self.change(SessionState::Expired, out);
         self.abort("session expired", out);
         self.sent = std::mem::take(&mut self.queued);

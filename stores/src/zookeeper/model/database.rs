@@ -1,6 +1,6 @@
 //! A server's knowledge of the ensemble's state: the tree, the sessions, and the last transaction.
 
-use super::tree::{Change, Tree};
+use super::tree::{Tree, TreeChange};
 use crate::zookeeper::{Refusal, Reply, Request};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Database {
         &mut self,
         zxid: i64,
         transaction: &Transaction,
-        changes: &mut Vec<Change>,
+        changes: &mut Vec<TreeChange>,
     ) -> Option<Result<Reply, Refusal>> {
         self.zxid = zxid;
         match transaction {

@@ -16,7 +16,7 @@ mod watches;
 
 pub use client::{ClientModel, ClientOut};
 pub use database::{Database, Transaction};
-pub use packet::{Packet, PeerPacket, Standing, ToFollower, ToLeader, Vote, WatchKind};
+pub use packet::{ElectionRole, Packet, PeerPacket, ToFollower, ToLeader, Vote, WatchKind};
 pub use server::{Server, note, watched};
 pub use tree::Tree;
 pub use watches::Watches;

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 const LATENCY: Duration = Duration::from_millis(1);
 
-type Answer = Result<Reply, CallError<Refusal>>;
+type CallAnswer = Result<Reply, CallError<Refusal>>;
 
 #[derive(Debug)]
-enum Event {
+enum NetworkEvent {
     Packet(Peer, Packet),
     /// A connection, by its number in this network, was closed by its other end.
     Closed(u64),
@@ -21,7 +21,7 @@ enum Event {
 }
 
 #[derive(Debug)]
-struct Connection {
+struct TestConnection {
     client: u32,
     /// The client's own number for it.
     local: u64,
@@ -29,24 +29,24 @@ struct Connection {
 }
 
 /// A small world of servers and clients for a test.
-pub struct Network {
+pub struct TestNetwork {
     /// The virtual time.
     pub now: Mono,
     sequence: u64,
-    queue: BTreeMap<(Mono, u64), (Node, Event)>,
+    queue: BTreeMap<(Mono, u64), (Node, NetworkEvent)>,
     /// The servers, by number.
     pub servers: Vec<Server>,
     down: BTreeSet<u32>,
     /// The clients, by number.
     pub clients: Vec<ClientModel>,
     wakes: BTreeMap<u32, Mono>,
-    connections: BTreeMap<u64, Connection>,
+    connections: BTreeMap<u64, TestConnection>,
     cut: BTreeSet<(Node, Node)>,
-    held: Vec<(Node, Node, Event)>,
+    held: Vec<(Node, Node, NetworkEvent)>,
     paused: BTreeSet<Node>,
-    frozen: Vec<(Node, Event)>,
+    frozen: Vec<(Node, NetworkEvent)>,
     /// The outcomes of requests, by client and number.
-    pub done: BTreeMap<(u32, u64), Answer>,
+    pub done: BTreeMap<(u32, u64), CallAnswer>,
     /// The events of watches that fired, by client and watch.
     pub fired: BTreeMap<(u32, WatchId), WatchEvent>,
     /// Everything that clients said to their users, in order.
@@ -54,7 +54,7 @@ pub struct Network {
     seed: u64,
 }
 
-impl Network {
+impl TestNetwork {
     /// An ensemble of this size, started.
     pub fn new(size: u32, timing: Timing, seed: u64) -> Self {
         let mut network = Self {
@@ -75,7 +75,7 @@ impl Network {
             said: Vec::new(),
             seed,
         };
-        (0..size).for_each(|id| network.at(Duration::ZERO, Node::Server(id), Event::Tick));
+        (0..size).for_each(|id| network.at(Duration::ZERO, Node::Server(id), NetworkEvent::Tick));
         network
     }
 
@@ -104,7 +104,7 @@ impl Network {
     }
 
     /// Makes a request and waits for its answer.
-    pub fn call(&mut self, client: u32, request: Request) -> Answer {
+    pub fn call(&mut self, client: u32, request: Request) -> CallAnswer {
         let number = self.submit(client, request);
         let answered = |n: &Self| n.done.contains_key(&(client, number));
         assert!(self.run_until(Duration::from_secs(60), answered), "no answer in a minute");
@@ -215,7 +215,7 @@ impl Network {
         self.down.remove(&server);
         let clocks = self.clocks();
         self.servers[server as usize].restart(clocks, data);
-        self.at(Duration::ZERO, Node::Server(server), Event::Tick);
+        self.at(Duration::ZERO, Node::Server(server), NetworkEvent::Tick);
     }
 
     /// Does something with a client and carries out what it asks for.
@@ -230,7 +230,7 @@ impl Network {
         let wake = self.clients[id as usize].deadline();
         if let Some(wake) = wake.filter(|wake| self.wakes.get(&id) != Some(wake)) {
             self.wakes.insert(id, wake);
-            self.at(wake.since(self.now), Node::Client(id), Event::Tick);
+            self.at(wake.since(self.now), Node::Client(id), NetworkEvent::Tick);
         }
     }
 
@@ -243,13 +243,13 @@ impl Network {
                     && let Some(gone) = self.connections.remove(&global)
                 {
                     let (from, to) = (Node::Client(id), Node::Server(gone.server));
-                    self.send(from, to, Event::Closed(global));
+                    self.send(from, to, NetworkEvent::Closed(global));
                 }
             }
             ClientOut::Send { connection, packet } => {
                 if let Some(global) = self.global(id, connection) {
                     let to = Node::Server(self.connections[&global].server);
-                    let event = Event::Packet(Peer::Connection(global), packet);
+                    let event = NetworkEvent::Packet(Peer::Connection(global), packet);
                     self.send(Node::Client(id), to, event);
                 }
             }
@@ -266,7 +266,7 @@ impl Network {
     fn open(&mut self, client: u32, server: u32, local: u64) {
         self.sequence += 1;
         let global = self.sequence;
-        self.connections.insert(global, Connection { client, local, server });
+        self.connections.insert(global, TestConnection { client, local, server });
         if self.down.contains(&server) {
             self.reset(global);
         }
@@ -276,16 +276,16 @@ impl Network {
     fn reset(&mut self, global: u64) {
         if let Some(gone) = self.connections.remove(&global) {
             let (from, to) = (Node::Server(gone.server), Node::Client(gone.client));
-            self.send(from, to, Event::Closed(gone.local));
+            self.send(from, to, NetworkEvent::Closed(gone.local));
         }
     }
 
     fn global(&self, client: u32, local: u64) -> Option<u64> {
-        let theirs = |(_, c): &(&u64, &Connection)| c.client == client && c.local == local;
+        let theirs = |(_, c): &(&u64, &TestConnection)| c.client == client && c.local == local;
         self.connections.iter().find(theirs).map(|(id, _)| *id)
     }
 
-    fn send(&mut self, from: Node, to: Node, event: Event) {
+    fn send(&mut self, from: Node, to: Node, event: NetworkEvent) {
         if self.cut.contains(&(from, to)) {
             self.held.push((from, to, event));
         } else {
@@ -293,7 +293,7 @@ impl Network {
         }
     }
 
-    fn at(&mut self, after: Duration, to: Node, event: Event) {
+    fn at(&mut self, after: Duration, to: Node, event: NetworkEvent) {
         self.sequence += 1;
         self.queue.insert((self.now + after, self.sequence), (to, event));
     }
@@ -318,30 +318,30 @@ impl Network {
         true
     }
 
-    fn client_event(&mut self, id: u32, event: Event) {
-        if matches!(event, Event::Tick) {
+    fn client_event(&mut self, id: u32, event: NetworkEvent) {
+        if matches!(event, NetworkEvent::Tick) {
             self.wakes.remove(&id);
         }
         self.with_client(id, |client, at, out| match event {
-            Event::Packet(Peer::Connection(local), packet) => {
+            NetworkEvent::Packet(Peer::Connection(local), packet) => {
                 client.receive(at, local, packet, out)
             }
-            Event::Packet(Peer::Server(_), _) => {}
-            Event::Closed(local) => client.closed(at, local, out),
-            Event::Tick => client.tick(at, out),
+            NetworkEvent::Packet(Peer::Server(_), _) => {}
+            NetworkEvent::Closed(local) => client.closed(at, local, out),
+            NetworkEvent::Tick => client.tick(at, out),
         });
     }
 
-    fn server_event(&mut self, id: u32, event: Event) {
+    fn server_event(&mut self, id: u32, event: NetworkEvent) {
         let (clocks, mut out) = (self.clocks(), Vec::new());
         let server = &mut self.servers[id as usize];
         match event {
-            Event::Packet(from, packet) => server.receive(clocks, from, packet, &mut out),
-            Event::Closed(connection) => server.disconnected(clocks, connection, &mut out),
-            Event::Tick => {
+            NetworkEvent::Packet(from, packet) => server.receive(clocks, from, packet, &mut out),
+            NetworkEvent::Closed(connection) => server.disconnected(clocks, connection, &mut out),
+            NetworkEvent::Tick => {
                 if let Some(wake) = server.tick(clocks, &mut out) {
                     assert!(wake > self.now, "a server wants to be called again at once");
-                    self.at(wake.since(self.now), Node::Server(id), Event::Tick);
+                    self.at(wake.since(self.now), Node::Server(id), NetworkEvent::Tick);
                 }
             }
         }
@@ -352,12 +352,12 @@ impl Network {
         let from = Node::Server(id);
         match out {
             Out::Send(Peer::Server(to), packet) => {
-                self.send(from, Node::Server(to), Event::Packet(Peer::Server(id), packet));
+                self.send(from, Node::Server(to), NetworkEvent::Packet(Peer::Server(id), packet));
             }
             Out::Send(Peer::Connection(global), packet) => {
                 let Some(c) = self.connections.get(&global) else { return };
                 let (to, local) = (Node::Client(c.client), Peer::Connection(c.local));
-                self.send(from, to, Event::Packet(local, packet));
+                self.send(from, to, NetworkEvent::Packet(local, packet));
             }
             Out::Close(global) => self.reset(global),
         }

@@ -86,7 +86,7 @@ pub enum PeerPacket {
         /// The sender's vote.
         vote: Vote,
         /// The sender's role.
-        standing: Standing,
+        standing: ElectionRole,
     },
     /// A message from a follower to its leader.
     ToLeader {
@@ -117,7 +117,7 @@ pub struct Vote {
 
 /// The role of a server in an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ElectionRole {
     /// The server looks for a leader.
     Looking,
     /// The server follows a leader.

@@ -18,12 +18,12 @@ mod tests;
 pub use clients::watched;
 
 use super::database::Database;
-use super::packet::{Packet, PeerPacket, Standing, ToFollower, ToLeader, Vote};
+use super::packet::{ElectionRole, Packet, PeerPacket, ToFollower, ToLeader, Vote};
 use super::{Transaction, tree};
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
 use crate::zookeeper::{Timing, WatchEvent};
 use base::{Data, Mono};
-use clients::Clients;
+use clients::ClientConnections;
 use election::Looking;
 use follower::Following;
 use leader::Leading;
@@ -37,11 +37,11 @@ pub struct Server {
     size: u32,
     timing: Timing,
     disk: Disk,
-    numbers: Numbers,
+    numbers: FreshNumbers,
     /// The election round; later rounds override earlier ones.
     round: u64,
-    role: Role,
-    clients: Clients,
+    role: ServerRole,
+    clients: ClientConnections,
     journal: Vec<Noted>,
     /// The changes of proposals that it has applied without knowing whether they were committed:
     /// they are if it comes to lead.
@@ -84,13 +84,13 @@ impl Disk {
 /// Numbers that are never used twice. They outlive even the loss of the data, because what they
 /// stand for does: a connection, and the clock that ZooKeeper makes its session numbers from.
 #[derive(Debug, Default)]
-struct Numbers {
+struct FreshNumbers {
     joins: u64,
     sessions: i64,
 }
 
 #[derive(Debug)]
-enum Role {
+enum ServerRole {
     /// Not running yet: the first tick begins the election.
     Starting,
     Looking(Looking),
@@ -98,7 +98,7 @@ enum Role {
     Leading(Leading),
 }
 
-type Outbox = Vec<Out<Packet>>;
+type Outgoing = Vec<Out<Packet>>;
 
 impl Server {
     /// Member `me` of an ensemble of `size`, members counted from 0, without data.
@@ -108,10 +108,10 @@ impl Server {
             size,
             timing,
             disk: Disk::default(),
-            numbers: Numbers::default(),
+            numbers: FreshNumbers::default(),
             round: 0,
-            role: Role::Starting,
-            clients: Clients::default(),
+            role: ServerRole::Starting,
+            clients: ClientConnections::default(),
             journal: Vec::new(),
             forwarded: Vec::new(),
             restated: false,
@@ -120,12 +120,12 @@ impl Server {
 
     /// Returns true if this server is leading and has a majority behind it.
     pub fn is_leader(&self) -> bool {
-        matches!(&self.role, Role::Leading(leading) if leading.serves())
+        matches!(&self.role, ServerRole::Leading(leading) if leading.serves())
     }
 
     /// Returns true if this server answers clients.
     pub fn is_serving(&self) -> bool {
-        self.is_leader() || matches!(&self.role, Role::Following(f) if f.serves())
+        self.is_leader() || matches!(&self.role, ServerRole::Following(f) if f.serves())
     }
 
     /// The state that this server has applied.
@@ -143,7 +143,7 @@ impl Server {
         (0..self.size).filter(move |id| *id != me)
     }
 
-    fn hear_peer(&mut self, at: Mono, from: u32, packet: PeerPacket, out: &mut Outbox) {
+    fn hear_peer(&mut self, at: Mono, from: u32, packet: PeerPacket, out: &mut Outgoing) {
         match packet {
             PeerPacket::Notification { round, vote, standing } => {
                 self.on_notification(at, from, round, vote, standing, out);
@@ -159,9 +159,9 @@ impl Server {
 
     /// Applies the next logged proposal, whose commit is now known: watches first, then the answer
     /// to the client that asked.
-    fn apply_next(&mut self, at: Mono, out: &mut Outbox) {
+    fn apply_next(&mut self, at: Mono, out: &mut Outgoing) {
         let Some((zxid, transaction)) = self.disk.log.pop_front() else { return };
-        let mut changes: Vec<tree::Change> = Vec::new();
+        let mut changes: Vec<tree::TreeChange> = Vec::new();
         let result = self.disk.database.apply(zxid, &transaction, &mut changes);
         note(zxid, &transaction, &changes, &mut self.journal);
         self.clients.notify(&changes, out);
@@ -170,7 +170,7 @@ impl Server {
                 self.establish(at, session, timeout, out);
             }
             Transaction::CloseSession { session } => {
-                if let Role::Leading(leading) = &mut self.role {
+                if let ServerRole::Leading(leading) = &mut self.role {
                     leading.sessions.remove(session);
                 }
                 self.clients.close_session(session, out);
@@ -191,7 +191,7 @@ impl ServerModel for Server {
         matches!(packet, Packet::Request { .. } | Packet::Reply { .. })
     }
 
-    fn receive(&mut self, at: Clocks, from: Peer, packet: Packet, out: &mut Outbox) {
+    fn receive(&mut self, at: Clocks, from: Peer, packet: Packet, out: &mut Outgoing) {
         match (from, packet) {
             (Peer::Server(id), Packet::Peer(packet)) => self.hear_peer(at.mono, id, packet, out),
             (Peer::Connection(id), packet) => self.hear_client(at.mono, id, packet, out),
@@ -200,35 +200,35 @@ impl ServerModel for Server {
         }
     }
 
-    fn disconnected(&mut self, _at: Clocks, connection: u64, _: &mut Outbox) {
+    fn disconnected(&mut self, _at: Clocks, connection: u64, _: &mut Outgoing) {
         self.clients.forget(connection);
     }
 
-    fn tick(&mut self, at: Clocks, out: &mut Outbox) -> Option<Mono> {
+    fn tick(&mut self, at: Clocks, out: &mut Outgoing) -> Option<Mono> {
         let at = at.mono;
         match self.role {
-            Role::Starting => self.look(at, out),
-            Role::Looking(_) => self.tick_looking(at, out),
-            Role::Following(_) => self.tick_following(at, out),
-            Role::Leading(_) => self.tick_leading(at, out),
+            ServerRole::Starting => self.look(at, out),
+            ServerRole::Looking(_) => self.tick_looking(at, out),
+            ServerRole::Following(_) => self.tick_following(at, out),
+            ServerRole::Leading(_) => self.tick_leading(at, out),
         }
         // A packet may shorten what this server waits for, and only a tick can say so: it asks to
         // be called again soon in any case.
         let (cap, own) = match &self.role {
-            Role::Starting => (self.timing.tick / 2, None),
-            Role::Looking(looking) => (election::FINALIZE_WAIT / 4, Some(looking.deadline())),
-            Role::Following(following) => (self.timing.tick / 2, Some(following.deadline())),
-            Role::Leading(leading) => (self.timing.tick / 2, Some(leading.deadline())),
+            ServerRole::Starting => (self.timing.tick / 2, None),
+            ServerRole::Looking(looking) => (election::FINALIZE_WAIT / 4, Some(looking.deadline())),
+            ServerRole::Following(following) => (self.timing.tick / 2, Some(following.deadline())),
+            ServerRole::Leading(leading) => (self.timing.tick / 2, Some(leading.deadline())),
         };
         let next = own.map_or(at + cap, |own| own.min(at + cap));
         Some(next.max(at + Duration::from_millis(1)))
     }
 
-    fn hang_up(&self, out: &mut Outbox) {
+    fn hang_up(&self, out: &mut Outgoing) {
         match &self.role {
-            Role::Starting | Role::Looking(_) => {}
-            Role::Following(following) => following.hang_up(out),
-            Role::Leading(leading) => leading.hang_up(out),
+            ServerRole::Starting | ServerRole::Looking(_) => {}
+            ServerRole::Following(following) => following.hang_up(out),
+            ServerRole::Leading(leading) => leading.hang_up(out),
         }
     }
 
@@ -242,8 +242,8 @@ impl ServerModel for Server {
             }
         }
         self.round = 0;
-        self.role = Role::Starting;
-        self.clients = Clients::default();
+        self.role = ServerRole::Starting;
+        self.clients = ClientConnections::default();
     }
 
     fn take_journal(&mut self, into: &mut Vec<Noted>) {
@@ -263,7 +263,7 @@ impl ServerModel for Server {
 pub fn note(
     zxid: i64,
     transaction: &Transaction,
-    changes: &[tree::Change],
+    changes: &[tree::TreeChange],
     journal: &mut Vec<Noted>,
 ) {
     let (by, ended) = match transaction {
@@ -288,14 +288,14 @@ pub fn note(
 }
 
 /// Sends to another server.
-fn send(out: &mut Outbox, to: u32, packet: PeerPacket) {
+fn send(out: &mut Outgoing, to: u32, packet: PeerPacket) {
     out.push(Out::Send(Peer::Server(to), Packet::Peer(packet)));
 }
 
-fn to_leader(out: &mut Outbox, to: u32, join: u64, message: ToLeader) {
+fn to_leader(out: &mut Outgoing, to: u32, join: u64, message: ToLeader) {
     send(out, to, PeerPacket::ToLeader { join, message });
 }
 
-fn to_follower(out: &mut Outbox, to: u32, join: u64, message: ToFollower) {
+fn to_follower(out: &mut Outgoing, to: u32, join: u64, message: ToFollower) {
     send(out, to, PeerPacket::ToFollower { join, message });
 }

@@ -1,7 +1,7 @@
 //! Tests of an ensemble and its clients when members fail, links are cut and sessions move.
 
 use super::ClientOut;
-use super::network::Network;
+use super::network::TestNetwork;
 use crate::zookeeper::{CreateMode, Refusal, Reply, Request, SessionState, Timing, WatchEvent};
 use base::{CallError, Data, Node};
 use std::time::Duration;
@@ -15,8 +15,8 @@ fn ms(n: u64) -> Duration {
 }
 
 /// Three servers with a leader.
-fn ensemble() -> Network {
-    let mut network = Network::new(3, TIMING, 1);
+fn ensemble() -> TestNetwork {
+    let mut network = TestNetwork::new(3, TIMING, 1);
     assert!(network.run_until(ms(2_000), |n| n.servers.iter().all(|s| s.is_serving())));
     network
 }
@@ -33,7 +33,7 @@ fn watch(path: &str, id: u64) -> Request {
     Request::Exists { path: path.into(), watch: Some(id) }
 }
 
-fn is_there(network: &mut Network, client: u32, path: &str) -> bool {
+fn is_there(network: &mut TestNetwork, client: u32, path: &str) -> bool {
     match network.call(client, exists(path)) {
         Ok(Reply::Exists(found)) => found.is_some(),
         other => panic!("exists answered {other:?}"),
@@ -41,7 +41,7 @@ fn is_there(network: &mut Network, client: u32, path: &str) -> bool {
 }
 
 /// A client that is connected to a follower, or to the leader.
-fn client_at(network: &mut Network, leader: bool) -> u32 {
+fn client_at(network: &mut TestNetwork, leader: bool) -> u32 {
     for _ in 0..50 {
         let client = network.connected(SESSION);
         if (network.server_of(client) == network.leader()) == leader {
@@ -53,7 +53,7 @@ fn client_at(network: &mut Network, leader: bool) -> u32 {
 
 #[test]
 fn a_single_server_serves_alone() {
-    let mut network = Network::new(1, TIMING, 1);
+    let mut network = TestNetwork::new(1, TIMING, 1);
     let client = network.connected(SESSION);
     assert!(network.now.millis() < 400);
     network.call(client, create("/a", CreateMode::Persistent)).unwrap();
@@ -87,7 +87,7 @@ fn a_follower_that_is_cut_off_answers_stale_reads_and_pings_and_then_drops_its_c
     network.run_for(ms(400));
     assert_eq!(network.state(reader), SessionState::Connected, "its pings are answered");
     assert!(!is_there(&mut network, reader, "/a"), "a stale read");
-    let dropped = |n: &Network| n.state(reader) == SessionState::Disconnected;
+    let dropped = |n: &TestNetwork| n.state(reader) == SessionState::Disconnected;
     assert!(network.run_until(ms(2_000), dropped));
     let silence = network.now.since(cut);
     assert!((TICK * 2..=TICK * 4).contains(&silence), "dropped after {silence:?}");
@@ -107,7 +107,7 @@ fn a_follower_that_hears_without_being_heard_drops_its_clients_when_its_leader_h
         network.cut_one_way(Node::Server(follower), Node::Server(other));
     }
     let cut = network.now;
-    let dropped = |n: &Network| n.state(client) == SessionState::Disconnected;
+    let dropped = |n: &TestNetwork| n.state(client) == SessionState::Disconnected;
     assert!(network.run_until(ms(2_000), dropped));
     let heard = network.now.since(cut);
     assert!((TICK * 2..=TICK * 4).contains(&heard), "dropped after {heard:?}");
@@ -202,7 +202,7 @@ fn a_session_moves_with_its_nodes_and_the_old_server_is_refused() {
 
 #[test]
 fn a_request_of_a_connection_that_was_given_up_is_not_served_after_the_reconnection() {
-    let mut network = Network::new(1, TIMING, 1);
+    let mut network = TestNetwork::new(1, TIMING, 1);
     let client = network.connected(SESSION);
     let id = network.clients[client as usize].id();
     network.cut_one_way(Node::Client(client), Node::Server(0));

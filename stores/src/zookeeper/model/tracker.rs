@@ -18,12 +18,12 @@ struct Tracked {
 
 /// The sessions that the leader knows.
 #[derive(Clone, Debug)]
-pub struct Tracker {
+pub struct SessionTracker {
     tick: Duration,
     sessions: BTreeMap<i64, Tracked>,
 }
 
-impl Tracker {
+impl SessionTracker {
     /// A tracker without sessions; they will expire at multiples of `tick`.
     pub const fn new(tick: Duration) -> Self {
         Self { tick, sessions: BTreeMap::new() }
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_session_expires_at_the_tick_after_its_time_out() {
-        let mut tracker = Tracker::new(Duration::from_millis(100));
+        let mut tracker = SessionTracker::new(Duration::from_millis(100));
         tracker.add(ms(30), 7, Duration::from_millis(400), None);
         assert_eq!(tracker.deadline(), Some(ms(500)));
         tracker.touch(ms(120), 7);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_session_that_is_closing_is_closed_once_and_admits_nothing() {
-        let mut tracker = Tracker::new(Duration::from_millis(100));
+        let mut tracker = SessionTracker::new(Duration::from_millis(100));
         tracker.add(ms(0), 7, Duration::from_millis(400), Some(1));
         assert!(tracker.admits(7, 1));
         assert!(!tracker.admits(7, 2), "it lives at server 1");

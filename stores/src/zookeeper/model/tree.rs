@@ -6,11 +6,11 @@ use crate::zookeeper::{CreateMode, Refusal, Reply, Request, WatchEvent};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A change that watches can see.
-pub type Change = (String, WatchEvent);
+pub type TreeChange = (String, WatchEvent);
 
 /// A node of the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Node {
+pub struct TreeNode {
     data: Vec<u8>,
     version: i32,
     czxid: i64,
@@ -27,17 +27,17 @@ pub struct Node {
 
 /// All nodes, by path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Tree(BTreeMap<String, Node>);
+pub struct Tree(BTreeMap<String, TreeNode>);
 
 impl Default for Tree {
     fn default() -> Self {
-        Self(BTreeMap::from([("/".to_owned(), Node::default())]))
+        Self(BTreeMap::from([("/".to_owned(), TreeNode::default())]))
     }
 }
 
 impl Tree {
     /// The node of this path.
-    pub fn node(&self, path: &str) -> Option<&Node> {
+    pub fn node(&self, path: &str) -> Option<&TreeNode> {
         self.0.get(path)
     }
 
@@ -76,7 +76,7 @@ impl Tree {
         zxid: i64,
         session: i64,
         request: &Request,
-        changes: &mut Vec<Change>,
+        changes: &mut Vec<TreeChange>,
     ) -> Result<Reply, Refusal> {
         match request {
             Request::Create { path, data, mode } => {
@@ -91,7 +91,7 @@ impl Tree {
     }
 
     /// Deletes the ephemeral nodes of a session that is over.
-    pub fn end_session(&mut self, zxid: i64, session: i64, changes: &mut Vec<Change>) {
+    pub fn end_session(&mut self, zxid: i64, session: i64, changes: &mut Vec<TreeChange>) {
         let theirs: Vec<String> =
             self.0.iter().filter(|(_, n)| n.owner == session).map(|(p, _)| p.clone()).collect();
         for path in theirs {
@@ -106,7 +106,7 @@ impl Tree {
         path: &str,
         data: &[u8],
         mode: CreateMode,
-        changes: &mut Vec<Change>,
+        changes: &mut Vec<TreeChange>,
     ) -> Result<Reply, Refusal> {
         let (parent_path, _) = split(path);
         let parent = self.0.get_mut(parent_path).ok_or(Refusal::NoNode)?;
@@ -131,13 +131,13 @@ impl Tree {
         let owner = if mode == CreateMode::Persistent { 0 } else { session };
         changes.push((path.clone(), WatchEvent::Created));
         changes.push((parent_path.to_owned(), WatchEvent::ChildrenChanged));
-        let node = Node {
+        let node = TreeNode {
             data: data.to_vec(),
             czxid: zxid,
             mzxid: zxid,
             pzxid: zxid,
             owner,
-            ..Node::default()
+            ..TreeNode::default()
         };
         self.0.insert(path.clone(), node);
         Ok(Reply::Created { path, czxid: zxid })
@@ -148,7 +148,7 @@ impl Tree {
         zxid: i64,
         path: &str,
         version: Option<i32>,
-        changes: &mut Vec<Change>,
+        changes: &mut Vec<TreeChange>,
     ) -> Result<Reply, Refusal> {
         let node = self.node(path).ok_or(Refusal::NoNode)?;
         if version.is_some_and(|v| v != node.version) {
@@ -167,7 +167,7 @@ impl Tree {
         path: &str,
         data: &[u8],
         version: Option<i32>,
-        changes: &mut Vec<Change>,
+        changes: &mut Vec<TreeChange>,
     ) -> Result<Reply, Refusal> {
         if dots(split(path).1) {
             return Err(Refusal::BadArguments);
@@ -183,7 +183,7 @@ impl Tree {
         Ok(Reply::DataSet(node.version))
     }
 
-    fn remove(&mut self, zxid: i64, path: &str, changes: &mut Vec<Change>) {
+    fn remove(&mut self, zxid: i64, path: &str, changes: &mut Vec<TreeChange>) {
         self.0.remove(path);
         let (parent_path, name) = split(path);
         if let Some(parent) = self.0.get_mut(parent_path) {

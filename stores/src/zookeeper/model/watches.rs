@@ -2,7 +2,7 @@
 
 use super::WatchKind;
 use super::database::Database;
-use super::tree::Change;
+use super::tree::TreeChange;
 use crate::zookeeper::WatchEvent;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,7 +51,7 @@ impl Watches {
     }
 
     /// Takes out the watches that a change fires.
-    pub fn fire(&mut self, (path, event): &Change) -> BTreeSet<u64> {
+    pub fn fire(&mut self, (path, event): &TreeChange) -> BTreeSet<u64> {
         let mut take = |children: bool| {
             let table = if children { &mut self.children } else { &mut self.nodes };
             table.remove(path).unwrap_or_default()

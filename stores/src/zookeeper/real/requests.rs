@@ -7,12 +7,15 @@ use futures_util::future::Shared;
 use zookeeper_client as zk;
 
 /// The event of a watch, for as many as want to know.
-pub(super) type Fired = Shared<LocalFuture<'static, WatchEvent>>;
+pub(super) type FiredWatch = Shared<LocalFuture<'static, WatchEvent>>;
 
-type Answer = (Reply, Option<(WatchId, Fired)>);
+type AnswerAndWatch = (Reply, Option<(WatchId, FiredWatch)>);
 
 /// Makes a request. A watch that it set comes with the reply.
-pub(super) async fn perform(client: &zk::Client, request: Request) -> Result<Answer, zk::Error> {
+pub(super) async fn perform(
+    client: &zk::Client,
+    request: Request,
+) -> Result<AnswerAndWatch, zk::Error> {
     match request {
         Request::Create { path, data, mode } => create(client, path, &data, mode).await,
         Request::Delete { path, version } => {
@@ -58,7 +61,7 @@ async fn create(
     path: String,
     data: &[u8],
     mode: CreateMode,
-) -> Result<Answer, zk::Error> {
+) -> Result<AnswerAndWatch, zk::Error> {
     let kind = match mode {
         CreateMode::Persistent => zk::CreateMode::Persistent,
         CreateMode::Ephemeral => zk::CreateMode::Ephemeral,
@@ -74,7 +77,7 @@ async fn create(
 }
 
 /// The event of a watch.
-fn fired(watcher: zk::OneshotWatcher) -> Fired {
+fn fired(watcher: zk::OneshotWatcher) -> FiredWatch {
     let event: LocalFuture<'static, WatchEvent> =
         Box::pin(async move { event_of(watcher.changed().await.event_type) });
     event.shared()

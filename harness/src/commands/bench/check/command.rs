@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::histories::{Load, play};
-use super::{Measured, info};
-use crate::folder::Folder;
+use super::histories::{BenchLoad, play};
+use super::{RowFigures, info};
+use crate::folder::RunFolder;
 
 /// Measures the command on a load, with these flags: in all rounds the same folder.
-pub fn measured(load: Load, rounds: u32, flags: &[&str]) -> Result<Measured> {
+pub fn measured(load: BenchLoad, rounds: u32, flags: &[&str]) -> Result<RowFigures> {
     let home = Home::new()?;
-    let folder = Folder::make(&home.0, &info(load.clients))?;
+    let folder = RunFolder::make(&home.0, &info(load.clients))?;
     write(load, &folder.file("history.jsonl"))?;
     let (mut time, mut verdict) = (Duration::MAX, "");
     let before = usage()?;
@@ -33,7 +33,7 @@ pub fn measured(load: Load, rounds: u32, flags: &[&str]) -> Result<Measured> {
     let peak = Some(usage()?.max_rss()).filter(|peak| *peak > before.max_rss().max(own));
     let bytes = peak.and_then(|kilobytes| u64::try_from(kilobytes).ok()).map(|kb| kb * 1024);
     let operations = load.operations * if load.vault { 2 } else { 1 };
-    Ok(Measured { operations, time, bytes, verdict, ratio: None })
+    Ok(RowFigures { operations, time, bytes, verdict, ratio: None })
 }
 
 /// A folder that goes when it is done with.
@@ -53,7 +53,7 @@ impl Drop for Home {
     }
 }
 
-fn write(load: Load, path: &Path) -> Result<()> {
+fn write(load: BenchLoad, path: &Path) -> Result<()> {
     let help = || format!("cannot write `{}`", path.display());
     let mut file = BufWriter::new(File::create(path).with_context(help)?);
     let mut written = file.write_all(header_line().as_bytes());

@@ -2,11 +2,11 @@
 //! as many operations as possible are open at once; and a register under the same load.
 
 use base::{Event, F, History, Key, Kind, Mode, Process, Rng};
-use checkers::operation::{Action, Ended, Operation, Token};
+use checkers::operation::{Ended, Operation, OperationKind, Token};
 
 /// The load that clients put on the lock.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub struct BenchLoad {
     /// Acquires and releases together.
     pub operations: u64,
     pub clients: u32,
@@ -22,7 +22,7 @@ pub struct Load {
     pub phases: bool,
 }
 
-impl Load {
+impl BenchLoad {
     pub const fn new(operations: u64, clients: u32) -> Self {
         let (violation, doubt, shared) = (None, 0.0, 0.0);
         Self { operations, clients, violation, doubt, shared, vault: false, phases: false }
@@ -36,12 +36,12 @@ struct Player<Sink> {
     key: Key,
     /// Clients that wait for their answer: their process and mode.
     waiting: Vec<(u32, Mode)>,
-    load: Load,
+    load: BenchLoad,
     value: u64,
 }
 
 /// The history of a load, the same each time.
-pub fn contended(load: Load) -> History {
+pub fn contended(load: BenchLoad) -> History {
     let mut history = History::default();
     play(load, |event| {
         history.push(event);
@@ -50,7 +50,7 @@ pub fn contended(load: Load) -> History {
 }
 
 /// Plays a load, event by event.
-pub fn play(load: Load, sink: impl FnMut(Event)) {
+pub fn play(load: BenchLoad, sink: impl FnMut(Event)) {
     let mut player = Player {
         sink,
         events: 0,
@@ -154,11 +154,11 @@ pub fn operations(history: &History) -> Vec<Operation> {
         let at = process as usize;
         open.resize(open.len().max(at + 1), None);
         let action = match event.f {
-            F::Acquire => Action::Acquire {
+            F::Acquire => OperationKind::Acquire {
                 mode: event.mode.unwrap_or_default(),
                 token: event.token.map(Token::from),
             },
-            F::Release => Action::Release,
+            F::Release => OperationKind::Release,
             _ => continue,
         };
         if event.kind == Kind::Invoke {
@@ -179,7 +179,9 @@ pub fn add_doubtful_pairs(operations: &mut Vec<Operation>, pairs: u32) {
     let end = operations.iter().map(|operation| operation.invoke).max().unwrap_or(0);
     for pair in 0..pairs {
         let invoke = end / u64::from(pairs) * u64::from(pair);
-        for action in [Action::Acquire { mode: Mode::Exclusive, token: None }, Action::Release] {
+        for action in
+            [OperationKind::Acquire { mode: Mode::Exclusive, token: None }, OperationKind::Release]
+        {
             let process = 1_000_000 + operations.len() as u32;
             let (answer, ended) = (None, Ended::Info);
             operations.push(Operation { process, key: 0, invoke, answer, ended, action });
@@ -200,8 +202,8 @@ pub fn register(count: u64, clients: u32, wrong: bool) -> Vec<Operation> {
         place += 1;
         if let Some(process) = idle.pop().filter(|_| (operations.len() as u64) < count) {
             let action = match rng.chance(0.5) {
-                true => Action::Read { value: None },
-                false => Action::Write { value: Some(rng.below(5) as i64) },
+                true => OperationKind::Read { value: None },
+                false => OperationKind::Write { value: Some(rng.below(5) as i64) },
             };
             open.push((operations.len(), false));
             let (invoke, answer, ended) = (place, None, Ended::Ok);
@@ -218,14 +220,14 @@ pub fn register(count: u64, clients: u32, wrong: bool) -> Vec<Operation> {
         } else {
             open[at].1 = true;
             match &mut operations[id].action {
-                Action::Write { value } => cell = *value,
-                Action::Read { value } => *value = Some(cell),
+                OperationKind::Write { value } => cell = *value,
+                OperationKind::Read { value } => *value = Some(cell),
                 _ => {}
             }
         }
     }
     if wrong {
-        let action = Action::Read { value: Some(Some(99)) };
+        let action = OperationKind::Read { value: Some(Some(99)) };
         let (invoke, answer, ended) = (place + 1, Some(place + 2), Ended::Ok);
         operations.push(Operation { process: clients, key: 0, invoke, answer, ended, action });
     }

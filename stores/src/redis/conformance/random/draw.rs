@@ -51,8 +51,8 @@ const ODD_NUMBERS: &[&str] = &[
 /// Words that may stand in an option's place.
 const ODD_OPTIONS: &[&str] = &["", "n", "NXX", "PERSIST", "GT", "v", "10"];
 
-type Words = Vec<String>;
-type Kind = fn(&mut Draw) -> Words;
+type CommandWords = Vec<String>;
+type CommandGenerator = fn(&mut Draw) -> CommandWords;
 
 /// A generator of commands.
 struct Draw {
@@ -68,7 +68,7 @@ pub fn sequence(seed: u64) -> Vec<Step> {
 }
 
 /// The commands, each as its weight and the function that draws one.
-const COMMANDS: &[(u64, Kind)] = &[
+const COMMANDS: &[(u64, CommandGenerator)] = &[
     (12, Draw::set),
     (8, Draw::expire),
     (3, Draw::getex),
@@ -92,7 +92,7 @@ impl Draw {
         Step::Call { connection, words: self.command() }
     }
 
-    fn command(&mut self) -> Words {
+    fn command(&mut self) -> CommandWords {
         let all: u64 = COMMANDS.iter().map(|(weight, _)| weight).sum();
         let mut left = self.rng.below(all);
         let chosen = COMMANDS.iter().find(|(weight, _)| {
@@ -164,7 +164,7 @@ impl Draw {
     }
 
     /// EX, PX, EXAT or PXAT with its number.
-    fn expiry(&mut self) -> Words {
+    fn expiry(&mut self) -> CommandWords {
         let (name, number) = match self.rng.below(6) {
             0 => ("EX", self.seconds()),
             1 => ("EXAT", self.moment("s")),
@@ -174,7 +174,7 @@ impl Draw {
         vec![self.spelled(name), number]
     }
 
-    fn set(&mut self) -> Words {
+    fn set(&mut self) -> CommandWords {
         let mut words = vec!["SET".to_owned(), self.key(), self.value()];
         for _ in 0..self.rng.below(4) {
             match self.rng.below(8) {
@@ -189,7 +189,7 @@ impl Draw {
         words
     }
 
-    fn getex(&mut self) -> Words {
+    fn getex(&mut self) -> CommandWords {
         let mut words = vec!["GETEX".to_owned(), self.key()];
         for _ in 0..[0, 1, 1, 1, 2][self.rng.below(5) as usize] {
             match self.rng.below(6) {
@@ -201,7 +201,7 @@ impl Draw {
         words
     }
 
-    fn expire(&mut self) -> Words {
+    fn expire(&mut self) -> CommandWords {
         let (name, number) = match self.rng.below(6) {
             0 => ("EXPIRE", self.seconds()),
             1 => ("EXPIREAT", self.moment("s")),
@@ -218,7 +218,7 @@ impl Draw {
         words
     }
 
-    fn on_a_key(&mut self) -> Words {
+    fn on_a_key(&mut self) -> CommandWords {
         let names = [
             "GET",
             "GETDEL",
@@ -234,11 +234,11 @@ impl Draw {
         vec![self.of(&names), self.key()]
     }
 
-    fn on_a_value(&mut self) -> Words {
+    fn on_a_value(&mut self) -> CommandWords {
         vec![self.of(&["SETNX", "SETNX", "GETSET"]), self.key(), self.value()]
     }
 
-    fn on_keys(&mut self) -> Words {
+    fn on_keys(&mut self) -> CommandWords {
         let mut words = vec![self.of(&["DEL", "DEL", "UNLINK", "EXISTS"])];
         for _ in 0..[1, 1, 1, 2, 3][self.rng.below(5) as usize] {
             words.push(self.key());
@@ -246,7 +246,7 @@ impl Draw {
         words
     }
 
-    fn number_command(&mut self) -> Words {
+    fn number_command(&mut self) -> CommandWords {
         let number = if self.rng.chance(0.4) {
             self.of(ODD_NUMBERS)
         } else {
@@ -255,7 +255,7 @@ impl Draw {
         vec![self.of(&["INCRBY", "DECRBY"]), self.key(), number]
     }
 
-    fn setex(&mut self) -> Words {
+    fn setex(&mut self) -> CommandWords {
         let (name, number) = if self.rng.chance(0.3) {
             ("SETEX", self.seconds())
         } else {
@@ -264,7 +264,7 @@ impl Draw {
         vec![name.to_owned(), self.key(), number, self.value()]
     }
 
-    fn small_talk(&mut self) -> Words {
+    fn small_talk(&mut self) -> CommandWords {
         let value = self.value();
         let text = match self.rng.below(10) {
             0 => "PING",

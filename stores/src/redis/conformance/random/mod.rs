@@ -41,7 +41,7 @@ enum Step {
 }
 
 /// The end of a sequence.
-enum Ended {
+enum SequenceEnd {
     /// All replies were the model's.
     Agreed,
     /// A reply that no model gives came after so many steps.
@@ -61,15 +61,15 @@ pub fn compare(
     for seed in seeds {
         let steps = draw::sequence(seed);
         match run(engine, real, &steps, report)? {
-            Ended::Agreed => report.sequences += 1,
-            Ended::Lost => report.lost += 1,
-            Ended::Differed(end, difference) if report.differences.len() < MOST_SHRUNK => {
+            SequenceEnd::Agreed => report.sequences += 1,
+            SequenceEnd::Lost => report.lost += 1,
+            SequenceEnd::Differed(end, difference) if report.differences.len() < MOST_SHRUNK => {
                 let (steps, difference) =
                     shrink::shrink(engine, real, steps[..end].to_vec(), *difference)?;
                 let case = format!("random sequence {seed}, shrunk:\n{}", told(&steps));
                 report.differences.push(Difference { case, ..difference });
             }
-            Ended::Differed(_, difference) => report.differences.push(*difference),
+            SequenceEnd::Differed(_, difference) => report.differences.push(*difference),
         }
     }
     Ok(())
@@ -100,7 +100,7 @@ fn run(
     real: &mut dyn Subject,
     steps: &[Step],
     report: &mut Report,
-) -> io::Result<Ended> {
+) -> io::Result<SequenceEnd> {
     empty(real)?;
     let mut models = vec![Server::new(engine.clone())];
     let mut now = real.timed(0, &redis::cmd("PING"))?.0.1;
@@ -120,9 +120,9 @@ fn run(
         if agreeing.is_empty() {
             // Redis stops its clock during a script for some commands, and not for others.
             if moments.0 != moments.1 && words[0].to_lowercase().starts_with("eval") {
-                return Ok(Ended::Lost);
+                return Ok(SequenceEnd::Lost);
             }
-            return Ok(Ended::Differed(
+            return Ok(SequenceEnd::Differed(
                 number + 1,
                 Box::new(Difference {
                     case: format!("a random sequence:\n{}", told(&steps[..=number])),
@@ -133,12 +133,12 @@ fn run(
             ));
         }
         if agreeing.len() > MOST_MODELS {
-            return Ok(Ended::Lost);
+            return Ok(SequenceEnd::Lost);
         }
         report.replies += 1;
         models = agreeing;
     }
-    Ok(Ended::Agreed)
+    Ok(SequenceEnd::Agreed)
 }
 
 /// The models that give this reply at one of these moments, as the command leaves them; and what

@@ -1,6 +1,6 @@
 //! Shrinking: from a sequence that shows a difference to the least that still shows one.
 
-use super::{Difference, Ended, Step, Subject, run};
+use super::{Difference, SequenceEnd, Step, Subject, run};
 use crate::redis::conformance::Report;
 use crate::redis::script::Engine;
 use base::DeltaDebugger;
@@ -16,7 +16,9 @@ pub fn shrink(
 ) -> io::Result<(Vec<Step>, Difference)> {
     let mut steps = DeltaDebugger::new(steps);
     while let Some(mut fewer) = steps.propose() {
-        if let Ended::Differed(end, smaller) = run(engine, real, &fewer, &mut Report::default())? {
+        if let SequenceEnd::Differed(end, smaller) =
+            run(engine, real, &fewer, &mut Report::default())?
+        {
             fewer.truncate(end);
             steps.keep(fewer);
             difference = *smaller;

@@ -1,6 +1,6 @@
 //! A failover: whom a Sentinel that wants one waits for, step by step. It takes one step a turn.
 
-use super::opinion::Vote;
+use super::opinion::LeaderVote;
 use super::{Millis, QUORUM, Sentinel, Word};
 use crate::model::Out;
 use crate::redis::Packet;
@@ -111,7 +111,7 @@ impl Sentinel {
         let own = self.vote(epoch, first, now);
         let count = |candidate: &u32| {
             votes(*candidate, &self.opinions)
-                + usize::from(own == Vote { epoch, leader: *candidate })
+                + usize::from(own == LeaderVote { epoch, leader: *candidate })
         };
         let winner = self.sentinels.clone().max_by_key(count)?;
         let majority = self.sentinels.len() / 2 + 1;
@@ -119,10 +119,10 @@ impl Sentinel {
     }
 
     /// Votes for a leader, once an epoch: returns the vote that was given last.
-    pub(super) fn vote(&mut self, epoch: u64, candidate: u32, now: Millis) -> Vote {
+    pub(super) fn vote(&mut self, epoch: u64, candidate: u32, now: Millis) -> LeaderVote {
         self.kept.epoch = self.kept.epoch.max(epoch);
         if self.kept.vote.epoch < epoch && self.kept.epoch <= epoch {
-            self.kept.vote = Vote { epoch, leader: candidate };
+            self.kept.vote = LeaderVote { epoch, leader: candidate };
             if candidate != self.number {
                 self.put_off(now);
             }

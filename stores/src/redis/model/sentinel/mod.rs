@@ -16,7 +16,7 @@ mod opinion;
 mod tests;
 mod watched;
 
-pub use opinion::Vote;
+pub use opinion::LeaderVote;
 
 use crate::model::{Clocks, Out, Peer};
 use crate::redis::{Layout, Packet, SentinelTiming};
@@ -76,7 +76,7 @@ pub enum Word {
         /// True if it finds it down.
         is_down: bool,
         /// The vote, if one was asked for.
-        vote: Option<Vote>,
+        vote: Option<LeaderVote>,
     },
     /// What this Sentinel knows.
     Hello {
@@ -106,7 +106,7 @@ struct Kept {
     epoch: u64,
     config_epoch: u64,
     primary: u32,
-    vote: Vote,
+    vote: LeaderVote,
 }
 
 /// The model of one Sentinel.
@@ -135,7 +135,7 @@ pub struct Sentinel {
 impl Sentinel {
     /// A Sentinel that knows everybody, and has not looked at them yet.
     pub fn new(number: u32, layout: &Layout, timing: SentinelTiming) -> Self {
-        let kept = Kept { epoch: 0, config_epoch: 0, primary: 0, vote: Vote::default() };
+        let kept = Kept { epoch: 0, config_epoch: 0, primary: 0, vote: LeaderVote::default() };
         Self {
             number,
             timing,

@@ -7,7 +7,7 @@ const ASK_PERIOD: Millis = 1_000;
 
 /// A vote in an election.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Vote {
+pub struct LeaderVote {
     /// The epoch of the election.
     pub epoch: u64,
     /// The Sentinel that is to lead the failover, by its number.
@@ -20,12 +20,12 @@ pub struct Opinion {
     /// The time of its last answer.
     answered: Option<Millis>,
     finds_down: bool,
-    vote: Option<Vote>,
+    vote: Option<LeaderVote>,
 }
 
 impl Opinion {
     /// Notes an answer.
-    pub fn hear(&mut self, now: Millis, finds_down: bool, vote: Option<Vote>) {
+    pub fn hear(&mut self, now: Millis, finds_down: bool, vote: Option<LeaderVote>) {
         (self.answered, self.finds_down) = (Some(now), finds_down);
         self.vote = vote.or(self.vote);
     }

@@ -12,7 +12,7 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
-use super::{Ending, Subject};
+use super::{SessionEnding, Subject};
 use crate::zookeeper::{CreateMode, Refusal, Reply, Request, WatchEvent, WatchId};
 use base::{CallError, DeltaDebugger};
 use reference::Reference;
@@ -132,7 +132,7 @@ impl Run<'_> {
         if let Some(number) = self.sessions.get(&session) {
             return Ok(*number);
         }
-        let ending = if session == SILENT { Ending::Silent } else { Ending::Closed };
+        let ending = if session == SILENT { SessionEnding::Silent } else { SessionEnding::Closed };
         self.subject.open(session, ending).await?;
         self.opened += 1;
         self.sessions.insert(session, self.opened);

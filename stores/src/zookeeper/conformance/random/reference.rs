@@ -5,7 +5,7 @@ use crate::zookeeper::model::Tree;
 use crate::zookeeper::{CreateMode, Refusal, Reply, Request, WatchEvent, WatchId, path};
 
 /// A watch that has not fired.
-struct Watch {
+struct PendingWatch {
     session: usize,
     id: WatchId,
     path: String,
@@ -14,13 +14,13 @@ struct Watch {
 }
 
 /// The watches that fired: session, number and event of each.
-pub type Fired = Vec<(usize, WatchId, WatchEvent)>;
+pub type FiredWatches = Vec<(usize, WatchId, WatchEvent)>;
 
 /// The state that all servers share, once they are up to date.
 pub struct Reference {
     tree: Tree,
     zxid: i64,
-    watches: Vec<Watch>,
+    watches: Vec<PendingWatch>,
 }
 
 impl Reference {
@@ -40,7 +40,7 @@ impl Reference {
         session: usize,
         number: i64,
         request: &Request,
-    ) -> (Result<Reply, Refusal>, Fired) {
+    ) -> (Result<Reply, Refusal>, FiredWatches) {
         if let Err(refusal) = path::check(request) {
             return (Err(refusal), Vec::new());
         }
@@ -59,10 +59,10 @@ impl Reference {
             Request::GetChildren { path, watch: Some(id) } if found => (path, id, true),
             _ => return,
         };
-        self.watches.push(Watch { session, id: *id, path: path.clone(), children });
+        self.watches.push(PendingWatch { session, id: *id, path: path.clone(), children });
     }
 
-    fn fire(&mut self, changes: &[(String, WatchEvent)]) -> Fired {
+    fn fire(&mut self, changes: &[(String, WatchEvent)]) -> FiredWatches {
         let mut fired = Vec::new();
         for (path, event) in changes {
             self.watches.retain(|watch| {
@@ -84,7 +84,7 @@ impl Reference {
 
     /// Ends a session. Returns the nodes that go and the watches that this fires. Its own go
     /// silently.
-    pub fn end(&mut self, session: usize, number: i64) -> (Vec<String>, Fired) {
+    pub fn end(&mut self, session: usize, number: i64) -> (Vec<String>, FiredWatches) {
         self.watches.retain(|watch| watch.session != session);
         self.zxid += 1;
         let mut changes = Vec::new();

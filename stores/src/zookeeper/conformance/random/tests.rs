@@ -43,8 +43,12 @@ const FAULTS: &[Fault] = &[
 struct Broken(Model, Fault);
 
 impl Subject for Broken {
-    fn open(&mut self, session: usize, ending: Ending) -> LocalFuture<'_, Result<(), String>> {
-        let ending = if self.1 == Fault::Endless { Ending::Silent } else { ending };
+    fn open(
+        &mut self,
+        session: usize,
+        ending: SessionEnding,
+    ) -> LocalFuture<'_, Result<(), String>> {
+        let ending = if self.1 == Fault::Endless { SessionEnding::Silent } else { ending };
         self.0.open(session, ending)
     }
 

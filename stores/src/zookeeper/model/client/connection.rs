@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The state of the client's connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Phase {
+pub(super) enum ConnectionPhase {
     /// Nothing: not started, or the session is over.
     Idle,
     /// Waiting before the next attempt.
@@ -19,7 +19,7 @@ pub(super) enum Phase {
     Serving { connection: u64, since: Mono },
 }
 
-impl Phase {
+impl ConnectionPhase {
     pub(super) const fn connection(self) -> Option<u64> {
         match self {
             Self::Idle | Self::Pausing { .. } => None,
@@ -32,7 +32,7 @@ impl Phase {
 
 /// The timers of the library. They look only every twentieth of the session time-out.
 #[derive(Debug)]
-pub(super) struct Timers {
+pub(super) struct LibraryTimers {
     timeout: Duration,
     beat: Duration,
     heard: Mono,
@@ -40,7 +40,7 @@ pub(super) struct Timers {
     pinged: bool,
 }
 
-impl Timers {
+impl LibraryTimers {
     pub(super) fn new(timeout: Duration) -> Self {
         let beat = (timeout / 20).max(Duration::from_millis(1));
         Self { timeout, beat, heard: Mono::ZERO, said: Mono::ZERO, pinged: false }
@@ -110,7 +110,7 @@ impl ClientModel {
     fn attempt(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
         let size = self.order.len().max(1);
         let Some(server) = self.order.get(self.attempts as usize % size).copied() else {
-            self.phase = Phase::Idle;
+            self.phase = ConnectionPhase::Idle;
             return;
         };
         let until = at + self.pause(size as u32);
@@ -119,7 +119,7 @@ impl ClientModel {
         if until <= at {
             return self.open(at, server, out);
         }
-        self.phase = Phase::Pausing { until, server };
+        self.phase = ConnectionPhase::Pausing { until, server };
     }
 
     /// The pause before an attempt: none on the first round, then longer before each round, and a
@@ -144,7 +144,7 @@ impl ClientModel {
         }
         let connection = self.connections;
         self.connections += 1;
-        self.phase = Phase::Opening { connection, since: at };
+        self.phase = ConnectionPhase::Opening { connection, since: at };
         (self.timers.heard, self.timers.said, self.timers.pinged) = (at, at, false);
         out.push(ClientOut::Open { server, connection });
         let packet = Packet::Connect {
@@ -162,7 +162,7 @@ impl ClientModel {
 
     /// Handles the loss of the connection.
     pub(super) fn lose(&mut self, at: Mono, why: &str, out: &mut Vec<ClientOut>) {
-        let served = matches!(self.phase, Phase::Serving { .. });
+        let served = matches!(self.phase, ConnectionPhase::Serving { .. });
         // A new session that is lost before its first answer has a time to run out, too.
         let fresh = self.session != 0 && self.give_up.is_none();
         let end = self.timers.over();

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 /// All watches that are set and have not fired.
 #[derive(Debug, Default)]
-pub(super) struct Watching(Vec<Watch>);
+pub(super) struct Watching(Vec<LibraryWatch>);
 
 #[derive(Debug)]
-struct Watch {
+struct LibraryWatch {
     id: WatchId,
     path: String,
     kind: WatchKind,
@@ -27,13 +27,13 @@ impl Watching {
             _ => None,
         };
         if let (Some(id), Some((path, kind))) = (id, watched(request, result)) {
-            self.0.push(Watch { id, path: path.to_owned(), kind });
+            self.0.push(LibraryWatch { id, path: path.to_owned(), kind });
         }
     }
 
     /// Takes out the watches that an event on this path fires, in the order in which they were set.
     pub(super) fn fire(&mut self, path: &str, event: WatchEvent) -> Vec<WatchId> {
-        let fires = |watch: &mut Watch| {
+        let fires = |watch: &mut LibraryWatch| {
             watch.path == path
                 && match event {
                     WatchEvent::Created | WatchEvent::DataChanged => watch.kind != WatchKind::Child,

@@ -1,7 +1,7 @@
 //! Broadcasting: a leader puts everybody's requests in one order, and commits each when a majority
 //! has logged it.
 
-use super::{Outbox, Role, Server, ToFollower, ToLeader, Transaction, to_follower};
+use super::{Outgoing, Server, ServerRole, ToFollower, ToLeader, Transaction, to_follower};
 use base::Mono;
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ pub(super) struct PendingSync {
 
 impl Server {
     /// Decides on what a client of `from` wants; `from` may be this server itself.
-    pub(super) fn decide(&mut self, at: Mono, from: u32, request: ToLeader, out: &mut Outbox) {
-        let Role::Leading(leading) = &mut self.role else { return };
+    pub(super) fn decide(&mut self, at: Mono, from: u32, request: ToLeader, out: &mut Outgoing) {
+        let ServerRole::Leading(leading) = &mut self.role else { return };
         match request {
             ToLeader::Forward(Transaction::CreateSession { session, timeout }) => {
                 leading.sessions.add(at, session, timeout, Some(from));
@@ -50,17 +50,17 @@ impl Server {
         }
     }
 
-    pub(super) fn end_session(&mut self, at: Mono, session: i64, out: &mut Outbox) {
-        let Role::Leading(leading) = &mut self.role else { return };
+    pub(super) fn end_session(&mut self, at: Mono, session: i64, out: &mut Outgoing) {
+        let ServerRole::Leading(leading) = &mut self.role else { return };
         if leading.sessions.close(session) {
             self.propose(at, Transaction::CloseSession { session }, out);
         }
     }
 
     /// Numbers a transaction, logs it and sends it to the followers.
-    fn propose(&mut self, at: Mono, transaction: Transaction, out: &mut Outbox) {
+    fn propose(&mut self, at: Mono, transaction: Transaction, out: &mut Outgoing) {
         let me = self.me;
-        let Role::Leading(leading) = &mut self.role else { return };
+        let ServerRole::Leading(leading) = &mut self.role else { return };
         leading.last += 1;
         let zxid = leading.last;
         leading.acks.insert(zxid, BTreeSet::from([me]));
@@ -72,8 +72,8 @@ impl Server {
         self.commit(at, out);
     }
 
-    pub(super) fn on_ack(&mut self, at: Mono, from: u32, zxid: i64, out: &mut Outbox) {
-        let Role::Leading(leading) = &mut self.role else { return };
+    pub(super) fn on_ack(&mut self, at: Mono, from: u32, zxid: i64, out: &mut Outgoing) {
+        let ServerRole::Leading(leading) = &mut self.role else { return };
         if let Some(acks) = leading.acks.get_mut(&zxid) {
             acks.insert(from);
             self.commit(at, out);
@@ -81,10 +81,10 @@ impl Server {
     }
 
     /// Commits, in order, what a majority has logged.
-    fn commit(&mut self, at: Mono, out: &mut Outbox) {
+    fn commit(&mut self, at: Mono, out: &mut Outgoing) {
         let majority = self.majority();
         loop {
-            let Role::Leading(leading) = &mut self.role else { return };
+            let ServerRole::Leading(leading) = &mut self.role else { return };
             let Some(first) = leading.acks.first_entry().filter(|a| a.get().len() >= majority)
             else {
                 return;
@@ -99,9 +99,9 @@ impl Server {
         }
     }
 
-    fn release_syncs(&mut self, at: Mono, zxid: i64, out: &mut Outbox) {
+    fn release_syncs(&mut self, at: Mono, zxid: i64, out: &mut Outgoing) {
         loop {
-            let Role::Leading(leading) = &mut self.role else { return };
+            let ServerRole::Leading(leading) = &mut self.role else { return };
             if leading.syncs.front().is_none_or(|sync| sync.after > zxid) {
                 return;
             }
@@ -112,11 +112,11 @@ impl Server {
     }
 
     /// Answers the server whose client asked, which may be this one.
-    fn answer(&mut self, at: Mono, to: u32, message: ToFollower, out: &mut Outbox) {
+    fn answer(&mut self, at: Mono, to: u32, message: ToFollower, out: &mut Outgoing) {
         if to == self.me {
             return self.on_answer(at, message, out);
         }
-        if let Role::Leading(leading) = &self.role {
+        if let ServerRole::Leading(leading) = &self.role {
             leading.tell(to, message, out);
         }
     }

@@ -4,9 +4,9 @@
 //! writes, and so does a ping: a follower that has lost its leader goes on answering a client that
 //! only pings and reads, and stops answering one that has asked for a write.
 
-use super::{Database, Outbox};
+use super::{Database, Outgoing};
 use crate::model::{Out, Peer};
-use crate::zookeeper::model::tree::Change;
+use crate::zookeeper::model::tree::TreeChange;
 use crate::zookeeper::model::watches::Watches;
 use crate::zookeeper::model::{Packet, WatchKind};
 use crate::zookeeper::{Refusal, Reply, Request};
@@ -14,24 +14,24 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// The connections of a server's clients.
 #[derive(Debug, Default)]
-pub(super) struct Clients {
-    connections: BTreeMap<u64, Connection>,
+pub(super) struct ClientConnections {
+    connections: BTreeMap<u64, ClientConnection>,
     /// The latest connection of each session.
     sessions: BTreeMap<i64, u64>,
     watches: Watches,
 }
 
 #[derive(Debug)]
-struct Connection {
+struct ClientConnection {
     session: i64,
     /// The packets that came before the session stood; `None` once it stands.
     backlog: Option<Vec<Packet>>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedRequest>,
 }
 
 /// An entry in the queue of a client's connection.
 #[derive(Clone, Debug)]
-pub(super) enum Waiting {
+pub(super) enum QueuedRequest {
     /// The leader's word on this request.
     Leader(u64),
     /// A read, which is answered from the server's own state.
@@ -44,24 +44,29 @@ pub(super) enum Waiting {
 
 /// The progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ConnectionProgress {
     /// The connection waits for its session to be confirmed.
     Opening,
     /// The connection serves this session.
     Open(i64),
 }
 
-impl Clients {
-    pub(super) fn standing(&self, connection: u64) -> Option<Standing> {
+impl ClientConnections {
+    pub(super) fn standing(&self, connection: u64) -> Option<ConnectionProgress> {
         let c = self.connections.get(&connection)?;
-        Some(if c.backlog.is_some() { Standing::Opening } else { Standing::Open(c.session) })
+        Some(if c.backlog.is_some() {
+            ConnectionProgress::Opening
+        } else {
+            ConnectionProgress::Open(c.session)
+        })
     }
 
     /// Opens a connection for this session. An earlier one is closed: what is still on its way over
     /// that must not come after what its client says over this one.
-    pub(super) fn open(&mut self, connection: u64, session: i64, out: &mut Outbox) {
+    pub(super) fn open(&mut self, connection: u64, session: i64, out: &mut Outgoing) {
         self.close_session(session, out);
-        let fresh = Connection { session, backlog: Some(Vec::new()), waiting: VecDeque::new() };
+        let fresh =
+            ClientConnection { session, backlog: Some(Vec::new()), waiting: VecDeque::new() };
         self.connections.insert(connection, fresh);
         self.sessions.insert(session, connection);
     }
@@ -86,9 +91,9 @@ impl Clients {
     pub(super) fn wait(
         &mut self,
         connection: u64,
-        what: Waiting,
+        what: QueuedRequest,
         database: &Database,
-        out: &mut Outbox,
+        out: &mut Outgoing,
     ) {
         if let Some(c) = self.connections.get_mut(&connection) {
             c.waiting.push_back(what);
@@ -103,12 +108,12 @@ impl Clients {
         xid: u64,
         result: Result<Reply, Refusal>,
         database: &Database,
-        out: &mut Outbox,
+        out: &mut Outgoing,
     ) {
         let Some(connection) = self.sessions.get(&session).copied() else { return };
         let Some(c) = self.connections.get_mut(&connection) else { return };
         // A request of an earlier connection has nobody left to answer to.
-        if !matches!(c.waiting.front(), Some(Waiting::Leader(first)) if *first == xid) {
+        if !matches!(c.waiting.front(), Some(QueuedRequest::Leader(first)) if *first == xid) {
             return;
         }
         c.waiting.pop_front();
@@ -117,7 +122,7 @@ impl Clients {
     }
 
     /// Fires the watches that these changes fire.
-    pub(super) fn notify(&mut self, changes: &[Change], out: &mut Outbox) {
+    pub(super) fn notify(&mut self, changes: &[TreeChange], out: &mut Outgoing) {
         for change in changes {
             for connection in self.watches.fire(change) {
                 let event = Packet::Event { path: change.0.clone(), event: change.1 };
@@ -127,7 +132,7 @@ impl Clients {
     }
 
     /// Closes the connections of a session that is over, or is no longer this server's.
-    pub(super) fn close_session(&mut self, session: i64, out: &mut Outbox) {
+    pub(super) fn close_session(&mut self, session: i64, out: &mut Outgoing) {
         let theirs = self.connections.iter().filter(|(_, c)| c.session == session);
         for connection in theirs.map(|(id, _)| *id).collect::<Vec<_>>() {
             out.push(Out::Close(connection));
@@ -135,7 +140,7 @@ impl Clients {
         }
     }
 
-    pub(super) fn close_all(&mut self, out: &mut Outbox) {
+    pub(super) fn close_all(&mut self, out: &mut Outgoing) {
         out.extend(self.connections.keys().map(|id| Out::Close(*id)));
         *self = Self::default();
     }
@@ -151,18 +156,18 @@ impl Clients {
     }
 
     /// Answers everything that waits for nothing of the leader's.
-    fn drain(&mut self, connection: u64, database: &Database, out: &mut Outbox) {
+    fn drain(&mut self, connection: u64, database: &Database, out: &mut Outgoing) {
         let Some(c) = self.connections.get_mut(&connection) else { return };
         while let Some(next) = c.waiting.pop_front() {
             match next {
-                Waiting::Read(xid, request) => {
+                QueuedRequest::Read(xid, request) => {
                     let result = database.tree.read(&request);
                     if let Some((path, kind)) = watched(&request, &result) {
                         self.watches.add(connection, path, kind);
                     }
                     reply(connection, xid, result, database, out);
                 }
-                Waiting::Restore(since, watches) => {
+                QueuedRequest::Restore(since, watches) => {
                     for (path, kind) in watches {
                         let missed = self.watches.restore(connection, since, &path, kind, database);
                         if let Some(event) = missed {
@@ -171,8 +176,10 @@ impl Clients {
                         }
                     }
                 }
-                Waiting::Pong => out.push(Out::Send(Peer::Connection(connection), Packet::Pong)),
-                Waiting::Leader(_) => {
+                QueuedRequest::Pong => {
+                    out.push(Out::Send(Peer::Connection(connection), Packet::Pong))
+                }
+                QueuedRequest::Leader(_) => {
                     c.waiting.push_front(next);
                     return;
                 }
@@ -201,7 +208,7 @@ fn reply(
     xid: u64,
     result: Result<Reply, Refusal>,
     database: &Database,
-    out: &mut Outbox,
+    out: &mut Outgoing,
 ) {
     let packet = Packet::Reply { xid, zxid: database.zxid, result };
     out.push(Out::Send(Peer::Connection(connection), packet));

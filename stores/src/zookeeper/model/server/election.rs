@@ -3,7 +3,7 @@
 //!
 //! This is ZooKeeper's fast leader election, with its rounds and its final wait.
 
-use super::{Outbox, PeerPacket, Role, Server, Standing, Vote};
+use super::{ElectionRole, Outgoing, PeerPacket, Server, ServerRole, Vote};
 use crate::model::{Out, Peer, ServerModel};
 use crate::zookeeper::model::Packet;
 use base::Mono;
@@ -24,7 +24,7 @@ pub(super) struct Looking {
     /// The votes of this round.
     votes: BTreeMap<u32, Vote>,
     /// The leader and the role that each server reports that is no longer looking.
-    settled: BTreeMap<u32, (u32, Standing)>,
+    settled: BTreeMap<u32, (u32, ElectionRole)>,
     repeat_at: Mono,
     decide_at: Option<Mono>,
 }
@@ -49,7 +49,7 @@ impl Looking {
     fn established(&self, majority: usize) -> Option<u32> {
         let followed = |leader: u32| self.settled.values().filter(|(l, _)| *l == leader).count();
         let elected = |leader: u32| self.vote.leader == leader && self.supporters() >= majority;
-        let leaders = self.settled.iter().filter(|(_, (_, s))| *s == Standing::Leading);
+        let leaders = self.settled.iter().filter(|(_, (_, s))| *s == ElectionRole::Leading);
         let mut leaders = leaders.map(|(id, _)| *id);
         leaders.find(|id| followed(*id) >= majority || elected(*id))
     }
@@ -58,13 +58,13 @@ impl Looking {
 impl Server {
     /// Leaves whatever quorum it was in, closes the connections to its members and to its clients,
     /// and looks for a leader.
-    pub(super) fn look(&mut self, at: Mono, out: &mut Outbox) {
+    pub(super) fn look(&mut self, at: Mono, out: &mut Outgoing) {
         self.hang_up(out);
         self.clients.close_all(out);
         self.disk.fast_forward(&mut self.forwarded);
         self.round += 1;
         let vote = self.own_vote();
-        self.role = Role::Looking(Looking {
+        self.role = ServerRole::Looking(Looking {
             vote,
             votes: BTreeMap::from([(self.me, vote)]),
             settled: BTreeMap::new(),
@@ -75,8 +75,8 @@ impl Server {
         self.weigh(at);
     }
 
-    pub(super) fn tick_looking(&mut self, at: Mono, out: &mut Outbox) {
-        let Role::Looking(looking) = &mut self.role else { return };
+    pub(super) fn tick_looking(&mut self, at: Mono, out: &mut Outgoing) {
+        let ServerRole::Looking(looking) = &mut self.role else { return };
         if looking.decide_at.is_some_and(|decide| at >= decide) {
             let leader = looking.vote.leader;
             return self.settle(at, leader, out);
@@ -93,12 +93,14 @@ impl Server {
         from: u32,
         round: u64,
         vote: Vote,
-        standing: Standing,
-        out: &mut Outbox,
+        standing: ElectionRole,
+        out: &mut Outgoing,
     ) {
         match (&mut self.role, standing) {
-            (Role::Looking(_), Standing::Looking) => self.on_vote(at, from, round, vote, out),
-            (Role::Looking(looking), _) => {
+            (ServerRole::Looking(_), ElectionRole::Looking) => {
+                self.on_vote(at, from, round, vote, out)
+            }
+            (ServerRole::Looking(looking), _) => {
                 looking.settled.insert(from, (vote.leader, standing));
                 if round == self.round {
                     looking.votes.insert(from, vote);
@@ -109,16 +111,16 @@ impl Server {
                     self.follow(at, leader, out);
                 }
             }
-            (Role::Following(_) | Role::Leading(_), Standing::Looking) => {
+            (ServerRole::Following(_) | ServerRole::Leading(_), ElectionRole::Looking) => {
                 out.push(self.notification(from));
             }
-            (Role::Starting | Role::Following(_) | Role::Leading(_), _) => {}
+            (ServerRole::Starting | ServerRole::Following(_) | ServerRole::Leading(_), _) => {}
         }
     }
 
-    fn on_vote(&mut self, at: Mono, from: u32, round: u64, vote: Vote, out: &mut Outbox) {
+    fn on_vote(&mut self, at: Mono, from: u32, round: u64, vote: Vote, out: &mut Outgoing) {
         let (own, current) = (self.own_vote(), self.round);
-        let Role::Looking(looking) = &mut self.role else { return };
+        let ServerRole::Looking(looking) = &mut self.role else { return };
         looking.settled.remove(&from);
         if round < current {
             // It is behind and will join this round when it hears of it.
@@ -146,7 +148,7 @@ impl Server {
     /// Starts the final wait when a majority agrees.
     fn weigh(&mut self, at: Mono) {
         let (majority, alone) = (self.majority(), self.size == 1);
-        let Role::Looking(looking) = &mut self.role else { return };
+        let ServerRole::Looking(looking) = &mut self.role else { return };
         if looking.supporters() >= majority {
             let wait = if alone { Duration::ZERO } else { FINALIZE_WAIT };
             looking.decide_at.get_or_insert(at + wait);
@@ -155,7 +157,7 @@ impl Server {
         }
     }
 
-    fn settle(&mut self, at: Mono, leader: u32, out: &mut Outbox) {
+    fn settle(&mut self, at: Mono, leader: u32, out: &mut Outgoing) {
         if leader == self.me { self.lead(at, out) } else { self.follow(at, leader, out) }
     }
 
@@ -164,18 +166,18 @@ impl Server {
     }
 
     /// Sends this server's vote to all others.
-    fn campaign(&self, out: &mut Outbox) {
+    fn campaign(&self, out: &mut Outgoing) {
         out.extend(self.others().map(|to| self.notification(to)));
     }
 
     fn notification(&self, to: u32) -> Out<Packet> {
         let (vote, standing) = match &self.role {
-            Role::Starting => (self.own_vote(), Standing::Looking),
-            Role::Looking(looking) => (looking.vote, Standing::Looking),
-            Role::Following(following) => {
-                (Vote { leader: following.leader(), ..self.own_vote() }, Standing::Following)
+            ServerRole::Starting => (self.own_vote(), ElectionRole::Looking),
+            ServerRole::Looking(looking) => (looking.vote, ElectionRole::Looking),
+            ServerRole::Following(following) => {
+                (Vote { leader: following.leader(), ..self.own_vote() }, ElectionRole::Following)
             }
-            Role::Leading(_) => (self.own_vote(), Standing::Leading),
+            ServerRole::Leading(_) => (self.own_vote(), ElectionRole::Leading),
         };
         let packet = PeerPacket::Notification { round: self.round, vote, standing };
         Out::Send(Peer::Server(to), Packet::Peer(packet))

@@ -1,6 +1,6 @@
 //! Following: taking over the leader's state, then logging and applying what it proposes.
 
-use super::{Outbox, Role, Server, ToFollower, ToLeader, Transaction, to_leader};
+use super::{Outgoing, Server, ServerRole, ToFollower, ToLeader, Transaction, to_leader};
 use base::Mono;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const REFUSALS: u32 = 5;
 pub(super) struct Following {
     leader: u32,
     join: u64,
-    phase: Phase,
+    phase: FollowerPhase,
     /// The time at which the silence of the leader ends this.
     until: Mono,
     /// The sessions that were heard of since the leader last asked.
@@ -28,7 +28,7 @@ pub(super) struct Following {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum FollowerPhase {
     /// Asking the leader to be let in, again at this time.
     Asking {
         again: Mono,
@@ -49,18 +49,18 @@ impl Following {
     }
 
     pub(super) const fn serves(&self) -> bool {
-        matches!(self.phase, Phase::Serving)
+        matches!(self.phase, FollowerPhase::Serving)
     }
 
     pub(super) fn deadline(&self) -> Mono {
         match self.phase {
-            Phase::Asking { again, .. } => self.until.min(again),
-            Phase::Joined | Phase::Serving => self.until,
+            FollowerPhase::Asking { again, .. } => self.until.min(again),
+            FollowerPhase::Joined | FollowerPhase::Serving => self.until,
         }
     }
 
     /// Closes the connection to the leader.
-    pub(super) fn hang_up(&self, out: &mut Outbox) {
+    pub(super) fn hang_up(&self, out: &mut Outgoing) {
         to_leader(out, self.leader, self.join, ToLeader::Reset);
     }
 
@@ -70,29 +70,29 @@ impl Following {
 }
 
 impl Server {
-    pub(super) fn follow(&mut self, at: Mono, leader: u32, out: &mut Outbox) {
+    pub(super) fn follow(&mut self, at: Mono, leader: u32, out: &mut Outgoing) {
         self.numbers.joins += 1;
-        self.role = Role::Following(Following {
+        self.role = ServerRole::Following(Following {
             leader,
             join: self.numbers.joins,
-            phase: Phase::Asking { again: at, refusals: 0 },
+            phase: FollowerPhase::Asking { again: at, refusals: 0 },
             until: at + self.timing.init(),
             touched: BTreeSet::new(),
         });
         self.tick_following(at, out);
     }
 
-    pub(super) fn tick_following(&mut self, at: Mono, out: &mut Outbox) {
+    pub(super) fn tick_following(&mut self, at: Mono, out: &mut Outgoing) {
         let ask = ToLeader::Join {
             accepted: self.disk.accepted.0,
             epoch: self.disk.epoch,
             zxid: self.disk.zxid(),
         };
-        let Role::Following(following) = &mut self.role else { return };
+        let ServerRole::Following(following) = &mut self.role else { return };
         if at >= following.until {
             return self.look(at, out);
         }
-        if let Phase::Asking { again, .. } = &mut following.phase
+        if let FollowerPhase::Asking { again, .. } = &mut following.phase
             && at >= *again
         {
             *again = at + REPEAT;
@@ -106,10 +106,10 @@ impl Server {
         from: u32,
         join: u64,
         message: ToFollower,
-        out: &mut Outbox,
+        out: &mut Outgoing,
     ) {
         let silence = self.timing.sync();
-        let Role::Following(following) = &mut self.role else {
+        let ServerRole::Following(following) = &mut self.role else {
             return refuse(from, join, &message, out);
         };
         if (following.leader, following.join) != (from, join) {
@@ -121,7 +121,7 @@ impl Server {
                 self.on_new_leader(at, epoch, established, *database, out);
             }
             ToFollower::UpToDate => {
-                following.phase = Phase::Serving;
+                following.phase = FollowerPhase::Serving;
                 following.until = at + silence;
             }
             ToFollower::Propose { zxid, transaction } => self.on_propose(zxid, transaction, out),
@@ -141,9 +141,9 @@ impl Server {
     }
 
     /// Tries once more to connect to a server that does not lead, or no longer waits for it to.
-    fn on_refusal(&mut self, at: Mono, out: &mut Outbox) {
-        let Role::Following(following) = &mut self.role else { return };
-        let Phase::Asking { again, refusals } = &mut following.phase else { return };
+    fn on_refusal(&mut self, at: Mono, out: &mut Outgoing) {
+        let ServerRole::Following(following) = &mut self.role else { return };
+        let FollowerPhase::Asking { again, refusals } = &mut following.phase else { return };
         *refusals += 1;
         *again = at + RETRY;
         if *refusals >= REFUSALS {
@@ -159,15 +159,15 @@ impl Server {
         epoch: u32,
         established: bool,
         database: super::Database,
-        out: &mut Outbox,
+        out: &mut Outgoing,
     ) {
-        let Role::Following(following) = &mut self.role else { return };
+        let ServerRole::Following(following) = &mut self.role else { return };
         let (accepted, whose) = self.disk.accepted;
         let taken = epoch == accepted && whose != following.leader && !established;
         if epoch < accepted || taken {
             return self.look(at, out);
         }
-        following.phase = Phase::Joined;
+        following.phase = FollowerPhase::Joined;
         self.disk.accepted = (epoch, following.leader);
         self.disk.epoch = epoch;
         self.disk.database = database;
@@ -176,16 +176,16 @@ impl Server {
         to_leader(out, following.leader, following.join, ToLeader::Joined);
     }
 
-    fn on_propose(&mut self, zxid: i64, transaction: Transaction, out: &mut Outbox) {
+    fn on_propose(&mut self, zxid: i64, transaction: Transaction, out: &mut Outgoing) {
         self.disk.log.push_back((zxid, transaction));
-        if let Role::Following(following) = &self.role {
+        if let ServerRole::Following(following) = &self.role {
             to_leader(out, following.leader, following.join, ToLeader::Ack { zxid });
         }
     }
 }
 
 /// Answers a message over a connection that is no more with a reset, as TCP would.
-fn refuse(from: u32, join: u64, message: &ToFollower, out: &mut Outbox) {
+fn refuse(from: u32, join: u64, message: &ToFollower, out: &mut Outgoing) {
     if *message != ToFollower::Reset {
         to_leader(out, from, join, ToLeader::Reset);
     }

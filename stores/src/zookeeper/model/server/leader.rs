@@ -2,8 +2,8 @@
 //! `broadcast`.
 
 use super::broadcast::PendingSync;
-use super::{Outbox, Role, Server, ToFollower, ToLeader, to_follower};
-use crate::zookeeper::model::tracker::Tracker;
+use super::{Outgoing, Server, ServerRole, ToFollower, ToLeader, to_follower};
+use crate::zookeeper::model::tracker::SessionTracker;
 use base::Mono;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Leading {
     epoch: u32,
-    phase: Phase,
+    phase: LeaderPhase,
     pub(super) learners: BTreeMap<u32, Learner>,
     /// The last transaction proposed.
     pub(super) last: i64,
@@ -20,12 +20,12 @@ pub(super) struct Leading {
     pub(super) acks: BTreeMap<i64, BTreeSet<u32>>,
     /// Syncs that wait for a commit.
     pub(super) syncs: VecDeque<PendingSync>,
-    pub(super) sessions: Tracker,
+    pub(super) sessions: SessionTracker,
     ping_at: Mono,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum LeaderPhase {
     /// Waiting for a majority to come.
     Gathering {
         until: Mono,
@@ -49,27 +49,27 @@ pub(super) struct Learner {
 
 impl Leading {
     pub(super) const fn serves(&self) -> bool {
-        matches!(self.phase, Phase::Serving)
+        matches!(self.phase, LeaderPhase::Serving)
     }
 
     pub(super) fn deadline(&self) -> Mono {
         match self.phase {
-            Phase::Gathering { until } | Phase::Establishing { until } => until,
-            Phase::Serving => {
+            LeaderPhase::Gathering { until } | LeaderPhase::Establishing { until } => until,
+            LeaderPhase::Serving => {
                 self.sessions.deadline().map_or(self.ping_at, |d| d.min(self.ping_at))
             }
         }
     }
 
     /// Sends to a follower over the connection that it opened.
-    pub(super) fn tell(&self, to: u32, message: ToFollower, out: &mut Outbox) {
+    pub(super) fn tell(&self, to: u32, message: ToFollower, out: &mut Outgoing) {
         if let Some(learner) = self.learners.get(&to) {
             to_follower(out, to, learner.join, message);
         }
     }
 
     /// Closes the connections to the followers.
-    pub(super) fn hang_up(&self, out: &mut Outbox) {
+    pub(super) fn hang_up(&self, out: &mut Outgoing) {
         for (id, learner) in &self.learners {
             to_follower(out, *id, learner.join, ToFollower::Reset);
         }
@@ -78,7 +78,7 @@ impl Leading {
     /// Forgets the followers that have been silent for this long, and closes their connections: one
     /// that hears without being heard drops its clients then, and not only after a silence of its
     /// own.
-    fn drop_silent(&mut self, at: Mono, silence: Duration, out: &mut Outbox) {
+    fn drop_silent(&mut self, at: Mono, silence: Duration, out: &mut Outgoing) {
         self.learners.retain(|id, learner| {
             let silent = at.since(learner.heard) >= silence;
             if silent {
@@ -94,36 +94,36 @@ impl Leading {
 }
 
 impl Server {
-    pub(super) fn lead(&mut self, at: Mono, out: &mut Outbox) {
-        self.role = Role::Leading(Leading {
+    pub(super) fn lead(&mut self, at: Mono, out: &mut Outgoing) {
+        self.role = ServerRole::Leading(Leading {
             epoch: 0,
-            phase: Phase::Gathering { until: at + self.timing.init() },
+            phase: LeaderPhase::Gathering { until: at + self.timing.init() },
             learners: BTreeMap::new(),
             last: 0,
             acks: BTreeMap::new(),
             syncs: VecDeque::new(),
-            sessions: Tracker::new(self.timing.tick),
+            sessions: SessionTracker::new(self.timing.tick),
             ping_at: at,
         });
         self.open_epoch(at, out);
     }
 
-    pub(super) fn tick_leading(&mut self, at: Mono, out: &mut Outbox) {
-        let Role::Leading(leading) = &mut self.role else { return };
+    pub(super) fn tick_leading(&mut self, at: Mono, out: &mut Outgoing) {
+        let ServerRole::Leading(leading) = &mut self.role else { return };
         match leading.phase {
-            Phase::Gathering { until } | Phase::Establishing { until } => {
+            LeaderPhase::Gathering { until } | LeaderPhase::Establishing { until } => {
                 if at >= until {
                     self.look(at, out);
                 }
             }
-            Phase::Serving => self.reign(at, out),
+            LeaderPhase::Serving => self.reign(at, out),
         }
     }
 
     /// Does the leader's routine work, every half tick and when a session's time is up.
-    fn reign(&mut self, at: Mono, out: &mut Outbox) {
+    fn reign(&mut self, at: Mono, out: &mut Outgoing) {
         let (majority, silence, half) = (self.majority(), self.timing.sync(), self.timing.tick / 2);
-        let Role::Leading(leading) = &mut self.role else { return };
+        let ServerRole::Leading(leading) = &mut self.role else { return };
         leading.drop_silent(at, silence, out);
         if leading.joined() < majority {
             return self.look(at, out);
@@ -145,12 +145,12 @@ impl Server {
         from: u32,
         join: u64,
         message: ToLeader,
-        out: &mut Outbox,
+        out: &mut Outgoing,
     ) {
         if let ToLeader::Join { accepted, epoch, zxid } = message {
             return self.on_join(at, from, join, accepted, (epoch, zxid), out);
         }
-        let Role::Leading(leading) = &mut self.role else {
+        let ServerRole::Leading(leading) = &mut self.role else {
             return refuse(from, join, &message, out);
         };
         let Some(learner) = leading.learners.get_mut(&from).filter(|l| l.join == join) else {
@@ -179,10 +179,10 @@ impl Server {
         join: u64,
         accepted: u32,
         history: (u32, i64),
-        out: &mut Outbox,
+        out: &mut Outgoing,
     ) {
         let mine = (self.disk.epoch, self.disk.zxid());
-        let Role::Leading(leading) = &mut self.role else {
+        let ServerRole::Leading(leading) = &mut self.role else {
             return to_follower(out, from, join, ToFollower::Refused);
         };
         if leading.learners.get(&from).is_some_and(|learner| learner.join == join) {
@@ -196,31 +196,31 @@ impl Server {
         // A server that has agreed to this epoch or a later one for another's sake can only be led
         // in one that is later still.
         let give_way = match leading.phase {
-            Phase::Gathering { .. } => false,
-            Phase::Establishing { .. } => accepted >= leading.epoch,
-            Phase::Serving => accepted > leading.epoch,
+            LeaderPhase::Gathering { .. } => false,
+            LeaderPhase::Establishing { .. } => accepted >= leading.epoch,
+            LeaderPhase::Serving => accepted > leading.epoch,
         };
         if give_way {
             return self.look(at, out);
         }
         leading.learners.insert(from, Learner { join, accepted, heard: at, joined: false });
         match leading.phase {
-            Phase::Gathering { .. } => self.open_epoch(at, out),
-            Phase::Establishing { .. } | Phase::Serving => self.hand_over(from, out),
+            LeaderPhase::Gathering { .. } => self.open_epoch(at, out),
+            LeaderPhase::Establishing { .. } | LeaderPhase::Serving => self.hand_over(from, out),
         }
     }
 
     /// Opens a new epoch when a majority has come.
-    fn open_epoch(&mut self, at: Mono, out: &mut Outbox) {
+    fn open_epoch(&mut self, at: Mono, out: &mut Outgoing) {
         let (majority, until) = (self.majority(), at + self.timing.init());
-        let Role::Leading(leading) = &mut self.role else { return };
+        let ServerRole::Leading(leading) = &mut self.role else { return };
         if leading.learners.len() + 1 < majority {
             return;
         }
         let accepted = leading.learners.values().map(|learner| learner.accepted).max().unwrap_or(0);
         leading.epoch = accepted.max(self.disk.accepted.0) + 1;
         leading.last = i64::from(leading.epoch) << 32;
-        leading.phase = Phase::Establishing { until };
+        leading.phase = LeaderPhase::Establishing { until };
         self.disk.accepted = (leading.epoch, self.me);
         self.disk.epoch = leading.epoch;
         let learners: Vec<u32> = leading.learners.keys().copied().collect();
@@ -229,8 +229,8 @@ impl Server {
     }
 
     /// Sends a follower this leader's state, and then what is proposed and not committed yet.
-    fn hand_over(&self, to: u32, out: &mut Outbox) {
-        let Role::Leading(leading) = &self.role else { return };
+    fn hand_over(&self, to: u32, out: &mut Outgoing) {
+        let ServerRole::Leading(leading) = &self.role else { return };
         let database = Box::new(self.disk.database.clone());
         let (epoch, established) = (leading.epoch, leading.serves());
         leading.tell(to, ToFollower::NewLeader { epoch, established, database }, out);
@@ -240,8 +240,8 @@ impl Server {
         }
     }
 
-    fn on_joined(&mut self, at: Mono, from: u32, out: &mut Outbox) {
-        let Role::Leading(leading) = &mut self.role else { return };
+    fn on_joined(&mut self, at: Mono, from: u32, out: &mut Outgoing) {
+        let ServerRole::Leading(leading) = &mut self.role else { return };
         if let Some(learner) = leading.learners.get_mut(&from) {
             learner.joined = true;
         }
@@ -254,13 +254,13 @@ impl Server {
 
     /// Begins to serve when a majority has taken the state over. Every session gets its whole
     /// time-out anew: nobody knows when the last leader heard of it.
-    fn establish_epoch(&mut self, at: Mono, out: &mut Outbox) {
+    fn establish_epoch(&mut self, at: Mono, out: &mut Outgoing) {
         let majority = self.majority();
-        let Role::Leading(leading) = &mut self.role else { return };
+        let ServerRole::Leading(leading) = &mut self.role else { return };
         if leading.joined() < majority {
             return;
         }
-        leading.phase = Phase::Serving;
+        leading.phase = LeaderPhase::Serving;
         self.journal.append(&mut self.forwarded);
         self.restated = true;
         leading.ping_at = at;
@@ -274,7 +274,7 @@ impl Server {
 }
 
 /// Answers a message over a connection that is no more with a reset, as TCP would.
-fn refuse(from: u32, join: u64, message: &ToLeader, out: &mut Outbox) {
+fn refuse(from: u32, join: u64, message: &ToLeader, out: &mut Outgoing) {
     if *message != ToLeader::Reset {
         to_follower(out, from, join, ToFollower::Reset);
     }

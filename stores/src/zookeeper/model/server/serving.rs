@@ -1,7 +1,7 @@
 //! Serving clients: the handling of their packets by a member of a quorum.
 
-use super::clients::{Standing, Waiting};
-use super::{Outbox, Packet, Role, Server, ToFollower, ToLeader, Transaction, to_leader};
+use super::clients::{ConnectionProgress, QueuedRequest};
+use super::{Outgoing, Packet, Server, ServerRole, ToFollower, ToLeader, Transaction, to_leader};
 use crate::model::{Name, Noted, Out, Peer, What};
 use crate::zookeeper::Request;
 use base::Mono;
@@ -13,7 +13,7 @@ impl Server {
         at: Mono,
         connection: u64,
         packet: Packet,
-        out: &mut Outbox,
+        out: &mut Outgoing,
     ) {
         if !self.is_serving() {
             return out.push(Out::Close(connection));
@@ -22,8 +22,8 @@ impl Server {
             (Packet::Connect { session, timeout, last_zxid }, None) => {
                 self.connect(at, connection, session, timeout, last_zxid, out);
             }
-            (packet, Some(Standing::Opening)) => self.clients.defer(connection, packet),
-            (packet, Some(Standing::Open(session))) => {
+            (packet, Some(ConnectionProgress::Opening)) => self.clients.defer(connection, packet),
+            (packet, Some(ConnectionProgress::Open(session))) => {
                 self.serve(at, connection, session, packet, out);
             }
             // A connection from before a restart.
@@ -38,7 +38,7 @@ impl Server {
         session: i64,
         timeout: Duration,
         last_zxid: i64,
-        out: &mut Outbox,
+        out: &mut Outgoing,
     ) {
         // The client has seen more than this server has: here it would go back in time.
         if last_zxid > self.disk.database.zxid {
@@ -64,28 +64,35 @@ impl Server {
         (i64::from(self.me) + 1) << 56 | self.numbers.sessions
     }
 
-    fn serve(&mut self, at: Mono, connection: u64, session: i64, packet: Packet, out: &mut Outbox) {
+    fn serve(
+        &mut self,
+        at: Mono,
+        connection: u64,
+        session: i64,
+        packet: Packet,
+        out: &mut Outgoing,
+    ) {
         match &mut self.role {
-            Role::Following(following) => following.touch(session),
-            Role::Leading(leading) => leading.sessions.touch(at, session),
-            Role::Starting | Role::Looking(_) => {}
+            ServerRole::Following(following) => following.touch(session),
+            ServerRole::Leading(leading) => leading.sessions.touch(at, session),
+            ServerRole::Starting | ServerRole::Looking(_) => {}
         }
         let database = &self.disk.database;
         match packet {
-            Packet::Ping => self.clients.wait(connection, Waiting::Pong, database, out),
+            Packet::Ping => self.clients.wait(connection, QueuedRequest::Pong, database, out),
             Packet::SetWatches { zxid, watches } => {
-                self.clients.wait(connection, Waiting::Restore(zxid, watches), database, out);
+                self.clients.wait(connection, QueuedRequest::Restore(zxid, watches), database, out);
             }
             Packet::CloseSession => {
                 self.ask(at, ToLeader::Forward(Transaction::CloseSession { session }), out);
             }
             Packet::Request { xid, request } => match leaders(session, xid, &request) {
                 Some(ask) => {
-                    self.clients.wait(connection, Waiting::Leader(xid), database, out);
+                    self.clients.wait(connection, QueuedRequest::Leader(xid), database, out);
                     self.ask(at, ask, out);
                 }
                 None => {
-                    self.clients.wait(connection, Waiting::Read(xid, request), database, out);
+                    self.clients.wait(connection, QueuedRequest::Read(xid, request), database, out);
                 }
             },
             // Not for servers to hear.
@@ -94,18 +101,18 @@ impl Server {
     }
 
     /// Asks the leader, which may be this server.
-    fn ask(&mut self, at: Mono, message: ToLeader, out: &mut Outbox) {
+    fn ask(&mut self, at: Mono, message: ToLeader, out: &mut Outgoing) {
         match &self.role {
-            Role::Following(following) => {
+            ServerRole::Following(following) => {
                 to_leader(out, following.leader(), following.join(), message);
             }
-            Role::Leading(_) => self.decide(at, self.me, message, out),
-            Role::Starting | Role::Looking(_) => {}
+            ServerRole::Leading(_) => self.decide(at, self.me, message, out),
+            ServerRole::Starting | ServerRole::Looking(_) => {}
         }
     }
 
     /// Handles the leader's decision on something that a client of this server wanted.
-    pub(super) fn on_answer(&mut self, at: Mono, answer: ToFollower, out: &mut Outbox) {
+    pub(super) fn on_answer(&mut self, at: Mono, answer: ToFollower, out: &mut Outgoing) {
         match answer {
             ToFollower::Synced { session, xid } => {
                 let synced = Ok(crate::zookeeper::Reply::Synced);
@@ -132,7 +139,7 @@ impl Server {
         at: Mono,
         session: i64,
         timeout: Duration,
-        out: &mut Outbox,
+        out: &mut Outgoing,
     ) {
         let Some((connection, backlog)) = self.clients.establish(session) else { return };
         let connected = Packet::Connected { session, timeout };

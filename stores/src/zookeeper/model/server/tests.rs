@@ -24,29 +24,29 @@ impl Member {
     }
 
     /// Lets time pass, and returns what is sent at its end.
-    fn wait(&mut self, ms: u64) -> Outbox {
+    fn wait(&mut self, ms: u64) -> Outgoing {
         self.now_ms += ms;
-        let mut out = Outbox::new();
+        let mut out = Outgoing::new();
         self.server.tick(self.clocks(), &mut out);
         out
     }
 
-    fn hear(&mut self, from: u32, packet: PeerPacket) -> Outbox {
-        let mut out = Outbox::new();
+    fn hear(&mut self, from: u32, packet: PeerPacket) -> Outgoing {
+        let mut out = Outgoing::new();
         let (at, packet) = (self.clocks(), Packet::Peer(packet));
         self.server.receive(at, Peer::Server(from), packet, &mut out);
         out
     }
 
     /// Hears in the first round that a member votes for a leader without a history.
-    fn hear_vote(&mut self, from: u32, leader: u32, standing: Standing) -> Outbox {
+    fn hear_vote(&mut self, from: u32, leader: u32, standing: ElectionRole) -> Outgoing {
         let vote = Vote { epoch: 0, zxid: 0, leader };
         self.hear(from, PeerPacket::Notification { round: 1, vote, standing })
     }
 }
 
 /// Returns the connection over which a server was asked to lead, and its number.
-fn asked(out: &Outbox) -> Option<(u32, u64)> {
+fn asked(out: &Outgoing) -> Option<(u32, u64)> {
     out.iter().find_map(|out| match out {
         Out::Send(
             Peer::Server(to),
@@ -60,7 +60,7 @@ fn asked(out: &Outbox) -> Option<(u32, u64)> {
 #[test]
 fn a_follower_that_is_refused_five_times_looks_again() {
     let mut member = Member::looking(3);
-    member.hear_vote(2, 2, Standing::Looking);
+    member.hear_vote(2, 2, ElectionRole::Looking);
     let mut out = member.wait(200);
     for refusals in 0..5 {
         let Some((2, join)) = asked(&out) else { panic!("not asked after {refusals} refusals") };
@@ -68,7 +68,7 @@ fn a_follower_that_is_refused_five_times_looks_again() {
         out = member.wait(100);
     }
     assert_eq!(asked(&out), None);
-    assert!(matches!(member.server.role, Role::Looking(_)));
+    assert!(matches!(member.server.role, ServerRole::Looking(_)));
 }
 
 /// A member that voted for a leader and came too late to hear the others' votes need not wait until
@@ -76,8 +76,8 @@ fn a_follower_that_is_refused_five_times_looks_again() {
 #[test]
 fn a_leader_that_a_majority_voted_for_is_followed_at_once() {
     let mut member = Member::looking(5);
-    member.hear_vote(1, 4, Standing::Looking);
+    member.hear_vote(1, 4, ElectionRole::Looking);
     assert_eq!(asked(&member.wait(1)), None, "two of five");
-    let out = member.hear_vote(4, 4, Standing::Leading);
+    let out = member.hear_vote(4, 4, ElectionRole::Leading);
     assert_eq!(asked(&out).map(|(leader, _)| leader), Some(4));
 }

@@ -1,6 +1,6 @@
 //! Scripts, and the commands that load and call them.
 
-use super::{Draw, ODD_NUMBERS, Words};
+use super::{CommandWords, Draw, ODD_NUMBERS};
 use crate::redis::script::sha1hex;
 
 /// The script that locks release by.
@@ -8,7 +8,7 @@ const COMPARE_AND_DELETE: &str = "if redis.call('get',KEYS[1]) == ARGV[1] then \
      return redis.call('del',KEYS[1]) else return 0 end";
 
 impl Draw {
-    pub(super) fn script(&mut self) -> Words {
+    pub(super) fn script(&mut self) -> CommandWords {
         let mut words = vec!["SCRIPT".to_owned()];
         match self.rng.below(6) {
             0 | 1 => words.extend(["LOAD".to_owned(), self.body()]),
@@ -23,12 +23,12 @@ impl Draw {
         words
     }
 
-    pub(super) fn eval(&mut self) -> Words {
+    pub(super) fn eval(&mut self) -> CommandWords {
         let body = self.body();
         self.called("EVAL", body)
     }
 
-    pub(super) fn evalsha(&mut self) -> Words {
+    pub(super) fn evalsha(&mut self) -> CommandWords {
         let sha = self.sha();
         self.called("EVALSHA", sha)
     }
@@ -43,7 +43,7 @@ impl Draw {
         }
     }
 
-    fn called(&mut self, name: &str, script: String) -> Words {
+    fn called(&mut self, name: &str, script: String) -> CommandWords {
         let (keys, values) = (self.rng.below(3), self.rng.below(3));
         let count = if self.rng.chance(0.04) { self.of(ODD_NUMBERS) } else { keys.to_string() };
         let mut words = vec![name.to_owned(), script, count];
