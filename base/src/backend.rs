@@ -1,7 +1,7 @@
 //! A backend runs clients and servers and does faults to them. The simulator is one, real servers
 //! in containers or as processes are others; one drive loop drives them all.
 
-use crate::{Effect, Fault, FaultId, Ledger, Mono, Request, Response};
+use crate::{ClientRequest, Effect, Fault, FaultId, Ledger, Mono, Response};
 
 /// Something that happened in the world, as the drive loop learns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub trait Backend {
     fn spawn(&mut self, client: u32, process: u32) -> Result<(), BackendError>;
 
     /// Sends a request to a client. One that is gone does not answer.
-    fn send(&mut self, process: u32, request: Request);
+    fn send(&mut self, process: u32, request: ClientRequest);
 
     /// Begins to inject a fault.
     ///

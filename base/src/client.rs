@@ -1,7 +1,7 @@
 //! The protocol between the harness and a client: JSON lines over stdin and stdout for a real
 //! process, the same values for a simulated one.
 //!
-//! The harness sends a [`Request`] and the client answers it with one [`Response`] of the same
+//! The harness sends a [`ClientRequest`] and the client answers it with one [`Response`] of the same
 //! `id`. Time stamps are the harness's; only `lost` and the store facts of an answer carry clock
 //! readings of the client. `lost` and `notified` are notices, without an `id`.
 //!
@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 
 /// A line to the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub struct ClientRequest {
     /// The harness's number for this request; its response repeats it.
     pub id: u64,
     /// The worker that is asked, by its process number in the history. It says nothing in `init`
@@ -115,13 +115,13 @@ pub struct Response {
     pub worker: u32,
     /// The outcome or the notice.
     #[serde(flatten)]
-    pub reply: Reply,
+    pub reply: ClientReply,
 }
 
 /// The outcome of a request, or a notice from the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub enum Reply {
+pub enum ClientReply {
     /// The command took effect.
     Ok {
         /// The fencing token of a grant, where the lock has one.
@@ -160,7 +160,7 @@ pub enum Reply {
     },
 }
 
-impl Reply {
+impl ClientReply {
     /// An `ok` without token or facts.
     pub fn ok() -> Self {
         Self::Ok { token: None, facts: None }
@@ -186,7 +186,7 @@ impl Reply {
 /// A client's end of the conversation.
 pub trait Mailbox {
     /// The next request, if it is there; `None` when the harness has hung up.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Request>>;
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<ClientRequest>>;
 
     /// Says something to the harness.
     fn say(&mut self, response: Response);

@@ -35,7 +35,7 @@ mod world;
 
 pub use backend::{Backend, BackendError, Message, Notice, Passing};
 pub use cause::Cause;
-pub use client::{Acquire, Command, Init, Mailbox, Reply, Request, Response};
+pub use client::{Acquire, ClientReply, ClientRequest, Command, Init, Mailbox, Response};
 pub use delta::DeltaDebugger;
 pub use emplace::emplace;
 pub use error::HistoryError;

@@ -4,7 +4,7 @@ use super::server::DockerServer;
 use base::{BackendError, Direction};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use testbed::Server;
+use testbed::StartedServer;
 
 /// A rule by which one server drops what one other sends it.
 pub struct DropRule {

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use testbed::process::is_stopped;
-use testbed::{Server, broken, probe};
+use testbed::{StartedServer, broken, probe};
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{ContainerState, ContainerStateStatusEnum};
@@ -178,7 +178,7 @@ impl DockerServer {
     }
 }
 
-impl Server for DockerServer {
+impl StartedServer for DockerServer {
     type Cut = Vec<DropRule>;
     const CUT: &'static str = "packets dropped between servers";
 

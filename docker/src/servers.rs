@@ -13,7 +13,7 @@ use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{Cluster, StoreId};
-use testbed::{Server, Servers, monotonic_nanos};
+use testbed::{Servers, StartedServer, monotonic_nanos};
 use testcontainers::bollard::Docker;
 
 /// The servers of a run, in containers.

@@ -3,7 +3,7 @@
 //! say besides goes to stderr, which the harness keeps.
 
 use anyhow::{Context, Result, bail};
-use base::{Command, Init, LocalFuture, Mailbox, Reply, Request, Response};
+use base::{ClientReply, ClientRequest, Command, Init, LocalFuture, Mailbox, Response};
 use std::future::poll_fn;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -63,7 +63,7 @@ struct Serve {
     lock: &'static LockSpec,
     settings: RealSettings,
     /// The `init`, which is answered once the client can be asked for the lock.
-    request: Request,
+    request: ClientRequest,
     pipe: Pipe,
 }
 
@@ -80,7 +80,7 @@ impl Visit for Serve {
                     Ok(())
                 }
                 Err(error) => {
-                    let reply = Reply::fail(error.to_string());
+                    let reply = ClientReply::fail(error.to_string());
                     pipe.say(Response { id: Some(request.id), worker: 0, reply });
                     Err(error.into())
                 }
@@ -93,11 +93,11 @@ impl Visit for Serve {
 struct Pipe {
     lines: Lines<BufReader<Box<dyn AsyncRead + Unpin>>>,
     /// A request that was read before the conversation began.
-    first: Option<Request>,
+    first: Option<ClientRequest>,
 }
 
 impl Mailbox for Pipe {
-    fn poll_next(&mut self, cx: &mut Waiting<'_>) -> Poll<Option<Request>> {
+    fn poll_next(&mut self, cx: &mut Waiting<'_>) -> Poll<Option<ClientRequest>> {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(first));
         }

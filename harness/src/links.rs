@@ -3,7 +3,7 @@
 use base::{Node, Rng, Spread};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use stores::{Links, WorldSpec};
+use stores::{LinkDelays, WorldSpec};
 use workloads::LockSpec;
 
 /// The stream of randomness that the manners of links are drawn from.
@@ -36,15 +36,15 @@ pub fn usual_delay(link_delay: Duration) -> Duration {
 /// Returns the usual delays of links in this world.
 pub fn usual(spec: &WorldSpec) -> Spread {
     match spec.links {
-        Links::HeavyTailed => heavy(spec),
-        Links::Alike | Links::Uneven => steady(spec),
+        LinkDelays::HeavyTailed => heavy(spec),
+        LinkDelays::Alike | LinkDelays::Uneven => steady(spec),
     }
 }
 
 /// The links with manners of their own, each way for itself.
 pub fn own(spec: &WorldSpec) -> BTreeMap<(Node, Node), Spread> {
     let mut links = BTreeMap::new();
-    if spec.links != Links::Uneven {
+    if spec.links != LinkDelays::Uneven {
         return links;
     }
     let mut rng = Rng::fork(spec.seed, MANNERS);
@@ -97,7 +97,7 @@ mod tests {
     use crate::plan::Options;
     use crate::setup::Setup;
 
-    fn spec(links: Links, seed: u64) -> WorldSpec {
+    fn spec(links: LinkDelays, seed: u64) -> WorldSpec {
         let setup = Setup::new(Options { links, ..Options::new("redlock", "none", seed) });
         setup.unwrap_or_else(|why| panic!("{why}")).world()
     }
@@ -106,7 +106,7 @@ mod tests {
     fn the_largest_delay_keeps_all_messages_within_the_bound() {
         for ms in [3, 20, 400] {
             let bound = Duration::from_millis(ms);
-            let with = |link_delay| WorldSpec { link_delay, ..spec(Links::Alike, 1) };
+            let with = |link_delay| WorldSpec { link_delay, ..spec(LinkDelays::Alike, 1) };
             let largest = largest_delay(bound);
             assert!(steady(&with(largest)).bound() <= bound, "{ms}");
             let more = largest + Duration::from_millis(1);
@@ -116,11 +116,11 @@ mod tests {
 
     #[test]
     fn only_uneven_links_have_manners_of_their_own_and_these_differ() {
-        assert!(own(&spec(Links::Alike, 1)).is_empty());
-        assert!(own(&spec(Links::HeavyTailed, 1)).is_empty());
-        let links = own(&spec(Links::Uneven, 1));
+        assert!(own(&spec(LinkDelays::Alike, 1)).is_empty());
+        assert!(own(&spec(LinkDelays::HeavyTailed, 1)).is_empty());
+        let links = own(&spec(LinkDelays::Uneven, 1));
         assert_eq!(links.len(), 5 * 5 * 2);
-        assert_ne!(links, own(&spec(Links::Uneven, 2)));
+        assert_ne!(links, own(&spec(LinkDelays::Uneven, 2)));
         let of = |is: fn(&Spread) -> bool| links.values().filter(|spread| is(spread)).count();
         assert!(of(|s| matches!(s, Spread::Heavy { .. })) > 2);
         assert!(of(|s| matches!(s, Spread::Uniform { .. })) > 2);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::links::slowest_link;
 use crate::plan::Options;
-use stores::Links;
+use stores::LinkDelays;
 
 /// The streams of randomness that belong to the swarm; turns and faults have others.
 const CONFIGURATION: u64 = 30;
@@ -42,9 +42,9 @@ pub fn vary(options: &Options) -> Options {
     };
     // Drawn last, so that what was drawn before stays as it was.
     let links = match rng.below(8) {
-        0 => Links::HeavyTailed,
-        1 | 2 => Links::Uneven,
-        _ => Links::Alike,
+        0 => LinkDelays::HeavyTailed,
+        1 | 2 => LinkDelays::Uneven,
+        _ => LinkDelays::Alike,
     };
     // No slower than the lock can bear, but as slow as was asked for.
     let bearable = workloads::find(&options.algo).map(|lock| slowest_link(lock, options.ttl));
@@ -149,7 +149,7 @@ mod tests {
         assert!(longest > shortest * 16, "{shortest:?} to {longest:?}");
         let slow = drawn.iter().filter(|o| o.link_delay > Duration::from_millis(1)).count();
         assert!((60..140).contains(&slow), "{slow} of 200 have slow links");
-        for links in [Links::HeavyTailed, Links::Uneven] {
+        for links in [LinkDelays::HeavyTailed, LinkDelays::Uneven] {
             let such = drawn.iter().filter(|o| o.links == links).count();
             assert!((10..80).contains(&such), "{such} of 200 have {links:?} links");
         }

@@ -1,5 +1,6 @@
 //! The arrows that ARCHITECTURE.md draws are the arrows that there are: which crate may depend on
-//! which, and which module of the harness on which others.
+//! which, and which module of the harness on which others. And the names of types that it says are
+//! shared are those that are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -45,37 +46,85 @@ fn crates() -> Arrows {
     packages.iter().map(|it| (own(it).expect("a crate of ours"), depends(it))).collect()
 }
 
-/// Reads which modules of the harness each of them names, beside its tests, from their sources.
-fn modules() -> Arrows {
-    let mut arrows = Arrows::new();
-    let mut folders = vec![root().join("harness/src")];
+/// Reads the sources of a crate, beside their tests, with their paths in the crate.
+fn sources(member: &str) -> Vec<(PathBuf, String)> {
+    let src = root().join(member).join("src");
+    let (mut folders, mut sources) = (vec![src.clone()], Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("a folder") {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 folders.push(path);
-                continue;
+            } else if !path.ends_with("tests.rs") && path.extension().is_some_and(|it| it == "rs") {
+                let text = std::fs::read_to_string(&path).expect("a source");
+                let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
+                sources.push((path.strip_prefix(&src).expect("inside").to_owned(), code));
             }
-            let inside = path.strip_prefix(root().join("harness/src")).expect("inside");
-            let module = inside.iter().next().expect("a part").to_string_lossy();
-            let module = module.trim_end_matches(".rs").to_owned();
-            if ["lib", "main"].contains(&module.as_str()) {
-                continue;
-            }
-            let text = std::fs::read_to_string(&path).expect("a source");
-            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-            let code: String = lines.collect();
-            let named = code.split("crate::").skip(1).map(|rest| {
-                rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
-            });
-            let on = arrows.entry(module.clone()).or_default();
-            // The one name that is taken from the root.
-            let named = named.map(|name| if name == "Exit" { "exit" } else { name });
-            on.extend(named.filter(|name| *name != module).map(String::from));
         }
     }
+    sources
+}
+
+/// Returns the identifier at the beginning of a text.
+fn identifier(text: &str) -> &str {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
+}
+
+/// Reads which modules of the harness each of them names, beside its tests, from their sources.
+fn modules() -> Arrows {
+    let mut arrows = Arrows::new();
+    for (path, code) in sources("harness") {
+        let module = path.iter().next().expect("a part").to_string_lossy();
+        let module = module.trim_end_matches(".rs").to_owned();
+        if ["lib", "main"].contains(&module.as_str()) {
+            continue;
+        }
+        let code: String =
+            code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let on = arrows.entry(module.clone()).or_default();
+        let named = code.split("crate::").skip(1).map(identifier);
+        // The one name that is taken from the root.
+        let named = named.map(|name| if name == "Exit" { "exit" } else { name });
+        on.extend(named.filter(|name| *name != module).map(String::from));
+    }
     arrows
+}
+
+/// Returns the name of the type that a line at the left margin declares.
+fn declared(line: &str) -> Option<&str> {
+    let line = match line.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(')')?.1.trim_start(),
+        Some(rest) => rest.trim_start(),
+        None => line,
+    };
+    let (keyword, rest) = line.split_once(' ')?;
+    ["struct", "enum", "trait", "type", "union"].contains(&keyword).then(|| identifier(rest))
+}
+
+/// Reads the files that declare each type, from the sources.
+fn types() -> Arrows {
+    let mut types = Arrows::new();
+    for member in crates().keys() {
+        for (path, code) in sources(member) {
+            let place = Path::new(member).join(path).display().to_string();
+            for name in code.lines().filter_map(declared) {
+                types.entry(name.to_owned()).or_default().insert(place.clone());
+            }
+        }
+    }
+    types
+}
+
+#[test]
+fn one_name_of_a_type_means_one_thing() {
+    let (shared, types) = (drawn("shared name"), types());
+    for (name, places) in types.iter().filter(|(_, places)| places.len() > 1) {
+        assert!(shared.contains_key(name), "{name} is declared in {places:?}");
+    }
+    for name in shared.keys() {
+        let places = types.get(name).map_or(0, BTreeSet::len);
+        assert!(places > 1, "{name} is shared no longer: take it out of the table");
+    }
 }
 
 #[test]

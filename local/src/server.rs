@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stores::{Launch, Probe};
 use testbed::link_proxy::{HeldBack, HeldDirection};
 use testbed::own_process::OwnProcess;
-use testbed::{Server, broken, probe};
+use testbed::{StartedServer, broken, probe};
 use tokio::process::Command;
 
 /// A server. It has to be killed in the end.
@@ -131,7 +131,7 @@ fn lock(state: &Mutex<ExpectedState>) -> MutexGuard<'_, ExpectedState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Server for LocalServer {
+impl StartedServer for LocalServer {
     type Cut = Vec<HeldDirection>;
     const CUT: &'static str = "bytes and connections held between servers";
 

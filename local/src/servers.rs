@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{Cluster, Member, Place, StoreId};
-use testbed::{CLIENTS, Server, Servers, broken};
+use testbed::{CLIENTS, Servers, StartedServer, broken};
 
 /// The servers of a run, as processes.
 pub struct LocalServers {

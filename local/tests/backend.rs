@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use stores::StoreId;
-use testbed::{Readiness, RealBackend, Server, owner};
+use testbed::{Readiness, RealBackend, StartedServer, owner};
 
 tests_of_a_backend!(LocalServers:
     a_client_that_is_replaced_is_ended,

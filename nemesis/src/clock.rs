@@ -22,7 +22,7 @@ pub const CLOCK: NemesisSpec = NemesisSpec {
     summary: "sets wall clocks ahead or back, and has clocks run fast or slow",
     needs: NEEDS,
     causes: &[WRONG],
-    make: || Box::new(Clocks::new(&[Wrong::Jump, Wrong::Jump, Wrong::Drift], ALL)),
+    make: || Box::new(ClockFaults::new(&[Wrong::Jump, Wrong::Jump, Wrong::Drift], ALL)),
 };
 
 pub const JUMP: NemesisSpec = NemesisSpec {
@@ -30,7 +30,7 @@ pub const JUMP: NemesisSpec = NemesisSpec {
     summary: "sets wall clocks ahead or back: a server's during a long hold, all servers', a client's",
     needs: NEEDS,
     causes: &[WRONG],
-    make: || Box::new(Clocks::new(&[Wrong::Jump], ALL)),
+    make: || Box::new(ClockFaults::new(&[Wrong::Jump], ALL)),
 };
 
 pub const JUMP_SERVER: NemesisSpec = NemesisSpec {
@@ -38,7 +38,7 @@ pub const JUMP_SERVER: NemesisSpec = NemesisSpec {
     summary: "sets the wall clock of one server at a time, during long holds",
     needs: NEEDS,
     causes: &[&[Cause::ServerClock]],
-    make: || Box::new(Clocks::new(&[Wrong::Jump], &[Aim::Server])),
+    make: || Box::new(ClockFaults::new(&[Wrong::Jump], &[Aim::Server])),
 };
 
 pub const DRIFT: NemesisSpec = NemesisSpec {
@@ -46,7 +46,7 @@ pub const DRIFT: NemesisSpec = NemesisSpec {
     summary: "has the clocks of a node run fast or slow, by up to a tenth",
     needs: NEEDS,
     causes: &[WRONG],
-    make: || Box::new(Clocks::new(&[Wrong::Drift], ALL)),
+    make: || Box::new(ClockFaults::new(&[Wrong::Drift], ALL)),
 };
 
 pub const FREEZE: NemesisSpec = NemesisSpec {
@@ -54,7 +54,7 @@ pub const FREEZE: NemesisSpec = NemesisSpec {
     summary: "has the clocks of a node stand still while it runs on, for up to two and a half ttls",
     needs: NEEDS,
     causes: &[WRONG, &[Cause::ReplyLost, Cause::ClientDied]],
-    make: || Box::new(Clocks::new(&[Wrong::Freeze], ALL)),
+    make: || Box::new(ClockFaults::new(&[Wrong::Freeze], ALL)),
 };
 
 /// A way in which clocks go wrong.
@@ -78,7 +78,7 @@ enum Aim {
 
 const ALL: &[Aim] = &[Aim::Server, Aim::Server, Aim::Servers, Aim::Holder, Aim::Anybody];
 
-struct Clocks {
+struct ClockFaults {
     wrongs: Deck<Wrong>,
     aims: Deck<Aim>,
     next: Option<(Wrong, Aim)>,
@@ -86,7 +86,7 @@ struct Clocks {
     too: Vec<(Node, ClockChange, Duration)>,
 }
 
-impl Clocks {
+impl ClockFaults {
     fn new(wrongs: &'static [Wrong], aims: &'static [Aim]) -> Self {
         Self { wrongs: Deck::new(wrongs), aims: Deck::new(aims), next: None, too: Vec::new() }
     }
@@ -127,7 +127,7 @@ fn inject((node, change, lasts): (Node, ClockChange, Duration)) -> Next {
     Next::Inject { fault: Fault::at(node, Action::Clock(change)), lasts }
 }
 
-impl Nemesis for Clocks {
+impl Nemesis for ClockFaults {
     fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
         if let Some(hit) = self.too.pop() {
             return inject(hit);

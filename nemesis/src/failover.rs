@@ -28,12 +28,12 @@ pub const FAILOVER: NemesisSpec = NemesisSpec {
         Cause::ServersApart,
         Cause::ClientDied,
     ]],
-    make: || Box::new(Failover { step: Step::Gap, rounds: 0 }),
+    make: || Box::new(Failovers { step: RoundStep::Gap, rounds: 0 }),
 };
 
 /// The next step of a round.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum RoundStep {
     /// A pause before it.
     Gap,
     /// The cut.
@@ -43,12 +43,12 @@ enum Step {
     Kill(u32, Mono),
 }
 
-struct Failover {
-    step: Step,
+struct Failovers {
+    step: RoundStep,
     rounds: u32,
 }
 
-impl Failover {
+impl Failovers {
     /// The servers with data; the primary first.
     fn data(view: &View<'_>) -> Vec<u32> {
         let with = |role: &'static str| {
@@ -63,7 +63,7 @@ impl Failover {
         let first = if self.rounds == 0 { data.first() } else { rng.pick(&data) };
         let Some(victim) = first.copied() else { return Next::Done };
         self.rounds += 1;
-        self.step = Step::Kill(victim, view.now + view.ttl / 8);
+        self.step = RoundStep::Kill(victim, view.now + view.ttl / 8);
         let others = data.iter().filter(|server| **server != victim);
         let links = others.map(|other| (Node::Server(victim), Node::Server(*other))).collect();
         let fault = Fault::over(links, Action::Cut(Direction::Both));
@@ -73,7 +73,7 @@ impl Failover {
     /// Kills the victim early in a hold that is to outlast the failover.
     fn kill(&mut self, victim: u32, from: Mono, view: &View<'_>, rng: &mut Rng) -> Next {
         if view.active == 0 {
-            self.step = Step::Gap;
+            self.step = RoundStep::Gap;
             return Next::At(view.now);
         }
         if view.now < from {
@@ -82,22 +82,22 @@ impl Failover {
         if aim::long_holder(view, view.ttl / 20..view.ttl / 8).is_none() {
             return Next::At(view.now + view.ttl / 50);
         }
-        self.step = Step::Gap;
+        self.step = RoundStep::Gap;
         let fault = Fault::at(Node::Server(victim), Action::Crash(Data::Kept));
         Next::Inject { fault, lasts: rng.between(view.ttl, view.ttl * 2) }
     }
 }
 
-impl Nemesis for Failover {
+impl Nemesis for Failovers {
     fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
         match self.step {
-            Step::Kill(victim, from) => self.kill(victim, from, view, rng),
+            RoundStep::Kill(victim, from) => self.kill(victim, from, view, rng),
             _ if view.active > 0 => Next::Watch,
-            Step::Gap => {
-                self.step = Step::Cut;
+            RoundStep::Gap => {
+                self.step = RoundStep::Cut;
                 Next::At(aim::gap(view, rng))
             }
-            Step::Cut => self.cut(view, rng),
+            RoundStep::Cut => self.cut(view, rng),
         }
     }
 }

@@ -24,7 +24,7 @@ pub const LINK: NemesisSpec = NemesisSpec {
         Ability::Throttle,
     ],
     causes: &[BROKEN, SLOWED],
-    make: || Box::new(Links::new(ALL)),
+    make: || Box::new(DisturbedLinks::new(ALL)),
 };
 
 pub const RESET: NemesisSpec = NemesisSpec {
@@ -32,7 +32,7 @@ pub const RESET: NemesisSpec = NemesisSpec {
     summary: "resets the connections of a client, preferring one that holds or asks",
     needs: &[Ability::Reset],
     causes: &[BROKEN],
-    make: || Box::new(Links::new(&[LinkFaultKind::Reset])),
+    make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::Reset])),
 };
 
 pub const REFUSE: NemesisSpec = NemesisSpec {
@@ -40,7 +40,7 @@ pub const REFUSE: NemesisSpec = NemesisSpec {
     summary: "resets the connections of a client and refuses new ones for a while",
     needs: &[Ability::Reset, Ability::Refuse],
     causes: &[BROKEN, &[Cause::HolderCutOff]],
-    make: || Box::new(Links::new(&[LinkFaultKind::Refuse])),
+    make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::Refuse])),
 };
 
 pub const LOSE_REQUEST: NemesisSpec = NemesisSpec {
@@ -48,7 +48,7 @@ pub const LOSE_REQUEST: NemesisSpec = NemesisSpec {
     summary: "loses exactly one request of a client, with its connection: it was not carried out",
     needs: &[Ability::LoseRequest],
     causes: &[BROKEN],
-    make: || Box::new(Links::new(&[LinkFaultKind::LoseRequest])),
+    make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::LoseRequest])),
 };
 
 pub const LOSE_REPLY: NemesisSpec = NemesisSpec {
@@ -56,7 +56,7 @@ pub const LOSE_REPLY: NemesisSpec = NemesisSpec {
     summary: "loses exactly one reply to a client, with its connection: it was carried out",
     needs: &[Ability::LoseReply],
     causes: &[BROKEN],
-    make: || Box::new(Links::new(&[LinkFaultKind::LoseReply])),
+    make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::LoseReply])),
 };
 
 pub const SLOW: NemesisSpec = NemesisSpec {
@@ -64,7 +64,7 @@ pub const SLOW: NemesisSpec = NemesisSpec {
     summary: "makes the links of a client up to 64 times as slow for a while",
     needs: &[Ability::Slow],
     causes: &[BROKEN, SLOWED],
-    make: || Box::new(Links::new(&[LinkFaultKind::Slow])),
+    make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::Slow])),
 };
 
 pub const THROTTLE: NemesisSpec = NemesisSpec {
@@ -72,7 +72,7 @@ pub const THROTTLE: NemesisSpec = NemesisSpec {
     summary: "limits the bandwidth of a client's links for a while, to as little as ten packets a ttl",
     needs: &[Ability::Throttle],
     causes: &[BROKEN, SLOWED],
-    make: || Box::new(Links::new(&[LinkFaultKind::Throttle])),
+    make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::Throttle])),
 };
 
 pub const VAULT: NemesisSpec = NemesisSpec {
@@ -80,7 +80,13 @@ pub const VAULT: NemesisSpec = NemesisSpec {
     summary: "resets, refuses, slows and throttles connections to what the lock guards, loses writes",
     needs: &[Ability::Vault],
     causes: &[&[Cause::WriteDelayed]],
-    make: || Box::new(Links { to_vault: true, aims: Deck::new(&[Aim::Holder]), ..Links::new(ALL) }),
+    make: || {
+        Box::new(DisturbedLinks {
+            to_vault: true,
+            aims: Deck::new(&[Aim::Holder]),
+            ..DisturbedLinks::new(ALL)
+        })
+    },
 };
 
 /// A disturbance of connections.
@@ -113,7 +119,7 @@ const ALL: &[LinkFaultKind] = &[
 ];
 const AIMS: &[Aim] = &[Aim::Asking, Aim::Asking, Aim::Holder, Aim::Anybody];
 
-struct Links {
+struct DisturbedLinks {
     kinds: Deck<LinkFaultKind>,
     aims: Deck<Aim>,
     next: Option<(LinkFaultKind, Aim)>,
@@ -123,7 +129,7 @@ struct Links {
     to_vault: bool,
 }
 
-impl Links {
+impl DisturbedLinks {
     fn new(kinds: &'static [LinkFaultKind]) -> Self {
         let (kinds, aims) = (Deck::new(kinds), Deck::new(AIMS));
         Self { kinds, aims, next: None, reset: None, to_vault: false }
@@ -162,7 +168,7 @@ fn bandwidth(packets: u64, view: &View<'_>) -> u32 {
     (LinkFault::PACKET as f64 * packets as f64 / view.ttl.as_secs_f64()).ceil() as u32
 }
 
-impl Nemesis for Links {
+impl Nemesis for DisturbedLinks {
     fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
         if let Some(client) = self.reset.take() {
             let (link_fault, lasts) = draw(LinkFaultKind::Reset, view, rng);

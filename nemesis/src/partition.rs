@@ -65,7 +65,7 @@ enum Aim {
     Vault,
 }
 
-type Links = Vec<(Node, Node)>;
+type CutLinks = Vec<(Node, Node)>;
 
 const CLIENTS: &[Aim] = &[Aim::Holder, Aim::Holder, Aim::Anybody];
 const SERVERS: &[Aim] = &[Aim::Server];
@@ -82,7 +82,7 @@ impl Partition {
     }
 
     /// The links to cut, and the least number of ttls for which to cut them.
-    fn links(aim: Aim, view: &View<'_>, rng: &mut Rng) -> Option<(Links, f64)> {
+    fn links(aim: Aim, view: &View<'_>, rng: &mut Rng) -> Option<(CutLinks, f64)> {
         match aim {
             Aim::Holder => {
                 let client_number = aim::long_holder(view, view.ttl / 10..Duration::MAX)?;
@@ -104,13 +104,13 @@ impl Partition {
 }
 
 /// The links of a client to all servers, or to one.
-fn client(client_number: u32, only: Option<u32>, view: &View<'_>) -> Links {
+fn client(client_number: u32, only: Option<u32>, view: &View<'_>) -> CutLinks {
     let servers = (0..view.server_count()).filter(|n| only.is_none_or(|only| only == *n));
     servers.map(|n| (Node::Client(client_number), Node::Server(n))).collect()
 }
 
 /// The links of a server to all its peers; without peers to talk to, to all clients.
-fn server(view: &View<'_>, rng: &mut Rng) -> Links {
+fn server(view: &View<'_>, rng: &mut Rng) -> CutLinks {
     let cut = rng.below(u64::from(view.server_count())) as u32;
     if !view.peers {
         let clients = 0..view.clients.len() as u32;

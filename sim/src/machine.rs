@@ -1,7 +1,7 @@
 //! A simulated client's machine: its clocks, its timers and its mailbox. The client's task and the
 //! simulator share it; the task leaves what it wants in here and the simulator picks it up.
 
-use base::{LocalFuture, Mailbox, Mono, Request, Response, Rng, WallTime, World};
+use base::{ClientRequest, LocalFuture, Mailbox, Mono, Response, Rng, WallTime, World};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -41,7 +41,7 @@ pub struct Machine {
     numbers: RefCell<RandomNumbers>,
     pub timers: RefCell<Timers>,
     /// The harness's requests, in order, and how many of them have arrived.
-    inbox: RefCell<VecDeque<Request>>,
+    inbox: RefCell<VecDeque<ClientRequest>>,
     arrived: Cell<usize>,
     inbox_waker: RefCell<Option<Waker>>,
     outbox: RefCell<VecDeque<Response>>,
@@ -85,7 +85,7 @@ impl Machine {
     }
 
     /// A request is on its way.
-    pub fn put(&self, request: Request) {
+    pub fn put(&self, request: ClientRequest) {
         self.inbox.borrow_mut().push_back(request);
     }
 
@@ -158,7 +158,7 @@ impl Drop for Sleep<'_> {
 pub struct SimMailbox(pub Rc<Machine>);
 
 impl Mailbox for SimMailbox {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Request>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<ClientRequest>> {
         if let Some(left) = self.0.arrived.get().checked_sub(1) {
             self.0.arrived.set(left);
             return Poll::Ready(self.0.inbox.borrow_mut().pop_front());

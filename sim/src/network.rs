@@ -17,7 +17,7 @@ use crate::link_faults::LinkFaults;
 /// in the first 0.2 to 0.4 s arrived, and the rest after the heal.
 const UNACKNOWLEDGED: Duration = Duration::from_millis(400);
 
-struct Gate<T> {
+struct DirectionGate<T> {
     /// The number of faults that keep it closed.
     closed: u32,
     held: Vec<T>,
@@ -29,13 +29,13 @@ struct Gate<T> {
     unacknowledged: Option<Mono>,
 }
 
-impl<T> Default for Gate<T> {
+impl<T> Default for DirectionGate<T> {
     fn default() -> Self {
         Self { closed: 0, held: Vec::new(), stopped: 0, unacknowledged: None }
     }
 }
 
-impl<T> Gate<T> {
+impl<T> DirectionGate<T> {
     /// Lets through what it held.
     fn release(&mut self) -> Vec<T> {
         (self.stopped, self.unacknowledged) = (0, None);
@@ -44,7 +44,7 @@ impl<T> Gate<T> {
 }
 
 /// The gates of all wires. `T` is what is sent.
-pub struct Gates<T>(BTreeMap<(Node, Node), Gate<T>>);
+pub struct Gates<T>(BTreeMap<(Node, Node), DirectionGate<T>>);
 
 impl<T> Default for Gates<T> {
     fn default() -> Self {
@@ -99,7 +99,7 @@ impl<T> Gates<T> {
     /// Takes what waits behind the gates that are meant. It was stopped all the same.
     pub fn take(&mut self, is: impl Fn((Node, Node)) -> bool) -> Vec<T> {
         let meant = self.0.iter_mut().filter(|(ends, _)| is(**ends));
-        let take = |(_, gate): (_, &mut Gate<T>)| {
+        let take = |(_, gate): (_, &mut DirectionGate<T>)| {
             gate.stopped += gate.held.len() as u64;
             std::mem::take(&mut gate.held)
         };

@@ -9,7 +9,7 @@ use crate::event_queue::Ticket;
 use crate::pause::Paused;
 use crate::simulation::Item;
 
-pub struct Server<M> {
+pub struct SimulatedServer<M> {
     pub model: M,
     pub clock: Clock,
     /// The lead of its wall clock without any fault.
@@ -31,7 +31,7 @@ pub struct Server<M> {
     pub tick: Option<(Mono, Ticket)>,
 }
 
-impl<M> Server<M> {
+impl<M> SimulatedServer<M> {
     pub fn new(number: u32, model: M, skew: Duration) -> Self {
         Self {
             model,

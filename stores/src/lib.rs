@@ -26,7 +26,7 @@ pub use store::{
     ClientSettings, Cluster, ConnectError, PacketOf, RealSettings, Store, StoreClient,
 };
 pub use topology::{Group, PRIMARY, Shape, Topology, node_name, node_number};
-pub use world_spec::{Links, WorldSpec};
+pub use world_spec::{LinkDelays, WorldSpec};
 
 use std::time::Duration;
 use zookeeper::Timing;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The distribution of the delays of the links between clients and servers, in the simulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Links {
+pub enum LinkDelays {
     /// All links have the same steady delay.
     #[default]
     Alike,
@@ -39,7 +39,7 @@ pub struct WorldSpec {
     /// The delay of each link between a client and a server, each way.
     pub link_delay: Duration,
     /// The distribution of these delays.
-    pub links: Links,
+    pub links: LinkDelays,
     /// Seeds everything that is drawn.
     pub seed: u64,
     /// The folder for logs (`log/` of the run folder). `None`: no logs are kept.

@@ -13,8 +13,8 @@ use super::servers::{Servers, save_logs};
 use super::testbed::Testbed;
 use super::{broken, runtime};
 use base::{
-    Backend, BackendError, Command, Fault, FaultId, Init, Message, Mono, Notice, Passing, Request,
-    Rng,
+    Backend, BackendError, ClientRequest, Command, Fault, FaultId, Init, Message, Mono, Notice,
+    Passing, Rng,
 };
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
@@ -109,7 +109,12 @@ impl<S: Servers> RealBackend<S> {
         self.testbed.clone().ok_or_else(|| BackendError("the run has been stopped".into()))
     }
 
-    fn init(&self, testbed: &Testbed<S::Server>, client_number: u32, process: u32) -> Request {
+    fn init(
+        &self,
+        testbed: &Testbed<S::Server>,
+        client_number: u32,
+        process: u32,
+    ) -> ClientRequest {
         let nanos = |it: Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
         let init = Init {
             algo: self.spec.algo.clone(),
@@ -121,7 +126,7 @@ impl<S: Servers> RealBackend<S> {
             seed: Rng::fork(self.spec.seed, u64::from(process)).next(),
             workers: self.spec.workers,
         };
-        Request { id: 0, worker: 0, command: Command::Init(Box::new(init)) }
+        ClientRequest { id: 0, worker: 0, command: Command::Init(Box::new(init)) }
     }
 }
 
@@ -150,7 +155,7 @@ impl<S: Servers> Backend for RealBackend<S> {
         Ok(())
     }
 
-    fn send(&mut self, process: u32, request: Request) {
+    fn send(&mut self, process: u32, request: ClientRequest) {
         if let Some(client) = self.testbed.as_ref().and_then(|testbed| testbed.process(process)) {
             client.send(request);
         }

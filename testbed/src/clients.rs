@@ -6,7 +6,7 @@ mod tests;
 use super::broken;
 use super::notices::NoticeSender;
 use super::own_process::OwnProcess;
-use base::{BackendError, Mono, Notice, Reply, Request, Response};
+use base::{BackendError, ClientReply, ClientRequest, Mono, Notice, Response};
 use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
@@ -39,7 +39,7 @@ impl ClientCommand {
 pub struct RunningClient {
     number: u32,
     process: OwnProcess,
-    requests: UnboundedSender<Request>,
+    requests: UnboundedSender<ClientRequest>,
 }
 
 impl RunningClient {
@@ -65,7 +65,7 @@ impl RunningClient {
     }
 
     /// Sends a request. It waits in the harness while the client does not read.
-    pub fn send(&self, request: Request) {
+    pub fn send(&self, request: ClientRequest) {
         if request.command == base::Command::Exit {
             self.process.expect_end();
         }
@@ -122,7 +122,7 @@ impl From<&ClientCommand> for Command {
     }
 }
 
-async fn write(mut stdin: ChildStdin, mut requests: UnboundedReceiver<Request>) {
+async fn write(mut stdin: ChildStdin, mut requests: UnboundedReceiver<ClientRequest>) {
     while let Some(request) = requests.recv().await {
         let mut line = serde_json::to_vec(&request).expect("a request is plain data");
         line.push(b'\n');
@@ -172,7 +172,7 @@ fn tell(process: u32, mut response: Response, last: Mono, outbox: &NoticeSender)
     let clock = outbox.clock();
     response.reply.on_clock(|at| clock.at(at).nanos());
     let late = match &response.reply {
-        Reply::Lost { at_ns, .. } => {
+        ClientReply::Lost { at_ns, .. } => {
             Some(Mono::from_nanos(*at_ns).clamp(last, clock.now().max(last)))
         }
         _ => None,

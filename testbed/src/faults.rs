@@ -4,7 +4,7 @@ use super::clients::RunningClient;
 use super::link_proxy::{
     CallLoss, Half, HeldBack, HeldDirection, LinkProxy, Losing, Refusing, Slowing, Throttling,
 };
-use super::servers::Server;
+use super::servers::StartedServer;
 use super::testbed::Testbed;
 use base::{
     Ability, Action, BackendError, Data, Direction, Effect, Fault, LinkFault, Mono, Node, Target,
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A fault in force, with what it takes to undo it.
-pub enum Active<S: Server> {
+pub enum Active<S: StartedServer> {
     /// There was no target to hit.
     Missed(&'static str),
     ClientPaused(Arc<RunningClient>, Mono),
@@ -51,7 +51,7 @@ fn unable(ability: Ability) -> BackendError {
 }
 
 /// Refuses a fault that this backend cannot do, with the reason.
-pub fn check<S: Server>(testbed: &Testbed<S>, fault: &Fault) -> Result<(), BackendError> {
+pub fn check<S: StartedServer>(testbed: &Testbed<S>, fault: &Fault) -> Result<(), BackendError> {
     if !can(fault.ability()) {
         return Err(unable(fault.ability()));
     }
@@ -82,7 +82,7 @@ pub fn check<S: Server>(testbed: &Testbed<S>, fault: &Fault) -> Result<(), Backe
 }
 
 /// Applies a fault, and returns once it is in force.
-pub async fn inject<S: Server>(
+pub async fn inject<S: StartedServer>(
     testbed: &Testbed<S>,
     fault: &Fault,
 ) -> Result<Active<S>, BackendError> {
@@ -98,7 +98,7 @@ pub async fn inject<S: Server>(
     }
 }
 
-async fn inject_client<S: Server>(
+async fn inject_client<S: StartedServer>(
     testbed: &Testbed<S>,
     client_number: u32,
     fault: &Fault,
@@ -115,7 +115,7 @@ async fn inject_client<S: Server>(
     }
 }
 
-async fn inject_server<S: Server>(
+async fn inject_server<S: StartedServer>(
     testbed: &Testbed<S>,
     server: Arc<S>,
     fault: &Fault,
@@ -147,7 +147,7 @@ async fn inject_server<S: Server>(
     }
 }
 
-async fn inject_links<S: Server>(
+async fn inject_links<S: StartedServer>(
     testbed: &Testbed<S>,
     links: &[(Node, Node)],
     fault: &Fault,
@@ -177,7 +177,7 @@ async fn inject_links<S: Server>(
 }
 
 /// Has the first call over one of these links lose this half.
-fn lose<'a, S: Server>(
+fn lose<'a, S: StartedServer>(
     fault: LinkFault,
     half: Half,
     links: impl Iterator<Item = &'a LinkProxy>,
@@ -188,7 +188,7 @@ fn lose<'a, S: Server>(
 }
 
 /// The links of clients to servers among these.
-fn client_links<'a, S: Server>(
+fn client_links<'a, S: StartedServer>(
     testbed: &'a Testbed<S>,
     links: &'a [(Node, Node)],
 ) -> impl Iterator<Item = &'a LinkProxy> {
@@ -202,7 +202,7 @@ fn client_links<'a, S: Server>(
 }
 
 /// Undoes a fault, and measures its effect.
-pub async fn heal<S: Server>(
+pub async fn heal<S: StartedServer>(
     testbed: &Testbed<S>,
     active: Active<S>,
 ) -> Result<Effect, BackendError> {
@@ -250,7 +250,7 @@ pub async fn heal<S: Server>(
     }
 }
 
-async fn pause_client<S: Server>(testbed: &Testbed<S>, client_number: u32) -> Active<S> {
+async fn pause_client<S: StartedServer>(testbed: &Testbed<S>, client_number: u32) -> Active<S> {
     let Some(client) = testbed.client(client_number) else {
         return Active::Missed("the client had no process");
     };
@@ -261,7 +261,7 @@ async fn pause_client<S: Server>(testbed: &Testbed<S>, client_number: u32) -> Ac
     }
 }
 
-async fn kill_client<S: Server>(testbed: &Testbed<S>, client_number: u32) -> Active<S> {
+async fn kill_client<S: StartedServer>(testbed: &Testbed<S>, client_number: u32) -> Active<S> {
     let Some(client) = testbed.client(client_number) else {
         return Active::Missed("the client had no process");
     };
@@ -272,7 +272,7 @@ async fn kill_client<S: Server>(testbed: &Testbed<S>, client_number: u32) -> Act
     }
 }
 
-async fn kill_server<S: Server>(
+async fn kill_server<S: StartedServer>(
     testbed: &Testbed<S>,
     server: &S,
     data: Data,
@@ -286,7 +286,7 @@ async fn kill_server<S: Server>(
 
 /// Makes a server vanish. Nobody hears that it dies: neither its peers, for its last words do not
 /// leave it, nor clients, whose links hold what is said in its name.
-async fn vanish<S: Server>(
+async fn vanish<S: StartedServer>(
     testbed: &Testbed<S>,
     server: Arc<S>,
 ) -> Result<Active<S>, BackendError> {
@@ -300,7 +300,7 @@ async fn vanish<S: Server>(
 
 /// The effect is measured by what caused it: the server was seen to be dead, and the
 /// server's start whether it began with nothing.
-async fn revive<S: Server>(
+async fn revive<S: StartedServer>(
     testbed: &Testbed<S>,
     server: &S,
     data: Data,
@@ -320,7 +320,7 @@ async fn revive<S: Server>(
     Ok(lasting("ms until it served again, empty", lasted, dead && empty))
 }
 
-async fn cut<S: Server>(
+async fn cut<S: StartedServer>(
     testbed: &Testbed<S>,
     links: &[(Node, Node)],
     direction: Direction,
@@ -350,7 +350,7 @@ async fn cut<S: Server>(
     Ok(Active::Cut(holds, try_join_all(cuts).await?))
 }
 
-async fn mend<S: Server>(
+async fn mend<S: StartedServer>(
     holds: Vec<HeldDirection>,
     cuts: Vec<S::Cut>,
 ) -> Result<Effect, BackendError> {

@@ -5,7 +5,7 @@
 //! remember what was too short to be seen. Besides, servers are compared with what was made of them
 //! here, now and then and at the end.
 
-use super::servers::Server;
+use super::servers::StartedServer;
 use super::testbed::Testbed;
 use base::{BackendError, Notice};
 use futures_util::{Stream, StreamExt};
@@ -19,7 +19,7 @@ pub const CLIENTS: Duration = Duration::from_millis(100);
 const MORE: Duration = Duration::from_millis(500);
 
 /// Tells of the first interference in a run, as soon as it is known.
-pub async fn watch<S: Server>(
+pub async fn watch<S: StartedServer>(
     reports: impl Stream<Item = String> + Send,
     looks: Duration,
     testbed: Arc<Testbed<S>>,
@@ -44,7 +44,7 @@ pub async fn watch<S: Server>(
     testbed.outbox.tell(Notice::Interference { what });
 }
 
-impl<S: Server> Testbed<S> {
+impl<S: StartedServer> Testbed<S> {
     /// An interference that can be seen now, in words; `None` if there is none.
     pub async fn interference(&self) -> Option<String> {
         match self.client_interference() {

@@ -1,6 +1,6 @@
 //! The testbed of real servers: client processes, the link proxies between them and the servers, the
 //! faults on all of these, and the backend that is made of them. What the servers run in is the
-//! business of others: it is behind the traits `Servers` and `Server`.
+//! business of others: it is behind the traits `Servers` and `StartedServer`.
 
 pub mod link_proxy;
 pub mod own_process;
@@ -27,7 +27,7 @@ pub use faults::can;
 pub use interference::CLIENTS;
 pub use readiness::Readiness;
 pub use real_servers::RealServers;
-pub use servers::{Server, Servers};
+pub use servers::{Servers, StartedServer};
 
 use base::BackendError;
 use std::fmt::Display;

@@ -1,7 +1,7 @@
 //! Fills the memory of a server with junk, over a connection of its own, and takes it out again.
 
 use super::probe::ask;
-use super::servers::Server;
+use super::servers::StartedServer;
 use super::testbed::Testbed;
 use base::BackendError;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 /// The longest time that a server may take. One that is paused meanwhile answers after that.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-impl<S: Server> Testbed<S> {
+impl<S: StartedServer> Testbed<S> {
     /// Fills the memory of a server, and returns the number of items of clients that were evicted.
     /// `None`: it was full of junk before, or the server did not answer to the end.
     pub async fn fill(&self, server: &S) -> Result<Option<u64>, BackendError> {
@@ -47,7 +47,7 @@ impl<S: Server> Testbed<S> {
 
 /// Sends commands, after which the server closes the connection, and returns its answers; `None` if
 /// it does not take them.
-async fn tell(server: &impl Server, commands: Vec<u8>) -> Option<String> {
+async fn tell(server: &impl StartedServer, commands: Vec<u8>) -> Option<String> {
     let address = server.address().ok()?;
     timeout(ANSWER_LIMIT, ask(address, &commands)).await.ok()?.ok()
 }

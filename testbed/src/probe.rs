@@ -1,7 +1,7 @@
 //! Questions to a server: whether it serves, and the rest that takes one connection.
 
 use super::broken;
-use super::servers::Server;
+use super::servers::StartedServer;
 use base::BackendError;
 use futures_util::future::join_all;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ pub const POLL: Duration = Duration::from_millis(10);
 /// # Errors
 /// Fails, with the end of its log, when it does not within a minute.
 pub async fn until_serving(
-    server: &impl Server,
+    server: &impl StartedServer,
     addresses: &[SocketAddr],
     probe: Probe,
 ) -> Result<SocketAddr, BackendError> {
@@ -43,7 +43,7 @@ pub async fn until_serving(
 }
 
 /// The last lines that a server wrote, as one.
-pub async fn end_of_log(server: &impl Server) -> String {
+pub async fn end_of_log(server: &impl StartedServer) -> String {
     let log = server.log().await;
     let tail: Vec<&str> = log.lines().rev().take(5).collect();
     tail.into_iter().rev().collect::<Vec<_>>().join(" | ")

@@ -1,7 +1,7 @@
 //! Real servers on their own, without clients and faults, for tests that talk to a store.
 
 use super::broken;
-use super::servers::{Server, Servers};
+use super::servers::{Servers, StartedServer};
 use base::{BackendError, Data};
 use std::net::SocketAddr;
 use std::sync::Arc;

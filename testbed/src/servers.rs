@@ -19,7 +19,7 @@ pub trait Servers: Sized + 'static {
     const LOOKS: Duration;
 
     /// A server.
-    type Server: Server;
+    type Server: StartedServer;
 
     /// Starts them and waits until they all serve; `progress` is told what goes on, line by line.
     /// When one cannot be started, none is left. First removes what killed runs left behind.
@@ -40,7 +40,7 @@ pub trait Servers: Sized + 'static {
 }
 
 /// A server, with what faults do to it.
-pub trait Server: Send + Sync + 'static {
+pub trait StartedServer: Send + Sync + 'static {
     /// A link between two servers that is cut.
     type Cut: Send;
     /// The measure of a cut between servers, in words.
@@ -107,7 +107,10 @@ pub trait Server: Send + Sync + 'static {
 }
 
 /// Writes the log of each server to a file of its own.
-pub async fn save_logs(servers: &[Arc<impl Server>], folder: &Path) -> Result<(), BackendError> {
+pub async fn save_logs(
+    servers: &[Arc<impl StartedServer>],
+    folder: &Path,
+) -> Result<(), BackendError> {
     for server in servers {
         let path = folder.join(format!("server-{}.log", server.number()));
         let written = tokio::fs::write(&path, server.log().await).await;

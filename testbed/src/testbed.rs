@@ -4,7 +4,7 @@
 use super::clients::RunningClient;
 use super::link_proxy::{Delay, LinkProxy, OnPassed};
 use super::notices::NoticeSender;
-use super::servers::Server;
+use super::servers::StartedServer;
 use base::{BackendError, Mono, Notice, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -31,7 +31,7 @@ pub struct Testbed<S> {
     clients: Mutex<BTreeMap<u32, Arc<RunningClient>>>,
 }
 
-impl<S: Server> Testbed<S> {
+impl<S: StartedServer> Testbed<S> {
     /// Opens the link proxies between all clients and all servers.
     pub fn new(
         spec: &WorldSpec,

@@ -4,7 +4,7 @@
 mod crew;
 mod worker;
 
-use base::{Command, Init, Link, Mailbox, Reply, Request, Response};
+use base::{ClientReply, ClientRequest, Command, Init, Link, Mailbox, Response};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub async fn serve<S: Store>(
     let Some((id, init)) = begin(mailbox.as_mut()).await else { return };
     let client = S::client(link, spec.topology_named(&init.topology));
     client.ready().await;
-    mailbox.say(Response { id: Some(id), worker: 0, reply: Reply::ok() });
+    mailbox.say(Response { id: Some(id), worker: 0, reply: ClientReply::ok() });
     let process = Rc::new(SharedParts {
         spec,
         open,
@@ -53,7 +53,7 @@ pub async fn serve<S: Store>(
 /// Returns the first command, which introduces the client, with the number of its request.
 async fn begin(mailbox: &mut dyn Mailbox) -> Option<(u64, Box<Init>)> {
     match poll_fn(|cx| mailbox.poll_next(cx)).await? {
-        Request { id, command: Command::Init(init), .. } => Some((id, init)),
+        ClientRequest { id, command: Command::Init(init), .. } => Some((id, init)),
         _ => None,
     }
 }

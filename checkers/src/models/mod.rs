@@ -20,7 +20,7 @@ mod set;
 #[cfg(test)]
 pub(crate) use {
     cas_register::CasRegister, fenced::FencedModel, mutex::Mutex, owner_mutex::OwnerMutex,
-    reentrant::Reentrant, rw::Rw, semaphore::Semaphore, set::Set,
+    reentrant::ReentrantModel, rw::Rw, semaphore::Semaphore, set::Set,
 };
 
 use crate::operation::{Operation, OperationKind};

@@ -14,15 +14,17 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     summary: "a lock that its holder may take again, up to d deep",
     lock: Some(|depth| StrictLock { rule: Rule::Reentrant(depth), fenced: false }),
     takes: is_lock,
-    search: |depth, operations, meter| search(&Reentrant { depth }, operations, meter),
-    line: |depth, operations, wanted, meter| line(&Reentrant { depth }, operations, wanted, meter),
+    search: |depth, operations, meter| search(&ReentrantModel { depth }, operations, meter),
+    line: |depth, operations, wanted, meter| {
+        line(&ReentrantModel { depth }, operations, wanted, meter)
+    },
 };
 
-pub(crate) struct Reentrant {
+pub(crate) struct ReentrantModel {
     pub depth: u32,
 }
 
-impl Model for Reentrant {
+impl Model for ReentrantModel {
     /// The process that holds it, and how many times.
     type State = Option<(u32, u32)>;
     type Step = HolderStep;

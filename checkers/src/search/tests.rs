@@ -2,7 +2,7 @@
 
 use super::random::{Behaviour, Toy, history};
 use crate::models::{
-    CasRegister, FencedModel, Model, Mutex, OwnerMutex, Reentrant, Rw, Semaphore, Set,
+    CasRegister, FencedModel, Model, Mutex, OwnerMutex, ReentrantModel, Rw, Semaphore, Set,
 };
 use crate::operation::{Ended, Operation};
 use crate::search::{Budget, Line, Meter, SearchAnswer, WantedLine, line, search};
@@ -137,7 +137,7 @@ fn fenced() {
 
 #[test]
 fn reentrant() {
-    agree(Reentrant { depth: 2 }, &Toy::reentrant(2));
+    agree(ReentrantModel { depth: 2 }, &Toy::reentrant(2));
 }
 
 #[test]

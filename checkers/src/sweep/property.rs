@@ -4,7 +4,7 @@
 use super::strict::{self, StrictLock};
 use super::{Rule, sweep};
 use crate::holds::Claims;
-use crate::models::{FencedModel, Model, Mutex, OwnerMutex, Reentrant, Rw, Semaphore};
+use crate::models::{FencedModel, Model, Mutex, OwnerMutex, ReentrantModel, Rw, Semaphore};
 use crate::operation::{Ended, Operation, OperationKind};
 use crate::search::SearchAnswer;
 use crate::search::random::{Behaviour, Toy, history};
@@ -91,9 +91,9 @@ fn fenced() {
 #[test]
 fn reentrant_to_a_depth() {
     let lock = |depth| StrictLock { rule: Rule::Reentrant(depth), fenced: false };
-    agree(Reentrant { depth: 1 }, lock(1), &Toy::reentrant(2));
-    agree(Reentrant { depth: 2 }, lock(2), &Toy::reentrant(2));
-    agree(Reentrant { depth: 3 }, lock(3), &Toy::reentrant(3));
+    agree(ReentrantModel { depth: 1 }, lock(1), &Toy::reentrant(2));
+    agree(ReentrantModel { depth: 2 }, lock(2), &Toy::reentrant(2));
+    agree(ReentrantModel { depth: 3 }, lock(3), &Toy::reentrant(3));
 }
 
 /// Operations as clients believe, read from the events without the claims: each grant is a

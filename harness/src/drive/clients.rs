@@ -3,8 +3,8 @@
 //! one under a new process number, as in Jepsen; a client with one worker is replaced with it.
 
 use base::{
-    Action, Backend, ClientState, ClientView, F, Facts, Fault, Kind, Mono, Node, Process, Reply,
-    Request, Response,
+    Action, Backend, ClientReply, ClientRequest, ClientState, ClientView, F, Facts, Fault, Kind,
+    Mono, Node, Process, Response,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -212,7 +212,7 @@ impl Clients {
         let worker = &mut self.workers[number];
         if let Some(command) = worker.act(now, id, &self.round, recorder) {
             self.next_request = id;
-            let request = Request { id, worker: worker.process, command };
+            let request = ClientRequest { id, worker: worker.process, command };
             let client = &self.clients[number / self.each()];
             backend.send(client.process, request);
         }
@@ -262,7 +262,7 @@ impl Clients {
         if response.id != Some(0) {
             return;
         }
-        if !matches!(response.reply, Reply::Ok { .. }) {
+        if !matches!(response.reply, ClientReply::Ok { .. }) {
             return self.replace_client(client, Some(at + RESPAWN));
         }
         self.clients[client].stage = ProcessStage::Up;
@@ -282,10 +282,10 @@ impl Clients {
     ) {
         let (worker, round) = (&mut self.workers[number], &self.round);
         match response.reply {
-            Reply::Lost { key, error, .. } => {
+            ClientReply::Lost { key, error, .. } => {
                 return worker.hear_lost(key, error, at, round, recorder);
             }
-            Reply::Notified { .. } => return worker.hear_notified(at, recorder),
+            ClientReply::Notified { .. } => return worker.hear_notified(at, recorder),
             _ => {}
         }
         if response.id != Some(worker.open) {

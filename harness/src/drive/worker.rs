@@ -1,8 +1,8 @@
 //! One worker of a client: its turns, its grants, and the step of its script at which it is.
 
 use base::{
-    Acquire, ClientState, Command, Event, F, Facts, HOLDS, Key, Kind, Load, Mode, Mono, Process,
-    Reply, Rng, Step, Turn, Wait, Walk,
+    Acquire, ClientReply, ClientState, Command, Event, F, Facts, HOLDS, Key, Kind, Load, Mode,
+    Mono, Process, Rng, Step, Turn, Wait, Walk,
 };
 use std::time::Duration;
 
@@ -431,7 +431,7 @@ impl DrivenWorker {
     /// The worker's client has answered its request. `send` takes an access of the vault.
     pub fn hear(
         &mut self,
-        reply: Reply,
+        reply: ClientReply,
         at: Mono,
         round: &TurnSettings,
         recorder: &mut Recorder,
@@ -455,7 +455,7 @@ impl DrivenWorker {
             WorkerStage::Releasing { hold, .. } => (F::Release, hold, self.holds[hold].mode),
             _ => return Heard::Goes,
         };
-        if let Reply::Ok { token, .. } = reply {
+        if let ClientReply::Ok { token, .. } = reply {
             self.succeeded(f, hold, (token, mode), at, recorder);
         }
         let ReplyOutcome { kind, facts, error } = reply.into();
@@ -620,13 +620,15 @@ struct ReplyOutcome {
     error: Option<String>,
 }
 
-impl From<Reply> for ReplyOutcome {
-    fn from(reply: Reply) -> Self {
+impl From<ClientReply> for ReplyOutcome {
+    fn from(reply: ClientReply) -> Self {
         let (kind, facts, error) = match reply {
-            Reply::Ok { facts, .. } => (Kind::Ok, facts, None),
-            Reply::Fail { error, facts } => (Kind::Fail, facts, Some(error)),
-            Reply::Info { error } | Reply::Lost { error, .. } => (Kind::Info, None, Some(error)),
-            Reply::Notified { .. } => (Kind::Info, None, None),
+            ClientReply::Ok { facts, .. } => (Kind::Ok, facts, None),
+            ClientReply::Fail { error, facts } => (Kind::Fail, facts, Some(error)),
+            ClientReply::Info { error } | ClientReply::Lost { error, .. } => {
+                (Kind::Info, None, Some(error))
+            }
+            ClientReply::Notified { .. } => (Kind::Info, None, None),
         };
         Self { kind, facts, error }
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::zookeeper::Timing;
-use stores::{Links, StoreId, Topology};
+use stores::{LinkDelays, StoreId, Topology};
 
 use super::ScriptFile;
 
@@ -43,7 +43,7 @@ pub struct Options {
     /// The delay of each client-server link, each way.
     pub link_delay: Duration,
     /// The distribution of these delays, which only a swarm chooses.
-    pub links: Links,
+    pub links: LinkDelays,
     /// The number of keys.
     pub keys: u32,
     /// The seed of the run.
@@ -69,7 +69,7 @@ impl Options {
             hold: Length::about(Duration::from_millis(50)),
             think: None,
             link_delay: Duration::ZERO,
-            links: Links::default(),
+            links: LinkDelays::default(),
             keys: 1,
             seed,
             swarm: false,

@@ -5,7 +5,7 @@
 //! So the list of what has happened to it *is* its state. What it does when one more thing happens
 //! is found once, by running its real code on the whole list, and looked up ever after.
 
-use base::{Command, Init, Mono, Request, Response, Rng};
+use base::{ClientRequest, Command, Init, Mono, Response, Rng};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -31,7 +31,7 @@ pub enum ClientInput<P> {
     /// The client starts.
     Start,
     /// The harness asks it for something.
-    Request(Request),
+    Request(ClientRequest),
     /// A packet arrives over a connection.
     Packet(u64, P),
     /// A connection is closed by the other end, or lost.
@@ -133,7 +133,7 @@ impl<S: Store> Actors<S> {
     }
 
     /// Returns the request with which a client is set up.
-    pub fn init(&self, algo: &str, client: u32) -> Request {
+    pub fn init(&self, algo: &str, client: u32) -> ClientRequest {
         let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let init = Init {
             algo: algo.into(),
@@ -145,7 +145,7 @@ impl<S: Store> Actors<S> {
             seed: 0,
             workers: 1,
         };
-        Request { id: 0, worker: client, command: Command::Init(Box::new(init)) }
+        ClientRequest { id: 0, worker: client, command: Command::Init(Box::new(init)) }
     }
 
     /// Returns a client's reaction to the last thing that has happened to it.

@@ -1,8 +1,8 @@
 //! One step: what an action does to a state.
 
 use base::{
-    Acquire, Command, Effect, Event, F, Facts, Fault, Key, Kind, LinkFault, Mode, Mono, Node,
-    Reply, Request, Response, Step, Wait, Walk,
+    Acquire, ClientReply, ClientRequest, Command, Effect, Event, F, Facts, Fault, Key, Kind,
+    LinkFault, Mode, Mono, Node, Response, Step, Wait, Walk,
 };
 use std::rc::Rc;
 use std::time::Duration;
@@ -178,7 +178,7 @@ impl<S: Store> Explorer<S> {
     ) {
         let part = &mut state.clients[client as usize];
         part.asked += 1;
-        let request = Request { id: part.asked, worker: client, command };
+        let request = ClientRequest { id: part.asked, worker: client, command };
         self.feed(state, client, ClientInput::Request(request), seen);
     }
 
@@ -238,22 +238,22 @@ impl<S: Store> Explorer<S> {
         seen: &mut SeenStep,
     ) -> bool {
         let (kind, error) = match &response.reply {
-            Reply::Notified { .. } => {
+            ClientReply::Notified { .. } => {
                 self.notified(state, client, seen);
                 return false;
             }
-            Reply::Lost { key, error, .. } => {
+            ClientReply::Lost { key, error, .. } => {
                 self.lost(state, client, (key, error), seen);
                 return false;
             }
-            Reply::Ok { .. } => (Kind::Ok, None),
-            Reply::Fail { error, .. } => (Kind::Fail, Some(error.clone())),
-            Reply::Info { error } => (Kind::Info, Some(error.clone())),
+            ClientReply::Ok { .. } => (Kind::Ok, None),
+            ClientReply::Fail { error, .. } => (Kind::Fail, Some(error.clone())),
+            ClientReply::Info { error } => (Kind::Info, Some(error.clone())),
         };
         let facts = facts(&response.reply);
         let part = &mut state.clients[client as usize];
         let (f, hold, mode) = match (part.stage, &response.reply) {
-            (ClientStage::Acquiring(hold), Reply::Ok { token, .. }) => {
+            (ClientStage::Acquiring(hold), ClientReply::Ok { token, .. }) => {
                 part.stage = ClientStage::Granted { hold, token: *token, lost: false };
                 part.facts = facts.map(Rc::from);
                 return false;
@@ -708,8 +708,10 @@ fn wire<S: Store>(state: &mut WorldState<S>, client: u32, wish: &Do<PacketOf<S>>
 }
 
 /// Returns the facts that the store gave with an answer. Times mean nothing here.
-fn facts(reply: &Reply) -> Option<Box<Facts>> {
-    let (Reply::Ok { facts, .. } | Reply::Fail { facts, .. }) = reply else { return None };
+fn facts(reply: &ClientReply) -> Option<Box<Facts>> {
+    let (ClientReply::Ok { facts, .. } | ClientReply::Fail { facts, .. }) = reply else {
+        return None;
+    };
     let timeless = Facts { asked_ns: None, expires_ns: None, ..*facts.clone()? };
     (!timeless.is_empty()).then(|| Box::new(timeless))
 }

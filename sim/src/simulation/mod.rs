@@ -8,8 +8,8 @@ mod servers;
 mod wires;
 
 use base::{
-    Backend, BackendError, Fault, FaultId, Ledger, LocalFuture, Message, Mono, Node, Notice,
-    Passing, Request, Rng, World, emplace,
+    Backend, BackendError, ClientRequest, Fault, FaultId, Ledger, LocalFuture, Message, Mono, Node,
+    Notice, Passing, Rng, World, emplace,
 };
 use std::any::Any;
 use std::cell::Cell;
@@ -29,7 +29,7 @@ use crate::event_queue::EventQueue;
 use crate::link::link;
 use crate::machine::{Machine, RandomNumbers};
 use crate::network::{Network, PacketOrder};
-use crate::server::Server;
+use crate::server::SimulatedServer;
 pub use item::Item;
 use item::{Connections, InFlight, InFlightPlace};
 
@@ -57,7 +57,7 @@ struct Simulation<S: Store> {
     clients: Vec<Option<SimulatedClient<S>>>,
     /// The clocks of the clients' machines, by number.
     clocks: Vec<Rc<Cell<Clock>>>,
-    servers: Vec<Server<S::Server>>,
+    servers: Vec<SimulatedServer<S::Server>>,
     in_flight: InFlight<PacketOf<S>>,
     connections: Connections,
     between: BTreeMap<(u32, u32), PacketOrder>,
@@ -91,7 +91,7 @@ impl<S: Store> Simulation<S> {
         };
         let bookkeeper = Bookkeeper::of(config.cluster.topology);
         let servers = (0..config.cluster.servers())
-            .map(|n| Server::new(n, S::server(&config.cluster, n), skew(&mut rng)))
+            .map(|n| SimulatedServer::new(n, S::server(&config.cluster, n), skew(&mut rng)))
             .collect();
         let mut simulation = Self {
             network: Network::new(
@@ -252,11 +252,11 @@ impl<S: Store> Backend for Simulation<S> {
         client.library.start(client.machine.monotonic(), &mut self.wishes);
         self.clients[client_number as usize] = Some(client);
         self.run_client(client_number as usize);
-        self.send(process, Request { id: 0, worker: 0, command: self.config.init.clone() });
+        self.send(process, ClientRequest { id: 0, worker: 0, command: self.config.init.clone() });
         Ok(())
     }
 
-    fn send(&mut self, process: u32, request: Request) {
+    fn send(&mut self, process: u32, request: ClientRequest) {
         let client_number = self.client_number(process);
         let at = self.now.get().after(clients::pipe(
             &mut self.rng,

@@ -2,7 +2,7 @@
 //! down or the server's machine gone; and of servers whose memory is filled.
 
 use super::*;
-use base::{Action, Command, Data, Direction, Init, Reply, Response, Spread};
+use base::{Action, ClientReply, Command, Data, Direction, Init, Response, Spread};
 use std::future::poll_fn;
 use stores::Cluster;
 use stores::memcached::Reply::Stored;
@@ -30,8 +30,8 @@ impl Rig {
                     let mut count = ::redis::cmd("INCR");
                     count.arg("k");
                     let reply = match handle.link.call(0, count.into()).await {
-                        Ok(value) => Reply::Ok { token: number(&value), facts: None },
-                        Err(error) => Reply::fail(error.to_string()),
+                        Ok(value) => ClientReply::Ok { token: number(&value), facts: None },
+                        Err(error) => ClientReply::fail(error.to_string()),
                     };
                     handle.mailbox.say(Response { id: Some(request.id), worker: 0, reply });
                 }
@@ -47,8 +47,8 @@ impl Rig {
                 while let Some(request) = poll_fn(|cx| handle.mailbox.poll_next(cx)).await {
                     let add = Add { key: "k".into(), value: "v".into(), exptime: 0 };
                     let reply = match handle.link.call(0, add).await {
-                        Ok(Stored) => Reply::ok(),
-                        other => Reply::fail(format!("{other:?}")),
+                        Ok(Stored) => ClientReply::ok(),
+                        other => ClientReply::fail(format!("{other:?}")),
                     };
                     handle.mailbox.say(Response { id: Some(request.id), worker: 0, reply });
                 }
@@ -91,11 +91,11 @@ impl Rig {
     fn ask(&mut self) {
         self.asked += 1;
         let command = Command::Exit;
-        self.world.send(0, Request { id: self.asked, worker: 0, command });
+        self.world.send(0, ClientRequest { id: self.asked, worker: 0, command });
     }
 
     /// Lets time pass; what the client says of a call meanwhile.
-    fn pass(&mut self, time: Duration) -> Option<Reply> {
+    fn pass(&mut self, time: Duration) -> Option<ClientReply> {
         let until = self.world.now() + time;
         self.inbox.clear();
         while self.world.now() < until {
@@ -123,18 +123,18 @@ fn number(value: &::redis::Value) -> Option<u64> {
     }
 }
 
-fn counted(number: u64) -> Option<Reply> {
-    Some(Reply::Ok { token: Some(number), facts: None })
+fn counted(number: u64) -> Option<ClientReply> {
+    Some(ClientReply::Ok { token: Some(number), facts: None })
 }
 
 #[track_caller]
-fn failed(said: Option<Reply>, why: &str) {
-    let Some(Reply::Fail { error, .. }) = said else { panic!("{said:?}") };
+fn failed(said: Option<ClientReply>, why: &str) {
+    let Some(ClientReply::Fail { error, .. }) = said else { panic!("{said:?}") };
     assert!(error.contains(why), "{error}");
 }
 
 /// Returns the client's reply after its call was under way for 10 ms and it was paused for so long.
-fn said_after(pause: Duration) -> Option<Reply> {
+fn said_after(pause: Duration) -> Option<ClientReply> {
     let (mut rig, fault) = (Rig::new(), Fault::at(CLIENT, Action::Pause));
     rig.spawn(0);
     assert_eq!(rig.pass(10 * MS), None);
@@ -293,11 +293,11 @@ fn evicted_under(rig: &mut Rig, other: Action) -> Vec<u64> {
 fn a_full_memory_evicts_what_is_there_unless_it_is_full_already_or_does_not_run() {
     let mut rig = Rig::with_memcached();
     rig.spawn(0);
-    assert_eq!(rig.pass(250 * MS), Some(Reply::ok()));
+    assert_eq!(rig.pass(250 * MS), Some(ClientReply::ok()));
     assert_eq!(evicted_under(&mut rig, Action::Pause), [0]);
     assert_eq!(evicted_under(&mut rig, Action::Evict), [0, 1], "the second, and the first");
     rig.ask();
-    assert_eq!(rig.pass(250 * MS), Some(Reply::ok()), "there is room for it again");
+    assert_eq!(rig.pass(250 * MS), Some(ClientReply::ok()), "there is room for it again");
     assert_eq!(evicted_under(&mut rig, Action::Vanish), [0]);
 }
 

@@ -10,7 +10,7 @@
 mod arm;
 
 #[cfg(feature = "real")]
-pub use arm::{Report, real_arm};
+pub use arm::{ConformanceReport, real_arm};
 
 use super::memory::CAPACITY;
 use super::{Reply, Request, Server};

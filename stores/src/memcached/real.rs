@@ -17,11 +17,11 @@ use tokio::time::{Instant, timeout_at};
 /// Links to real servers, for one client.
 pub struct RealLink {
     world: RealWorld,
-    servers: Vec<Server>,
+    servers: Vec<ServerConnection>,
     call_timeout: Duration,
 }
 
-struct Server {
+struct ServerConnection {
     address: String,
     connection: Mutex<Option<Client>>,
 }
@@ -30,7 +30,7 @@ impl RealLink {
     /// Links to the servers at these addresses ("127.0.0.1:11211"). Nothing is connected yet. A
     /// call takes at most `call_timeout`, opening the connection included.
     pub fn new(servers: Vec<String>, call_timeout: Duration, seed: u64) -> Self {
-        let server = |address| Server { address, connection: Mutex::default() };
+        let server = |address| ServerConnection { address, connection: Mutex::default() };
         let servers = servers.into_iter().map(server).collect();
         Self { world: RealWorld::new(seed), servers, call_timeout }
     }

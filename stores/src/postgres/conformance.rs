@@ -11,7 +11,7 @@
 mod arm;
 
 #[cfg(feature = "real")]
-pub use arm::{Report, real_arm};
+pub use arm::{ConformanceReport, real_arm};
 
 use super::{Packet, Refusal, Reply, Server, SessionId, SessionSettings, Statement};
 use crate::model::{Clocks, Out, Peer, ServerModel};
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 
 /// A step of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SessionStep {
     /// Connects.
     Connect(SessionId),
     /// Executes a statement, though the one before it may not be answered.
@@ -43,14 +43,16 @@ pub struct Expected {
 
 impl Expected {
     /// Takes a step, and returns the answers that it leads to.
-    pub fn take(&mut self, step: &Step) -> Vec<Answered> {
+    pub fn take(&mut self, step: &SessionStep) -> Vec<Answered> {
         let at = Clocks { wall: WallTime::ZERO, mono: Mono::ZERO };
         let (connection, packet) = match step {
-            Step::Connect(session) => (*session, Some(Packet::Startup(SessionSettings::default()))),
-            Step::Execute(session, statement) => {
+            SessionStep::Connect(session) => {
+                (*session, Some(Packet::Startup(SessionSettings::default())))
+            }
+            SessionStep::Execute(session, statement) => {
                 (*session, Some(Packet::Statement(statement.clone())))
             }
-            Step::Close(session) => (*session, None),
+            SessionStep::Close(session) => (*session, None),
         };
         match packet {
             Some(packet) => {
@@ -83,7 +85,7 @@ const ROWS: u64 = 2;
 const SLOTS: usize = 4;
 
 /// Draws the steps of a sequence. The names of what it locks are its own.
-pub struct Draw {
+pub struct StepDraw {
     rng: Rng,
     seed: u64,
     model: Expected,
@@ -94,7 +96,7 @@ pub struct Draw {
     rows: u64,
 }
 
-impl Draw {
+impl StepDraw {
     /// Begins a sequence.
     pub fn new(seed: u64) -> Self {
         let (rng, model) = (Rng::new(seed), Expected::default());
@@ -102,14 +104,14 @@ impl Draw {
     }
 
     /// Draws the next step, and returns it with the answers of the model.
-    pub fn step(&mut self) -> (Step, Vec<Answered>) {
+    pub fn step(&mut self) -> (SessionStep, Vec<Answered>) {
         let step = self.draw();
         (step.clone(), self.model.take(&step))
     }
 
     /// Closes all that is open.
-    pub fn end(&mut self) -> Option<(Step, Vec<Answered>)> {
-        let step = Step::Close(self.open.pop()?);
+    pub fn end(&mut self) -> Option<(SessionStep, Vec<Answered>)> {
+        let step = SessionStep::Close(self.open.pop()?);
         Some((step.clone(), self.model.take(&step)))
     }
 
@@ -118,11 +120,11 @@ impl Draw {
         self.model.counts()
     }
 
-    fn draw(&mut self) -> Step {
+    fn draw(&mut self) -> SessionStep {
         if self.open.len() < SLOTS && (self.open.len() < 2 || self.rng.below(3) == 0) {
             self.sessions += 1;
             self.open.push(self.sessions);
-            return Step::Connect(self.sessions);
+            return SessionStep::Connect(self.sessions);
         }
         let place = self.rng.below(self.open.len() as u64) as usize;
         let session = self.open[place];
@@ -130,12 +132,12 @@ impl Draw {
         if self.rows < ROWS {
             self.rows += 1;
             let name = self.name(self.rows - 1);
-            return Step::Execute(session, Statement::InsertRow { name });
+            return SessionStep::Execute(session, Statement::InsertRow { name });
         }
         if self.rng.below(16) == 0 {
-            return Step::Close(self.open.remove(place));
+            return SessionStep::Close(self.open.remove(place));
         }
-        Step::Execute(session, self.statement(session))
+        SessionStep::Execute(session, self.statement(session))
     }
 
     fn name(&self, number: u64) -> String {
@@ -174,7 +176,7 @@ mod tests {
     fn sequences_wait_hand_on_are_refused_and_close_while_they_wait() {
         let (mut waited, mut handed_on, mut refused, mut left) = (0, 0, 0, 0);
         for seed in 0..100 {
-            let mut draw = Draw::new(seed);
+            let mut draw = StepDraw::new(seed);
             for _ in 0..40 {
                 let before = draw.counts();
                 let (step, answers) = draw.step();
@@ -182,7 +184,7 @@ mod tests {
                 waited += usize::from(after.1 > before.1);
                 handed_on += usize::from(after.1 < before.1);
                 refused += answers.iter().filter(|(_, answer)| answer.is_err()).count();
-                left += usize::from(matches!(step, Step::Close(_)) && after.0 == before.0);
+                left += usize::from(matches!(step, SessionStep::Close(_)) && after.0 == before.0);
             }
             while draw.end().is_some() {}
             assert_eq!(draw.counts(), (0, 0), "seed {seed}");

@@ -26,11 +26,11 @@ type BoxedAnswer = Result<Box<Value>, CallError<Refusal>>;
 /// Links to real servers, for one client.
 pub struct RealLink {
     world: RealWorld,
-    servers: Vec<Server>,
+    servers: Vec<ServerConnection>,
     call_timeout: Duration,
 }
 
-struct Server {
+struct ServerConnection {
     address: String,
     slot: Mutex<Slot>,
 }
@@ -47,7 +47,7 @@ impl RealLink {
     /// Links to the servers at these addresses ("127.0.0.1:6379"). Nothing is connected yet. A call
     /// takes at most `call_timeout`, opening the connection included.
     pub fn new(servers: Vec<String>, call_timeout: Duration, seed: u64) -> Self {
-        let server = |address| Server { address, slot: Mutex::default() };
+        let server = |address| ServerConnection { address, slot: Mutex::default() };
         let servers = servers.into_iter().map(server).collect();
         Self { world: RealWorld::new(seed), servers, call_timeout }
     }
@@ -76,7 +76,7 @@ impl RealLink {
     }
 }
 
-impl Server {
+impl ServerConnection {
     /// The open connection and its number.
     async fn connected(&self) -> Result<(u64, MultiplexedConnection), RedisError> {
         let mut slot = self.slot.lock().await;

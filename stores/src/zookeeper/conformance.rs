@@ -26,7 +26,7 @@ pub enum SessionEnding {
 }
 
 /// A provider of sessions: the model or real servers. Sessions are numbered by the case.
-pub trait Subject {
+pub trait ConformanceSubject {
     /// Opens a session.
     fn open(
         &mut self,
@@ -61,7 +61,7 @@ pub trait Subject {
 
 /// One step of a case. Paths are below the case's own root.
 #[derive(Clone, Debug)]
-enum Step {
+enum CaseStep {
     Open(usize, SessionEnding),
     End(usize),
     Call(usize, Request, Expect),
@@ -94,21 +94,21 @@ enum Expect {
 
 /// The results of the cases.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct ConformanceReport {
     /// Each case, by name, with the reason if it failed.
     pub cases: Vec<(String, Result<(), String>)>,
     /// The number of random sequences that were compared.
     pub sequences: u64,
 }
 
-impl Report {
+impl ConformanceReport {
     /// Returns true if every case passed, and there were some.
     pub fn passed(&self) -> bool {
         !self.cases.is_empty() && self.cases.iter().all(|(_, result)| result.is_ok())
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ConformanceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, result) in &self.cases {
             match result {
@@ -122,11 +122,15 @@ impl fmt::Display for Report {
 
 /// Runs all named cases below nodes whose names begin with `root`. `limit` is the time within
 /// which something that must happen has to: longer than the longest session time-out in use.
-pub async fn run(subject: &mut dyn Subject, root: &str, limit: Duration) -> Report {
-    let mut report = Report::default();
+pub async fn run(
+    subject: &mut dyn ConformanceSubject,
+    root: &str,
+    limit: Duration,
+) -> ConformanceReport {
+    let mut report = ConformanceReport::default();
     for (name, steps) in cases::all() {
         let base = format!("/{root}-{}", report.cases.len());
-        let mut run = Run { subject, base, limit, last_czxid: 0 };
+        let mut run = CaseRun { subject, base, limit, last_czxid: 0 };
         let result = run.case(steps()).await;
         run.subject.reset().await;
         report.cases.push((name.to_owned(), result));
@@ -134,19 +138,19 @@ pub async fn run(subject: &mut dyn Subject, root: &str, limit: Duration) -> Repo
     report
 }
 
-struct Run<'a> {
-    subject: &'a mut dyn Subject,
+struct CaseRun<'a> {
+    subject: &'a mut dyn ConformanceSubject,
     base: String,
     limit: Duration,
     last_czxid: i64,
 }
 
-impl Run<'_> {
+impl CaseRun<'_> {
     /// Session 0 is always there, and has made the case's root.
-    async fn case(&mut self, steps: Vec<Step>) -> Result<(), String> {
+    async fn case(&mut self, steps: Vec<CaseStep>) -> Result<(), String> {
         self.subject.open(0, SessionEnding::Closed).await?;
         let root = cases::create("", super::CreateMode::Persistent);
-        self.step(Step::Call(0, root, Expect::Created(""))).await?;
+        self.step(CaseStep::Call(0, root, Expect::Created(""))).await?;
         for (n, step) in steps.into_iter().enumerate() {
             let what = format!("step {n}, {step:?}");
             self.step(step).await.map_err(|why| format!("{what}: {why}"))?;
@@ -154,28 +158,30 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn step(&mut self, step: Step) -> Result<(), String> {
+    async fn step(&mut self, step: CaseStep) -> Result<(), String> {
         match step {
-            Step::Open(session, ending) => self.subject.open(session, ending).await,
-            Step::End(session) => {
+            CaseStep::Open(session, ending) => self.subject.open(session, ending).await,
+            CaseStep::End(session) => {
                 self.subject.end(session).await;
                 Ok(())
             }
-            Step::Call(session, request, expect) => {
+            CaseStep::Call(session, request, expect) => {
                 let answer = self.subject.call(session, self.rooted(request)).await;
                 self.judge(answer, &expect)
             }
-            Step::Fires(session, watch, event) => self.fires(session, watch, event, true).await,
-            Step::Fired(session, watch, event) => self.fires(session, watch, event, false).await,
-            Step::Silent(session, watch) => {
+            CaseStep::Fires(session, watch, event) => self.fires(session, watch, event, true).await,
+            CaseStep::Fired(session, watch, event) => {
+                self.fires(session, watch, event, false).await
+            }
+            CaseStep::Silent(session, watch) => {
                 let within = Duration::from_millis(200);
                 match self.subject.fired(session, watch, within).await {
                     None => Ok(()),
                     Some(event) => Err(format!("fired: {event:?}")),
                 }
             }
-            Step::Gone(session, path) => self.gone(session, path).await,
-            Step::Stays(session, path, time) => {
+            CaseStep::Gone(session, path) => self.gone(session, path).await,
+            CaseStep::Stays(session, path, time) => {
                 self.subject.wait(time).await;
                 if self.is_there(session, path).await? { Ok(()) } else { Err("it is gone".into()) }
             }

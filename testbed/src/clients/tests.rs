@@ -33,7 +33,7 @@ fn rig(script: &str) -> Rig {
 
 impl Rig {
     fn asks(&self, id: u64) {
-        self.client.send(Request { id, worker: 0, command: Op::Touch { hold: 0 } });
+        self.client.send(ClientRequest { id, worker: 0, command: Op::Touch { hold: 0 } });
     }
 
     /// The next message. Waits for many seconds before it gives up.
@@ -47,7 +47,7 @@ impl Rig {
     }
 
     async fn answers(&mut self, id: u64) {
-        let response = Response { id: Some(id), worker: 0, reply: Reply::ok() };
+        let response = Response { id: Some(id), worker: 0, reply: ClientReply::ok() };
         assert_eq!(self.next().await.notice, Notice::Client { process: 3, response });
     }
 
@@ -130,7 +130,7 @@ async fn what_others_do_to_a_client_is_seen_however_short_it_is() {
 #[tokio::test]
 async fn a_client_told_to_exit_is_no_news_when_it_does() {
     let mut rig = rig("read line; exit 0");
-    rig.client.send(Request { id: 1, worker: 0, command: Op::Exit });
+    rig.client.send(ClientRequest { id: 1, worker: 0, command: Op::Exit });
     rig.client.process.gone().await;
     assert!(rig.is_silent().await);
 }

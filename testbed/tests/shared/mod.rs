@@ -2,15 +2,15 @@
 //! each backend. Shell scripts stand in for the clients.
 
 use base::{
-    Action, Backend, Command, Data, Direction, Effect, Fault, FaultId, LinkFault, Message, Mono,
-    Node, Notice, Passing, Reply, Request,
+    Action, Backend, ClientReply, ClientRequest, Command, Data, Direction, Effect, Fault, FaultId,
+    LinkFault, Message, Mono, Node, Notice, Passing,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use stores::zookeeper::Timing;
-use stores::{Links, StoreId, WorldSpec};
-use testbed::{ClientCommand, RealBackend, Server, Servers};
+use stores::{LinkDelays, StoreId, WorldSpec};
+use testbed::{ClientCommand, RealBackend, Servers, StartedServer};
 
 pub const LIMIT: Duration = Duration::from_secs(60);
 
@@ -56,7 +56,7 @@ fn backend_with<S: Servers>(store: StoreId, script: &str) -> RealBackend<S> {
         timing: Timing::of(Duration::from_secs(2)),
         call_timeout: Duration::from_secs(1),
         link_delay: Duration::ZERO,
-        links: Links::default(),
+        links: LinkDelays::default(),
         seed: 1,
         logs: None,
     };
@@ -141,7 +141,7 @@ pub fn clients_answer_and_faults_on_them_are_measured<S: Servers>() {
     backend.spawn(0, 10).unwrap();
     until(&mut backend, |notice| match notice {
         Notice::Client { process: 10, response } => {
-            assert_eq!((response.id, &response.reply), (Some(0), &Reply::ok()));
+            assert_eq!((response.id, &response.reply), (Some(0), &ClientReply::ok()));
             Some(())
         }
         _ => None,
@@ -171,7 +171,7 @@ pub fn a_throttled_link_carries_little_until_it_is_healed<S: Servers>() {
     let throttle = Action::Link(LinkFault::Throttle(1));
     let throttle = Fault::over(vec![(Node::Client(0), Node::Server(0))], throttle);
     let effect = suffer(&mut backend, &throttle, |backend| {
-        backend.send(10, Request { id: 1, worker: 0, command: Command::Touch { hold: 0 } });
+        backend.send(10, ClientRequest { id: 1, worker: 0, command: Command::Touch { hold: 0 } });
         let end = backend.now() + Duration::from_secs(2);
         while backend.now() < end {
             let mut inbox = Vec::new();
@@ -182,7 +182,7 @@ pub fn a_throttled_link_carries_little_until_it_is_healed<S: Servers>() {
     });
     assert!(effect.amount >= 100, "{effect:?}");
     answered(&mut backend, 1);
-    backend.send(10, Request { id: 2, worker: 0, command: Command::Touch { hold: 0 } });
+    backend.send(10, ClientRequest { id: 2, worker: 0, command: Command::Touch { hold: 0 } });
     answered(&mut backend, 2);
 }
 

@@ -1,6 +1,6 @@
 //! A client with several workers: their conversations side by side, over one mailbox.
 
-use base::{Command, Mailbox, Request, Response};
+use base::{ClientRequest, Command, Mailbox, Response};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ pub async fn serve<S: Store>(process: &Rc<SharedParts<S>>, mailbox: Box<dyn Mail
         loop {
             let request = match shared.borrow_mut().poll_next(cx) {
                 Poll::Ready(None) => return Poll::Ready(()),
-                Poll::Ready(Some(Request { command: Command::Exit, .. })) => {
+                Poll::Ready(Some(ClientRequest { command: Command::Exit, .. })) => {
                     return Poll::Ready(());
                 }
                 Poll::Ready(Some(request)) => request,
@@ -46,12 +46,12 @@ pub async fn serve<S: Store>(process: &Rc<SharedParts<S>>, mailbox: Box<dyn Mail
 /// The requests that wait for one worker.
 #[derive(Default)]
 struct Desk {
-    requests: VecDeque<Request>,
+    requests: VecDeque<ClientRequest>,
     waker: Option<Waker>,
 }
 
 impl Desk {
-    fn put(&mut self, request: Request) {
+    fn put(&mut self, request: ClientRequest) {
         self.requests.push_back(request);
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -66,7 +66,7 @@ struct WorkerQueue {
 }
 
 impl Mailbox for WorkerQueue {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Request>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<ClientRequest>> {
         let mut desk = self.desk.borrow_mut();
         match desk.requests.pop_front() {
             Some(request) => Poll::Ready(Some(request)),

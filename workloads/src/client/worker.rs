@@ -1,8 +1,8 @@
 //! One worker of a client: its conversation with the harness, its locks and its grants.
 
 use base::{
-    Acquire, AcquireError, Command, Facts, Grant, HOLDS, Key, Lock, Mailbox, Mode, Mono,
-    ReleaseError, Reply, Request, Response, Wakeups,
+    Acquire, AcquireError, ClientReply, ClientRequest, Command, Facts, Grant, HOLDS, Key, Lock,
+    Mailbox, Mode, Mono, ReleaseError, Response, Wakeups,
 };
 use futures_util::future::{Either, select};
 use std::future::{Future, poll_fn};
@@ -59,7 +59,7 @@ impl<S: Store> Worker<S> {
                 Command::Touch { hold } => self.touch(hold),
                 Command::Convert { hold, mode } => self.convert(hold, mode, mailbox).await,
                 Command::Release { hold } => self.release(hold, mailbox).await,
-                Command::Init(_) => Reply::fail("the client has begun"),
+                Command::Init(_) => ClientReply::fail("the client has begun"),
                 Command::Exit => return,
             };
             self.say(Some(request.id), reply, mailbox);
@@ -67,7 +67,7 @@ impl<S: Store> Worker<S> {
     }
 
     /// The next request. While the worker holds a lock it listens to the lock as well.
-    async fn next(&mut self, mailbox: &mut dyn Mailbox) -> Option<Request> {
+    async fn next(&mut self, mailbox: &mut dyn Mailbox) -> Option<ClientRequest> {
         loop {
             let next = {
                 let mut losses = losses(&self.locks, &self.holds);
@@ -94,7 +94,7 @@ impl<S: Store> Worker<S> {
     ) -> T {
         let client = self.client.clone();
         let wakeups = waits_for.and_then(|_| client.wakeups());
-        let notified = || waits_for.cloned().map(|key| Reply::Notified { key });
+        let notified = || waits_for.cloned().map(|key| ClientReply::Notified { key });
         if wakeups.is_none() && self.holds.iter().all(Option::is_none) {
             return work.await;
         }
@@ -124,7 +124,7 @@ impl<S: Store> Worker<S> {
         }
     }
 
-    fn say(&self, id: Option<u64>, reply: Reply, mailbox: &mut dyn Mailbox) {
+    fn say(&self, id: Option<u64>, reply: ClientReply, mailbox: &mut dyn Mailbox) {
         mailbox.say(Response { id, worker: self.number, reply });
     }
 
@@ -134,29 +134,29 @@ impl<S: Store> Worker<S> {
             held.lost = true;
         }
         let at_ns = self.client.world().monotonic().nanos();
-        self.say(None, Reply::Lost { key, at_ns, error }, mailbox);
+        self.say(None, ClientReply::Lost { key, at_ns, error }, mailbox);
     }
 
-    async fn acquire(&mut self, wanted: Acquire, mailbox: &mut dyn Mailbox) -> Reply {
+    async fn acquire(&mut self, wanted: Acquire, mailbox: &mut dyn Mailbox) -> ClientReply {
         let Acquire { key, hold, mode, acquire_timeout_ns } = wanted;
         if self.holds.get(hold).is_none_or(Option::is_some) {
-            return Reply::fail("the number of this hold is taken, or too high");
+            return ClientReply::fail("the number of this hold is taken, or too high");
         }
         let place = self.place(&key, hold);
         let Some(mut lock) = self.locks[place].lock.take() else {
-            return Reply::fail("the lock is at work");
+            return ClientReply::fail("the lock is at work");
         };
         let asked = self.ask(lock.as_mut(), (&key, mode), acquire_timeout_ns, mailbox).await;
         let reply = match asked {
             Ok(grant) => {
                 let (token, facts) = (grant.token, facts_of(&grant));
                 self.holds[hold] = Some(HeldGrant { key, lock: place, grant, lost: false });
-                Reply::Ok { token, facts }
+                ClientReply::Ok { token, facts }
             }
             Err(AcquireError::Failed(error)) => {
-                Reply::Fail { error, facts: self.phantom(lock.as_ref()).await }
+                ClientReply::Fail { error, facts: self.phantom(lock.as_ref()).await }
             }
-            Err(AcquireError::Unknown(error)) => Reply::Info { error },
+            Err(AcquireError::Unknown(error)) => ClientReply::Info { error },
         };
         self.locks[place].lock = Some(lock);
         reply
@@ -208,17 +208,17 @@ impl<S: Store> Worker<S> {
         }
     }
 
-    fn touch(&self, hold: usize) -> Reply {
+    fn touch(&self, hold: usize) -> ClientReply {
         match self.holds.get(hold) {
-            Some(Some(held)) if !held.lost => Reply::ok(),
-            _ => Reply::fail("lost"),
+            Some(Some(held)) if !held.lost => ClientReply::ok(),
+            _ => ClientReply::fail("lost"),
         }
     }
 
-    async fn convert(&mut self, hold: usize, mode: Mode, mailbox: &mut dyn Mailbox) -> Reply {
-        let Some((place, grant)) = self.of_hold(hold) else { return Reply::fail("not held") };
+    async fn convert(&mut self, hold: usize, mode: Mode, mailbox: &mut dyn Mailbox) -> ClientReply {
+        let Some((place, grant)) = self.of_hold(hold) else { return ClientReply::fail("not held") };
         let Some(mut lock) = self.locks[place].lock.take() else {
-            return Reply::fail("the lock is at work");
+            return ClientReply::fail("the lock is at work");
         };
         let converted = self.listening(lock.convert(grant, mode), None, mailbox).await;
         self.locks[place].lock = Some(lock);
@@ -228,10 +228,10 @@ impl<S: Store> Worker<S> {
                 if let Some(held) = &mut self.holds[hold] {
                     held.grant = grant;
                 }
-                Reply::Ok { token, facts }
+                ClientReply::Ok { token, facts }
             }
-            Err(AcquireError::Failed(error)) => Reply::fail(error),
-            Err(AcquireError::Unknown(error)) => Reply::Info { error },
+            Err(AcquireError::Failed(error)) => ClientReply::fail(error),
+            Err(AcquireError::Unknown(error)) => ClientReply::Info { error },
         }
     }
 
@@ -241,22 +241,22 @@ impl<S: Store> Worker<S> {
         Some((held.lock, held.grant.clone()))
     }
 
-    async fn release(&mut self, hold: usize, mailbox: &mut dyn Mailbox) -> Reply {
+    async fn release(&mut self, hold: usize, mailbox: &mut dyn Mailbox) -> ClientReply {
         let Some(held) = self.holds.get_mut(hold).and_then(Option::take) else {
-            return Reply::fail("not held");
+            return ClientReply::fail("not held");
         };
         let Some(mut lock) = self.locks[held.lock].lock.take() else {
-            return Reply::fail("the lock is at work");
+            return ClientReply::fail("the lock is at work");
         };
         let released = self.listening(lock.release(held.grant), None, mailbox).await;
         self.locks[held.lock].lock = Some(lock);
         match released {
             Ok(removed) => {
                 let facts = boxed(Facts { removed: Some(removed), ..Facts::default() });
-                Reply::Ok { token: None, facts }
+                ClientReply::Ok { token: None, facts }
             }
-            Err(ReleaseError::NotHeld(error)) => Reply::fail(error),
-            Err(ReleaseError::Unknown(error)) => Reply::Info { error },
+            Err(ReleaseError::NotHeld(error)) => ClientReply::fail(error),
+            Err(ReleaseError::Unknown(error)) => ClientReply::Info { error },
         }
     }
 }

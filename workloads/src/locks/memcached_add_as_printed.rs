@@ -28,16 +28,16 @@ const WRONG_KEY: &str = "H38: it adds one key and deletes another, so that its r
 fn open(link: Rc<dyn Link<Memcached>>, settings: LockSettings) -> Box<dyn Lock> {
     let node = MemcachedNode { link, ttl: settings.ttl };
     let (added, deleted) = (format!("lock:{}", settings.key), format!("lock.{}", settings.key));
-    Box::new(AsPrinted { node, added, deleted })
+    Box::new(AddAsPrinted { node, added, deleted })
 }
 
-struct AsPrinted {
+struct AddAsPrinted {
     node: MemcachedNode,
     added: String,
     deleted: String,
 }
 
-impl Recipe for AsPrinted {
+impl Recipe for AddAsPrinted {
     async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         let timestamp = self.node.link.now().millis().to_string();
         self.node.add(&self.added, &timestamp, timeout).await

@@ -64,15 +64,15 @@ const LATE: &str = "a delete(path, -1) that was held up arrives when the node is
      it does not look whose it is";
 
 fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
-    Box::new(Naive { client, path: format!("/lock-{}", settings.key) })
+    Box::new(ExclusiveNaive { client, path: format!("/lock-{}", settings.key) })
 }
 
-struct Naive {
+struct ExclusiveNaive {
     client: Client,
     path: String,
 }
 
-impl Naive {
+impl ExclusiveNaive {
     async fn take(&self) -> Try<Grant> {
         self.client.renew().await?;
         loop {
@@ -100,7 +100,7 @@ impl Naive {
     }
 }
 
-impl Recipe for Naive {
+impl Recipe for ExclusiveNaive {
     async fn acquire(&mut self, _mode: Mode, _timeout: Duration) -> Result<Grant, AcquireError> {
         self.take().await.map_err(refused)
     }

@@ -80,7 +80,7 @@ const WRITE: &str = "product_write_";
 
 fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     let connect_timeout = settings.ttl / client.servers() as u32;
-    Box::new(AsPrinted { client, connect_timeout, product: product(&settings.key), path: None })
+    Box::new(RwAsPrinted { client, connect_timeout, product: product(&settings.key), path: None })
 }
 
 /// The product's number: the digits of the key ("k1" is product 1).
@@ -88,7 +88,7 @@ pub fn product(key: &str) -> String {
     key.chars().filter(char::is_ascii_digit).collect()
 }
 
-struct AsPrinted {
+struct RwAsPrinted {
     client: Client,
     /// The time for which the Java client tries to connect to one server.
     connect_timeout: Duration,
@@ -97,7 +97,7 @@ struct AsPrinted {
     path: Option<String>,
 }
 
-impl AsPrinted {
+impl RwAsPrinted {
     /// Stands for the method `acquireDistributedLock`.
     async fn acquire_distributed_lock(&self, mode: Mode) -> Option<String> {
         let kind = if mode == Mode::Shared { "read" } else { "write" };
@@ -192,7 +192,7 @@ fn turn(mut children: Vec<String>, name: &str) -> LookResult {
     }
 }
 
-impl Recipe for AsPrinted {
+impl Recipe for RwAsPrinted {
     async fn acquire(&mut self, mode: Mode, _timeout: Duration) -> Result<Grant, AcquireError> {
         self.path = self.acquire_distributed_lock(mode).await;
         let place = self.path.as_deref().and_then(sequence);

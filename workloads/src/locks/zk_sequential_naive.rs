@@ -28,21 +28,21 @@ const ORPHAN: &str = "H23: the reply to a creation was lost, and everybody waits
 
 fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     let directory = format!("/locks-{}", settings.key);
-    Box::new(Naive {
+    Box::new(SequentialNaive {
         queue: Queue::new(client.clone(), directory),
         client,
         mine: QueueNode::default(),
     })
 }
 
-struct Naive {
+struct SequentialNaive {
     client: Client,
     queue: Queue,
     /// The node of the last try, which is the owner's.
     mine: QueueNode,
 }
 
-impl Naive {
+impl SequentialNaive {
     async fn take(&mut self) -> Try<Grant> {
         self.client.renew().await?;
         self.mine = loop {
@@ -57,7 +57,7 @@ impl Naive {
     }
 }
 
-impl Recipe for Naive {
+impl Recipe for SequentialNaive {
     async fn acquire(&mut self, _mode: Mode, _timeout: Duration) -> Result<Grant, AcquireError> {
         self.take().await.map_err(refused)
     }

@@ -17,7 +17,7 @@ const EACH: usize = 40;
 
 /// The results of the suite.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct ConformanceReport {
     /// The number of replies that were compared.
     pub replies: u64,
     /// The number of items that the server evicted in sequences under pressure.
@@ -28,7 +28,7 @@ pub struct Report {
     pub lives_ms: Vec<u64>,
 }
 
-impl Report {
+impl ConformanceReport {
     /// Returns true if every reply was the model's, items were evicted, and values lived for one
     /// to two seconds.
     pub fn passed(&self) -> bool {
@@ -39,7 +39,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ConformanceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { replies, evictions, lives_ms, .. } = self;
         writeln!(f, "{replies} replies compared, {evictions} evictions, lives {lives_ms:?} ms")?;
@@ -48,9 +48,9 @@ impl fmt::Display for Report {
 }
 
 /// Runs the suite against a real server. Needs a tokio runtime around it.
-pub async fn real_arm(address: &str, seeds: std::ops::Range<u64>) -> Report {
+pub async fn real_arm(address: &str, seeds: std::ops::Range<u64>) -> ConformanceReport {
     let link = RealLink::new(vec![address.into()], Duration::from_secs(5), 1);
-    let mut report = Report::default();
+    let mut report = ConformanceReport::default();
     for seed in seeds.clone() {
         let name = format!("seed {seed}");
         report.compare(&link, &name, &sequence(seed), &mut Server::default()).await;
@@ -67,7 +67,7 @@ pub async fn real_arm(address: &str, seeds: std::ops::Range<u64>) -> Report {
     report
 }
 
-impl Report {
+impl ConformanceReport {
     /// Has the server and the model answer a sequence.
     async fn compare(
         &mut self,

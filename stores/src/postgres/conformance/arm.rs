@@ -1,6 +1,6 @@
 //! The suite against a real server.
 
-use super::{Answered, Draw, Step};
+use super::{Answered, SessionStep, StepDraw};
 use crate::postgres::{Client, Postgres};
 use crate::postgres::{
     RealLink, Refusal, Reply, Request, Session, SessionId, SessionSettings, Statement,
@@ -26,7 +26,7 @@ const LONG: Duration = Duration::from_secs(3_600);
 
 /// The results of the suite.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct ConformanceReport {
     /// The number of answers that were compared.
     pub answers: u64,
     /// The number of answers to statements that had waited for a lock.
@@ -38,7 +38,7 @@ pub struct Report {
     pub times_ms: Vec<(&'static str, u64, u64)>,
 }
 
-impl Report {
+impl ConformanceReport {
     /// Returns true if every answer was the model's, and came at its time.
     pub fn passed(&self) -> bool {
         // A busy machine takes its time.
@@ -48,7 +48,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ConformanceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { answers, handed_on, .. } = self;
         writeln!(f, "{answers} answers compared, {handed_on} of them after a wait")?;
@@ -63,9 +63,12 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// Fails when the server does not answer at all.
-pub async fn real_arm(address: &str, seeds: Range<u64>) -> Result<Report, tokio_postgres::Error> {
+pub async fn real_arm(
+    address: &str,
+    seeds: Range<u64>,
+) -> Result<ConformanceReport, tokio_postgres::Error> {
     let observer = Observer::connect(address).await?;
-    let mut report = Report::default();
+    let mut report = ConformanceReport::default();
     for seed in seeds {
         report.compare(address, &observer, seed).await?;
     }
@@ -73,7 +76,7 @@ pub async fn real_arm(address: &str, seeds: Range<u64>) -> Result<Report, tokio_
     Ok(report)
 }
 
-impl Report {
+impl ConformanceReport {
     /// Has the server and the model take the steps of a sequence.
     async fn compare(
         &mut self,
@@ -81,7 +84,7 @@ impl Report {
         observer: &Observer,
         seed: u64,
     ) -> Result<(), tokio_postgres::Error> {
-        let (mut draw, mut real) = (Draw::new(seed), Real::new(address));
+        let (mut draw, mut real) = (StepDraw::new(seed), RealSessions::new(address));
         let mut taken = Vec::new();
         for number in 0.. {
             let waiting = draw.counts().1;
@@ -138,13 +141,13 @@ fn sorted(answers: &[Answered]) -> Vec<Answered> {
 }
 
 /// The sessions of a sequence with a real server.
-struct Real {
+struct RealSessions {
     link: Rc<RealLink>,
     answers: mpsc::UnboundedReceiver<Answered>,
     teller: mpsc::UnboundedSender<Answered>,
 }
 
-impl Real {
+impl RealSessions {
     fn new(address: &str) -> Self {
         let (teller, answers) = mpsc::unbounded_channel();
         let link = Rc::new(RealLink::new(vec![address.into()], LONG, 1));
@@ -152,16 +155,16 @@ impl Real {
     }
 
     /// Takes a step, and returns the answers up to so many.
-    async fn take(&mut self, step: Step, expected: usize) -> Vec<Answered> {
+    async fn take(&mut self, step: SessionStep, expected: usize) -> Vec<Answered> {
         match step {
-            Step::Connect(session) => {
+            SessionStep::Connect(session) => {
                 let settings = SessionSettings::default();
                 self.call(session, Request::Connect { session, settings });
             }
-            Step::Execute(session, statement) => {
+            SessionStep::Execute(session, statement) => {
                 self.call(session, Request::Execute { session, statement });
             }
-            Step::Close(session) => drop(self.link.call(0, Request::Close { session })),
+            SessionStep::Close(session) => drop(self.link.call(0, Request::Close { session })),
         }
         let mut answers = Vec::new();
         while answers.len() < expected

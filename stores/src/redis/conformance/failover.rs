@@ -4,8 +4,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "a real failover takes real time")]
 
-use super::Subject;
-use super::real::Real;
+use super::ConformanceSubject;
+use super::real::RealRedis;
 use crate::node_number;
 use crate::redis::SentinelTiming;
 use redis::{Cmd, FromRedisValue, Value, cmd};
@@ -111,8 +111,8 @@ pub fn failover_arm(
     Ok(FailoverFigures { first, all, writable, kept, followed })
 }
 
-fn connected(addresses: &[String]) -> Real {
-    Real::new(&addresses.iter().map(String::as_str).collect::<Vec<_>>())
+fn connected(addresses: &[String]) -> RealRedis {
+    RealRedis::new(&addresses.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Asks again and again until something is true.
@@ -128,7 +128,7 @@ fn until(mut is_so: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
 }
 
 /// The primary that a Sentinel names.
-fn told(real: &mut Real, sentinel: usize) -> io::Result<usize> {
+fn told(real: &mut RealRedis, sentinel: usize) -> io::Result<usize> {
     let mut ask = Cmd::new();
     ask.arg("SENTINEL").arg("get-master-addr-by-name").arg("picklock");
     let told = real.call(sentinel, &ask)?;
@@ -137,11 +137,11 @@ fn told(real: &mut Real, sentinel: usize) -> io::Result<usize> {
     Ok(number as usize)
 }
 
-fn get(real: &mut Real, server: usize) -> io::Result<Value> {
+fn get(real: &mut RealRedis, server: usize) -> io::Result<Value> {
     real.call(server, cmd("GET").arg("kept"))
 }
 
-fn is_master(real: &mut Real, server: usize) -> io::Result<bool> {
+fn is_master(real: &mut RealRedis, server: usize) -> io::Result<bool> {
     let role = real.call(server, &cmd("ROLE"))?;
     Ok(matches!(role, Value::Array(words) if words.first() == Some(&bulk("master"))))
 }

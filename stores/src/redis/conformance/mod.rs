@@ -15,7 +15,7 @@ use redis::{Cmd, Value};
 use std::fmt;
 use std::io;
 use std::time::Duration;
-use transcript::{ConformanceCase, Step};
+use transcript::{CaseStep, ConformanceCase};
 
 #[cfg(test)]
 pub(crate) use transcript::render;
@@ -35,7 +35,7 @@ pub use real::{real_arm, replicas_arm, restarts_arm};
 pub type Moments = (i64, i64);
 
 /// A server that the suite can be run against.
-pub trait Subject {
+pub trait ConformanceSubject {
     /// Sends a command over one of its connections, which are numbered from 0 and opened when they
     /// are first used. An error reply is a value.
     ///
@@ -77,7 +77,7 @@ pub struct Difference {
 
 /// The findings of a run of the suite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ConformanceReport {
     /// The number of replies that were compared.
     pub replies: usize,
     /// The number of random sequences that the model agreed with from end to end.
@@ -89,7 +89,7 @@ pub struct Report {
     pub differences: Vec<Difference>,
 }
 
-impl Report {
+impl ConformanceReport {
     /// Counts a reply of a case, and keeps it if it is not the expected one.
     fn compare(
         &mut self,
@@ -116,7 +116,7 @@ impl Report {
 }
 
 /// Displays the counts, and then each difference.
-impl fmt::Display for Report {
+impl fmt::Display for ConformanceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { replies, sequences, lost, differences } = self;
         writeln!(f, "{} of {replies} replies differ", differences.len())?;
@@ -134,7 +134,7 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// Fails when the subject does not answer at all.
-pub fn run(subject: &mut dyn Subject) -> io::Result<Report> {
+pub fn run(subject: &mut dyn ConformanceSubject) -> io::Result<ConformanceReport> {
     run_cases(subject, include_str!("cases.txt"))
 }
 
@@ -142,35 +142,35 @@ pub fn run(subject: &mut dyn Subject) -> io::Result<Report> {
 ///
 /// # Errors
 /// Fails when the subject does not answer at all, or cannot be restarted.
-pub fn run_restarts(subject: &mut dyn Subject) -> io::Result<Report> {
+pub fn run_restarts(subject: &mut dyn ConformanceSubject) -> io::Result<ConformanceReport> {
     run_cases(subject, include_str!("restarts.txt"))
 }
 
-fn run_cases(subject: &mut dyn Subject, cases: &str) -> io::Result<Report> {
-    let mut report = Report::default();
+fn run_cases(subject: &mut dyn ConformanceSubject, cases: &str) -> io::Result<ConformanceReport> {
+    let mut report = ConformanceReport::default();
     for case in transcript::parse(cases) {
         run_case(subject, &case, &mut report)?;
     }
     Ok(report)
 }
 
-fn empty(subject: &mut dyn Subject) -> io::Result<()> {
+fn empty(subject: &mut dyn ConformanceSubject) -> io::Result<()> {
     subject.call(0, &redis::cmd("FLUSHALL"))?;
     subject.call(0, redis::cmd("SCRIPT").arg("FLUSH"))?;
     Ok(())
 }
 
 fn run_case(
-    subject: &mut dyn Subject,
+    subject: &mut dyn ConformanceSubject,
     case: &ConformanceCase,
-    report: &mut Report,
+    report: &mut ConformanceReport,
 ) -> io::Result<()> {
     empty(subject)?;
     for step in &case.steps {
         match step {
-            Step::Wait(duration) => subject.wait(*duration),
-            Step::Restart(data) => subject.restart(*data)?,
-            Step::Call { connection, text, expected } => {
+            CaseStep::Wait(duration) => subject.wait(*duration),
+            CaseStep::Restart(data) => subject.restart(*data)?,
+            CaseStep::Call { connection, text, expected } => {
                 let value = subject.call(*connection, &transcript::command(text))?;
                 let got = transcript::render(&value);
                 report.compare(case, text, expected, &got);
@@ -184,7 +184,7 @@ fn run_case(
 ///
 /// # Errors
 /// Never; the signature is that of the real arm.
-pub fn model_arm() -> io::Result<Report> {
+pub fn model_arm() -> io::Result<ConformanceReport> {
     run(&mut Modelled::new())
 }
 
@@ -200,7 +200,7 @@ impl Modelled {
     }
 }
 
-impl Subject for Modelled {
+impl ConformanceSubject for Modelled {
     fn call(&mut self, _connection: usize, command: &Cmd) -> io::Result<Value> {
         Ok(self.server.execute(self.clocks.wall, command))
     }

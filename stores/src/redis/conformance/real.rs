@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a real server's keys run out in real time")]
 
-use super::{Moments, Report, Subject, random, replicas, run, run_restarts};
+use super::{ConformanceReport, ConformanceSubject, Moments, random, replicas, run, run_restarts};
 use crate::redis::script::Engine;
 use base::Data;
 use redis::{Cmd, Parser, Value};
@@ -21,8 +21,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// Fails when the server cannot be reached or stops answering.
-pub fn real_arm(address: &str, seeds: Range<u64>) -> io::Result<Report> {
-    let mut real = Real::new(&[address]);
+pub fn real_arm(address: &str, seeds: Range<u64>) -> io::Result<ConformanceReport> {
+    let mut real = RealRedis::new(&[address]);
     // Replies do not depend on the disk, and need not wait for it.
     real.call(0, redis::cmd("CONFIG").arg("SET").arg("appendfsync").arg("no"))?;
     let mut report = run(&mut real)?;
@@ -35,8 +35,8 @@ pub fn real_arm(address: &str, seeds: Range<u64>) -> io::Result<Report> {
 ///
 /// # Errors
 /// Fails when a server cannot be reached or stops answering.
-pub fn replicas_arm(first: &str, second: &str, master: &str) -> io::Result<Report> {
-    let mut real = Real::new(&[first, second]);
+pub fn replicas_arm(first: &str, second: &str, master: &str) -> io::Result<ConformanceReport> {
+    let mut real = RealRedis::new(&[first, second]);
     // Else it waits five seconds for more replicas before it sends them its data.
     let mut set = redis::cmd("CONFIG");
     real.call(0, set.arg("SET").arg("repl-diskless-sync-delay").arg("0"))?;
@@ -51,16 +51,16 @@ pub type Restart<'a> = &'a mut dyn FnMut(Data) -> io::Result<String>;
 ///
 /// # Errors
 /// Fails when the server cannot be reached or restarted, or stops answering.
-pub fn restarts_arm(address: &str, restart: Restart<'_>) -> io::Result<Report> {
-    run_restarts(&mut Restarted { real: Real::new(&[address]), restart })
+pub fn restarts_arm(address: &str, restart: Restart<'_>) -> io::Result<ConformanceReport> {
+    run_restarts(&mut Restarted { real: RealRedis::new(&[address]), restart })
 }
 
 struct Restarted<'a> {
-    real: Real,
+    real: RealRedis,
     restart: Restart<'a>,
 }
 
-impl Subject for Restarted<'_> {
+impl ConformanceSubject for Restarted<'_> {
     fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value> {
         self.real.call(connection, command)
     }
@@ -70,7 +70,7 @@ impl Subject for Restarted<'_> {
     }
 
     fn restart(&mut self, data: Data) -> io::Result<()> {
-        self.real = Real::new(&[&(self.restart)(data)?]);
+        self.real = RealRedis::new(&[&(self.restart)(data)?]);
         Ok(())
     }
 
@@ -79,13 +79,13 @@ impl Subject for Restarted<'_> {
     }
 }
 
-pub(super) struct Real {
+pub(super) struct RealRedis {
     /// Connection n leads to address n; those beyond the last lead there, too.
     addresses: Vec<String>,
     connections: BTreeMap<usize, (TcpStream, Parser)>,
 }
 
-impl Real {
+impl RealRedis {
     pub(super) fn new(addresses: &[&str]) -> Self {
         let addresses = addresses.iter().map(|&address| address.to_owned()).collect();
         Self { addresses, connections: BTreeMap::new() }
@@ -131,7 +131,7 @@ fn millis(time: &Value) -> io::Result<i64> {
     }
 }
 
-impl Subject for Real {
+impl ConformanceSubject for RealRedis {
     fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value> {
         let replies = self.exchange(connection, &[command])?;
         replies.into_iter().next().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())

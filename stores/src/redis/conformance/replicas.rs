@@ -1,8 +1,8 @@
 //! Two servers, one of which follows the other: the cases of `replicas.txt`, for the model and for
 //! a pair of real servers.
 
-use super::transcript::{self, Step};
-use super::{Report, Subject};
+use super::transcript::{self, CaseStep};
+use super::{ConformanceReport, ConformanceSubject};
 use std::io;
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// Fails when the subject does not answer at all.
-pub fn run(subject: &mut dyn Subject, master: &str) -> io::Result<Report> {
-    let mut report = Report::default();
+pub fn run(subject: &mut dyn ConformanceSubject, master: &str) -> io::Result<ConformanceReport> {
+    let mut report = ConformanceReport::default();
     for case in transcript::parse(include_str!("replicas.txt")) {
         join(subject, master, &case.name)?;
         for step in &case.steps {
-            let Step::Call { connection, text, expected } = step else {
-                if let Step::Wait(duration) = step {
+            let CaseStep::Call { connection, text, expected } = step else {
+                if let CaseStep::Wait(duration) = step {
                     subject.wait(*duration);
                 }
                 continue;
@@ -34,7 +34,7 @@ pub fn run(subject: &mut dyn Subject, master: &str) -> io::Result<Report> {
 }
 
 /// Empties both and has the second follow the first.
-fn join(subject: &mut dyn Subject, master: &str, case: &str) -> io::Result<()> {
+fn join(subject: &mut dyn ConformanceSubject, master: &str, case: &str) -> io::Result<()> {
     let follow = format!("REPLICAOF {master}");
     let steps = [(1, "REPLICAOF NO ONE"), (1, "FLUSHALL"), (0, "FLUSHALL"), (1, &*follow)];
     for (connection, text) in steps {
@@ -51,7 +51,7 @@ fn join(subject: &mut dyn Subject, master: &str, case: &str) -> io::Result<()> {
 /// Asks a server. The first answers at once; the second is asked again until it answers as it must.
 /// A refused command has no effect, so that it can be asked again.
 fn answer(
-    subject: &mut dyn Subject,
+    subject: &mut dyn ConformanceSubject,
     connection: usize,
     text: &str,
     expected: &[String],
@@ -114,7 +114,7 @@ mod tests {
         }
     }
 
-    impl Subject for Pair {
+    impl ConformanceSubject for Pair {
         fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value> {
             let (clocks, mut out) = (self.clocks(), Vec::new());
             let packet = Packet::Request { id: 1, command: command.clone().into() };

@@ -10,11 +10,11 @@ pub struct ConformanceCase {
     /// The name: the behaviour that it shows.
     pub name: String,
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<CaseStep>,
 }
 
 /// One step of a case.
-pub enum Step {
+pub enum CaseStep {
     /// A command and its expected reply.
     Call {
         /// The connection that sends it, from 0.
@@ -47,30 +47,30 @@ impl ConformanceCase {
     fn read(&mut self, line: &str) {
         if let Some(step) = call(line).or_else(|| wait(line)).or_else(|| restart(line)) {
             self.steps.push(step);
-        } else if let Some(Step::Call { expected, .. }) = self.steps.last_mut() {
+        } else if let Some(CaseStep::Call { expected, .. }) = self.steps.last_mut() {
             expected.push(line.to_owned());
         }
     }
 }
 
-fn call(line: &str) -> Option<Step> {
+fn call(line: &str) -> Option<CaseStep> {
     let (before, text) = line.split_once("> ")?;
     let connection = match before {
         "" => 0,
         number => number.parse::<usize>().ok()?.checked_sub(1)?,
     };
-    Some(Step::Call { connection, text: text.to_owned(), expected: Vec::new() })
+    Some(CaseStep::Call { connection, text: text.to_owned(), expected: Vec::new() })
 }
 
-fn wait(line: &str) -> Option<Step> {
+fn wait(line: &str) -> Option<CaseStep> {
     let millis = line.strip_prefix("wait ")?.strip_suffix("ms")?.parse().ok()?;
-    Some(Step::Wait(Duration::from_millis(millis)))
+    Some(CaseStep::Wait(Duration::from_millis(millis)))
 }
 
-fn restart(line: &str) -> Option<Step> {
+fn restart(line: &str) -> Option<CaseStep> {
     match line.strip_prefix("restart ")? {
-        "kept" => Some(Step::Restart(Data::Kept)),
-        "lost" => Some(Step::Restart(Data::Lost)),
+        "kept" => Some(CaseStep::Restart(Data::Kept)),
+        "lost" => Some(CaseStep::Restart(Data::Lost)),
         _ => None,
     }
 }
@@ -244,11 +244,11 @@ mod tests {
     fn a_text_is_cases() {
         let cases = parse("preamble\n\n## one\n2> GET k\n(nil)\nwait 5ms\n## two\n> PING\nPONG\n");
         assert_eq!(cases.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
-        let Step::Call { connection, text, expected } = &cases[0].steps[0] else { panic!() };
+        let CaseStep::Call { connection, text, expected } = &cases[0].steps[0] else { panic!() };
         assert_eq!(
             (*connection, text.as_str(), expected.as_slice()),
             (1, "GET k", &["(nil)".to_owned()][..])
         );
-        assert!(matches!(cases[0].steps[1], Step::Wait(d) if d == Duration::from_millis(5)));
+        assert!(matches!(cases[0].steps[1], CaseStep::Wait(d) if d == Duration::from_millis(5)));
     }
 }

@@ -1,13 +1,13 @@
 //! The cases of the suite, by name.
 
+use super::CaseStep::{self, Call, End, Fired, Fires, Gone, Open, Silent, Stays};
 use super::Expect::{Children, Created, Is, No, There};
 use super::SessionEnding::{Closed, Silent as FallsSilent};
-use super::Step::{self, Call, End, Fired, Fires, Gone, Open, Silent, Stays};
 use crate::zookeeper::CreateMode::{self, Ephemeral, EphemeralSequential, Persistent};
 use crate::zookeeper::{Refusal, Reply, Request, WatchEvent, WatchId};
 use std::time::Duration;
 
-type NamedSteps = (&'static str, fn() -> Vec<Step>);
+type NamedSteps = (&'static str, fn() -> Vec<CaseStep>);
 
 /// All cases, each with its name.
 pub fn all() -> Vec<NamedSteps> {
@@ -74,7 +74,7 @@ fn data(data: &[u8], version: i32) -> super::Expect {
 const NOT_THERE: super::Expect = Is(Reply::Exists(None));
 const DELETED: super::Expect = Is(Reply::Deleted);
 
-fn create_read_delete() -> Vec<Step> {
+fn create_read_delete() -> Vec<CaseStep> {
     vec![
         Call(0, exists("/a", None), NOT_THERE),
         Call(0, create_with("/a", Persistent, b"one"), Created("/a")),
@@ -89,7 +89,7 @@ fn create_read_delete() -> Vec<Step> {
     ]
 }
 
-fn versions() -> Vec<Step> {
+fn versions() -> Vec<CaseStep> {
     vec![
         Call(0, create("/a", Persistent), Created("/a")),
         Call(0, set("/a", b"one", Some(0)), Is(Reply::DataSet(1))),
@@ -103,7 +103,7 @@ fn versions() -> Vec<Step> {
     ]
 }
 
-fn refusals() -> Vec<Step> {
+fn refusals() -> Vec<CaseStep> {
     vec![
         Call(0, create("/a/b", Persistent), No(Refusal::NoNode)),
         Call(0, delete("/a", None), No(Refusal::NoNode)),
@@ -123,7 +123,7 @@ fn refusals() -> Vec<Step> {
     ]
 }
 
-fn malformed() -> Vec<Step> {
+fn malformed() -> Vec<CaseStep> {
     let refused = || No(Refusal::BadArguments);
     vec![
         Call(0, create("/", Persistent), refused()),
@@ -139,7 +139,7 @@ fn malformed() -> Vec<Step> {
 }
 
 /// The client library lets them pass, and so each kind of request finds its own answer.
-fn dots() -> Vec<Step> {
+fn dots() -> Vec<CaseStep> {
     vec![
         Call(0, create("/a/..", Persistent), No(Refusal::NoNode)),
         Call(0, create("/a", Persistent), Created("/a")),
@@ -156,7 +156,7 @@ fn dots() -> Vec<Step> {
     ]
 }
 
-fn children() -> Vec<Step> {
+fn children() -> Vec<CaseStep> {
     vec![
         Call(0, list("", None), Children(&[])),
         Call(0, create("/b", Persistent), Created("/b")),
@@ -171,7 +171,7 @@ fn children() -> Vec<Step> {
 
 /// The number counts every child that was ever created, of whatever kind; deletions do not lower
 /// it, failures do not raise it, and each parent has its own.
-fn sequence_numbers() -> Vec<Step> {
+fn sequence_numbers() -> Vec<CaseStep> {
     vec![
         Call(0, create("/a-", EphemeralSequential), Created("/a-0000000000")),
         Call(0, create("/b-", EphemeralSequential), Created("/b-0000000001")),
@@ -192,7 +192,7 @@ fn sequence_numbers() -> Vec<Step> {
     ]
 }
 
-fn watch_missing() -> Vec<Step> {
+fn watch_missing() -> Vec<CaseStep> {
     vec![
         Open(1, Closed),
         Call(0, exists("/a", Some(1)), NOT_THERE),
@@ -202,7 +202,7 @@ fn watch_missing() -> Vec<Step> {
     ]
 }
 
-fn watch_deleted() -> Vec<Step> {
+fn watch_deleted() -> Vec<CaseStep> {
     vec![
         Open(1, Closed),
         Call(1, create("/a", Ephemeral), Created("/a")),
@@ -217,7 +217,7 @@ fn watch_deleted() -> Vec<Step> {
     ]
 }
 
-fn watch_data() -> Vec<Step> {
+fn watch_data() -> Vec<CaseStep> {
     vec![
         Open(1, Closed),
         Call(1, create("/a", Persistent), Created("/a")),
@@ -234,7 +234,7 @@ fn watch_data() -> Vec<Step> {
     ]
 }
 
-fn watch_children() -> Vec<Step> {
+fn watch_children() -> Vec<CaseStep> {
     vec![
         Open(1, Closed),
         Call(0, list("", Some(1)), Children(&[])),
@@ -252,7 +252,7 @@ fn watch_children() -> Vec<Step> {
     ]
 }
 
-fn one_shot() -> Vec<Step> {
+fn one_shot() -> Vec<CaseStep> {
     vec![
         Call(0, exists("/a", Some(1)), NOT_THERE),
         Call(0, exists("/a", Some(2)), NOT_THERE),
@@ -267,7 +267,7 @@ fn one_shot() -> Vec<Step> {
     ]
 }
 
-fn refused_watch() -> Vec<Step> {
+fn refused_watch() -> Vec<CaseStep> {
     vec![
         Call(0, get("/a", Some(1)), No(Refusal::NoNode)),
         Call(0, list("/a", Some(2)), No(Refusal::NoNode)),
@@ -278,7 +278,7 @@ fn refused_watch() -> Vec<Step> {
     ]
 }
 
-fn failed_write() -> Vec<Step> {
+fn failed_write() -> Vec<CaseStep> {
     vec![
         Call(0, create("/a", Persistent), Created("/a")),
         Call(0, get("/a", Some(1)), data(b"", 0)),
@@ -293,7 +293,7 @@ fn failed_write() -> Vec<Step> {
 
 /// A session's own write: by the time of its reply the watch has fired. Another session's write:
 /// by the time a read shows it, the watch has fired.
-fn event_before_reply() -> Vec<Step> {
+fn event_before_reply() -> Vec<CaseStep> {
     vec![
         Open(1, Closed),
         Call(0, exists("/a", Some(1)), NOT_THERE),
@@ -310,7 +310,7 @@ fn event_before_reply() -> Vec<Step> {
     ]
 }
 
-fn two_sessions() -> Vec<Step> {
+fn two_sessions() -> Vec<CaseStep> {
     vec![
         Open(1, Closed),
         Open(2, Closed),
@@ -326,7 +326,7 @@ fn two_sessions() -> Vec<Step> {
     ]
 }
 
-fn close() -> Vec<Step> {
+fn close() -> Vec<CaseStep> {
     vec![
         Open(1, Closed),
         Call(1, create("/stays", Persistent), Created("/stays")),
@@ -344,7 +344,7 @@ fn close() -> Vec<Step> {
     ]
 }
 
-fn expire() -> Vec<Step> {
+fn expire() -> Vec<CaseStep> {
     vec![
         Open(1, FallsSilent),
         Call(1, create("/goes", Ephemeral), Created("/goes")),
@@ -358,7 +358,7 @@ fn expire() -> Vec<Step> {
     ]
 }
 
-fn stay() -> Vec<Step> {
+fn stay() -> Vec<CaseStep> {
     vec![
         Open(1, Closed),
         Call(1, create("/a", Ephemeral), Created("/a")),

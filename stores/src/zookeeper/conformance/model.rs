@@ -1,6 +1,6 @@
 //! The model's arm: three servers in virtual time.
 
-use super::{SessionEnding, Subject};
+use super::{ConformanceSubject, SessionEnding};
 use crate::zookeeper::Timing;
 use crate::zookeeper::model::network::TestNetwork;
 use crate::zookeeper::{Refusal, Reply, Request, WatchEvent, WatchId};
@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use std::future::ready;
 use std::time::Duration;
 
-pub(super) struct Model {
+pub(super) struct ModelEnsemble {
     network: TestNetwork,
     sessions: BTreeMap<usize, (u32, SessionEnding)>,
 }
 
-impl Model {
+impl ModelEnsemble {
     /// An ensemble of this size.
     pub(super) fn new(servers: u32, seed: u64) -> Self {
         let timing = Timing { tick: Duration::from_millis(400), init_limit: 10, sync_limit: 5 };
@@ -37,7 +37,7 @@ impl Model {
     }
 }
 
-impl Subject for Model {
+impl ConformanceSubject for ModelEnsemble {
     fn open(
         &mut self,
         session: usize,
@@ -89,7 +89,7 @@ impl Subject for Model {
 #[test]
 fn the_model_conforms() {
     for (size, seed) in [(1, 1), (3, 1), (3, 2), (3, 3), (5, 1)] {
-        let mut model = Model::new(size, seed);
+        let mut model = ModelEnsemble::new(size, seed);
         let run = super::run(&mut model, "conformance", Duration::from_secs(10));
         let report = run.now_or_never().expect("the model's answers are there when it is asked");
         assert!(report.passed(), "size {size}, seed {seed}:\n{report}");

@@ -1,6 +1,6 @@
 //! The real arm: an ensemble of real servers, wherever it runs.
 
-use super::{Report, SessionEnding, Subject, random};
+use super::{ConformanceReport, ConformanceSubject, SessionEnding, random};
 use crate::zookeeper::real::FateOnDrop as RealEnding;
 use crate::zookeeper::{RealSession, Refusal, Reply, Request, WatchEvent, WatchId};
 use base::{CallError, Link, LocalFuture};
@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-struct Real {
+struct RealEnsemble {
     servers: Vec<String>,
     session_timeout: Duration,
     sessions: BTreeMap<usize, RealSession>,
 }
 
-impl Real {
+impl RealEnsemble {
     fn session(&self, session: usize) -> &RealSession {
         &self.sessions[&session]
     }
 }
 
-impl Subject for Real {
+impl ConformanceSubject for RealEnsemble {
     fn open(
         &mut self,
         session: usize,
@@ -84,8 +84,9 @@ pub async fn real_arm(
     session_timeout: Duration,
     root: &str,
     seeds: Range<u64>,
-) -> Report {
-    let real = || Real { servers: servers.clone(), session_timeout, sessions: BTreeMap::new() };
+) -> ConformanceReport {
+    let real =
+        || RealEnsemble { servers: servers.clone(), session_timeout, sessions: BTreeMap::new() };
     let limit = session_timeout * 3 + Duration::from_secs(5);
     let mut report = super::run(&mut real(), root, limit).await;
     let lanes = (0..AT_A_TIME).map(|lane| {

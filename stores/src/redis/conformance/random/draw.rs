@@ -2,7 +2,7 @@
 
 mod scripts;
 
-use super::Step;
+use super::SequenceStep;
 use base::Rng;
 
 /// The number of steps in a sequence.
@@ -52,44 +52,44 @@ const ODD_NUMBERS: &[&str] = &[
 const ODD_OPTIONS: &[&str] = &["", "n", "NXX", "PERSIST", "GT", "v", "10"];
 
 type CommandWords = Vec<String>;
-type CommandGenerator = fn(&mut Draw) -> CommandWords;
+type CommandGenerator = fn(&mut CommandDraw) -> CommandWords;
 
 /// A generator of commands.
-struct Draw {
+struct CommandDraw {
     rng: Rng,
     /// The scripts that were drawn so far.
     scripts: Vec<String>,
 }
 
 /// The sequence of this seed.
-pub fn sequence(seed: u64) -> Vec<Step> {
-    let mut draw = Draw { rng: Rng::new(seed), scripts: Vec::new() };
+pub fn sequence(seed: u64) -> Vec<SequenceStep> {
+    let mut draw = CommandDraw { rng: Rng::new(seed), scripts: Vec::new() };
     (0..STEPS).map(|_| draw.step()).collect()
 }
 
 /// The commands, each as its weight and the function that draws one.
 const COMMANDS: &[(u64, CommandGenerator)] = &[
-    (12, Draw::set),
-    (8, Draw::expire),
-    (3, Draw::getex),
-    (14, Draw::on_a_key),
-    (6, Draw::on_a_value),
-    (6, Draw::on_keys),
-    (4, Draw::number_command),
-    (3, Draw::setex),
-    (12, Draw::eval),
-    (4, Draw::evalsha),
-    (2, Draw::script),
-    (2, Draw::small_talk),
+    (12, CommandDraw::set),
+    (8, CommandDraw::expire),
+    (3, CommandDraw::getex),
+    (14, CommandDraw::on_a_key),
+    (6, CommandDraw::on_a_value),
+    (6, CommandDraw::on_keys),
+    (4, CommandDraw::number_command),
+    (3, CommandDraw::setex),
+    (12, CommandDraw::eval),
+    (4, CommandDraw::evalsha),
+    (2, CommandDraw::script),
+    (2, CommandDraw::small_talk),
 ];
 
-impl Draw {
-    fn step(&mut self) -> Step {
+impl CommandDraw {
+    fn step(&mut self) -> SequenceStep {
         if self.rng.chance(0.05) {
-            return Step::Wait(1 + self.rng.below(25));
+            return SequenceStep::Wait(1 + self.rng.below(25));
         }
         let connection = self.rng.below(CONNECTIONS) as usize;
-        Step::Call { connection, words: self.command() }
+        SequenceStep::Call { connection, words: self.command() }
     }
 
     fn command(&mut self) -> CommandWords {

@@ -13,7 +13,7 @@ mod shrink;
 #[cfg(test)]
 mod tests;
 
-use super::{Difference, Moments, Report, Subject, empty, transcript};
+use super::{ConformanceReport, ConformanceSubject, Difference, Moments, empty, transcript};
 use crate::model::{Clocks, ServerModel};
 use crate::redis::Server;
 use crate::redis::model::Millis;
@@ -32,7 +32,7 @@ const MOST_SHRUNK: usize = 5;
 
 /// A step of a sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum SequenceStep {
     /// A command. A word `{now+7}` stands for the time by the server's clock, 7 ms ahead,
     /// `{now/1000+1}` for the same in seconds.
     Call { connection: usize, words: Vec<String> },
@@ -54,9 +54,9 @@ enum SequenceEnd {
 /// Runs the sequences of these seeds, and shrinks those that show a difference.
 pub fn compare(
     engine: &Engine,
-    real: &mut dyn Subject,
+    real: &mut dyn ConformanceSubject,
     seeds: std::ops::Range<u64>,
-    report: &mut Report,
+    report: &mut ConformanceReport,
 ) -> io::Result<()> {
     for seed in seeds {
         let steps = draw::sequence(seed);
@@ -76,10 +76,12 @@ pub fn compare(
 }
 
 /// The steps in the notation of the cases.
-fn told(steps: &[Step]) -> String {
-    let line = |step: &Step| match step {
-        Step::Call { connection, words } => format!("{}> {}", connection + 1, line_of(words)),
-        Step::Wait(millis) => format!("wait {millis}ms"),
+fn told(steps: &[SequenceStep]) -> String {
+    let line = |step: &SequenceStep| match step {
+        SequenceStep::Call { connection, words } => {
+            format!("{}> {}", connection + 1, line_of(words))
+        }
+        SequenceStep::Wait(millis) => format!("wait {millis}ms"),
     };
     steps.iter().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -97,20 +99,20 @@ fn line_of(words: &[String]) -> String {
 /// Runs one sequence on an empty server.
 fn run(
     engine: &Engine,
-    real: &mut dyn Subject,
-    steps: &[Step],
-    report: &mut Report,
+    real: &mut dyn ConformanceSubject,
+    steps: &[SequenceStep],
+    report: &mut ConformanceReport,
 ) -> io::Result<SequenceEnd> {
     empty(real)?;
     let mut models = vec![Server::new(engine.clone())];
     let mut now = real.timed(0, &redis::cmd("PING"))?.0.1;
     for (number, step) in steps.iter().enumerate() {
         let (connection, words) = match step {
-            Step::Wait(millis) => {
+            SequenceStep::Wait(millis) => {
                 real.wait(Duration::from_millis(*millis));
                 continue;
             }
-            Step::Call { connection, words } => (*connection, at(words, now)),
+            SequenceStep::Call { connection, words } => (*connection, at(words, now)),
         };
         let command = command(&words);
         let (moments, value) = real.timed(connection, &command)?;

@@ -1,7 +1,7 @@
 //! Shrinking: from a sequence that shows a difference to the least that still shows one.
 
-use super::{Difference, SequenceEnd, Step, Subject, run};
-use crate::redis::conformance::Report;
+use super::{ConformanceSubject, Difference, SequenceEnd, SequenceStep, run};
+use crate::redis::conformance::ConformanceReport;
 use crate::redis::script::Engine;
 use base::DeltaDebugger;
 use std::io;
@@ -10,14 +10,14 @@ use std::io;
 /// difference all the same.
 pub fn shrink(
     engine: &Engine,
-    real: &mut dyn Subject,
-    steps: Vec<Step>,
+    real: &mut dyn ConformanceSubject,
+    steps: Vec<SequenceStep>,
     mut difference: Difference,
-) -> io::Result<(Vec<Step>, Difference)> {
+) -> io::Result<(Vec<SequenceStep>, Difference)> {
     let mut steps = DeltaDebugger::new(steps);
     while let Some(mut fewer) = steps.propose() {
         if let SequenceEnd::Differed(end, smaller) =
-            run(engine, real, &fewer, &mut Report::default())?
+            run(engine, real, &fewer, &mut ConformanceReport::default())?
         {
             fewer.truncate(end);
             steps.keep(fewer);

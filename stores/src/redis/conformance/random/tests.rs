@@ -14,7 +14,7 @@ struct Broken {
     command: &'static str,
 }
 
-impl Subject for Broken {
+impl ConformanceSubject for Broken {
     fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value> {
         let words: Vec<String> = command
             .args_iter()
@@ -39,8 +39,8 @@ impl Subject for Broken {
     }
 }
 
-fn compared(real: &mut dyn Subject, seeds: std::ops::Range<u64>) -> Report {
-    let mut report = Report::default();
+fn compared(real: &mut dyn ConformanceSubject, seeds: std::ops::Range<u64>) -> ConformanceReport {
+    let mut report = ConformanceReport::default();
     let engine = Engine::of_this_thread();
     compare(&engine, real, seeds, &mut report).expect("the model always answers");
     report

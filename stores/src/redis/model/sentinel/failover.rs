@@ -16,13 +16,13 @@ const MAX_DESYNC: u64 = 1_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Failover {
     epoch: u64,
-    step: Step,
+    step: FailoverStep,
     /// The time at which this step began.
     since: Millis,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum FailoverStep {
     /// It waits for a majority of votes.
     Election,
     /// It leads the failover, and chooses a replica next.
@@ -36,7 +36,7 @@ enum Step {
 impl Failover {
     /// The replica that is being promoted.
     pub const fn promotes(&self, server: u32) -> bool {
-        matches!(self.step, Step::Promotion(chosen) if chosen == server)
+        matches!(self.step, FailoverStep::Promotion(chosen) if chosen == server)
     }
 
     /// The epoch in which it was begun.
@@ -53,7 +53,8 @@ impl Sentinel {
             return;
         }
         self.kept.epoch += 1;
-        self.failover = Some(Failover { epoch: self.kept.epoch, step: Step::Election, since: now });
+        self.failover =
+            Some(Failover { epoch: self.kept.epoch, step: FailoverStep::Election, since: now });
         self.put_off(now);
         self.ask_others(now, true, out);
     }
@@ -74,17 +75,21 @@ impl Sentinel {
         let Some(Failover { epoch, step, since }) = self.failover else { return };
         let timeout = self.timing.failover_timeout.as_millis() as Millis;
         let next = match step {
-            Step::Election if self.leader(epoch, now) == Some(self.number) => Some(Step::Choice),
-            Step::Election => (now - self.tried <= timeout.min(ELECTION_TIMEOUT)).then_some(step),
-            Step::Choice => self.best_replica(now).map(Step::Order),
-            Step::Order(chosen) if self.watched[&chosen].hung_up => {
+            FailoverStep::Election if self.leader(epoch, now) == Some(self.number) => {
+                Some(FailoverStep::Choice)
+            }
+            FailoverStep::Election => {
+                (now - self.tried <= timeout.min(ELECTION_TIMEOUT)).then_some(step)
+            }
+            FailoverStep::Choice => self.best_replica(now).map(FailoverStep::Order),
+            FailoverStep::Order(chosen) if self.watched[&chosen].hung_up => {
                 (now - since <= timeout).then_some(step)
             }
-            Step::Order(chosen) => {
+            FailoverStep::Order(chosen) => {
                 self.say(chosen, Word::Reconfigure(None), out);
-                Some(Step::Promotion(chosen))
+                Some(FailoverStep::Promotion(chosen))
             }
-            Step::Promotion(_) => (now - since <= timeout).then_some(step),
+            FailoverStep::Promotion(_) => (now - since <= timeout).then_some(step),
         };
         let since = if next == Some(step) { since } else { now };
         self.failover = next.map(|step| Failover { epoch, step, since });

@@ -1,6 +1,6 @@
 //! The vocabulary of random sequences: requests and the ends of sessions.
 
-use super::{SILENT, Step};
+use super::{SILENT, SequenceStep};
 use crate::zookeeper::{CreateMode, Request, WatchId};
 use base::Rng;
 
@@ -14,21 +14,25 @@ const NAMES: &[&str] = &["/a", "/a", "/b", "/q-0000000000", "/q-0000000001"];
 const MALFORMED: &[&str] = &["/", "/a/", "//a", "/./a", "/..", "/.", "/a\u{1}", "/a\u{f8ff}"];
 
 /// The sequence of this seed.
-pub fn sequence(seed: u64) -> Vec<Step> {
+pub fn sequence(seed: u64) -> Vec<SequenceStep> {
     let mut rng = Rng::new(seed);
     // A session that falls silent takes its time to expire.
     let expires = rng.chance(0.02);
     (0..STEPS).map(|number| step(&mut rng, expires, number)).collect()
 }
 
-fn step(rng: &mut Rng, expires: bool, number: u64) -> Step {
+fn step(rng: &mut Rng, expires: bool, number: u64) -> SequenceStep {
     let session = match rng.below(5) {
         0 if expires => SILENT,
         n => n as usize % SILENT,
     };
     // A silence takes seconds: one of them must do.
     let ends = if session == SILENT { 0.3 } else { 0.06 };
-    if rng.chance(ends) { Step::End(session) } else { Step::Call(session, request(rng, number)) }
+    if rng.chance(ends) {
+        SequenceStep::End(session)
+    } else {
+        SequenceStep::Call(session, request(rng, number))
+    }
 }
 
 fn request(rng: &mut Rng, number: WatchId) -> Request {

@@ -12,7 +12,7 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
-use super::{SessionEnding, Subject};
+use super::{ConformanceSubject, SessionEnding};
 use crate::zookeeper::{CreateMode, Refusal, Reply, Request, WatchEvent, WatchId};
 use base::{CallError, DeltaDebugger};
 use reference::Reference;
@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A step of a sequence. A session is opened when it is first used, and anew after its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum SequenceStep {
     Call(usize, Request),
     End(usize),
 }
@@ -37,7 +37,7 @@ enum Step {
 /// # Errors
 /// The difference, and the least sequence that shows one.
 pub async fn compare(
-    subject: &mut dyn Subject,
+    subject: &mut dyn ConformanceSubject,
     base: &str,
     seed: u64,
     limit: Duration,
@@ -68,12 +68,12 @@ pub async fn compare(
 
 /// Runs the steps. A difference comes with the number of steps that it took.
 async fn run(
-    subject: &mut dyn Subject,
+    subject: &mut dyn ConformanceSubject,
     base: &str,
-    steps: &[Step],
+    steps: &[SequenceStep],
     limit: Duration,
 ) -> Result<(), (usize, String)> {
-    let mut run = Run {
+    let mut run = SequenceRun {
         subject,
         base,
         limit,
@@ -98,8 +98,8 @@ async fn run(
     result
 }
 
-struct Run<'a> {
-    subject: &'a mut dyn Subject,
+struct SequenceRun<'a> {
+    subject: &'a mut dyn ConformanceSubject,
     base: &'a str,
     limit: Duration,
     reference: Reference,
@@ -112,7 +112,7 @@ struct Run<'a> {
     czxids: BTreeMap<i64, i64>,
 }
 
-impl Run<'_> {
+impl SequenceRun<'_> {
     /// Makes the roots, which the reference has already.
     async fn begin(&mut self) -> Result<(), String> {
         self.open(0).await?;
@@ -139,14 +139,14 @@ impl Run<'_> {
         Ok(self.opened)
     }
 
-    async fn step(&mut self, step: &Step) -> Result<(), String> {
+    async fn step(&mut self, step: &SequenceStep) -> Result<(), String> {
         match step {
-            Step::Call(session, request) => {
+            SequenceStep::Call(session, request) => {
                 let number = self.open(*session).await?;
                 let request = below(self.base, request.clone());
                 self.call(*session, number, request).await
             }
-            Step::End(session) => self.end(*session).await,
+            SequenceStep::End(session) => self.end(*session).await,
         }
     }
 

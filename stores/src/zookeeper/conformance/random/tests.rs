@@ -1,7 +1,7 @@
 //! Tests of the comparison: the model's servers agree, and one that answers wrongly is found.
 
 use super::*;
-use crate::zookeeper::conformance::model::Model;
+use crate::zookeeper::conformance::model::ModelEnsemble;
 use base::LocalFuture;
 use futures_util::FutureExt;
 
@@ -40,9 +40,9 @@ const FAULTS: &[Fault] = &[
     Fault::Hasty,
 ];
 
-struct Broken(Model, Fault);
+struct Broken(ModelEnsemble, Fault);
 
-impl Subject for Broken {
+impl ConformanceSubject for Broken {
     fn open(
         &mut self,
         session: usize,
@@ -107,7 +107,7 @@ impl Subject for Broken {
 }
 
 fn compared(servers: u32, fault: Fault, seed: u64) -> Result<(), String> {
-    let mut subject = Broken(Model::new(servers, seed), fault);
+    let mut subject = Broken(ModelEnsemble::new(servers, seed), fault);
     // What is endless is not waited for.
     let limit = if fault == Fault::Endless { Duration::from_secs(1) } else { LIMIT };
     let base = format!("/random-{seed}");

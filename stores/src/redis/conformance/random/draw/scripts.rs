@@ -1,13 +1,13 @@
 //! Scripts, and the commands that load and call them.
 
-use super::{CommandWords, Draw, ODD_NUMBERS};
+use super::{CommandDraw, CommandWords, ODD_NUMBERS};
 use crate::redis::script::sha1hex;
 
 /// The script that locks release by.
 const COMPARE_AND_DELETE: &str = "if redis.call('get',KEYS[1]) == ARGV[1] then \
      return redis.call('del',KEYS[1]) else return 0 end";
 
-impl Draw {
+impl CommandDraw {
     pub(super) fn script(&mut self) -> CommandWords {
         let mut words = vec!["SCRIPT".to_owned()];
         match self.rng.below(6) {
