@@ -57,7 +57,8 @@ fn sources(member: &str) -> Vec<(PathBuf, String)> {
                 folders.push(path);
             } else if !path.ends_with("tests.rs") && path.extension().is_some_and(|it| it == "rs") {
                 let text = std::fs::read_to_string(&path).expect("a source");
-                let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
+                let code =
+                    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
                 sources.push((path.strip_prefix(&src).expect("inside").to_owned(), code));
             }
         }
