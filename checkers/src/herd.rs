@@ -116,18 +116,31 @@ fn causes(case: &Case<'_>) -> Vec<WakingEvent> {
             last[cause.key] = Some(begun);
             begun += 1;
         }
-        let cause = last[*key].map(|place| &mut causes[place]);
-        let Some(cause) = cause.filter(|cause| calm.spans(cause.at, event.index)) else { continue };
+        let giving_up = giving_up(case, &causes[begun..], *key, event.time_ns);
+        let cause = giving_up.map(|later| begun + later).or(last[*key]);
+        let cause = cause.map(|place| &mut causes[place]);
+        let from = |cause: &WakingEvent| cause.at.min(event.index);
+        let in_calm = |cause: &&mut WakingEvent| calm.spans(from(cause), event.index);
+        let Some(cause) = cause.filter(in_calm) else { continue };
         cause.woken.push(event.index);
         let again =
             |at: &u64| case.run.history.get(*at).is_some_and(|e| e.process == event.process);
         let passed_over = turns[*key].in_vain(claims, process, event.index);
-        let undisturbed = passed_over.is_some_and(|other| calm.spans(cause.at, other));
+        let undisturbed = passed_over.is_some_and(|other| calm.spans(from(cause), other));
         if undisturbed && !cause.vain.iter().any(again) {
             cause.vain.push(event.index);
         }
     }
     causes
+}
+
+/// Returns the place, among later events, of the acquire that was being given up at this time: its
+/// answer came within the time of a round trip.
+fn giving_up(case: &Case<'_>, later: &[WakingEvent], key: usize, woken_ns: u64) -> Option<usize> {
+    let latest_ns = woken_ns.saturating_add(case.run.info.pick_up_ns());
+    let time_ns = |event: &WakingEvent| case.run.history.get(event.at).map_or(0, |it| it.time_ns);
+    let mut soon = later.iter().take_while(|event| time_ns(event) <= latest_ns);
+    soon.position(|event| event.key == key && event.kind == WakeKind::Withdrawal)
 }
 
 /// Returns the acts of a claim that can wake others.

@@ -61,6 +61,33 @@ fn a_fault_between_the_wake_up_and_the_turn_is_a_reason() {
 }
 
 #[test]
+fn who_gives_up_wakes_others_before_it_is_told_so() {
+    let round_trip = |info: &mut base::RunInfo| {
+        info.promises.wakes = Some(Wakes::Next);
+        info.slowest_message_ns = 50_000_000;
+    };
+    let timed = Gallery { checker: &Herd, info: round_trip };
+    timed.accepts(
+        "
+        p0 | A========R
+        p1 | a---!
+        p2 | a--n
+        p3 | a--n
+        p4 | a--------nA=R",
+    );
+    timed.rejects(
+        "
+        p0 | A========R
+        p1 | a--------!
+        p2 | a--n
+        p3 | a--n
+        p4 | a--------nA=R",
+        "herd",
+        1,
+    );
+}
+
+#[test]
 fn whoever_gives_up_after_the_wake_up_was_not_passed_over() {
     NEXT.accepts(
         "
