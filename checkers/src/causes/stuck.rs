@@ -202,11 +202,13 @@ fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
     let is_death = |at| is_death(case, at);
     let late = |at: u64| made_ns.is_some_and(|made| made > case.time(at));
     // A server that is down refuses, and one that is cut off cannot be connected to; nor is there any to
-    // call until a new primary is made.
+    // call until a new primary is made, and the one that a client knew at its grant may be none any more.
     let unheard = |at: u64| {
         let begun = claim.end.map_or(at, |end| end.at);
-        let without_primary = case.run.info.failover_ns;
-        let around = case.time(begun).saturating_sub(1 + without_primary)..case.time(at);
+        let around = match case.run.info.failover_ns {
+            0 => case.time(begun).saturating_sub(1)..case.time(at),
+            failover_ns => case.time(claim.asking().end).saturating_sub(failover_ns)..case.time(at),
+        };
         let troubles = [Trouble::Servers, Trouble::CutOff];
         troubles.iter().any(|trouble| had(case, *trouble, claim.process, around.clone()))
     };

@@ -434,6 +434,41 @@ fn on_five(text: &str) -> Run {
     run
 }
 
+/// A picture of servers of which one is the primary.
+fn replicated(text: &str) -> Run {
+    let mut run = picture(text);
+    run.info.failover_ns = 300_000_000;
+    run
+}
+
+#[test]
+fn of_several_copies_the_last_one_written_counts() {
+    // Process 1 overwrote the lock in vain at one primary, and was granted it at another.
+    let text = "
+        p0       | a-A========R
+        p1       | a-----A==R
+        cut s0-s1|    [ ]
+        ttl      | -
+        store    | 10
+        store s1 |      1
+        store s1 |      l";
+    assert_eq!(causes_in(&replicated(text), "double hold"), [Some(Cause::ServerForgets)]);
+}
+
+#[test]
+fn a_route_may_lead_to_who_is_the_primary_no_longer() {
+    // Between the grant and the release, long after the cut, the server became a replica.
+    let text = "
+        p0       | a-A==========r!
+        p1       |      a-----------------
+        cut s0-s1|     []
+        run      |               Q            E
+        store    |  0";
+    let of = |run: &Run| causes_in(run, "deadlock");
+    assert_eq!(of(&replicated(text)), [Some(Cause::ReleaseLost)]);
+    assert_eq!(of(&picture(text)), [Some(Cause::Recipe)]);
+}
+
 #[test]
 fn of_several_losses_the_one_that_breaks_the_majority() {
     // Of four servers one forgets, and three are left; the second loss is one too many.
