@@ -37,7 +37,7 @@ pub struct Fault {
 /// The part of the world that a fault hits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// One node.
+    /// A single node, which is a client, a server or the vault.
     Node(Node),
     /// Links, each a pair of nodes.
     Links(Vec<(Node, Node)>),
@@ -71,12 +71,12 @@ impl Fault {
         Self { action, target: Target::Links(links) }
     }
 
-    /// The action.
+    /// Returns the action that is done to the target.
     pub const fn action(&self) -> Action {
         self.action
     }
 
-    /// The target.
+    /// Returns the target of the action.
     pub const fn target(&self) -> &Target {
         &self.target
     }

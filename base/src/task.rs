@@ -100,7 +100,7 @@ impl Task {
 /// The task of a run with the numbers from which its turns are drawn.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// The task.
+    /// The task that all workers of the run do.
     pub task: &'static Task,
     /// The number of keys.
     pub keys: u32,

@@ -87,7 +87,7 @@ fn check<S: Servers>(row: &Row, seed: u64) -> Result<(), Failed> {
 
 /// The number of rows at a time: a run mostly waits, but more would starve each other of processor
 /// time.
-const SIDE_BY_SIDE: usize = 3;
+const SIDE_BY_SIDE: usize = 5;
 
 /// Runs a row on processes, or in containers if its servers cannot be processes.
 fn usual(row: &'static Row, seed: u64) -> Trial {

@@ -1,7 +1,7 @@
 //! `failover`: the primary's data do not reach its replicas, a client is granted the lock, and the
 //! primary dies. A replica is promoted that knows nothing of the grant.
 //!
-//! Which server is the primary now, a nemesis does not know. At first it is the one with that role;
+//! A nemesis does not know the primary of the moment. At first it is the one with that role;
 //! afterwards it takes its chance.
 
 use base::{
@@ -36,7 +36,7 @@ pub const FAILOVER: NemesisSpec = NemesisSpec {
 enum RoundStep {
     /// A pause before it.
     Gap,
-    /// The cut.
+    /// The next fault is the cut between the primary and its replicas.
     Cut,
     /// The death of this server, once a client was granted the lock: not before this time, so that
     /// the grant came after the cut.

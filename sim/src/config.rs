@@ -10,7 +10,7 @@ use stores::Cluster;
 pub struct SimConfig {
     /// The number of clients.
     pub clients: u32,
-    /// The servers.
+    /// The servers that are simulated.
     pub cluster: Cluster,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,

@@ -130,7 +130,7 @@ impl<S: Protocol> StoreClient for Rc<dyn Link<S>> {
 /// The servers of a run.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// Their layout.
+    /// The layout of the servers.
     pub topology: &'static Topology,
     /// The time to live, or session time-out, of the locks on them.
     pub ttl: Duration,

@@ -47,7 +47,7 @@ pub struct WorldSpec {
 }
 
 impl WorldSpec {
-    /// The servers.
+    /// Returns the servers of the world.
     pub fn cluster(&self) -> Cluster {
         Cluster::new(self.topology, self.ttl, self.timing)
     }

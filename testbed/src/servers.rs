@@ -18,7 +18,7 @@ pub trait Servers: Sized + 'static {
     /// The interval between two looks whether somebody else has done something to a server.
     const LOOKS: Duration;
 
-    /// A server.
+    /// The type of one started server.
     type Server: StartedServer;
 
     /// Starts them and waits until they all serve; `progress` is told what goes on, line by line.

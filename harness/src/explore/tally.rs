@@ -398,7 +398,7 @@ pub enum MergeError {
     /// Two results have the same seed.
     #[error("`{}` and `{}` both have seed {seed}", .files[0], .files[1])]
     Seed {
-        /// The seed.
+        /// The seed of the run that was found.
         seed: u64,
         /// The two files.
         files: [String; 2],

@@ -29,9 +29,9 @@ pub enum Whom {
     Client(u32),
     /// Servers by their numbers: one by its name, or all of a role.
     Servers(Vec<u32>),
-    /// The vault.
+    /// The vault, which guards the resource.
     Vault,
-    /// Every client.
+    /// Every client of the run.
     Clients,
     /// Every client and every server.
     All,

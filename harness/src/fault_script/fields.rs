@@ -53,7 +53,7 @@ impl<'t> Fields<'t> {
         }
     }
 
-    /// A text.
+    /// Reads a field that holds a text.
     pub fn text(
         &self,
         field: &'static str,
@@ -62,7 +62,7 @@ impl<'t> Fields<'t> {
         self.get(field, wanted, DeValue::as_str)
     }
 
-    /// A list.
+    /// Reads a field that holds a list.
     pub fn list(
         &self,
         field: &'static str,
@@ -88,7 +88,7 @@ impl<'t> Fields<'t> {
         Ok(self.get(field, wanted, DeValue::as_bool)?.is_some_and(|(flag, _)| flag))
     }
 
-    /// A number.
+    /// Reads a field that holds a number.
     pub fn number(
         &self,
         field: &'static str,

@@ -41,7 +41,7 @@ pub struct ScriptFault {
     pub line: u32,
     /// The place of its action.
     pub at: Range<usize>,
-    /// The action.
+    /// The action of the fault.
     pub action: Action,
     /// The target, as the script names it.
     pub aim: Aim,

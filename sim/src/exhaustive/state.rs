@@ -59,7 +59,7 @@ pub enum ClientStage {
         token: Option<u64>,
         lost: bool,
     },
-    /// It works.
+    /// The client holds the lock and works.
     Working,
     /// It has asked for a hold in another mode.
     Converting(usize, Mode),

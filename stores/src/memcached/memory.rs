@@ -28,7 +28,7 @@ pub const GRAIN: i64 = 60;
 /// An item in the store.
 #[derive(Clone, Debug)]
 pub struct StoredItem {
-    /// The value.
+    /// The value of the item.
     pub value: String,
     /// The tick at which it is gone; `None`: never.
     pub gone_at: Option<i64>,
@@ -40,7 +40,7 @@ pub struct StoredItem {
     place: u64,
 }
 
-/// The list.
+/// The items in the order of their last use.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     items: BTreeMap<String, StoredItem>,

@@ -26,30 +26,30 @@ pub struct Memcached;
 pub enum Request {
     /// Stores a value if there is none: `Stored` or `NotStored`.
     Add {
-        /// The key.
+        /// The key of the item.
         key: String,
-        /// The value.
+        /// The value to be stored.
         value: String,
         /// The time to live, in seconds.
         exptime: i64,
     },
     /// Stores a value: `Stored`.
     Set {
-        /// The key.
+        /// The key of the item.
         key: String,
-        /// The value.
+        /// The value to be stored.
         value: String,
         /// The time to live, in seconds.
         exptime: i64,
     },
     /// Reads a value: `Value`.
     Get {
-        /// The key.
+        /// The key of the item.
         key: String,
     },
     /// Removes a value: `Deleted` or `NotFound`.
     Delete {
-        /// The key.
+        /// The key of the item.
         key: String,
     },
 }
@@ -87,14 +87,14 @@ pub enum Packet {
     Request {
         /// The client's number for it, unique on its connection.
         id: u64,
-        /// The command.
+        /// The command of the client.
         request: Request,
     },
     /// The server's answer.
     Reply {
         /// The number of the request that it answers.
         id: u64,
-        /// The answer.
+        /// The reply of the server.
         reply: Reply,
     },
 }

@@ -15,7 +15,7 @@ use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A server.
+/// A simulated memcached server.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     memory: Memory,

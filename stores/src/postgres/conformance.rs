@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 /// A step of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionStep {
-    /// Connects.
+    /// A session connects.
     Connect(SessionId),
     /// Executes a statement, though the one before it may not be answered.
     Execute(SessionId, Statement),

@@ -24,7 +24,7 @@ pub enum Signal {
     /// The session's connection was lost, or its server said nothing for too long: it is over for its
     /// client, and will be for the server once that notices.
     Closed {
-        /// The session.
+        /// The session that is opened.
         session: SessionId,
     },
 }
@@ -36,19 +36,19 @@ pub enum Request {
     Connect {
         /// The number of the new session.
         session: SessionId,
-        /// Its settings.
+        /// The settings of the session.
         settings: SessionSettings,
     },
     /// Executes a statement. Those of a session are executed in their order.
     Execute {
-        /// The session.
+        /// The session that executes the statement.
         session: SessionId,
-        /// The statement.
+        /// The statement to be executed.
         statement: Statement,
     },
     /// Closes the session's connection without a word to the server. Replies `Done`.
     Close {
-        /// The session.
+        /// The session that ends.
         session: SessionId,
     },
 }
@@ -64,7 +64,7 @@ pub struct SessionSettings {
     pub idle_in_transaction: Duration,
 }
 
-/// A statement.
+/// A statement that recipes use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Statement {
     /// Waits for an advisory lock of the session. Replies `Done`.
@@ -167,7 +167,7 @@ pub enum Packet {
     Startup(SessionSettings),
     /// The session is open.
     Ready,
-    /// A statement.
+    /// A session executes a statement.
     Statement(Statement),
     /// The answer to a statement.
     Answer(Result<Reply, Refusal>),

@@ -30,7 +30,7 @@ pub enum Signal {
     },
     /// A watch has fired.
     Fired {
-        /// The watch.
+        /// The number of the watch.
         watch: WatchId,
         /// The event with which it fired.
         event: WatchEvent,

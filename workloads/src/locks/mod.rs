@@ -193,7 +193,7 @@ impl<S: Store> On<S> {
 
 /// The way in which a client opens a lock, on whichever store: an [`On`].
 pub trait Opens: Any + Sync {
-    /// The store.
+    /// Returns the store on which the lock is built.
     fn store(&self) -> StoreId;
 
     /// The shape in which the lock sees the servers.

@@ -6,12 +6,12 @@ use base::Mono;
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
-/// A backend.
+/// A server process, which serves one session.
 #[derive(Clone, Debug)]
 pub struct BackendProcess {
     /// The number of its session, which no other has.
     pub session: i64,
-    /// Its settings.
+    /// The settings of its session.
     pub settings: SessionSettings,
     /// The transaction that is open.
     pub transaction: Option<TransactionState>,
@@ -25,7 +25,7 @@ pub struct BackendProcess {
     pub idle_since: Mono,
 }
 
-/// A transaction.
+/// The state of a backend's transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TransactionState {
     /// All went well so far.
@@ -37,7 +37,7 @@ pub enum TransactionState {
 /// A wait for a lock.
 #[derive(Clone, Debug)]
 pub struct Blocked {
-    /// The lock.
+    /// The lock that is waited for.
     pub on: Lockable,
     /// The time at which it gives up.
     pub until: Option<Mono>,

@@ -1,4 +1,4 @@
-//! What sessions have locked, and who waits for it.
+//! The locks of sessions, and the queues of those that wait for them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

@@ -29,7 +29,7 @@ use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
 use backend::{BackendProcess, Blocked, TransactionState};
 use locks::{Lockable, Locks};
 
-/// A server.
+/// A simulated PostgreSQL server.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// The backends, by connection.

@@ -47,7 +47,7 @@ pub struct FailoverFigures {
     pub writable: Duration,
     /// True if it knew what had reached it, and refused to know what had not.
     pub kept: bool,
-    /// The time from the restart of the old primary until it followed the new one.
+    /// The time from when the old primary was to start again until it followed the new one.
     pub followed: Duration,
 }
 
@@ -56,7 +56,7 @@ impl FailoverFigures {
     /// clients are told to expect.
     pub fn fits(&self, timing: SentinelTiming) -> bool {
         let least = timing.down_after + Duration::from_secs(1);
-        let usual = (8..30).contains(&self.followed.as_secs());
+        let usual = (8..40).contains(&self.followed.as_secs());
         self.kept && usual && self.first >= least && self.writable <= timing.settled()
     }
 }
@@ -101,8 +101,9 @@ pub fn failover_arm(
     until(|| Ok(real.call(primary, cmd("SET").arg("new").arg("n"))? == Value::Okay))?;
     let writable = died.elapsed();
     let kept = get(&mut real, primary)? == bulk("k");
-    addresses[before] = servers.start(before)?;
+    // On a busy machine the server runs for seconds before its start is done.
     let started = Instant::now();
+    addresses[before] = servers.start(before)?;
     until(|| Ok(is_master(&mut connected(&addresses), before).is_ok_and(|is_one| !is_one)))?;
     let followed = started.elapsed();
     let mut new = cmd("GET");

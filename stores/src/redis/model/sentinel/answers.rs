@@ -1,4 +1,4 @@
-//! What a Sentinel makes of what it hears, and what it says to clients.
+//! The conclusions of a Sentinel from the answers that it gets, and its replies to clients.
 
 use super::watched::INFO_PERIOD;
 use super::{HELLO_PERIOD, Kept, MASTER_GRACE, Millis, Sentinel, Status, Word};

@@ -51,11 +51,11 @@ const MASTER_GRACE: Millis = HELLO_PERIOD * 4;
 pub enum Word {
     /// Are you alive?
     Ping,
-    /// Yes.
+    /// The answer to `PING`.
     Pong,
-    /// What do you do? (`INFO`)
+    /// A question for the server's role (`INFO`).
     Inquire,
-    /// This.
+    /// The answer to `INFO`.
     Status(Status),
     /// Follow this server, or nobody; write that to your configuration and close the connections of
     /// clients: a transaction of `REPLICAOF`, `CONFIG REWRITE` and `CLIENT KILL`.
@@ -71,36 +71,36 @@ pub enum Word {
         /// True if it asks for a vote, too.
         stands: bool,
     },
-    /// What this Sentinel finds, and the vote that it gave last.
+    /// The finding of this Sentinel, and the vote that it gave last.
     Find {
         /// True if it finds it down.
         is_down: bool,
         /// The vote, if one was asked for.
         vote: Option<LeaderVote>,
     },
-    /// What this Sentinel knows.
+    /// The knowledge of this Sentinel.
     Hello {
-        /// Its epoch.
+        /// The epoch of the configuration.
         epoch: u64,
         /// The epoch of the failover that made the primary.
         config_epoch: u64,
-        /// The primary.
+        /// The number of the primary.
         primary: u32,
     },
 }
 
-/// What a data server says of itself.
+/// A data server's report of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The server that it follows; `None`: it is a master.
     pub follows: Option<u32>,
-    /// How much it knows, if it follows another.
+    /// The amount of data that it has, if it follows another.
     pub offset: u64,
     /// The id of its process.
     pub run_id: u64,
 }
 
-/// What a Sentinel has on its disk.
+/// The data that a Sentinel has on its disk.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     epoch: u64,

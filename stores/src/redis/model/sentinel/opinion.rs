@@ -1,4 +1,4 @@
-//! What another Sentinel has said of the primary, and whom it votes for.
+//! The opinion of another Sentinel on the primary, and its vote.
 
 use super::Millis;
 

@@ -26,7 +26,7 @@ pub struct Watched {
     pub is_down: bool,
     /// The time at which it was last found to be down.
     found_down: Option<Millis>,
-    /// What it last said of itself, and when.
+    /// The state that it reported last, and the time of that report.
     pub status: Option<(Status, Millis)>,
     /// The time since which it has said that it is a master, or that it follows the same one.
     pub since: Millis,
