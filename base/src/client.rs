@@ -86,6 +86,9 @@ pub struct Init {
     pub process: u32,
     /// The addresses of this client's own links, `host:port`, one per server.
     pub servers: Vec<String>,
+    /// The name that all its keys begin with on servers that others use, too; empty for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub allotment: String,
     /// The name of their layout; empty for the usual one of the lock.
     #[serde(default)]
     pub topology: String,

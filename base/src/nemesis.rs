@@ -9,7 +9,8 @@ use std::time::Duration;
 pub struct View<'a> {
     /// Time since the run began.
     pub now: Mono,
-    /// The lock's time to live, or its session time-out.
+    /// The time that lengths of faults count in: the lock's time to live or its session time-out, if
+    /// nothing else was asked for.
     pub ttl: Duration,
     /// The clients, by number.
     pub clients: &'a [ClientView],
@@ -17,6 +18,8 @@ pub struct View<'a> {
     pub servers: &'a [ServerInfo],
     /// True if the servers talk to each other, so that they can be cut off from each other.
     pub peers: bool,
+    /// The server that answered last to an acquire or a release, if one has.
+    pub answering: Option<u32>,
     /// The number of faults of this nemesis that are in force now.
     pub active: usize,
 }
@@ -107,6 +110,25 @@ pub trait Nemesis {
     }
 }
 
+/// The servers without which the faults of a nemesis make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServersNeeded {
+    /// The least number of them.
+    pub least: u32,
+    /// True if they have to talk to each other.
+    pub peers: bool,
+}
+
+impl ServersNeeded {
+    /// Any servers at all.
+    pub const ANY: Self = Self { least: 1, peers: false };
+
+    /// Returns true if so many servers, which talk to each other or not, will do.
+    pub const fn are_there(self, servers: u32, peers: bool) -> bool {
+        servers >= self.least && (peers || !self.peers)
+    }
+}
+
 /// A nemesis in the list: its name, its manual entry and how to make one.
 pub struct NemesisSpec {
     /// The name, as `--nemesis` takes it.
@@ -116,6 +138,8 @@ pub struct NemesisSpec {
     /// The abilities that its faults need: a backend that lacks one refuses the nemesis before the
     /// run.
     pub needs: &'static [Ability],
+    /// The servers that its faults need: a run with too few of them is refused.
+    pub servers: ServersNeeded,
     /// The causes that its faults can bring about, beside those that need no fault. A client of which an
     /// operation ended in doubt is ended, and so it dies of whatever loses replies.
     pub causes: &'static [&'static [Cause]],

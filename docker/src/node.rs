@@ -34,12 +34,16 @@ impl RunContainers {
     /// The request for a server's container.
     pub fn request(&self, server: u32) -> ContainerRequest<GenericImage> {
         let ports = self.store.ports();
-        let host = |number| Member { host: node_name(number), ports: ports.peers.to_vec() };
+        let told = self.store.told_ports(self.cluster.topology);
+        let peer_ports = if told.is_empty() { ports.peers } else { told }.to_vec();
+        let host = |number| Member { host: node_name(number), ports: peer_ports.clone() };
         let place = Place {
             data: DATA.into(),
             host: "0.0.0.0",
             port: ports.clients,
             members: (0..self.cluster.servers()).map(host).collect(),
+            peer_ports: peer_ports.clone(),
+            source: None,
         };
         let launch = self.store.launch(&self.cluster, server, &place);
         let (repository, tag) = image::tagged();

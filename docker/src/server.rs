@@ -251,6 +251,10 @@ impl StartedServer for DockerServer {
         self.expected().condition != Condition::Down
     }
 
+    fn move_clock(&self, _nanos: i64) -> Result<(), BackendError> {
+        Err(BackendError(format!("server {} has the clock of this machine", self.number)))
+    }
+
     async fn interference(&self) -> Option<String> {
         let before = self.expected().condition;
         let seen = self.state().await;

@@ -7,13 +7,13 @@ use super::network::ContainerNetwork;
 use super::node::RunContainers;
 use super::reports;
 use super::server::DockerServer;
-use base::BackendError;
+use base::{Ability, BackendError};
 use futures_util::Stream;
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{Cluster, StoreId};
-use testbed::{Servers, StartedServer, monotonic_nanos};
+use testbed::{Lack, Servers, monotonic_nanos, start_all};
 use testcontainers::bollard::Docker;
 
 /// The servers of a run, in containers.
@@ -28,6 +28,11 @@ impl Servers for DockerServers {
     /// Each is a request to the engine.
     const LOOKS: Duration = Duration::from_secs(1);
     type Server = DockerServer;
+
+    fn can_set_clocks(_: StoreId) -> Result<(), Lack> {
+        let lack = Lack::of(Ability::ServerClock).because("in a container it has this machine's");
+        Err(lack.unless("--backend local"))
+    }
 
     /// Makes the image, too, if it is missing.
     async fn start(
@@ -44,7 +49,9 @@ impl Servers for DockerServers {
         let network = ContainerNetwork::make(&docker, &run).await;
         let started = async {
             let ensemble = RunContainers { run: run.clone(), store, cluster, network: network? };
-            start_all(&docker, &ensemble).await
+            let start = |number| DockerServer::start(docker.clone(), ensemble.clone(), number);
+            let mut all = Vec::new();
+            start_all(store, &ensemble.cluster, &mut all, start).await.map(|()| all)
         };
         match started.await {
             Ok(all) => Ok(Self { docker, run, all }),
@@ -70,18 +77,6 @@ impl Servers for DockerServers {
         // Whatever is left: the network, and what could not be removed just now.
         clean::remove_run(&self.docker, &self.run).await.map(drop)
     }
-}
-
-async fn start_all(
-    docker: &Docker,
-    ensemble: &RunContainers,
-) -> Result<Vec<Arc<DockerServer>>, BackendError> {
-    let start = |number| DockerServer::start(docker.clone(), ensemble.clone(), number);
-    let all = join_all((0..ensemble.cluster.servers()).map(start)).await;
-    let all: Vec<Arc<DockerServer>> =
-        all.into_iter().map(|it| it.map(Arc::new)).collect::<Result<_, _>>()?;
-    try_join_all(all.iter().map(|server| server.until_serving())).await?;
-    Ok(all)
 }
 
 /// An id that is unique on this machine: the process, the time, and a count within the process.

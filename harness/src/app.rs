@@ -7,7 +7,10 @@ use std::ffi::OsString;
 use std::io::{self, Write, stdout};
 
 use crate::Exit;
-use crate::cli::{CHECK_ABOUT, CheckArgs, ExploreArgs, ListArgs, MergeArgs, ReplayArgs, TestArgs};
+use crate::cli::{
+    CHECK_ABOUT, CheckArgs, DoctorArgs, ExploreArgs, ListArgs, MergeArgs, ReplayArgs, SuiteArgs,
+    SweepArgs, TestArgs,
+};
 use crate::commands::{self, bench::BenchCommand};
 use crate::manner::{self, Manner};
 use crate::output;
@@ -49,8 +52,14 @@ enum CliCommand {
     // Here, since the line above hides whatever `CheckArgs` says of itself at length.
     #[command(long_about = CHECK_ABOUT)]
     Check(CheckArgs),
+    /// Runs many entries with what is expected of each: the gate of a CI.
+    Suite(SuiteArgs),
+    /// Measures the trade between violations and time lost over the ttl, in the simulator.
+    Sweep(SweepArgs),
     /// Lists locks, nemeses, checkers, models and backends.
     List(ListArgs),
+    /// Says which servers and faults this machine is ready for, and how to get the rest.
+    Doctor(DoctorArgs),
     /// Measures how fast picklock itself is on this machine.
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -99,6 +108,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
         CliCommand::Merge(args) => commands::merge::run(&args),
         CliCommand::Check(args) => commands::check::run(&args),
         CliCommand::List(args) => commands::list::run(&args),
+        CliCommand::Suite(args) => commands::suite::run(&args),
+        CliCommand::Sweep(args) => commands::sweep::run(&args),
+        CliCommand::Doctor(args) => commands::doctor::run(&args),
         CliCommand::Bench(command) => commands::bench::run(&command),
         CliCommand::Clean => commands::clean::run(),
         CliCommand::Client => commands::client(),

@@ -7,18 +7,23 @@ use std::time::Duration;
 use base::Task;
 use stores::{StoreId, Topology};
 
+use crate::ExpectedOutcome;
 use crate::nearest::Unlisted;
-use crate::plan::{Length, Options, UNLIMITED};
+use crate::plan::{Length, NamedServer, Options, UNLIMITED};
 
 mod budget;
 mod check;
 mod exhaustive;
 mod explore;
+mod suite;
+mod sweep;
 
 pub use budget::BudgetArgs;
 pub use check::{CHECK_ABOUT, CheckArgs, ExportFormat, InputFormat};
 pub use exhaustive::ExhaustiveArgs;
 pub use explore::{ExploreArgs, MergeArgs, ReplayArgs, Shard};
+pub use suite::{SuiteArgs, SuiteBackend};
+pub use sweep::{SweepArgs, TtlRange};
 
 /// The backend of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -50,7 +55,9 @@ const TEST_EXAMPLES: &str = "Examples:
   picklock test --algo zk-rw --nemesis crash-server --on zookeeper-x5
   picklock test --algo redis-set-nx-px --script scripts/pause-holder.toml
   picklock test --algo redis-set-nx-px --nemesis pause --backend local
-  picklock test --algo redis-set-nx-px --task try --hold exact:200ms --think exact:0ms";
+  picklock test --algo redis-set-nx-px --nemesis pause-client --servers server-0=redis.staging:6379
+  picklock test --algo redis-set-nx-px --task try --hold exact:200ms --think exact:0ms
+  picklock test --algo redis-set-nx-px --nemesis pause --backend sim --seed 1 --expect violated";
 
 /// The arguments of `test`.
 #[derive(Debug, Args)]
@@ -72,12 +79,21 @@ pub struct TestArgs {
     /// The world to run in.
     #[arg(long, value_enum, default_value = "auto")]
     pub backend: BackendChoice,
+    /// Servers that somebody else runs, in the place of a backend: those of the topology by their names.
+    /// Faults hit clients and their links only, and all keys have a name of the run in front and are
+    /// removed at the end.
+    #[arg(long, value_name = "NAME=HOST:PORT", value_delimiter = ',', conflicts_with = "backend")]
+    pub servers: Vec<NamedServer>,
     /// The load on the lock.
     #[command(flatten)]
     pub load: LoadArgs,
     /// Runs the same schedule again. Drawn at random when not given.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Makes the exit code say whether this outcome came: 0 as expected, 1 not as expected,
+    /// 2 inconclusive.
+    #[arg(long, value_enum)]
+    pub expect: Option<ExpectedOutcome>,
     /// The folder in which run folders are made.
     #[arg(long, value_name = "FOLDER", default_value = "store")]
     pub store: PathBuf,
@@ -106,6 +122,10 @@ pub struct LoadArgs {
     /// 4s on other stores].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = ttl)]
     pub ttl: Option<Duration>,
+    /// The time that the lengths of faults count in, so that they stay when the ttl does not
+    /// [default: --ttl].
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration)]
+    pub fault_scale: Option<Duration>,
     /// The tick of the ZooKeeper servers; sessions live 2 to 20 of them [default: a sixth of
     /// --ttl].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration)]
@@ -136,6 +156,23 @@ pub struct ListArgs {
     /// The kind of thing to list; everything when not given.
     #[arg(value_enum)]
     pub what: Option<ListWhat>,
+    /// The output format.
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: Format,
+}
+
+const DOCTOR_EXAMPLES: &str = "Examples:
+  picklock doctor
+  picklock doctor --format json
+
+Exit codes:
+    0  every topology can stand on real servers here
+    2  some can only stand in the simulator; the last lines say what to install";
+
+/// The arguments of `doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
+pub struct DoctorArgs {
     /// The output format.
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,
@@ -200,6 +237,7 @@ impl LoadArgs {
             clients: self.clients.unwrap_or(defaults.clients),
             time_limit: self.time_limit,
             ttl: self.ttl.unwrap_or(defaults.ttl),
+            fault_scale: self.fault_scale,
             tick: self.tick,
             sync_limit: self.sync_limit,
             hold: self.hold,

@@ -3,14 +3,15 @@
 //! say besides goes to stderr, which the harness keeps.
 
 use anyhow::{Context, Result, bail};
-use base::{ClientReply, ClientRequest, Command, Init, LocalFuture, Mailbox, Response};
+use base::{ClientReply, ClientRequest, Command, Init, Link, LocalFuture, Mailbox, Response};
 use std::future::poll_fn;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context as Waiting, Poll, ready};
 use std::time::Duration;
-use stores::{RealSettings, Store, Visit};
+use stores::{ConnectError, RealSettings, Store, Visit};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader, Lines};
 use tokio::net::unix::pipe;
 use tokio::task::LocalSet;
@@ -37,7 +38,7 @@ async fn conversation() -> Result<()> {
     let Command::Init(init) = &request.command else {
         bail!("the first line must be an `init`; see the protocol in base/src/client.rs");
     };
-    let Init { algo, servers, ttl_ns, call_timeout_ns, seed, process, .. } = &**init;
+    let Init { algo, servers, allotment, ttl_ns, call_timeout_ns, seed, process, .. } = &**init;
     let lock = workloads::find(algo).with_context(|| format!("there is no lock `{algo}`"))?;
     let seed = base::Rng::fork(*seed, 1_000 + u64::from(*process)).next();
     let settings = RealSettings {
@@ -46,7 +47,8 @@ async fn conversation() -> Result<()> {
         call_timeout: Duration::from_nanos(*call_timeout_ns),
         seed,
     };
-    lock.store().visit(Serve { lock, settings, request, pipe }).await
+    let allotment = allotment.clone();
+    lock.store().visit(Serve { lock, settings, allotment, request, pipe }).await
 }
 
 /// Returns stdin: the harness's pipe is read by this thread, anything else by one that blocks.
@@ -62,6 +64,8 @@ fn requests() -> Box<dyn AsyncRead + Unpin> {
 struct Serve {
     lock: &'static LockSpec,
     settings: RealSettings,
+    /// The name that all its keys begin with; empty for none.
+    allotment: String,
     /// The `init`, which is answered once the client can be asked for the lock.
     request: ClientRequest,
     pipe: Pipe,
@@ -71,9 +75,9 @@ impl Visit for Serve {
     type Out = LocalFuture<'static, Result<()>>;
 
     fn visit<S: Store>(self) -> Self::Out {
-        let Self { lock, settings, request, mut pipe } = self;
+        let Self { lock, settings, allotment, request, mut pipe } = self;
         Box::pin(async move {
-            match S::connect(settings).await {
+            match S::connect(settings).await.and_then(|link| confined::<S>(link, &allotment)) {
                 Ok(link) => {
                     pipe.first = Some(request);
                     serve::<S>(lock, link, Box::new(pipe)).await;
@@ -86,6 +90,18 @@ impl Visit for Serve {
                 }
             }
         })
+    }
+}
+
+/// A link that keeps to an allotment, if there is one.
+fn confined<S: Store>(
+    link: Rc<dyn Link<S>>,
+    allotment: &str,
+) -> std::result::Result<Rc<dyn Link<S>>, ConnectError> {
+    match (allotment, S::ALLOTMENT) {
+        ("", _) => Ok(link),
+        (name, Ok(way)) => Ok((way.confine)(link, name)),
+        (_, Err(why)) => Err(ConnectError(why.into())),
     }
 }
 

@@ -4,8 +4,10 @@
 use crate::input::{self, JudgingBudget};
 use crate::output::{OutputLosses, write_whole};
 use crate::place;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context as _, Result, bail};
 use base::{History, HistoryError, Ledger, Parsed, RUN_VERSION, Run, RunInfo, WrongVersion};
+use checkers::Judgement;
+use reports::Context;
 use serde::Deserialize;
 use std::fs;
 use std::io::ErrorKind;
@@ -113,6 +115,22 @@ impl RunFolder {
     /// Writes a file whole or not at all.
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
         write_whole(&self.file(name), text)
+    }
+
+    /// Writes a whole run with its verdicts and its report.
+    pub fn write_run(&self, run: &Run, judgement: &Judgement, losses: &mut OutputLosses) {
+        losses.note(self.write("history.jsonl", &run.history.to_jsonl()));
+        if let Some(ledger) = &run.ledger {
+            losses.note(self.write("ledger.jsonl", &ledger.to_lines()));
+        }
+        losses.note(self.write_json("verdict.json", judgement));
+        let context = Context {
+            folder: self.path.display().to_string(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            elapsed: None,
+        };
+        let page = reports::html::page(run, &judgement.verdicts, judgement.outcome, &context);
+        losses.note(self.write("report.html", &page));
     }
 
     /// Writes a value as JSON.

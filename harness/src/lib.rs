@@ -6,6 +6,7 @@ pub mod cli;
 pub mod client;
 mod commands;
 pub mod drive;
+mod excerpt;
 pub mod exhaustive;
 mod exit;
 pub mod explore;
@@ -23,6 +24,7 @@ pub mod schedule;
 pub mod setup;
 pub mod shrink;
 pub mod simulate;
+pub mod suite;
 mod swarm;
 
-pub use exit::Exit;
+pub use exit::{Exit, ExpectedOutcome};

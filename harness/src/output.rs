@@ -87,13 +87,18 @@ impl OutputLosses {
     /// told or stored in full is no clean end. Losses are named with the verdict, which may be
     /// among what was lost.
     pub fn end(self, outcome: Outcome) -> Exit {
+        self.end_as(outcome, outcome.into())
+    }
+
+    /// Ends with a verdict that means this exit, such as of a run with an expected outcome.
+    pub fn end_as(self, outcome: Outcome, exit: Exit) -> Exit {
         if self.is_empty() {
-            return outcome.into();
+            return exit;
         }
         self.tell();
         note(&format!("picklock: {}; but what is named above is lost", word(outcome)));
-        match outcome {
-            Outcome::Violated => Exit::Violated,
+        match exit {
+            Exit::Violated => Exit::Violated,
             _ => Exit::CouldNotRun,
         }
     }

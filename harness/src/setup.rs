@@ -1,7 +1,7 @@
 //! The setup of a run, from what was asked for: one lock, its nemeses, a plan, and the run's
 //! header.
 
-use base::{Ability, Load, Needs, Nemesis, RunInfo, Spread, Task};
+use base::{Ability, Load, Needs, Nemesis, NemesisSpec, RunInfo, Spread, Task};
 use std::sync::Arc;
 use std::time::Duration;
 use stores::zookeeper::Timing;
@@ -15,8 +15,10 @@ use crate::plan::{FaultTiming, Options, Plan, Replay, Replayer, ScriptFile, UNLI
 use crate::swarm;
 
 mod error;
+mod given;
 
 pub use error::SetupError;
+pub use given::GivenError;
 
 /// A checked run, ready to start.
 pub struct Setup {
@@ -55,13 +57,18 @@ impl Setup {
         check_primary(lock, &options)?;
         check_task(lock, options.task)?;
         check_numbers(lock, &options)?;
+        given::check(lock, &options)?;
         let Some(file) = options.script.clone() else {
             check_nemeses(&options.nemesis)?;
+            check_servers(lock, &options)?;
             check_eviction(lock, &options.nemesis)?;
             return Ok(Self::sound(lock, options));
         };
         let mut setup = Self::sound(lock, options);
         let script = FaultScript::read(&file, &setup.crew()).map_err(Box::new)?;
+        if !setup.options.given.is_empty() {
+            script.check_clients_only(&file).map_err(Box::new)?;
+        }
         setup.info.script = script.faults();
         setup.fault_script = Some(Arc::new(script));
         Ok(setup)
@@ -202,6 +209,7 @@ impl Setup {
             servers: self.info.nodes.clone(),
             peers: topology(self.lock, options).has_peers(),
             ttl: options.ttl,
+            fault_scale: options.fault_scale(),
             time_limit: options.time_limit,
             quiet: Duration::from_nanos(self.info.quiet_ns),
             acquire_timeout: Duration::from_nanos(self.info.acquire_timeout_ns),
@@ -215,7 +223,8 @@ impl Setup {
 
     /// Returns the world that a backend is to set up.
     pub fn world(&self) -> WorldSpec {
-        let world = world(self.lock, &self.options);
+        let sets_clocks = self.needs().contains(&Ability::ServerClock);
+        let world = WorldSpec { sets_clocks, ..world(self.lock, &self.options) };
         match &self.replay {
             Some(replay) => WorldSpec { call_timeout: replay.call_timeout, ..world },
             None => world,
@@ -258,6 +267,8 @@ fn world(lock: &LockSpec, options: &Options) -> WorldSpec {
         call_timeout: call_timeout(options),
         link_delay: options.link_delay,
         links: options.links,
+        sets_clocks: false,
+        given: given::addresses(lock, options),
         seed: options.seed,
         logs: None,
     }
@@ -314,13 +325,26 @@ pub fn check_eviction(lock: &LockSpec, nemeses: &str) -> Result<(), SetupError> 
 pub fn check_primary(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
     let nemesis = nemesis::failover::FAILOVER.name;
     let asked = options.nemesis.split(',').any(|name| name == nemesis);
-    if !asked || topology(lock, options).primary().is_some() {
+    if !asked || !topology(lock, options).primaries().is_empty() {
         return Ok(());
     }
-    let able = lock.topologies().filter(|topology| topology.primary().is_some());
+    let able = lock.topologies().filter(|topology| !topology.primaries().is_empty());
     let able: Vec<_> = able.map(|topology| topology.name).collect();
     let topology = topology(lock, options).name;
     Err(SetupError::Primary { nemesis, lock: lock.name, topology, able })
+}
+
+/// Checks that a run has the servers that its nemeses need.
+pub fn check_servers(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
+    let are_there = |nemesis: &NemesisSpec, on: &Topology| {
+        nemesis.servers.are_there(on.servers(), on.has_peers())
+    };
+    let on = topology(lock, options);
+    let mut nemeses = options.nemesis.split(',').filter_map(nemesis::find);
+    let Some(nemesis) = nemeses.find(|nemesis| !are_there(nemesis, on)) else { return Ok(()) };
+    let able = lock.topologies().filter(|on| are_there(nemesis, on)).map(|on| on.name).collect();
+    let needed = nemesis.servers;
+    Err(SetupError::Servers { nemesis: nemesis.name, needed, lock: lock.name, on: on.name, able })
 }
 
 /// Checks that a lock runs on the topology that was asked for.
@@ -363,6 +387,7 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
         return Err(SetupError::Unlimited);
     }
     between("--ttl", options.ttl, ms(100), s(600))?;
+    between("--fault-scale", options.fault_scale(), ms(100), s(600))?;
     check_ensemble(lock, options)?;
     // A hold beyond the ttl shows what no fault is needed for (H8), and only if it is asked for.
     match options.hold.exact {
@@ -397,7 +422,14 @@ fn command(options: &Options, backend: &str) -> String {
     let command = match options.swarm {
         true => format!("picklock explore --algo {algo} {faults} --first-seed {seed} --seeds 1"),
         false => {
-            format!("picklock test --algo {algo} {faults} --backend {backend} --seed {seed}")
+            let backend = match options.given.as_slice() {
+                [] => format!("--backend {backend}"),
+                given => {
+                    let given: Vec<String> = given.iter().map(ToString::to_string).collect();
+                    format!("--servers {}", given.join(","))
+                }
+            };
+            format!("picklock test --algo {algo} {faults} {backend} --seed {seed}")
         }
     };
     command + &flags(options)
@@ -434,6 +466,7 @@ pub fn flags(options: &Options) -> String {
     add("--clients", options.clients.to_string(), defaults.clients.to_string());
     add("--time-limit", duration(options.time_limit), duration(defaults.time_limit));
     add("--ttl", duration(options.ttl), duration(defaults.ttl));
+    add("--fault-scale", duration(options.fault_scale()), duration(options.ttl));
     let (timing, safe) = (options.timing(), Timing::of(options.ttl));
     add("--tick", duration(timing.tick), duration(safe.tick));
     add("--sync-limit", timing.sync_limit.to_string(), safe.sync_limit.to_string());
@@ -479,6 +512,11 @@ mod tests {
             let refused = refusal(|o| (o.algo, o.nemesis) = (algo.into(), "pause,evict".into()));
             assert!(refused.contains(&format!("evict does nothing to {algo}: {why}")), "{refused}");
         }
+        let on_three = refusal(|o| o.nemesis = "partition-ring".into());
+        assert!(on_three.contains("5 servers that talk to each other"), "{on_three}");
+        assert!(on_three.ends_with("give --on zookeeper-x5"), "{on_three}");
+        let apart = refusal(|o| (o.algo, o.nemesis) = ("redlock".into(), "partition-ring".into()));
+        assert!(apart.ends_with("give --nemesis partition"), "{apart}");
         let on_redis = refusal(|o| (o.algo, o.sync_limit) = ("redlock".into(), Some(5)));
         assert!(on_redis.contains("redlock is on Redis"), "{on_redis}");
     }

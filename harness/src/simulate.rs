@@ -67,6 +67,7 @@ impl Visit for Erased {
 /// addresses.
 fn init(spec: &WorldSpec) -> Command {
     Command::Init(Box::new(Init {
+        allotment: String::new(),
         algo: spec.algo.clone(),
         process: 0,
         servers: Vec::new(),

@@ -183,6 +183,7 @@ mod tests {
                 clients: &clients,
                 servers: &[],
                 peers: false,
+                answering: None,
                 active: 0,
             };
             if let Next::Inject { fault, .. } = nemesis.next(&view, &mut rng) {
@@ -227,7 +228,15 @@ mod tests {
             let mut after_pause = false;
             for _ in 0..50 {
                 let (now, servers) = (Mono::ZERO, &[][..]);
-                let view = View { now, ttl, clients: &clients, servers, peers: false, active: 0 };
+                let view = View {
+                    now,
+                    ttl,
+                    clients: &clients,
+                    servers,
+                    peers: false,
+                    answering: None,
+                    active: 0,
+                };
                 let next = nemesis.next(&view, &mut rng);
                 assert_eq!(matches!(next, Next::Also { .. }), after_pause, "seed {seed}: {next:?}");
                 after_pause = matches!(next, Next::Inject { .. });

@@ -84,8 +84,9 @@ fn modules() -> Arrows {
             code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         let on = arrows.entry(module.clone()).or_default();
         let named = code.split("crate::").skip(1).map(identifier);
-        // The one name that is taken from the root.
-        let named = named.map(|name| if name == "Exit" { "exit" } else { name });
+        // The names that are taken from the root.
+        let of_exit = ["Exit", "ExpectedOutcome"];
+        let named = named.map(|name| if of_exit.contains(&name) { "exit" } else { name });
         on.extend(named.filter(|name| *name != module).map(String::from));
     }
     arrows

@@ -11,7 +11,7 @@ use picklock::schedule::Schedule;
 use picklock::setup::Setup;
 use picklock::shrink::{CutShort, is_robust, is_small, shrink, story_of};
 use picklock::simulate;
-use rows::{Must, SIMULATED, TABLE};
+use rows::rows;
 use std::path::{Path, PathBuf};
 use stores::Shape;
 use workloads::LOCKS;
@@ -89,14 +89,10 @@ fn every_counterexample_is_robust() {
 
 #[test]
 fn every_violated_row_of_the_table_has_its_counterexamples() {
-    for row in TABLE.iter().chain(SIMULATED) {
-        let anomalies: &[&str] = match &row.must {
-            Must::Hold => &[],
-            Must::Show(anomalies) => anomalies,
-            Must::Fence(anomaly) => &[*anomaly],
-        };
-        for anomaly in anomalies {
-            let name = format!("{}+{}+{}+", row.algo, row.nemesis, anomaly.replace(' ', "-"));
+    for row in rows() {
+        for (_, sight) in row.expect.sights() {
+            let anomaly = sight.anomaly.replace(' ', "-");
+            let name = format!("{}+{}+{anomaly}+", row.lock.name, row.nemesis);
             let named = |file: &PathBuf| {
                 file.file_name()
                     .and_then(|file| file.to_str())

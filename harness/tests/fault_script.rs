@@ -381,7 +381,7 @@ fn what_a_backend_cannot_do_is_refused_with_its_line() {
     assert_eq!(said.code, 254, "{said:?}");
     for words in [
         "`it.toml`, line 8, column 10",
-        "cannot change the clock of a node",
+        "cannot have a clock run fast or slow, or stand still",
         "--backend sim",
         "^^^^^^",
     ] {

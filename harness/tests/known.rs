@@ -9,7 +9,7 @@
 use base::{Anomaly, Cause, Task};
 use checkers::Judgement;
 use picklock::plan::Options;
-use picklock::setup::{Setup, check_eviction, check_primary, check_task};
+use picklock::setup::{Setup, check_eviction, check_primary, check_servers, check_task};
 use picklock::simulate;
 use reports::reading::{Breach, breaches};
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ const TOGETHER: &[&str] = &[
 const FOR_TASKS: &[&str] = &["none", "pause", "partition", "crash"];
 
 /// The anomalies of one run: name and cause, and whether it is known and the nemeses can bring it
-/// about. `None`: the lock cannot do that task, its servers evict nothing, or have no primary.
+/// about. `None`: the lock cannot do that task, its servers evict nothing, are too few, or have no primary.
 fn anomalies(
     task: &'static Task,
     topology: Option<&'static Topology>,
@@ -53,6 +53,7 @@ fn anomalies(
     check_task(lock, task).ok()?;
     check_eviction(lock, nemesis).ok()?;
     check_primary(lock, &options).ok()?;
+    check_servers(lock, &options).ok()?;
     let setup = Setup::new(options).unwrap_or_else(|error| panic!("{error}"));
     let run = simulate::run(&setup).expect("the simulator runs");
     let verdicts = Judgement::of(&run).verdicts;
@@ -129,7 +130,7 @@ fn whatever_breaks_is_known_to_break() {
 }
 
 /// Topologies that break locks in ways of their own.
-const ALSO_ON: &[&str] = &["redis-sentinel"];
+const ALSO_ON: &[&str] = &["redis-sentinel", "redis-cluster"];
 
 #[test]
 fn whatever_breaks_on_another_topology_is_known_to_break() {

@@ -32,6 +32,7 @@ tests! {
     redis: redis_suite,
     redis_restarts: redis_restarts_suite,
     redis_replicas: redis_replicas_suite,
+    redis_failover: redis_failover_suite,
     zookeeper: zookeeper_suite,
     memcached: memcached_suite,
 }
@@ -100,10 +101,10 @@ fn redis_replicas_suite<S: Servers>() {
     assert!(report.replies > 50 && report.differences.is_empty(), "{report}");
 }
 
-/// Has containers killed.
-struct Containers<'a>(&'a mut RealServers<DockerServers>);
+/// Has servers killed.
+struct KilledServers<'a, S: Servers>(&'a mut RealServers<S>);
 
-impl Killing for Containers<'_> {
+impl<S: Servers> Killing for KilledServers<'_, S> {
     fn kill(&mut self, server: usize) -> io::Result<()> {
         self.0.kill(server).map_err(io::Error::other)
     }
@@ -113,15 +114,12 @@ impl Killing for Containers<'_> {
     }
 }
 
-/// Sentinels tell names that only the network of containers knows.
-#[test]
-fn redis_failover() {
-    in_containers();
+fn redis_failover_suite<S: Servers>() {
     let (ttl, topology) = (Duration::from_secs(4), StoreId::topology("redis-sentinel"));
     let topology = topology.expect("a topology of the list");
-    let mut servers = start_on::<DockerServers>(StoreId::Redis, topology, ttl);
+    let mut servers = start_on::<S>(StoreId::Redis, topology, ttl);
     let addresses = addresses(&servers);
-    let figures = failover_arm(&addresses, &mut Containers(&mut servers));
+    let figures = failover_arm(&addresses, &mut KilledServers(&mut servers));
     let figures = figures.expect("the servers answer, and a primary is found");
     println!("redis, a failover: {figures}");
     assert!(figures.fits(SentinelTiming::of(ttl)), "{figures}");

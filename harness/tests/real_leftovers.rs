@@ -1,6 +1,6 @@
 //! Runs on real servers that are ended at any moment leave nothing behind, and several at once do not
 //! disturb each other. Each has a folder for temporary files of its own, so that nobody else's are
-//! seen. `PICKLOCK_ROUNDS` says how many are ended, 6 if it is not set.
+//! seen. `PICKLOCK_ROUNDS` says how many are ended, 7 if it is not set.
 
 #![expect(clippy::disallowed_methods, reason = "waits for drawn moments, and for the kernel")]
 
@@ -72,12 +72,12 @@ fn until_no_processes(temporary: &Path) {
 
 #[test]
 fn a_run_that_is_ended_at_any_moment_leaves_nothing() {
-    let rounds = std::env::var("PICKLOCK_ROUNDS").map_or(6, |it| it.parse().expect("a number"));
+    let rounds = std::env::var("PICKLOCK_ROUNDS").map_or(7, |it| it.parse().expect("a number"));
     let mut rng = Rng::new(std::process::id().into());
     for round in 0..rounds {
         let (_place, temporary) = place();
-        let algo = if round % 2 == 0 { "redis-set-nx-px" } else { "zk-sequential" };
-        let signal = ["-KILL", "-INT", "-KILL", "-TERM", "-KILL", "-HUP"][round % 6];
+        let algo = ["redis-set-nx-px", "zk-sequential", "postgres-advisory"][round % 3];
+        let signal = ["-KILL", "-INT", "-KILL", "-TERM", "-KILL", "-HUP", "-KILL"][round % 7];
         let moment = Duration::from_millis(rng.below(4_000));
         let mut run = test(&temporary, algo, "60s");
         sleep(moment);

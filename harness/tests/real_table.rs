@@ -2,6 +2,8 @@
 //! on servers that are processes; some prove that those in containers do the same. No row of the table
 //! is skipped: where there is no Docker or no server, this fails. Those of the simulator can be tried
 //! with `--ignored`.
+//!
+//! `PICKLOCK_THIRD` is 1, 2 or 3 for a third of the rows, as CI runs them in turn, or `all`, as without it.
 
 mod rows;
 
@@ -10,19 +12,26 @@ use docker::{DockerServers, ensure_image};
 use libtest_mimic::{Arguments, Failed, Trial};
 use local::LocalServers;
 use picklock::drive::{Recorder, Unwatched, drive};
-use rows::{Must, Row, SIMULATED, TABLE};
+use picklock::suite::SuiteEntry;
+use rows::{judge, rows};
 use std::process::ExitCode;
-use std::time::Duration;
 use testbed::{ClientCommand, RealBackend, Servers};
-
-/// The length of a run: without faults nothing has to be waited for but grants.
-fn time_limit(row: &Row) -> Duration {
-    let is_plain = row.nemesis == "none" && matches!(row.must, Must::Hold);
-    Duration::from_secs(if is_plain { 10 } else { 20 })
-}
 
 fn rounds() -> u64 {
     std::env::var("PICKLOCK_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
+}
+
+/// Returns true if a row, by its place, is to be run.
+///
+/// # Panics
+/// Panics when `PICKLOCK_THIRD` says none of what it may say.
+fn is_chosen(place: usize) -> bool {
+    let third = std::env::var("PICKLOCK_THIRD").unwrap_or_else(|_| "all".into());
+    match third.as_str() {
+        "all" => true,
+        "1" | "2" | "3" => third == (place % 3 + 1).to_string(),
+        other => panic!("PICKLOCK_THIRD is 1, 2, 3 or `all`, and not `{other}`"),
+    }
 }
 
 fn client() -> ClientCommand {
@@ -40,44 +49,42 @@ const IN_CONTAINERS: &[(&str, &str)] = &[
     ("memcached-add", "evict"),
 ];
 
-fn is_in_containers(row: &Row) -> bool {
-    IN_CONTAINERS.contains(&(row.algo, row.nemesis))
+fn is_in_containers(row: &SuiteEntry) -> bool {
+    IN_CONTAINERS.contains(&(row.lock.name, row.nemesis.as_str()))
 }
 
-fn run<S: Servers>(row: &Row, seed: u64) -> Run {
-    let setup = row.setup(seed, time_limit(row));
+fn run<S: Servers>(row: &SuiteEntry, seed: u64) -> Run {
+    let setup = row.on_servers(seed).unwrap_or_else(|error| panic!("{error}"));
     let mut backend = RealBackend::<S>::start_with(&setup.world(), client(), &|_| ())
-        .unwrap_or_else(|error| panic!("{}: {error}", row.name()));
+        .unwrap_or_else(|error| panic!("{}: {error}", row.name));
     let mut recorder = Recorder::in_memory();
     drive(&mut backend, &setup.plan(), setup.nemeses(), &mut recorder, &mut Unwatched)
-        .unwrap_or_else(|error| panic!("{}: {error}", row.name()));
+        .unwrap_or_else(|error| panic!("{}: {error}", row.name));
     Run { info: setup.info_for(backend.name()), history: recorder.into_history(), ledger: None }
 }
 
 /// Keeps the history of a run that was not as demanded, for a look at it.
-fn keep(run: &Run, row: &Row, seed: u64) -> String {
-    let file = std::env::temp_dir().join(format!("{}+{}-{seed}.jsonl", row.algo, row.nemesis));
+fn keep(run: &Run, row: &SuiteEntry, seed: u64) -> String {
+    let file = std::env::temp_dir().join(format!("{}+{}-{seed}.jsonl", row.lock.name, row.nemesis));
     match std::fs::write(&file, run.history.to_jsonl()) {
         Ok(()) => file.display().to_string(),
         Err(error) => format!("not kept: {error}"),
     }
 }
 
-/// The number of runs in which a lock that must be caught is caught: chance aims the faults.
-const RUNS: u64 = 3;
-
 /// Runs one row and says what is wrong with it, if anything is.
-fn check<S: Servers>(row: &Row, seed: u64) -> Result<(), Failed> {
-    let runs = if matches!(row.must, Must::Hold) { 1 } else { RUNS };
+fn check<S: Servers>(row: &SuiteEntry, seed: u64) -> Result<(), Failed> {
+    // Chance aims the faults: a lock that must be caught has some runs for it.
+    let runs = row.real.max(1);
     let mut wrong = String::new();
     for seed in (0..runs).map(|n| seed + n * 1_000) {
         let run = run::<S>(row, seed);
-        let (fits, judgement) = row.judge(&run);
+        let (fits, judgement) = judge(row, &run);
         let verdicts = judgement.verdicts.iter();
         let said: Vec<_> = verdicts.map(|it| format!("{}: {}", it.property, it.summary)).collect();
         let said = said.join("; ");
         if fits == Some(true) {
-            println!("{} ({}), seed {seed}: as demanded ({said})", row.name(), S::BACKEND);
+            println!("{} ({}), seed {seed}: as demanded ({said})", row.name, S::BACKEND);
             return Ok(());
         }
         wrong += &format!("seed {seed}: {said} (the history: {})\n", keep(&run, row, seed));
@@ -90,34 +97,41 @@ fn check<S: Servers>(row: &Row, seed: u64) -> Result<(), Failed> {
 const SIDE_BY_SIDE: usize = 5;
 
 /// Runs a row on processes, or in containers if its servers cannot be processes.
-fn usual(row: &'static Row, seed: u64) -> Trial {
-    let world = row.setup(seed, time_limit(row)).world();
+fn usual(row: SuiteEntry, seed: u64) -> Trial {
+    let world = row.on_servers(seed).unwrap_or_else(|error| panic!("{error}")).world();
     match world.store.needs(world.topology) {
         Ok(_) => test::<LocalServers>(row, seed),
         Err(_) => test::<DockerServers>(row, seed),
     }
 }
 
-fn test<S: Servers>(row: &'static Row, seed: u64) -> Trial {
-    let name = format!("{} ({}), seed {seed}", row.name(), S::BACKEND);
-    Trial::test(name, move || check::<S>(row, seed))
+fn test<S: Servers>(row: SuiteEntry, seed: u64) -> Trial {
+    let name = format!("{} ({}), seed {seed}", row.name, S::BACKEND);
+    Trial::test(name, move || check::<S>(&row, seed))
 }
 
 /// Every row is a test of its own, in every round.
 fn main() -> ExitCode {
-    let is_there = |pair: &&(_, _)| TABLE.iter().any(|row| (row.algo, row.nemesis) == **pair);
-    assert!(IN_CONTAINERS.iter().all(|pair| is_there(&pair)), "rows of the table");
+    let table = rows();
+    let is_there =
+        |pair: &&(_, _)| table.iter().any(|row| (row.lock.name, row.nemesis.as_str()) == **pair);
+    assert!(IN_CONTAINERS.iter().all(|pair| is_there(&pair)), "entries of the suite");
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(SIDE_BY_SIDE);
     if !arguments.list {
         ensure_image(&|line| println!("{line}")).unwrap_or_else(|error| panic!("{error}"));
     }
+    let (real, simulated): (Vec<SuiteEntry>, Vec<SuiteEntry>) =
+        table.into_iter().partition(|row| row.real > 0);
+    // One after the other, so that each third has some of every store and fault.
+    let places = real.into_iter().enumerate();
+    let real: Vec<SuiteEntry> =
+        places.filter(|(place, _)| is_chosen(*place)).map(|(_, row)| row).collect();
     let tests = (0..rounds()).flat_map(|seed| {
-        let simulated = SIMULATED.iter().map(move |row| usual(row, seed));
-        let in_containers = TABLE.iter().filter(|row| is_in_containers(row));
-        TABLE
-            .iter()
-            .map(move |row| usual(row, seed))
+        let in_containers = real.iter().filter(|row| is_in_containers(row)).cloned();
+        let simulated = simulated.iter().cloned().map(move |row| usual(row, seed));
+        let usual = real.iter().cloned().map(move |row| usual(row, seed));
+        usual
             .chain(in_containers.map(move |row| test::<DockerServers>(row, seed)))
             .chain(simulated.map(|test| test.with_ignored_flag(true)))
     });

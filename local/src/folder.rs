@@ -1,14 +1,14 @@
 //! The folder of a run, below that of the system for temporary files. Its name says which process has
 //! to remove it, so that there is no moment in which nobody knows whose it is.
 
+use super::server::LocalServer;
+use super::{faked_clock, system_v};
 use base::BackendError;
 use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use testbed::{broken, owner};
-
-const PREFIX: &str = "picklock_";
 
 /// A folder of this process. It is removed, with all that is in it, when it is dropped.
 pub struct Folder(PathBuf);
@@ -16,10 +16,7 @@ pub struct Folder(PathBuf);
 impl Folder {
     /// Makes it, for the eyes of this user only.
     pub fn make() -> Result<Self, BackendError> {
-        static FOLDERS: AtomicU32 = AtomicU32::new(0);
-        let owner = owner::label().replace(' ', "_");
-        let name = format!("{PREFIX}{owner}_{}", FOLDERS.fetch_add(1, Relaxed));
-        let path = std::env::temp_dir().join(name);
+        let path = std::env::temp_dir().join(owner::own_name());
         let made = DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|e| broken(format!("cannot make the folder `{}`", path.display()), e))?;
         Ok(Self(path))
@@ -41,14 +38,19 @@ impl Drop for Folder {
 /// Removes the folders whose owner has ended. Returns the number of them.
 pub fn remove_abandoned() -> usize {
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
-    let abandoned = entries.filter(|entry| is_abandoned(&entry.file_name().to_string_lossy()));
+    let abandoned =
+        entries.filter(|entry| owner::is_abandoned(&entry.file_name().to_string_lossy()));
     // Another one that cleans may be quicker, and a folder may be another user's.
-    abandoned.filter(|entry| fs::remove_dir_all(entry.path()).is_ok()).count()
+    abandoned.filter(|entry| remove(&entry.path()).is_ok()).count()
 }
 
-fn is_abandoned(name: &str) -> bool {
-    let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once('_'));
-    owner.is_some_and(|(owner, _)| owner::is_gone(Some(&owner.replace('_', " "))))
+/// Removes the folder of a run, and what its servers have left elsewhere.
+fn remove(folder: &Path) -> io::Result<()> {
+    for server in fs::read_dir(folder)?.flatten() {
+        faked_clock::remove_shared_memory(&server.path());
+        system_v::remove_shared_memory(&LocalServer::data(&server.path()));
+    }
+    fs::remove_dir_all(folder)
 }
 
 #[cfg(test)]
@@ -64,7 +66,5 @@ mod tests {
         assert!(path.join("file").exists());
         drop(folder);
         assert!(!path.exists());
-        assert!(!is_abandoned("picklock_of_somebody"));
-        assert!(!is_abandoned("picklock"));
     }
 }

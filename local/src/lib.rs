@@ -4,12 +4,16 @@
 //! each other goes through link proxies, too.
 
 mod clean;
+mod faked_clock;
 mod folder;
+mod front;
 mod peers;
 mod port;
 mod programs;
 mod server;
+mod server_user;
 mod servers;
+mod system_v;
 
 pub use clean::{Cleaned, clean};
 pub use programs::ready;

@@ -1,6 +1,7 @@
 //! The links between servers that talk to each other: a link proxy for each port of each server, and
 //! for each server that connects to it.
 
+use super::front::Front;
 use base::{BackendError, Direction, Rng};
 use std::collections::BTreeMap;
 use std::io;
@@ -8,8 +9,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use testbed::broken;
 use testbed::link_proxy::{Delay, HeldDirection, LinkProxy};
 
-/// The links between the servers of a run, by who connects and to whom.
-pub struct Peers(BTreeMap<(u32, u32), Vec<PeerLink>>);
+/// The links between the servers of a run.
+pub struct Peers {
+    /// The links, by who connects and to whom.
+    links: BTreeMap<(u32, u32), Vec<PeerLink>>,
+    /// The ports at which all others know each server, where they tell each other of third ones.
+    fronts: Vec<Vec<Front>>,
+}
 
 /// A link to one port of a server.
 struct PeerLink {
@@ -28,7 +34,26 @@ impl Peers {
                 links.insert((from, to), link.map_err(no_link)?);
             }
         }
-        Ok(Self(links))
+        Ok(Self { links, fronts: Vec::new() })
+    }
+
+    /// Opens, for each port of each server, one at which all others know it.
+    pub fn with_fronts(mut self, ports: &[Vec<u16>]) -> Result<Self, BackendError> {
+        let count = ports.len() as u32;
+        let front = |to: u32, place: usize| {
+            let callers = (0..count).filter(|from| *from != to);
+            let entrance = |from| (from, self.links[&(from, to)][place].proxy.entrance());
+            Front::open(to, callers.map(entrance).collect())
+        };
+        let fronts_of =
+            |to: u32| (0..ports[to as usize].len()).map(|place| front(to, place)).collect();
+        self.fronts = (0..count).map(fronts_of).collect::<Result<_, _>>()?;
+        Ok(self)
+    }
+
+    /// The ports at which all others know a server.
+    pub fn fronts(&self, server: u32) -> Vec<u16> {
+        self.fronts[server as usize].iter().map(Front::number).collect()
     }
 
     /// The ports of this machine at which a server reaches another.
@@ -65,16 +90,16 @@ impl Peers {
     }
 
     fn between(&self, from: u32, to: u32) -> impl Iterator<Item = &PeerLink> {
-        self.0.get(&(from, to)).into_iter().flatten()
+        self.links.get(&(from, to)).into_iter().flatten()
     }
 
     fn to(&self, server: u32) -> impl Iterator<Item = &PeerLink> {
-        self.0.iter().filter(move |((_, to), _)| *to == server).flat_map(|(_, links)| links)
+        self.links.iter().filter(move |((_, to), _)| *to == server).flat_map(|(_, links)| links)
     }
 
     fn of(&self, server: u32) -> impl Iterator<Item = &PeerLink> {
         let of = move |(from, to): (u32, u32)| from == server || to == server;
-        self.0.iter().filter(move |(pair, _)| of(**pair)).flat_map(|(_, links)| links)
+        self.links.iter().filter(move |(pair, _)| of(**pair)).flat_map(|(_, links)| links)
     }
 }
 

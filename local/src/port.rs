@@ -2,13 +2,15 @@
 
 use base::BackendError;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use testbed::broken;
 use tokio::net::TcpSocket;
 
 /// A port that nobody else is given as long as this lives. Who wants this very port can have it: a
 /// server may listen on it, because its socket and this one, which never listens, both allow that.
+#[derive(Clone)]
 pub struct Port {
-    _keeper: TcpSocket,
+    _keeper: Arc<TcpSocket>,
     number: u16,
 }
 
@@ -20,7 +22,7 @@ impl Port {
             keeper.set_reuseaddr(true)?;
             keeper.bind(SocketAddr::from((address, 0)))?;
             let number = keeper.local_addr()?.port();
-            Ok(Self { _keeper: keeper, number })
+            Ok(Self { _keeper: Arc::new(keeper), number })
         };
         take().map_err(|e: std::io::Error| broken("cannot take a port for a server", e))
     }

@@ -1,10 +1,12 @@
 //! The programs that servers are started from: whether this machine has them.
 
+use super::server_user::ServerUser;
 use base::BackendError;
 use std::env::{split_paths, var_os};
+use std::fs::read_dir;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use stores::{Need, StoreId, Topology};
+use std::path::{Path, PathBuf};
+use stores::{Need, PROGRAM_FOLDERS, StoreId, Topology};
 use testbed::Readiness;
 
 /// Looks whether servers of a store could be started, and changes nothing.
@@ -19,27 +21,39 @@ pub fn check(store: StoreId, topology: &Topology) -> Result<(), BackendError> {
         .needs(topology)
         .map_err(|why| BackendError(format!("{why}; fix: --backend docker")))?;
     let missing: Vec<&Need> = needs.iter().filter(|need| !is_there(need.what)).collect();
-    if missing.is_empty() { Ok(()) } else { Err(BackendError(line(&missing))) }
+    if !missing.is_empty() {
+        return Err(BackendError(line(&missing)));
+    }
+    ServerUser::of(store).map(drop)
 }
 
 fn line(missing: &[&Need]) -> String {
     let what: Vec<&str> = missing.iter().map(|need| need.what).collect();
-    let packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
-    let (are, packages_are) = if missing.len() == 1 { ("is", "") } else { ("are", "s") };
+    let mut packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
+    packages.dedup();
+    let are = if missing.len() == 1 { "is" } else { "are" };
+    let plural = if packages.len() == 1 { "" } else { "s" };
     format!(
-        "this machine has no {}, which {are} needed; fix: install the package{packages_are} {}",
+        "this machine has no {}, which {are} needed; fix: install the package{plural} {}",
         what.join(", no "),
         packages.join(" ")
     )
 }
 
-/// Returns true if there is such a file, or such a program on the PATH.
+/// Returns true if there is such a file, or such a program on the PATH or where it is kept off it.
 fn is_there(what: &str) -> bool {
     if what.contains('/') {
         return Path::new(what).is_file();
     }
     let path = var_os("PATH").unwrap_or_default();
-    split_paths(&path).any(|folder| is_program(&folder.join(what)))
+    let off_path = PROGRAM_FOLDERS.iter().flat_map(|folder| versions(folder));
+    split_paths(&path).chain(off_path).any(|folder| is_program(&folder.join(what)))
+}
+
+/// The folders of programs of all versions below a folder.
+fn versions(folder: &str) -> impl Iterator<Item = PathBuf> {
+    let versions = read_dir(folder).into_iter().flatten().flatten();
+    versions.map(|version| version.path().join("bin"))
 }
 
 fn is_program(path: &Path) -> bool {
@@ -59,6 +73,10 @@ mod tests {
         assert_eq!(
             line(&[&no_server]),
             "this machine has no no-such-server, which is needed; fix: install the package a"
+        );
+        let same_package = Need { package: "a", ..no_file };
+        assert!(
+            line(&[&no_server, &same_package]).ends_with("are needed; fix: install the package a")
         );
         assert_eq!(
             line(&[&no_server, &no_file]),

@@ -1,7 +1,10 @@
 //! One server, as a process.
 
+use super::faked_clock::FakedClock;
 use super::peers::Peers;
 use super::port::Port;
+use super::server_user::ServerUser;
+use super::system_v;
 use base::{BackendError, Direction};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,15 +18,29 @@ use testbed::own_process::OwnProcess;
 use testbed::{StartedServer, broken, probe};
 use tokio::process::Command;
 
+/// A server that is about to be started.
+pub struct ServerSetup {
+    /// The number of the server, from 0.
+    pub number: u32,
+    /// The way to start it.
+    pub launch: Launch,
+    /// The user that it runs as, if it cannot be what picklock is.
+    pub user: Option<ServerUser>,
+    /// The question that tells whether it serves.
+    pub probe: Probe,
+    /// The port on which it serves clients.
+    pub port: Port,
+    /// The folder that has its data and its log.
+    pub folder: PathBuf,
+    /// The links between the servers.
+    pub peers: Arc<Peers>,
+    /// Its wall clock, if faults are to set it.
+    pub clock: Option<FakedClock>,
+}
+
 /// A server. It has to be killed in the end.
 pub struct LocalServer {
-    number: u32,
-    launch: Launch,
-    probe: Probe,
-    port: Port,
-    /// The folder that has its data and its log.
-    folder: PathBuf,
-    peers: Arc<Peers>,
+    setup: ServerSetup,
     state: Arc<Mutex<ExpectedState>>,
 }
 
@@ -52,15 +69,12 @@ enum Condition {
 
 impl LocalServer {
     /// Starts it, which does not yet mean that it serves. Its folder must be there, and be its own.
-    pub fn start(
-        number: u32,
-        launch: Launch,
-        probe: Probe,
-        port: Port,
-        folder: PathBuf,
-        peers: Arc<Peers>,
-    ) -> Result<Self, BackendError> {
-        let server = Self { number, launch, probe, port, folder, peers, state: Arc::default() };
+    pub fn start(setup: ServerSetup) -> Result<Self, BackendError> {
+        let server = Self { setup, state: Arc::default() };
+        if let Some(user) = &server.setup.user {
+            let given = user.give(&server.setup.folder);
+            given.map_err(|e| server.broken("has no folder", e))?;
+        }
         server.begin()?;
         Ok(server)
     }
@@ -73,8 +87,11 @@ impl LocalServer {
     fn begin(&self) -> Result<(), BackendError> {
         let keeps_data = std::mem::take(&mut self.state().keeps_data);
         let was_empty = self.prepare(keeps_data).map_err(|e| self.broken("has no data", e))?;
-        let started = self.command().and_then(OwnProcess::start);
-        let (process, child) = started.map_err(|e| self.broken("cannot be started", e))?;
+        let started = self.command().and_then(OwnProcess::start_family);
+        let (process, child) = started.map_err(|e| self.broken(&self.not_started(), e))?;
+        if let (Some(clock), Some(id)) = (&self.setup.clock, child.id()) {
+            clock.started(id).map_err(|e| self.broken("has no clock", e))?;
+        }
         let process = Arc::new(process);
         let (waits, state) = (process.clone(), self.state.clone());
         tokio::spawn(async move {
@@ -88,29 +105,45 @@ impl LocalServer {
 
     /// Makes the folder of its data as it is to find it. Returns true if there was nothing.
     fn prepare(&self, keeps_data: bool) -> io::Result<bool> {
-        let data = Self::data(&self.folder);
+        let data = Self::data(&self.setup.folder);
         if !keeps_data && data.exists() {
             fs::remove_dir_all(&data)?;
         }
         fs::create_dir_all(&data)?;
+        if let Some(user) = &self.setup.user {
+            user.give(&data)?;
+        }
         let was_empty = fs::read_dir(&data)?.next().is_none();
-        for (name, text) in &self.launch.files {
+        for (name, text) in &self.setup.launch.files {
             fs::write(data.join(name), text)?;
         }
         Ok(was_empty)
     }
 
+    fn not_started(&self) -> String {
+        match &self.setup.user {
+            Some(user) => format!("cannot be started as the user {}", user.name()),
+            None => "cannot be started".into(),
+        }
+    }
+
     fn command(&self) -> io::Result<Command> {
-        let (program, args) = self.launch.command.split_first().expect("a program");
+        let (program, args) = self.setup.launch.command.split_first().expect("a program");
         let log: File = OpenOptions::new().create(true).append(true).open(self.log_file())?;
         let mut command = Command::new(program);
-        command.args(args).current_dir(Self::data(&self.folder)).stdin(Stdio::null());
+        command.args(args).current_dir(Self::data(&self.setup.folder)).stdin(Stdio::null());
         command.stdout(log.try_clone()?).stderr(log);
+        if let Some(clock) = &self.setup.clock {
+            clock.give_to(&mut command);
+        }
+        if let Some(user) = &self.setup.user {
+            user.take(&mut command);
+        }
         Ok(command)
     }
 
     fn log_file(&self) -> PathBuf {
-        self.folder.join("log")
+        self.setup.folder.join("log")
     }
 
     fn process(&self) -> Result<Arc<OwnProcess>, BackendError> {
@@ -123,7 +156,7 @@ impl LocalServer {
     }
 
     fn broken(&self, what: &str, why: impl std::fmt::Display) -> BackendError {
-        broken(format!("server {} {what}", self.number), why)
+        broken(format!("server {} {what}", self.setup.number), why)
     }
 }
 
@@ -136,12 +169,12 @@ impl StartedServer for LocalServer {
     const CUT: &'static str = "bytes and connections held between servers";
 
     fn number(&self) -> u32 {
-        self.number
+        self.setup.number
     }
 
     fn address(&self) -> Result<SocketAddr, BackendError> {
         match self.state().has_served {
-            true => Ok((Ipv4Addr::LOCALHOST, self.port.number()).into()),
+            true => Ok((Ipv4Addr::LOCALHOST, self.setup.port.number()).into()),
             false => Err(self.broken("has no address", "it has not served yet")),
         }
     }
@@ -183,7 +216,9 @@ impl StartedServer for LocalServer {
     async fn kill(&self) -> Result<(), BackendError> {
         self.state().condition = Condition::Down;
         self.process()?.kill().await;
-        self.peers.loosen(self.number)
+        self.setup.clock.iter().for_each(FakedClock::remove_names);
+        system_v::remove_shared_memory(&Self::data(&self.setup.folder));
+        self.setup.peers.loosen(self.setup.number)
     }
 
     async fn is_dead(&self) -> Result<bool, BackendError> {
@@ -194,21 +229,22 @@ impl StartedServer for LocalServer {
         let silence = std::mem::take(&mut self.state().silence);
         if !silence.is_empty() {
             // The machine that is back knows nothing of the connections that it had.
-            self.peers.reset(self.number);
+            self.setup.peers.reset(self.setup.number);
         }
-        self.peers.aim(self.number)?;
+        self.setup.peers.aim(self.setup.number)?;
         self.begin()
     }
 
     async fn until_serving(&self) -> Result<SocketAddr, BackendError> {
-        let address = [(Ipv4Addr::LOCALHOST, self.port.number()).into()];
+        let address = [(Ipv4Addr::LOCALHOST, self.setup.port.number()).into()];
         let process = self.process()?;
         let serving = tokio::select! {
-            serving = probe::until_serving(self, &address, self.probe) => serving,
+            serving = probe::until_serving(self, &address, self.setup.probe) => serving,
             () = process.gone() => {
                 Err(self.broken("ended before it served", probe::end_of_log(self).await))
             }
         }?;
+        self.setup.clock.iter().for_each(FakedClock::remove_names);
         self.state().has_served = true;
         Ok(serving)
     }
@@ -218,7 +254,7 @@ impl StartedServer for LocalServer {
     }
 
     async fn silence(&self) -> Result<(), BackendError> {
-        let silence = self.peers.hold_all(self.number);
+        let silence = self.setup.peers.hold_all(self.setup.number);
         self.state().silence = silence;
         Ok(())
     }
@@ -228,7 +264,7 @@ impl StartedServer for LocalServer {
         other: &Arc<Self>,
         direction: Direction,
     ) -> Result<Vec<HeldDirection>, BackendError> {
-        Ok(self.peers.hold((self.number, other.number), direction))
+        Ok(self.setup.peers.hold((self.setup.number, other.setup.number), direction))
     }
 
     async fn mend(cut: Vec<HeldDirection>) -> Result<u64, BackendError> {
@@ -237,13 +273,19 @@ impl StartedServer for LocalServer {
         Ok(held.bytes + held.connections)
     }
 
+    fn move_clock(&self, nanos: i64) -> Result<(), BackendError> {
+        let none = || self.broken("has no clock to set", "it was not started for that");
+        let moved = self.setup.clock.as_ref().ok_or_else(none)?.move_by(nanos);
+        moved.map_err(|e| self.broken("cannot have its clock set", e))
+    }
+
     async fn interference(&self) -> Option<String> {
         let state = self.state();
         if let Some(how) = &state.ended {
-            return Some(format!("server {}: {how}", self.number));
+            return Some(format!("server {}: {how}", self.setup.number));
         }
         let what = state.process.as_ref()?.interference()?;
-        Some(format!("server {} {what}", self.number))
+        Some(format!("server {} {what}", self.setup.number))
     }
 
     async fn log(&self) -> String {

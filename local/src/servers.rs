@@ -1,19 +1,22 @@
 //! All servers of one run.
 
+use super::faked_clock::FakedClock;
 use super::folder::Folder;
+use super::front::source;
 use super::peers::Peers;
 use super::port::Port;
-use super::server::LocalServer;
+use super::server::{LocalServer, ServerSetup};
+use super::server_user::ServerUser;
 use super::{clean, programs};
 use base::BackendError;
 use futures_util::Stream;
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::join_all;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use stores::{Cluster, Member, Place, StoreId};
-use testbed::{CLIENTS, Servers, StartedServer, broken};
+use stores::{Cluster, Member, Place, StoreId, node_address};
+use testbed::{CLIENTS, Lack, Servers, StartedServer, broken, start_all};
 
 /// The servers of a run, as processes.
 pub struct LocalServers {
@@ -29,6 +32,10 @@ impl Servers for LocalServers {
     const LOOKS: Duration = CLIENTS;
     type Server = LocalServer;
 
+    fn can_set_clocks(store: StoreId) -> Result<(), Lack> {
+        FakedClock::check(store)
+    }
+
     async fn start(
         store: StoreId,
         cluster: Cluster,
@@ -38,16 +45,24 @@ impl Servers for LocalServers {
         programs::check(store, cluster.topology)?;
         let count = cluster.servers();
         progress(&format!("starting {count} server{}", if count == 1 { "" } else { "s" }));
+        let user = ServerUser::of(store)?;
         let folder = Folder::make()?;
+        if let Some(user) = &user {
+            user.admit(folder.path())?;
+        }
         let peer_ports = peer_ports(store, &cluster)?;
         let numbers: Vec<Vec<u16>> =
             peer_ports.iter().map(|ports| ports.iter().map(Port::number).collect()).collect();
-        let making = Making { store, cluster, peers: Arc::new(Peers::open(&numbers)?), numbers };
-        let start = |number| making.start(number, folder.path()).map(Arc::new);
-        let all = (0..count).map(start).collect::<Result<Vec<_>, _>>()?;
-        let servers = Self { all, _peer_ports: peer_ports, _folder: folder };
-        match try_join_all(servers.all.iter().map(|server| server.until_serving())).await {
-            Ok(_) => Ok(servers),
+        let tell = !store.told_ports(cluster.topology).is_empty();
+        let peers = Peers::open(&numbers)?;
+        let peers = Arc::new(if tell { peers.with_fronts(&numbers)? } else { peers });
+        let making = Making { store, cluster, user, peers, numbers, peer_ports, tell };
+        let start = async |number| making.start(number, folder.path());
+        let mut all = Vec::new();
+        let started = start_all(store, &making.cluster, &mut all, start).await;
+        let servers = Self { all, _peer_ports: making.peer_ports, _folder: folder };
+        match started {
+            Ok(()) => Ok(servers),
             Err(error) => {
                 servers.remove().await?;
                 Err(error)
@@ -73,9 +88,14 @@ impl Servers for LocalServers {
 struct Making {
     store: StoreId,
     cluster: Cluster,
+    /// The user that they run as, if they cannot be what picklock is.
+    user: Option<ServerUser>,
     peers: Arc<Peers>,
     /// The ports on which they listen for each other.
     numbers: Vec<Vec<u16>>,
+    peer_ports: Vec<Vec<Port>>,
+    /// True if they tell each other the addresses of third ones.
+    tell: bool,
 }
 
 impl Making {
@@ -83,21 +103,41 @@ impl Making {
         let folder = folder.join(format!("server-{number}"));
         let made = std::fs::create_dir(&folder);
         made.map_err(|e| broken(format!("cannot make the folder `{}`", folder.display()), e))?;
-        let port = Port::take(Ipv4Addr::LOCALHOST)?;
+        let own = &self.peer_ports[number as usize];
+        // The first one that they tell each other is that for clients.
+        let port = match own.first().filter(|_| self.tell) {
+            Some(port) => port.clone(),
+            None => Port::take(Ipv4Addr::LOCALHOST)?,
+        };
         let place = Place {
             data: LocalServer::data(&folder).display().to_string(),
             host: "127.0.0.1",
             port: port.number(),
             members: (0..self.cluster.servers()).map(|other| self.member(number, other)).collect(),
+            peer_ports: self.numbers[number as usize].clone(),
+            source: self.tell.then(|| source(number).to_string()),
         };
         let launch = self.store.launch(&self.cluster, number, &place);
         let probe = self.store.probe(&self.cluster, number);
+        let clock = self.cluster.sets_clocks.then(|| FakedClock::new(self.store, &folder));
         self.peers.aim(number)?;
-        LocalServer::start(number, launch, probe, port, folder, self.peers.clone())
+        LocalServer::start(ServerSetup {
+            number,
+            launch,
+            user: self.user.clone(),
+            probe,
+            port,
+            folder,
+            peers: self.peers.clone(),
+            clock: clock.transpose()?,
+        })
     }
 
     /// A server, as another one names it: by the links that lead there.
     fn member(&self, from: u32, to: u32) -> Member {
+        if self.tell {
+            return Member { host: node_address(to).to_string(), ports: self.peers.fronts(to) };
+        }
         if from != to {
             return Member { host: "127.0.0.1".into(), ports: self.peers.ports(from, to) };
         }
@@ -107,8 +147,13 @@ impl Making {
     }
 }
 
-/// The ports on which the servers listen for each other, at all addresses of this machine.
+/// The ports on which the servers listen for each other: at all addresses of this machine, unless they
+/// tell each other where all others know them.
 fn peer_ports(store: StoreId, cluster: &Cluster) -> Result<Vec<Vec<Port>>, BackendError> {
-    let of_one = || store.ports().peers.iter().map(|_| Port::take(Ipv4Addr::UNSPECIFIED)).collect();
+    let (ports, address) = match store.told_ports(cluster.topology) {
+        [] => (store.ports().peers, Ipv4Addr::UNSPECIFIED),
+        told => (told, Ipv4Addr::LOCALHOST),
+    };
+    let of_one = || ports.iter().map(|_| Port::take(address)).collect();
     (0..cluster.servers()).map(|_| of_one()).collect()
 }

@@ -4,14 +4,19 @@
 #[path = "../../testbed/tests/shared/mod.rs"]
 mod shared;
 
-use base::{Action, Backend, Fault, Node, Notice};
+use base::{Ability, Action, Backend, BackendError, ClockChange, Data, Fault, Node, Notice};
 use picklock_local::{LocalServers, RealServers, clean, ready};
-use shared::{LIMIT, backend, interference, processes, redis, suffer, until};
-use std::net::SocketAddr;
+use shared::{
+    LIMIT, backend, interference, processes, redis, start_world, suffer, suffer_as, until, world,
+};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
-use stores::StoreId;
-use testbed::{Readiness, RealBackend, StartedServer, owner};
+use std::time::SystemTime;
+use stores::{StoreId, WorldSpec};
+use testbed::process::is_stopped;
+use testbed::{ClientCommand, Lack, Readiness, RealBackend, StartedServer, can, owner};
 
 tests_of_a_backend!(LocalServers:
     a_client_that_is_replaced_is_ended,
@@ -126,4 +131,147 @@ fn a_fault_that_somebody_else_spoils_is_no_error() {
     signal(&backend, &["-KILL"]);
     backend.heal(1, &fault).unwrap();
     assert!(interference(&mut backend).starts_with("server 0"));
+}
+
+/// The seconds by which the clock of a Redis server is ahead of this machine's.
+#[expect(clippy::disallowed_methods, reason = "compares two real clocks")]
+fn seconds_ahead(address: SocketAddr) -> f64 {
+    let answer = redis(address, "TIME");
+    let told: Vec<f64> = answer.lines().filter_map(|line| line.parse().ok()).collect();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    told[0] + told[1] / 1e6 - now.as_secs_f64()
+}
+
+#[test]
+fn a_server_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal() {
+    let spec = WorldSpec { sets_clocks: true, ..world(StoreId::Redis) };
+    let mut backend = start_world::<LocalServers>(&spec);
+    let address = backend.servers()[0].address().unwrap();
+    let process = processes(&mark(address))[0].to_string();
+    // The servers of this machine may be slow to answer, but no such time.
+    let is_about = |seconds: f64| (seconds_ahead(address) - seconds).abs() < 10.0;
+    let jump = |nanos| Fault::at(Node::Server(0), Action::Clock(ClockChange::Jump(nanos)));
+    for (seconds, answer) in [(100, "$-1\r\n+OK\r\n"), (-100, "$1\r\nv\r\n+OK\r\n")] {
+        assert_eq!(redis(address, "SET k v PX 90000"), "+OK\r\n+OK\r\n");
+        let effect = suffer(&mut backend, &jump(seconds * 1_000_000_000), |backend| {
+            assert!(is_about(seconds as f64));
+            assert_eq!(redis(address, "GET k"), answer, "{seconds}");
+            suffer_as(backend, 2, &jump(50_000_000_000), |_| {
+                assert!(is_about(seconds as f64 + 50.0))
+            });
+            let crash = Fault::at(Node::Server(0), Action::Crash(Data::Kept));
+            suffer_as(backend, 3, &crash, |_| {});
+            assert!(is_about(seconds as f64), "a restart changes nothing of it");
+        });
+        assert!((90_000..=100_000).contains(&effect.amount), "{effect:?}");
+        assert!(is_about(0.0));
+    }
+    drop(backend);
+    let left = std::fs::read_dir("/dev/shm").unwrap().flatten();
+    let left: Vec<_> = left.map(|it| it.file_name().into_string().unwrap()).collect();
+    assert!(!left.iter().any(|name| name.ends_with(&process)), "{left:?}");
+}
+
+#[test]
+fn clocks_are_set_where_they_count_and_can_be_set_and_nowhere_else() {
+    for store in StoreId::ALL {
+        let able = can::<LocalServers>(*store, Ability::ServerClock);
+        assert_eq!(able.is_ok(), *store == StoreId::Redis, "{able:?}");
+        for other in [Ability::ClientClock, Ability::ClockRate] {
+            assert_eq!(can::<LocalServers>(*store, other), Err(Lack::of(other)));
+        }
+    }
+    let lack = can::<LocalServers>(StoreId::ZooKeeper, Ability::ServerClock).unwrap_err();
+    assert!(lack.reason.contains("set the clock of a server: ZooKeeper counts"), "{lack:?}");
+}
+
+/// The command line of a process.
+fn command_line(id: u32) -> String {
+    let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap();
+    String::from_utf8_lossy(&line).replace('\0', " ")
+}
+
+/// Opens a session with a PostgreSQL server. Returns the words by which to know the process that serves it.
+fn session(address: SocketAddr) -> (TcpStream, String) {
+    let mut session = TcpStream::connect(address).unwrap();
+    session.write_all(b"\0\0\0\x17\0\x03\0\0user\0postgres\0\0").unwrap();
+    let ready = |answer: &[u8]| answer.ends_with(b"Z\0\0\0\x05I");
+    let mut answer = Vec::new();
+    while !ready(&answer) {
+        let mut byte = [0];
+        session.read_exact(&mut byte).unwrap();
+        answer.push(byte[0]);
+    }
+    let own = session.local_addr().unwrap();
+    let name = format!("{}({})", own.ip(), own.port());
+    (session, name)
+}
+
+#[test]
+fn a_postgresql_is_paused_and_killed_with_all_its_processes_and_leaves_no_memory() {
+    let mut backend = backend::<LocalServers>(StoreId::Postgres);
+    let address = backend.servers()[0].address().unwrap();
+    let [leader] = processes(&format!("port={}", address.port()))[..] else {
+        panic!("one process")
+    };
+    let line = command_line(leader);
+    let data = line.split(' ').skip_while(|word| *word != "-D").nth(1).unwrap();
+    let said = std::fs::read_to_string(format!("{data}/postmaster.pid")).unwrap();
+    let memory = said.lines().nth(6).unwrap().split_whitespace().nth(1).unwrap().to_string();
+    let is_there = || {
+        let all = std::fs::read_to_string("/proc/sysvipc/shm").unwrap();
+        all.lines().any(|it| it.split_whitespace().nth(1) == Some(&memory))
+    };
+    assert!(is_there());
+    let (_session, name) = session(address);
+    let [process] = processes(&name)[..] else { panic!("one process for {name}") };
+    let pause = Fault::at(Node::Server(0), Action::Pause);
+    let effect = suffer(&mut backend, &pause, |_| assert!(is_stopped(process.into())));
+    assert!(effect.amount > 0, "{effect:?}");
+    assert!(!is_stopped(process.into()));
+    let crash = Fault::at(Node::Server(0), Action::Crash(Data::Kept));
+    suffer(&mut backend, &crash, |_| assert!(processes(&name).is_empty()));
+    session(address);
+    drop(backend);
+    assert!(!is_there());
+}
+
+#[test]
+fn servers_outlive_a_run_that_has_not_touched_them_and_no_other() {
+    let spec = world(StoreId::Redis);
+    let client = ClientCommand { program: "/bin/true".into(), args: Vec::new() };
+    let backend = start_world::<LocalServers>(&spec);
+    let address = backend.servers()[0].address().unwrap();
+    let process = processes(&mark(address));
+    let mut kept = backend.stop_and_keep().unwrap().unwrap();
+    let longer = WorldSpec { ttl: spec.ttl * 2, ..spec.clone() };
+    assert!(kept.fits(&longer), "a Redis is the same for every ttl");
+    assert!(!kept.fits(&WorldSpec { sets_clocks: true, ..spec.clone() }));
+    assert!(!kept.fits(&world(StoreId::ZooKeeper)));
+    kept.renew().unwrap();
+    let first = kept.allotment().to_owned();
+    kept.renew().unwrap();
+    assert_ne!(kept.allotment(), first, "each run has keys of its own");
+    let mut backend = RealBackend::on(&spec, client, kept).unwrap();
+    assert_eq!(processes(&mark(address)), process);
+    suffer(&mut backend, &Fault::at(Node::Server(0), Action::Pause), |_| {});
+    assert!(backend.stop_and_keep().unwrap().is_none());
+    assert!(processes(&mark(address)).is_empty());
+}
+
+#[test]
+fn servers_that_somebody_has_killed_meanwhile_are_not_used_again() {
+    let backend = backend::<LocalServers>(StoreId::Redis);
+    let address = backend.servers()[0].address().unwrap();
+    let mut kept = backend.stop_and_keep().unwrap().unwrap();
+    let [process] = processes(&mark(address))[..] else { panic!("one process") };
+    assert!(Command::new("kill").args(["-KILL", &process.to_string()]).status().unwrap().success());
+    let BackendError(error) = kept.renew().unwrap_err();
+    assert!(error.contains("server 0"), "{error}");
+}
+
+#[test]
+fn servers_without_keys_of_a_run_s_own_are_not_kept() {
+    let backend = backend::<LocalServers>(StoreId::Postgres);
+    assert!(backend.stop_and_keep().unwrap().is_none());
 }

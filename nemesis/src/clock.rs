@@ -7,20 +7,23 @@
 //! clocks stand still takes more than bad time servers, and is only in the nemesis of that name.
 
 use base::{
-    Ability, Action, Cause, ClockChange, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View,
+    Ability, Action, Cause, ClockChange, Fault, Nemesis, NemesisSpec, Next, Node, Rng,
+    ServersNeeded, View,
 };
 use std::time::Duration;
 
 use crate::aim::{self, Deck};
 
-const NEEDS: &[Ability] = &[Ability::Clock];
+const SET: &[Ability] = &[Ability::ServerClock, Ability::ClientClock];
+const BENT: &[Ability] = &[Ability::ClockRate];
 
 const WRONG: &[Cause] = &[Cause::ServerClock, Cause::ClientClock];
 
 pub const CLOCK: NemesisSpec = NemesisSpec {
     name: "clock",
     summary: "sets wall clocks ahead or back, and has clocks run fast or slow",
-    needs: NEEDS,
+    needs: &[Ability::ServerClock, Ability::ClientClock, Ability::ClockRate],
+    servers: ServersNeeded::ANY,
     causes: &[WRONG],
     make: || Box::new(ClockFaults::new(&[Wrong::Jump, Wrong::Jump, Wrong::Drift], ALL)),
 };
@@ -28,7 +31,8 @@ pub const CLOCK: NemesisSpec = NemesisSpec {
 pub const JUMP: NemesisSpec = NemesisSpec {
     name: "clock-jump",
     summary: "sets wall clocks ahead or back: a server's during a long hold, all servers', a client's",
-    needs: NEEDS,
+    needs: SET,
+    servers: ServersNeeded::ANY,
     causes: &[WRONG],
     make: || Box::new(ClockFaults::new(&[Wrong::Jump], ALL)),
 };
@@ -36,7 +40,8 @@ pub const JUMP: NemesisSpec = NemesisSpec {
 pub const JUMP_SERVER: NemesisSpec = NemesisSpec {
     name: "clock-jump-server",
     summary: "sets the wall clock of one server at a time, during long holds",
-    needs: NEEDS,
+    needs: &[Ability::ServerClock],
+    servers: ServersNeeded::ANY,
     causes: &[&[Cause::ServerClock]],
     make: || Box::new(ClockFaults::new(&[Wrong::Jump], &[Aim::Server])),
 };
@@ -44,7 +49,8 @@ pub const JUMP_SERVER: NemesisSpec = NemesisSpec {
 pub const DRIFT: NemesisSpec = NemesisSpec {
     name: "clock-drift",
     summary: "has the clocks of a node run fast or slow, by up to a tenth",
-    needs: NEEDS,
+    needs: BENT,
+    servers: ServersNeeded::ANY,
     causes: &[WRONG],
     make: || Box::new(ClockFaults::new(&[Wrong::Drift], ALL)),
 };
@@ -52,7 +58,8 @@ pub const DRIFT: NemesisSpec = NemesisSpec {
 pub const FREEZE: NemesisSpec = NemesisSpec {
     name: "clock-freeze",
     summary: "has the clocks of a node stand still while it runs on, for up to two and a half ttls",
-    needs: NEEDS,
+    needs: BENT,
+    servers: ServersNeeded::ANY,
     causes: &[WRONG, &[Cause::ReplyLost, Cause::ClientDied]],
     make: || Box::new(ClockFaults::new(&[Wrong::Freeze], ALL)),
 };

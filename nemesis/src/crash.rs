@@ -8,7 +8,8 @@
 //! connections fall silent, and new ones are not answered until it is back.
 
 use base::{
-    Ability, Action, Cause, Data, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng, View,
+    Ability, Action, Cause, Data, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng,
+    ServersNeeded, View,
 };
 
 use crate::aim::{self, Deck};
@@ -29,6 +30,7 @@ pub const CRASH: NemesisSpec = NemesisSpec {
     name: "crash",
     summary: "kills clients (the holder, or in an open acquire) and servers, which keep their data",
     needs: NEEDS,
+    servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS, OF_SERVERS],
     make: || Box::new(Crash::new(ALL, Data::Kept)),
 };
@@ -37,6 +39,7 @@ pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "crash-client",
     summary: "kills clients: the holder, or in an open acquire after a server's reply",
     needs: NEEDS,
+    servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS],
     make: || Box::new(Crash::new(CLIENTS, Data::Kept)),
 };
@@ -45,6 +48,7 @@ pub const SERVER: NemesisSpec = NemesisSpec {
     name: "crash-server",
     summary: "kills servers, one at a time; they come back with their data",
     needs: NEEDS,
+    servers: ServersNeeded::ANY,
     causes: &[OF_SERVERS],
     make: || Box::new(Crash::new(SERVERS, Data::Kept)),
 };
@@ -53,6 +57,7 @@ pub const SERVER_LOSE_DATA: NemesisSpec = NemesisSpec {
     name: "crash-server-lose-data",
     summary: "kills servers during long holds; they come back at once, without their data",
     needs: NEEDS,
+    servers: ServersNeeded::ANY,
     causes: &[OF_SERVERS],
     make: || Box::new(Crash::new(SERVERS, Data::Lost)),
 };
@@ -61,6 +66,7 @@ pub const SERVER_LOSE_SECOND: NemesisSpec = NemesisSpec {
     name: "crash-server-lose-second",
     summary: "takes the power from servers: they come back at once, without their last second",
     needs: &[Ability::CutPower],
+    servers: ServersNeeded::ANY,
     causes: &[OF_SERVERS],
     make: || Box::new(Crash::new(SERVERS, Data::Unsynced)),
 };
@@ -69,6 +75,7 @@ pub const VANISH: NemesisSpec = NemesisSpec {
     name: "vanish-server",
     summary: "takes the machines of servers away without a word, one at a time; they keep their data",
     needs: &[Ability::Vanish],
+    servers: ServersNeeded::ANY,
     causes: &[OF_SERVERS, &[Cause::ServerSilent]],
     make: || Box::new(Vanish { chance: false }),
 };

@@ -4,7 +4,9 @@
 //! It strikes early in a long hold, as what loses the data of a server does, and the junk is soon
 //! taken out again: what is evicted does not come back.
 
-use base::{Ability, Action, Cause, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{
+    Ability, Action, Cause, Fault, Nemesis, NemesisSpec, Next, Node, Rng, ServersNeeded, View,
+};
 
 use crate::aim;
 
@@ -12,6 +14,7 @@ pub const EVICT: NemesisSpec = NemesisSpec {
     name: "evict",
     summary: "fills the memory of servers during long holds, so that they evict the lock",
     needs: &[Ability::Evict],
+    servers: ServersNeeded::ANY,
     causes: &[&[Cause::Evicted]],
     make: || Box::new(Evict { chance: false }),
 };

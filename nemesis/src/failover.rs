@@ -1,12 +1,12 @@
 //! `failover`: the primary's data do not reach its replicas, a client is granted the lock, and the
 //! primary dies. A replica is promoted that knows nothing of the grant.
 //!
-//! A nemesis does not know the primary of the moment. At first it is the one with that role;
-//! afterwards it takes its chance.
+//! The primary of the lock is whichever server with data has answered a client last; until one has, it is
+//! the first one with that role. Where there are several, replicas are dealt out to them in turn.
 
 use base::{
     Ability, Action, Cause, Data, Direction, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng,
-    View,
+    ServersNeeded, View,
 };
 
 use crate::aim;
@@ -20,6 +20,7 @@ pub const FAILOVER: NemesisSpec = NemesisSpec {
     name: "failover",
     summary: "cuts a primary from its replicas and kills it after a grant: one that lacks it is promoted",
     needs: &[Ability::Cut, Ability::Crash],
+    servers: ServersNeeded::ANY,
     causes: &[&[
         Cause::ServerForgets,
         Cause::LateRequest,
@@ -28,7 +29,7 @@ pub const FAILOVER: NemesisSpec = NemesisSpec {
         Cause::ServersApart,
         Cause::ClientDied,
     ]],
-    make: || Box::new(Failovers { step: RoundStep::Gap, rounds: 0 }),
+    make: || Box::new(Failovers { step: RoundStep::Gap }),
 };
 
 /// The next step of a round.
@@ -45,27 +46,29 @@ enum RoundStep {
 
 struct Failovers {
     step: RoundStep,
-    rounds: u32,
 }
 
 impl Failovers {
-    /// The servers with data; the primary first.
-    fn data(view: &View<'_>) -> Vec<u32> {
+    /// The primary of the lock, and those who hold what it does.
+    fn share(view: &View<'_>) -> Option<(u32, Vec<u32>)> {
         let with = |role: &'static str| {
             let servers = (0..).zip(view.servers);
             servers.filter(move |(_, server)| server.role == role).map(|(number, _)| number)
         };
-        with(ROLE).chain(with(REPLICA)).collect()
+        let shares = with(ROLE).count();
+        let data: Vec<u32> = with(ROLE).chain(with(REPLICA)).collect();
+        let answering = view.answering.and_then(|it| data.iter().position(|server| *server == it));
+        let place = answering.unwrap_or_default();
+        let victim = *data.get(place)?;
+        let others = data.into_iter().skip(place.checked_rem(shares)?).step_by(shares);
+        Some((victim, others.filter(|server| *server != victim).collect()))
     }
 
-    fn cut(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
-        let data = Self::data(view);
-        let first = if self.rounds == 0 { data.first() } else { rng.pick(&data) };
-        let Some(victim) = first.copied() else { return Next::Done };
-        self.rounds += 1;
+    fn cut(&mut self, view: &View<'_>) -> Next {
+        let Some((victim, others)) = Self::share(view) else { return Next::Done };
         self.step = RoundStep::Kill(victim, view.now + view.ttl / 8);
-        let others = data.iter().filter(|server| **server != victim);
-        let links = others.map(|other| (Node::Server(victim), Node::Server(*other))).collect();
+        let links =
+            others.iter().map(|other| (Node::Server(victim), Node::Server(*other))).collect();
         let fault = Fault::over(links, Action::Cut(Direction::Both));
         Next::Inject { fault, lasts: view.ttl * 3 }
     }
@@ -97,7 +100,7 @@ impl Nemesis for Failovers {
                 self.step = RoundStep::Cut;
                 Next::At(aim::gap(view, rng))
             }
-            RoundStep::Cut => self.cut(view, rng),
+            RoundStep::Cut => self.cut(view),
         }
     }
 }

@@ -12,6 +12,7 @@ mod link;
 mod none;
 mod partition;
 mod pause;
+mod shape;
 
 use base::NemesisSpec;
 
@@ -22,6 +23,10 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &partition::CLIENT,
     &partition::SERVER,
     &partition::VAULT,
+    &shape::HALVES,
+    &shape::RING,
+    &shape::BRIDGE,
+    &shape::GROUP,
     &pause::PAUSE,
     &pause::CLIENT,
     &pause::SERVER,
@@ -38,6 +43,24 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &clock::JUMP_SERVER,
     &clock::DRIFT,
     &clock::FREEZE,
+    &link::LINK,
+    &link::RESET,
+    &link::REFUSE,
+    &link::LOSE_REQUEST,
+    &link::LOSE_REPLY,
+    &link::SLOW,
+    &link::THROTTLE,
+    &link::VAULT,
+];
+
+/// The nemeses that hit clients and their links only: no server, and no link between servers.
+pub const OF_CLIENTS: &[&NemesisSpec] = &[
+    &none::NONE,
+    &partition::CLIENT,
+    &partition::VAULT,
+    &shape::GROUP,
+    &pause::CLIENT,
+    &crash::CLIENT,
     &link::LINK,
     &link::RESET,
     &link::REFUSE,

@@ -4,7 +4,10 @@
 //!
 //! Unlike a cut (`partition`), which TCP sits out, the client is told at once.
 
-use base::{Ability, Action, Cause, Fault, LinkFault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{
+    Ability, Action, Cause, Fault, LinkFault, Nemesis, NemesisSpec, Next, Node, Rng, ServersNeeded,
+    View,
+};
 use std::time::Duration;
 
 use crate::aim::{self, Deck};
@@ -23,6 +26,7 @@ pub const LINK: NemesisSpec = NemesisSpec {
         Ability::Slow,
         Ability::Throttle,
     ],
+    servers: ServersNeeded::ANY,
     causes: &[BROKEN, SLOWED],
     make: || Box::new(DisturbedLinks::new(ALL)),
 };
@@ -31,6 +35,7 @@ pub const RESET: NemesisSpec = NemesisSpec {
     name: "link-reset",
     summary: "resets the connections of a client, preferring one that holds or asks",
     needs: &[Ability::Reset],
+    servers: ServersNeeded::ANY,
     causes: &[BROKEN],
     make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::Reset])),
 };
@@ -39,6 +44,7 @@ pub const REFUSE: NemesisSpec = NemesisSpec {
     name: "link-refuse",
     summary: "resets the connections of a client and refuses new ones for a while",
     needs: &[Ability::Reset, Ability::Refuse],
+    servers: ServersNeeded::ANY,
     causes: &[BROKEN, &[Cause::HolderCutOff]],
     make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::Refuse])),
 };
@@ -47,6 +53,7 @@ pub const LOSE_REQUEST: NemesisSpec = NemesisSpec {
     name: "link-lose-request",
     summary: "loses exactly one request of a client, with its connection: it was not carried out",
     needs: &[Ability::LoseRequest],
+    servers: ServersNeeded::ANY,
     causes: &[BROKEN],
     make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::LoseRequest])),
 };
@@ -55,6 +62,7 @@ pub const LOSE_REPLY: NemesisSpec = NemesisSpec {
     name: "link-lose-reply",
     summary: "loses exactly one reply to a client, with its connection: it was carried out",
     needs: &[Ability::LoseReply],
+    servers: ServersNeeded::ANY,
     causes: &[BROKEN],
     make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::LoseReply])),
 };
@@ -63,6 +71,7 @@ pub const SLOW: NemesisSpec = NemesisSpec {
     name: "link-slow",
     summary: "makes the links of a client up to 64 times as slow for a while",
     needs: &[Ability::Slow],
+    servers: ServersNeeded::ANY,
     causes: &[BROKEN, SLOWED],
     make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::Slow])),
 };
@@ -71,6 +80,7 @@ pub const THROTTLE: NemesisSpec = NemesisSpec {
     name: "link-throttle",
     summary: "limits the bandwidth of a client's links for a while, to as little as ten packets a ttl",
     needs: &[Ability::Throttle],
+    servers: ServersNeeded::ANY,
     causes: &[BROKEN, SLOWED],
     make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::Throttle])),
 };
@@ -79,6 +89,7 @@ pub const VAULT: NemesisSpec = NemesisSpec {
     name: "link-vault",
     summary: "resets, refuses, slows and throttles connections to what the lock guards, loses writes",
     needs: &[Ability::Vault],
+    servers: ServersNeeded::ANY,
     causes: &[&[Cause::WriteDelayed]],
     make: || {
         Box::new(DisturbedLinks {

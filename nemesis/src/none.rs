@@ -1,11 +1,12 @@
 //! `none`: no faults at all. What breaks under it is broken.
 
-use base::{Nemesis, NemesisSpec, Next, Rng, View};
+use base::{Nemesis, NemesisSpec, Next, Rng, ServersNeeded, View};
 
 pub const NONE: NemesisSpec = NemesisSpec {
     name: "none",
     summary: "no faults",
     needs: &[],
+    servers: ServersNeeded::ANY,
     causes: &[],
     make: || Box::new(Quiet),
 };

@@ -5,13 +5,16 @@
 
 use std::time::Duration;
 
-use base::{Ability, Action, Cause, Direction, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{
+    Ability, Action, Cause, Direction, Fault, Nemesis, NemesisSpec, Next, Node, Rng, ServersNeeded,
+    View,
+};
 
 use crate::aim::{self, Deck};
 
 const NEEDS: &[Ability] = &[Ability::Cut];
 
-const OF_CLIENTS: &[Cause] = &[
+pub(crate) const OF_CLIENTS: &[Cause] = &[
     Cause::HolderCutOff,
     Cause::LateGrant,
     Cause::LateRequest,
@@ -19,13 +22,14 @@ const OF_CLIENTS: &[Cause] = &[
     Cause::ReleaseLost,
     Cause::ClientDied,
 ];
-const OF_SERVERS: &[Cause] =
+pub(crate) const OF_SERVERS: &[Cause] =
     &[Cause::ServerForgets, Cause::ServersApart, Cause::ShortSession, Cause::ServerSilent];
 
 pub const PARTITION: NemesisSpec = NemesisSpec {
     name: "partition",
     summary: "cuts clients from servers and servers from servers, both ways or one way",
     needs: NEEDS,
+    servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS, OF_SERVERS],
     make: || Box::new(Partition::new(ALL)),
 };
@@ -34,6 +38,7 @@ pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "partition-client",
     summary: "cuts clients from servers, preferring a holder in a long hold",
     needs: NEEDS,
+    servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS],
     make: || Box::new(Partition::new(CLIENTS)),
 };
@@ -42,6 +47,7 @@ pub const SERVER: NemesisSpec = NemesisSpec {
     name: "partition-server",
     summary: "cuts a server from its peers; a server without peers is cut from the clients",
     needs: NEEDS,
+    servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS, OF_SERVERS],
     make: || Box::new(Partition::new(SERVERS)),
 };
@@ -50,6 +56,7 @@ pub const VAULT: NemesisSpec = NemesisSpec {
     name: "partition-vault",
     summary: "cuts a holder from what the lock guards: its write arrives after it has given up",
     needs: &[Ability::Vault],
+    servers: ServersNeeded::ANY,
     causes: &[&[Cause::WriteDelayed]],
     make: || Box::new(Partition::new(&[Aim::Vault])),
 };
@@ -135,12 +142,17 @@ impl Nemesis for Partition {
             return Next::At(view.now + view.ttl / 50);
         };
         self.aim = None;
-        let direction = match rng.below(4) {
-            0 => Direction::Forward,
-            1 => Direction::Backward,
-            _ => Direction::Both,
-        };
+        let cut = Action::Cut(direction(rng));
         let lasts = rng.between(view.ttl.mul_f64(least), view.ttl * 5 / 2);
-        Next::Inject { fault: Fault::over(links, Action::Cut(direction)), lasts }
+        Next::Inject { fault: Fault::over(links, cut), lasts }
+    }
+}
+
+/// Draws a direction: both in half of all cases.
+pub fn direction(rng: &mut Rng) -> Direction {
+    match rng.below(4) {
+        0 => Direction::Forward,
+        1 => Direction::Backward,
+        _ => Direction::Both,
     }
 }

@@ -1,7 +1,9 @@
 //! `pause`: a node stops running and notices nothing, as in a long garbage collection or a
 //! suspended machine. Clients are paused for longer than the ttl, preferably while they hold.
 
-use base::{Ability, Action, Cause, Fault, Nemesis, NemesisSpec, Next, Node, Rng, View};
+use base::{
+    Ability, Action, Cause, Fault, Nemesis, NemesisSpec, Next, Node, Rng, ServersNeeded, View,
+};
 
 use crate::aim::{self, Deck};
 
@@ -21,6 +23,7 @@ const OF_SERVERS: &[Cause] = &[
     Cause::ClientDied,
     Cause::ServersApart,
     // Where another server is promoted meanwhile.
+    Cause::ReleaseLost,
     Cause::ServerForgets,
     Cause::ShortSession,
     Cause::ServerSilent,
@@ -30,6 +33,7 @@ pub const PAUSE: NemesisSpec = NemesisSpec {
     name: "pause",
     summary: "pauses clients past the ttl, preferring the holder, and now and then a server",
     needs: NEEDS,
+    servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS, OF_SERVERS],
     make: || Box::new(Pause::new(ALL)),
 };
@@ -38,6 +42,7 @@ pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "pause-client",
     summary: "pauses clients past the ttl, preferring the holder",
     needs: NEEDS,
+    servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS],
     make: || Box::new(Pause::new(CLIENTS)),
 };
@@ -46,6 +51,7 @@ pub const SERVER: NemesisSpec = NemesisSpec {
     name: "pause-server",
     summary: "pauses servers, for up to two and a half ttls",
     needs: NEEDS,
+    servers: ServersNeeded::ANY,
     causes: &[OF_SERVERS],
     make: || Box::new(Pause::new(SERVERS)),
 };

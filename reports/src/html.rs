@@ -10,12 +10,20 @@ mod witness;
 
 use crate::facts::AcquireOutcome;
 use crate::{Context, ReportSubject};
-use base::{Outcome, Run, Verdict, visible};
+use base::{Anomaly, Outcome, Run, Verdict, visible};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 pub use history::history;
 
-const CSS: &str = concat!(include_str!("html/page.css"), include_str!("html/history.css"));
+const CSS: &str = concat!(
+    include_str!("html/colours.css"),
+    include_str!("html/witness.css"),
+    include_str!("html/page.css"),
+    include_str!("html/history.css")
+);
+/// The style of a picture that is a file of its own.
+const PICTURE_CSS: &str =
+    concat!(include_str!("html/colours.css"), include_str!("html/witness.css"));
 /// One script in three files, in a scope of its own.
 const JS: &str = concat!(
     "(() => {\n'use strict';\n",
@@ -34,6 +42,8 @@ enum PageScript {
     Run(String),
     /// The marking of what is pointed at in the pictures of a history.
     History,
+    /// No script: there is nothing to point at.
+    None,
 }
 
 /// The report of a run as an HTML file.
@@ -41,6 +51,18 @@ pub fn page(run: &Run, verdicts: &[Verdict], outcome: Outcome, context: &Context
     let subject = ReportSubject::new(run, verdicts, outcome, context);
     let title = format!("{}: {}", crate::reading::word(outcome), crate::reading::title(&run.info));
     document(&title, &content(&subject), PageScript::Run(data::embed(&subject)))
+}
+
+/// Draws the witness of an anomaly as an SVG file; `None` when no client is part of it.
+pub fn picture_file(run: &Run, anomaly: &Anomaly) -> Option<String> {
+    let context = Context::default();
+    let subject = ReportSubject::new(run, &[], Outcome::Violated, &context);
+    witness::file(&subject, &anomaly.witness)
+}
+
+/// A page without a script.
+pub(crate) fn still(title: &str, content: &Markup) -> String {
+    document(title, content, PageScript::None)
 }
 
 /// A page that needs nothing beside itself.
@@ -67,6 +89,7 @@ fn document(title: &str, content: &Markup, script: PageScript) -> String {
                         main class="wide" { (content) }
                         script { (PreEscaped(HISTORY_JS)) }
                     }
+                    PageScript::None => { main { (content) } }
                 }
             }
         }

@@ -6,12 +6,14 @@
 #![warn(missing_docs)]
 
 pub mod facts;
+pub mod hazards;
 pub mod history;
 pub mod html;
 pub mod names;
 pub mod picture;
 pub mod reading;
 pub mod steps;
+pub mod sweep;
 pub mod terminal;
 
 use base::units;

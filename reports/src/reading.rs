@@ -2,6 +2,7 @@
 //! line that says how the run ended.
 
 use crate::facts::HistoryFacts;
+use crate::hazards::{self, Hazard};
 use crate::units::{Precision, moment};
 use base::{Anomaly, Known, Outcome, Run, RunInfo, Verdict};
 
@@ -60,7 +61,8 @@ pub fn surprise(outcome: Outcome, breaches: &[Breach<'_>]) -> Surprise {
 pub fn expectation(breach: &Breach<'_>) -> (&'static str, String) {
     match (breach.known, breach.anomaly.cause) {
         (Some(known), Some(cause)) => {
-            ("Expected", format!("because {cause}. {}", sentence(&known.why)))
+            let why = sentence(&hazards::with_links(&known.why));
+            ("Expected", format!("because {cause}. {why}"))
         }
         (_, Some(cause)) => ("Not expected", format!("of this lock: {cause}.")),
         (_, None) => ("Not expected", "of this lock, and its cause could not be found.".to_owned()),
@@ -130,7 +132,7 @@ fn violated(info: &RunInfo, verdicts: &[Verdict]) -> String {
     let surprises: Vec<&str> = names(breaches.iter().filter(|b| b.known.is_none()));
     let all = names(breaches.iter());
     if surprises.is_empty() {
-        return format!("{} — expected{}", all.join(", "), hazards(&breaches));
+        return format!("{} — expected{}", all.join(", "), told_hazards(&breaches));
     }
     if surprises.len() == all.len() {
         return format!("{} — not expected of this lock", all.join(", "));
@@ -162,21 +164,19 @@ fn names<'a>(breaches: impl Iterator<Item = &'a Breach<'a>>) -> Vec<&'a str> {
     names
 }
 
-/// The numbers of the hazards behind the known breaches, each once: " (H7, H19)". What they are is
-/// told with the anomalies.
-fn hazards(breaches: &[Breach<'_>]) -> String {
-    let mut found: Vec<&str> = Vec::new();
-    for known in breaches.iter().filter_map(|b| b.known) {
-        found.extend(hazard(&known.why).filter(|hazard| !found.contains(hazard)));
+/// The hazards behind the known breaches, each once: " by H7: … (docs/hazards.md#h7)".
+fn told_hazards(breaches: &[Breach<'_>]) -> String {
+    let known: Vec<&str> =
+        breaches.iter().filter_map(|it| it.known).map(|it| it.why.as_str()).collect();
+    // The first that a reason names is the one that it tells.
+    let mut found: Vec<&Hazard> = Vec::new();
+    for hazard in known.iter().filter_map(|why| hazards::named(why).first().copied()) {
+        if !found.contains(&hazard) {
+            found.push(hazard);
+        }
     }
-    if found.is_empty() { String::new() } else { format!(" ({})", found.join(", ")) }
-}
-
-/// The number of a hazard in a sentence about it: "H7".
-fn hazard(why: &str) -> Option<&str> {
-    let words = why.split(|c: char| !c.is_ascii_alphanumeric());
-    let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
-    words.into_iter().find(|word| word.strip_prefix('H').is_some_and(is_number))
+    let told: Vec<String> = found.into_iter().map(Hazard::told).collect();
+    if told.is_empty() { String::new() } else { format!(" by {}", told.join("; ")) }
 }
 
 /// Tells whether each breach was to be expected, and why: a reason that was told before is referred
@@ -189,7 +189,8 @@ pub fn expectations(breaches: &[Breach<'_>]) -> Vec<(&'static str, String)> {
             return (head, why);
         }
         if told.contains(&why) {
-            let hazard = hazard(&why).map_or(String::new(), |number| format!(" ({number})"));
+            let first = hazards::named(&why).first().map(|hazard| hazard.told());
+            let hazard = first.map_or(String::new(), |told| format!(", {told}"));
             return ("Expected", format!("for the same reason as above{hazard}."));
         }
         told.push(why.clone());

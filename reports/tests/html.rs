@@ -97,7 +97,7 @@ fn the_witness_is_drawn_with_the_numbers_of_its_events() {
     assert_eq!(anomaly.matches("class=\"leaseend\"").count(), 2);
     assert_eq!(anomaly.matches("class=\"unleased\"").count(), 2);
     assert!(anomaly.contains("its lease expired"), "a step of its own");
-    assert!(anomaly.contains("<b>Expected</b> for the same reason as above (H7)."));
+    assert!(anomaly.contains("<b>Expected</b> for the same reason as above, H7: "));
 }
 
 #[test]

@@ -21,11 +21,20 @@ fn surprised(sample: &Sample) -> Surprise {
 fn a_known_breach_is_expected_and_its_reason_is_given_once() {
     let sample = double_hold();
     assert_eq!(surprised(&sample), Surprise::Expected);
-    assert_eq!(word(&sample), "double hold, stale write accepted — expected (H7)");
+    assert_eq!(
+        word(&sample),
+        "double hold, stale write accepted — expected by H7: a paused holder outlives its ttl and writes on (docs/hazards.md#h7)"
+    );
     let breaches = breaches(&sample.run.info, &sample.verdicts);
     let whys: Vec<String> = expectations(&breaches).into_iter().map(|(_, why)| why).collect();
-    let first = "because the holder was paused for longer than its lock lives. A ttl lock cannot tell a paused holder from a dead one (H7).";
-    assert_eq!(whys, [first, "for the same reason as above (H7)."]);
+    let first = "because the holder was paused for longer than its lock lives. A ttl lock cannot tell a paused holder from a dead one (H7) (docs/hazards.md#h7).";
+    assert_eq!(
+        whys,
+        [
+            first,
+            "for the same reason as above, H7: a paused holder outlives its ttl and writes on (docs/hazards.md#h7)."
+        ]
+    );
 }
 
 #[test]

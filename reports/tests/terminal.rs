@@ -52,7 +52,7 @@ fn a_violated_run_shows_its_witnesses() {
                      ░ fault
 
   Expected because the holder was paused for longer than its lock lives. A ttl lock cannot
-  tell a paused holder from a dead one (H7).
+  tell a paused holder from a dead one (H7) (docs/hazards.md#h7).
 
 ✗ stale write accepted, seen once (vault)
   Process 3 wrote under a hold that was over: the vault had served process 1.
@@ -73,7 +73,8 @@ fn a_violated_run_shows_its_witnesses() {
                      · waits   █ holds   | lease or session ends   ▚ still believes it holds
                      ░ fault   w write
 
-  Expected for the same reason as above (H7).
+  Expected for the same reason as above, H7: a paused holder outlives its ttl and writes on
+  (docs/hazards.md#h7).
 
 other acquires   1 failed, 0 of unknown outcome
 faults           1, 1 with a measured effect (the first: 2 s not running)
@@ -81,7 +82,7 @@ history          store/redis-set-nx-px+pause/20261121T101500/history.jsonl
 report           store/redis-set-nx-px+pause/20261121T101500/report.html
 run it again     picklock test --algo redis-set-nx-px --nemesis pause:client --backend sim --seed 42
 
-VIOLATED: double hold, stale write accepted — expected (H7)
+VIOLATED: double hold, stale write accepted — expected by H7: a paused holder outlives its ttl and writes on (docs/hazards.md#h7)
 "#;
     check(&double_hold(), PLAIN, expected);
 }

@@ -13,9 +13,9 @@ pub struct Bookkeeper {
     sessions: BTreeMap<i64, u32>,
     /// The last transaction of an ensemble that was entered.
     zxid: i64,
-    /// The server that stands for the store, where it is one of several that hold the same: what
+    /// The servers that stand for the store, each for a share of it, where others hold the same: what
     /// another writes is lost.
-    primary: Option<u32>,
+    primaries: Vec<u32>,
     /// The znodes in an ensemble's store, each with its session: only sessions have owners to miss. Of a
     /// store with a primary: the things in it, each with the process that wrote it.
     standing: BTreeMap<Name, i64>,
@@ -24,17 +24,24 @@ pub struct Bookkeeper {
 impl Bookkeeper {
     /// The bookkeeper of a topology.
     pub fn of(topology: &Topology) -> Self {
-        Self { primary: topology.primary(), ..Self::default() }
+        Self { primaries: topology.primaries().collect(), ..Self::default() }
     }
 
-    /// The server that stands for the store, where it is one of several.
-    pub fn primary(&self) -> Option<u32> {
-        self.primary
+    /// The server in whose place this one comes to stand for a share of the store.
+    pub fn before(&self, primary: u32) -> Option<u32> {
+        self.primaries.get(self.share(primary)?).copied()
+    }
+
+    /// The share of the store that a server holds: they are dealt out in turn.
+    fn share(&self, server: u32) -> Option<usize> {
+        (server as usize).checked_rem(self.primaries.len())
     }
 
     /// Enters what is lost because the store goes on with another server's data.
     pub fn go_over_to(&mut self, at: Mono, primary: u32, noted: &mut Vec<Noted>) {
-        self.primary = Some(primary);
+        if let Some(share) = self.share(primary) {
+            self.primaries[share] = primary;
+        }
         self.enter(at, primary, None, noted);
     }
 
@@ -51,7 +58,7 @@ impl Bookkeeper {
                 self.stand(&object, what);
             }
             let Some(change) = self.change(caller, what) else { continue };
-            match self.primary.filter(|_| zxid.is_none()) {
+            match self.before(server).filter(|_| zxid.is_none()) {
                 Some(primary) if primary != server => {
                     self.enter_in_vain(at, server, &object, change);
                 }

@@ -19,6 +19,10 @@ pub struct Place {
     pub host: &'static str,
     /// The port on which it serves clients.
     pub port: u16,
+    /// The ports on which it serves other servers, in the order of the ports in `members`.
+    pub peer_ports: Vec<u16>,
+    /// The address from which it calls other servers; `None`: any.
+    pub source: Option<String>,
     /// All servers, as this one names them, by number.
     pub members: Vec<Member>,
 }
@@ -28,7 +32,7 @@ pub struct Place {
 pub struct Member {
     /// Its name or its address.
     pub host: String,
-    /// Its ports for other servers, in the order of `Ports::peers`.
+    /// Its ports for other servers, in the order of `Ports::peers` or of `Store::told_ports`.
     pub ports: Vec<u16>,
 }
 
@@ -41,10 +45,13 @@ pub struct Ports {
     pub peers: &'static [u16],
 }
 
+/// The folders in which distributions keep programs off the PATH: in each, `bin` of a folder a version.
+pub const PROGRAM_FOLDERS: &[&str] = &["/usr/lib/postgresql"];
+
 /// A thing that a machine must have to start a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// The name of a program on the PATH, or the path of a file.
+    /// The name of a program on the PATH or in one of `PROGRAM_FOLDERS`, or the path of a file.
     pub what: &'static str,
     /// The package of Debian that has it.
     pub package: &'static str,
@@ -57,6 +64,15 @@ pub struct Probe {
     pub send: &'static [u8],
     /// The texts of which an answer of a server that serves has one.
     pub expect: &'static [&'static str],
+}
+
+/// The servers that join others which have to be ready for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joining {
+    /// The number of the first of them; so do all with a greater one.
+    pub first: u32,
+    /// The question to server 0 that tells whether all others are ready.
+    pub when: Probe,
 }
 
 /// Splits a command line at its blanks.

@@ -1,6 +1,7 @@
 //! The stores that locks are built on. One folder per store: protocol, model (a pure state
 //! machine), client library, real adapter, and the conformance suite that both worlds must pass.
 
+mod allotment;
 pub mod driver;
 mod enumerable;
 mod junk;
@@ -11,21 +12,26 @@ pub mod postgres;
 #[cfg(feature = "real")]
 pub mod real;
 pub mod redis;
+mod settable_clock;
 mod store;
 mod topology;
 pub mod vault;
 mod world_spec;
 pub mod zookeeper;
 
+#[cfg(feature = "real")]
+pub use allotment::Clearing;
+pub use allotment::{Allotment, Chosen};
 pub use enumerable::Enumerable;
 pub use junk::Junk;
-pub use launch::{Launch, Member, Need, Place, Ports, Probe};
+pub use launch::{Joining, Launch, Member, Need, PROGRAM_FOLDERS, Place, Ports, Probe};
+pub use settable_clock::SettableClock;
 #[cfg(feature = "real")]
 pub use store::Connecting;
 pub use store::{
     ClientSettings, Cluster, ConnectError, PacketOf, RealSettings, Store, StoreClient,
 };
-pub use topology::{Group, PRIMARY, Shape, Topology, node_name, node_number};
+pub use topology::{Group, PRIMARY, Shape, Topology, node_address, node_name, node_number};
 pub use world_spec::{LinkDelays, WorldSpec};
 
 use std::time::Duration;
@@ -89,6 +95,13 @@ macro_rules! stores {
                 }
             }
 
+            /// The wall clock of a real server, to be set; the reason why that cannot be.
+            pub const fn settable_clock(self) -> Result<SettableClock, &'static str> {
+                match self {
+                    $(Self::$name => <$store>::SETTABLE_CLOCK,)*
+                }
+            }
+
             /// Returns the longest time until servers of a topology have agreed on a new primary.
             pub fn failover(self, topology: &Topology, ttl: Duration) -> Duration {
                 match self {
@@ -111,11 +124,39 @@ macro_rules! stores {
                 }
             }
 
+            /// The users as one of whom a server has to run where root starts it, if it refuses to be root.
+            pub const fn users(self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$name => <$store>::USERS,)*
+                }
+            }
+
             /// The things that a machine must have to start a server as a process; the reason why it
             /// cannot be one.
             pub fn needs(self, topology: &Topology) -> Result<&'static [Need], &'static str> {
                 match self {
                     $(Self::$name => <$store>::needs(topology),)*
+                }
+            }
+
+            /// The ports at which servers that tell each other addresses call each other.
+            pub fn told_ports(self, topology: &Topology) -> &'static [u16] {
+                match self {
+                    $(Self::$name => <$store>::told_ports(topology),)*
+                }
+            }
+
+            /// The question that tells whether a fresh server serves together with the others.
+            pub fn settled(self, cluster: &Cluster) -> Option<Probe> {
+                match self {
+                    $(Self::$name => <$store>::settled(cluster),)*
+                }
+            }
+
+            /// The servers that are started only once another one is ready for them.
+            pub fn joining(self, cluster: &Cluster) -> Option<Joining> {
+                match self {
+                    $(Self::$name => <$store>::joining(cluster),)*
                 }
             }
 
@@ -147,6 +188,30 @@ impl StoreId {
     /// Returns the topology of this name, of any store.
     pub fn topology(name: &str) -> Option<&'static Topology> {
         Self::all_topologies().find(|topology| topology.name == name)
+    }
+
+    /// Returns true if the servers of both clusters are started in the same way.
+    pub fn are_alike(self, one: &Cluster, other: &Cluster) -> bool {
+        let launches = |cluster: &Cluster| {
+            let ports = match self.told_ports(cluster.topology) {
+                [] => self.ports().peers,
+                told => told,
+            };
+            let member = |number| Member { host: node_name(number), ports: ports.to_vec() };
+            let place = Place {
+                data: String::new(),
+                host: "",
+                port: self.ports().clients,
+                peer_ports: ports.to_vec(),
+                source: None,
+                members: (0..cluster.servers()).map(member).collect(),
+            };
+            (0..cluster.servers()).map(|it| self.launch(cluster, it, &place)).collect::<Vec<_>>()
+        };
+        one.topology == other.topology
+            && one.sets_clocks == other.sets_clocks
+            && one.given == other.given
+            && launches(one) == launches(other)
     }
 
     /// The topologies of all stores.

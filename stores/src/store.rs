@@ -6,11 +6,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::StoreId;
+use crate::allotment::Allotment;
 use crate::driver::Driver;
 use crate::enumerable::Enumerable;
 use crate::junk::Junk;
-use crate::launch::{Launch, Need, Place, Ports, Probe};
+use crate::launch::{Joining, Launch, Need, Place, Ports, Probe};
 use crate::model::ServerModel;
+use crate::settable_clock::SettableClock;
 use crate::topology::Topology;
 use crate::zookeeper::Timing;
 
@@ -31,8 +33,18 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The junk that makes a server evict what it stores; or the reason, as a clause, why it never
     /// does.
     const JUNK: Result<Junk, &'static str>;
+    /// The wall clock of a real server, to be set while it runs; or the reason, as a clause, why that
+    /// cannot be.
+    const SETTABLE_CLOCK: Result<SettableClock, &'static str>;
     /// The ports of a real server that has an address of its own.
     const PORTS: Ports;
+    /// The users, the best first, as one of whom a server has to run where root starts it, because it
+    /// refuses to be root; none if it does not care.
+    const USERS: &'static [&'static str] = &[];
+    /// The way to keep to keys of one's own on servers that others use, too; or the reason, as a clause,
+    /// why nobody can.
+    const ALLOTMENT: Result<Allotment<Self>, &'static str> =
+        Err("nobody can tell its locks from those of others");
 
     /// The model of a server, of any role.
     type Server: ServerModel<Packet: Clone + Debug>;
@@ -67,6 +79,23 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// Returns the things that a machine must have to start the servers of a topology as processes; or
     /// the reason, as a clause, why they cannot be that.
     fn needs(topology: &Topology) -> Result<&'static [Need], &'static str>;
+
+    /// Returns the ports at which servers of a topology call each other where they tell each other the
+    /// addresses of third ones, so that all must know each of them by the same.
+    fn told_ports(_topology: &Topology) -> &'static [u16] {
+        &[]
+    }
+
+    /// Returns the question that tells whether a server of a topology that has just been started serves
+    /// together with the others, where that is more than to serve at all.
+    fn settled(_cluster: &Cluster) -> Option<Probe> {
+        None
+    }
+
+    /// Returns the servers that are started only once another one is ready for them.
+    fn joining(_cluster: &Cluster) -> Option<Joining> {
+        None
+    }
 
     /// Returns the question that tells whether a server serves.
     fn probe(cluster: &Cluster, number: u32) -> Probe;
@@ -136,12 +165,17 @@ pub struct Cluster {
     pub ttl: Duration,
     /// The settings of a ZooKeeper ensemble; other stores have no use for them.
     pub timing: Timing,
+    /// True if faults set the wall clocks of real servers, which have to be started for that.
+    pub sets_clocks: bool,
+    /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to be
+    /// started.
+    pub given: Vec<String>,
 }
 
 impl Cluster {
     /// Makes the servers of a topology, with these settings.
     pub fn new(topology: &'static Topology, ttl: Duration, timing: Timing) -> Self {
-        Self { topology, ttl, timing }
+        Self { topology, ttl, timing, sets_clocks: false, given: Vec::new() }
     }
 
     /// The number of servers.

@@ -1,8 +1,10 @@
 //! Topologies: the layouts of a store's servers, as data.
 
 use base::ServerInfo;
+use std::net::Ipv4Addr;
+use std::ops::Range;
 
-/// The role of the server that stands for the store at first, where others only hold what it does.
+/// The role of a server that stands for the store at first, where others only hold what it does.
 pub const PRIMARY: &str = "primary";
 
 /// A layout of servers.
@@ -54,10 +56,11 @@ impl Topology {
         self.groups.iter().any(|group| group.peers && group.count > 1)
     }
 
-    /// Returns the server that stands for the store at first, where others only hold what it does.
-    pub fn primary(&self) -> Option<u32> {
-        let at = self.groups.iter().position(|group| group.role == PRIMARY)?;
-        Some(self.groups[..at].iter().map(|group| group.count).sum())
+    /// The servers that stand for the store at first, each for a share of it, where others only hold
+    /// what they do. They come first, and the others are dealt out to them in turn.
+    pub fn primaries(&self) -> Range<u32> {
+        let first = self.groups.first().filter(|group| group.role == PRIMARY);
+        0..first.map_or(0, |group| group.count)
     }
 
     /// Returns the servers, by number.
@@ -81,7 +84,37 @@ pub fn node_name(number: u32) -> String {
     format!("{NODE}{number}")
 }
 
-/// Returns the number of a server, by its name.
+/// The beginning of the addresses that stand for servers where nobody looks names up.
+const ADDRESSES: [u8; 2] = [127, 78];
+
+/// Returns the address of this machine that stands for a server where nobody looks names up.
+pub fn node_address(number: u32) -> Ipv4Addr {
+    let [high, low] = (number as u16 + 1).to_be_bytes();
+    Ipv4Addr::new(ADDRESSES[0], ADDRESSES[1], high, low)
+}
+
+/// Returns the number of a server, by its name or by the address that stands for it.
 pub fn node_number(name: &str) -> Option<u32> {
-    name.strip_prefix(NODE)?.parse().ok()
+    if let Some(number) = name.strip_prefix(NODE) {
+        return number.parse().ok();
+    }
+    let [first, second, high, low] = name.parse::<Ipv4Addr>().ok()?.octets();
+    let number = u16::from_be_bytes([high, low]).checked_sub(1)?;
+    (ADDRESSES == [first, second]).then_some(number.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_has_a_name_and_an_address_and_nobody_else_has() {
+        for number in [0, 5, 254, 255, 1_000] {
+            assert_eq!(node_number(&node_name(number)), Some(number));
+            assert_eq!(node_number(&node_address(number).to_string()), Some(number));
+        }
+        for other in ["server-", "127.78.0.0", "127.0.0.1", "10.78.0.1", "127.78.0", "::1", ""] {
+            assert_eq!(node_number(other), None, "{other}");
+        }
+    }
 }

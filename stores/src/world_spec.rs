@@ -40,6 +40,11 @@ pub struct WorldSpec {
     pub link_delay: Duration,
     /// The distribution of these delays.
     pub links: LinkDelays,
+    /// True if faults of the run set the wall clocks of servers.
+    pub sets_clocks: bool,
+    /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to be
+    /// started.
+    pub given: Vec<String>,
     /// Seeds everything that is drawn.
     pub seed: u64,
     /// The folder for logs (`log/` of the run folder). `None`: no logs are kept.
@@ -49,6 +54,7 @@ pub struct WorldSpec {
 impl WorldSpec {
     /// Returns the servers of the world.
     pub fn cluster(&self) -> Cluster {
-        Cluster::new(self.topology, self.ttl, self.timing)
+        let (sets_clocks, given) = (self.sets_clocks, self.given.clone());
+        Cluster { sets_clocks, given, ..Cluster::new(self.topology, self.ttl, self.timing) }
     }
 }

@@ -4,14 +4,15 @@
 //! by tasks on a runtime of this backend, which go on whenever the drive loop waits for their messages
 //! (`advance`).
 
+use super::broken;
 use super::clients::{ClientCommand, RunningClient};
 use super::clock::RunClock;
 use super::faults::{self, Active};
 use super::interference;
+use super::kept::KeptServers;
 use super::notices::{NoticeReceiver, notices};
 use super::servers::{Servers, save_logs};
 use super::testbed::Testbed;
-use super::{broken, runtime};
 use base::{
     Backend, BackendError, ClientRequest, Command, Fault, FaultId, Init, Message, Mono, Notice,
     Passing, Rng,
@@ -33,8 +34,8 @@ const STEP: Duration = Duration::from_millis(100);
 pub struct RealBackend<S: Servers> {
     spec: WorldSpec,
     client_command: ClientCommand,
-    runtime: Runtime,
-    servers: Option<S>,
+    runtime: Arc<Runtime>,
+    kept: Option<KeptServers<S>>,
     testbed: Option<Arc<Testbed<S::Server>>>,
     /// The watch over the servers, and the heals. They end before the servers are removed.
     tasks: Vec<JoinHandle<()>>,
@@ -42,6 +43,8 @@ pub struct RealBackend<S: Servers> {
     clock: RunClock,
     /// The injection of each fault, which its heal waits for.
     faults: BTreeMap<FaultId, JoinHandle<Option<Active<S::Server>>>>,
+    /// True once a fault was to hit a server or a link between servers.
+    hits_servers: bool,
 }
 
 impl<S: Servers> RealBackend<S> {
@@ -67,37 +70,71 @@ impl<S: Servers> RealBackend<S> {
             // A run goes on without its logs; `stop` says so.
             let _ = std::fs::create_dir_all(folder);
         }
-        let runtime = runtime()?;
-        let servers = S::start(spec.store, spec.cluster(), progress);
-        let servers = runtime.block_on(servers)?;
+        Self::on(spec, client_command, KeptServers::start(spec, progress)?)
+    }
+
+    /// Makes a run on servers that are there.
+    ///
+    /// # Errors
+    /// Fails when there are no links to them.
+    pub fn on(
+        spec: &WorldSpec,
+        client_command: ClientCommand,
+        kept: KeptServers<S>,
+    ) -> Result<Self, BackendError> {
+        let servers = kept.servers().ok_or_else(|| BackendError("there are no servers".into()))?;
         let clock = RunClock::start();
         let (outbox, inbox) = notices(clock);
-        let testbed = match runtime.block_on(async { Testbed::new(spec, servers.all(), outbox) }) {
-            Ok(testbed) => Arc::new(testbed),
-            Err(error) => {
-                // Why it failed matters more than that something may be left.
-                let _ = runtime.block_on(servers.remove());
-                return Err(error);
-            }
-        };
+        let testbed = async { Testbed::new(spec, servers.all(), outbox) };
+        let testbed = Arc::new(kept.runtime().block_on(testbed)?);
         let watch = interference::watch(servers.reports(), S::LOOKS, testbed.clone());
-        let watch = runtime.spawn(watch);
+        let tasks = vec![kept.runtime().spawn(watch)];
         Ok(Self {
             spec: spec.clone(),
             client_command,
-            runtime,
-            servers: Some(servers),
+            runtime: kept.runtime().clone(),
+            kept: Some(kept),
             testbed: Some(testbed),
-            tasks: vec![watch],
+            tasks,
             inbox,
             clock,
             faults: BTreeMap::new(),
+            hits_servers: false,
+        })
+    }
+
+    /// Ends the run, and keeps its servers for another one; none if it has done something to them, or
+    /// somebody else has, or if no other run could have keys of its own there.
+    ///
+    /// # Errors
+    /// Fails when a log cannot be written.
+    pub fn stop_and_keep(mut self) -> Result<Option<KeptServers<S>>, BackendError> {
+        let odd = self.hits_servers || self.interference().is_some();
+        self.end_run()?;
+        Ok(self.kept.take().filter(|kept| !odd && kept.fits(&self.spec)))
+    }
+
+    /// Ends the clients and all that goes on between them and the servers, and saves the logs.
+    fn end_run(&mut self) -> Result<(), BackendError> {
+        let clients = self.testbed.take().map_or(Vec::new(), |testbed| testbed.clients());
+        let tasks = std::mem::take(&mut self.tasks);
+        let faults = std::mem::take(&mut self.faults);
+        self.runtime.block_on(async {
+            let kills = join_all(clients.iter().map(|client| client.kill()));
+            // One that handed its stdout on to a stranger would never be seen to end.
+            let _ = timeout(Duration::from_secs(5), kills).await;
+            end_all(tasks).await;
+            end_all(faults.into_values()).await;
+            match (&self.spec.logs, self.kept.as_ref().and_then(KeptServers::servers)) {
+                (Some(folder), Some(servers)) => save_logs(servers.all(), folder).await,
+                _ => Ok(()),
+            }
         })
     }
 
     /// The servers, by number; none once the run has been stopped.
     pub fn servers(&self) -> &[Arc<S::Server>] {
-        self.servers.as_ref().map_or(&[], S::all)
+        self.kept.as_ref().and_then(KeptServers::servers).map_or(&[], S::all)
     }
 
     /// Waits for something that is to be known of them, beside the run.
@@ -120,6 +157,7 @@ impl<S: Servers> RealBackend<S> {
             algo: self.spec.algo.clone(),
             process,
             servers: testbed.addresses(client_number),
+            allotment: self.kept.as_ref().map_or("", KeptServers::allotment).into(),
             topology: self.spec.topology.name.into(),
             ttl_ns: nanos(self.spec.ttl),
             call_timeout_ns: nanos(self.spec.call_timeout),
@@ -163,7 +201,8 @@ impl<S: Servers> Backend for RealBackend<S> {
 
     fn inject(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
         let testbed = self.testbed()?;
-        faults::check(&testbed, fault)?;
+        faults::check::<S>(&testbed, fault)?;
+        self.hits_servers |= !fault.is_of_clients();
         let fault = fault.clone();
         let injection = self.runtime.spawn(async move {
             match faults::inject(&testbed, &fault).await {
@@ -220,25 +259,12 @@ impl<S: Servers> Backend for RealBackend<S> {
     }
 
     fn stop(&mut self) -> Result<(), BackendError> {
-        let clients = self.testbed.take().map_or(Vec::new(), |testbed| testbed.clients());
-        let tasks = std::mem::take(&mut self.tasks);
-        let faults = std::mem::take(&mut self.faults);
-        let servers = self.servers.take();
-        self.runtime.block_on(async {
-            let kills = join_all(clients.iter().map(|client| client.kill()));
-            // One that handed its stdout on to a stranger would never be seen to end.
-            let _ = timeout(Duration::from_secs(5), kills).await;
-            end_all(tasks).await;
-            end_all(faults.into_values()).await;
-            let Some(servers) = servers else { return Ok(()) };
-            let saved = match &self.spec.logs {
-                Some(folder) => save_logs(servers.all(), folder).await,
-                None => Ok(()),
-            };
-            // What stays is removed by the next start.
-            let _ = servers.remove().await;
-            saved
-        })
+        let saved = self.end_run();
+        match self.kept.take().map_or(Ok(()), |mut kept| kept.remove()) {
+            // What stays of our own is removed by the next start.
+            Err(error) if !S::OURS => Err(error),
+            _ => saved,
+        }
     }
 }
 

@@ -1,13 +1,15 @@
 //! Does faults to the testbed, undoes them, and measures what they did in between.
 
+use super::abilities::{Lack, can};
 use super::clients::RunningClient;
 use super::link_proxy::{
     CallLoss, Half, HeldBack, HeldDirection, LinkProxy, Losing, Refusing, Slowing, Throttling,
 };
-use super::servers::StartedServer;
+use super::servers::{Servers, StartedServer};
 use super::testbed::Testbed;
 use base::{
-    Ability, Action, BackendError, Data, Direction, Effect, Fault, LinkFault, Mono, Node, Target,
+    Ability, Action, BackendError, ClockChange, Data, Direction, Effect, Fault, LinkFault, Mono,
+    Node, Target,
 };
 use futures_util::future::try_join_all;
 use std::sync::Arc;
@@ -24,6 +26,8 @@ pub enum Active<S: StartedServer> {
     ServerGone(Arc<S>, Vec<HeldDirection>, Mono),
     /// The number of items that were evicted.
     ServerFilled(Arc<S>, u64),
+    /// The nanoseconds by which its clock was set, and the milliseconds by which it went.
+    ServerClockMoved(Arc<S>, i64, u64),
     Cut(Vec<HeldDirection>, Vec<S::Cut>),
     Reset(u64),
     Refusing(Vec<Refusing>),
@@ -32,28 +36,15 @@ pub enum Active<S: StartedServer> {
     Throttling(u32, Vec<Throttling>),
 }
 
-/// Returns true if this backend has the ability.
-pub const fn can(ability: Ability) -> bool {
-    match ability {
-        Ability::Pause | Ability::Crash | Ability::Vanish | Ability::Evict => true,
-        Ability::Cut | Ability::Reset | Ability::Refuse | Ability::Throttle => true,
-        Ability::LoseRequest | Ability::LoseReply | Ability::Slow => true,
-        // The vault is the drive loop's, and so are its links.
-        Ability::Vault => true,
-        // What a killed process has written is safe with the kernel.
-        Ability::CutPower => false,
-        Ability::Clock => false,
-    }
-}
-
 fn unable(ability: Ability) -> BackendError {
-    BackendError(format!("real servers cannot {ability}"))
+    BackendError(Lack::of(ability).reason)
 }
 
 /// Refuses a fault that this backend cannot do, with the reason.
-pub fn check<S: StartedServer>(testbed: &Testbed<S>, fault: &Fault) -> Result<(), BackendError> {
-    if !can(fault.ability()) {
-        return Err(unable(fault.ability()));
+pub fn check<S: Servers>(testbed: &Testbed<S::Server>, fault: &Fault) -> Result<(), BackendError> {
+    can::<S>(testbed.store, fault.ability()).map_err(|lack| BackendError(lack.reason))?;
+    if !S::OURS && !fault.is_of_clients() {
+        return Err(BackendError(format!("\"{fault}\" would hit servers of somebody else")));
     }
     let (clients, servers) = (testbed.client_count(), testbed.servers.len() as u32);
     let unknown = fault.nodes().into_iter().find(|node| match node {
@@ -141,6 +132,13 @@ async fn inject_server<S: StartedServer>(
             Some(evicted) => Active::ServerFilled(server, evicted),
             None => Active::Missed("the server's memory was full of junk, or it did not answer"),
         }),
+        Action::Clock(ClockChange::Jump(_)) if !server.is_running() => {
+            Ok(Active::Missed("the server was down or paused"))
+        }
+        Action::Clock(ClockChange::Jump(nanos)) => {
+            let moved = testbed.move_clock(&server, nanos).await?;
+            Ok(Active::ServerClockMoved(server, nanos, moved))
+        }
         Action::Kill | Action::Cut(_) | Action::Clock(_) | Action::Link(_) => {
             Err(unable(fault.ability()))
         }
@@ -228,6 +226,10 @@ pub async fn heal<S: StartedServer>(
         Active::ServerFilled(server, evicted) => {
             testbed.take_out_junk(&server).await?;
             Ok(Effect::of(Action::Evict, evicted))
+        }
+        Active::ServerClockMoved(server, nanos, moved) => {
+            server.move_clock(-nanos)?;
+            Ok(Effect::new("ms by which the server's own clock went there, at the least", moved))
         }
         Active::Cut(holds, cuts) => mend::<S>(holds, cuts).await,
         Active::Reset(connections) => Ok(Effect::of(Action::Link(LinkFault::Reset), connections)),

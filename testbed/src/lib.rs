@@ -8,26 +8,32 @@ pub mod owner;
 pub mod probe;
 pub mod process;
 
+mod abilities;
 mod backend;
 mod clients;
 mod clock;
 mod faults;
+mod given;
 mod interference;
+mod kept;
 mod memory;
 mod notices;
 mod readiness;
 mod real_servers;
+mod server_clock;
 mod servers;
 mod testbed;
 
+pub use abilities::{Lack, can};
 pub use backend::RealBackend;
 pub use clients::ClientCommand;
 pub use clock::monotonic_nanos;
-pub use faults::can;
+pub use given::GivenServers;
 pub use interference::CLIENTS;
+pub use kept::KeptServers;
 pub use readiness::Readiness;
 pub use real_servers::RealServers;
-pub use servers::{Servers, StartedServer};
+pub use servers::{Servers, StartedServer, start_all};
 
 use base::BackendError;
 use std::fmt::Display;

@@ -2,7 +2,8 @@
 //! unseen.
 
 use super::owner;
-use super::process::{ProcessChange, ProcessGroup};
+use super::process::{ProcessChange, ProcessFamily, ProcessGroup};
+use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid, getppid};
@@ -17,6 +18,8 @@ use tokio::sync::watch;
 /// A process that this one started, a client or a server.
 pub struct OwnProcess {
     group: ProcessGroup,
+    /// The processes that it starts, if they are to share its fate wherever they go.
+    family: Option<ProcessFamily>,
     /// True once its end was asked for, so that nobody is told of it.
     expected: AtomicBool,
     /// True from a fault's pause until the harness lets it go on.
@@ -34,10 +37,22 @@ impl OwnProcess {
         let child = start(command)?;
         let process = Self {
             group: ProcessGroup::new(child.id().expect("it was not waited for")),
+            family: None,
             expected: AtomicBool::new(false),
             paused: Mutex::new(false),
             ended: watch::Sender::new(None),
         };
+        Ok((process, child))
+    }
+
+    /// Starts it in the same way, together with all that it will start: they are paused and killed with
+    /// it, which takes a look at all processes of the machine.
+    ///
+    /// # Errors
+    /// Fails when it cannot be started.
+    pub fn start_family(command: Command) -> io::Result<(Self, Child)> {
+        let (mut process, child) = Self::start(command)?;
+        process.family = Some(ProcessFamily::new(process.group));
         Ok((process, child))
     }
 
@@ -62,14 +77,18 @@ impl OwnProcess {
     /// Stops it and waits until the kernel reports that. Returns false if it is gone.
     pub async fn pause(&self) -> bool {
         *self.paused() = true;
-        !self.is_gone() && self.group.stop().await.is_ok() && self.group.is_stopped()
+        !self.is_gone() && self.stop().await.is_ok() && self.group.is_stopped()
     }
 
     /// Lets it go on. Returns false if it was no longer stopped.
     pub fn resume(&self) -> bool {
         let mut paused = self.paused();
         let stopped = !self.is_gone() && self.group.is_stopped();
-        if !stopped || self.group.signal(Signal::SIGCONT).is_err() {
+        let resume = || match self.family {
+            Some(family) => family.resume(),
+            None => self.group.signal(Signal::SIGCONT),
+        };
+        if !stopped || resume().is_err() {
             return false;
         }
         // The kernel remembers for us what it was told just now.
@@ -96,7 +115,16 @@ impl OwnProcess {
     /// Kills it and waits until it has ended. Returns true if this call killed it.
     pub async fn kill(&self) -> bool {
         let lived = !self.is_gone();
-        self.end();
+        self.expect_end();
+        match self.family {
+            Some(family) if lived => {
+                // It may be stopped for that.
+                *self.paused() = true;
+                // It fails when the process has just ended.
+                let _ = family.kill().await;
+            }
+            _ => self.signal_end(),
+        }
         self.gone().await;
         lived && self.was_killed()
     }
@@ -131,6 +159,13 @@ impl OwnProcess {
     /// signal.
     pub fn is_gone(&self) -> bool {
         self.ended.borrow().is_some()
+    }
+
+    async fn stop(&self) -> Result<(), Errno> {
+        match self.family {
+            Some(family) => family.stop().await,
+            None => self.group.stop().await,
+        }
     }
 
     fn paused(&self) -> MutexGuard<'_, bool> {

@@ -2,6 +2,7 @@
 //! labels, so that what a killed run left behind can be told from what a living one uses.
 
 use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The label of everything that picklock makes; its value is the run.
 pub const RUN: &str = "picklock";
@@ -49,7 +50,7 @@ impl Owner {
         Self {
             pid,
             started: started(pid).unwrap_or_default(),
-            namespace: namespace.to_string_lossy().into_owned(),
+            namespace: number(&namespace.to_string_lossy()),
             boot: boot.trim().into(),
         }
     }
@@ -57,8 +58,8 @@ impl Owner {
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split(' ').map(String::from);
         let pid = words.next()?.parse().ok()?;
-        let owner =
-            Self { pid, started: words.next()?, namespace: words.next()?, boot: words.next()? };
+        let (started, namespace) = (words.next()?, number(&words.next()?));
+        let owner = Self { pid, started, namespace, boot: words.next()? };
         words.next().is_none().then_some(owner)
     }
 
@@ -75,6 +76,28 @@ impl std::fmt::Display for Owner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {} {} {}", self.pid, self.started, self.namespace, self.boot)
     }
+}
+
+/// The number of a namespace, without the rest of its name ("pid:[4026531836]"): a file whose name has
+/// brackets is a pattern to some, such as Redis.
+fn number(namespace: &str) -> String {
+    namespace.trim_matches(|it: char| !it.is_ascii_digit()).into()
+}
+
+/// The beginning of the names of folders, and of keys on servers that others use, too.
+const PREFIX: &str = "picklock_";
+
+/// Returns a name that is unique, and says which process has to remove what has it: there is no moment in
+/// which nobody knows.
+pub fn own_name() -> String {
+    static NAMES: AtomicU32 = AtomicU32::new(0);
+    format!("{PREFIX}{}_{}", label().replace(' ', "_"), NAMES.fetch_add(1, Relaxed))
+}
+
+/// Returns true if this is the name of something whose owner has ended.
+pub fn is_abandoned(name: &str) -> bool {
+    let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once('_'));
+    owner.is_some_and(|(owner, _)| is_gone(Some(&owner.replace('_', " "))))
 }
 
 /// Returns true if the owner that a label names has certainly ended. A label that cannot be read
@@ -105,9 +128,22 @@ mod tests {
     fn a_living_owner_is_not_gone_and_a_label_survives_the_trip() {
         let [_, (_, label)] = labels("run");
         assert_eq!(Owner::parse(&label), Some(Owner::this()));
+        let plain = |it: char| it.is_ascii_alphanumeric() || "- ".contains(it);
+        assert!(label.chars().all(plain), "{label} is a part of file names");
         assert!(!is_gone(Some(&label)));
         assert!(!is_gone(Some(&"nonsense".into())));
         assert!(!is_gone(None));
+    }
+
+    #[test]
+    fn a_name_is_unique_and_tells_whether_its_owner_has_ended() {
+        let (one, other) = (own_name(), own_name());
+        assert_ne!(one, other);
+        assert!(!is_abandoned(&one));
+        let started = Owner::this().started;
+        assert!(is_abandoned(&one.replacen(&format!("_{started}_"), "_1_", 1)));
+        assert!(!is_abandoned("picklock_of_somebody"));
+        assert!(!is_abandoned("picklock"));
     }
 
     #[test]
@@ -115,7 +151,7 @@ mod tests {
         let here = Owner::this();
         assert!(Owner { started: "1".into(), ..here.clone() }.is_gone(&here));
         assert!(Owner { boot: "before".into(), ..here.clone() }.is_gone(&here));
-        let elsewhere = Owner { started: "1".into(), namespace: "pid:[1]".into(), ..here.clone() };
+        let elsewhere = Owner { started: "1".into(), namespace: "1".into(), ..here.clone() };
         assert!(!elsewhere.is_gone(&here));
     }
 }

@@ -3,10 +3,11 @@
 use super::broken;
 use super::servers::StartedServer;
 use base::BackendError;
-use futures_util::future::join_all;
+use futures_util::future::{join_all, try_join_all};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
-use stores::Probe;
+use stores::{Cluster, Probe, StoreId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -40,6 +41,23 @@ pub async fn until_serving(
     }
     let what = format!("server {} did not serve within {STARTUP_LIMIT:?}", server.number());
     Err(broken(what, end_of_log(server).await))
+}
+
+/// Waits until fresh servers serve together, where that is more than that each of them serves.
+///
+/// # Errors
+/// Fails, with the end of a server's log, when they do not within a minute.
+pub async fn until_settled(
+    store: StoreId,
+    cluster: &Cluster,
+    servers: &[Arc<impl StartedServer>],
+) -> Result<(), BackendError> {
+    let Some(probe) = store.settled(cluster) else { return Ok(()) };
+    let settled = servers.iter().map(async |server| {
+        let address = [server.address()?];
+        until_serving(&**server, &address, probe).await
+    });
+    try_join_all(settled).await.map(drop)
 }
 
 /// The last lines that a server wrote, as one.

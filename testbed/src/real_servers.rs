@@ -59,7 +59,8 @@ impl<S: Servers> RealServers<S> {
         Ok(address)
     }
 
-    /// Kills one of them, which stays dead until it is restarted.
+    /// Kills one of them with its machine, so that the others hear nothing. It stays dead until it is
+    /// started again.
     ///
     /// # Errors
     /// Fails when it cannot be done.
@@ -70,6 +71,7 @@ impl<S: Servers> RealServers<S> {
         let server = self.servers()[number].clone();
         self.runtime.block_on(async {
             server.keep_data().await?;
+            server.silence().await?;
             server.kill().await
         })
     }

@@ -3,23 +3,33 @@
 
 use base::{BackendError, Direction};
 use futures_util::Stream;
+use futures_util::future::{join_all, try_join_all};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{Cluster, StoreId};
 
-use super::broken;
+use super::{Lack, broken, probe};
 
 /// The servers of one run. They have to be removed with `remove`.
 pub trait Servers: Sized + 'static {
     /// The name of their backend, as `--backend` takes it.
     const BACKEND: &'static str;
+    /// True if they are the run's own, so that faults may hit them.
+    const OURS: bool = true;
     /// The interval between two looks whether somebody else has done something to a server.
     const LOOKS: Duration;
 
     /// The type of one started server.
     type Server: StartedServer;
+
+    /// Checks that the wall clocks of such servers can be set.
+    ///
+    /// # Errors
+    /// Fails with what they lack.
+    fn can_set_clocks(store: StoreId) -> Result<(), Lack>;
 
     /// Starts them and waits until they all serve; `progress` is told what goes on, line by line.
     /// When one cannot be started, none is left. First removes what killed runs left behind.
@@ -31,6 +41,11 @@ pub trait Servers: Sized + 'static {
 
     /// The servers, by number.
     fn all(&self) -> &[Arc<Self::Server>];
+
+    /// The name that all keys of the run begin with on servers that others use, too; empty for none.
+    fn allotment(&self) -> &str {
+        ""
+    }
 
     /// The actions of somebody else on them that are reported as they happen, in words.
     fn reports(&self) -> impl Stream<Item = String> + Send + 'static;
@@ -99,11 +114,58 @@ pub trait StartedServer: Send + Sync + 'static {
     /// Ends a cut. Returns how much it cut off.
     fn mend(cut: Self::Cut) -> impl Future<Output = Result<u64, BackendError>> + Send;
 
+    /// Sets its wall clock ahead by so many nanoseconds, back when negative, wherever it is. A restart
+    /// changes nothing of that.
+    ///
+    /// # Errors
+    /// Fails when it was not started for that.
+    fn move_clock(&self, nanos: i64) -> Result<(), BackendError>;
+
     /// The difference from what was made of it here, in words; `None` if there is none.
     fn interference(&self) -> impl Future<Output = Option<String>> + Send;
 
     /// Its log so far; what cannot be had of it is left out.
     fn log(&self) -> impl Future<Output = String> + Send;
+}
+
+/// Starts all servers of a cluster, side by side as far as none has to join others, and waits until they
+/// serve together. Those that were started are in `all`, however it ends.
+///
+/// # Errors
+/// Fails when one cannot be started, or does not serve.
+pub async fn start_all<S: StartedServer>(
+    store: StoreId,
+    cluster: &Cluster,
+    all: &mut Vec<Arc<S>>,
+    start: impl AsyncFn(u32) -> Result<S, BackendError>,
+) -> Result<(), BackendError> {
+    let (count, joining) = (cluster.servers(), store.joining(cluster));
+    let first = joining.map_or(count, |joining| joining.first);
+    start_some(0..first, all, &start).await?;
+    if let Some(joining) = joining {
+        probe::until_serving(&*all[0], &[all[0].address()?], joining.when).await?;
+        start_some(first..count, all, &start).await?;
+    }
+    probe::until_settled(store, cluster, all).await
+}
+
+async fn start_some<S: StartedServer>(
+    numbers: Range<u32>,
+    all: &mut Vec<Arc<S>>,
+    start: &impl AsyncFn(u32) -> Result<S, BackendError>,
+) -> Result<(), BackendError> {
+    let before = all.len();
+    let mut failed = None;
+    for started in join_all(numbers.map(async |number| start(number).await)).await {
+        match started {
+            Ok(server) => all.push(Arc::new(server)),
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    try_join_all(all[before..].iter().map(|server| server.until_serving())).await.map(drop)
 }
 
 /// Writes the log of each server to a file of its own.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::{Store, StoreClient};
 
-use crate::locks::{LockSpec, On};
+use crate::locks::{LockSpec, On, ProcessFields};
 use worker::Worker;
 
 /// The parts of a client that its workers share.
@@ -20,6 +20,7 @@ struct SharedParts<S: Store> {
     client: S::Client,
     ttl: Duration,
     call_timeout: Duration,
+    fields: ProcessFields,
 }
 
 /// Serves the harness until it says `exit` or hangs up.
@@ -43,6 +44,7 @@ pub async fn serve<S: Store>(
         client,
         ttl: Duration::from_nanos(init.ttl_ns),
         call_timeout: Duration::from_nanos(init.call_timeout_ns),
+        fields: ProcessFields::default(),
     });
     match init.workers {
         0 | 1 => Worker::new(process).serve(mailbox.as_mut()).await,

@@ -1,7 +1,7 @@
 //! Abilities that a fault needs of a backend: checked before a run, so that a fault that the
 //! backend lacks is refused by name and not met in the middle.
 
-use super::Fault;
+use super::{Fault, Node, Target};
 use std::fmt;
 
 /// A power over the world that a backend has or lacks.
@@ -19,8 +19,12 @@ pub enum Ability {
     Evict,
     /// Hold what is sent over a link.
     Cut,
-    /// Set, bend or stop the clocks of a node.
-    Clock,
+    /// Set the wall clock of a server.
+    ServerClock,
+    /// Set the wall clock of a client.
+    ClientClock,
+    /// Have the clocks of a node run fast or slow, or stand still.
+    ClockRate,
     /// Break the connections over a link.
     Reset,
     /// Refuse new connections over a link.
@@ -37,10 +41,35 @@ pub enum Ability {
     Vault,
 }
 
+impl Ability {
+    /// The ability that the same action takes when it hits a client.
+    #[must_use]
+    pub const fn at_client(self) -> Self {
+        match self {
+            Self::ServerClock => Self::ClientClock,
+            other => other,
+        }
+    }
+}
+
 impl Fault {
     /// The ability that a backend needs for this fault.
     pub fn ability(&self) -> Ability {
-        if self.is_at_vault() { Ability::Vault } else { self.action.spec().ability }
+        let ability = self.action.spec().ability;
+        match self.target {
+            _ if self.is_at_vault() => Ability::Vault,
+            Target::Node(Node::Client(_)) => ability.at_client(),
+            _ => ability,
+        }
+    }
+
+    /// Returns true if it hits clients and their links only: no server, and no link between servers.
+    pub fn is_of_clients(&self) -> bool {
+        let is_client = |node: &Node| matches!(node, Node::Client(_));
+        match &self.target {
+            Target::Node(node) => is_client(node),
+            Target::Links(links) => links.iter().all(|(a, b)| is_client(a) || is_client(b)),
+        }
     }
 }
 
@@ -54,7 +83,9 @@ impl fmt::Display for Ability {
             Self::Vanish => "take a machine from the network",
             Self::Evict => "make a server evict what it stores",
             Self::Cut => "cut a link",
-            Self::Clock => "change the clock of a node",
+            Self::ServerClock => "set the clock of a server",
+            Self::ClientClock => "set the clock of a client",
+            Self::ClockRate => "have a clock run fast or slow, or stand still",
             Self::Reset => "reset a connection",
             Self::Refuse => "refuse a connection",
             Self::LoseRequest => "lose exactly one request",

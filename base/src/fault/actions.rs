@@ -12,7 +12,7 @@ pub struct ActionSpec {
     pub name: &'static str,
     /// The family, by which reports call and colour it.
     pub family: Family,
-    /// The ability that a backend needs for it.
+    /// The ability that a backend needs for it; `Ability::at_client` for a client.
     pub ability: Ability,
     /// The number of a line within its family, by which swarms draw its weight.
     pub number: u64,
@@ -128,7 +128,7 @@ const CUT: ActionSpec = ActionSpec {
 const CLOCK: ActionSpec = ActionSpec {
     name: "clock-freeze",
     family: Family::Clock,
-    ability: Ability::Clock,
+    ability: Ability::ClockRate,
     number: 3,
     title: "clock of {node} stood still",
     lasting: "had a clock that stood still",
@@ -139,6 +139,7 @@ const CLOCK: ActionSpec = ActionSpec {
 
 const JUMP: ActionSpec = ActionSpec {
     name: "clock-jump",
+    ability: Ability::ServerClock,
     number: 0,
     title: "clock of {node} jumped {amount}",
     lasting: "had a clock that jumped {amount}",

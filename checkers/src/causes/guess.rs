@@ -2,7 +2,7 @@
 
 use super::is_queued;
 use super::loss::{self, Lost};
-use super::span::{Trouble, had};
+use super::span::{Trouble, clock_off, had};
 use crate::Case;
 use crate::bypass::excludes;
 use crate::holds::{Claim, Ending};
@@ -61,10 +61,20 @@ pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Caus
         return Some(Cause::Evicted);
     }
     match expired(case, claim) {
-        Some(lost) if lost.at_ns > until_ns => None,
+        Some(lost) if lost.at_ns > until_ns => {
+            ran_fast(case, claim, &lost, until_ns).then_some(Cause::ServerClock)
+        }
         Some(lost) => Some(loss::why_expired(case, claim, &lost, until_ns)),
         None => loss::why_session_ended(case, claim, until_ns, until_ns),
     }
+}
+
+/// Returns true if a server's clock was off by so much that it may have ended a claim by a time, of
+/// which its recipe believes that it had some time left.
+fn ran_fast(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
+    let left_ns = lost.at_ns.saturating_sub(until_ns);
+    let off = clock_off(case, Trouble::ServerClock, claim.process, lost.made_ns..until_ns);
+    off.is_some_and(|off| off >= left_ns)
 }
 
 /// The loss of a claim by time, as its recipe knows it.

@@ -151,6 +151,9 @@ pub(super) fn why(
 ) -> Option<Cause> {
     match lost.how {
         Change::SessionEnded(_) => why_session_ended(case, claim, lost.at_ns, until_ns),
+        Change::Expired if promised_life(case, claim).is_none() => {
+            why_not_renewed(case, claim, lost.at_ns, until_ns)
+        }
         Change::Expired => Some(why_expired(case, claim, lost, until_ns)),
         Change::Wiped | Change::Restored | Change::Evicted
             if had_outlived(case, claim, lost, until_ns) =>
@@ -292,6 +295,22 @@ pub(super) fn why_session_ended(
     // time anew.
     let recovered_ns = missed_ns + case.run.info.quiet_ns;
     worst(missed_ns).or_else(|| worst_of_servers(recovered_ns)).or_else(|| worst(recovered_ns))
+}
+
+/// Returns the reason why a lock that its client renews, so that the recipe knows no end of it, ran out at
+/// a time while the client believed in it until another. It is like a session; but a server keeps it by its
+/// wall clock, and a replica that is promoted may lack the last renewal.
+fn why_not_renewed(case: &Case<'_>, claim: &Claim, at_ns: u64, until_ns: u64) -> Option<Cause> {
+    let during = at_ns.saturating_sub(case.run.info.ttl_ns)..at_ns;
+    let asleep = slept_through(case, claim.process, at_ns, until_ns);
+    if !asleep && had(case, Trouble::ServerClock, claim.process, during) {
+        return Some(Cause::ServerClock);
+    }
+    let promotes = case.run.info.failover_ns > 0;
+    match why_session_ended(case, claim, at_ns, until_ns) {
+        Some(Cause::ServersApart | Cause::HolderCutOff) if promotes => Some(Cause::ServerForgets),
+        cause => cause,
+    }
 }
 
 /// Returns true if a client could not notice until a time that its session had ended at another: it

@@ -64,7 +64,7 @@ fn lives_on(case: &Case<'_>, claim: &Claim) -> bool {
 /// again, and the second grant put nothing of its own into the store. (One without a place in a queue
 /// was given by nobody.)
 fn is_let_in(case: &Case<'_>, owner: &Claim, again: &Claim, at: u64) -> bool {
-    if !is_queued(case, again) {
+    if !is_queued(case, again) || has_own_place(case, owner, again) {
         return false;
     }
     let at_ns = case.time(at);
@@ -75,6 +75,13 @@ fn is_let_in(case: &Case<'_>, owner: &Claim, again: &Claim, at: u64) -> bool {
         }
         None => guess::lost(case, owner, at_ns).is_none(),
     }
+}
+
+/// Returns true if two claims have places of their own in a queue: they can be told apart, if not by whose
+/// client they are.
+fn has_own_place(case: &Case<'_>, one: &Claim, other: &Claim) -> bool {
+    let place = |claim: &Claim| claim.granted().and_then(|ok| case.facts(ok)?.place);
+    place(one).zip(place(other)).is_some_and(|(one, other)| one != other)
 }
 
 fn is_rival(case: &Case<'_>, one: &Claim, other: &Claim) -> bool {

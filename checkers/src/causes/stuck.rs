@@ -20,9 +20,33 @@ pub(crate) fn of_stuck(
     culprit: Option<&Claim>,
 ) -> Option<Cause> {
     let Some(books) = case.ownership() else {
-        return Some(culprit.map_or(Cause::Recipe, |claim| why_left(case, claim, None)));
+        return Some(guessed(case, key, at_ns, culprit));
     };
     Some(left_by(case, books, key, at_ns).map_or(Cause::Recipe, |(_, cause)| cause))
+}
+
+/// Returns the most likely cause, without a ledger: what the suspect suffered, or else one of those that
+/// ask in vain.
+fn guessed(case: &Case<'_>, key: usize, at_ns: u64, culprit: Option<&Claim>) -> Cause {
+    let left = culprit.map(|claim| why_left(case, claim, None));
+    let asking = || case.asked(key).filter(|(_, claim)| asks(case, claim, at_ns));
+    left.filter(|cause| *cause != Cause::Recipe)
+        .or_else(|| asking().find_map(|(_, claim)| why_in_vain(case, claim)))
+        .unwrap_or(Cause::Recipe)
+}
+
+/// Returns the reason why an acquire may ask in vain: the session ended, in which its client lost what it
+/// had before; or a reply was lost, by which it took what it waits for.
+fn why_in_vain(case: &Case<'_>, asker: &Claim) -> Option<Cause> {
+    let before = |claim: &&Claim| claim.process == asker.process && claim.invoke < asker.invoke;
+    let before = case.claims.grants().filter(before).max_by_key(|claim| claim.invoke);
+    if let Some((claim, (at, Kind::Fail))) = before.and_then(|claim| Some((claim, claim.freed?)))
+        && case.facts(claim.granted()?).is_none_or(|facts| facts.expires_ns.is_none())
+    {
+        return why_session_ended(case, claim, case.time(at), case.time(at));
+    }
+    let asking = case.time(asker.asking().start)..case.time(asker.asking().end);
+    had(case, Trouble::Broken, asker.process, asking).then_some(Cause::ReplyLost)
 }
 
 /// The claim that left a lock taken, by the ledger, at a time in nanoseconds.

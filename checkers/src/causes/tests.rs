@@ -42,6 +42,19 @@ fn a_holder_that_is_paused_past_its_ttl() {
 }
 
 #[test]
+fn a_lock_that_is_renewed_and_runs_out() {
+    let text = "
+        p0       | a-A=====================R
+        p1       |    a-----------A==R
+        pause c0 |      [               ]
+        store    |  0          x 1";
+    shows(text, "double hold", Cause::HolderPaused);
+    shows(&text.replace("pause", "freeze"), "double hold", Cause::ClientClock);
+    let jumped = text.replace("pause c0 |      [               ]", "jump s0  |      [  ]");
+    shows(&jumped, "double hold", Cause::ServerClock);
+}
+
+#[test]
 fn work_that_takes_longer_than_the_ttl_needs_no_fault() {
     let text = "
         p0       | a-A==================R
@@ -67,6 +80,15 @@ fn a_ttl_that_ends_too_early_under_a_wrong_clock() {
         ttl      | -
         store    |  0   x1";
     shows(text, "double hold", Cause::ServerClock);
+    // Without a ledger it counts by how far the clock went: by as much as the lock had left, or less.
+    let unledgered = "
+        p0       | a-A========R
+        p1       |       a--A==R
+        jump s0  |    [         ]
+        ttl      | -";
+    shows(unledgered, "double hold", Cause::ServerClock);
+    let short = unledgered.replace("jump s0  |    [         ]", "freeze s0|    [ ]        ");
+    assert_eq!(causes_in(&picture(&short), "double hold"), [None]);
 }
 
 #[test]
@@ -601,6 +623,16 @@ fn a_lock_that_stays_taken_is_explained_by_what_stands_there() {
         run      |          Q            E
         store    |  0   z";
     assert_eq!(stuck(session), Some(Cause::HolderPaused));
+    let ledger = session.find("        store").expect("the last row");
+    assert_eq!(stuck(&session[..ledger]), Some(Cause::HolderPaused));
+    // Somebody waits behind what it does not know to be its own.
+    let own = "
+        p0       | a-A===R
+        p1       |    a-------------------
+        cut c1-s0|       [  ]
+        run      |          Q            E";
+    assert_eq!(stuck(own), Some(Cause::ReplyLost));
+    assert_eq!(stuck(&own.replace("c1", "c2")), Some(Cause::Recipe));
 }
 
 /// The cause for which a lock is stuck at a column of a picture, in the middle of the run.

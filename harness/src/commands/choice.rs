@@ -1,9 +1,9 @@
 //! The choice of a backend, and what is said of it.
 
 use base::Ability;
-use stores::WorldSpec;
+use stores::{StoreId, Topology, WorldSpec};
 #[cfg(feature = "real")]
-use testbed::Readiness;
+use testbed::{Lack, Readiness};
 
 use super::Failure;
 use crate::cli::BackendChoice;
@@ -19,6 +19,9 @@ pub enum Choice {
     Docker,
     #[cfg(feature = "real")]
     Local,
+    /// Servers that somebody else runs.
+    #[cfg(feature = "real")]
+    Given,
 }
 
 impl Choice {
@@ -30,6 +33,8 @@ impl Choice {
             Self::Docker => "docker",
             #[cfg(feature = "real")]
             Self::Local => "local",
+            #[cfg(feature = "real")]
+            Self::Given => "servers",
         }
     }
 
@@ -59,42 +64,92 @@ pub fn choose(
     world: &WorldSpec,
     needs: &[Ability],
 ) -> Result<Choice, Failure> {
-    let lacks = needs.iter().find(|ability| !testbed::can(**ability));
-    match (asked, lacks) {
-        (BackendChoice::Sim, _) => Ok(Choice::Sim),
-        (BackendChoice::Auto, Some(ability)) => {
-            hint(&format!("running in the simulator: real servers cannot {ability}"));
-            Ok(Choice::Sim)
-        }
-        (BackendChoice::Docker | BackendChoice::Local, Some(ability)) => Err(Failure::arguments(
-            format!("real servers cannot {ability}, which these faults take: give --backend sim"),
-        )),
-        (BackendChoice::Docker, None) => Ok(Choice::Docker),
-        (BackendChoice::Local, None) => Ok(Choice::Local),
-        (BackendChoice::Auto, None) => Ok(auto(world)),
-    }
+    let choice = match asked {
+        _ if !world.given.is_empty() => Choice::Given,
+        BackendChoice::Sim => return Ok(Choice::Sim),
+        BackendChoice::Auto => return Ok(auto(world, needs)),
+        BackendChoice::Docker => Choice::Docker,
+        BackendChoice::Local => Choice::Local,
+    };
+    let Some(Lack { reason, fix }) = choice.lack(world.store, needs) else { return Ok(choice) };
+    let or = fix.map(|fix| format!(", or {fix}")).unwrap_or_default();
+    let line = format!("{reason}, which these faults take: give --backend sim{or}");
+    Err(Failure::arguments(line))
 }
 
-/// Takes the first backend that this machine is ready for.
+/// Takes the first backend that can do these faults and that this machine is ready for.
 #[cfg(feature = "real")]
-fn auto(world: &WorldSpec) -> Choice {
+fn auto(world: &WorldSpec, needs: &[Ability]) -> Choice {
     let (mut reasons, mut fixes) = (Vec::new(), Vec::new());
-    for (choice, readiness) in [
-        (Choice::Docker, docker_ready()),
-        (Choice::Local, local::ready(world.store, world.topology)),
-    ] {
-        let Readiness::NotReady { reason, fix } = readiness else {
+    for choice in [Choice::Docker, Choice::Local] {
+        let lack = choice.lack(world.store, needs).or_else(|| {
+            match choice.ready(world.store, world.topology) {
+                Readiness::NotReady { reason, fix } => Some(Lack { reason, fix: Some(fix) }),
+                Readiness::Ready => None,
+            }
+        });
+        let Some(Lack { reason, fix }) = lack else {
             let name = choice.name();
             let why: String = reasons.iter().map(|reason| format!(": {reason}")).collect();
             hint(&format!("running on real servers ({name}){why}; the simulator is --backend sim"));
             return choice;
         };
-        reasons.push(reason);
-        fixes.push(fix);
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+        fixes.extend(fix);
     }
-    let (reasons, fixes) = (reasons.join(", and "), fixes.join(", or "));
-    hint(&format!("running in the simulator: {reasons}; for real servers: {fixes}"));
+    let fixes = match fixes.join(", or ") {
+        none if none.is_empty() => none,
+        some => format!("; for real servers: {some}"),
+    };
+    hint(&format!("running in the simulator: {}{fixes}", reasons.join(", and ")));
     Choice::Sim
+}
+
+#[cfg(feature = "real")]
+impl Choice {
+    /// The first lack of these abilities for a store, and rather one without a remedy.
+    pub fn lack(self, store: StoreId, needs: &[Ability]) -> Option<Lack> {
+        let lacks = needs.iter().filter_map(|ability| self.can(store, *ability).err());
+        lacks.min_by_key(|lack| lack.fix.is_some())
+    }
+
+    fn can(self, store: StoreId, ability: Ability) -> Result<(), Lack> {
+        match self {
+            Self::Sim => Ok(()),
+            Self::Docker => docker_can(store, ability),
+            Self::Local => testbed::can::<local::LocalServers>(store, ability),
+            Self::Given => testbed::can::<testbed::GivenServers>(store, ability),
+        }
+    }
+
+    /// Tells a person whether it has an ability for a store.
+    fn told(self, store: StoreId, ability: Ability) -> Result<(), Option<String>> {
+        self.can(store, ability).map_err(|Lack { reason, fix }| {
+            fix.map(|fix| format!("{}: {reason}: {fix}", self.name()))
+        })
+    }
+
+    pub fn ready(self, store: StoreId, topology: &Topology) -> Readiness {
+        match self {
+            // Whether they are there is seen when they are used.
+            Self::Sim | Self::Given => Readiness::Ready,
+            Self::Docker => docker_ready(),
+            Self::Local => local::ready(store, topology),
+        }
+    }
+}
+
+#[cfg(feature = "docker")]
+fn docker_can(store: StoreId, ability: Ability) -> Result<(), Lack> {
+    testbed::can::<docker::DockerServers>(store, ability)
+}
+
+/// The same as processes can: that there are no containers is said of all of them at once.
+#[cfg(all(feature = "real", not(feature = "docker")))]
+fn docker_can(store: StoreId, ability: Ability) -> Result<(), Lack> {
+    testbed::can::<local::LocalServers>(store, ability)
 }
 
 #[cfg(feature = "docker")]
@@ -112,13 +167,69 @@ fn docker_ready() -> Readiness {
 pub const NO_DOCKER: &str =
     "this picklock was built without Docker; fix: build it with the cargo feature `docker`";
 
+/// The readiness of a backend for a topology.
+pub type Ready = Result<(), NotReady>;
+
+/// The reason why servers cannot be started at once, and the remedy.
+#[derive(Clone)]
+pub struct NotReady {
+    pub reason: String,
+    pub fix: String,
+    /// Both, in one line.
+    pub line: String,
+}
+
+/// Asks a backend for its readiness for a topology.
+pub type ReadyQuestion = Box<dyn Fn(StoreId, &Topology) -> Ready>;
+
+/// A backend of real servers, with the question whether it is ready for a topology.
+pub struct RealBackendEntry {
+    pub name: &'static str,
+    pub ready: ReadyQuestion,
+    /// Tells whether it has an ability for a store; if not, in one line how to get it, if there is a
+    /// way.
+    pub can: fn(StoreId, Ability) -> Result<(), Option<String>>,
+}
+
+/// The backends of real servers of this build. The Docker daemon is asked once.
+#[cfg(feature = "real")]
+pub fn real_backends() -> Vec<RealBackendEntry> {
+    let told = |backend: Choice, readiness: &Readiness| match readiness {
+        Readiness::Ready => Ok(()),
+        Readiness::NotReady { reason, fix } => {
+            let line = format!("{}: {reason}: {fix}", backend.name());
+            Err(NotReady { reason: reason.clone(), fix: fix.clone(), line })
+        }
+    };
+    let docker = told(Choice::Docker, &docker_ready());
+    vec![
+        RealBackendEntry {
+            name: Choice::Docker.name(),
+            ready: Box::new(move |_, _| docker.clone()),
+            can: |store, ability| Choice::Docker.told(store, ability),
+        },
+        RealBackendEntry {
+            name: Choice::Local.name(),
+            ready: Box::new(move |store, on| told(Choice::Local, &local::ready(store, on))),
+            can: |store, ability| Choice::Local.told(store, ability),
+        },
+    ]
+}
+
+/// The backends of real servers of this build: none.
+#[cfg(not(feature = "real"))]
+pub fn real_backends() -> Vec<RealBackendEntry> {
+    Vec::new()
+}
+
 #[cfg(not(feature = "real"))]
 pub fn choose(
     asked: BackendChoice,
-    _world: &WorldSpec,
+    world: &WorldSpec,
     _needs: &[Ability],
 ) -> Result<Choice, Failure> {
     match asked {
+        _ if !world.given.is_empty() => Err(Failure::could_not(super::NO_REAL)),
         BackendChoice::Sim => Ok(Choice::Sim),
         BackendChoice::Docker | BackendChoice::Local => Err(Failure::could_not(super::NO_REAL)),
         BackendChoice::Auto => {

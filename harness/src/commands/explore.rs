@@ -165,7 +165,7 @@ fn spinner(what: String) -> ProgressBar {
     bar
 }
 
-fn cores() -> usize {
+pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 

@@ -4,12 +4,15 @@ pub mod bench;
 pub mod check;
 mod choice;
 pub mod clean;
+pub mod doctor;
 mod exhaustive;
 pub mod explore;
 mod judge;
 pub mod list;
 pub mod merge;
 pub mod replay;
+pub mod suite;
+pub mod sweep;
 pub mod test;
 
 use crate::Exit;

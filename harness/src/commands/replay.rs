@@ -36,7 +36,7 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     info.command = again(args, choice.name())?;
     info.seed = seed(args).unwrap_or(info.seed);
     let choice_log = ChoiceLog::replay(schedule.chance.clone());
-    let results = Results { store: &args.store, format: args.format, script: None };
+    let results = Results { store: &args.store, format: args.format, script: None, expect: None };
     perform(&setup, info, choice, choice_log, &results, Some(budget))
 }
 

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "draws a seed and measures how long a run took")]
 
-use base::{Backend, Mono, Run, RunInfo};
+use base::{Backend, Mono, Outcome, Run, RunInfo};
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::ChoiceLog;
 #[cfg(feature = "docker")]
@@ -18,6 +18,7 @@ use super::choice::{Choice, choose_for};
 use super::explore::writable;
 use super::{Failure, interruptible, judge::judge, with_script};
 use crate::Exit;
+use crate::ExpectedOutcome;
 use crate::cli::{Format, TestArgs};
 use crate::drive::{DriveError, Recorder, Watcher, drive};
 use crate::fault_script;
@@ -26,7 +27,7 @@ use crate::input::JudgingBudget;
 use crate::manner;
 #[cfg(feature = "docker")]
 use crate::manner::hint;
-use crate::output::{OutputLosses, say, write_whole};
+use crate::output::{OutputLosses, note, say, write_whole};
 use crate::plan::Options;
 use crate::schedule::Schedule;
 use crate::setup::Setup;
@@ -39,8 +40,12 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     if let Some(file) = args.print_script.as_deref().filter(|file| *file != Path::new("-")) {
         writable(file, "--print-script")?;
     }
-    let results =
-        Results { store: &args.store, format: args.format, script: args.print_script.as_deref() };
+    let results = Results {
+        store: &args.store,
+        format: args.format,
+        script: args.print_script.as_deref(),
+        expect: args.expect,
+    };
     perform(&setup, info, choice, ChoiceLog::record(), &results, None)
 }
 
@@ -52,12 +57,26 @@ pub struct Results<'a> {
     pub format: Format,
     /// The file for its faults as a script; `-` is stdout, which tells nothing else then.
     pub script: Option<&'a Path>,
+    /// The outcome that is expected, if the exit code is to say whether it came.
+    pub expect: Option<ExpectedOutcome>,
 }
 
 impl Results<'_> {
     /// The format of the result, if stdout is there for it.
     fn told(&self) -> Option<Format> {
         Some(self.format).filter(|_| self.script != Some(Path::new("-")))
+    }
+
+    /// Ends a run: its exit code is its outcome, or whether it came as expected.
+    fn end(&self, outcome: Outcome, losses: OutputLosses) -> Exit {
+        let Some(expected) = self.expect else { return losses.end(outcome) };
+        let exit = expected.exit(outcome);
+        match exit {
+            Exit::Held => note("picklock: as expected"),
+            Exit::Violated => note("picklock: not as expected"),
+            _ => {}
+        }
+        losses.end_as(outcome, exit)
     }
 
     /// Writes the faults of a run as a script, if that was asked for.
@@ -128,7 +147,7 @@ pub fn perform(
     let run = Run { info, history: recorder.into_history(), ledger };
     let (told, elapsed) = (results.told(), Some(begun.elapsed()));
     let outcome = judge(&run, folder.as_ref(), told, elapsed, budget, &mut losses)?;
-    Ok(losses.end(outcome))
+    Ok(results.end(outcome, losses))
 }
 
 /// Records to the run folder, as long as there is one that takes something.
@@ -147,6 +166,7 @@ fn recorder(folder: Option<&RunFolder>, losses: &mut OutputLosses) -> Recorder {
 fn options(args: &TestArgs) -> Result<Options, Failure> {
     let seed = args.seed.unwrap_or_else(random_seed);
     let options = args.load.options(&args.algo, &args.nemesis, seed);
+    let options = Options { given: args.servers.clone(), ..options };
     with_script(options, args.script.as_deref())
 }
 
@@ -195,6 +215,12 @@ fn start(
         #[cfg(feature = "real")]
         Choice::Local => {
             let backend = local::LocalBackend::start(&world, &|line| watcher.note(line));
+            Ok(Box::new(backend.map_err(Failure::could_not)?))
+        }
+        #[cfg(feature = "real")]
+        Choice::Given => {
+            let start = testbed::RealBackend::<testbed::GivenServers>::start;
+            let backend = start(&world, &|line| watcher.note(line));
             Ok(Box::new(backend.map_err(Failure::could_not)?))
         }
         #[cfg(feature = "real")]

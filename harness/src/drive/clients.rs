@@ -52,6 +52,8 @@ pub struct Clients {
     ready: Vec<u32>,
     round: TurnSettings,
     next_request: u64,
+    /// The server that answered last to an acquire or a release.
+    answering: Option<u32>,
 }
 
 impl Clients {
@@ -69,6 +71,7 @@ impl Clients {
             ready: Vec::new(),
             round,
             next_request: 0,
+            answering: None,
         }
     }
 
@@ -135,6 +138,11 @@ impl Clients {
     /// Returns true once every worker has had all its turns.
     pub fn all_done(&self) -> bool {
         self.workers.iter().all(|worker| matches!(worker.stage, WorkerStage::Done))
+    }
+
+    /// The server that answered last to an acquire or a release, if one has.
+    pub const fn answering(&self) -> Option<u32> {
+        self.answering
     }
 
     /// Returns the nemeses' view of the clients.
@@ -384,7 +392,11 @@ impl Clients {
     pub fn passed(&mut self, process: u32, server: u32, at: Mono) {
         if let Some(client) = self.client(process) {
             let workers = self.workers_of(client);
-            self.workers[workers].iter_mut().for_each(|worker| worker.passed(server, at));
+            for worker in &mut self.workers[workers] {
+                if worker.passed(server, at) {
+                    self.answering = Some(server);
+                }
+            }
         }
     }
 

@@ -88,11 +88,14 @@ impl Faults {
         now: Mono,
         plan: &Plan,
         mut clients: Vec<ClientView>,
+        answering: Option<u32>,
         recorder: &mut Recorder,
     ) -> Vec<WantedFault> {
         let mut wanted = Vec::new();
         for owner in 0..self.sources.len() {
-            while let Some((fault, lasts)) = self.ask_one(owner, now, plan, &clients, recorder) {
+            while let Some((fault, lasts)) =
+                self.ask_one(owner, now, plan, &clients, answering, recorder)
+            {
                 for node in fault.nodes() {
                     if let Node::Client(client) = node {
                         clients[client as usize].faulted = true;
@@ -117,6 +120,7 @@ impl Faults {
         now: Mono,
         plan: &Plan,
         clients: &[ClientView],
+        answering: Option<u32>,
         recorder: &mut Recorder,
     ) -> Option<(Fault, std::time::Duration)> {
         let active = self.active.iter().filter(|active| active.owner == owner).count();
@@ -124,8 +128,15 @@ impl Faults {
         if source.done || now < source.ask_at {
             return None;
         }
-        let view =
-            View { now, ttl: plan.ttl, clients, servers: &plan.servers, peers: plan.peers, active };
+        let view = View {
+            now,
+            ttl: plan.fault_scale,
+            clients,
+            servers: &plan.servers,
+            peers: plan.peers,
+            answering,
+            active,
+        };
         // "Watch" asks again at the next event, whatever it is.
         (source.ask_at, source.until) = (Mono::ZERO, None);
         match source.nemesis.next(&view, &mut self.rng) {

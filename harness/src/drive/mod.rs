@@ -147,7 +147,8 @@ impl RunDriver<'_> {
             return Ok(self.faults.next_look());
         }
         let view = self.clients.view(&self.faults);
-        for wanted in self.faults.ask(now, self.plan, view, self.recorder) {
+        let answering = self.clients.answering();
+        for wanted in self.faults.ask(now, self.plan, view, answering, self.recorder) {
             self.recorder.wanted(now, &wanted);
             let WantedFault { id, fault, .. } = wanted;
             self.clients.before_fault(&fault, now, &mut self.vault, self.recorder);

@@ -546,16 +546,18 @@ impl DrivenWorker {
         self.stage = WorkerStage::Down { until };
     }
 
-    /// A reply of a server has passed the link to the worker's client.
-    pub fn passed(&mut self, server: u32, at: Mono) {
+    /// A reply of a server has passed the link to the worker's client. Returns true if the worker has
+    /// asked for it.
+    pub fn passed(&mut self, server: u32, at: Mono) -> bool {
         match &mut self.stage {
             WorkerStage::Acquiring { last_reply, answers, .. } => {
                 *last_reply = Some(at);
                 answers.add(server);
             }
             WorkerStage::Releasing { last_reply, .. } => *last_reply = Some(at),
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     /// Returns true while the worker holds a lock.

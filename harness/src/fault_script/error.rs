@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::excerpt::Excerpt;
 use crate::plan::ScriptFile;
 
 /// A mistake in a fault script, and where it stands.
@@ -74,38 +75,12 @@ impl Mistake {
 impl ScriptError {
     pub(super) fn new(file: &ScriptFile, wrong: ScriptMistake) -> Self {
         let ScriptMistake { at, mistake } = wrong;
-        let text = &file.text;
-        let start = floor(text, at.start);
-        let before = &text[..start];
-        let line = line_of(text, start);
-        let begin = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let whole = text[begin..].lines().next().unwrap_or_default();
-        let marked = &text[start..floor(text, at.end.max(start))];
-        let marked = marked.lines().next().unwrap_or_default().chars().count().max(1);
-        let column = text[begin..start].chars().count() + 1;
-        let margin = " ".repeat(line.to_string().len());
-        let blank = " ".repeat(column - 1);
-        let shown = vec![
-            format!("{margin} |"),
-            format!("{line} | {}", whole.replace('\t', " ")),
-            format!("{margin} | {blank}{}", "^".repeat(marked)),
-        ];
-        let excerpt = if whole.is_empty() { Vec::new() } else { shown };
-        Self { file: file.path.display().to_string(), line, column, excerpt, mistake }
+        let Excerpt { line, column, lines } = Excerpt::of(&file.text, at);
+        Self { file: file.path.display().to_string(), line, column, excerpt: lines, mistake }
     }
 
     /// The line of the script, with marks below what is wrong.
     pub fn excerpt(&self) -> &[String] {
         &self.excerpt
     }
-}
-
-/// The number of the line in which a byte stands, from 1.
-pub(super) fn line_of(text: &str, at: usize) -> usize {
-    text[..floor(text, at)].matches('\n').count() + 1
-}
-
-/// The nearest place at or before a byte at which the text can be divided.
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

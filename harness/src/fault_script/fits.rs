@@ -3,7 +3,7 @@
 use base::{Ability, Action};
 
 use super::error::Mistake;
-use super::{Crew, Whom};
+use super::{Aim, Crew, Whom};
 
 /// The kind of nodes that a target is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,11 +25,37 @@ impl Whom {
     }
 }
 
+/// The abilities that an action needs at such a target.
+pub fn abilities(action: Action, aim: &Aim) -> Vec<Ability> {
+    if aim.is_at_vault() {
+        return vec![Ability::Vault];
+    }
+    let ability = action.spec().ability;
+    let of = |whom: &Whom| match whom.sort() {
+        Sort::Clients => vec![ability.at_client()],
+        Sort::Servers | Sort::Vault => vec![ability],
+        Sort::Both => vec![ability, ability.at_client()],
+    };
+    let mut abilities: Vec<Ability> = aim.mentions().flat_map(of).collect();
+    abilities.sort_unstable();
+    abilities.dedup();
+    abilities
+}
+
+/// Returns true if a fault with this target hits a server, or a link between servers.
+pub fn hits_servers(aim: &Aim) -> bool {
+    let has_servers = |whom: &Whom| matches!(whom.sort(), Sort::Servers | Sort::Both);
+    match aim {
+        Aim::Nodes(whom) | Aim::LinksOf(whom) => has_servers(whom),
+        Aim::Links(links) => links.iter().any(|(a, b)| has_servers(a) && has_servers(b)),
+    }
+}
+
 /// Checks that an action can hit such a node.
 pub fn check_node(action: Action, whom: &Whom, text: &str) -> Result<(), Mistake> {
     let name = action.spec().name;
     let (fits, wanted): (&[Sort], &str) = match action.spec().ability {
-        Ability::Pause | Ability::Clock => {
+        Ability::Pause | Ability::ServerClock | Ability::ClockRate => {
             (&[Sort::Clients, Sort::Servers, Sort::Both], "clients and servers")
         }
         _ if action == Action::Kill => (&[Sort::Clients], "clients; a server takes `crash`"),

@@ -84,7 +84,25 @@ impl FaultScript {
 
     /// The abilities that its faults need of a backend.
     pub fn needs(&self) -> impl Iterator<Item = Ability> {
-        self.entries.iter().map(ScriptFault::ability)
+        self.entries.iter().flat_map(ScriptFault::abilities)
+    }
+
+    /// Checks that it hits clients and their links only.
+    ///
+    /// # Errors
+    /// Fails with the first fault that hits a server.
+    pub fn check_clients_only(&self, file: &ScriptFile) -> Result<(), ScriptError> {
+        match self.entries.iter().find(|entry| fits::hits_servers(&entry.aim)) {
+            None => Ok(()),
+            Some(entry) => {
+                let wrong = Mistake::Misfit(
+                    "this hits a server, and those of --servers belong to somebody else: aim at clients \
+                     or their links, or give --backend local"
+                        .into(),
+                );
+                Err(ScriptError::new(file, wrong.at(entry.at.clone())))
+            }
+        }
     }
 
     /// Returns the mistake of asking a backend for what it refuses, if the script does.
@@ -94,14 +112,15 @@ impl FaultScript {
         refusal: impl Fn(Ability) -> Option<String>,
     ) -> Option<ScriptError> {
         self.entries.iter().find_map(|entry| {
-            let wrong = Mistake::Unable(refusal(entry.ability())?).at(entry.at.clone());
+            let wrong = entry.abilities().into_iter().find_map(&refusal)?;
+            let wrong = Mistake::Unable(wrong).at(entry.at.clone());
             Some(ScriptError::new(file, wrong))
         })
     }
 }
 
 impl ScriptFault {
-    fn ability(&self) -> Ability {
-        if self.aim.is_at_vault() { Ability::Vault } else { self.action.spec().ability }
+    fn abilities(&self) -> Vec<Ability> {
+        fits::abilities(self.action, &self.aim)
     }
 }

@@ -160,6 +160,7 @@ fn all_links(aim: &Aim, action: Action, plan: &Plan) -> Vec<Fault> {
         clients: &clients,
         servers: &plan.servers,
         peers: plan.peers,
+        answering: None,
         active: 0,
     };
     // Nothing that is named is drawn.

@@ -5,9 +5,10 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{Mistake, ScriptError, ScriptMistake, line_of};
+use super::error::{Mistake, ScriptError, ScriptMistake};
 use super::fields::Fields;
 use super::{Aim, Crew, FaultScript, Moment, ScriptFault, action, aim, moment};
+use crate::excerpt::line_of;
 use crate::plan::ScriptFile;
 
 /// The fields of a fault, beside those that give an action its extent.

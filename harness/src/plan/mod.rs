@@ -1,6 +1,7 @@
 //! A run as pure data: its options, its plan, the replay that it follows, and the decisions that
 //! were made in it. The rest of the harness stands on this module, and it stands on none.
 
+mod named_server;
 mod options;
 mod played;
 mod replay;
@@ -10,6 +11,7 @@ mod script_file;
 use base::{Load, Promises, ServerInfo};
 use std::time::Duration;
 
+pub use named_server::{NamedServer, NoNamedServer};
 pub use options::{Length, Options, UNLIMITED};
 pub use played::Played;
 pub use replay::{FaultTiming, Planned, PlannedTurn, Replay, Trigger, Victim};
@@ -26,6 +28,8 @@ pub struct Plan {
     pub peers: bool,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
+    /// The time that nemeses take the lengths of their faults from.
+    pub fault_scale: Duration,
     /// The time during which faults are injected.
     pub time_limit: Duration,
     /// The time that the run goes on after the last heal.

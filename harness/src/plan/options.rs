@@ -8,7 +8,7 @@ use std::time::Duration;
 use stores::zookeeper::Timing;
 use stores::{LinkDelays, StoreId, Topology};
 
-use super::ScriptFile;
+use super::{NamedServer, ScriptFile};
 
 /// A time to live that never runs out, for a world without time.
 pub const UNLIMITED: Duration = Duration::MAX;
@@ -20,6 +20,8 @@ pub struct Options {
     pub algo: String,
     /// The topology. `None`: the usual one of the lock.
     pub topology: Option<&'static Topology>,
+    /// The servers that somebody else runs; none if they are to be started.
+    pub given: Vec<NamedServer>,
     /// The nemeses, joined by commas.
     pub nemesis: String,
     /// The fault script, which takes the place of the nemeses.
@@ -32,6 +34,8 @@ pub struct Options {
     pub time_limit: Duration,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
+    /// The time that nemeses take the lengths of their faults from. `None`: the ttl.
+    pub fault_scale: Option<Duration>,
     /// The tick of a ZooKeeper ensemble. `None`: as is safe for such a session.
     pub tick: Option<Duration>,
     /// The ticks of silence that end a connection between its servers. `None`: as is safe.
@@ -58,12 +62,14 @@ impl Options {
         Self {
             algo: algo.into(),
             topology: None,
+            given: Vec::new(),
             nemesis: nemesis.into(),
             script: None,
             task: &Task::CONTEND,
             clients: 5,
             time_limit: Duration::from_secs(30),
             ttl: workloads::find(algo).map_or(Duration::from_secs(2), |lock| lock.store().ttl()),
+            fault_scale: None,
             tick: None,
             sync_limit: None,
             hold: Length::about(Duration::from_millis(50)),
@@ -79,6 +85,11 @@ impl Options {
     /// The time between two turns of a worker.
     pub fn think(&self) -> Length {
         self.think.unwrap_or(Length { time: self.hold.time / 2, exact: false })
+    }
+
+    /// The time that nemeses take the lengths of their faults from.
+    pub fn fault_scale(&self) -> Duration {
+        self.fault_scale.unwrap_or(self.ttl)
     }
 
     /// The settings of a ZooKeeper ensemble.

@@ -1,7 +1,9 @@
 //! The mistakes in what was asked for.
 
+use base::ServersNeeded;
 use stores::zookeeper::TimingError;
 
+use super::given::GivenError;
 use crate::fault_script::ScriptError;
 use crate::nearest::Unlisted;
 
@@ -14,6 +16,9 @@ pub enum SetupError {
     /// The fault script has a mistake, or is not for this run.
     #[error(transparent)]
     Script(#[from] Box<ScriptError>),
+    /// The run cannot use servers that somebody else runs.
+    #[error(transparent)]
+    Given(#[from] GivenError),
     /// A schedule names a lock that does not exist.
     #[error("there is no lock `{0}`")]
     NoLock(String),
@@ -64,6 +69,28 @@ pub enum SetupError {
         lock: &'static str,
         /// The name of the topology.
         topology: &'static str,
+        /// The topologies on which the lock meets it.
+        able: Vec<&'static str>,
+    },
+    /// The nemesis has too few servers to act on.
+    #[error(
+        "the nemesis {nemesis} needs {} servers{}, and {lock} on {on} has not so many: give {}",
+        .needed.least,
+        if .needed.peers { " that talk to each other" } else { "" },
+        match .able.as_slice() {
+            [] => "--nemesis partition".to_owned(),
+            able => format!("--on {}", able.join(" or ")),
+        }
+    )]
+    Servers {
+        /// The name of the nemesis.
+        nemesis: &'static str,
+        /// The servers that it needs.
+        needed: ServersNeeded,
+        /// The name of the lock.
+        lock: &'static str,
+        /// The name of the topology.
+        on: &'static str,
         /// The topologies on which the lock meets it.
         able: Vec<&'static str>,
     },

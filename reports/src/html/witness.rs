@@ -1,18 +1,22 @@
 //! The picture of a witness as inline SVG. The events of the witness carry the numbers that they
 //! have in the table beside it.
 
+use super::PICTURE_CSS;
 use crate::ReportSubject;
 use crate::picture::{Band, Lane, Mark, MarkKind, Picture, PictureLimits, Stretch, picture};
 use crate::units::{round_step, tick_label};
 use base::{Event, F, Mode};
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 const LIMITS: PictureLimits = PictureLimits { lanes: 8, bands: 6 };
 /// The frames of a picture. It is drawn twice, for a wide screen and for a phone: one picture
 /// shrunk would be illegible, and one that scrolls sideways would hide its right half, where the
 /// breach is. The style sheet shows one.
-const WIDE: Frame = Frame { class: "witness wide", width: 960, gutter: 150 };
-const NARROW: Frame = Frame { class: "witness narrow", width: 430, gutter: 84 };
+const WIDE: Frame = Frame { class: "witness wide", width: 960, gutter: 150, style: None };
+const NARROW: Frame = Frame { class: "witness narrow", width: 430, gutter: 84, style: None };
+/// The frame of a file of its own, which has no style sheet beside it.
+const ALONE: Frame =
+    Frame { class: "witness alone", width: 960, gutter: 150, style: Some(PICTURE_CSS) };
 const RIGHT: u64 = 14;
 const LANE: u64 = 58;
 const BAND: u64 = 30;
@@ -35,10 +39,20 @@ pub(super) fn draw(subject: &ReportSubject<'_>, witness: &[u64]) -> Markup {
     }
 }
 
+/// The picture of a witness as an SVG file, or nothing where no client is part of it.
+pub(super) fn file(subject: &ReportSubject<'_>, witness: &[u64]) -> Option<String> {
+    let picture = picture(subject.run, &subject.facts, witness, LIMITS)?;
+    let events: Vec<&Event> = witness.iter().filter_map(|i| subject.run.history.get(*i)).collect();
+    let drawing = WitnessDrawing { picture: &picture, events: &events, frame: ALONE };
+    Some(drawing.whole().into_string() + "\n")
+}
+
 struct Frame {
     class: &'static str,
     width: u64,
     gutter: u64,
+    /// The style of a picture that is a file of its own.
+    style: Option<&'static str>,
 }
 
 struct WitnessDrawing<'a> {
@@ -59,8 +73,10 @@ impl WitnessDrawing<'_> {
     fn whole(&self) -> Markup {
         let view = format!("0 0 {} {}", self.frame.width, self.floor() + 38);
         html! {
-            svg class=(self.frame.class) viewBox=(view) role="img"
+            svg xmlns=[self.frame.style.map(|_| "http://www.w3.org/2000/svg")]
+                class=(self.frame.class) viewBox=(view) role="img"
                 aria-label="The witness as a picture: who held the lock when" {
+                @if let Some(style) = self.frame.style { style { (PreEscaped(style)) } }
                 (self.axis())
                 @for (place, band) in self.picture.bands.iter().enumerate() {
                     (self.band(place, band))

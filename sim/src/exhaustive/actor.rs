@@ -136,6 +136,7 @@ impl<S: Store> Actors<S> {
     pub fn init(&self, algo: &str, client: u32) -> ClientRequest {
         let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let init = Init {
+            allotment: String::new(),
             algo: algo.into(),
             process: client,
             servers: Vec::new(),

@@ -112,7 +112,7 @@ impl<S: Store> Simulation<S> {
 
     /// Enters into the ledger what the store loses because it goes on with another server's data.
     fn go_over_to(&mut self, primary: u32) {
-        let Some(before) = self.bookkeeper.primary() else { return };
+        let Some(before) = self.bookkeeper.before(primary) else { return };
         let model = |server: u32| &self.servers[server as usize].model;
         model(primary).succeeds(model(before), &mut self.noted);
         self.bookkeeper.go_over_to(self.now.get(), primary, &mut self.noted);

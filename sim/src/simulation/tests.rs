@@ -59,6 +59,7 @@ impl Rig {
 
     fn of<S: Store>(open: OpenClient<S>) -> Self {
         let init = Command::Init(Box::new(Init {
+            allotment: String::new(),
             workers: 1,
             algo: "none".into(),
             process: 0,

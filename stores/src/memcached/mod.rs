@@ -1,5 +1,6 @@
 //! memcached: the commands of its text protocol that locks are made of.
 
+mod allotment;
 pub mod conformance;
 mod junk;
 mod memory;

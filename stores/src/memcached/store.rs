@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::allotment;
 use super::junk::JUNK;
 use super::memory::StoredItem;
 use super::{Memcached, Packet, Reply, Request, Server};
@@ -13,8 +14,8 @@ use crate::driver::CallDriver;
 use crate::launch::words;
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Enumerable, Group, Junk, Launch, Need, Place, Ports, Probe, Shape,
-    Store, StoreId, Topology,
+    Allotment, ClientSettings, Cluster, Enumerable, Group, Junk, Launch, Need, Place, Ports, Probe,
+    SettableClock, Shape, Store, StoreId, Topology,
 };
 
 impl Store for Memcached {
@@ -28,7 +29,10 @@ impl Store for Memcached {
     }];
     const TTL: Duration = Duration::from_secs(4);
     const JUNK: Result<Junk, &'static str> = Ok(JUNK);
+    const SETTABLE_CLOCK: Result<SettableClock, &'static str> =
+        Err("memcached counts by its monotonic clock, which nobody can set");
     const PORTS: Ports = Ports { clients: 11211, peers: &[] };
+    const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 
     type Server = Server;
     type Driver = CallDriver<Self>;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::{Client, Postgres, PostgresDriver, Server};
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Group, Junk, Launch, Need, Place, Ports, Probe, Shape, Store,
-    StoreClient, StoreId, Topology,
+    ClientSettings, Cluster, Group, Junk, Launch, Need, Place, Ports, Probe, SettableClock, Shape,
+    Store, StoreClient, StoreId, Topology,
 };
 
 impl Store for Postgres {
@@ -22,7 +22,10 @@ impl Store for Postgres {
     }];
     const TTL: Duration = Duration::from_secs(2);
     const JUNK: Result<Junk, &'static str> = Err("a PostgreSQL evicts nothing");
+    const SETTABLE_CLOCK: Result<SettableClock, &'static str> =
+        Err("a PostgreSQL counts its time-outs by intervals, and no lock of it runs out");
     const PORTS: Ports = Ports { clients: 5432, peers: &[] };
+    const USERS: &'static [&'static str] = &["postgres", "nobody"];
 
     type Server = Server;
     type Driver = PostgresDriver;
@@ -50,7 +53,10 @@ impl Store for Postgres {
     }
 
     fn needs(_: &Topology) -> Result<&'static [Need], &'static str> {
-        Err("a PostgreSQL is many processes, and a signal to one of them does not pause it")
+        Ok(&[
+            Need { what: "postgres", package: "postgresql" },
+            Need { what: "initdb", package: "postgresql" },
+        ])
     }
 
     fn probe(_: &Cluster, _number: u32) -> Probe {
@@ -71,17 +77,31 @@ impl Store for Postgres {
     }
 }
 
-/// Starts a server in the folder `$1`, for clients of the address `$2` and the port `$3`. New data is a
-/// copy of what the image has. By itself a server waits with an acknowledgement until the write is on
-/// disk. What is kept in memory is little, so that many of them fit on a machine.
+/// Starts a server in the folder `$1`, for clients of the address `$2` and the port `$3`. It refuses to
+/// be root, who starts it in a container: there new data is a copy of what the image has. Elsewhere it is a
+/// copy of what the first start makes beside it. By itself a server waits with an acknowledgement until the
+/// write is on disk. What is kept in memory is little, so that many of them fit on a machine, and is shared
+/// by a file in its data, which nobody has to remove by itself.
 const START: &str = "set -e
-    [ -e \"$1/PG_VERSION\" ] || cp -a /var/lib/postgresql/new/. \"$1\"
-    chown postgres:postgres \"$1\"
+    for bin in /usr/lib/postgresql/*/bin; do PATH=$PATH:$bin; done
+    new=/var/lib/postgresql/new
+    as=\"setpriv --reuid=postgres --regid=postgres --clear-groups\"
+    if [ \"$(id -u)\" != 0 ]; then
+        new=$1/../new
+        as=
+        if [ ! -e \"$new\" ]; then
+            initdb -D \"$new.part\" --auth=trust --username=postgres --no-locale --encoding=UTF8 --no-sync
+            echo 'CREATE TABLE locks (name text PRIMARY KEY)' |
+                postgres --single -D \"$new.part\" -c dynamic_shared_memory_type=mmap postgres
+            mv \"$new.part\" \"$new\"
+        fi
+    fi
+    [ -e \"$1/PG_VERSION\" ] || cp -a \"$new/.\" \"$1\"
+    [ -z \"$as\" ] || chown postgres:postgres \"$1\"
     chmod 700 \"$1\"
-    exec setpriv --reuid=postgres --regid=postgres --clear-groups \
-        /usr/lib/postgresql/15/bin/postgres -D \"$1\" -c listen_addresses=\"$2\" -c port=\"$3\" \
+    exec $as postgres -D \"$1\" -c listen_addresses=\"$2\" -c port=\"$3\" \
         -c unix_socket_directories= -c max_connections=300 -c shared_buffers=16MB \
-        -c wal_level=minimal -c max_wal_senders=0";
+        -c wal_level=minimal -c max_wal_senders=0 -c dynamic_shared_memory_type=mmap";
 
 /// Opens a session with a database that is not there, by version 3.0 of the protocol. A server that
 /// serves says so in a text; the answer to any other session has a random key in it.

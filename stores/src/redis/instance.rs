@@ -4,7 +4,7 @@ use crate::Cluster;
 use crate::model::{Clocks, Noted, Out, Peer, ServerModel};
 use crate::redis::model::sentinel::Sentinel;
 use crate::redis::script::Engine;
-use crate::redis::{Layout, Packet, SentinelTiming, Server};
+use crate::redis::{ClusterTiming, Layout, Packet, SentinelTiming, Server, Shards};
 use base::{Data, Mono};
 
 /// The model of a process of Redis.
@@ -20,6 +20,10 @@ impl Instance {
     /// The server of a cluster with this number. All servers of a thread share its script engine.
     pub fn of(cluster: &Cluster, number: u32) -> Self {
         let engine = Engine::of_this_thread();
+        if let Some(shards) = Shards::of(cluster.topology) {
+            let timing = ClusterTiming::of(cluster.ttl);
+            return Self::Data(Server::clustered(engine, number, shards, timing));
+        }
         match Layout::of(cluster.topology) {
             None => Self::Data(Server::new(engine)),
             Some(layout) if layout.is_sentinel(number) => {
@@ -80,7 +84,7 @@ impl ServerModel for Instance {
 
     fn take_appointed(&mut self) -> Option<u32> {
         match self {
-            Self::Data(_) => None,
+            Self::Data(server) => server.take_appointed(),
             Self::Sentinel(sentinel) => sentinel.take_appointed(),
         }
     }

@@ -2,6 +2,8 @@
 //! recipe reads as it would in anybody's code. A command is shared, because most recipes send the
 //! same one until they have the lock, and some send it to several servers.
 
+mod allotment;
+mod cluster_timing;
 pub mod conformance;
 mod instance;
 mod launches;
@@ -14,8 +16,12 @@ mod reply;
 mod routed;
 pub mod script;
 mod sentinel_timing;
+mod settable_clock;
+mod shards;
+mod slot_routed;
 mod store;
 
+pub use cluster_timing::ClusterTiming;
 pub use instance::Instance;
 pub use layout::Layout;
 pub use model::Server;
@@ -26,6 +32,8 @@ pub use outcome::{CommandProgress, judge_error};
 pub use real::RealLink;
 pub use routed::Routed;
 pub use sentinel_timing::SentinelTiming;
+pub use shards::Shards;
+pub use slot_routed::SlotRouted;
 
 use crate::driver::RequestReply;
 use base::{Answer, Protocol};
@@ -96,6 +104,8 @@ pub enum Packet {
     Follow,
     /// A copy of the sender's data, for a server that follows it.
     Copied(Box<model::Copied>),
+    /// A message between members of a cluster.
+    Bus(Box<model::cluster::BusMessage>),
     /// A word between a Sentinel and a server that it watches.
     Word(Box<model::sentinel::Word>),
 }

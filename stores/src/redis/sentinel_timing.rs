@@ -8,6 +8,9 @@ pub const MASTER: &str = "picklock";
 /// The number of Sentinels that must find the primary down.
 pub const QUORUM: usize = 2;
 
+/// The time between two questions of a Sentinel for a server's role, while nothing is wrong.
+pub const INFO_PERIOD: Duration = Duration::from_secs(10);
+
 /// The settings of a Sentinel, by the names that its configuration file uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentinelTiming {
@@ -31,11 +34,16 @@ impl SentinelTiming {
     }
 
     /// The longest time from the last fault until all Sentinels name the same primary, which is up:
-    /// one failover that was begun in vain, and another.
+    /// the patience with a primary that one of them has made a replica, while it heard nothing of the
+    /// others; one failover that was begun in vain; and another.
     pub fn settled(&self) -> Duration {
         let noticed = self.down_after * 2 + Duration::from_secs(1);
         let promoted = self.failover_timeout + Duration::from_secs(2);
-        self.failover_timeout * 2 + noticed + promoted
+        self.failover_timeout * 2 + noticed + promoted + self.patience()
+    }
+    /// The time for which a Sentinel bears with a primary that reports itself as a replica.
+    pub fn patience(&self) -> Duration {
+        self.down_after + INFO_PERIOD * 2
     }
 }
 

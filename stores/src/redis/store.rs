@@ -6,14 +6,18 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::allotment;
 use super::layout::SENTINEL;
 use super::script::Engine;
-use super::{Instance, Layout, Packet, Redis, Routed, SentinelTiming, Server, launches};
+use super::{
+    ClusterTiming, Instance, Layout, Packet, Redis, Routed, SentinelTiming, Server, Shards,
+    SlotRouted, launches, settable_clock,
+};
 use crate::driver::CallDriver;
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Enumerable, Group, Junk, Launch, Need, PRIMARY, Place, Ports, Probe,
-    Shape, Store, StoreId, Topology,
+    Allotment, ClientSettings, Cluster, Enumerable, Group, Joining, Junk, Launch, Need, PRIMARY,
+    Place, Ports, Probe, SettableClock, Shape, Store, StoreId, Topology,
 };
 use redis::Value;
 
@@ -47,10 +51,18 @@ impl Store for Redis {
             shape: Shape::One,
             groups: &[peers(PRIMARY, 1), peers("replica", 2), peers(SENTINEL, 3)],
         },
+        Topology {
+            name: "redis-cluster",
+            summary: "a Redis Cluster of three primaries, each with a replica",
+            shape: Shape::One,
+            groups: &[peers(PRIMARY, 3), peers("replica", 3)],
+        },
     ];
     const TTL: Duration = Duration::from_secs(4);
     const JUNK: Result<Junk, &'static str> = Err("a Redis without maxmemory evicts no key");
+    const SETTABLE_CLOCK: Result<SettableClock, &'static str> = Ok(settable_clock::SETTABLE_CLOCK);
     const PORTS: Ports = Ports { clients: 6379, peers: &[] };
+    const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 
     type Server = Instance;
     type Driver = CallDriver<Self>;
@@ -63,6 +75,9 @@ impl Store for Redis {
     }
 
     fn failover(topology: &Topology, ttl: Duration) -> Duration {
+        if Shards::of(topology).is_some() {
+            return ClusterTiming::of(ttl).settled();
+        }
         Layout::of(topology).map_or(Duration::ZERO, |_| SentinelTiming::of(ttl).settled())
     }
 
@@ -80,17 +95,34 @@ impl Store for Redis {
     }
 
     fn client(link: Rc<dyn Link<Self>>, topology: &Topology) -> Self::Client {
+        if let Some(shards) = Shards::of(topology) {
+            return Rc::new(SlotRouted::new(link, shards));
+        }
         match Layout::of(topology) {
             Some(layout) => Rc::new(Routed::new(link, &layout)),
             None => link,
         }
     }
 
-    fn needs(topology: &Topology) -> Result<&'static [Need], &'static str> {
-        match Layout::of(topology) {
-            Some(_) => Err("Sentinels tell names that only the network of containers knows"),
-            None => Ok(&[Need { what: "redis-server", package: "redis-server" }]),
+    fn needs(_: &Topology) -> Result<&'static [Need], &'static str> {
+        Ok(&[Need { what: "redis-server", package: "redis-server" }])
+    }
+
+    fn told_ports(topology: &Topology) -> &'static [u16] {
+        match (Shards::of(topology), Layout::of(topology)) {
+            (Some(_), _) => launches::CLUSTER_PORTS,
+            (None, Some(_)) => launches::SENTINEL_PORTS,
+            (None, None) => &[],
         }
+    }
+
+    fn settled(cluster: &Cluster) -> Option<Probe> {
+        Shards::of(cluster.topology).map(|_| launches::CLUSTER_STANDS)
+    }
+
+    fn joining(cluster: &Cluster) -> Option<Joining> {
+        let layout = Layout::of(cluster.topology)?;
+        Some(Joining { first: layout.data, when: launches::REPLICAS_FOLLOW })
     }
 
     fn probe(cluster: &Cluster, number: u32) -> Probe {
@@ -138,6 +170,7 @@ impl Enumerable for Server {
             }
             Packet::Follow => "follow".into(),
             Packet::Copied(_) => "copied".into(),
+            Packet::Bus(message) => format!("{message:?}"),
             Packet::Word(word) => format!("{word:?}"),
             Packet::Reply { value, .. } => match &**value {
                 Value::Nil => "nil".into(),

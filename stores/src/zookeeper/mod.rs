@@ -1,5 +1,6 @@
 //! ZooKeeper: the requests of a client to an ensemble, and the events of its session.
 
+mod allotment;
 mod alone;
 pub mod client;
 #[cfg(any(test, feature = "real"))]

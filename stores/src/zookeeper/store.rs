@@ -4,13 +4,14 @@ use base::{Link, LocalFuture, Wakeups, World};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::allotment;
 use super::alone::Alone;
 use super::model::Server;
 use super::{Client, SessionState, Timing, ZooKeeper, ZooKeeperDriver};
 use crate::launch::words;
 use crate::{
-    ClientSettings, Cluster, Group, Junk, Launch, Member, Need, Place, Ports, Probe, Shape, Store,
-    StoreClient, StoreId, Topology,
+    Allotment, ClientSettings, Cluster, Group, Junk, Launch, Member, Need, Place, Ports, Probe,
+    SettableClock, Shape, Store, StoreClient, StoreId, Topology,
 };
 
 const fn members(count: u32) -> Group {
@@ -27,7 +28,7 @@ const LOG_JAR: &str = "/usr/share/java/slf4j-simple.jar";
 /// The configuration of a member.
 fn configuration(cluster: &Cluster, place: &Place) -> String {
     let Timing { tick, init_limit, sync_limit } = cluster.timing;
-    let Place { data, host, port, members } = place;
+    let Place { data, host, port, members, .. } = place;
     let tick = tick.as_millis();
     let settings = format!(
         "dataDir={data}\nclientPort={port}\nclientPortAddress={host}\ntickTime={tick}\n\
@@ -60,7 +61,10 @@ impl Store for ZooKeeper {
     ];
     const TTL: Duration = Duration::from_secs(2);
     const JUNK: Result<Junk, &'static str> = Err("a ZooKeeper evicts no node");
+    const SETTABLE_CLOCK: Result<SettableClock, &'static str> =
+        Err("ZooKeeper counts by its monotonic clock, which nobody can set");
     const PORTS: Ports = Ports { clients: 2181, peers: &[2888, 3888] };
+    const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 
     type Server = Server;
     type Driver = ZooKeeperDriver;

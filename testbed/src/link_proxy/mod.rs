@@ -29,7 +29,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -45,7 +46,20 @@ pub type OnPassed = Box<dyn Fn(u32) + Send + Sync>;
 pub struct LinkProxy {
     shared: Arc<SharedProxy>,
     address: SocketAddr,
+    entrance: Entrance,
     listening: AbortHandle,
+}
+
+/// A way into a link beside its port, for connections that were accepted elsewhere.
+#[derive(Clone, Debug)]
+pub struct Entrance(UnboundedSender<TcpStream>);
+
+impl Entrance {
+    /// Serves a connection as if it had come to the link's port. Of a link that is no more it is closed.
+    pub fn take(&self, client: TcpStream) {
+        // The connection comes back with the error, and is dropped.
+        let _ = self.0.send(client);
+    }
 }
 
 struct SharedProxy {
@@ -99,13 +113,19 @@ impl LinkProxy {
             chunks: AtomicU64::new(0),
             on_passed,
         });
-        let listening = tokio::spawn(listen(shared.clone())).abort_handle();
-        Ok(Self { shared, address, listening })
+        let (entrance, entering) = unbounded_channel();
+        let listening = tokio::spawn(listen(shared.clone(), entering)).abort_handle();
+        Ok(Self { shared, address, entrance: Entrance(entrance), listening })
     }
 
     /// The address that the client connects to.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The way into it for connections that were accepted elsewhere.
+    pub fn entrance(&self) -> Entrance {
+        self.entrance.clone()
     }
 
     /// Sets the address of the server. Without one, connections are refused.
@@ -287,29 +307,35 @@ fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
 }
 
 /// Accepts connections, which end with this task.
-async fn listen(shared: Arc<SharedProxy>) {
+async fn listen(shared: Arc<SharedProxy>, mut entering: UnboundedReceiver<TcpStream>) {
     let mut connections = JoinSet::new();
     let mut listeners = shared.listener.subscribe();
     loop {
         let listener = listeners.borrow_and_update().clone();
-        let Some(listener) = listener else {
+        let client = tokio::select! {
             // The sender lives in `shared`, so this cannot fail.
-            let _ = listeners.changed().await;
-            continue;
-        };
-        tokio::select! {
-            _ = listeners.changed() => {}
-            accepted = listener.accept() => {
+            _ = listeners.changed() => continue,
+            accepted = accept(listener.as_deref()) => {
                 let Ok((client, _)) = accepted else {
                     // Out of file descriptors, most likely: it fails at once until one is free.
                     tokio::time::sleep(Duration::from_millis(10)).await;
                     continue;
                 };
-                let shared = shared.clone();
-                connections.spawn(async move { connection::serve(&shared, client).await });
+                client
             }
-            Some(_) = connections.join_next() => {}
-        }
+            Some(client) = entering.recv() => client,
+            Some(_) = connections.join_next() => continue,
+        };
+        let shared = shared.clone();
+        connections.spawn(async move { connection::serve(&shared, client).await });
+    }
+}
+
+/// The next connection at an open port; at a closed one there is none.
+async fn accept(listener: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -42,11 +42,16 @@ macro_rules! tests_of_a_backend {
 }
 
 pub fn backend<S: Servers>(store: StoreId) -> RealBackend<S> {
-    backend_with(store, SCRIPT)
+    start_world(&world(store))
 }
 
 fn backend_with<S: Servers>(store: StoreId, script: &str) -> RealBackend<S> {
-    let spec = WorldSpec {
+    start(&world(store), script)
+}
+
+/// The world of two clients at the first topology of a store.
+pub fn world(store: StoreId) -> WorldSpec {
+    WorldSpec {
         store,
         topology: &store.topologies()[0],
         workers: 1,
@@ -57,12 +62,22 @@ fn backend_with<S: Servers>(store: StoreId, script: &str) -> RealBackend<S> {
         call_timeout: Duration::from_secs(1),
         link_delay: Duration::ZERO,
         links: LinkDelays::default(),
+        sets_clocks: false,
+        given: Vec::new(),
         seed: 1,
         logs: None,
-    };
+    }
+}
+
+/// Starts a world whose clients answer every request with `ok`.
+pub fn start_world<S: Servers>(spec: &WorldSpec) -> RealBackend<S> {
+    start(spec, SCRIPT)
+}
+
+fn start<S: Servers>(spec: &WorldSpec, script: &str) -> RealBackend<S> {
     let client =
         ClientCommand { program: "/bin/bash".into(), args: vec!["-c".into(), script.into()] };
-    RealBackend::start_with(&spec, client, &|_| {}).unwrap()
+    RealBackend::start_with(spec, client, &|_| {}).unwrap()
 }
 
 /// Lets the world run until something happens that is looked for.

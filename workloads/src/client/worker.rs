@@ -191,7 +191,8 @@ impl<S: Store> Worker<S> {
         let known = self.locks.iter().position(|it| it.key == *key && it.hold == hold);
         known.unwrap_or_else(|| {
             let ttl = spec.own_ttl().unwrap_or(self.process.ttl);
-            let settings = LockSettings { key: key.clone(), ttl };
+            let settings =
+                LockSettings { key: key.clone(), ttl, process: self.process.fields.clone() };
             let lock = Some((self.process.open.open)(self.client.clone(), settings));
             self.locks.push(Opened { key: key.clone(), hold, lock });
             self.locks.len() - 1

@@ -6,7 +6,9 @@ mod memcached_add_as_printed;
 mod postgres;
 mod postgres_advisory;
 mod postgres_row;
+mod process_fields;
 mod redis_getset;
+mod redis_getset_php;
 mod redis_lock_class_as_printed;
 mod redis_node;
 mod redis_set_nx_px;
@@ -15,6 +17,7 @@ mod redis_set_nx_px_fenced;
 mod redis_set_nx_px_fixed;
 mod redis_set_nx_px_getdel;
 mod redis_set_nx_px_lua_as_printed;
+mod redis_set_nx_px_renew;
 mod redis_set_nx_px_threadid_as_printed;
 mod redis_setnx;
 mod redis_setnx_expire;
@@ -38,6 +41,7 @@ mod zookeeper;
 
 use base::{Key, Known, Lock, Promises};
 pub use known::Breaks;
+pub use process_fields::ProcessFields;
 use std::any::Any;
 use std::time::Duration;
 use stores::{Shape, Store, StoreId, Topology};
@@ -48,6 +52,7 @@ pub const LOCKS: &[&LockSpec] = &[
     &redis_setnx_expire::SPEC,
     &redis_set_nx_px::SPEC,
     &redis_set_nx_px_fenced::SPEC,
+    &redis_set_nx_px_renew::SPEC,
     &redis_set_nx_px_del::SPEC,
     &redis_set_nx_px_fixed::SPEC,
     &redis_set_nx_px_getdel::SPEC,
@@ -56,6 +61,7 @@ pub const LOCKS: &[&LockSpec] = &[
     &redis_lock_class_as_printed::SPEC,
     &redis_timestamp_del::SPEC,
     &redis_getset::SPEC,
+    &redis_getset_php::SPEC,
     &redlock::SPEC,
     &memcached_add::SPEC,
     &memcached_add_as_printed::SPEC,
@@ -231,6 +237,8 @@ pub struct LockSettings {
     pub key: Key,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
+    /// The fields that all locks of the client's process share.
+    pub process: ProcessFields,
 }
 
 #[cfg(test)]

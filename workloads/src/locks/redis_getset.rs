@@ -51,7 +51,7 @@ pub const SPEC: LockSpec = LockSpec {
 /// The pause of a client before it asks again.
 pub const OFTEN: Range<Duration> = Duration::from_millis(5)..Duration::from_millis(15);
 
-const LATE: &str = "H15: a GETSET that was held on its way writes the expiry of its old try over the \
+pub const LATE: &str = "H15: a GETSET that was held on its way writes the expiry of its old try over the \
      holder's, whose live lock then looks expired";
 const LATE_DEL: &str = "H16: a DEL that was held on its way arrives when the lock is another's, and frees it: \
      it does not compare the owner";

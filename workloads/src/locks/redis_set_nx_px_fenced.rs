@@ -51,7 +51,8 @@ impl Recipe for Fenced {
         let (node, value) = (&self.node, &self.value);
         node.retry(timeout, BACK_OFF, async |asked| {
             let mut take = command("EVAL");
-            take.arg(TAKE).arg(2).arg(&node.key).arg(format!("{}:token", node.key));
+            // In a Redis Cluster the braces put the counter beside the lock.
+            take.arg(TAKE).arg(2).arg(&node.key).arg(format!("{{{}}}:token", node.key));
             take.arg(value).arg(node.ttl_millis());
             let token: u64 = node.call(take).await?;
             let expires = Some(asked + node.ttl);

@@ -45,7 +45,15 @@ fn fault(about: &str) -> String {
 fn ask(follower: &mut Follower, at: Mono, states: [ClientState; 5]) -> Next {
     let clients = states.map(|state| ClientView { state, faulted: false });
     let servers = &servers(3);
-    let view = View { now: at, ttl: TTL, clients: &clients, servers, peers: true, active: 0 };
+    let view = View {
+        now: at,
+        ttl: TTL,
+        clients: &clients,
+        servers,
+        peers: true,
+        answering: None,
+        active: 0,
+    };
     follower.next(&view, &mut Rng::new(7))
 }
 
@@ -244,7 +252,15 @@ fn whoever_is_meant_is_hit_whatever_else_hits_it() {
         follower(&fault("action = \"pause\"\ntarget = \"holder\"\nwhen = \"granted\""));
     let clients = vec![ClientView { state: holding(10), faulted: true }; 1];
     let servers = &servers(3);
-    let view = View { now: ms(10), ttl: TTL, clients: &clients, servers, peers: true, active: 0 };
+    let view = View {
+        now: ms(10),
+        ttl: TTL,
+        clients: &clients,
+        servers,
+        peers: true,
+        answering: None,
+        active: 0,
+    };
     assert_eq!(hit(follower.next(&view, &mut Rng::new(7))), [Node::Client(0)]);
 }
 

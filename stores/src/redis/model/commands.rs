@@ -2,7 +2,7 @@
 //! runs one.
 
 use super::keyspace::{Keyspace, Millis};
-use super::{Server, admin, expiry, replica, strings};
+use super::{Server, admin, cluster, expiry, replica, strings};
 use crate::redis::reply::{error, wrong_arity};
 use redis::Value;
 
@@ -120,6 +120,10 @@ const COMMANDS: &[CommandSpec] = &[
     server("role", 1, replica::role),
     container("client"),
     server("client|id", 2, admin::client_id),
+    container("cluster"),
+    server("cluster|slots", 2, cluster::slots),
+    server("cluster|keyslot", 3, cluster::keyslot),
+    server("cluster|myid", 2, cluster::myid),
 ];
 
 /// The names of all commands.

@@ -4,6 +4,7 @@
 //! milliseconds. Scripts run in real Lua 5.1 (see [`crate::redis::script`]).
 
 mod admin;
+pub mod cluster;
 mod commands;
 mod expiry;
 mod keyspace;
@@ -12,6 +13,8 @@ mod option;
 mod replica;
 pub mod sentinel;
 mod strings;
+#[cfg(test)]
+mod whole;
 
 use commands::CommandSpec;
 #[cfg(test)]
@@ -26,8 +29,9 @@ pub(crate) use replica::{READ_ONLY, writes};
 
 use crate::model::{Clocks, Noted, Out, Peer, ServerModel, What};
 use crate::redis::script::{Engine, Scripts};
-use crate::redis::{Layout, Packet};
+use crate::redis::{ClusterTiming, Layout, Packet, Shards};
 use base::{Data, Mono, WallTime, emplace};
+use cluster::Bus;
 use redis::{Arg, Cmd, Value};
 use replica::Replication;
 use smallvec::SmallVec;
@@ -49,6 +53,8 @@ pub struct Server {
     synced_at: Mono,
     pub(crate) scripts: Scripts,
     replication: Replication,
+    /// Its part in a cluster, if it is in one.
+    bus: Option<Box<Bus>>,
     /// The connection whose command is being executed.
     connection: u64,
 }
@@ -62,6 +68,7 @@ impl Server {
             synced_at: Mono::ZERO,
             scripts: Scripts::new(engine),
             replication: Replication::default(),
+            bus: None,
             connection: 1,
         }
     }
@@ -72,6 +79,29 @@ impl Server {
         let mut server = Self { replication, ..Self::new(engine) };
         server.scripts.refuse_writes(server.replication.follows());
         server
+    }
+
+    /// A server of a cluster that has stood for a while, without any key.
+    pub fn clustered(engine: Engine, number: u32, shards: Shards, timing: ClusterTiming) -> Self {
+        let bus = Some(Box::new(Bus::new(number, shards, timing)));
+        let mut server = Self { bus, ..Self::new(engine) };
+        server.obey_bus();
+        server
+    }
+
+    /// Follows whom it has to follow as a member of its cluster.
+    fn obey_bus(&mut self) {
+        let Some(bus) = &self.bus else { return };
+        let follows = bus.follows();
+        self.scripts.keep_to(Some(bus.local_keys()));
+        if self.replication.master() != follows {
+            self.follow(follows);
+        }
+    }
+
+    /// The number of this server, if it has just been made the primary of its shard.
+    pub fn take_appointed(&mut self) -> Option<u32> {
+        self.bus.as_mut()?.take_appointed()
     }
 
     /// All keys with their values and the times at which they run out (milliseconds since the Unix
@@ -95,7 +125,13 @@ impl Server {
             millis: i64::try_from(now.millis()).unwrap_or(i64::MAX),
             micros: i64::try_from(now.nanos() / 1000).unwrap_or(i64::MAX),
         };
-        match commands::checked(&args) {
+        let command = commands::checked(&args);
+        if let (Some(bus), Ok(command)) = (&self.bus, &command)
+            && let Some(refusal) = cluster::turn_away(bus, command.name, &args)
+        {
+            return refusal;
+        }
+        match command {
             Ok(command) if self.replication.follows() => {
                 self.execute_unchanged(command, |server| server.run(command, clock, &args))
             }
@@ -123,6 +159,14 @@ impl ServerModel for Server {
 
     fn receive(&mut self, at: Clocks, from: Peer, packet: Packet, out: &mut Vec<Out<Packet>>) {
         let (id, command) = match (packet, from) {
+            (Packet::Bus(message), Peer::Server(server)) => {
+                if let Some(bus) = &mut self.bus {
+                    bus.hear(at, server, *message, out);
+                    self.obey_bus();
+                    self.replicate(at.mono, out);
+                }
+                return;
+            }
             (Packet::Request { id, command }, _) => (id, command),
             (packet, Peer::Server(server)) => return self.hear_server(at, server, packet, out),
             _ => return,
@@ -144,6 +188,13 @@ impl ServerModel for Server {
     }
 
     fn tick(&mut self, at: Clocks, out: &mut Vec<Out<Packet>>) -> Option<Mono> {
+        if let Some(bus) = &mut self.bus {
+            if let Some(wait) = bus.first_turn(at) {
+                return Some(at.mono + wait);
+            }
+            bus.turn(at, out);
+            self.obey_bus();
+        }
         if !self.replication.follows() {
             self.keys.expire_cycle(i64::try_from(at.wall.millis()).unwrap_or(i64::MAX));
         }
@@ -167,6 +218,10 @@ impl ServerModel for Server {
         self.replication = self.replication.restarted();
         self.scripts.clear();
         self.scripts.refuse_writes(self.replication.follows());
+        if let Some(bus) = &mut self.bus {
+            bus.restart();
+            self.obey_bus();
+        }
         match data {
             Data::Kept => {}
             Data::Unsynced => self.keys.go_back(&self.synced),
@@ -178,6 +233,9 @@ impl ServerModel for Server {
 
     fn hang_up(&self, out: &mut Vec<Out<Packet>>) {
         self.replication.hang_up(out);
+        if let Some(bus) = &self.bus {
+            bus.hang_up(out);
+        }
     }
 
     fn succeeds(&self, before: &Self, into: &mut Vec<Noted>) {

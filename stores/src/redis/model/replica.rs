@@ -126,6 +126,11 @@ impl Replication {
         out.extend(others.map(|server| word(server, Word::HangUp)));
     }
 
+    /// The server that it follows.
+    pub const fn master(&self) -> Option<u32> {
+        self.master
+    }
+
     /// Returns true if this server follows another.
     pub const fn follows(&self) -> bool {
         self.master.is_some()
@@ -179,7 +184,7 @@ pub fn replicaof(server: &mut Server, _: super::WallClock, args: &[&[u8]]) -> Va
 }
 
 impl Server {
-    fn follow(&mut self, master: Option<u32>) {
+    pub(super) fn follow(&mut self, master: Option<u32>) {
         self.replication.master = master;
         self.replication.told = None;
         self.scripts.refuse_writes(master.is_some());
@@ -240,6 +245,9 @@ impl Server {
             Packet::Copied(copied) if self.replication.master == Some(from) => {
                 self.keys.copy(&copied.keys);
                 self.replication.offset = copied.offset;
+                if let Some(bus) = &mut self.bus {
+                    bus.feed(at);
+                }
             }
             Packet::Word(word) => self.obey(from, *word, out),
             _ => {}

@@ -3,6 +3,7 @@
 use super::convert::{arguments, error_table, status_table, to_lua};
 use super::random::Drand48;
 use super::{Raised, SANDBOX, raw};
+use crate::redis::model::cluster::LocalKeys;
 use crate::redis::model::{Call, CommandFunction, Keyspace, READ_ONLY, WallClock, find, writes};
 use crate::redis::reply::error;
 use mlua::{Lua, LuaString, Result, Table, Value as LuaValue, Variadic};
@@ -24,17 +25,22 @@ struct RunningScript {
     terms: Option<Terms>,
 }
 
+/// The terms on which a script runs.
 #[derive(Clone, Copy)]
-struct Terms {
-    clock: WallClock,
-    readonly: bool,
+pub struct Terms {
+    /// The clock of its server.
+    pub clock: WallClock,
+    /// True if it may only read.
+    pub readonly: bool,
+    /// The keys that it may use; `None`: all.
+    pub local: Option<LocalKeys>,
 }
 
 impl Host {
     /// Lends the keys to a script.
-    pub fn begin(&self, keys: &mut Keyspace, clock: WallClock, readonly: bool) {
+    pub fn begin(&self, keys: &mut Keyspace, terms: Terms) {
         self.random.reset();
-        self.swap(keys, Some(Terms { clock, readonly }));
+        self.swap(keys, Some(terms));
     }
 
     /// Gives the keys back.
@@ -62,7 +68,10 @@ impl Host {
         let mut running = self.running.borrow_mut();
         match running.terms {
             Some(Terms { readonly: true, .. }) if writes(command.name) => error(READ_ONLY),
-            Some(Terms { clock, .. }) => {
+            Some(Terms { clock, local, .. }) => {
+                if let Some(refusal) = local.and_then(|it| it.refusal(command.name, args)) {
+                    return refusal;
+                }
                 run(Call { keys: &mut running.keys, clock, args, name: command.name })
             }
             None => error("ERR redis.call/pcall can only be called inside a script invocation"),

@@ -15,12 +15,13 @@ mod host;
 mod random;
 mod raw;
 
+use crate::redis::model::cluster::LocalKeys;
 use crate::redis::model::{Keyspace, WallClock};
 use crate::redis::reply::error;
 use convert::{field, to_reply};
-use host::Host;
 #[cfg(any(test, feature = "real"))]
 pub(crate) use host::sha1hex;
+use host::{Host, Terms};
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, RegistryKey, StdLib, Table, Value as LuaValue};
 use raw::{Ran, ScriptStage};
@@ -39,13 +40,16 @@ const SANDBOX: &str = "=sandbox";
 
 /// The scripts, by their SHA-1, that set no global and do nothing with KEYS and ARGV but look their
 /// elements up. They are spared the guards against both, which cost time at each call.
-const HARMLESS: [&str; 2] = [
+const HARMLESS: [&str; 3] = [
     // if redis.call('get', KEYS[1]) == ARGV[1] then
     // return redis.call('del', KEYS[1]) else return 0 end
     "e9f69f2beb755be68b5e456ee2ce9aadfbc4ebf4",
     // if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
     // return redis.call('incr', KEYS[2]) else return 0 end
     "0457559857c83b9c0baaaf74c543f2da263dc08b",
+    // if redis.call('get', KEYS[1]) == ARGV[1] then
+    // return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end
+    "9136fcf51831e5cf49f109b6e9c97d5b675280d6",
 ];
 
 /// Returns true if a script is known to be harmless, so that the model runs it without guards. The
@@ -231,12 +235,14 @@ pub(crate) struct Scripts {
     loaded: BTreeMap<String, Rc<Script>>,
     /// True if scripts may only read.
     readonly: bool,
+    /// The keys that scripts may use, on a member of a cluster.
+    local: Option<LocalKeys>,
 }
 
 impl Scripts {
     /// An empty cache.
     pub fn new(engine: Engine) -> Self {
-        Self { engine, loaded: BTreeMap::new(), readonly: false }
+        Self { engine, loaded: BTreeMap::new(), readonly: false, local: None }
     }
 
     /// Compiles a script and keeps it, for EVAL and for SCRIPT LOAD.
@@ -262,6 +268,11 @@ impl Scripts {
         self.readonly = refuse;
     }
 
+    /// Sets the keys that scripts may use; `None`: all.
+    pub const fn keep_to(&mut self, local: Option<LocalKeys>) {
+        self.local = local;
+    }
+
     /// Forgets all scripts.
     pub fn clear(&mut self) {
         self.loaded.clear();
@@ -277,7 +288,7 @@ impl Scripts {
         argv: &[&[u8]],
     ) -> Value {
         let host = &self.engine.machine.host;
-        host.begin(keyspace, clock, self.readonly);
+        host.begin(keyspace, Terms { clock, readonly: self.readonly, local: self.local });
         let result = self.engine.call(script, keys, argv);
         host.end(keyspace);
         result.unwrap_or_else(|reason| error(&format!("ERR {reason}")))

@@ -26,7 +26,7 @@ use opinion::Opinion;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
-use watched::{INFO_PERIOD, Watched};
+use watched::Watched;
 
 use crate::redis::sentinel_timing::QUORUM;
 
@@ -254,7 +254,7 @@ impl Sentinel {
         for watched in self.watched.values_mut() {
             watched.judge(now, self.timing);
         }
-        let patience = self.timing.down_after.as_millis() as Millis + INFO_PERIOD * 2;
+        let patience = self.timing.patience().as_millis() as Millis;
         if let Some(watched) = self.watched.get_mut(&self.kept.primary)
             && watched.status.is_some_and(|(status, _)| status.follows.is_some())
             && now - watched.since > patience

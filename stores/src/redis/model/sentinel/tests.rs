@@ -1,132 +1,19 @@
 //! Whole topologies of models on a wire of their own: one failover, step by step, and random faults
 //! after which all must come to agree.
 
-use crate::model::{Clocks, Out, Peer, ServerModel};
-use crate::redis::{Instance, Packet, Redis, SentinelTiming};
-use crate::zookeeper::Timing;
-use crate::{Cluster, Store, StoreId, node_number};
-use base::{Data, Mono, Rng, WallTime};
-use redis::{FromRedisValue, Value, cmd};
+use crate::node_number;
+use crate::redis::model::whole::{TTL, WholeTopology, bulk};
+use crate::redis::{Instance, SentinelTiming};
+use base::Rng;
+use redis::{FromRedisValue, cmd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-const TTL: Duration = Duration::from_secs(4);
 const DATA: [u32; 3] = [0, 1, 2];
 const SENTINELS: [u32; 3] = [3, 4, 5];
-const LAG: Duration = Duration::from_micros(200);
 const SECOND: Duration = Duration::from_secs(1);
 
-struct Servers {
-    all: Vec<Instance>,
-    up: Vec<bool>,
-    /// Pairs that are cut off from each other: nothing passes, and nothing is kept.
-    cut: BTreeSet<(u32, u32)>,
-    ticks: Vec<Mono>,
-    wire: BTreeMap<(Mono, u64), (u32, u32, Packet)>,
-    sent: u64,
-    now: Mono,
-    seed: u64,
-}
-
-impl Servers {
-    fn new(seed: u64) -> Self {
-        let topology = StoreId::topology("redis-sentinel").expect("it is in the list");
-        let cluster = Cluster::new(topology, TTL, Timing::of(TTL));
-        let all: Vec<Instance> = (0..6).map(|number| Redis::server(&cluster, number)).collect();
-        Self {
-            all,
-            up: vec![true; 6],
-            cut: BTreeSet::new(),
-            ticks: vec![Mono::ZERO; 6],
-            wire: BTreeMap::new(),
-            sent: 0,
-            now: Mono::ZERO,
-            seed,
-        }
-    }
-
-    fn clocks(&self, server: u32) -> Clocks {
-        let skew = Rng::fork(self.seed, server.into()).below(5_000_000);
-        let since = self.now.since(Mono::ZERO) + Duration::from_nanos(skew);
-        Clocks { wall: WallTime::ZERO + Duration::from_secs(1_000_000) + since, mono: self.now }
-    }
-
-    fn carry(&mut self, from: u32, out: Vec<Out<Packet>>) -> Option<Value> {
-        let mut reply = None;
-        for out in out {
-            match out {
-                Out::Send(Peer::Server(to), packet) => {
-                    self.sent += 1;
-                    self.wire.insert((self.now + LAG, self.sent), (from, to, packet));
-                }
-                Out::Send(_, Packet::Reply { value, .. }) => reply = Some(*value),
-                _ => {}
-            }
-        }
-        reply
-    }
-
-    fn is_cut(&self, a: u32, b: u32) -> bool {
-        self.cut.contains(&(a.min(b), a.max(b)))
-    }
-
-    fn ask(&mut self, server: u32, command: &redis::Cmd) -> Value {
-        let (clocks, mut out) = (self.clocks(server), Vec::new());
-        let packet = Packet::Request { id: 1, command: command.clone().into() };
-        self.all[server as usize].receive(clocks, Peer::Connection(1), packet, &mut out);
-        self.carry(server, out).expect("every request has a reply")
-    }
-
-    /// Lets time pass.
-    fn run(&mut self, duration: Duration) {
-        let end = self.now + duration;
-        loop {
-            let packet = self.wire.first_key_value().map(|((at, _), _)| *at);
-            let tick = (0..6).filter(|n| self.up[*n]).map(|n| (self.ticks[n], n)).min();
-            match (packet, tick) {
-                (Some(at), tick) if at <= end && tick.is_none_or(|(due, _)| at <= due) => {
-                    self.now = self.now.max(at);
-                    self.deliver();
-                }
-                (_, Some((due, server))) if due <= end => {
-                    self.now = self.now.max(due);
-                    self.tick(server);
-                }
-                _ => break,
-            }
-        }
-        self.now = end;
-    }
-
-    fn deliver(&mut self) {
-        let Some((_, (from, to, packet))) = self.wire.pop_first() else { return };
-        if self.up[to as usize] && !self.is_cut(from, to) {
-            let (clocks, mut out) = (self.clocks(to), Vec::new());
-            self.all[to as usize].receive(clocks, Peer::Server(from), packet, &mut out);
-            self.carry(to, out);
-        }
-    }
-
-    fn tick(&mut self, server: usize) {
-        let (clocks, mut out) = (self.clocks(server as u32), Vec::new());
-        let next = self.all[server].tick(clocks, &mut out).expect("there is always a next one");
-        self.ticks[server] = next;
-        self.carry(server as u32, out);
-    }
-
-    fn crash(&mut self, server: u32) {
-        let mut out = Vec::new();
-        self.all[server as usize].hang_up(&mut out);
-        self.carry(server, out);
-        self.up[server as usize] = false;
-    }
-
-    fn start(&mut self, server: u32) {
-        let clocks = self.clocks(server);
-        self.all[server as usize].restart(clocks, Data::Kept);
-        (self.up[server as usize], self.ticks[server as usize]) = (true, self.now);
-    }
-
+impl WholeTopology {
     /// The primary that a Sentinel names.
     fn told(&mut self, sentinel: u32) -> u32 {
         let ask = cmd("SENTINEL").arg("get-master-addr-by-name").arg("picklock").clone();
@@ -136,10 +23,6 @@ impl Servers {
         node_number(&name).expect("the name of a server")
     }
 
-    fn is_master(&mut self, server: u32) -> bool {
-        matches!(self.ask(server, &cmd("ROLE")), Value::Array(it) if it[0] == bulk("master"))
-    }
-
     /// The primary that all Sentinels name, if they agree.
     fn agreed(&mut self) -> Option<u32> {
         let told: BTreeSet<u32> = SENTINELS.iter().map(|it| self.told(*it)).collect();
@@ -147,13 +30,9 @@ impl Servers {
     }
 }
 
-fn bulk(text: &str) -> Value {
-    Value::BulkString(text.into())
-}
-
 /// The time from the death of a primary until all Sentinels name another that is one.
 fn failover(seed: u64) -> Duration {
-    let mut servers = Servers::new(seed);
+    let mut servers = WholeTopology::new("redis-sentinel", seed);
     servers.run(SECOND * 3 + Duration::from_millis(seed * 7 % 1_000));
     servers.crash(0);
     let begun = servers.now;
@@ -180,7 +59,7 @@ fn a_primary_that_dies_is_replaced_in_time() {
 
 #[test]
 fn who_was_the_primary_follows_the_new_one_in_the_end_and_loses_what_it_alone_has() {
-    let mut servers = Servers::new(1);
+    let mut servers = WholeTopology::new("redis-sentinel", 1);
     servers.run(SECOND);
     servers.ask(0, cmd("SET").arg("k").arg("old"));
     servers.run(SECOND);
@@ -202,7 +81,7 @@ fn who_was_the_primary_follows_the_new_one_in_the_end_and_loses_what_it_alone_ha
 }
 
 /// The servers of which one or two are crashed or cut off now.
-fn disturb(servers: &mut Servers, rng: &mut Rng) {
+fn disturb(servers: &mut WholeTopology, rng: &mut Rng) {
     let server = rng.below(6) as u32;
     match rng.below(4) {
         0 if servers.up.iter().filter(|up| **up).count() > 4 && servers.up[server as usize] => {
@@ -214,7 +93,7 @@ fn disturb(servers: &mut Servers, rng: &mut Rng) {
     }
 }
 
-fn revive(servers: &mut Servers) {
+fn revive(servers: &mut WholeTopology) {
     for server in 0..6 {
         if !servers.up[server as usize] {
             servers.start(server);
@@ -223,7 +102,7 @@ fn revive(servers: &mut Servers) {
 }
 
 /// Notes the primary of each epoch; there is one.
-fn note(servers: &Servers, primaries: &mut BTreeMap<u64, u32>) {
+fn note(servers: &WholeTopology, primaries: &mut BTreeMap<u64, u32>) {
     for instance in &servers.all {
         let Instance::Sentinel(sentinel) = instance else { continue };
         let super::Kept { config_epoch, primary, .. } = sentinel.kept;
@@ -235,7 +114,7 @@ fn note(servers: &Servers, primaries: &mut BTreeMap<u64, u32>) {
 fn whatever_befalls_them_an_epoch_has_one_primary_and_in_the_end_all_follow_it() {
     let mut failovers = 0;
     for seed in 0..150 {
-        let (mut servers, mut rng) = (Servers::new(seed), Rng::new(seed));
+        let (mut servers, mut rng) = (WholeTopology::new("redis-sentinel", seed), Rng::new(seed));
         let mut primaries = BTreeMap::new();
         for _ in 0..60 {
             disturb(&mut servers, &mut rng);
@@ -263,7 +142,7 @@ fn whatever_befalls_them_an_epoch_has_one_primary_and_in_the_end_all_follow_it()
 
 #[test]
 fn a_sentinel_that_did_not_run_decides_nothing_for_half_a_minute() {
-    let mut servers = Servers::new(1);
+    let mut servers = WholeTopology::new("redis-sentinel", 1);
     servers.run(SECOND);
     for sentinel in SENTINELS {
         servers.ticks[sentinel as usize] = servers.now + SECOND * 3;

@@ -1,13 +1,13 @@
 //! A server as a Sentinel sees it: when it last answered, what it last said.
 
 use super::{Millis, Status};
-use crate::redis::SentinelTiming;
+use crate::redis::sentinel_timing::{self, SentinelTiming};
 
 /// The interval at which a Sentinel asks a server whether it is alive, unless it is to notice sooner.
 pub const PING_PERIOD: Millis = 1_000;
 
 /// The interval at which it asks a server what it does, and the shorter one while it matters.
-pub const INFO_PERIOD: Millis = 10_000;
+pub const INFO_PERIOD: Millis = sentinel_timing::INFO_PERIOD.as_millis() as Millis;
 const URGENT_INFO_PERIOD: Millis = 1_000;
 
 /// A server that a Sentinel watches. Times are readings of the Sentinel's wall clock.

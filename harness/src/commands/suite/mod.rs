@@ -1,0 +1,286 @@
+//! `picklock suite`: many runs with what is expected of each, as a gate.
+
+#![expect(clippy::disallowed_methods, reason = "measures how long an entry took")]
+
+mod kept;
+mod told;
+mod worlds;
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use self::kept::KeptWorlds;
+use self::worlds::{EntryWorld, of_entry};
+use super::{Failure, explore::cores, interruptible};
+use crate::Exit;
+use crate::cli::{Format, SuiteArgs, SuiteBackend};
+use crate::folder::RunFolder;
+use crate::input::{self, JudgingBudget};
+use crate::manner;
+use crate::output::{OutputLosses, say, write_whole};
+use crate::place;
+use crate::suite::{Baseline, EntryFinding, EntryOutcome, EntryStatus, Suite, SuiteEntry, search};
+
+/// The number of entries on real servers at a time: a run mostly waits, but more would starve each
+/// other of processor time.
+const REAL_SIDE_BY_SIDE: usize = 4;
+
+const EXAMPLE: &str = include_str!("example.toml");
+
+pub fn run(args: &SuiteArgs) -> Result<Exit, Failure> {
+    if args.init {
+        return init(&args.file);
+    }
+    let suite = read(&args.file)?;
+    let work = work(&suite, args)?;
+    let baseline = baseline(args)?;
+    worlds::prepare(work.iter().map(|(_, world)| world)).map_err(Failure::could_not)?;
+    let stop = interruptible()?;
+    let run = SuiteRun {
+        args,
+        stop: &stop,
+        next: AtomicUsize::new(0),
+        done: Mutex::new((0..work.len()).map(|_| None).collect()),
+        failed: Mutex::new(None),
+        losses: Mutex::new(OutputLosses::default()),
+        baseline,
+        bar: progress_bar(work.len()),
+        work,
+    };
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..args.jobs.unwrap_or_else(|| usual_jobs(args.backend)).min(run.work.len()) {
+            scope.spawn(|| run.go_on());
+        }
+    });
+    run.bar.finish_and_clear();
+    run.end(begun)
+}
+
+fn init(file: &Path) -> Result<Exit, Failure> {
+    if file.exists() {
+        let there = format!("`{}` is there already: name another file", file.display());
+        return Err(Failure::arguments(there));
+    }
+    write_whole(file, EXAMPLE)?;
+    say(&format!("written: picklock suite {}\n", file.display()))?;
+    Ok(Exit::Held)
+}
+
+fn read(file: &Path) -> Result<Suite, Failure> {
+    if !file.exists() {
+        let help = "picklock suite FILE --init writes one to begin with";
+        return Err(Failure::arguments(place::missing(file, help)));
+    }
+    let text = input::text(file, JudgingBudget::default())?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    Suite::read(&file.display().to_string(), &text, folder)
+        .map_err(|error| Failure { excerpt: error.excerpt().to_vec(), ..Failure::arguments(error) })
+}
+
+/// Reads the baseline that was asked for; one that is to be written need not be there.
+fn baseline(args: &SuiteArgs) -> Result<Option<Baseline>, Failure> {
+    let Some(file) = &args.baseline else { return Ok(None) };
+    match file.exists() {
+        true => {
+            let text = input::text(file, JudgingBudget::default())?;
+            Baseline::read(file, &text).map(Some).map_err(Failure::arguments)
+        }
+        false if args.update_baseline => Ok(Some(Baseline::empty())),
+        false => {
+            let help = "--update-baseline writes one";
+            Err(Failure::arguments(place::missing(file, help)))
+        }
+    }
+}
+
+/// An entry in a world.
+type Work = (SuiteEntry, EntryWorld);
+
+/// The entries that were asked for, each in its worlds.
+fn work(suite: &Suite, args: &SuiteArgs) -> Result<Vec<Work>, Failure> {
+    let asked = |entry: &&SuiteEntry| {
+        args.filter.is_empty() || args.filter.iter().any(|filter| entry.is_asked_for(filter))
+    };
+    if args.jobs == Some(0) {
+        return Err(Failure::arguments("--jobs must be at least 1"));
+    }
+    let asked: Vec<&SuiteEntry> = suite.entries.iter().filter(asked).collect();
+    let part = args.shard.part(0..asked.len() as u64).seeds();
+    let asked = asked[part.start as usize..part.end as usize].iter();
+    let worlds = asked.flat_map(|entry| {
+        of_entry(entry, args.backend).into_iter().map(|world| ((*entry).clone(), world))
+    });
+    let work: Vec<Work> = worlds.collect();
+    match work.is_empty() {
+        true => Err(Failure::arguments(
+            "no entry is left to run: ask for others with --filter, --shard or --backend",
+        )),
+        false => Ok(work),
+    }
+}
+
+fn usual_jobs(backend: SuiteBackend) -> usize {
+    match backend {
+        SuiteBackend::Sim => cores(),
+        SuiteBackend::Local | SuiteBackend::Docker | SuiteBackend::Both => REAL_SIDE_BY_SIDE,
+    }
+}
+
+fn progress_bar(entries: usize) -> ProgressBar {
+    let bar = ProgressBar::new(entries as u64);
+    bar.set_draw_target(manner::progress());
+    let style = "{elapsed_precise} [{bar:30}] {pos}/{len} entries";
+    bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
+    bar.tick();
+    bar
+}
+
+/// A suite on its way.
+struct SuiteRun<'a> {
+    args: &'a SuiteArgs,
+    stop: &'a AtomicBool,
+    work: Vec<Work>,
+    next: AtomicUsize,
+    done: Mutex<Vec<Option<EntryOutcome>>>,
+    failed: Mutex<Option<Failure>>,
+    losses: Mutex<OutputLosses>,
+    baseline: Option<Baseline>,
+    bar: ProgressBar,
+}
+
+impl SuiteRun<'_> {
+    fn go_on(&self) {
+        let mut kept = KeptWorlds::new(self.args.keep);
+        while !self.stop.load(Ordering::Relaxed) && self.lock_failed().is_none() {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some((entry, world)) = self.work.get(number) else { return };
+            match self.one(entry, world, &mut kept) {
+                Ok(outcome) => self.take(number, outcome),
+                Err(_) if self.stop.load(Ordering::Relaxed) => return,
+                Err(failure) => {
+                    self.lock_failed().get_or_insert(failure);
+                }
+            }
+        }
+    }
+
+    fn lock_failed(&self) -> std::sync::MutexGuard<'_, Option<Failure>> {
+        self.failed.lock().unwrap_or_else(|error| error.into_inner())
+    }
+
+    /// Runs an entry in its world, again if that is asked for.
+    fn one(
+        &self,
+        entry: &SuiteEntry,
+        world: &EntryWorld,
+        kept: &mut KeptWorlds,
+    ) -> Result<EntryOutcome, Failure> {
+        let begun = Instant::now();
+        let mut tries = if world.is_real() { self.args.retries } else { 0 };
+        let finding = loop {
+            let finding = self.search(entry, world, kept)?;
+            let right = matches!(finding.outcome.status, EntryStatus::AsExpected);
+            if right || tries == 0 || self.stop.load(Ordering::Relaxed) {
+                break finding;
+            }
+            tries -= 1;
+        };
+        let EntryFinding { mut outcome, shown } = finding;
+        outcome.took_ns = begun.elapsed().as_nanos() as u64;
+        outcome.backend = world.name().into();
+        outcome.command = shown.as_ref().map_or(String::new(), |(run, _)| run.info.command.clone());
+        self.compare(&mut outcome);
+        if let (EntryStatus::NotAsExpected(_), Some((run, judgement))) = (&outcome.status, &shown) {
+            let mut losses = self.losses.lock().unwrap_or_else(|error| error.into_inner());
+            let folder = RunFolder::create(&self.args.store, &run.info, &mut losses)?;
+            outcome.folder = folder.as_ref().map(|it| it.path().display().to_string());
+            folder.iter().for_each(|folder| folder.write_run(run, judgement, &mut losses));
+        }
+        Ok(outcome)
+    }
+
+    /// Holds the figures of an entry that is as expected against the baseline.
+    fn compare(&self, outcome: &mut EntryOutcome) {
+        let baseline = self.baseline.as_ref().filter(|_| !self.args.update_baseline);
+        let worse = baseline.map_or(Vec::new(), |baseline| baseline.worse(outcome));
+        if outcome.status == EntryStatus::AsExpected && !worse.is_empty() {
+            outcome.status = EntryStatus::NotAsExpected(worse.join("; "));
+        }
+    }
+
+    fn search(
+        &self,
+        entry: &SuiteEntry,
+        world: &EntryWorld,
+        kept: &mut KeptWorlds,
+    ) -> Result<EntryFinding, Failure> {
+        if let EntryWorld::Impossible { reason, .. } = world {
+            return Ok(EntryFinding::inconclusive(entry, reason.clone()));
+        }
+        let real = world.is_real();
+        let seeds = if real { entry.real } else { self.args.seeds.unwrap_or(entry.seeds) };
+        // A lock that must hold is held against one run on real servers.
+        let seeds = if real && !entry.expect.is_violation() { 1 } else { seeds };
+        let setup = |seed| if real { entry.on_servers(seed) } else { entry.simulated(seed) };
+        let found = search(entry, seeds, setup, |setup| worlds::run(setup, world, kept, self.stop));
+        found.map_err(|error| Failure::could_not(format!("{}: {error}", entry.name)))
+    }
+
+    fn take(&self, number: usize, outcome: EntryOutcome) {
+        let line = told::line(&outcome);
+        if self.args.format == Format::Human && !manner::quiet() {
+            let said = self.bar.suspend(|| say(&line));
+            self.losses.lock().unwrap_or_else(|error| error.into_inner()).note(said);
+        }
+        self.bar.inc(1);
+        self.done.lock().unwrap_or_else(|error| error.into_inner())[number] = Some(outcome);
+    }
+
+    /// Tells and writes the results.
+    fn end(self, begun: Instant) -> Result<Exit, Failure> {
+        if let Some(failure) = self.failed.into_inner().unwrap_or_else(|it| it.into_inner()) {
+            return Err(failure);
+        }
+        let done = self.done.into_inner().unwrap_or_else(|error| error.into_inner());
+        let results = told::SuiteResults::of(done.into_iter().flatten().collect(), begun.elapsed());
+        let mut losses = self.losses.into_inner().unwrap_or_else(|error| error.into_inner());
+        if self.args.update_baseline
+            && let Some((file, mut baseline)) = self.args.baseline.as_ref().zip(self.baseline)
+        {
+            results.entries().iter().for_each(|outcome| baseline.note(outcome));
+            losses.note(super::judge::json(&baseline).and_then(|text| write_whole(file, &text)));
+        }
+        let files = [
+            (&self.args.out, results.json()),
+            (&self.args.junit, results.junit()),
+            (&self.args.summary, results.markdown()),
+        ];
+        for (file, text) in files {
+            let Some(file) = file else { continue };
+            losses.note(text.and_then(|text| write_whole(file, &text)));
+        }
+        losses.note(match self.args.format {
+            Format::Human => say(&results.human()),
+            Format::Json => results.json().and_then(|text| say(&text)),
+        });
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Failure::interrupted("interrupted; everything is healed and removed"));
+        }
+        Ok(match (results.exit(), losses.is_empty()) {
+            (Exit::Violated, _) => {
+                losses.tell();
+                Exit::Violated
+            }
+            (exit, true) => exit,
+            (_, false) => {
+                losses.tell();
+                Exit::CouldNotRun
+            }
+        })
+    }
+}

@@ -1,0 +1,166 @@
+//! The results of a suite as people and machines read them.
+
+use anyhow::Result;
+use base::units::{counted, span};
+use base::{visible, visible_json};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use reports::hazards::{self, Hazard};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::Exit;
+use crate::manner::{style, told};
+use crate::suite::{EntryOutcome, EntryStatus};
+
+/// The version of the stored form.
+const VERSION: u32 = 1;
+
+/// The most rows of a summary: GitHub takes one megabyte of it.
+const ROWS: usize = 1_000;
+
+/// The results of a suite, in the order of its entries.
+#[derive(Serialize)]
+pub struct SuiteResults {
+    picklock_suite: u32,
+    picklock: &'static str,
+    took_ns: u64,
+    entries: Vec<EntryOutcome>,
+}
+
+/// The line of an entry that is done.
+pub fn line(outcome: &EntryOutcome) -> String {
+    let (word, code) = match outcome.status {
+        EntryStatus::AsExpected => ("OK", "32"),
+        EntryStatus::NotAsExpected(_) => ("NOT OK", "1;31"),
+        EntryStatus::Inconclusive(_) => ("UNCLEAR", "33"),
+    };
+    let colour = style().colour;
+    let word = if colour { format!("\x1b[{code}m{word:>8}\x1b[0m") } else { format!("{word:>8}") };
+    let EntryOutcome { name, expected, backend, schedules, .. } = outcome;
+    let took = span(outcome.took_ns);
+    let schedules = counted(*schedules, "schedule", "schedules");
+    let mut line = format!("{word} [{took:>8}] {name} ({backend}): {expected}, {schedules}\n");
+    if let EntryStatus::NotAsExpected(why) | EntryStatus::Inconclusive(why) = &outcome.status {
+        let _ = writeln!(line, "{:>8} {}", "", visible(why));
+        for hazard in outcome.hazards.iter().filter_map(|name| hazards::find(name)) {
+            let _ = writeln!(line, "{:>8} {}", "", hazard.told());
+        }
+        if !outcome.command.is_empty() {
+            let _ = writeln!(line, "{:>8} {}", "", outcome.command);
+        }
+        if let Some(folder) = &outcome.folder {
+            let _ = writeln!(line, "{:>8} {folder}/report.html", "");
+        }
+    }
+    let annotate = std::env::var("GITHUB_ACTIONS").is_ok_and(|value| value == "true");
+    if let (true, EntryStatus::NotAsExpected(why)) = (annotate, &outcome.status) {
+        let _ = writeln!(line, "::error title=picklock: {name}::{}", visible(why));
+    }
+    line
+}
+
+impl SuiteResults {
+    pub fn of(entries: Vec<EntryOutcome>, took: Duration) -> Self {
+        let picklock = env!("CARGO_PKG_VERSION");
+        Self { picklock_suite: VERSION, picklock, took_ns: took.as_nanos() as u64, entries }
+    }
+
+    pub fn entries(&self) -> &[EntryOutcome] {
+        &self.entries
+    }
+
+    fn count(&self, of: impl Fn(&EntryStatus) -> bool) -> u64 {
+        self.entries.iter().filter(|entry| of(&entry.status)).count() as u64
+    }
+
+    /// The numbers of entries that are as expected, that are not, and that cannot tell.
+    fn counts(&self) -> [u64; 3] {
+        [
+            self.count(|status| matches!(status, EntryStatus::AsExpected)),
+            self.count(|status| matches!(status, EntryStatus::NotAsExpected(_))),
+            self.count(|status| matches!(status, EntryStatus::Inconclusive(_))),
+        ]
+    }
+
+    /// Returns the exit code: the worst of all entries.
+    pub fn exit(&self) -> Exit {
+        match self.counts() {
+            [_, 0, 0] => Exit::Held,
+            [_, 0, _] => Exit::Inconclusive,
+            _ => Exit::Violated,
+        }
+    }
+
+    fn last_line(&self) -> String {
+        let [right, wrong, unclear] = self.counts();
+        let word = match self.exit() {
+            Exit::Held => "AS EXPECTED",
+            Exit::Inconclusive => "INCONCLUSIVE",
+            _ => "NOT AS EXPECTED",
+        };
+        let entries = counted(self.entries.len() as u64, "entry", "entries");
+        let took = span(self.took_ns);
+        format!("{word}: {entries} in {took}, {right} as expected, {wrong} not, {unclear} unclear")
+    }
+
+    pub fn human(&self) -> String {
+        told(&format!("\n{}\n", self.last_line()))
+    }
+
+    pub fn json(&self) -> Result<String> {
+        Ok(visible_json(&serde_json::to_string_pretty(self)?).into_owned() + "\n")
+    }
+
+    /// A summary in Markdown: first what is not as expected.
+    pub fn markdown(&self) -> Result<String> {
+        let mut text = format!("### picklock: {}\n\n", self.last_line());
+        text.push_str("| | entry | expected | seen | hazards |\n| --- | --- | --- | --- | --- |\n");
+        let mut entries: Vec<&EntryOutcome> = self.entries.iter().collect();
+        entries.sort_by_key(|entry| matches!(entry.status, EntryStatus::AsExpected));
+        for entry in entries.iter().take(ROWS) {
+            let (mark, why) = match &entry.status {
+                EntryStatus::AsExpected => ("✓", "as expected"),
+                EntryStatus::NotAsExpected(why) => ("✗", why.as_str()),
+                EntryStatus::Inconclusive(why) => ("?", why.as_str()),
+            };
+            let cell = |text: &str| visible(text).replace('|', "\\|");
+            let (name, expected, why) = (cell(&entry.name), cell(&entry.expected), cell(why));
+            let hazards = entry.hazards.iter().filter_map(|name| hazards::find(name));
+            let hazards: Vec<String> = hazards.map(Hazard::told).collect();
+            let hazards = cell(&hazards.join("; "));
+            let backend = &entry.backend;
+            writeln!(text, "| {mark} | {name} ({backend}) | {expected} | {why} | {hazards} |")?;
+        }
+        if entries.len() > ROWS {
+            writeln!(text, "\n{} more are as expected.", entries.len() - ROWS)?;
+        }
+        Ok(text)
+    }
+
+    /// The results as JUnit XML: what cannot tell is an error, as it is no failure and no success.
+    pub fn junit(&self) -> Result<String> {
+        let mut suite = TestSuite::new("picklock");
+        for entry in &self.entries {
+            let failed = |kind, why: &str| {
+                let mut status = TestCaseStatus::non_success(kind);
+                status.set_message(why);
+                status.set_description(entry.command.as_str());
+                status
+            };
+            let status = match &entry.status {
+                EntryStatus::AsExpected => TestCaseStatus::success(),
+                EntryStatus::NotAsExpected(why) => failed(NonSuccessKind::Failure, why),
+                EntryStatus::Inconclusive(why) => failed(NonSuccessKind::Error, why),
+            };
+            let mut case = TestCase::new(entry.name.as_str(), status);
+            case.set_classname(format!("picklock.{}", entry.backend));
+            case.set_time(Duration::from_nanos(entry.took_ns));
+            suite.add_test_case(case);
+        }
+        let mut report = Report::new("picklock");
+        report.set_time(Duration::from_nanos(self.took_ns));
+        report.add_test_suite(suite);
+        Ok(report.to_string()?)
+    }
+}

@@ -1,0 +1,178 @@
+//! `picklock sweep`: what a ttl costs. A short one runs out under holders that live, a long one is waited
+//! for when its holder has died. Faults and holds are as long for every ttl, and virtual time makes the
+//! figures those of the lock.
+
+use base::Verdict;
+use base::units::counted;
+use checkers::Judgement;
+use reports::sweep::{Sweep, SweepPoint};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::explore::{cores, writable};
+use super::judge::json;
+use super::{Failure, interruptible};
+use crate::Exit;
+use crate::cli::{Format, SweepArgs};
+use crate::output::{say, write_whole};
+use crate::plan::Options;
+use crate::setup::Setup;
+use crate::simulate;
+
+pub fn run(args: &SweepArgs) -> Result<Exit, Failure> {
+    for (file, flag) in [(&args.svg, "--svg"), (&args.html, "--html")] {
+        file.as_deref().map_or(Ok(()), |file| writable(file, flag))?;
+    }
+    let ttls = args.ttl.points(args.points);
+    for ttl in &ttls {
+        Setup::new(options(args, *ttl, 0))?;
+    }
+    let stop = interruptible()?;
+    let runs = measure(args, &ttls, &stop)?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(Failure::interrupted("interrupted; nothing was written"));
+    }
+    let of = |ttl: &Duration| point(*ttl, runs.iter().filter(|run| run.ttl == *ttl));
+    let sweep = Sweep {
+        algo: args.algo.clone(),
+        nemesis: args.nemesis.clone(),
+        command: command(args),
+        points: ttls.iter().map(of).collect(),
+    };
+    if let Some(file) = &args.svg {
+        let svg = reports::sweep::svg(&sweep);
+        write_whole(file, &svg.ok_or_else(|| Failure::could_not("the curves cannot be drawn"))?)?;
+    }
+    if let Some(file) = &args.html {
+        write_whole(file, &reports::sweep::page(&sweep))?;
+    }
+    say(&match args.format {
+        Format::Human => human(args, &sweep),
+        Format::Json => json(&sweep)?,
+    })?;
+    Ok(Exit::Held)
+}
+
+fn options(args: &SweepArgs, ttl: Duration, seed: u64) -> Options {
+    let usual = Options::new(&args.algo, &args.nemesis, seed);
+    Options {
+        ttl,
+        fault_scale: Some(args.fault_scale.unwrap_or(usual.ttl)),
+        hold: args.hold,
+        clients: args.clients,
+        time_limit: args.time_limit,
+        ..usual
+    }
+}
+
+/// The figures of one run.
+struct SweepRun {
+    ttl: Duration,
+    overlaps: u64,
+    stale_writes: u64,
+    grants: u64,
+    /// The time from the first request to the end, and the grants in it.
+    grants_mhz: u64,
+    lost_ns: Option<u64>,
+}
+
+/// Makes all runs, on all cores.
+fn measure(
+    args: &SweepArgs,
+    ttls: &[Duration],
+    stop: &AtomicBool,
+) -> Result<Vec<SweepRun>, Failure> {
+    let seeds = args.seeds as usize;
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        while !stop.load(Ordering::Relaxed) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(ttl) = ttls.get(number / seeds) else { return };
+            let run = one(args, *ttl, (number % seeds) as u64);
+            done.lock().unwrap_or_else(|error| error.into_inner()).push(run);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..cores().min(ttls.len() * seeds) {
+            scope.spawn(work);
+        }
+    });
+    done.into_inner().unwrap_or_else(|error| error.into_inner()).into_iter().collect()
+}
+
+fn one(args: &SweepArgs, ttl: Duration, seed: u64) -> Result<SweepRun, Failure> {
+    let setup = Setup::new(options(args, ttl, seed))?;
+    let run = simulate::run(&setup).map_err(Failure::could_not)?;
+    let verdicts = Judgement::of(&run).verdicts;
+    let measure = |name: &str| {
+        let measures = verdicts.iter().flat_map(|verdict: &Verdict| &verdict.measures);
+        measures.into_iter().find(|measure| measure.name == name).map(|measure| measure.value)
+    };
+    let seen = |property: &str| {
+        let of = verdicts.iter().filter(|verdict| verdict.property == property);
+        of.flat_map(|verdict| &verdict.anomalies).map(|anomaly| anomaly.count).sum()
+    };
+    Ok(SweepRun {
+        ttl,
+        overlaps: seen("exclusion"),
+        stale_writes: seen("vault"),
+        grants: measure("grants").unwrap_or(0),
+        grants_mhz: measure("grant rate").unwrap_or(0),
+        lost_ns: measure("slowest grant after a holder's death"),
+    })
+}
+
+/// Adds up the runs of a ttl.
+fn point<'a>(ttl: Duration, runs: impl Iterator<Item = &'a SweepRun>) -> SweepPoint {
+    let mut point = SweepPoint { ttl_ns: ttl.as_nanos() as u64, ..SweepPoint::default() };
+    let mut lost = Vec::new();
+    let mut rates = Vec::new();
+    for run in runs {
+        point.runs += 1;
+        point.violated += u64::from(run.overlaps > 0);
+        point.overlaps += run.overlaps;
+        point.stale_writes += run.stale_writes;
+        point.grants += run.grants;
+        rates.push(run.grants_mhz);
+        lost.extend(run.lost_ns);
+    }
+    point.grants_mhz = median(rates).unwrap_or(0);
+    point.lost_ns = median(lost);
+    point
+}
+
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}
+
+/// The command that measures the same again.
+fn command(args: &SweepArgs) -> String {
+    let time = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
+    let SweepArgs { algo, nemesis, points, seeds, hold, clients, .. } = args;
+    let ttl = format!("{}..{}", time(args.ttl.least), time(args.ttl.greatest));
+    let limit = time(args.time_limit);
+    let scale = args.fault_scale.map(|scale| format!(" --fault-scale {}", time(scale)));
+    format!(
+        "picklock sweep --algo {algo} --nemesis {nemesis} --ttl {ttl} --points {points} --seeds \
+         {seeds} --hold {hold} --clients {clients} --time-limit {limit}{}",
+        scale.unwrap_or_default()
+    )
+}
+
+fn human(args: &SweepArgs, sweep: &Sweep) -> String {
+    let schedules = counted(args.seeds, "schedule", "schedules");
+    let mut text = format!("{} under {}, {schedules} a ttl\n\n", sweep.algo, sweep.nemesis);
+    let rows: Vec<[String; 6]> = sweep.rows();
+    let heads = reports::sweep::HEADS.map(String::from);
+    let all = || std::iter::once(&heads).chain(&rows);
+    let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    for row in all() {
+        let cells: Vec<String> =
+            row.iter().enumerate().map(|(n, cell)| format!("{cell:>0$}", width(n))).collect();
+        text += &format!("{}\n", cells.join("  "));
+    }
+    text
+}

@@ -1,0 +1,96 @@
+//! The pages that are made are those that stand in the repository: whoever changes a lock, a nemesis, a
+//! hazard or the suite makes them again.
+//!
+//! `PICKLOCK_PAGES=write` writes them, and `PICKLOCK_PAGES=survey` makes the survey of all locks under all
+//! nemeses again as well, which takes minutes.
+
+#[path = "pages/mod.rs"]
+mod pages;
+mod rows;
+
+use pages::survey::{SurveyLine, figures, pairs, survey};
+use pages::{PageWork, Pages, counterexamples, hold, work};
+use reports::hazards::HAZARDS;
+use rows::rows;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+#[test]
+fn the_page_of_the_hazards_is_up_to_date() {
+    let mut pages = Pages::new();
+    pages::hazards::make(&rows(), &counterexamples::read(&root()), &mut pages);
+    for (path, text) in &pages {
+        hold(&root(), path, text);
+    }
+    let drawn = std::fs::read_dir(root().join("docs/pictures")).expect("pictures").count();
+    assert_eq!(
+        drawn,
+        pages.len() - 1,
+        "docs/pictures holds the pictures of the page and no others"
+    );
+}
+
+/// The file of the survey.
+const SURVEY: &str = "docs/survey.jsonl";
+
+fn read_survey() -> Vec<SurveyLine> {
+    let text = std::fs::read_to_string(root().join(SURVEY)).expect("the survey is there");
+    let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    text.lines().map(read).collect()
+}
+
+#[test]
+fn the_catalogue_is_up_to_date() {
+    if work() == PageWork::Survey {
+        let line = |line: &SurveyLine| serde_json::to_string(line).expect("JSON") + "\n";
+        hold(&root(), SURVEY, &survey().iter().map(line).collect::<String>());
+    }
+    let page = pages::catalogue::make(&read_survey(), &rows(), &counterexamples::read(&root()));
+    hold(&root(), "docs/catalogue.md", &page);
+}
+
+/// It is made of all that there is, and some of it is measured again.
+#[test]
+fn the_survey_is_up_to_date() {
+    if work() == PageWork::Survey {
+        return;
+    }
+    let stale = "the survey is stale: PICKLOCK_PAGES=survey cargo test --release --test pages";
+    let lines = read_survey();
+    let surveyed = lines.iter().filter_map(|line| match line {
+        SurveyLine::Pair(pair) => Some((pair.lock.clone(), pair.nemesis.clone())),
+        SurveyLine::Figures(_) => None,
+    });
+    let there = pairs().into_iter().map(|(lock, nemesis)| (lock.name.into(), nemesis.into()));
+    assert!(surveyed.eq(there), "{stale}: a lock or a nemesis is new");
+    for lock in workloads::LOCKS {
+        let again = SurveyLine::Figures(figures(lock));
+        assert!(lines.contains(&again), "{stale}: {again:?}");
+    }
+}
+
+#[test]
+fn the_table_of_the_readme_is_up_to_date() {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("the README is there");
+    hold(&root(), "README.md", &pages::table::make(&readme, &rows()));
+}
+
+#[test]
+fn every_reason_names_a_hazard_that_there_is() {
+    for lock in workloads::LOCKS {
+        for known in lock.known() {
+            let words = known.why.split(|c: char| !c.is_ascii_alphanumeric());
+            let numbers = words.filter(|word| {
+                let rest = word.strip_prefix('H').unwrap_or_default();
+                !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit())
+            });
+            for number in numbers {
+                let is_there = HAZARDS.iter().any(|hazard| hazard.name() == number);
+                assert!(is_there, "{}: {number} is no hazard", lock.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Runs on servers that somebody else runs: faults hit clients only, and nothing stays. These servers are
+//! started by the test, as processes, and given to picklock by their addresses.
+
+use local::RealServers;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Output};
+use std::time::Duration;
+use stores::zookeeper::{Client, RealSession};
+use stores::{StoreId, Topology};
+use tempfile::TempDir;
+use testbed::owner;
+use tokio::task::LocalSet;
+
+const TTL: Duration = Duration::from_secs(2);
+
+fn start(topology: &'static str) -> RealServers {
+    let store = StoreId::ALL.iter().find(|it| it.topologies().iter().any(|it| it.name == topology));
+    let topology: &'static Topology = StoreId::topology(topology).expect("it is in the list");
+    let servers = RealServers::start(*store.expect("a store"), topology, TTL, &|_| ());
+    servers.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The servers, as `--servers` takes them.
+fn named(addresses: &[SocketAddr]) -> String {
+    let named = addresses.iter().enumerate().map(|(number, it)| format!("server-{number}={it}"));
+    named.collect::<Vec<_>>().join(",")
+}
+
+fn picklock(servers: &str, args: &[&str]) -> Output {
+    let folder = TempDir::new().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    command.args(["test", "--seed", "1", "--servers", servers]).args(args);
+    command.current_dir(folder.path()).output().expect("it runs")
+}
+
+/// Runs a lock for a few seconds. Returns what was told.
+fn holds(addresses: &[SocketAddr], algo: &str, nemesis: &str) -> String {
+    let args = ["--algo", algo, "--nemesis", nemesis, "--time-limit", "5s", "--ttl", "2s"];
+    let output = picklock(&named(addresses), &args);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{algo} under {nemesis}: {said}{why}");
+    said
+}
+
+/// Asks until a server hangs up, or says this.
+fn ask(address: SocketAddr, question: &str, last: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it serves");
+    stream.write_all(question.as_bytes()).expect("it reads");
+    let (mut answer, mut byte) = (String::new(), [0]);
+    while !answer.ends_with(last) && stream.read(&mut byte).expect("it answers") > 0 {
+        answer.push(byte[0].into());
+    }
+    answer
+}
+
+#[test]
+fn a_redis_keeps_its_own_keys_and_no_others() {
+    let servers = start("redis");
+    let address = servers.addresses()[0];
+    // Another one is of a run that was killed: this process is not one that started with the machine.
+    let words: Vec<String> = owner::own_name().split('_').map(String::from).collect();
+    let dead = [&words[0], &words[1], "1", &words[3], &words[4], &words[5]].join("_");
+    for key in ["theirs", &format!("{dead}:lock:k")] {
+        assert_eq!(ask(address, &format!("SET {key} 1\r\n"), "\r\n"), "+OK\r\n");
+    }
+    let said = holds(servers.addresses(), "redis-set-nx-px-fenced", "link-reset");
+    assert!(said.contains(&format!("--servers server-0={address}")), "{said}");
+    assert_eq!(ask(address, "KEYS *\r\nQUIT\r\n", "+OK\r\n"), "*1\r\n$6\r\ntheirs\r\n+OK\r\n");
+}
+
+#[test]
+fn five_redis_servers_keep_nothing_of_a_majority_lock() {
+    let servers = start("redis-x5");
+    holds(servers.addresses(), "redlock", "none");
+    for address in servers.addresses() {
+        assert_eq!(ask(*address, "DBSIZE\r\n", "\r\n"), ":0\r\n");
+    }
+}
+
+#[test]
+fn a_memcached_keeps_its_own_keys_and_no_others() {
+    let servers = start("memcached");
+    let address = servers.addresses()[0];
+    assert_eq!(ask(address, "set theirs 0 0 1\r\n1\r\n", "\r\n"), "STORED\r\n");
+    holds(servers.addresses(), "memcached-add", "link-lose-reply");
+    let items = ask(address, "stats\r\n", "END\r\n");
+    assert!(items.contains("STAT curr_items 1\r\n"), "{items}");
+    assert_eq!(ask(address, "get theirs\r\n", "END\r\n"), "VALUE theirs 0 1\r\n1\r\nEND\r\n");
+}
+
+#[test]
+fn a_zookeeper_keeps_its_own_nodes_and_no_others() {
+    let servers = start("zookeeper-x3");
+    holds(servers.addresses(), "zk-rw", "crash-client");
+    let addresses = servers.addresses().iter().map(ToString::to_string).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let nodes = runtime.expect("a runtime").block_on(LocalSet::new().run_until(async {
+        let session = RealSession::connect(addresses, TTL, 1).await.expect("they serve");
+        let mut nodes = Client::new(std::rc::Rc::new(session)).get_children("/").await;
+        nodes.iter_mut().for_each(|nodes| nodes.sort());
+        nodes
+    }));
+    assert_eq!(nodes, Ok(vec!["zookeeper".to_owned()]));
+}
+
+/// Nothing is started: nobody is at this address.
+#[test]
+fn what_such_servers_cannot_have_is_refused_by_name() {
+    let one = "server-0=127.0.0.1:1";
+    for (servers, args, code, wanted) in [
+        (
+            one,
+            &["--algo", "redis-set-nx-px", "--nemesis", "link,pause"][..],
+            254,
+            "the nemesis pause",
+        ),
+        (one, &["--algo", "memcached-add", "--nemesis", "evict"], 254, "the nemesis evict hits"),
+        (one, &["--algo", "postgres-row"], 254, "cannot be of postgres"),
+        (one, &["--algo", "zk-rw"], 254, "server-0=host:port,server-1=host:port,"),
+        ("server-1=a:1", &["--algo", "redis-set-nx-px"], 254, "--servers has to name"),
+        ("a", &["--algo", "redis-set-nx-px"], 254, "names no server"),
+        (one, &["--algo", "redis-set-nx-px"], 255, "cannot reach server-0 at 127.0.0.1:1"),
+        (one, &["--algo", "redlock", "--backend", "local"], 254, "cannot be used with"),
+    ] {
+        let output = picklock(servers, args);
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert!(why.contains(wanted), "{args:?}: {why}");
+        assert_eq!(output.status.code(), Some(code), "{why}");
+    }
+}
+
+#[test]
+fn a_script_that_hits_a_server_is_refused_with_its_line() {
+    let folder = TempDir::new().expect("a folder");
+    for (fault, wanted) in [
+        ("action = \"crash\"\ntarget = \"server-0\"", "this hits a server"),
+        ("action = \"pause\"\ntarget = \"holder\"", "cannot reach"),
+    ] {
+        let script = folder.path().join("script.toml");
+        let text = format!("[[fault]]\n{fault}\nat = \"1s\"\nlasts = \"1s\"\n");
+        std::fs::write(&script, text).expect("it is written");
+        let args = ["--algo", "redis-set-nx-px", "--script", script.to_str().expect("a name")];
+        let output = picklock("server-0=127.0.0.1:1", &args);
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert!(why.contains(wanted), "{why}");
+    }
+}

@@ -1,0 +1,174 @@
+//! `picklock suite` as a user runs it: it is red in both directions, and a mistake in the file is told
+//! with its place.
+
+mod command;
+
+use command::Bench;
+use std::fs;
+
+const HOLDS: &str = "[[entry]]\nlock = \"zk-sequential\"\nnemesis = \"crash\"\nexpect = \"held\"\n";
+
+fn suite(bench: &Bench, entries: &str) {
+    let file = bench.home.path().join("suite.toml");
+    fs::write(file, format!("version = 1\n\n{entries}")).expect("written");
+}
+
+fn run(entries: &str, more: &[&str]) -> (Bench, command::Said) {
+    let bench = Bench::new();
+    suite(&bench, entries);
+    let said = bench.run(&[&["suite", "suite.toml", "--seeds", "5"], more].concat());
+    (bench, said)
+}
+
+#[test]
+fn entries_that_are_as_expected_are_green() {
+    let caught = "[[entry]]\nlock = \"redis-set-nx-px\"\nnemesis = \"pause\"\n\
+                  expect = { exclusion = \"double hold by holder-paused\" }\n";
+    let (_, said) = run(&format!("{HOLDS}{caught}"), &[]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("AS EXPECTED: 2 entries"), "{said:?}");
+}
+
+#[test]
+fn a_good_lock_that_breaks_and_a_bad_one_that_passes_are_red() {
+    for (entry, why) in [
+        (
+            "[[entry]]\nlock = \"redis-set-nx-px\"\nnemesis = \"pause\"\nexpect = \"held\"\n",
+            "seed 0",
+        ),
+        (
+            "[[entry]]\nlock = \"redis-set-nx-px\"\n\
+             expect = { exclusion = \"double hold by holder-paused\" }\n",
+            "double hold by holder-paused was not seen",
+        ),
+    ] {
+        let (bench, said) =
+            run(&format!("{HOLDS}{entry}"), &["--junit", "junit.xml", "--out", "out.json"]);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(said.out.contains(why), "{said:?}");
+        assert!(said.out.contains("NOT AS EXPECTED: 2 entries"), "{said:?}");
+        let read = |file| fs::read_to_string(bench.home.path().join(file)).expect("written");
+        assert!(read("junit.xml").contains("<failure"), "it is a failed test case");
+        let stored: serde_json::Value = serde_json::from_str(&read("out.json")).expect("JSON");
+        assert_eq!(stored["entries"][1]["status"], "not-as-expected");
+        let folder = stored["entries"][1]["folder"].as_str().expect("the run is kept");
+        assert!(bench.home.path().join(folder).join("report.html").is_file());
+        assert_eq!(
+            bench.run(&["check", folder]).code,
+            i32::from(why == "seed 0"),
+            "it can be judged"
+        );
+    }
+}
+
+#[test]
+fn an_anomaly_by_another_cause_is_not_the_expected_one() {
+    let entry = "[[entry]]\nlock = \"redis-set-nx-px\"\nnemesis = \"pause-client\"\n\
+                 expect = { exclusion = \"double hold by server-forgets\" }\n";
+    let (_, said) = run(entry, &[]);
+    assert_eq!(said.code, 1, "{said:?}");
+}
+
+#[test]
+fn runs_that_cannot_tell_are_neither_green_nor_red() {
+    let entry = "[[entry]]\nlock = \"zk-sequential\"\nclients = 1\nexpect = \"held\"\n";
+    let blind = "[[entry]]\nlock = \"redis-set-nx-px\"\nclients = 1\n\
+                 expect = { exclusion = \"double hold by holder-paused\" }\n";
+    for entry in [entry, blind] {
+        let (_, said) = run(entry, &[]);
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.out.contains("INCONCLUSIVE: 1 entry"), "{said:?}");
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    for (entries, line, why) in [
+        ("", "line 1, column 1", "there is no entry"),
+        (
+            "[[entry]]\nlock = \"zk-wr\"\nexpect = \"held\"\n",
+            "line 4, column 8",
+            "did you mean zk-rw",
+        ),
+        ("[[entry]]\nlock = \"zk-rw\"\nexpect = \"green\"\n", "line 5, column 10", "write expect"),
+        (
+            "[[entry]]\nlock = \"zk-rw\"\nttl = \"soon\"\nexpect = \"held\"\n",
+            "line 5, column 7",
+            "500ms",
+        ),
+        (
+            "[[entry]]\nlock = \"zk-rw\"\nexpcet = \"held\"\n",
+            "line 5, column 1",
+            "unknown field `expcet`",
+        ),
+        (
+            "[[entry]]\nlock = \"zk-rw\"\nnemesis = \"partition-ring\"\nexpect = \"held\"\n",
+            "line 3, column 1",
+            "give --on zookeeper-x5",
+        ),
+        (
+            "[[entry]]\nlock = \"zk-rw\"\nexpect = { exclusion = \"double hold by evicted\" }\n",
+            "line 5, column 10",
+            "zk-rw is not known to show `double hold by evicted`",
+        ),
+        (
+            "[[entry]]\nlock = \"zk-rw\"\nexpect = { exclusoin = \"held\" }\n",
+            "line 5, column 10",
+            "did you mean exclusion",
+        ),
+        (
+            "[[entry]]\nlock = \"zk-rw\"\nhazards = [\"H99\"]\nexpect = \"held\"\n",
+            "line 5, column 11",
+            "no hazard `H99`",
+        ),
+        (&format!("{HOLDS}{HOLDS}"), "line 7, column 1", "two entries"),
+    ] {
+        let (_, said) = run(entries, &[]);
+        assert_eq!(said.code, 254, "{said:?}");
+        assert!(said.err.contains(line) && said.err.contains(why), "{said:?}");
+    }
+}
+
+#[test]
+fn the_suite_to_begin_with_is_right_and_is_not_written_over_another() {
+    let bench = Bench::new();
+    assert_eq!(bench.run(&["suite", "new.toml", "--init"]).code, 0);
+    let said = bench.run(&["suite", "new.toml", "--seeds", "5"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    bench.run(&["suite", "new.toml", "--init"]).refuses(254, &["is there already"]);
+    bench.run(&["suite", "nwe.toml"]).refuses(254, &["did you mean `new.toml`"]);
+    bench.run(&["suite", "new.toml", "--filter", "H99"]).refuses(254, &["no entry is left"]);
+}
+
+#[test]
+fn shards_have_every_entry_once() {
+    let count = |shard: &str| {
+        let bench = Bench::new();
+        assert_eq!(bench.run(&["suite", "new.toml", "--init"]).code, 0);
+        let said = bench.run(&["suite", "new.toml", "--seeds", "5", "--shard", shard]);
+        said.out.lines().filter(|line| line.contains("(sim)")).count()
+    };
+    assert_eq!(count("1/2") + count("2/2"), 3);
+}
+
+#[test]
+fn figures_that_get_worse_than_the_baseline_tolerates_are_red() {
+    let bench = Bench::new();
+    suite(&bench, HOLDS);
+    let run = |more: &[&str]| {
+        let args = ["suite", "suite.toml", "--seeds", "5", "--baseline", "base.json"];
+        bench.run(&[&args[..], more].concat())
+    };
+    run(&[]).refuses(254, &["--update-baseline writes one"]);
+    assert_eq!(run(&["--update-baseline"]).code, 0);
+    assert_eq!(run(&[]).code, 0, "the simulator gives the same figures again");
+    let file = bench.home.path().join("base.json");
+    let text = fs::read_to_string(&file).expect("written");
+    let mut stored: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let entry = &mut stored["entries"]["zk-sequential under crash (sim)"];
+    entry["grants_mhz"] = (entry["grants_mhz"].as_u64().expect("measured") * 2).into();
+    fs::write(&file, stored.to_string()).expect("written");
+    let said = run(&[]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("in the baseline (20 % is tolerated)"), "{said:?}");
+}

@@ -1,0 +1,208 @@
+//! Servers that somebody else runs: clients reach them through link proxies as they reach any others, and
+//! faults hit clients and their links alone. A run keeps to keys of its own there, and removes them.
+
+use super::servers::{Servers, StartedServer};
+use super::{Lack, broken, owner};
+use base::{Ability, BackendError, Direction};
+use futures_util::Stream;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use stores::{Chosen, Cluster, StoreId, node_name};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::task::LocalSet;
+use tokio::time::timeout;
+
+/// The longest time for a connection to a server.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// The servers of a run that others use, too.
+pub struct GivenServers {
+    store: StoreId,
+    /// The name that all keys of the run begin with.
+    allotment: String,
+    all: Vec<Arc<GivenServer>>,
+}
+
+/// A server that somebody else runs.
+pub struct GivenServer {
+    number: u32,
+    address: SocketAddr,
+}
+
+impl GivenServers {
+    async fn remove_keys(&self, chosen: Chosen) -> Result<u64, BackendError> {
+        let servers = self.all.iter().map(|server| server.address.to_string()).collect();
+        let removed = self.store.remove_allotments(servers, chosen);
+        let removed = LocalSet::new().run_until(removed).await;
+        removed.map_err(|why| broken("cannot remove what a run has left on its servers", why))
+    }
+}
+
+impl Servers for GivenServers {
+    const BACKEND: &'static str = "servers";
+    const OURS: bool = false;
+    /// There is nothing to see.
+    const LOOKS: Duration = Duration::from_secs(60);
+    type Server = GivenServer;
+
+    fn can_set_clocks(_: StoreId) -> Result<(), Lack> {
+        let lack = Lack::of(Ability::ServerClock).because("the servers belong to somebody else");
+        Err(lack.unless("--backend local"))
+    }
+
+    /// Takes them as they are, and leaves a mark on each.
+    async fn start(
+        store: StoreId,
+        cluster: Cluster,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self, BackendError> {
+        store.can_be_given(cluster.topology).map_err(|why| BackendError(why.into()))?;
+        progress("looking at the servers");
+        let mut all = Vec::new();
+        for (number, given) in (0..).zip(&cluster.given) {
+            let address = reached(number, given).await?;
+            all.push(Arc::new(GivenServer { number, address }));
+        }
+        let servers = Self { store, allotment: owner::own_name(), all };
+        let addresses = servers.all.iter().map(|server| server.address.to_string()).collect();
+        let mark = store.mark(addresses, servers.allotment.clone());
+        let marked = LocalSet::new().run_until(mark).await;
+        let what = format!("these servers are of no use to a lock on {}", store.name());
+        match marked {
+            Ok(()) => {
+                servers.remove_keys(Rc::new(owner::is_abandoned)).await?;
+                Ok(servers)
+            }
+            Err(why) => {
+                // Why it failed matters more than that a mark may be left.
+                let _ = servers.remove().await;
+                Err(broken(what, why))
+            }
+        }
+    }
+
+    fn all(&self) -> &[Arc<GivenServer>] {
+        &self.all
+    }
+
+    fn allotment(&self) -> &str {
+        &self.allotment
+    }
+
+    fn reports(&self) -> impl Stream<Item = String> + Send + 'static {
+        futures_util::stream::empty()
+    }
+
+    async fn remove(self) -> Result<(), BackendError> {
+        let name = self.allotment.clone();
+        let chosen: Chosen = Rc::new(move |it| it == name);
+        // What clients had sent before their end may only arrive now.
+        while self.remove_keys(chosen.clone()).await? > 0 {}
+        Ok(())
+    }
+}
+
+/// The address of a server at which somebody takes connections.
+async fn reached(number: u32, given: &str) -> Result<SocketAddr, BackendError> {
+    let connect = async {
+        let mut last = None;
+        for address in lookup_host(given).await? {
+            match TcpStream::connect(address).await {
+                Ok(_) => return Ok(address),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| std::io::Error::other("the name has no address")))
+    };
+    let what = format!("cannot reach {} at {given}", node_name(number));
+    match timeout(LIMIT, connect).await {
+        Ok(connected) => connected.map_err(|error| broken(what, error)),
+        Err(_) => Err(broken(what, format!("no answer within {LIMIT:?}"))),
+    }
+}
+
+impl GivenServer {
+    fn not_ours(&self) -> BackendError {
+        BackendError(format!("{} belongs to somebody else", node_name(self.number)))
+    }
+}
+
+/// Refuses all that would be done to it. No run gets that far: such faults are refused before it.
+impl StartedServer for GivenServer {
+    type Cut = ();
+    const CUT: &'static str = "nothing";
+
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn address(&self) -> Result<SocketAddr, BackendError> {
+        Ok(self.address)
+    }
+
+    fn is_running(&self) -> bool {
+        true
+    }
+
+    fn is_up(&self) -> bool {
+        true
+    }
+
+    async fn pause(&self) -> Result<(), BackendError> {
+        Err(self.not_ours())
+    }
+
+    async fn unpause(&self) -> Result<bool, BackendError> {
+        Err(self.not_ours())
+    }
+
+    async fn keep_data(&self) -> Result<(), BackendError> {
+        Err(self.not_ours())
+    }
+
+    async fn kill(&self) -> Result<(), BackendError> {
+        Err(self.not_ours())
+    }
+
+    async fn is_dead(&self) -> Result<bool, BackendError> {
+        Err(self.not_ours())
+    }
+
+    async fn restart(&self) -> Result<(), BackendError> {
+        Err(self.not_ours())
+    }
+
+    async fn until_serving(&self) -> Result<SocketAddr, BackendError> {
+        Ok(self.address)
+    }
+
+    async fn came_back_empty(&self) -> Result<bool, BackendError> {
+        Err(self.not_ours())
+    }
+
+    async fn silence(&self) -> Result<(), BackendError> {
+        Err(self.not_ours())
+    }
+
+    async fn cut(self: &Arc<Self>, _: &Arc<Self>, _: Direction) -> Result<(), BackendError> {
+        Err(self.not_ours())
+    }
+
+    async fn mend((): ()) -> Result<u64, BackendError> {
+        Ok(0)
+    }
+
+    fn move_clock(&self, _nanos: i64) -> Result<(), BackendError> {
+        Err(self.not_ours())
+    }
+
+    async fn interference(&self) -> Option<String> {
+        None
+    }
+
+    async fn log(&self) -> String {
+        "the log of this server is with whoever runs it\n".into()
+    }
+}
