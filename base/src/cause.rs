@@ -36,6 +36,8 @@ pub enum Cause {
     /// The server of the holder was cut off from the others and then fell silent, so that the
     /// holder had to find out by its own time-out.
     ServerSilent,
+    /// The only server that has the lock was down or paused.
+    OnlyServerDown,
     /// A request took effect after its client had given it up.
     LateRequest,
     /// No reply came to a request, so that its client does not know what it has in the store.
@@ -62,7 +64,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of their declaration.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::HolderPaused,
         Self::LongHold,
         Self::HolderCutOff,
@@ -74,6 +76,7 @@ impl Cause {
         Self::ServersApart,
         Self::ShortSession,
         Self::ServerSilent,
+        Self::OnlyServerDown,
         Self::LateRequest,
         Self::ReplyLost,
         Self::ReleaseLost,
@@ -113,6 +116,7 @@ impl Cause {
                 | Self::ServersApart
                 | Self::ShortSession
                 | Self::ServerSilent
+                | Self::OnlyServerDown
         )
     }
 
@@ -130,6 +134,7 @@ impl Cause {
             Self::ServersApart => "servers-apart",
             Self::ShortSession => "short-session",
             Self::ServerSilent => "server-silent",
+            Self::OnlyServerDown => "only-server-down",
             Self::LateRequest => "late-request",
             Self::ReplyLost => "reply-lost",
             Self::ReleaseLost => "release-lost",
@@ -164,6 +169,7 @@ impl fmt::Display for Cause {
             Self::ServerSilent => {
                 "the holder's server was cut off from the others and then fell silent"
             }
+            Self::OnlyServerDown => "the only server was down",
             Self::LateRequest => "a request took effect after its client had given it up",
             Self::ReplyLost => {
                 "a client got no reply, and does not know what it has left in the store"

@@ -11,6 +11,7 @@ mod delta;
 mod emplace;
 mod error;
 mod export;
+mod extra_promise;
 mod facts;
 mod fault;
 mod history;
@@ -39,6 +40,7 @@ pub use client::{Acquire, ClientReply, ClientRequest, Command, Init, Mailbox, Re
 pub use delta::DeltaDebugger;
 pub use emplace::emplace;
 pub use error::HistoryError;
+pub use extra_promise::ExtraPromise;
 pub use facts::{Facts, Removed};
 pub use fault::{
     ACTIONS, Ability, Action, ActionSpec, ClockChange, Data, Direction, Effect, Family, Fault,

@@ -4,14 +4,16 @@
 //! fewer than half of them at a time: crashes, pauses, and servers cut off from each other. After
 //! the bound within which the lock is granted again (an election, sessions that run out; counted
 //! from the last client that went meanwhile and may have taken it along), from there to the heal,
-//! somebody who asks must be granted it. If clients were asking for at least as long again, nobody
+//! somebody who asks must be granted it. If clients were asking for at least as long again, or asked
+//! again and again (with pauses of a quarter of that at the most), nobody
 //! definitely held it meanwhile and nobody was granted it, the anomaly is `unavailable`. A grant at
 //! any time of the fault span shows that the lock goes on.
 //!
 //! **Limits.** Most faults are shorter than that: without one that was long enough it is
 //! inconclusive. Servers that are cut off one way only are not a minority that is down: those that
 //! still hear them and cannot answer may elect them again and again, and no quorum promises
-//! otherwise. One whose clock is wrong is not down. A lock on one server does not apply.
+//! otherwise. One whose clock is wrong is not down. A lock on one server does not promise it; one that
+//! is held to it all the same breaks with its only server (cause `only-server-down`).
 //!
 //! **Source.** Gray and Lamport's 2F + 1 servers for F faults; ZooKeeper's majority quorums; for
 //! the limit, Jensen, Howard and Mortier, "Examining Raft's behaviour during partial network
@@ -22,7 +24,7 @@ use crate::holds::Claim;
 use crate::stretches::Stretches;
 use crate::words::{count, decided, seconds};
 use crate::{Case, Checker};
-use base::{Node, Outcome, Verdict};
+use base::{Anomaly, Cause, Node, Outcome, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[cfg(test)]
@@ -71,8 +73,7 @@ impl Checker for Availability {
         }
         let times = count(minority.len() as u64, "time");
         if let Some(first) = silent.first() {
-            let reason = "a majority of its servers was up";
-            let anomaly = decided("unavailable", silent.len() as u64, *first, reason);
+            let anomaly = unavailable(case, silent.len() as u64, *first);
             let summary = format!("down {} of {times} that a minority was", silent.len());
             let anomalies = vec![anomaly];
             return Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) };
@@ -85,6 +86,17 @@ impl Checker for Availability {
         let summary = format!("granted {served} of {times} that a minority was down long enough");
         Verdict::new(self.name(), Outcome::Held, summary)
     }
+}
+
+/// The anomaly, with its cause where the servers have no majority that could go on.
+fn unavailable(case: &Case<'_>, times: u64, witness: [u64; 3]) -> Anomaly {
+    let is_alone = case.run.info.groups().iter().any(|group| group.len() == 1);
+    let reason = match is_alone {
+        true => "its only server was down",
+        false => "a majority of its servers was up",
+    };
+    let anomaly = decided("unavailable", times, witness, reason);
+    Anomaly { cause: is_alone.then_some(Cause::OnlyServerDown), ..anomaly }
 }
 
 enum AvailabilityFinding {
@@ -109,7 +121,9 @@ fn hits_minority(case: &Case<'_>, meetings: &Stretches, fault_span: &FaultSpan) 
     let groups = case.run.info.groups();
     let down = lost(&groups, together());
     let of = |group: &[u32]| group.iter().filter(|server| down.contains(*server)).count();
-    !down.is_empty() && groups.iter().all(|group| of(group) * 2 < group.len())
+    // A group of one has no minority: a lock that is held to go on has none to go on with.
+    let goes_on = |group: &Vec<u32>| of(group) * 2 < group.len() || group.len() == 1;
+    !down.is_empty() && groups.iter().all(goes_on)
 }
 
 /// The servers that faults take from the others. Whoever is cut off from half of its group or more
@@ -185,13 +199,14 @@ impl<'c, 'a> Demand<'c, 'a> {
         // What only touches the span is no part of it.
         let (after, before) = (from.saturating_add(1), to.saturating_sub(1));
         let held = self.held.meeting(after, before).next().is_some();
-        let asked = || self.asking.meeting(after, before).map(|id| &case.claims.claims[id]);
-        let lasted = asked().map(|claim| {
+        let asked: Vec<&Claim> =
+            self.asking.meeting(after, before).map(|id| &case.claims.claims[id]).collect();
+        let times = asked.iter().map(|claim| {
             let asking = claim.asking();
-            case.time(asking.end).min(to).saturating_sub(case.time(asking.start).max(from))
+            (case.time(asking.start).max(from), case.time(asking.end).min(to))
         });
-        match asked().min_by_key(|claim| claim.invoke) {
-            Some(first) if !held && lasted.max() >= Some(due) => {
+        match asked.iter().min_by_key(|claim| claim.invoke) {
+            Some(first) if !held && longest(times, due / 4) >= due => {
                 let mut witness = [begin, first.invoke, healed];
                 witness.sort_unstable();
                 AvailabilityFinding::Silent(witness)
@@ -199,4 +214,19 @@ impl<'c, 'a> Demand<'c, 'a> {
             _ => AvailabilityFinding::TooShort,
         }
     }
+}
+
+/// The length of the longest of these stretches, in the order of their begins, if those no further apart
+/// than `pause` count as one.
+fn longest(stretches: impl Iterator<Item = (u64, u64)>, pause: u64) -> u64 {
+    let (mut longest, mut current): (u64, Option<(u64, u64)>) = (0, None);
+    for (begin, end) in stretches {
+        let joined = match current {
+            Some((first, last)) if begin <= last.saturating_add(pause) => (first, last.max(end)),
+            _ => (begin, end),
+        };
+        longest = longest.max(joined.1.saturating_sub(joined.0));
+        current = Some(joined);
+    }
+    longest
 }

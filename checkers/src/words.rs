@@ -49,6 +49,7 @@ const fn families(cause: Cause) -> &'static [Family] {
         Cause::ServersApart | Cause::ShortSession | Cause::ServerSilent => {
             &[Family::Crash, Family::Cut, Family::Pause]
         }
+        Cause::OnlyServerDown => &[Family::Crash, Family::Pause],
         Cause::ServerForgets | Cause::ClientDied => &[Family::Crash],
         Cause::Evicted => &[Family::Memory],
         Cause::LongHold

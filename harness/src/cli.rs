@@ -4,11 +4,11 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use base::Task;
+use base::{ExtraPromise, Task};
 use stores::{StoreId, Topology};
 
 use crate::ExpectedOutcome;
-use crate::nearest::Unlisted;
+use crate::nearest::{self, Unlisted};
 use crate::plan::{Length, NamedServer, Options, UNLIMITED};
 
 mod budget;
@@ -147,6 +147,9 @@ pub struct LoadArgs {
     /// The number of keys that the clients contend for.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1)]
     pub keys: u32,
+    /// Holds the lock to properties that it does not promise: availability, herd, reentrancy.
+    #[arg(long, value_name = "PROPERTY", value_delimiter = ',', value_parser = extra_promise)]
+    pub demand: Vec<ExtraPromise>,
 }
 
 /// The arguments of `list`.
@@ -227,6 +230,15 @@ fn task(name: &str) -> Result<&'static Task, Unlisted> {
         .ok_or_else(|| Unlisted::new("task", name, workloads::TASKS.iter().map(|task| task.name)))
 }
 
+/// Returns the promise about the property of this name.
+fn extra_promise(name: &str) -> Result<ExtraPromise, String> {
+    let found = ExtraPromise::ALL.into_iter().find(|it| it.property() == name);
+    found.ok_or_else(|| {
+        let known = ExtraPromise::ALL.map(ExtraPromise::property);
+        nearest::unknown("property to be demanded", name, &known)
+    })
+}
+
 impl LoadArgs {
     /// The options of a run under this load.
     pub fn options(&self, algo: &str, nemesis: &str, seed: u64) -> Options {
@@ -244,6 +256,7 @@ impl LoadArgs {
             think: self.think,
             link_delay: self.link_delay,
             keys: self.keys,
+            extra_promises: self.demand.clone(),
             ..defaults
         }
     }

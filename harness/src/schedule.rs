@@ -6,7 +6,8 @@
 //! need.
 
 use base::{
-    Ability, Action, Anomaly, Cause, ClockChange, Ensemble, Fault, Run, Task, WrongVersion,
+    Ability, Action, Anomaly, Cause, ClockChange, Ensemble, ExtraPromise, Fault, Run, Task,
+    WrongVersion,
 };
 use checkers::{CHECKERS, Case};
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,9 @@ pub struct Schedule {
     /// The topology, where it is not the usual one of the lock.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub topology: Option<String>,
+    /// The properties to which the lock is held beyond its promises.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub demand: Vec<ExtraPromise>,
     /// The settings of the servers, where they have some that matter to sessions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ensemble: Option<Ensemble>,
@@ -120,6 +124,7 @@ impl Schedule {
             ttl_ns: info.ttl_ns,
             task: Some(info.task).filter(|task| task != Task::CONTEND.name),
             topology: setup.unusual_topology().map(|topology| topology.name.into()),
+            demand: setup.extra_promises().to_vec(),
             ensemble: info.ensemble,
             call_timeout_ns: nanos(world.call_timeout),
             acquire_timeout_ns: info.acquire_timeout_ns,
@@ -215,6 +220,7 @@ impl Schedule {
         Ok(Options {
             topology: self.topology.as_ref().map(named).transpose()?,
             task: self.task()?,
+            extra_promises: self.demand.clone(),
             ttl: Duration::from_nanos(self.ttl_ns),
             tick: self.ensemble.map(|it| Duration::from_nanos(it.tick_ns)),
             sync_limit: self.ensemble.map(|it| it.sync_limit),

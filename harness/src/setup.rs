@@ -1,7 +1,9 @@
 //! The setup of a run, from what was asked for: one lock, its nemeses, a plan, and the run's
 //! header.
 
-use base::{Ability, Load, Needs, Nemesis, NemesisSpec, RunInfo, Spread, Task};
+use base::{
+    Ability, ExtraPromise, Load, Needs, Nemesis, NemesisSpec, Promises, RunInfo, Spread, Task,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use stores::zookeeper::Timing;
@@ -128,7 +130,7 @@ impl Setup {
             slowest_message_ns: nanos(slowest_message),
             tick_ns: nanos(lock.store().tick(&options.timing())),
             acquire_timeout_ns: nanos(acquire_timeout(lock, &options)),
-            promises: lock.promises,
+            promises: promises(lock, &options),
             known: lock.known(),
             script: Vec::new(),
             command: String::new(),
@@ -162,6 +164,11 @@ impl Setup {
     /// Returns the topology, if it is not the usual one of the lock.
     pub fn unusual_topology(&self) -> Option<&'static Topology> {
         self.options.topology.filter(|topology| *topology != self.lock.topology())
+    }
+
+    /// Returns the promises to which the run holds the lock beside its own.
+    pub fn extra_promises(&self) -> &[ExtraPromise] {
+        &self.options.extra_promises
     }
 
     /// Returns fresh nemeses for one run.
@@ -214,7 +221,7 @@ impl Setup {
             quiet: Duration::from_nanos(self.info.quiet_ns),
             acquire_timeout: Duration::from_nanos(self.info.acquire_timeout_ns),
             load: load(self.lock, options),
-            promises: self.lock.promises,
+            promises: self.info.promises,
             link_delay: links::usual_delay(options.link_delay),
             seed: options.seed,
             replay: self.replay.clone(),
@@ -241,6 +248,12 @@ pub fn topology_name(options: &Options) -> String {
 /// Returns the topology of a run.
 fn topology(lock: &LockSpec, options: &Options) -> &'static Topology {
     options.topology.unwrap_or_else(|| lock.topology())
+}
+
+/// Returns the promises to which a run holds a lock: its own, and what is demanded beyond them.
+fn promises(lock: &LockSpec, options: &Options) -> Promises {
+    let add = |promises: Promises, it: &ExtraPromise| it.add_to(promises).unwrap_or(promises);
+    options.extra_promises.iter().fold(lock.promises, add)
 }
 
 /// Returns the load that clients put on the lock.
@@ -389,6 +402,7 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
     between("--ttl", options.ttl, ms(100), s(600))?;
     between("--fault-scale", options.fault_scale(), ms(100), s(600))?;
     check_ensemble(lock, options)?;
+    check_demands(lock, options)?;
     // A hold beyond the ttl shows what no fault is needed for (H8), and only if it is asked for.
     match options.hold.exact {
         true => between("--hold", options.hold.time, Duration::ZERO, options.ttl * 10)?,
@@ -404,6 +418,17 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
         return Err(SetupError::out_of_range("--keys", options.keys, 1, 1_000));
     }
     Ok(())
+}
+
+/// Checks that there is something to judge of what is demanded of a lock beyond its promises.
+fn check_demands(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
+    let check = |it: &ExtraPromise| match it.add_to(lock.promises) {
+        Ok(_) => Ok(()),
+        Err(why) => {
+            Err(SetupError::Demand { property: it.property(), lock: lock.name, why })
+        }
+    };
+    options.extra_promises.iter().try_for_each(check)
 }
 
 /// Checks the settings of servers: only ZooKeeper's have any, and they must fit the session.
@@ -478,6 +503,8 @@ pub fn flags(options: &Options) -> String {
     );
     add("--link-delay", duration(options.link_delay), duration(defaults.link_delay));
     add("--keys", options.keys.to_string(), defaults.keys.to_string());
+    let demand: Vec<&str> = options.extra_promises.iter().map(|it| it.property()).collect();
+    add("--demand", demand.join(","), String::new());
     flags
 }
 

@@ -98,7 +98,7 @@ const SIDE_BY_SIDE: usize = 5;
 
 /// Runs a row on processes, or in containers if its servers cannot be processes.
 fn usual(row: SuiteEntry, seed: u64) -> Trial {
-    let world = row.on_servers(seed).unwrap_or_else(|error| panic!("{error}")).world();
+    let world = row.simulated(seed).unwrap_or_else(|error| panic!("{error}")).world();
     match world.store.needs(world.topology) {
         Ok(_) => test::<LocalServers>(row, seed),
         Err(_) => test::<DockerServers>(row, seed),

@@ -19,6 +19,7 @@ const NEEDS: &[Ability] = &[Ability::Crash];
 const OF_CLIENTS: &[Cause] = &[Cause::ClientDied];
 const OF_SERVERS: &[Cause] = &[
     Cause::ServerForgets,
+    Cause::OnlyServerDown,
     Cause::LateRequest,
     Cause::ReplyLost,
     Cause::ReleaseLost,

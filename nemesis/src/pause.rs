@@ -25,6 +25,7 @@ const OF_SERVERS: &[Cause] = &[
     // Where another server is promoted meanwhile.
     Cause::ReleaseLost,
     Cause::ServerForgets,
+    Cause::OnlyServerDown,
     Cause::ShortSession,
     Cause::ServerSilent,
 ];

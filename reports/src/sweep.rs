@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// The figures of a lock over its ttl.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Sweep {
+pub struct TtlSweep {
     /// The name of the lock.
     pub algo: String,
     /// The nemeses, joined by commas.
@@ -59,7 +59,7 @@ pub const HEADS: [&str; 6] = [
     "lost after a death",
 ];
 
-impl Sweep {
+impl TtlSweep {
     /// Returns the rows of the table.
     pub fn rows(&self) -> Vec<[String; 6]> {
         let row = |point: &SweepPoint| {
@@ -83,7 +83,7 @@ const UNSAFE: RGBColor = RGBColor(200, 38, 46);
 const LOST: RGBColor = RGBColor(43, 127, 208);
 
 /// Draws the curves; `None` where there is nothing to draw.
-pub fn svg(sweep: &Sweep) -> Option<String> {
+pub fn svg(sweep: &TtlSweep) -> Option<String> {
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
@@ -101,7 +101,7 @@ pub fn svg(sweep: &Sweep) -> Option<String> {
 /// Draws one figure over the ttl, which has a logarithmic axis.
 fn curve(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
-    sweep: &Sweep,
+    sweep: &TtlSweep,
     title: &str,
     colour: RGBColor,
     figure: impl Fn(&SweepPoint) -> Option<f64>,
@@ -138,12 +138,12 @@ fn curve(
 }
 
 /// Makes a page of the table and the curves.
-pub fn page(sweep: &Sweep) -> String {
+pub fn page(sweep: &TtlSweep) -> String {
     let title = format!("{} under {}: what a ttl costs", sweep.algo, sweep.nemesis);
     still(&title, &content(sweep, &title))
 }
 
-fn content(sweep: &Sweep, title: &str) -> Markup {
+fn content(sweep: &TtlSweep, title: &str) -> Markup {
     html! {
         header.banner {
             h1 { (visible(title)) }

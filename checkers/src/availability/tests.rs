@@ -185,3 +185,47 @@ fn whoever_goes_meanwhile_may_take_the_lock_with_him() {
         "never for the",
     );
 }
+
+const ALONE: Gallery = Gallery {
+    checker: &Availability,
+    info: |info| {
+        info.promises.available = true;
+        info.servers = 1;
+    },
+};
+
+#[test]
+fn a_lock_on_one_server_is_down_with_it() {
+    ALONE.rejects(
+        "
+        p0       | A=R                                  A=R
+        p1       |     a----------------------------------A=R
+        crash s0 |    [                               ]",
+        "unavailable",
+        1,
+    );
+    ALONE.accepts(
+        "
+        p0       | A=R                 A=R
+        pause s0 |    [                               ]",
+    );
+}
+
+#[test]
+fn who_asks_again_and_again_has_asked_all_the_time() {
+    ALONE.rejects(
+        "
+        p0       | A=R                                  A=R
+        p1       |     a-! a--! a-! a-! a--! a-! a-! a-!    A=R
+        crash s0 |    [                               ]",
+        "unavailable",
+        1,
+    );
+    ALONE.unclear(
+        "
+        p0       | A=R                                  A=R
+        p1       |     a-!            a-!            a-!    A=R
+        crash s0 |    [                               ]",
+        "a minority was down 1 time, never for the",
+    );
+}

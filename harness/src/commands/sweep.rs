@@ -5,7 +5,7 @@
 use base::Verdict;
 use base::units::counted;
 use checkers::Judgement;
-use reports::sweep::{Sweep, SweepPoint};
+use reports::sweep::{TtlSweep, SweepPoint};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub fn run(args: &SweepArgs) -> Result<Exit, Failure> {
         return Err(Failure::interrupted("interrupted; nothing was written"));
     }
     let of = |ttl: &Duration| point(*ttl, runs.iter().filter(|run| run.ttl == *ttl));
-    let sweep = Sweep {
+    let sweep = TtlSweep {
         algo: args.algo.clone(),
         nemesis: args.nemesis.clone(),
         command: command(args),
@@ -162,7 +162,7 @@ fn command(args: &SweepArgs) -> String {
     )
 }
 
-fn human(args: &SweepArgs, sweep: &Sweep) -> String {
+fn human(args: &SweepArgs, sweep: &TtlSweep) -> String {
     let schedules = counted(args.seeds, "schedule", "schedules");
     let mut text = format!("{} under {}, {schedules} a ttl\n\n", sweep.algo, sweep.nemesis);
     let rows: Vec<[String; 6]> = sweep.rows();

@@ -1,6 +1,6 @@
 //! The options of a run: the leaf on which everything else stands.
 
-use base::{Ensemble, Spread, Task};
+use base::{Ensemble, ExtraPromise, Spread, Task};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub struct Options {
     pub links: LinkDelays,
     /// The number of keys.
     pub keys: u32,
+    /// The promises to which the run holds the lock, beside its own.
+    pub extra_promises: Vec<ExtraPromise>,
     /// The seed of the run.
     pub seed: u64,
     /// The seed draws its own configuration within these options, see [`crate::swarm`].
@@ -77,6 +79,7 @@ impl Options {
             link_delay: Duration::ZERO,
             links: LinkDelays::default(),
             keys: 1,
+            extra_promises: Vec::new(),
             seed,
             swarm: false,
         }

@@ -44,6 +44,16 @@ pub enum SetupError {
         /// The locks that do promise it.
         able: Vec<&'static str>,
     },
+    /// A property is demanded of a lock that cannot be judged by it.
+    #[error("{property} cannot be demanded of {lock}: {why}; leave --demand {property} out")]
+    Demand {
+        /// The name of the property.
+        property: &'static str,
+        /// The name of the lock.
+        lock: &'static str,
+        /// The reason, as a clause.
+        why: &'static str,
+    },
     /// The nemesis fills servers that never evict.
     #[error("the nemesis {nemesis} does nothing to {lock}: {why}; give --algo {}", .able.join(" or "))]
     Eviction {

@@ -1,6 +1,6 @@
 //! One entry of a suite: a run, and what is expected of it.
 
-use base::Task;
+use base::{ExtraPromise, Task};
 use std::sync::Arc;
 use std::time::Duration;
 use stores::Topology;
@@ -27,6 +27,8 @@ pub struct SuiteEntry {
     pub on: Option<&'static Topology>,
     /// The task of the clients.
     pub task: &'static Task,
+    /// The promises to which it holds the lock, beside its own.
+    pub extra_promises: Vec<ExtraPromise>,
     /// The numbers that differ from the defaults.
     pub numbers: EntryNumbers,
     /// The number of schedules in the simulator.
@@ -90,6 +92,7 @@ impl SuiteEntry {
         Options {
             topology: self.on,
             task: self.task,
+            extra_promises: self.extra_promises.clone(),
             script: self.script.clone(),
             clients: numbers.clients.unwrap_or(defaults.clients),
             keys: numbers.keys.unwrap_or(defaults.keys),

@@ -1,5 +1,6 @@
 //! The reader of suites.
 
+use base::ExtraPromise;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -68,6 +69,8 @@ struct EntryFields {
     script: Option<Spanned<ScriptField>>,
     on: Option<TopologyField>,
     task: Option<TaskField>,
+    #[serde(default)]
+    demand: Vec<ExtraPromise>,
     clients: Option<u32>,
     keys: Option<u32>,
     ttl: Option<TimeField>,
@@ -161,6 +164,7 @@ fn entry(fields: EntryFields, folder: &Path, at: Range<usize>) -> Result<SuiteEn
         script,
         on: fields.on.map(|TopologyField(on)| on),
         task: fields.task.map_or(&base::Task::CONTEND, |TaskField(task)| task),
+        extra_promises: fields.demand,
         numbers: EntryNumbers {
             clients: fields.clients,
             keys: fields.keys,
@@ -193,6 +197,9 @@ fn name(entry: &SuiteEntry) -> String {
 /// Refuses what cannot be run, and what its lock can never show.
 fn check(entry: &SuiteEntry, at: &Range<usize>, expect: Range<usize>) -> Result<(), SuiteMistake> {
     entry.simulated(0).map_err(|error| (at.clone(), error.to_string()))?;
+    if entry.real > 0 {
+        entry.on_servers(0).map_err(|error| (at.clone(), format!("on real servers: {error}")))?;
+    }
     let known = entry.lock.known();
     for (_, sight) in entry.expect.sights() {
         let is_known = known.iter().any(|known| {

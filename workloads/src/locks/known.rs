@@ -1,6 +1,6 @@
 //! Causes that are known to break locks: the rows that several locks share.
 
-use base::Cause;
+use base::{Cause, Promises, Wakes};
 
 /// Causes that are known to break a lock in the same way.
 #[derive(Clone, Copy)]
@@ -76,6 +76,32 @@ pub const SHARED_NODE: &[Breaks] = &[breaks(
          holds: a second one is let in, and the first release frees the lock; give each acquire an \
          id of its own",
 )];
+
+/// The ways in which a lock breaks what it does not promise, where a run holds it to that.
+pub fn unpromised(promises: &Promises) -> impl Iterator<Item = &'static Breaks> {
+    let all_woken = (promises.wakes == Some(Wakes::All)).then_some(&ALL_WOKEN);
+    let one_server = (!promises.available).then_some(&ONE_SERVER);
+    let one_hold = (!promises.reentrant).then_some(&ONE_HOLD);
+    [all_woken, one_server, one_hold].into_iter().flatten()
+}
+
+const ALL_WOKEN: Breaks = breaks(
+    &[Cause::Recipe],
+    &["herd"],
+    "H21: everybody watches the same node, and each release wakes all of them",
+);
+
+const ONE_SERVER: Breaks = breaks(
+    &[Cause::OnlyServerDown],
+    &["unavailable"],
+    "H11: there is no other server that could grant it",
+);
+
+const ONE_HOLD: Breaks = breaks(
+    &[Cause::Recipe],
+    &["self-deadlock"],
+    "H32: it does not know its holder, who waits for its own lock",
+);
 
 // Locks that run out by time.
 

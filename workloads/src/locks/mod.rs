@@ -41,6 +41,7 @@ mod zookeeper;
 
 use base::{Key, Known, Lock, Promises};
 pub use known::Breaks;
+use known::unpromised;
 pub use process_fields::ProcessFields;
 use std::any::Any;
 use std::time::Duration;
@@ -167,7 +168,8 @@ impl LockSpec {
                 why: breaks.why.into(),
             })
         };
-        self.breaks.iter().copied().flatten().flat_map(rows).collect()
+        let breaks = self.breaks.iter().copied().flatten();
+        breaks.chain(unpromised(&self.promises)).flat_map(rows).collect()
     }
 }
 

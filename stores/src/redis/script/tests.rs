@@ -93,11 +93,13 @@ fn each_script_has_its_own_keys_and_arguments() {
 }
 
 /// The texts of the scripts that are run without guards.
-const HARMLESS: [&str; 2] = [
+const HARMLESS: [&str; 3] = [
     "if redis.call('get', KEYS[1]) == ARGV[1] then \
      return redis.call('del', KEYS[1]) else return 0 end",
     "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then \
      return redis.call('incr', KEYS[2]) else return 0 end",
+    "if redis.call('get', KEYS[1]) == ARGV[1] then \
+     return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end",
 ];
 
 /// Random calls, on keys that come, change and run out, get the same replies from a script that is
