@@ -21,6 +21,9 @@ pub struct Facts {
     /// The grant's place in the store's queue: whoever joined later has a greater one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<u64>,
+    /// True if the grant took the place of an older one, which seemed to have run out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recovered: bool,
     /// The extent of a release: nothing, this grant's own entry, or any entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
@@ -57,6 +60,8 @@ pub enum Removed {
     Own,
     /// Any entry that stood there. Nobody checked its owner, or others have the same mark.
     Any,
+    /// Nothing, as it should: it gave an inner hold back, and the outer one goes on.
+    Kept,
 }
 
 impl Removed {
@@ -64,7 +69,7 @@ impl Removed {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Nothing => ", which removed nothing",
-            Self::Own => "",
+            Self::Own | Self::Kept => "",
             Self::Any => ", which removed whatever stood there",
         }
     }

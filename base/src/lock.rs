@@ -29,6 +29,8 @@ pub struct Grant {
     pub asked: Option<Mono>,
     /// The place in the store's queue: whoever joined later has a greater one. `None`: no queue.
     pub place: Option<u64>,
+    /// True if it took the place of an older grant, which seemed to have run out.
+    pub recovered: bool,
 }
 
 /// A reason for which an acquire gave no grant.

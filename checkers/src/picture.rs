@@ -14,11 +14,11 @@
 //! | sign | event | | sign | event |
 //! | --- | --- | --- | --- | --- |
 //! | `a` `s` | asks, exclusive or shared | | `L` | lost |
-//! | `A` `S` | granted; asks first if it has not; a digit next to it is token and place | | `X` | death |
+//! | `A` `S` | granted; asks first if it has not; a digit next to it is token and place, `/` that it took an older grant's | | `X` | death |
 //! | `r` | begins to release | | `g` `w` | the vault serves a read, a write |
 //! | `R` | released; begins first if it has not | | `f` `F` | the vault fences a write, a read off |
 //! | `D` | released: whatever stood there | | `n` | woken by the store |
-//! | `O` `N` | released: its own; nothing | | `k` | sends the request that is granted |
+//! | `O` `N` `K` | released: its own; nothing; an inner hold, so nothing | | `k` | sends the request that is granted |
 //! | `~` | fails, and the store counts it as the holder | | | |
 //! | `U` `V` | upgrades, downgrades; begins first if it has not | | `u` `v` | begins to |
 //! | `t` | gives up a write that was sent | | `z` `Z` | it arrives late and is applied, is fenced off |
@@ -249,7 +249,7 @@ impl PicturePainter {
         let mut pen = self.pens.remove(name).unwrap_or_else(|| Pen::new(name));
         self.begin(&mut pen, sign);
         self.happen(&mut pen, sign, next);
-        if "ASRUVDON!?~X".contains(sign) {
+        if "ASRUVDONK!?~X".contains(sign) {
             pen.open = None;
         }
         if "gwfFt".contains(sign) {
@@ -262,7 +262,7 @@ impl PicturePainter {
     fn begin(&mut self, pen: &mut Pen, sign: char) {
         let f = match sign {
             'a' | 'A' | 's' | 'S' => F::Acquire,
-            'r' | 'R' | 'D' | 'O' | 'N' => F::Release,
+            'r' | 'R' | 'D' | 'O' | 'N' | 'K' => F::Release,
             'u' | 'U' | 'v' | 'V' => F::Convert,
             'g' | 'G' | 'F' => F::Read,
             'w' | 'W' | 'f' => F::Write,
@@ -290,15 +290,17 @@ impl PicturePainter {
         match (sign, pen.open) {
             ('A' | 'S', _) => {
                 pen.token = next.and_then(|digit| digit.to_digit(10)).map(u64::from);
-                let facts = self.granted(pen);
+                let recovered = next == Some('/');
+                let facts = Facts { recovered, ..self.granted(pen) };
                 self.put_fact(pen, Kind::Ok, F::Acquire, None, facts);
             }
             ('U' | 'V', _) => self.put(pen, Kind::Ok, F::Convert, None),
             ('R', _) => self.put(pen, Kind::Ok, F::Release, None),
-            ('D' | 'O' | 'N', _) => {
+            ('D' | 'O' | 'N' | 'K', _) => {
                 let removed = match sign {
                     'D' => Removed::Any,
                     'O' => Removed::Own,
+                    'K' => Removed::Kept,
                     _ => Removed::Nothing,
                 };
                 let facts = Facts { removed: Some(removed), ..Facts::default() };

@@ -18,7 +18,7 @@ use crate::causes::{by_recipe, of_overlap};
 use crate::holds::{AcquireAnswer, Claim, Ending};
 use crate::words::count;
 use crate::{Case, Checker};
-use base::{Anomaly, Cause, Outcome, Verdict};
+use base::{Anomaly, Cause, Outcome, Removed, Verdict};
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -120,6 +120,9 @@ fn freed(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
         let mut between = grants[first..].iter().take_while(|other| other.granted() < Some(until));
         let other = between
             .find(|other| other.process != outer.process && excludes(other.mode, outer.mode))?;
+        if inner.removed == Some(Removed::Kept) {
+            return None;
+        }
         // An outer hold that was lost for another reason was not freed by the inner release. Only a
         // ledger knows that for certain.
         let cause = case.ownership().and(of_overlap(case, outer, other, other.granted()?));

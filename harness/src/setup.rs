@@ -424,9 +424,7 @@ fn check_numbers(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
 fn check_demands(lock: &LockSpec, options: &Options) -> Result<(), SetupError> {
     let check = |it: &ExtraPromise| match it.add_to(lock.promises) {
         Ok(_) => Ok(()),
-        Err(why) => {
-            Err(SetupError::Demand { property: it.property(), lock: lock.name, why })
-        }
+        Err(why) => Err(SetupError::Demand { property: it.property(), lock: lock.name, why }),
     };
     options.extra_promises.iter().try_for_each(check)
 }

@@ -128,9 +128,9 @@ fn shortest(row: &SuiteEntry, property: &str, sight: &Sight) -> Schedule {
         let (run, schedule) = simulate::record(&setup).expect("the simulator runs");
         shows.is_in(&run).then_some(schedule)
     });
-    let shrunk = found.take(SHRUNK).map(|schedule| {
-        shrink(&schedule, &shows, &mut |_| true).expect("it shows it").schedule
-    });
+    let shrunk = found
+        .take(SHRUNK)
+        .map(|schedule| shrink(&schedule, &shows, &mut |_| true).expect("it shows it").schedule);
     let rank = |it: &Schedule| (!is_small(it), !is_robust(it), size(it));
     shrunk.min_by_key(rank).unwrap_or_else(|| panic!("no seed of {} shows {sight}", row.name))
 }
@@ -167,11 +167,7 @@ fn the_shortest_schedules_of_an_enumeration_are_stored() {
 fn a_schedule_that_does_not_show_it_is_not_shrunk() {
     let setup = Setup::new(Options::new("zk-rw", "none", 1)).unwrap_or_else(|e| panic!("{e}"));
     let (_, schedule) = simulate::record(&setup).expect("the simulator runs");
-    let shows = Shows {
-        property: "exclusion".into(),
-        anomaly: "double hold".into(),
-        cause: None,
-    };
+    let shows = Shows { property: "exclusion".into(), anomaly: "double hold".into(), cause: None };
     let refused = shrink(&schedule, &shows, &mut |_| true).expect_err("there is nothing to shrink");
     assert_eq!(refused.to_string(), "the schedule does not show double hold");
 }

@@ -22,13 +22,32 @@ pub(super) fn of_overlap(
     let granted = |claim: &Claim| claim.granted().map_or(0, |ok| case.time(ok));
     let (first_ns, second_ns) = (granted(first), granted(second));
     // The news of the second grant may have come late: then it is that one that has run out.
-    lost(case, first, until_ns)
-        .or_else(|| lost(case, second, until_ns))
+    let lost = lost(case, first, until_ns).or_else(|| lost(case, second, until_ns));
+    // Places in a queue are each one's own: no release removes another's, and who still has his was let
+    // in by the recipe.
+    if case.run.info.promises.fifo {
+        return lost.or(Some(Cause::Recipe));
+    }
+    lost.or_else(|| recovered(case, first, second))
         .or_else(|| freed_by_another(case, first, first_ns.min(second_ns)..until_ns))
         .or_else(|| {
             let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
             (!faults).then_some(Cause::Recipe)
         })
+}
+
+/// Returns the cause for which the second of two claims took the first for one that had run out: the clock
+/// by which either of them told the time, or the recipe.
+fn recovered(case: &Case<'_>, first: &Claim, second: &Claim) -> Option<Cause> {
+    case.facts(second.granted()?).filter(|facts| facts.recovered)?;
+    let is_off = |claim: &&Claim| {
+        let asked = case.time(claim.invoke)..case.time(claim.asking().end);
+        clock_off(case, Trouble::ClientClock, claim.process, asked).is_some()
+    };
+    Some(match [first, second].iter().any(is_off) {
+        true => Cause::ClientClock,
+        false => Cause::Recovery,
+    })
 }
 
 /// The cause for which a client no longer had the lock at a time.

@@ -2,7 +2,7 @@
 
 use super::books::{Books, Changed, ClaimStep, Written};
 use super::span::{
-    Trouble, had, lasted, longest_of, longest_until, not_running, ran_wrong, unreachable,
+    Trouble, broken, had, lasted, longest_of, longest_until, not_running, ran_wrong, unreachable,
 };
 use crate::Case;
 use crate::holds::{Claim, Ending};
@@ -287,7 +287,7 @@ pub(super) fn why_session_ended(
     }
     let missed_ns = 2 * case.run.info.ttl_ns;
     let (process, times) = (claim.process, (at_ns, until_ns));
-    let worst = |ns: u64| worst_trouble(case, process, at_ns.saturating_sub(ns), times);
+    let worst = |ns: u64| worst_trouble(case, claim, at_ns.saturating_sub(ns), times);
     let worst_of_servers =
         |ns: u64| worst_of_servers(case, process, at_ns.saturating_sub(ns), times);
     // Servers without a leader end no session. After the last fault they recover for as long as a
@@ -347,15 +347,16 @@ fn own_trouble(case: &Case<'_>, claim: &Claim, at_ns: u64) -> Option<Cause> {
 /// the longest trouble since `since_ns`. A link that is only slow is one if there is no other.
 fn worst_trouble(
     case: &Case<'_>,
-    process: u32,
+    claim: &Claim,
     since_ns: u64,
     (at_ns, until_ns): (u64, u64),
 ) -> Option<Cause> {
-    let during = || since_ns..at_ns;
+    let (process, during) = (claim.process, || since_ns..at_ns);
     let lasted = |trouble| lasted(case, trouble, process, during());
+    let granted_ns = claim.granted().map_or(at_ns, |ok| case.time(ok));
     let own = [
         (ran_wrong(case, Trouble::ClientClock, process, during()), Cause::ClientClock),
-        (lasted(Trouble::Broken), Cause::HolderCutOff),
+        (broken(case, process, granted_ns, during()), Cause::HolderCutOff),
         (lasted(Trouble::Paused), Cause::HolderPaused),
     ];
     let of_servers = troubles_of_servers(case, process, since_ns, (at_ns, until_ns));

@@ -119,6 +119,24 @@ pub(super) fn unreachable(case: &Case<'_>, process: u32, during: Range<u64>) -> 
     united(case, met(case, Trouble::CutOff, process, &during).filter(is_off), &during)
 }
 
+/// Returns the time in all for which links of a client were broken in a span of time, in nanoseconds;
+/// `None` if none was. A link to some of the servers that it could do without when it was granted a lock,
+/// at `granted_ns`, does not count.
+pub(super) fn broken(
+    case: &Case<'_>,
+    process: u32,
+    granted_ns: u64,
+    during: Range<u64>,
+) -> Option<u64> {
+    let servers = case.run.info.servers;
+    let is_needed = |fault_span: &&FaultSpan| {
+        let links = fault_span.fault.links();
+        let to = |server| links.iter().any(|(a, b)| [*a, *b].contains(&Node::Server(server)));
+        (0..servers).all(to) || case.span(fault_span).start >= granted_ns
+    };
+    united(case, met(case, Trouble::Broken, process, &during).filter(is_needed), &during)
+}
+
 /// Returns the time in all by which the clocks that such trouble is about ran slower or faster than
 /// they should in a span of time, in nanoseconds; `None` when they ran well. A clock that only
 /// jumped runs well.

@@ -28,6 +28,9 @@ pub(crate) fn of_stuck(
 /// Returns the most likely cause, without a ledger: what the suspect suffered, or else one of those that
 /// ask in vain.
 fn guessed(case: &Case<'_>, key: usize, at_ns: u64, culprit: Option<&Claim>) -> Cause {
+    if let Some(cause) = culprit.and_then(|claim| kept_by_some_clock(case, claim, at_ns)) {
+        return cause;
+    }
     let left = culprit.map(|claim| why_left(case, claim, None));
     let asking = || case.asked(key).filter(|(_, claim)| asks(case, claim, at_ns));
     left.filter(|cause| *cause != Cause::Recipe)
@@ -202,13 +205,33 @@ fn kept_by_a_clock(
     (claim, write): (&Claim, Written),
 ) -> Option<Cause> {
     let made = case.time(claim.invoke)..write.at_ns;
-    let clocks = [
-        (Trouble::ServerClock, write.at_ns..write.at_ns, Cause::ServerClock),
-        (Trouble::ClientClock, made, Cause::ClientClock),
-    ];
-    let free_ns = write.at_ns.saturating_add(case.run.info.recovery_ns());
     let stood_ns = books.after(write).first().map_or(case.run.history.end(), |next| next.at_ns);
+    clock_that_kept(case, claim, (write.at_ns..write.at_ns, made), stood_ns)
+}
+
+/// The same without a ledger, at a time in nanoseconds: a recipe that knows when its grants run out says
+/// when it asked for them.
+fn kept_by_some_clock(case: &Case<'_>, claim: &Claim, at_ns: u64) -> Option<Cause> {
+    let facts = case.facts(claim.granted()?)?;
+    facts.expires_ns?;
+    let made = case.time(claim.invoke).max(facts.asked_ns?)..case.time(claim.asking().end);
+    clock_that_kept(case, claim, (made.clone(), made), at_ns)
+}
+
+/// Returns the clock by which a claim stood so long: that of a server or of its client, in the times at
+/// which each of them was read.
+fn clock_that_kept(
+    case: &Case<'_>,
+    claim: &Claim,
+    (by_server, by_client): (Range<u64>, Range<u64>),
+    stood_ns: u64,
+) -> Option<Cause> {
+    let clocks = [
+        (Trouble::ServerClock, by_server, Cause::ServerClock),
+        (Trouble::ClientClock, by_client, Cause::ClientClock),
+    ];
     let kept = |(trouble, during, _): &(Trouble, Range<u64>, Cause)| {
+        let free_ns = during.end.saturating_add(case.run.info.recovery_ns());
         clock_off(case, *trouble, claim.process, during.clone())
             .is_some_and(|off| stood_ns <= free_ns.saturating_add(off))
     };

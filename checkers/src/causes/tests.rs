@@ -213,6 +213,16 @@ fn two_clients_that_both_have_what_they_took_go_by_a_wrong_recipe() {
 }
 
 #[test]
+fn nobody_else_removes_a_place_in_a_queue() {
+    let text = "
+        p2        | a-A0r-----------!
+        p0        |  a---A1=========R
+        p1        |      a--A2==R
+        cut c2-s0 |     [        ]";
+    assert_eq!(causes_in(&queue(text), "double hold"), [Some(Cause::Recipe)]);
+}
+
+#[test]
 fn a_client_that_believes_with_nothing_in_the_store() {
     let text = "
         p0       | a-A==========R
@@ -728,6 +738,13 @@ fn a_clock_keeps_a_lock_no_longer_than_it_was_wrong() {
         assert_eq!(stuck_at(&picture(&stays), 23), Some(Cause::ClientDied));
         let expires = stays.replace("  0   a   0", "  0   a   0              x");
         assert_eq!(stuck_at(&picture(&expires), 23), Some(cause));
+        // Without a ledger, its recipe knows that it should have run out.
+        let ledger = stays.find("        store").expect("the last row");
+        let unledgered = picture(&stays[..ledger]);
+        let case = Case::of(&unledgered);
+        let culprit = case.claims.claims.iter().find(|claim| is_gone(claim));
+        let seen = super::of_stuck(&case, 0, 2_300_000_000, culprit);
+        assert_eq!(seen, Some(cause));
     }
 }
 
@@ -828,4 +845,36 @@ fn anomalies_of_one_name_and_two_causes_are_told_apart() {
         store b  |                 3";
     let seen = causes_in(&picture(text), "double hold");
     assert_eq!(seen, [Some(Cause::ServerForgets), Some(Cause::Recipe)]);
+}
+
+#[test]
+fn a_link_that_a_holder_could_do_without_ended_no_session() {
+    let text = "
+        p0        |  a-A==============R
+        p1        |    a-----------A==R
+        cut c0-s1 | [                   ]
+        cut s0-s1 |      [            ]
+        cut s0-s2 |      [            ]
+        store     |  0           z 1";
+    let on_three = |text: &str| {
+        let mut run = picture(text);
+        run.info.servers = 3;
+        run.info.promises.fifo = false;
+        run
+    };
+    assert_eq!(causes_in(&on_three(text), "double hold"), [Some(Cause::ServersApart)]);
+    // That one it may have used when it was cut.
+    let later = text.replace("cut c0-s1 | [    ", "cut c0-s1 |    [ ");
+    assert_eq!(causes_in(&on_three(&later), "double hold"), [Some(Cause::HolderCutOff)]);
+}
+
+#[test]
+fn whoever_takes_a_live_lock_for_an_abandoned_one_says_that_it_did() {
+    let text = "
+        p0       | a-A=====R
+        p1       |  a---A/==R
+        pause c2 |   [   ]
+        ttl      | -";
+    shows(text, "double hold", Cause::Recovery);
+    shows(&text.replace("pause c2", "jump c1 "), "double hold", Cause::ClientClock);
 }

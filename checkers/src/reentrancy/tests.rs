@@ -66,6 +66,16 @@ fn each_hold_is_given_back_once() {
     );
 }
 
+/// Its client was cut off, say, and the lock had run out: the inner release did nothing to it.
+#[test]
+fn an_inner_release_that_only_counts_frees_nothing() {
+    AGAIN.accepts(
+        "
+        p0 | A==A==K=====R
+        p1 | a-------A=R",
+    );
+}
+
 #[test]
 fn three_deep() {
     AGAIN.accepts("p0 | A=A=A=R=R=R");

@@ -5,7 +5,7 @@
 use base::Verdict;
 use base::units::counted;
 use checkers::Judgement;
-use reports::sweep::{TtlSweep, SweepPoint};
+use reports::sweep::{SweepPoint, TtlSweep};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

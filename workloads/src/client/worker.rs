@@ -314,6 +314,7 @@ fn facts_of(grant: &Grant) -> Option<Box<Facts>> {
         asked_ns: grant.asked.map(Mono::nanos),
         expires_ns: grant.expires.map(Mono::nanos),
         place: grant.place,
+        recovered: grant.recovered,
         ..Facts::default()
     })
 }

@@ -90,10 +90,11 @@ impl GetSet {
         let mut getset = command("GETSET");
         getset.arg(&node.key).arg(expiry);
 
-        let granted = node.setnx(expiry).await?
+        let recovered = !node.setnx(expiry).await?;
+        let granted = !recovered
             || (self.passed(node.call(get).await?) && self.passed(node.call(getset).await?));
         let expires = Some(asked + node.ttl);
-        Ok(granted.then_some(Grant { expires, ..Grant::default() }))
+        Ok(granted.then_some(Grant { expires, recovered, ..Grant::default() }))
     }
 
     /// `now() > value`; a key that is gone counts as time 0, as in the language of the seed.

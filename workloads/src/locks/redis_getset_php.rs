@@ -92,9 +92,10 @@ impl GetSetPhp {
     async fn attempt(&self, asked: Mono) -> CallResult<Option<Grant>> {
         let expire = self.timeout();
         self.expire.set(expire);
-        let granted = self.node.setnx(expire).await? || self.recover().await?;
+        let recovered = !self.node.setnx(expire).await?;
+        let granted = !recovered || self.recover().await?;
         let expires = Some(asked + self.node.ttl);
-        Ok(granted.then_some(Grant { expires, ..Grant::default() }))
+        Ok(granted.then_some(Grant { expires, recovered, ..Grant::default() }))
     }
 
     /// Stands for the method `recover`. A key that is gone is `false` to PHP, which is less than any

@@ -74,10 +74,10 @@ impl TimestampDel {
 
     /// `SETNX`; or, when the time that stands there has passed, `DEL` and `SETNX` again.
     async fn attempt(&self, asked: Mono) -> CallResult<Option<Grant>> {
-        let granted =
-            self.setnx().await? || (self.expired().await? && self.delete_and_setnx().await?);
+        let recovered = !self.setnx().await?;
+        let granted = !recovered || (self.expired().await? && self.delete_and_setnx().await?);
         let expires = Some(asked + self.0.ttl);
-        Ok(granted.then_some(Grant { expires, ..Grant::default() }))
+        Ok(granted.then_some(Grant { expires, recovered, ..Grant::default() }))
     }
 
     async fn setnx(&self) -> CallResult<bool> {

@@ -78,7 +78,7 @@ impl Recipe for Reentrant {
         self.holds -= 1;
         match self.holds {
             0 => self.queued.release(grant).await,
-            _ => Ok(Removed::Own),
+            _ => Ok(Removed::Kept),
         }
     }
 
