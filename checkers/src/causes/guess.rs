@@ -28,8 +28,8 @@ pub(super) fn of_overlap(
     if case.run.info.promises.fifo {
         return lost.or(Some(Cause::Recipe));
     }
-    lost.or_else(|| recovered(case, first, second))
-        .or_else(|| freed_by_another(case, first, first_ns.min(second_ns)..until_ns))
+    lost.or_else(|| freed_by_another(case, first, first_ns.min(second_ns)..until_ns))
+        .or_else(|| recovered(case, first, second))
         .or_else(|| {
             let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
             (!faults).then_some(Cause::Recipe)
@@ -52,6 +52,9 @@ fn recovered(case: &Case<'_>, first: &Claim, second: &Claim) -> Option<Cause> {
 
 /// The cause for which a client no longer had the lock at a time.
 pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
+    if !is_queued(case, claim) {
+        return Some(Cause::NothingTaken);
+    }
     let begun_ns = claim.end.map_or(u64::MAX, |end| case.time(end.at));
     if let Some(lost) = expired(case, claim)
         && (begun_ns..until_ns).contains(&lost.at_ns)

@@ -878,3 +878,12 @@ fn whoever_takes_a_live_lock_for_an_abandoned_one_says_that_it_did() {
     shows(text, "double hold", Cause::Recovery);
     shows(&text.replace("pause c2", "jump c1 "), "double hold", Cause::ClientClock);
 }
+
+#[test]
+fn whoever_has_no_place_in_a_queue_has_nothing_to_release() {
+    let text = "
+        p0       | a-A====r-!
+        p1       |              a-A1=R
+        pause c1 |                      [ ]";
+    assert_eq!(causes_in(&queue(text), "failed release"), [Some(Cause::NothingTaken)]);
+}

@@ -3,7 +3,7 @@
 use checkers::Judgement;
 use picklock::schedule::Schedule;
 use picklock::simulate;
-use picklock::suite::SuiteEntry;
+use picklock::suite::{SuiteEntry, search};
 use reports::hazards::{HAZARDS, Hazard, named};
 use reports::html::picture_file;
 use reports::reading::sentence;
@@ -19,7 +19,7 @@ const HEAD: &str = "<!-- Made by `PICKLOCK_PAGES=write cargo test --release --te
 Each of these is a way in which locks break. A hazard is *shown* by an entry of the suite that must find it,
 and the *clean* entries beside it must never break the property that it is about. A counterexample is a
 schedule, shrunk to what matters, that `picklock replay` runs again step by step. `picklock suite
-suites/seeds.toml --filter H7` runs the entries of one hazard.
+suites/seeds.toml --filter H7` runs the entries of one hazard. A schedule is a seed, from 0 on.
 
 ";
 
@@ -110,13 +110,27 @@ fn picture(counterexample: &Counterexample) -> Option<(String, String)> {
     Some((picture_file(&run, anomaly)?, sentence(&anomaly.explanation)))
 }
 
-/// An entry with what is expected of it, and where it runs.
+/// An entry with what is expected of it, how soon that is found, and where it runs.
 fn line(entry: &SuiteEntry) -> String {
     let real = match entry.real {
         0 => "",
         _ => ", also on real servers",
     };
-    format!("{}: {}{real}", code(&entry.name), entry.expect)
+    let found = found(entry).map_or(String::new(), |schedules| match schedules {
+        1 => ", found by the first schedule".into(),
+        _ => format!(", found by schedule {schedules}"),
+    });
+    format!("{}: {}{found}{real}", code(&entry.name), entry.expect)
+}
+
+/// The number of schedules until an entry that must break has shown all that is expected of it.
+fn found(entry: &SuiteEntry) -> Option<u64> {
+    if !entry.expect.is_violation() {
+        return None;
+    }
+    let setup = |seed| entry.simulated(seed);
+    let found = search(entry, entry.seeds, setup, simulate::run).expect("the simulator runs");
+    Some(found.outcome.schedules)
 }
 
 fn listed(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
