@@ -269,6 +269,7 @@ fn world(lock: &LockSpec, options: &Options) -> WorldSpec {
         links: options.links,
         sets_clocks: false,
         given: given::addresses(lock, options),
+        toxiproxy: options.toxiproxy.map(|it| it.0),
         seed: options.seed,
         logs: None,
     }
@@ -429,7 +430,8 @@ fn command(options: &Options, backend: &str) -> String {
                     format!("--servers {}", given.join(","))
                 }
             };
-            format!("picklock test --algo {algo} {faults} {backend} --seed {seed}")
+            let links = options.toxiproxy.map(|it| format!(" --links {it}")).unwrap_or_default();
+            format!("picklock test --algo {algo} {faults} {backend}{links} --seed {seed}")
         }
     };
     command + &flags(options)

@@ -64,6 +64,9 @@ pub fn choose(
     world: &WorldSpec,
     needs: &[Ability],
 ) -> Result<Choice, Failure> {
+    if world.toxiproxy.is_some() {
+        check_toxiproxy(asked, world, needs)?;
+    }
     let choice = match asked {
         _ if !world.given.is_empty() => Choice::Given,
         BackendChoice::Sim => return Ok(Choice::Sim),
@@ -75,6 +78,27 @@ pub fn choose(
     let or = fix.map(|fix| format!(", or {fix}")).unwrap_or_default();
     let line = format!("{reason}, which these faults take: give --backend sim{or}");
     Err(Failure::arguments(line))
+}
+
+/// Checks that the links of a run can lead through Toxiproxy.
+#[cfg(feature = "real")]
+fn check_toxiproxy(
+    asked: BackendChoice,
+    world: &WorldSpec,
+    needs: &[Ability],
+) -> Result<(), Failure> {
+    testbed::toxiproxy::is_built_in().map_err(Failure::could_not)?;
+    let own = matches!(asked, BackendChoice::Docker | BackendChoice::Local);
+    if world.given.is_empty() && !own {
+        let line = "--links is for real servers that were asked for: give --backend local, \
+                    --backend docker or --servers";
+        return Err(Failure::arguments(line));
+    }
+    let lack = needs.iter().find_map(|ability| testbed::toxiproxy::can(*ability).err());
+    lack.map_or(Ok(()), |Lack { reason, fix }| {
+        let fix = fix.map(|fix| format!("; {fix}")).unwrap_or_default();
+        Err(Failure::arguments(format!("{reason}{fix}")))
+    })
 }
 
 /// Takes the first backend that can do these faults and that this machine is ready for.
@@ -229,7 +253,9 @@ pub fn choose(
     _needs: &[Ability],
 ) -> Result<Choice, Failure> {
     match asked {
-        _ if !world.given.is_empty() => Err(Failure::could_not(super::NO_REAL)),
+        _ if !world.given.is_empty() || world.toxiproxy.is_some() => {
+            Err(Failure::could_not(super::NO_REAL))
+        }
         BackendChoice::Sim => Ok(Choice::Sim),
         BackendChoice::Docker | BackendChoice::Local => Err(Failure::could_not(super::NO_REAL)),
         BackendChoice::Auto => {
