@@ -46,6 +46,8 @@ impl Choice {
 
 /// A backend for a run. What a fault script cannot have is refused with its line.
 pub fn choose_for(setup: &Setup, asked: BackendChoice) -> Result<Choice, Failure> {
+    #[cfg(feature = "real")]
+    check_bandwidths(setup)?;
     let choose = |needs: &[Ability]| choose(asked, &setup.world(), needs);
     choose(&setup.needs()).map_err(|failure| {
         if choose(&[]).is_err() {
@@ -99,6 +101,19 @@ fn check_toxiproxy(
         let fix = fix.map(|fix| format!("; {fix}")).unwrap_or_default();
         Err(Failure::arguments(format!("{reason}{fix}")))
     })
+}
+
+/// Checks that Toxiproxy knows the bandwidths of a run whose links lead through it.
+#[cfg(feature = "real")]
+fn check_bandwidths(setup: &Setup) -> Result<(), Failure> {
+    let odd = setup.bandwidths().into_iter().find(|rate| !testbed::toxiproxy::is_rate(*rate));
+    match odd.filter(|_| setup.world().toxiproxy.is_some()) {
+        None => Ok(()),
+        Some(rate) => Err(Failure::arguments(format!(
+            "Toxiproxy cannot limit a link to {rate} bytes a second: it counts in thousands of them; \
+             give --fault-scale 1s to a nemesis, such a number in a script, or leave --links out"
+        ))),
+    }
 }
 
 /// Takes the first backend that can do these faults and that this machine is ready for.

@@ -34,7 +34,7 @@ fn effects(folder: &TempDir) -> Vec<(String, u64)> {
     let history = std::fs::read_to_string(history).expect("a history");
     let events = history.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let effect = |event: Value| {
-        let effect = event.get("effect").filter(|it| !it.is_null())?.clone();
+        let effect = event["fault"].get("effect").filter(|it| !it.is_null())?.clone();
         Some((effect["what"].as_str()?.to_owned(), effect["amount"].as_u64()?))
     };
     events.filter_map(effect).collect()
@@ -125,7 +125,8 @@ fn a_run_removes_what_a_killed_one_has_left() {
     let living = owner::own_name();
     let words: Vec<&str> = living.split('_').collect();
     let dead = [words[0], words[1], "1", words[3], words[4], words[5]].join("_");
-    [&dead, &living].map(|name| server.add(name));
+    server.add(&dead);
+    server.add(&living);
     let args = ["--nemesis", "none", "--backend", "local", "--time-limit", "1s"];
     let (output, _folder) = run(&server.links(), &args);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
