@@ -255,6 +255,18 @@ pub fn real_backends() -> Vec<RealBackendEntry> {
     ]
 }
 
+/// Checks that links of a run can lead through Toxiproxy in this build.
+#[cfg(feature = "real")]
+pub fn toxiproxy() -> Result<(), String> {
+    testbed::toxiproxy::is_built_in().map_err(|why| why.to_string())
+}
+
+/// Checks that links of a run can lead through Toxiproxy in this build: there are none.
+#[cfg(not(feature = "real"))]
+pub fn toxiproxy() -> Result<(), String> {
+    Err(super::NO_REAL.into())
+}
+
 /// The backends of real servers of this build: none.
 #[cfg(not(feature = "real"))]
 pub fn real_backends() -> Vec<RealBackendEntry> {

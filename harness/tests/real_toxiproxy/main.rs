@@ -4,6 +4,7 @@
 mod forward;
 mod stand_in;
 
+use local::RealServers;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -11,9 +12,12 @@ use stand_in::{StandIn, Trick};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use stores::StoreId;
 use tempfile::TempDir;
 use testbed::owner;
 
+const LOCAL: [&str; 2] = ["--backend", "local"];
 const ALGO: [&str; 3] = ["test", "--algo", "redis-set-nx-px"];
 
 fn picklock(folder: &Path, links: &str, args: &[&str]) -> Command {
@@ -42,11 +46,11 @@ fn effects(folder: &TempDir) -> Vec<(String, u64)> {
 
 /// Runs a lock under faults for some seconds: it holds, the faults have effects with these words, and
 /// nothing stays.
-fn holds(nemesis: &str, more: &[&str], words: &str) -> Vec<String> {
+fn holds(nemesis: &str, place: [&str; 2], words: &str) -> Vec<String> {
     let server = StandIn::start(Trick::None);
     server.add("theirs");
-    let args = ["--nemesis", nemesis, "--backend", "local", "--time-limit", "6s", "--ttl", "1s"];
-    let (output, folder) = run(&server.links(), &[&args, more].concat());
+    let args = ["--nemesis", nemesis, "--time-limit", "6s", "--ttl", "1s"];
+    let (output, folder) = run(&server.links(), &[&args[..], &place].concat());
     let said = String::from_utf8_lossy(&output.stdout);
     let why = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}{why}");
@@ -63,7 +67,7 @@ fn holds(nemesis: &str, more: &[&str], words: &str) -> Vec<String> {
 
 #[test]
 fn links_are_slow_by_latency_both_ways() {
-    let mut asked = holds("link-slow", &[], "packets slowed while a round trip took");
+    let mut asked = holds("link-slow", LOCAL, "packets slowed while a round trip took");
     asked.sort_unstable();
     asked.dedup();
     assert_eq!(asked, ["latency downstream", "latency upstream"]);
@@ -71,7 +75,7 @@ fn links_are_slow_by_latency_both_ways() {
 
 #[test]
 fn links_are_throttled_by_bandwidth_both_ways() {
-    let mut asked = holds("link-throttle", &[], "packets throttled while a round trip took");
+    let mut asked = holds("link-throttle", LOCAL, "packets throttled while a round trip took");
     asked.sort_unstable();
     asked.dedup();
     assert_eq!(asked, ["bandwidth downstream", "bandwidth upstream"]);
@@ -79,7 +83,21 @@ fn links_are_throttled_by_bandwidth_both_ways() {
 
 #[test]
 fn connections_are_reset_without_a_toxic() {
-    assert_eq!(holds("link-reset", &[], "connections reset"), [""; 0]);
+    assert_eq!(holds("link-reset", LOCAL, "connections reset"), [""; 0]);
+}
+
+#[test]
+fn a_server_that_was_down_is_reached_again() {
+    assert_eq!(holds("crash-server", LOCAL, "ms until it served again"), [""; 0]);
+}
+
+#[test]
+fn servers_of_somebody_else_are_reached_through_it() {
+    let topology = StoreId::topology("redis").expect("it is in the list");
+    let ttl = Duration::from_secs(1);
+    let redis = RealServers::start(StoreId::Redis, topology, ttl, &|_| ()).expect("it starts");
+    let servers = format!("server-0={}", redis.addresses()[0]);
+    assert!(!holds("link-slow", ["--servers", &servers], "packets slowed while").is_empty());
 }
 
 #[test]
@@ -91,7 +109,8 @@ fn a_server_that_does_not_do_what_it_says_ends_the_run() {
         (Trick::Keeps, "it still has proxies that it was to delete"),
     ] {
         let server = StandIn::start(trick);
-        let args = ["--nemesis", "link-slow", "--backend", "local", "--time-limit", "6s"];
+        let short = ["--time-limit", "4s", "--ttl", "1s"];
+        let args = [&["--nemesis", "link-slow", "--backend", "local"][..], &short].concat();
         let (output, _folder) = run(&server.links(), &args);
         let why = String::from_utf8_lossy(&output.stderr);
         assert!(why.contains(wanted), "{trick:?}: {why}");

@@ -86,20 +86,15 @@ impl Api {
                     _ => proxy.with_bandwidth(stream, toxic.amount, 1.0),
                 };
             }
-            let mut listed: Vec<String> = proxy.toxics()?.iter().map(described).collect();
-            let mut asked: Vec<String> = wanted.iter().map(ToString::to_string).collect();
-            listed.sort_unstable();
-            asked.sort_unstable();
-            match listed == asked {
-                true => Ok(()),
-                false => Err(format!(
-                    "it was to have {} on {name}, and lists {}",
-                    told(&asked),
-                    told(&listed)
-                )),
-            }
+            compare(&proxy, &wanted)
         })
         .await
+    }
+
+    /// Checks that a proxy has these toxics and no others.
+    pub async fn check_toxics(&self, name: &str, wanted: Vec<Toxic>) -> Result<(), BackendError> {
+        let name = name.to_owned();
+        self.ask(move |client| compare(&find(client, &name)?, &wanted)).await
     }
 
     /// Has a proxy take connections, or break those that it has and take no more.
@@ -129,6 +124,22 @@ impl Api {
 
 fn find(client: &Client, name: &str) -> Result<Proxy, String> {
     client.find_proxy(name).map_err(|why| format!("it has no proxy {name} any more: {why}"))
+}
+
+/// Compares the toxics that a proxy lists with those that it was to have.
+fn compare(proxy: &Proxy, wanted: &[Toxic]) -> Result<(), String> {
+    let mut listed: Vec<String> = proxy.toxics()?.iter().map(described).collect();
+    let mut asked: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+    listed.sort_unstable();
+    asked.sort_unstable();
+    match listed == asked {
+        true => Ok(()),
+        false => {
+            let name = &proxy.proxy_pack.name;
+            let (asked, listed) = (told(&asked), told(&listed));
+            Err(format!("it was to have {asked} on {name}, and lists {listed}"))
+        }
+    }
 }
 
 /// A toxic as the server lists it, in the words of [`Toxic`].

@@ -108,8 +108,12 @@ impl ToxicLink {
     }
 
     /// Ends a fault.
+    ///
+    /// # Errors
+    /// Fails when somebody else has ended it before.
     pub async fn end(&self, fault: LinkFault) -> Result<(), BackendError> {
         let mut state = self.state.lock().await;
+        self.api.check_toxics(&self.name, self.toxics(&state)).await?;
         if let Some(place) = state.in_force.iter().position(|it| *it == fault) {
             state.in_force.remove(place);
         }

@@ -29,6 +29,10 @@ impl Api {
         match *self {}
     }
 
+    pub async fn check_toxics(&self, _: &str, _: Vec<Toxic>) -> Result<(), BackendError> {
+        match *self {}
+    }
+
     pub async fn set_enabled(&self, _: &str, _: bool) -> Result<(), BackendError> {
         match *self {}
     }
