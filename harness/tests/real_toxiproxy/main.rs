@@ -12,6 +12,7 @@ use stand_in::{StandIn, Trick};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::thread;
 use std::time::Duration;
 use stores::StoreId;
 use tempfile::TempDir;
@@ -102,21 +103,26 @@ fn servers_of_somebody_else_are_reached_through_it() {
 
 #[test]
 fn a_server_that_does_not_do_what_it_says_ends_the_run() {
-    for (trick, wanted) in [
-        (Trick::Refuses, "it was to have \"latency downstream jitter=0 latency="),
-        (Trick::Forgets, "and lists no toxic"),
-        (Trick::Idles, "a round trip took"),
-        (Trick::Keeps, "it still has proxies that it was to delete"),
-    ] {
-        let server = StandIn::start(trick);
-        let short = ["--time-limit", "4s", "--ttl", "1s"];
-        let args = [&["--nemesis", "link-slow", "--backend", "local"][..], &short].concat();
-        let (output, _folder) = run(&server.links(), &args);
-        let why = String::from_utf8_lossy(&output.stderr);
-        assert!(why.contains(wanted), "{trick:?}: {why}");
-        assert_eq!(output.status.code(), Some(255), "{trick:?}: {why}");
-        assert_eq!(server.names().is_empty(), trick != Trick::Keeps, "{trick:?}");
-    }
+    thread::scope(|scope| {
+        for (trick, wanted) in [
+            (Trick::Refuses, "it was to have \"latency downstream jitter=0 latency="),
+            (Trick::Forgets, "and lists no toxic"),
+            (Trick::Idles, "a round trip took"),
+            (Trick::Keeps, "it still has proxies that it was to delete"),
+        ] {
+            scope.spawn(move || fails(trick, wanted));
+        }
+    });
+}
+
+fn fails(trick: Trick, wanted: &str) {
+    let server = StandIn::start(trick);
+    let short = ["--nemesis", "link-slow", "--time-limit", "4s", "--ttl", "1s"];
+    let (output, _folder) = run(&server.links(), &[&short[..], &LOCAL].concat());
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(why.contains(wanted), "{trick:?}: {why}");
+    assert_eq!(output.status.code(), Some(255), "{trick:?}: {why}");
+    assert_eq!(server.names().is_empty(), trick != Trick::Keeps, "{trick:?}");
 }
 
 #[test]
