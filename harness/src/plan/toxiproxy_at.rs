@@ -17,9 +17,7 @@ pub enum NoToxiproxy {
     #[error("`{0}` names no links; write it as toxiproxy=http://127.0.0.1:8474")]
     Form(String),
     /// The server is somewhere else.
-    #[error(
-        "Toxiproxy at {0} is on another machine, where neither clients nor servers of a run are"
-    )]
+    #[error("Toxiproxy at {0} is on another machine: the links of a run begin and end on this one")]
     Elsewhere(SocketAddr),
 }
 

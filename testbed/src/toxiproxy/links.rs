@@ -95,7 +95,9 @@ impl ToxicLink {
                     "{} does not answer through Toxiproxy at {entrance}",
                     node_name(self.server)
                 ),
-                format!("can it reach {upstream}? It has to run on this machine, in no container"),
+                format!(
+                    "does it run on this machine, with its network, so that it reaches {upstream}?"
+                ),
             )),
         }
     }
