@@ -1,7 +1,7 @@
 //! The talk with a Toxiproxy server, by the crate `toxiproxy_rust`. It blocks, so each question is asked on
 //! a thread where one may; and it takes every answer for a yes, so each change is read back.
 
-use super::toxic::{Toxic, told};
+use super::toxic::{LATENCY, Toxic};
 use crate::broken;
 use base::BackendError;
 use std::net::SocketAddr;
@@ -82,7 +82,7 @@ impl Api {
             for toxic in &wanted {
                 let stream = toxic.stream.to_string();
                 match toxic.kind {
-                    super::toxic::LATENCY => proxy.with_latency(stream, toxic.amount, 0, 1.0),
+                    LATENCY => proxy.with_latency(stream, toxic.amount, 0, 1.0),
                     _ => proxy.with_bandwidth(stream, toxic.amount, 1.0),
                 };
             }
@@ -140,6 +140,11 @@ fn compare(proxy: &Proxy, wanted: &[Toxic]) -> Result<(), String> {
             Err(format!("it was to have {asked} on {name}, and lists {listed}"))
         }
     }
+}
+
+/// Tells toxics to a person.
+fn told(toxics: &[String]) -> String {
+    if toxics.is_empty() { "no toxic".into() } else { format!("\"{}\"", toxics.join("\", \"")) }
 }
 
 /// A toxic as the server lists it, in the words of [`Toxic`].

@@ -34,11 +34,6 @@ impl fmt::Display for Toxic {
     }
 }
 
-/// Tells toxics to a person.
-pub fn told(toxics: &[String]) -> String {
-    if toxics.is_empty() { "no toxic".into() } else { format!("\"{}\"", toxics.join("\", \"")) }
-}
-
 /// The toxics that do faults, all in force together, to a link that has this delay of its own.
 pub fn toxics(delay: Duration, faults: &[LinkFault]) -> Vec<Toxic> {
     let times = faults.iter().fold(1_u32, |times, fault| match fault {
