@@ -37,6 +37,8 @@ need "/usr/lib/$(uname -m)-linux-gnu/libmimalloc.so.2" libmimalloc2.0
 need java default-jre-headless
 need /usr/share/java/zookeeper.jar libzookeeper-java
 need /usr/share/java/slf4j-simple.jar libslf4j-java
+need pkg-config pkg-config
+need /usr/include/openssl/ssl.h libssl-dev
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
         echo "missing: ${missing[*]}; install them, or run this as root on Debian" >&2
@@ -70,6 +72,9 @@ step "tests: the simulator, the checkers, the reports, and third $third of the r
 PICKLOCK_THIRD=$third cargo test --release --workspace
 step "the gate in the simulator"
 ./target/release/picklock suite suites/seeds.toml --store target/store --junit target/gate.xml
+step "links through a stand-in for Toxiproxy"
+cargo clippy -p picklock --features toxiproxy --all-targets -- -D warnings
+cargo test --release -p picklock --features toxiproxy --test real_toxiproxy
 step "fuzzing"
 fuzz/run.sh 20
 step "nothing is left behind"

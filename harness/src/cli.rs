@@ -9,7 +9,7 @@ use stores::{StoreId, Topology};
 
 use crate::ExpectedOutcome;
 use crate::nearest::{self, Unlisted};
-use crate::plan::{Length, NamedServer, Options, UNLIMITED};
+use crate::plan::{Length, NamedServer, Options, ToxiproxyAt, UNLIMITED};
 
 mod budget;
 mod check;
@@ -56,6 +56,7 @@ const TEST_EXAMPLES: &str = "Examples:
   picklock test --algo redis-set-nx-px --script scripts/pause-holder.toml
   picklock test --algo redis-set-nx-px --nemesis pause --backend local
   picklock test --algo redis-set-nx-px --nemesis pause-client --servers server-0=redis.staging:6379
+  picklock test --algo redis-set-nx-px --nemesis link-slow --backend local --links toxiproxy=http://127.0.0.1:8474
   picklock test --algo redis-set-nx-px --task try --hold exact:200ms --think exact:0ms
   picklock test --algo redis-set-nx-px --nemesis pause --backend sim --seed 1 --expect violated";
 
@@ -84,6 +85,10 @@ pub struct TestArgs {
     /// removed at the end.
     #[arg(long, value_name = "NAME=HOST:PORT", value_delimiter = ',', conflicts_with = "backend")]
     pub servers: Vec<NamedServer>,
+    /// A Toxiproxy server on this machine for the links between clients and servers: it does the faults on
+    /// them, as far as it can, instead of picklock's own proxies (a build with the feature `toxiproxy`).
+    #[arg(long, value_name = "toxiproxy=URL")]
+    pub links: Option<ToxiproxyAt>,
     /// The load on the lock.
     #[command(flatten)]
     pub load: LoadArgs,

@@ -202,6 +202,19 @@ impl Setup {
         specs.flat_map(|spec| spec.needs).copied().collect()
     }
 
+    /// Returns the bandwidths that its faults limit links to, in bytes a second: those of nemeses are
+    /// multiples of these.
+    pub fn bandwidths(&self) -> Vec<u32> {
+        if let Some(script) = &self.fault_script {
+            return script.bandwidths().collect();
+        }
+        let throttles = self.needs().contains(&Ability::Throttle);
+        throttles
+            .then(|| nemesis::least_bandwidth(self.options.fault_scale()))
+            .into_iter()
+            .collect()
+    }
+
     /// Returns the mistake of a fault script in asking a backend for what it refuses, if it does.
     pub fn refused(&self, refusal: impl Fn(Ability) -> Option<String>) -> Option<SetupError> {
         let (script, file) = self.fault_script.as_ref().zip(self.asked.script.as_ref())?;
@@ -282,6 +295,7 @@ fn world(lock: &LockSpec, options: &Options) -> WorldSpec {
         links: options.links,
         sets_clocks: false,
         given: given::addresses(lock, options),
+        toxiproxy: options.toxiproxy.map(|it| it.0),
         seed: options.seed,
         logs: None,
     }
@@ -452,7 +466,8 @@ fn command(options: &Options, backend: &str) -> String {
                     format!("--servers {}", given.join(","))
                 }
             };
-            format!("picklock test --algo {algo} {faults} {backend} --seed {seed}")
+            let links = options.toxiproxy.map(|it| format!(" --links {it}")).unwrap_or_default();
+            format!("picklock test --algo {algo} {faults} {backend}{links} --seed {seed}")
         }
     };
     command + &flags(options)

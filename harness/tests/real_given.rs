@@ -147,3 +147,14 @@ fn a_script_that_hits_a_server_is_refused_with_its_line() {
         assert!(why.contains(wanted), "{why}");
     }
 }
+
+#[cfg(not(feature = "toxiproxy"))]
+#[test]
+fn a_build_without_toxiproxy_names_the_feature() {
+    let links = "toxiproxy=http://127.0.0.1:1";
+    let args = ["--algo", "redis-set-nx-px", "--links", links];
+    let output = picklock("server-0=127.0.0.1:1", &args);
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(why.contains("with the cargo feature `toxiproxy`"), "{why}");
+    assert_eq!(output.status.code(), Some(255), "{why}");
+}

@@ -16,6 +16,8 @@ mod shape;
 
 use base::NemesisSpec;
 
+pub use link::least_bandwidth;
+
 /// All nemeses, in the order in which `picklock list` shows them.
 pub const NEMESES: &[&NemesisSpec] = &[
     &none::NONE,

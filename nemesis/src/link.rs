@@ -169,14 +169,22 @@ fn draw(kind: LinkFaultKind, view: &View<'_>, rng: &mut Rng) -> (LinkFault, Dura
         LinkFaultKind::LoseReply => (LinkFault::LoseReply, once),
         LinkFaultKind::Slow => (LinkFault::Slow(1 << (1 + rng.below(6))), while_),
         LinkFaultKind::Throttle => {
-            (LinkFault::Throttle(bandwidth(10 << rng.below(5), view)), while_)
+            (LinkFault::Throttle(bandwidth(LEAST << rng.below(5), view.ttl)), while_)
         }
     }
 }
 
+/// The packets a ttl of the narrowest link.
+const LEAST: u64 = 10;
+
+/// The bytes a second of the narrowest link, of which those of the others are multiples.
+pub fn least_bandwidth(ttl: Duration) -> u32 {
+    bandwidth(LEAST, ttl)
+}
+
 /// The bytes a second of a link that carries so many packets a ttl.
-fn bandwidth(packets: u64, view: &View<'_>) -> u32 {
-    (LinkFault::PACKET as f64 * packets as f64 / view.ttl.as_secs_f64()).ceil() as u32
+fn bandwidth(packets: u64, ttl: Duration) -> u32 {
+    (LinkFault::PACKET as f64 * packets as f64 / ttl.as_secs_f64()).ceil() as u32
 }
 
 impl Nemesis for DisturbedLinks {

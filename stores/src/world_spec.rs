@@ -2,6 +2,7 @@
 
 use crate::zookeeper::Timing;
 use crate::{Cluster, StoreId, Topology};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -45,6 +46,8 @@ pub struct WorldSpec {
     /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to be
     /// started.
     pub given: Vec<String>,
+    /// The Toxiproxy server that the links of clients lead through; `None` for links of our own alone.
+    pub toxiproxy: Option<SocketAddr>,
     /// Seeds everything that is drawn.
     pub seed: u64,
     /// The folder for logs (`log/` of the run folder). `None`: no logs are kept.

@@ -85,7 +85,7 @@ impl<S: Servers> RealBackend<S> {
         let servers = kept.servers().ok_or_else(|| BackendError("there are no servers".into()))?;
         let clock = RunClock::start();
         let (outbox, inbox) = notices(clock);
-        let testbed = async { Testbed::new(spec, servers.all(), outbox) };
+        let testbed = Testbed::new(spec, servers.all(), outbox);
         let testbed = Arc::new(kept.runtime().block_on(testbed)?);
         let watch = interference::watch(servers.reports(), S::LOOKS, testbed.clone());
         let tasks = vec![kept.runtime().spawn(watch)];
@@ -116,7 +116,8 @@ impl<S: Servers> RealBackend<S> {
 
     /// Ends the clients and all that goes on between them and the servers, and saves the logs.
     fn end_run(&mut self) -> Result<(), BackendError> {
-        let clients = self.testbed.take().map_or(Vec::new(), |testbed| testbed.clients());
+        let testbed = self.testbed.take();
+        let clients = testbed.as_ref().map_or(Vec::new(), |testbed| testbed.clients());
         let tasks = std::mem::take(&mut self.tasks);
         let faults = std::mem::take(&mut self.faults);
         self.runtime.block_on(async {
@@ -125,10 +126,15 @@ impl<S: Servers> RealBackend<S> {
             let _ = timeout(Duration::from_secs(5), kills).await;
             end_all(tasks).await;
             end_all(faults.into_values()).await;
-            match (&self.spec.logs, self.kept.as_ref().and_then(KeptServers::servers)) {
+            let removed = match testbed {
+                Some(testbed) => testbed.remove_toxic_links().await,
+                None => Ok(()),
+            };
+            let saved = match (&self.spec.logs, self.kept.as_ref().and_then(KeptServers::servers)) {
                 (Some(folder), Some(servers)) => save_logs(servers.all(), folder).await,
                 _ => Ok(()),
-            }
+            };
+            removed.and(saved)
         })
     }
 

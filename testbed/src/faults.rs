@@ -7,6 +7,7 @@ use super::link_proxy::{
 };
 use super::servers::{Servers, StartedServer};
 use super::testbed::Testbed;
+use super::toxiproxy::{self, ToxicFault, ToxicPair};
 use base::{
     Ability, Action, BackendError, ClockChange, Data, Direction, Effect, Fault, LinkFault, Mono,
     Node, Target,
@@ -34,6 +35,8 @@ pub enum Active<S: StartedServer> {
     Losing(LinkFault, Arc<CallLoss>, Vec<Losing>),
     Slowing(u32, Vec<Slowing>),
     Throttling(u32, Vec<Throttling>),
+    /// Toxiproxy does it.
+    Toxic(ToxicFault),
 }
 
 fn unable(ability: Ability) -> BackendError {
@@ -43,6 +46,9 @@ fn unable(ability: Ability) -> BackendError {
 /// Refuses a fault that this backend cannot do, with the reason.
 pub fn check<S: Servers>(testbed: &Testbed<S::Server>, fault: &Fault) -> Result<(), BackendError> {
     can::<S>(testbed.store, fault.ability()).map_err(|lack| BackendError(lack.reason))?;
+    if testbed.toxic_links.is_some() {
+        toxiproxy::check(fault)?;
+    }
     if !S::OURS && !fault.is_of_clients() {
         return Err(BackendError(format!("\"{fault}\" would hit servers of somebody else")));
     }
@@ -151,6 +157,12 @@ async fn inject_links<S: StartedServer>(
     fault: &Fault,
 ) -> Result<Active<S>, BackendError> {
     let between = || client_links(testbed, links);
+    if let (Some(pairs), Action::Link(link_fault)) = (toxic_pairs(testbed, links), fault.action()) {
+        return Ok(match link_fault {
+            LinkFault::Reset => Active::Reset(toxiproxy::reset(pairs).await?),
+            _ => Active::Toxic(ToxicFault::inject(pairs, link_fault).await?),
+        });
+    }
     match fault.action() {
         Action::Cut(direction) => cut(testbed, links, direction).await,
         Action::Link(LinkFault::Reset) => Ok(Active::Reset(between().map(LinkProxy::reset).sum())),
@@ -190,11 +202,26 @@ fn client_links<'a, S: StartedServer>(
     testbed: &'a Testbed<S>,
     links: &'a [(Node, Node)],
 ) -> impl Iterator<Item = &'a LinkProxy> {
+    of_clients(links).filter_map(|(client, server)| testbed.link_proxy(client, server))
+}
+
+/// The same links as Toxiproxy has them, each with its link proxy; `None` if they do not lead there.
+fn toxic_pairs<'a, S: StartedServer>(
+    testbed: &'a Testbed<S>,
+    links: &'a [(Node, Node)],
+) -> Option<Vec<ToxicPair<'a>>> {
+    let toxic_links = testbed.toxic_links.as_ref()?;
+    let pair = |(client, server)| {
+        Some((toxic_links.get(client, server)?.clone(), testbed.link_proxy(client, server)?))
+    };
+    Some(of_clients(links).filter_map(pair).collect())
+}
+
+/// The numbers of the clients and servers that these links are between.
+fn of_clients(links: &[(Node, Node)]) -> impl Iterator<Item = (u32, u32)> {
     links.iter().filter_map(|link| match *link {
         (Node::Client(client_number), Node::Server(number))
-        | (Node::Server(number), Node::Client(client_number)) => {
-            testbed.link_proxy(client_number, number)
-        }
+        | (Node::Server(number), Node::Client(client_number)) => Some((client_number, number)),
         _ => None,
     })
 }
@@ -249,6 +276,7 @@ pub async fn heal<S: StartedServer>(
             let carried = links.into_iter().map(Throttling::end).sum();
             Ok(Effect::of(Action::Link(LinkFault::Throttle(rate)), carried))
         }
+        Active::Toxic(fault) => fault.heal().await,
     }
 }
 
@@ -313,7 +341,7 @@ async fn revive<S: StartedServer>(
     // Until then its links refuse, as its machine would: the engine takes connections before the
     // server does.
     server.until_serving().await?;
-    testbed.aim_links(server)?;
+    testbed.aim_links(server).await?;
     let lasted = testbed.now().since(since);
     if data == Data::Kept {
         return Ok(lasting("ms until it served again", lasted, dead));

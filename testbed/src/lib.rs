@@ -7,6 +7,7 @@ pub mod own_process;
 pub mod owner;
 pub mod probe;
 pub mod process;
+pub mod toxiproxy;
 
 mod abilities;
 mod backend;

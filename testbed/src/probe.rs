@@ -10,7 +10,7 @@ use std::time::Duration;
 use stores::{Cluster, Probe, StoreId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// The longest time that a server may take until it serves. A loaded machine needs its time.
 const STARTUP_LIMIT: Duration = Duration::from_secs(60);
@@ -82,4 +82,13 @@ pub async fn ask(address: SocketAddr, question: &[u8]) -> std::io::Result<String
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     Ok(answer)
+}
+
+/// Sends a question, and returns the time until the answer began.
+pub async fn round_trip(address: SocketAddr, question: &[u8]) -> std::io::Result<Duration> {
+    let mut stream = TcpStream::connect(address).await?;
+    let begun = Instant::now();
+    stream.write_all(question).await?;
+    stream.read_u8().await?;
+    Ok(begun.elapsed())
 }

@@ -5,6 +5,7 @@ use super::clients::RunningClient;
 use super::link_proxy::{Delay, LinkProxy, OnPassed};
 use super::notices::NoticeSender;
 use super::servers::StartedServer;
+use super::toxiproxy::ToxicLinks;
 use base::{BackendError, Mono, Notice, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -28,12 +29,14 @@ pub struct Testbed<S> {
     /// True while replies that pass a link are reported.
     reports_passing: Arc<AtomicBool>,
     link_proxies: BTreeMap<(u32, u32), LinkProxy>,
+    /// The ways of these links through Toxiproxy, if they lead there.
+    pub toxic_links: Option<ToxicLinks>,
     clients: Mutex<BTreeMap<u32, Arc<RunningClient>>>,
 }
 
 impl<S: StartedServer> Testbed<S> {
     /// Opens the link proxies between all clients and all servers.
-    pub fn new(
+    pub async fn new(
         spec: &WorldSpec,
         servers: &[Arc<S>],
         outbox: NoticeSender,
@@ -55,12 +58,41 @@ impl<S: StartedServer> Testbed<S> {
         }
         let (store, servers) = (spec.store, servers.to_vec());
         let (filled, clients) = (Mutex::default(), Mutex::default());
-        let testbed =
-            Self { store, servers, filled, outbox, reports_passing, link_proxies, clients };
-        for server in &testbed.servers {
-            testbed.aim_links(server)?;
+        let toxic_links = match spec.toxiproxy {
+            Some(address) => Some(ToxicLinks::open(spec, address).await?),
+            None => None,
+        };
+        let testbed = Self {
+            store,
+            servers,
+            filled,
+            outbox,
+            reports_passing,
+            link_proxies,
+            toxic_links,
+            clients,
+        };
+        if let Err(error) = testbed.aim_all().await {
+            // Why it failed matters more than what may be left.
+            let _ = testbed.remove_toxic_links().await;
+            return Err(error);
         }
         Ok(testbed)
+    }
+
+    async fn aim_all(&self) -> Result<(), BackendError> {
+        for server in &self.servers {
+            self.aim_links(server).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes what was made for the links on a Toxiproxy server.
+    pub async fn remove_toxic_links(&self) -> Result<(), BackendError> {
+        match &self.toxic_links {
+            Some(toxic_links) => toxic_links.remove().await,
+            None => Ok(()),
+        }
     }
 
     /// Reports replies that pass a link from now on, or no longer.
@@ -69,10 +101,18 @@ impl<S: StartedServer> Testbed<S> {
     }
 
     /// Makes the links of a server lead to its present address.
-    pub fn aim_links(&self, server: &S) -> Result<(), BackendError> {
-        let address = server.address()?;
-        let aim = |link_proxy: &LinkProxy| link_proxy.set_target(Some(address));
-        self.link_proxies_of(server.number()).try_for_each(aim).map_err(no_link)
+    pub async fn aim_links(&self, server: &S) -> Result<(), BackendError> {
+        let (address, number) = (server.address()?, server.number());
+        for client_number in 0..self.client_count() {
+            let Some(link_proxy) = self.link_proxy(client_number, number) else { continue };
+            let toxic = self.toxic_links.as_ref().and_then(|it| it.get(client_number, number));
+            let target = match toxic {
+                Some(toxic) => toxic.aim(address).await?,
+                None => address,
+            };
+            link_proxy.set_target(Some(target)).map_err(no_link)?;
+        }
+        Ok(())
     }
 
     /// Makes the links of a server refuse connections: its port may soon be another's.

@@ -46,6 +46,8 @@ impl Choice {
 
 /// A backend for a run. What a fault script cannot have is refused with its line.
 pub fn choose_for(setup: &Setup, asked: BackendChoice) -> Result<Choice, Failure> {
+    #[cfg(feature = "real")]
+    check_bandwidths(setup)?;
     let choose = |needs: &[Ability]| choose(asked, &setup.world(), needs);
     choose(&setup.needs()).map_err(|failure| {
         if choose(&[]).is_err() {
@@ -64,6 +66,9 @@ pub fn choose(
     world: &WorldSpec,
     needs: &[Ability],
 ) -> Result<Choice, Failure> {
+    if world.toxiproxy.is_some() {
+        check_toxiproxy(asked, world, needs)?;
+    }
     let choice = match asked {
         _ if !world.given.is_empty() => Choice::Given,
         BackendChoice::Sim => return Ok(Choice::Sim),
@@ -75,6 +80,40 @@ pub fn choose(
     let or = fix.map(|fix| format!(", or {fix}")).unwrap_or_default();
     let line = format!("{reason}, which these faults take: give --backend sim{or}");
     Err(Failure::arguments(line))
+}
+
+/// Checks that the links of a run can lead through Toxiproxy.
+#[cfg(feature = "real")]
+fn check_toxiproxy(
+    asked: BackendChoice,
+    world: &WorldSpec,
+    needs: &[Ability],
+) -> Result<(), Failure> {
+    testbed::toxiproxy::is_built_in().map_err(Failure::could_not)?;
+    let own = matches!(asked, BackendChoice::Docker | BackendChoice::Local);
+    if world.given.is_empty() && !own {
+        let line = "--links is for real servers that were asked for: give --backend local, \
+                    --backend docker or --servers";
+        return Err(Failure::arguments(line));
+    }
+    let lack = needs.iter().find_map(|ability| testbed::toxiproxy::can(*ability).err());
+    lack.map_or(Ok(()), |Lack { reason, fix }| {
+        let fix = fix.map(|fix| format!("; {fix}")).unwrap_or_default();
+        Err(Failure::arguments(format!("{reason}{fix}")))
+    })
+}
+
+/// Checks that Toxiproxy knows the bandwidths of a run whose links lead through it.
+#[cfg(feature = "real")]
+fn check_bandwidths(setup: &Setup) -> Result<(), Failure> {
+    let odd = setup.bandwidths().into_iter().find(|rate| !testbed::toxiproxy::is_rate(*rate));
+    match odd.filter(|_| setup.world().toxiproxy.is_some()) {
+        None => Ok(()),
+        Some(rate) => Err(Failure::arguments(format!(
+            "Toxiproxy cannot limit a link to {rate} bytes a second: it counts in thousands of them; \
+             give --fault-scale 1s to a nemesis, such a number in a script, or leave --links out"
+        ))),
+    }
 }
 
 /// Takes the first backend that can do these faults and that this machine is ready for.
@@ -216,6 +255,18 @@ pub fn real_backends() -> Vec<RealBackendEntry> {
     ]
 }
 
+/// Checks that links of a run can lead through Toxiproxy in this build.
+#[cfg(feature = "real")]
+pub fn toxiproxy() -> Result<(), String> {
+    testbed::toxiproxy::is_built_in().map_err(|why| why.to_string())
+}
+
+/// Checks that links of a run can lead through Toxiproxy in this build: there are none.
+#[cfg(not(feature = "real"))]
+pub fn toxiproxy() -> Result<(), String> {
+    Err(super::NO_REAL.into())
+}
+
 /// The backends of real servers of this build: none.
 #[cfg(not(feature = "real"))]
 pub fn real_backends() -> Vec<RealBackendEntry> {
@@ -229,7 +280,9 @@ pub fn choose(
     _needs: &[Ability],
 ) -> Result<Choice, Failure> {
     match asked {
-        _ if !world.given.is_empty() => Err(Failure::could_not(super::NO_REAL)),
+        _ if !world.given.is_empty() || world.toxiproxy.is_some() => {
+            Err(Failure::could_not(super::NO_REAL))
+        }
         BackendChoice::Sim => Ok(Choice::Sim),
         BackendChoice::Docker | BackendChoice::Local => Err(Failure::could_not(super::NO_REAL)),
         BackendChoice::Auto => {

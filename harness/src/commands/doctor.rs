@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use stores::StoreId;
 
 use super::Failure;
-use super::choice::{Ready, RealBackendEntry, real_backends};
+use super::choice::{Ready, RealBackendEntry, real_backends, toxiproxy};
 use crate::Exit;
 use crate::cli::{DoctorArgs, Format};
 use crate::manner::{style, told};
@@ -123,6 +123,11 @@ fn human(findings: &Findings) -> String {
     for found in &findings.abilities {
         let _ = writeln!(text, "  {} {}{}", mark(found.is_there()), found.ability, found.only());
     }
+    let toxiproxy = match toxiproxy() {
+        Ok(()) => "can lead through a Toxiproxy: --links".into(),
+        Err(why) => format!("lead through no Toxiproxy: {why}"),
+    };
+    let _ = writeln!(text, "  links of clients {toxiproxy}");
     let refusals = findings.servers.iter().flat_map(|(_, found)| found);
     let refusals = refusals.filter_map(|(_, ready)| ready.as_ref().err().map(|why| &why.line));
     for line in refusals.chain(findings.abilities.iter().flat_map(|found| &found.remedies)) {
@@ -162,6 +167,7 @@ fn as_json(findings: &Findings) -> Value {
     json!({
         "version": 1,
         "complete": findings.is_complete(),
+        "toxiproxy": toxiproxy().is_ok(),
         "topologies": findings.servers.iter().map(topology).collect::<Value>(),
         "faults": findings.abilities.iter().map(ability).collect::<Vec<_>>(),
     })

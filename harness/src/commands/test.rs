@@ -166,7 +166,7 @@ fn recorder(folder: Option<&RunFolder>, losses: &mut OutputLosses) -> Recorder {
 fn options(args: &TestArgs) -> Result<Options, Failure> {
     let seed = args.seed.unwrap_or_else(random_seed);
     let options = args.load.options(&args.algo, &args.nemesis, seed);
-    let options = Options { given: args.servers.clone(), ..options };
+    let options = Options { given: args.servers.clone(), toxiproxy: args.links, ..options };
     with_script(options, args.script.as_deref())
 }
 

@@ -15,7 +15,7 @@ mod print;
 mod read;
 mod time;
 
-use base::{Ability, Action, ScriptedFault, ServerInfo};
+use base::{Ability, Action, LinkFault, ScriptedFault, ServerInfo};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -85,6 +85,15 @@ impl FaultScript {
     /// The abilities that its faults need of a backend.
     pub fn needs(&self) -> impl Iterator<Item = Ability> {
         self.entries.iter().flat_map(ScriptFault::abilities)
+    }
+
+    /// The bandwidths that it limits links to, in bytes a second.
+    pub fn bandwidths(&self) -> impl Iterator<Item = u32> {
+        let of_clients = self.entries.iter().filter(|entry| !entry.aim.is_at_vault());
+        of_clients.filter_map(|entry| match entry.action {
+            Action::Link(LinkFault::Throttle(rate)) => Some(rate),
+            _ => None,
+        })
     }
 
     /// Checks that it hits clients and their links only.

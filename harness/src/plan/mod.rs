@@ -7,6 +7,7 @@ mod played;
 mod replay;
 mod replayer;
 mod script_file;
+mod toxiproxy_at;
 
 use base::{Load, Promises, ServerInfo};
 use std::time::Duration;
@@ -17,6 +18,7 @@ pub use played::Played;
 pub use replay::{FaultTiming, Planned, PlannedTurn, Replay, Trigger, Victim};
 pub use replayer::Replayer;
 pub use script_file::ScriptFile;
+pub use toxiproxy_at::{NoToxiproxy, ToxiproxyAt};
 
 /// The parameters of the drive loop for one run.
 pub struct Plan {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stores::zookeeper::Timing;
 use stores::{LinkDelays, StoreId, Topology};
 
-use super::{NamedServer, ScriptFile};
+use super::{NamedServer, ScriptFile, ToxiproxyAt};
 
 /// A time to live that never runs out, for a world without time.
 pub const UNLIMITED: Duration = Duration::MAX;
@@ -22,6 +22,8 @@ pub struct Options {
     pub topology: Option<&'static Topology>,
     /// The servers that somebody else runs; none if they are to be started.
     pub given: Vec<NamedServer>,
+    /// The Toxiproxy server that the links of clients lead through.
+    pub toxiproxy: Option<ToxiproxyAt>,
     /// The nemeses, joined by commas.
     pub nemesis: String,
     /// The fault script, which takes the place of the nemeses.
@@ -65,6 +67,7 @@ impl Options {
             algo: algo.into(),
             topology: None,
             given: Vec::new(),
+            toxiproxy: None,
             nemesis: nemesis.into(),
             script: None,
             task: &Task::CONTEND,

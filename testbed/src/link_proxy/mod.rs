@@ -18,7 +18,7 @@ mod throttle;
 pub use gate::HeldBack;
 pub use loss::{CallLoss, Half, Losing};
 pub use pace::Delay;
-pub use slow::Slowing;
+pub use slow::{Slowing, slowed_by};
 pub use throttle::Throttling;
 
 use base::{Direction, Rng};
@@ -162,10 +162,15 @@ impl LinkProxy {
 
     /// Aborts every connection (RST), whatever is held or on its way. Returns the number of them.
     pub fn reset(&self) -> u64 {
-        // Each connection listens for this.
-        let connections = self.shared.resets.receiver_count();
+        let connections = self.connections();
         self.shared.resets.send_replace(());
-        connections as u64
+        connections
+    }
+
+    /// The number of connections that are open.
+    pub fn connections(&self) -> u64 {
+        // Each listens for resets.
+        self.shared.resets.receiver_count() as u64
     }
 
     /// Aborts new connections (RST) until the returned guard is dropped.

@@ -19,8 +19,13 @@ impl Slowness {
     /// Returns the delay of a chunk that would have this one, and counts it.
     pub fn delay(&self, delay: Duration) -> Duration {
         self.delayed.fetch_add(1, Relaxed);
-        (USUAL + delay) * self.times - USUAL
+        delay + slowed_by(delay, self.times)
     }
+}
+
+/// The time that a message over a link with this delay takes longer, if it takes so many times as long.
+pub fn slowed_by(delay: Duration, times: u32) -> Duration {
+    (USUAL + delay).saturating_mul(times.saturating_sub(1))
 }
 
 impl LinkProxy {

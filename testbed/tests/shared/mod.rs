@@ -64,6 +64,7 @@ pub fn world(store: StoreId) -> WorldSpec {
         links: LinkDelays::default(),
         sets_clocks: false,
         given: Vec::new(),
+        toxiproxy: None,
         seed: 1,
         logs: None,
     }
