@@ -29,9 +29,9 @@ impl Servers for DockerServers {
     const LOOKS: Duration = Duration::from_secs(1);
     type Server = DockerServer;
 
-    fn can_set_clocks(_: StoreId) -> Result<(), Lack> {
-        let lack = Lack::of(Ability::ServerClock).because("in a container it has this machine's");
-        Err(lack.unless("--backend local"))
+    /// The image has what it takes.
+    fn can_set_clocks(store: StoreId, ability: Ability) -> Result<(), Lack> {
+        store.settable_clock().map(drop).map_err(|why| Lack::of(ability).because(why))
     }
 
     /// Makes the image, too, if it is missing.

@@ -14,8 +14,11 @@ use testbed::Readiness;
 
 tests_of_a_backend!(DockerServers:
     a_client_that_is_replaced_is_ended,
+    a_client_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal,
     a_fault_that_cannot_be_is_refused_by_name,
+    a_server_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal,
     a_server_whose_memory_is_filled_evicts_what_is_there,
+    a_server_whose_clock_bends_or_stands_still_tells_so,
     a_throttled_link_carries_little_until_it_is_healed,
     clients_answer_and_faults_on_them_are_measured,
     faults_on_a_server_are_measured,

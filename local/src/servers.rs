@@ -8,7 +8,7 @@ use super::port::Port;
 use super::server::{LocalServer, ServerSetup};
 use super::server_user::ServerUser;
 use super::{clean, programs};
-use base::BackendError;
+use base::{Ability, BackendError};
 use futures_util::Stream;
 use futures_util::future::join_all;
 use std::net::Ipv4Addr;
@@ -32,8 +32,8 @@ impl Servers for LocalServers {
     const LOOKS: Duration = CLIENTS;
     type Server = LocalServer;
 
-    fn can_set_clocks(store: StoreId) -> Result<(), Lack> {
-        FakedClock::check(store)
+    fn can_set_clocks(store: StoreId, ability: Ability) -> Result<(), Lack> {
+        FakedClock::check(store, ability)
     }
 
     async fn start(

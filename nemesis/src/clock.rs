@@ -15,14 +15,19 @@ use std::time::Duration;
 use crate::aim::{self, Deck};
 
 const SET: &[Ability] = &[Ability::ServerClock, Ability::ClientClock];
-const BENT: &[Ability] = &[Ability::ClockRate];
+const BENT: &[Ability] = &[Ability::ServerClockRate, Ability::ClientClockRate];
 
 const WRONG: &[Cause] = &[Cause::ServerClock, Cause::ClientClock];
 
 pub const CLOCK: NemesisSpec = NemesisSpec {
     name: "clock",
     summary: "sets wall clocks ahead or back, and has clocks run fast or slow",
-    needs: &[Ability::ServerClock, Ability::ClientClock, Ability::ClockRate],
+    needs: &[
+        Ability::ServerClock,
+        Ability::ClientClock,
+        Ability::ServerClockRate,
+        Ability::ClientClockRate,
+    ],
     servers: ServersNeeded::ANY,
     causes: &[WRONG],
     make: || Box::new(ClockFaults::new(&[Wrong::Jump, Wrong::Jump, Wrong::Drift], ALL)),

@@ -162,6 +162,7 @@ impl<S: Servers> RealBackend<S> {
             ttl_ns: nanos(self.spec.ttl),
             call_timeout_ns: nanos(self.spec.call_timeout),
             seed: Rng::fork(self.spec.seed, u64::from(process)).next(),
+            wall_ahead_ns: testbed.client_lead_ns(client_number),
             workers: self.spec.workers,
         };
         ClientRequest { id: 0, worker: 0, command: Command::Init(Box::new(init)) }

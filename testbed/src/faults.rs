@@ -5,6 +5,7 @@ use super::clients::RunningClient;
 use super::link_proxy::{
     CallLoss, Half, HeldBack, HeldDirection, LinkProxy, Losing, Refusing, Slowing, Throttling,
 };
+use super::server_clock::WrongServerClock;
 use super::servers::{Servers, StartedServer};
 use super::testbed::Testbed;
 use base::{
@@ -21,13 +22,15 @@ pub enum Active<S: StartedServer> {
     Missed(&'static str),
     ClientPaused(Arc<RunningClient>, Mono),
     ClientKilled,
+    /// The number of the client, the nanoseconds by which its clock was set, and the milliseconds by which
+    /// it went.
+    ClientClockMoved(u32, i64, u64),
     ServerPaused(Arc<S>, Mono),
     ServerKilled(Arc<S>, Data, Mono),
     ServerGone(Arc<S>, Vec<HeldDirection>, Mono),
     /// The number of items that were evicted.
     ServerFilled(Arc<S>, u64),
-    /// The nanoseconds by which its clock was set, and the milliseconds by which it went.
-    ServerClockMoved(Arc<S>, i64, u64),
+    ServerClockWrong(Arc<S>, WrongServerClock),
     Cut(Vec<HeldDirection>, Vec<S::Cut>),
     Reset(u64),
     Refusing(Vec<Refusing>),
@@ -97,11 +100,14 @@ async fn inject_client<S: StartedServer>(
     match fault.action() {
         Action::Pause => Ok(pause_client(testbed, client_number).await),
         Action::Kill => Ok(kill_client(testbed, client_number).await),
+        Action::Clock(ClockChange::Jump(nanos)) => {
+            Ok(move_client_clock(testbed, client_number, nanos).await)
+        }
         Action::Crash(_)
         | Action::Vanish
         | Action::Evict
         | Action::Cut(_)
-        | Action::Clock(_)
+        | Action::Clock(ClockChange::Drift(_) | ClockChange::Freeze)
         | Action::Link(_) => Err(unable(fault.ability())),
     }
 }
@@ -132,16 +138,14 @@ async fn inject_server<S: StartedServer>(
             Some(evicted) => Active::ServerFilled(server, evicted),
             None => Active::Missed("the server's memory was full of junk, or it did not answer"),
         }),
-        Action::Clock(ClockChange::Jump(_)) if !server.is_running() => {
+        Action::Clock(_) if !server.is_running() => {
             Ok(Active::Missed("the server was down or paused"))
         }
-        Action::Clock(ClockChange::Jump(nanos)) => {
-            let moved = testbed.move_clock(&server, nanos).await?;
-            Ok(Active::ServerClockMoved(server, nanos, moved))
+        Action::Clock(change) => {
+            let wrong = testbed.bend_clock(&*server, change).await?;
+            Ok(Active::ServerClockWrong(server, wrong))
         }
-        Action::Kill | Action::Cut(_) | Action::Clock(_) | Action::Link(_) => {
-            Err(unable(fault.ability()))
-        }
+        Action::Kill | Action::Cut(_) | Action::Link(_) => Err(unable(fault.ability())),
     }
 }
 
@@ -211,6 +215,10 @@ pub async fn heal<S: StartedServer>(
             Ok(lasting(Action::Pause.spec().counted, lasted, client.resume()))
         }
         Active::ClientKilled => Ok(Effect::of(Action::Kill, 1)),
+        Active::ClientClockMoved(client_number, nanos, moved) => {
+            testbed.right_client_clock(client_number, nanos).await;
+            Ok(Effect::new("ms by which the client's own clock went there, at the least", moved))
+        }
         Active::ServerPaused(server, since) => {
             let lasted = testbed.now().since(since);
             Ok(lasting(Action::Pause.spec().counted, lasted, server.unpause().await?))
@@ -227,8 +235,8 @@ pub async fn heal<S: StartedServer>(
             testbed.take_out_junk(&server).await?;
             Ok(Effect::of(Action::Evict, evicted))
         }
-        Active::ServerClockMoved(server, nanos, moved) => {
-            server.move_clock(-nanos)?;
+        Active::ServerClockWrong(server, wrong) => {
+            let moved = testbed.right_clock(&*server, wrong).await?;
             Ok(Effect::new("ms by which the server's own clock went there, at the least", moved))
         }
         Active::Cut(holds, cuts) => mend::<S>(holds, cuts).await,
@@ -274,6 +282,21 @@ async fn kill_client<S: StartedServer>(testbed: &Testbed<S>, client_number: u32)
     }
 }
 
+async fn move_client_clock<S: StartedServer>(
+    testbed: &Testbed<S>,
+    client_number: u32,
+    nanos: i64,
+) -> Active<S> {
+    match testbed.client(client_number) {
+        None => Active::Missed("the client had no process"),
+        Some(client) if client.is_paused() => Active::Missed("the client was paused"),
+        Some(client) => {
+            let moved = testbed.move_client_clock(client_number, &client, nanos).await;
+            Active::ClientClockMoved(client_number, nanos, moved)
+        }
+    }
+}
+
 async fn kill_server<S: StartedServer>(
     testbed: &Testbed<S>,
     server: &S,
@@ -313,6 +336,7 @@ async fn revive<S: StartedServer>(
     // Until then its links refuse, as its machine would: the engine takes connections before the
     // server does.
     server.until_serving().await?;
+    testbed.settle_clock(server).await?;
     testbed.aim_links(server)?;
     let lasted = testbed.now().since(since);
     if data == Data::Kept {

@@ -7,9 +7,11 @@ pub mod own_process;
 pub mod owner;
 pub mod probe;
 pub mod process;
+pub mod wall_clock;
 
 mod abilities;
 mod backend;
+mod client_clock;
 mod clients;
 mod clock;
 mod faults;

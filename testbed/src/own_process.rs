@@ -97,6 +97,11 @@ impl OwnProcess {
         true
     }
 
+    /// Returns true while a fault pauses it.
+    pub fn is_paused(&self) -> bool {
+        *self.paused()
+    }
+
     /// Returns what someone else has done to it since the last call, in words. Its end is reported
     /// separately.
     pub fn interference(&self) -> Option<&'static str> {

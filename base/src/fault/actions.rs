@@ -128,7 +128,7 @@ const CUT: ActionSpec = ActionSpec {
 const CLOCK: ActionSpec = ActionSpec {
     name: "clock-freeze",
     family: Family::Clock,
-    ability: Ability::ClockRate,
+    ability: Ability::ServerClockRate,
     number: 3,
     title: "clock of {node} stood still",
     lasting: "had a clock that stood still",

@@ -2,12 +2,12 @@
 //! each backend. Shell scripts stand in for the clients.
 
 use base::{
-    Action, Backend, ClientReply, ClientRequest, Command, Data, Direction, Effect, Fault, FaultId,
-    LinkFault, Message, Mono, Node, Notice, Passing,
+    Action, Backend, ClientReply, ClientRequest, ClockChange, Command, Data, Direction, Effect,
+    Fault, FaultId, LinkFault, Message, Mono, Node, Notice, Passing,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use stores::zookeeper::Timing;
 use stores::{LinkDelays, StoreId, WorldSpec};
 use testbed::{ClientCommand, RealBackend, Servers, StartedServer};
@@ -28,6 +28,18 @@ const ASKING: &str = r#"while read line; do
     printf 'ECHO %0100d\r\n' 0 >&3
     read -r length <&3 && read -r answer <&3
     echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
+done"#;
+
+/// Tells the wall clock that it is to have when that is set, and answers all else with `ok`.
+const CLOCKED: &str = r#"while read line; do
+    id=${line#*\"id\":}
+    case $line in
+    *'"op":"wall"'*)
+        ahead=${line#*\"ahead_ns\":}
+        wall=$(($(date +%s%N) + ${ahead%%[!-0-9]*}))
+        echo "{\"id\":${id%%,*},\"type\":\"wall\",\"wall_ns\":$wall}";;
+    *) echo "{\"id\":${id%%,*},\"type\":\"ok\"}";;
+    esac
 done"#;
 
 /// Makes the tests of a backend with these servers.
@@ -220,6 +232,105 @@ pub fn a_server_whose_memory_is_filled_evicts_what_is_there<S: Servers>() {
         let effect = suffer_as(backend, 2, &evict, |_| {});
         assert_eq!(effect, Effect::new("the server was down or paused", 0));
     });
+}
+
+fn clocked<S: Servers>() -> RealBackend<S> {
+    start_world(&WorldSpec { sets_clocks: true, ..world(StoreId::Redis) })
+}
+
+fn bend(change: ClockChange) -> Fault {
+    Fault::at(Node::Server(0), Action::Clock(change))
+}
+
+fn address<S: Servers>(backend: &RealBackend<S>) -> SocketAddr {
+    backend.servers()[0].address().unwrap()
+}
+
+/// The seconds by which the clock of a Redis server is ahead of this machine's.
+#[expect(clippy::disallowed_methods, reason = "compares two real clocks")]
+fn seconds_ahead(address: SocketAddr) -> f64 {
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
+    let asked = now();
+    let answer = redis(address, "TIME");
+    let told: Vec<f64> = answer.lines().filter_map(|line| line.parse().ok()).collect();
+    told[0] + told[1] / 1e6 - (asked + now()) / 2.0
+}
+
+pub fn a_server_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal<S: Servers>() {
+    let mut backend = clocked::<S>();
+    // The servers of this machine may be slow to answer, but no such time.
+    let is_about = |address, seconds: f64| (seconds_ahead(address) - seconds).abs() < 10.0;
+    for (seconds, answer) in [(100, "$-1\r\n+OK\r\n"), (-100, "$1\r\nv\r\n+OK\r\n")] {
+        assert_eq!(redis(address(&backend), "SET k v PX 90000"), "+OK\r\n+OK\r\n");
+        let jump = |seconds: i64| bend(ClockChange::Jump(seconds * 1_000_000_000));
+        let effect = suffer(&mut backend, &jump(seconds), |backend| {
+            assert!(is_about(address(backend), seconds as f64));
+            assert_eq!(redis(address(backend), "GET k"), answer, "{seconds}");
+            suffer_as(backend, 2, &jump(50), |backend| {
+                assert!(is_about(address(backend), seconds as f64 + 50.0));
+            });
+            let crash = Fault::at(Node::Server(0), Action::Crash(Data::Kept));
+            suffer_as(backend, 3, &crash, |_| {});
+            assert!(is_about(address(backend), seconds as f64), "a restart changes nothing of it");
+        });
+        assert!((90_000..=100_000).contains(&effect.amount), "{effect:?}");
+        assert!(is_about(address(&backend), 0.0));
+    }
+}
+
+/// In two seconds a clock gains or loses so much that no slow answer hides it, also over a restart.
+pub fn a_server_whose_clock_bends_or_stands_still_tells_so<S: Servers>() {
+    let mut backend = clocked::<S>();
+    let (time, most) = (Duration::from_secs(2), 60.0);
+    for (change, rate) in [
+        (ClockChange::Drift(10_000_000), 10.0),
+        (ClockChange::Drift(-900_000), -0.9),
+        (ClockChange::Freeze, -1.0),
+    ] {
+        let wrong = bend(change);
+        let effect = suffer(&mut backend, &wrong, |backend| {
+            let begun = seconds_ahead(address(backend));
+            assert!(begun.abs() < 5.0, "{change:?}: it goes on from where it was: {begun}");
+            pass(backend, time);
+            let gained = seconds_ahead(address(backend)) / rate;
+            assert!((1.9..most).contains(&gained), "{change:?}: {gained}");
+            let crash = Fault::at(Node::Server(0), Action::Crash(Data::Kept));
+            suffer_as(backend, 2, &crash, |_| {});
+            assert!(seconds_ahead(address(backend)) / rate >= gained, "{change:?}: restarted");
+        });
+        let least = (1_900.0 * rate.abs()) as u64;
+        assert!((least..60_000).contains(&effect.amount), "{change:?}: {effect:?}");
+        assert!(seconds_ahead(address(&backend)).abs() < 0.5, "it was set right");
+    }
+    suffer(&mut backend, &bend(ClockChange::Freeze), |backend| {
+        let pause = Fault::at(Node::Server(0), Action::Pause);
+        backend.inject(2, &pause).unwrap();
+        until(backend, |it| matches!(it, Notice::Injected { id: 2 }).then_some(()));
+        let missed = suffer_as(backend, 3, &bend(ClockChange::Jump(5)), |_| {});
+        assert_eq!(missed, Effect::new("the server was down or paused", 0));
+        backend.heal(2, &pause).unwrap();
+    });
+    assert!(seconds_ahead(address(&backend)).abs() < 0.5);
+}
+
+pub fn a_client_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal<S: Servers>() {
+    let mut backend = backend_with::<S>(StoreId::Redis, CLOCKED);
+    backend.spawn(0, 10).unwrap();
+    answered(&mut backend, 0);
+    let jump = |seconds: i64| {
+        let change = ClockChange::Jump(seconds * 1_000_000_000);
+        Fault::at(Node::Client(0), Action::Clock(change))
+    };
+    for seconds in [100, -100] {
+        let effect = suffer(&mut backend, &jump(seconds), |backend| {
+            let again = suffer_as(backend, 2, &jump(50), |_| {});
+            assert!((45_000..=50_000).contains(&again.amount), "{again:?}");
+        });
+        assert!((90_000..=100_000).contains(&effect.amount), "{effect:?}");
+    }
+    let kill = Fault::at(Node::Client(0), Action::Kill);
+    suffer(&mut backend, &kill, |_| {});
+    assert_eq!(suffer(&mut backend, &jump(100), |_| {}).amount, 0, "it was dead");
 }
 
 pub fn faults_on_a_server_are_measured<S: Servers>() {
