@@ -13,6 +13,7 @@ mod none;
 mod partition;
 mod pause;
 mod shape;
+mod strobe;
 
 use base::NemesisSpec;
 
@@ -30,19 +31,25 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &pause::PAUSE,
     &pause::CLIENT,
     &pause::SERVER,
+    &pause::LEADER,
     &crash::CRASH,
     &crash::CLIENT,
     &crash::SERVER,
     &crash::SERVER_LOSE_DATA,
     &crash::SERVER_LOSE_SECOND,
+    &crash::LEADER,
     &crash::VANISH,
     &evict::EVICT,
     &failover::FAILOVER,
     &clock::CLOCK,
     &clock::JUMP,
     &clock::JUMP_SERVER,
+    &clock::JUMP_CLIENT,
+    &strobe::STROBE,
     &clock::DRIFT,
+    &clock::DRIFT_SERVER,
     &clock::FREEZE,
+    &clock::FREEZE_SERVER,
     &link::LINK,
     &link::RESET,
     &link::REFUSE,
@@ -61,6 +68,7 @@ pub const OF_CLIENTS: &[&NemesisSpec] = &[
     &shape::GROUP,
     &pause::CLIENT,
     &crash::CLIENT,
+    &clock::JUMP_CLIENT,
     &link::LINK,
     &link::RESET,
     &link::REFUSE,

@@ -24,6 +24,7 @@ mod readiness;
 mod real_servers;
 mod server_clock;
 mod servers;
+mod standings;
 mod testbed;
 
 pub use abilities::{Lack, can};

@@ -17,7 +17,12 @@ enum Sort {
 impl Whom {
     const fn sort(&self) -> Sort {
         match self {
-            Self::Servers(_) | Self::RandomServer => Sort::Servers,
+            Self::Servers(_)
+            | Self::RandomServer
+            | Self::Leader
+            | Self::Follower
+            | Self::Minority
+            | Self::Majority => Sort::Servers,
             Self::Vault => Sort::Vault,
             Self::All => Sort::Both,
             _ => Sort::Clients,

@@ -161,6 +161,7 @@ fn all_links(aim: &Aim, action: Action, plan: &Plan) -> Vec<Fault> {
         servers: &plan.servers,
         peers: plan.peers,
         answering: None,
+        standings: &[],
         active: 0,
     };
     // Nothing that is named is drawn.
