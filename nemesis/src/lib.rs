@@ -56,6 +56,7 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &link::LOSE_REQUEST,
     &link::LOSE_REPLY,
     &link::SLOW,
+    &link::JITTER,
     &link::THROTTLE,
     &link::VAULT,
 ];
@@ -75,6 +76,7 @@ pub const OF_CLIENTS: &[&NemesisSpec] = &[
     &link::LOSE_REQUEST,
     &link::LOSE_REPLY,
     &link::SLOW,
+    &link::JITTER,
     &link::THROTTLE,
     &link::VAULT,
 ];

@@ -3,7 +3,8 @@
 use super::abilities::{Lack, can};
 use super::clients::RunningClient;
 use super::link_proxy::{
-    CallLoss, Half, HeldBack, HeldDirection, LinkProxy, Losing, Refusing, Slowing, Throttling,
+    CallLoss, Half, HeldBack, HeldDirection, Jittering, LinkProxy, Losing, Refusing, Slowing,
+    Throttling,
 };
 use super::server_clock::WrongServerClock;
 use super::servers::{Servers, StartedServer};
@@ -36,6 +37,7 @@ pub enum Active<S: StartedServer> {
     Refusing(Vec<Refusing>),
     Losing(LinkFault, Arc<CallLoss>, Vec<Losing>),
     Slowing(u32, Vec<Slowing>),
+    Jittering(u32, Vec<Jittering>),
     Throttling(u32, Vec<Throttling>),
 }
 
@@ -169,6 +171,10 @@ async fn inject_links<S: StartedServer>(
         Action::Link(LinkFault::Slow(times)) => {
             Ok(Active::Slowing(times, between().map(|link| link.slow(times)).collect()))
         }
+        Action::Link(LinkFault::Jitter(micros)) => {
+            let most = Duration::from_micros(micros.into());
+            Ok(Active::Jittering(micros, between().map(|link| link.jitter(most)).collect()))
+        }
         Action::Pause
         | Action::Kill
         | Action::Crash(_)
@@ -252,6 +258,10 @@ pub async fn heal<S: StartedServer>(
         Active::Slowing(times, links) => {
             let delayed = links.into_iter().map(Slowing::end).sum();
             Ok(Effect::of(Action::Link(LinkFault::Slow(times)), delayed))
+        }
+        Active::Jittering(micros, links) => {
+            let delayed = links.into_iter().map(Jittering::end).sum();
+            Ok(Effect::of(Action::Link(LinkFault::Jitter(micros)), delayed))
         }
         Active::Throttling(rate, links) => {
             let carried = links.into_iter().map(Throttling::end).sum();

@@ -37,6 +37,8 @@ pub enum Ability {
     LoseReply,
     /// Slow a link.
     Slow,
+    /// Delay what a link carries, each message by another time.
+    Jitter,
     /// Limit what a link carries in a second.
     Throttle,
     /// Do to the links of the vault what can be done to a link.
@@ -95,6 +97,7 @@ impl fmt::Display for Ability {
             Self::LoseRequest => "lose exactly one request",
             Self::LoseReply => "lose exactly one reply",
             Self::Slow => "slow a link",
+            Self::Jitter => "delay messages over a link by chance",
             Self::Throttle => "limit the bandwidth of a link",
             Self::Vault => "disturb the links of the vault",
         })

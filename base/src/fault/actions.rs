@@ -49,6 +49,7 @@ pub const ACTIONS: &[Action] = &[
     Action::Link(LinkFault::LoseRequest),
     Action::Link(LinkFault::LoseReply),
     Action::Link(LinkFault::Slow(3)),
+    Action::Link(LinkFault::Jitter(5_000)),
     Action::Link(LinkFault::Throttle(200)),
 ];
 
@@ -245,6 +246,15 @@ impl Action {
                 title: "link {amount} times as slow",
                 lasting: "had links {amount} times as slow",
                 counted: "packets slowed",
+                ..RESET
+            },
+            Self::Link(LinkFault::Jitter(_)) => &ActionSpec {
+                name: "jitter",
+                ability: Ability::Jitter,
+                number: 6,
+                title: "link with a jitter of {amount}",
+                lasting: "had links with a jitter of {amount}",
+                counted: "packets delayed by chance",
                 ..RESET
             },
             Self::Link(LinkFault::Throttle(_)) => &ActionSpec {
