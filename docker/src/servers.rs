@@ -13,6 +13,7 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{Cluster, StoreId};
+use testbed::owner::Certainty;
 use testbed::{Lack, Servers, monotonic_nanos, start_all};
 use testcontainers::bollard::Docker;
 
@@ -41,7 +42,7 @@ impl Servers for DockerServers {
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
         let docker = daemon().await?;
-        clean::remove_abandoned(&docker).await?;
+        clean::remove_abandoned(&docker, Certainty::Ended).await?;
         image::ensure(&docker, progress).await?;
         let run = run_id();
         let servers = cluster.servers();

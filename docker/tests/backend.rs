@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use stores::StoreId;
 use testbed::Readiness;
+use testbed::owner::Certainty;
 
 tests_of_a_backend!(DockerServers:
     a_client_that_is_replaced_is_ended,
@@ -32,7 +33,7 @@ fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
     let servers =
         RealServers::start(StoreId::Redis, &StoreId::Redis.topologies()[0], LIMIT, &|_| {})
             .unwrap();
-    clean().unwrap();
+    clean(Certainty::Ended).unwrap();
     let address = servers.addresses()[0];
     let container = container_at(address);
     assert!(!docker(&["port", &container]).contains("0.0.0.0"), "for this machine only");

@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{Cluster, Member, Place, StoreId, node_address};
+use testbed::owner::Certainty;
 use testbed::{CLIENTS, Lack, Servers, StartedServer, broken, start_all};
 
 /// The servers of a run, as processes.
@@ -41,7 +42,7 @@ impl Servers for LocalServers {
         cluster: Cluster,
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
-        clean::remove_abandoned().await;
+        clean::remove_abandoned(Certainty::Ended).await;
         programs::check(store, cluster.topology)?;
         let count = cluster.servers();
         progress(&format!("starting {count} server{}", if count == 1 { "" } else { "s" }));

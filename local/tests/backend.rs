@@ -12,6 +12,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use stores::{StoreId, WorldSpec};
+use testbed::owner::Certainty;
 use testbed::process::is_stopped;
 use testbed::{ClientCommand, Readiness, RealBackend, StartedServer, can, owner};
 
@@ -64,7 +65,7 @@ fn servers_can_be_started_here_unless_they_can_be_no_processes() {
 fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
     let topology = &StoreId::Redis.topologies()[1];
     let servers = RealServers::start(StoreId::Redis, topology, LIMIT, &|_| {}).unwrap();
-    clean().unwrap();
+    clean(Certainty::Ended).unwrap();
     for address in servers.addresses() {
         assert!(address.ip().is_loopback(), "for this machine only");
         assert_eq!(redis(*address, "SET k v"), "+OK\r\n+OK\r\n");
@@ -86,7 +87,7 @@ fn a_process_that_has_outlived_its_run_is_ended() {
     };
     let (mut left, mut used) = (abandoned(&words.join(" ")), abandoned(&this));
     // Another test may clean, too.
-    clean().unwrap();
+    clean(Certainty::Ended).unwrap();
     assert_eq!(left.wait().unwrap().signal(), Some(9));
     assert_eq!(used.try_wait().unwrap(), None);
     used.kill().unwrap();
