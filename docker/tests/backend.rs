@@ -23,7 +23,9 @@ tests_of_a_backend!(DockerServers:
     a_throttled_link_carries_little_until_it_is_healed,
     clients_answer_and_faults_on_them_are_measured,
     faults_on_a_server_are_measured,
+    links_are_cut_one_way_or_both_and_slowed_and_jittered_both_ways,
     members_cut_off_from_each_other_say_less_and_a_killed_one_serves_again,
+    servers_say_who_leads_them_before_and_after_a_failover,
 );
 
 #[test]
@@ -37,6 +39,12 @@ fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
     let address = servers.addresses()[0];
     let container = container_at(address);
     assert!(!docker(&["port", &container]).contains("0.0.0.0"), "for this machine only");
+    let networks = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}";
+    let networks = docker(&["inspect", "--format", networks, &container]);
+    assert!(
+        networks.starts_with("picklock-") && networks.trim().split(' ').count() == 1,
+        "{networks}"
+    );
     assert_eq!(redis(address, "SET k v"), "+OK\r\n+OK\r\n");
     drop(servers);
     assert_eq!(docker(&["ps", "-aq", "--no-trunc", "--filter", &format!("id={container}")]), "");

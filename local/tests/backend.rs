@@ -26,7 +26,9 @@ tests_of_a_backend!(LocalServers:
     a_throttled_link_carries_little_until_it_is_healed,
     clients_answer_and_faults_on_them_are_measured,
     faults_on_a_server_are_measured,
+    links_are_cut_one_way_or_both_and_slowed_and_jittered_both_ways,
     members_cut_off_from_each_other_say_less_and_a_killed_one_serves_again,
+    servers_say_who_leads_them_before_and_after_a_failover,
 );
 
 /// What tells the process of a Redis server from all others: the address that it says it has.

@@ -49,8 +49,8 @@ impl Owner {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         Self {
             pid,
-            started: started(pid).unwrap_or_default(),
-            namespace: namespace_of(pid).unwrap_or_default(),
+            started: field("self", 22).unwrap_or_default(),
+            namespace: namespace_of("self").unwrap_or_default(),
             boot: boot.trim().into(),
         }
     }
@@ -86,7 +86,7 @@ impl Owner {
     fn fate_below(&self) -> Fate {
         let mut fate = Fate::Ended;
         for id in processes() {
-            match namespace_of(id) {
+            match namespace_of(&id.to_string()) {
                 // It has just ended.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(_) => fate = Fate::Unseen,
@@ -189,8 +189,8 @@ pub fn processes() -> impl Iterator<Item = u32> {
 }
 
 /// The namespace of processes that a process is in.
-fn namespace_of(pid: u32) -> io::Result<String> {
-    let link = fs::read_link(format!("/proc/{pid}/ns/pid"))?;
+fn namespace_of(process: &str) -> io::Result<String> {
+    let link = fs::read_link(format!("/proc/{process}/ns/pid"))?;
     Ok(number(&link.to_string_lossy()))
 }
 
@@ -204,7 +204,11 @@ fn number_within(pid: u32) -> Option<u32> {
 /// A field of /proc/PID/stat, by its number in proc(5), from 3 on. The name before them may hold
 /// anything, even brackets and blanks.
 pub fn stat_field(pid: u32, number: usize) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    field(&pid.to_string(), number)
+}
+
+fn field(process: &str, number: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;
     fields.split(' ').nth(number - 3).map(String::from)
 }

@@ -24,11 +24,25 @@ pub(super) fn of_overlap(
     // The news of the second grant may have come late: then it is that one that has run out.
     lost(case, first, until_ns)
         .or_else(|| lost(case, second, until_ns))
+        .or_else(|| {
+            let wrong = went_by_wrong_clock(case, first) || went_by_wrong_clock(case, second);
+            wrong.then_some(Cause::ClientClock)
+        })
         .or_else(|| freed_by_another(case, first, first_ns.min(second_ns)..until_ns))
         .or_else(|| {
             let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
             (!faults).then_some(Cause::Recipe)
         })
+}
+
+/// Returns true if the clock of a client was wrong while it tried: it may have written a time that was past for
+/// others, or taken theirs for past.
+fn went_by_wrong_clock(case: &Case<'_>, claim: &Claim) -> bool {
+    claim.granted().is_some_and(|ok| {
+        let asked_ns = case.facts(ok).and_then(|facts| facts.asked_ns);
+        let tried = asked_ns.unwrap_or(case.time(claim.invoke))..case.time(ok);
+        had(case, Trouble::ClientClock, claim.process, tried)
+    })
 }
 
 /// The cause for which a client no longer had the lock at a time.

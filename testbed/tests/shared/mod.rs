@@ -3,7 +3,7 @@
 
 use base::{
     Action, Backend, ClientReply, ClientRequest, ClockChange, Command, Data, Direction, Effect,
-    Fault, FaultId, LinkFault, Message, Mono, Node, Notice, Passing,
+    Fault, FaultId, LinkFault, Message, Mono, Node, Notice, Passing, Standing,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -331,6 +331,82 @@ pub fn a_client_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal<
     let kill = Fault::at(Node::Client(0), Action::Kill);
     suffer(&mut backend, &kill, |_| {});
     assert_eq!(suffer(&mut backend, &jump(100), |_| {}).amount, 0, "it was dead");
+}
+
+/// The server that leads all others, once it is another than this one.
+fn leader<S: Servers>(backend: &mut RealBackend<S>, before: Option<u32>) -> u32 {
+    let limit = backend.now() + LIMIT;
+    while backend.now() < limit {
+        let standings = backend.standings();
+        let leads = |it: &u32| standings[*it as usize] == Some(Standing::Leader);
+        let leading: Vec<u32> = (0..standings.len() as u32).filter(leads).collect();
+        match leading[..] {
+            [leader] if Some(leader) != before => return leader,
+            _ => pass(backend, Duration::from_millis(20)),
+        }
+    }
+    panic!("no server leads the others");
+}
+
+pub fn servers_say_who_leads_them_before_and_after_a_failover<S: Servers>() {
+    for topology in ["zookeeper-x3", "redis-sentinel"] {
+        let topology = StoreId::topology(topology).unwrap();
+        let of = |store: &&StoreId| store.topologies().iter().any(|it| it == topology);
+        let store = *StoreId::ALL.iter().find(of).unwrap();
+        let mut backend = start_world::<S>(&WorldSpec { topology, ..world(store) });
+        let first = leader(&mut backend, None);
+        let crash = Fault::at(Node::Server(first), Action::Crash(Data::Kept));
+        suffer(&mut backend, &crash, |backend| {
+            leader(backend, Some(first));
+            assert_eq!(backend.standings()[first as usize], None, "it is dead");
+        });
+        let second = leader(&mut backend, Some(first));
+        let limit = backend.now() + LIMIT;
+        while backend.standings()[first as usize] != Some(Standing::Follower) {
+            assert!(backend.now() < limit, "it was to follow server {second}");
+            pass(&mut backend, Duration::from_millis(20));
+        }
+    }
+}
+
+/// Sends a question while a link is disturbed, and returns what that did. Whether the answer comes
+/// meanwhile is to be as said.
+fn disturbed<S: Servers>(action: Action, comes: bool) -> u64 {
+    let mut backend = backend_with::<S>(StoreId::Redis, ASKING);
+    backend.spawn(0, 10).unwrap();
+    answered(&mut backend, 0);
+    let fault = Fault::over(vec![(Node::Client(0), Node::Server(0))], action);
+    let touch = ClientRequest { id: 1, worker: 0, command: Command::Touch { hold: 0 } };
+    let effect = suffer(&mut backend, &fault, |backend| {
+        backend.send(10, touch);
+        match comes {
+            true => answered(backend, 1),
+            false => {
+                let end = backend.now() + Duration::from_secs(1);
+                while backend.now() < end {
+                    let mut inbox = Vec::new();
+                    backend.advance(end, Passing::Awaited, &mut inbox).unwrap();
+                    let answer = |it: &Message| matches!(it.notice, Notice::Client { .. });
+                    assert!(!inbox.iter().any(answer), "{action:?}: {inbox:?}");
+                }
+            }
+        }
+    });
+    if !comes {
+        answered(&mut backend, 1);
+    }
+    effect.amount
+}
+
+pub fn links_are_cut_one_way_or_both_and_slowed_and_jittered_both_ways<S: Servers>() {
+    // A connection cannot be made over a link of which one way is cut.
+    for direction in [Direction::Both, Direction::Forward, Direction::Backward] {
+        assert!(disturbed::<S>(Action::Cut(direction), false) > 0, "{direction:?}");
+    }
+    for link_fault in [LinkFault::Slow(8), LinkFault::Jitter(50_000)] {
+        let met = disturbed::<S>(Action::Link(link_fault), true);
+        assert!(met >= 2, "{link_fault:?}: a question and an answer at least: {met}");
+    }
 }
 
 pub fn faults_on_a_server_are_measured<S: Servers>() {
