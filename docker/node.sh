@@ -28,4 +28,14 @@ fi
 until hostname -I | grep -qwF "$PICKLOCK_ADDRESS"; do
     sleep 0.05
 done
+# Libraries that the server loads before its own, by their names below Debian's folder of them.
+if [ -n "${PICKLOCK_PRELOAD:-}" ]; then
+    # What a server that was killed has left would be taken for that of this one.
+    rm -f /dev/shm/*faketime*
+    preload=
+    for library in $PICKLOCK_PRELOAD; do
+        preload="$preload${preload:+:}$(echo /usr/lib/*-linux-gnu/"$library")"
+    done
+    export LD_PRELOAD="$preload"
+fi
 exec "$@"

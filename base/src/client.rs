@@ -59,6 +59,11 @@ pub enum Command {
         #[serde(default)]
         hold: usize,
     },
+    /// Set the wall clock of the client's machine. Answered with `wall` at once, whatever its workers do.
+    Wall {
+        /// The lead that it is to have over a right one; the monotonic clock stays as it is.
+        ahead_ns: i64,
+    },
     /// End the client process.
     Exit,
 }
@@ -98,6 +103,9 @@ pub struct Init {
     pub call_timeout_ns: u64,
     /// Seeds the client's randomness.
     pub seed: u64,
+    /// The lead of its wall clock over a right one, if a fault has set that of its machine.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wall_ahead_ns: i64,
     /// The number of workers. A client with one need not look at the worker of a request.
     #[serde(default = "one")]
     pub workers: u32,
@@ -105,6 +113,11 @@ pub struct Init {
 
 fn one() -> u32 {
     1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// A line from the client.
@@ -146,6 +159,11 @@ pub enum ClientReply {
     Info {
         /// The reason for the doubt, in words.
         error: String,
+    },
+    /// The wall clock was set.
+    Wall {
+        /// Its reading after that, since 1970.
+        wall_ns: u64,
     },
     /// A notice: the client has learnt that it may have lost this lock, and touches nothing more.
     Lost {

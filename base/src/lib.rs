@@ -54,7 +54,9 @@ pub use key::Key;
 pub use lease::{LeaseEnd, Leases};
 pub use ledger::{Change, LEDGER_VERSION, Ledger, LedgerEntry, LedgerError};
 pub use lock::{AcquireError, Grant, Lock, Mode, Recipe, ReleaseError};
-pub use nemesis::{ClientState, ClientView, Nemesis, NemesisSpec, Next, ServersNeeded, View};
+pub use nemesis::{
+    ClientState, ClientView, Nemesis, NemesisSpec, Next, ServersNeeded, Standing, View,
+};
 pub use rng::Rng;
 pub use run::{
     Ensemble, Known, Pace, Promises, RUN_VERSION, Run, RunInfo, ScriptedFault, ServerInfo, Wakes,

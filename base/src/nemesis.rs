@@ -20,8 +20,19 @@ pub struct View<'a> {
     pub peers: bool,
     /// The server that answered last to an acquire or a release, if one has.
     pub answering: Option<u32>,
+    /// The standing of each server among the others, by number; empty if no nemesis looks at it.
+    pub standings: &'a [Option<Standing>],
     /// The number of faults of this nemesis that are in force now.
     pub active: usize,
+}
+
+/// The standing of a server among those that it works with, as it says itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It leads the others: the leader of an ensemble, the primary of its replicas.
+    Leader,
+    /// It follows another one.
+    Follower,
 }
 
 impl View<'_> {
@@ -103,6 +114,11 @@ pub enum Next {
 pub trait Nemesis {
     /// The next instruction. Called again right after each `Inject` or `Also`.
     fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next;
+
+    /// Returns true if it looks at the standing of servers among the others.
+    fn looks_at_standings(&self) -> bool {
+        false
+    }
 
     /// The line of a fault script that asked for the last fault. `None`: there is no script.
     fn line(&self) -> Option<u32> {

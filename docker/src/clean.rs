@@ -3,7 +3,8 @@
 use super::daemon::daemon;
 use base::BackendError;
 use futures_util::future::join_all;
-use testbed::{broken, owner, runtime};
+use testbed::owner::{self, Certainty};
+use testbed::{broken, runtime};
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::query_parameters::{
     ListContainersOptions, ListNetworksOptions, RemoveContainerOptions,
@@ -18,16 +19,19 @@ pub struct Cleaned {
     pub networks: usize,
 }
 
-/// Removes the containers and networks of runs whose process has ended.
+/// Removes the containers and networks of runs whose process has ended, with this certainty.
 ///
 /// # Errors
 /// Fails when no daemon answers, or it refuses.
-pub fn clean() -> Result<Cleaned, BackendError> {
-    runtime()?.block_on(async { remove_abandoned(&daemon().await?).await })
+pub fn clean(certainty: Certainty) -> Result<Cleaned, BackendError> {
+    runtime()?.block_on(async { remove_abandoned(&daemon().await?, certainty).await })
 }
 
-pub async fn remove_abandoned(docker: &Docker) -> Result<Cleaned, BackendError> {
-    remove(docker, owner::OWNER, owner::is_gone).await
+pub async fn remove_abandoned(
+    docker: &Docker,
+    certainty: Certainty,
+) -> Result<Cleaned, BackendError> {
+    remove(docker, owner::OWNER, |label| certainty.allows_label(label)).await
 }
 
 /// Removes everything of one run.

@@ -1,6 +1,7 @@
 //! Real servers in containers, started with testcontainers.
 
 mod clean;
+mod clock;
 mod daemon;
 mod drop_rule;
 mod exec;

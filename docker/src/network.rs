@@ -1,14 +1,16 @@
 //! The network on which the servers of a run find each other.
 
-use base::BackendError;
+use base::{BackendError, Rng};
 use std::fmt::Display;
 use std::net::Ipv4Addr;
-use testbed::{broken, owner};
+use testbed::{broken, monotonic_nanos, owner};
 use testcontainers::bollard::Docker;
+use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{
     EndpointIpamConfig, EndpointSettings, Ipam, IpamConfig, NetworkConnectRequest,
-    NetworkCreateRequest,
+    NetworkCreateRequest, NetworkDisconnectRequest,
 };
+use testcontainers::bollard::query_parameters::ListNetworksOptions;
 
 /// A network whose servers keep their addresses when they are started again. The engine's name
 /// service would not do: it asks outside for the name of a member that is down, and ZooKeeper waits
@@ -20,17 +22,28 @@ pub struct ContainerNetwork {
 }
 
 impl ContainerNetwork {
-    /// Makes it, with the labels of its run. The engine gives fixed addresses only on a subnet that
-    /// was asked for, so it may choose a free one first, which is then asked for.
+    /// Makes it, with the labels of its run. The engine gives fixed addresses only on a subnet that was asked
+    /// for. It has thirty subnets or so, each for thousands of containers, and a run takes a small part of
+    /// one: beside other runs if there are some, else of one that the engine chooses.
     pub async fn make(docker: &Docker, run: &str) -> Result<Self, BackendError> {
         let name = format!("picklock-{run}");
-        create(docker, &name, run, None).await?;
-        let subnet = subnet(docker, &name).await?;
-        docker.remove_network(&name).await.map_err(failed)?;
-        create(docker, &name, run, Some(&subnet)).await?;
-        let base = subnet.split('/').next().and_then(|it| it.parse().ok());
-        let base = base.ok_or_else(|| failed(format!("{subnet} is no IPv4 subnet")))?;
-        Ok(Self { name, base })
+        let mut rng = Rng::new(monotonic_nanos() ^ u64::from(std::process::id()));
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let beside = rng.pick(&in_use(docker).await?).copied();
+            let near = match beside {
+                Some(near) => near,
+                None => chosen_by_engine(docker, &name, run).await?,
+            };
+            let base = part_near(near, &mut rng);
+            match create(docker, &name, run, Some(base)).await {
+                Ok(()) => return Ok(Self { name, base }),
+                // Another network has it, or took it just now.
+                Err(error) if is_taken(&error) => last = Some(error),
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Err(failed(last.map_or_else(String::new, |error| error.to_string())))
     }
 
     /// The address of a server. The first after the subnet's own is the gateway's.
@@ -38,7 +51,8 @@ impl ContainerNetwork {
         Ipv4Addr::from_bits(self.base.to_bits() + 2 + server)
     }
 
-    /// Joins a server's container to it, for good.
+    /// Joins a server's container to it, for good, and to no other any more: what is on the engine's usual
+    /// network can be reached by every other container there.
     pub async fn join(
         &self,
         docker: &Docker,
@@ -52,32 +66,79 @@ impl ContainerNetwork {
         let endpoint = EndpointSettings { ipam_config: Some(ipam_config), ..Default::default() };
         let request =
             NetworkConnectRequest { container: container.into(), endpoint_config: Some(endpoint) };
-        docker.connect_network(&self.name, request).await.map_err(failed)
+        docker.connect_network(&self.name, request).await.map_err(failed)?;
+        let leave = NetworkDisconnectRequest { container: container.into(), force: Some(false) };
+        docker.disconnect_network(USUAL, leave).await.map_err(failed)
     }
+}
+
+/// The network that the engine joins every container to at first.
+const USUAL: &str = "bridge";
+
+/// The number of times that a free part is looked for.
+const ATTEMPTS: u32 = 200;
+/// The length of the prefix of a run's part, which has room for thirteen servers.
+const PART: u32 = 28;
+/// The length of the shortest prefix of the subnets that engines choose.
+const WHOLE: u32 = 20;
+
+/// A part, drawn, of the subnet in which this address is.
+fn part_near(near: Ipv4Addr, rng: &mut Rng) -> Ipv4Addr {
+    let whole = near.to_bits() & (u32::MAX << (32 - WHOLE));
+    let part = rng.below(1 << (PART - WHOLE)) as u32;
+    Ipv4Addr::from_bits(whole | part << (32 - PART))
+}
+
+/// Addresses within the parts that other runs use.
+async fn in_use(docker: &Docker) -> Result<Vec<Ipv4Addr>, BackendError> {
+    let filters = Some([("label".to_string(), vec![owner::RUN.to_string()])].into());
+    let networks = docker.list_networks(Some(ListNetworksOptions { filters })).await;
+    let networks = networks.map_err(failed)?.into_iter();
+    Ok(networks.filter_map(|it| address_in(it.ipam)).collect())
+}
+
+/// An address within a subnet that the engine finds free.
+async fn chosen_by_engine(
+    docker: &Docker,
+    name: &str,
+    run: &str,
+) -> Result<Ipv4Addr, BackendError> {
+    create(docker, name, run, None).await.map_err(failed)?;
+    let network = docker.inspect_network(name, None).await.map_err(failed);
+    // It is removed with all that the run has made, should this fail.
+    docker.remove_network(name).await.map_err(failed)?;
+    address_in(network?.ipam).ok_or_else(|| failed("the engine gave it no IPv4 subnet"))
+}
+
+/// The address with which the first IPv4 subnet begins.
+fn address_in(ipam: Option<Ipam>) -> Option<Ipv4Addr> {
+    let configs = ipam.and_then(|ipam| ipam.config).unwrap_or_default();
+    let mut subnets = configs.into_iter().filter_map(|config| config.subnet);
+    subnets.find_map(|subnet| subnet.split('/').next()?.parse().ok())
+}
+
+/// Returns true if an error says that a subnet overlaps another one.
+fn is_taken(error: &Error) -> bool {
+    matches!(error, Error::DockerResponseServerError { message, .. } if message.contains("verlap"))
 }
 
 async fn create(
     docker: &Docker,
     name: &str,
     run: &str,
-    subnet: Option<&str>,
-) -> Result<(), BackendError> {
-    let config = |it: &str| vec![IpamConfig { subnet: Some(it.into()), ..Default::default() }];
+    base: Option<Ipv4Addr>,
+) -> Result<(), Error> {
+    let config = |base: Ipv4Addr| {
+        let subnet = Some(format!("{base}/{PART}"));
+        vec![IpamConfig { subnet, ..Default::default() }]
+    };
     let request = NetworkCreateRequest {
         name: name.into(),
         labels: Some(owner::labels(run).into()),
-        ipam: Some(Ipam { config: subnet.map(config), ..Default::default() }),
+        ipam: Some(Ipam { config: base.map(config), ..Default::default() }),
         ..Default::default()
     };
-    docker.create_network(request).await.map(drop).map_err(failed)
-}
-
-async fn subnet(docker: &Docker, name: &str) -> Result<String, BackendError> {
-    let network = docker.inspect_network(name, None).await.map_err(failed)?;
-    let configs = network.ipam.and_then(|ipam| ipam.config).unwrap_or_default();
-    let subnets = configs.into_iter().filter_map(|config| config.subnet);
-    let subnet = subnets.into_iter().find(|subnet| subnet.contains('.'));
-    subnet.ok_or_else(|| failed("the engine gave it no IPv4 subnet"))
+    docker.create_network(request).await.map(drop)
 }
 
 fn failed(error: impl Display) -> BackendError {
@@ -93,5 +154,17 @@ mod tests {
         let network = ContainerNetwork { name: "n".into(), base: Ipv4Addr::new(172, 20, 0, 0) };
         assert_eq!(network.address(0), Ipv4Addr::new(172, 20, 0, 2));
         assert_eq!(network.address(2), Ipv4Addr::new(172, 20, 0, 4));
+    }
+
+    #[test]
+    fn a_run_takes_a_part_of_the_subnet_that_others_are_in() {
+        let mut rng = Rng::new(1);
+        for near in [Ipv4Addr::new(172, 20, 3, 16), Ipv4Addr::new(192, 168, 16, 0)] {
+            for _ in 0..1_000 {
+                let part = part_near(near, &mut rng);
+                assert_eq!(part.to_bits() >> 12, near.to_bits() >> 12, "{part}");
+                assert_eq!(part.octets()[3] % 16, 0, "{part}");
+            }
+        }
     }
 }

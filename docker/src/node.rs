@@ -1,5 +1,6 @@
 //! The making of a server: the settings of its container.
 
+use super::clock;
 use super::image;
 use super::network::ContainerNetwork;
 use stores::{Cluster, Member, Place, Probe, StoreId, node_name};
@@ -31,8 +32,15 @@ impl RunContainers {
         self.store.probe(&self.cluster, server)
     }
 
-    /// The request for a server's container.
-    pub fn request(&self, server: u32) -> ContainerRequest<GenericImage> {
+    /// The request for a server's container. Its wall clock is told by this text, if faults are to set it.
+    ///
+    /// # Errors
+    /// Fails when no fault can set the clock of such a server.
+    pub fn request(
+        &self,
+        server: u32,
+        clock: Option<String>,
+    ) -> Result<ContainerRequest<GenericImage>, String> {
         let ports = self.store.ports();
         let told = self.store.told_ports(self.cluster.topology);
         let peer_ports = if told.is_empty() { ports.peers } else { told }.to_vec();
@@ -59,9 +67,15 @@ impl RunContainers {
         let request = launch.files.into_iter().fold(request, |request, (name, text)| {
             request.with_copy_to(format!("{FILES}/{name}"), text.into_bytes())
         });
-        (0..self.cluster.servers()).fold(request, |request, number| {
+        let request = (0..self.cluster.servers()).fold(request, |request, number| {
             request.with_host(node_name(number), Host::Addr(self.network.address(number).into()))
-        })
+        });
+        let Some(text) = clock else { return Ok(request) };
+        let variables = clock::variables(&self.store.settable_clock()?);
+        let request = request.with_copy_to(clock::file(), text.into_bytes());
+        Ok(variables
+            .into_iter()
+            .fold(request, |request, (name, value)| request.with_env_var(name, value)))
     }
 }
 

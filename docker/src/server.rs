@@ -1,5 +1,6 @@
 //! One server in its container.
 
+use super::clock::{self, ContainerClock};
 use super::drop_rule::DropRule;
 use super::exec;
 use super::node::RunContainers;
@@ -9,11 +10,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use testbed::process::is_stopped;
+use testbed::wall_clock::{ServerWallClock, true_ns};
 use testbed::{StartedServer, broken, probe};
 use testcontainers::bollard::Docker;
+use testcontainers::bollard::body_full;
 use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::models::{ContainerState, ContainerStateStatusEnum};
-use testcontainers::bollard::query_parameters::KillContainerOptions;
+use testcontainers::bollard::query_parameters::{KillContainerOptions, UploadToContainerOptions};
 use testcontainers::runners::AsyncRunner;
 use testcontainers::{ContainerAsync, GenericImage};
 use tokio::time::{sleep, timeout};
@@ -34,6 +37,8 @@ pub struct DockerServer {
     expected: Mutex<ExpectedState>,
     /// The address at which it was last seen to serve.
     address: Mutex<Option<SocketAddr>>,
+    /// Its wall clock, if faults are to set it.
+    clock: Option<ContainerClock>,
 }
 
 /// The expected state of a server, by what was done to it here.
@@ -64,14 +69,30 @@ impl DockerServer {
         ensemble: RunContainers,
         number: u32,
     ) -> Result<Self, BackendError> {
-        let container = ensemble.request(number).start().await;
+        let clock = ensemble.cluster.sets_clocks.then(ContainerClock::default);
+        let told = clock.as_ref().map(|clock| clock.clock().told());
+        let request = ensemble.request(number, told).map_err(BackendError)?;
+        let container = request.start().await;
         let container =
             container.map_err(|e| broken(format!("cannot start server {number}"), e))?;
         ensemble.network.join(&docker, container.id(), number).await?;
         let (expected, address) = (Mutex::default(), Mutex::default());
-        let server = Self { docker, ensemble, number, container, expected, address };
+        let server = Self { docker, ensemble, number, container, expected, address, clock };
         server.expected().started = server.state().await?.started_at;
         Ok(server)
+    }
+
+    /// Has its process go by a clock that says this, whatever state it is in.
+    async fn tell_clock(&self, text: String) -> Result<(), BackendError> {
+        // It may have been paused or killed meanwhile.
+        if self.is_running() && self.shell(&clock::replace(&text)).await.is_ok() {
+            return Ok(());
+        }
+        let archive = clock::archive(&text).map_err(|e| self.broken("has no clock", e))?;
+        let to = UploadToContainerOptions { path: clock::FOLDER.into(), ..Default::default() };
+        let archive = body_full(archive.into());
+        let put = self.docker.upload_to_container(self.id(), Some(to), archive).await;
+        put.map_err(|e| self.broken("cannot have its clock set", e))
     }
 
     /// The port of this machine at which the engine's own proxy takes connections for it.
@@ -235,6 +256,9 @@ impl StartedServer for DockerServer {
     }
 
     async fn restart(&self) -> Result<(), BackendError> {
+        if self.clock.is_some() {
+            self.with_clock(|clock| clock.start(true_ns())).await?;
+        }
         self.expect(Condition::Down, &["start"]);
         self.container.start().await.map_err(|e| self.broken("cannot be started again", e))?;
         let started = self.state().await?.started_at;
@@ -251,8 +275,17 @@ impl StartedServer for DockerServer {
         self.expected().condition != Condition::Down
     }
 
-    fn move_clock(&self, _nanos: i64) -> Result<(), BackendError> {
-        Err(BackendError(format!("server {} has the clock of this machine", self.number)))
+    fn clock(&self) -> Option<ServerWallClock> {
+        self.clock.as_ref().map(ContainerClock::clock)
+    }
+
+    async fn with_clock(
+        &self,
+        act: impl FnOnce(&mut ServerWallClock) + Send,
+    ) -> Result<(), BackendError> {
+        let none = || self.broken("has no clock to set", "it was not started for that");
+        let clock = self.clock.as_ref().ok_or_else(none)?;
+        clock.change(act, async |text| self.tell_clock(text).await).await
     }
 
     async fn interference(&self) -> Option<String> {

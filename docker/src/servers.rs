@@ -13,6 +13,7 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{Cluster, StoreId};
+use testbed::owner::Certainty;
 use testbed::{Lack, Servers, monotonic_nanos, start_all};
 use testcontainers::bollard::Docker;
 
@@ -29,9 +30,9 @@ impl Servers for DockerServers {
     const LOOKS: Duration = Duration::from_secs(1);
     type Server = DockerServer;
 
-    fn can_set_clocks(_: StoreId) -> Result<(), Lack> {
-        let lack = Lack::of(Ability::ServerClock).because("in a container it has this machine's");
-        Err(lack.unless("--backend local"))
+    /// The image has what it takes.
+    fn can_set_clocks(store: StoreId, ability: Ability) -> Result<(), Lack> {
+        store.settable_clock().map(drop).map_err(|why| Lack::of(ability).because(why))
     }
 
     /// Makes the image, too, if it is missing.
@@ -41,7 +42,7 @@ impl Servers for DockerServers {
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
         let docker = daemon().await?;
-        clean::remove_abandoned(&docker).await?;
+        clean::remove_abandoned(&docker, Certainty::Ended).await?;
         image::ensure(&docker, progress).await?;
         let run = run_id();
         let servers = cluster.servers();

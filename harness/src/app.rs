@@ -8,8 +8,8 @@ use std::io::{self, Write, stdout};
 
 use crate::Exit;
 use crate::cli::{
-    CHECK_ABOUT, CheckArgs, DoctorArgs, ExploreArgs, ListArgs, MergeArgs, ReplayArgs, SuiteArgs,
-    SweepArgs, TestArgs,
+    CHECK_ABOUT, CheckArgs, CleanArgs, DoctorArgs, ExploreArgs, ListArgs, MergeArgs, ReplayArgs,
+    SuiteArgs, SweepArgs, TestArgs,
 };
 use crate::commands::{self, bench::BenchCommand};
 use crate::manner::{self, Manner};
@@ -64,7 +64,7 @@ enum CliCommand {
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Removes what killed runs left behind: containers and networks, processes and folders.
-    Clean,
+    Clean(CleanArgs),
     /// A lock client: reads requests as JSON lines and answers them. Started by `test`.
     #[command(hide = true)]
     Client,
@@ -112,7 +112,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
         CliCommand::Sweep(args) => commands::sweep::run(&args),
         CliCommand::Doctor(args) => commands::doctor::run(&args),
         CliCommand::Bench(command) => commands::bench::run(&command),
-        CliCommand::Clean => commands::clean::run(),
+        CliCommand::Clean(args) => commands::clean::run(args),
         CliCommand::Client => commands::client(),
     };
     outcome.unwrap_or_else(|failure| {

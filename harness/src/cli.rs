@@ -186,6 +186,14 @@ pub struct DoctorArgs {
     pub format: Format,
 }
 
+/// The arguments of `picklock clean`.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct CleanArgs {
+    /// Also what belongs to a run that cannot be seen from here and may live, as one in another container.
+    #[arg(long)]
+    pub all: bool,
+}
+
 /// The lists of `picklock list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ListWhat {

@@ -7,14 +7,15 @@ use base::{ClientReply, ClientRequest, Command, Init, Link, LocalFuture, Mailbox
 use std::future::poll_fn;
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context as Waiting, Poll, ready};
+use std::task::{Context as Waiting, Poll};
 use std::time::Duration;
+use stores::real::{set_wall_lead_ns, wall_clock};
 use stores::{ConnectError, RealSettings, Store, Visit};
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::net::unix::pipe;
-use tokio::task::LocalSet;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::{LocalSet, spawn_local};
 use workloads::LockSpec;
 use workloads::client::serve;
 
@@ -33,12 +34,15 @@ pub fn run() -> Result<Exit> {
 }
 
 async fn conversation() -> Result<()> {
-    let mut pipe = Pipe { lines: BufReader::new(requests()).lines(), first: None };
+    let (queue, requests) = unbounded_channel();
+    spawn_local(read(queue));
+    let mut pipe = Pipe { requests, first: None };
     let Some(request) = poll_fn(|cx| pipe.poll_next(cx)).await else { return Ok(()) };
     let Command::Init(init) = &request.command else {
         bail!("the first line must be an `init`; see the protocol in base/src/client.rs");
     };
     let Init { algo, servers, allotment, ttl_ns, call_timeout_ns, seed, process, .. } = &**init;
+    set_wall_lead_ns(init.wall_ahead_ns);
     let lock = workloads::find(algo).with_context(|| format!("there is no lock `{algo}`"))?;
     let seed = base::Rng::fork(*seed, 1_000 + u64::from(*process)).next();
     let settings = RealSettings {
@@ -51,8 +55,25 @@ async fn conversation() -> Result<()> {
     lock.store().visit(Serve { lock, settings, allotment, request, pipe }).await
 }
 
+/// Reads requests, and does at once what concerns the machine and no worker.
+async fn read(queue: UnboundedSender<ClientRequest>) {
+    let mut lines = BufReader::new(stdin()).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        match serde_json::from_str(&line) {
+            Ok(ClientRequest { id, worker, command: Command::Wall { ahead_ns } }) => {
+                set_wall_lead_ns(ahead_ns);
+                let reply = ClientReply::Wall { wall_ns: wall_clock().nanos() };
+                tell(&Response { id: Some(id), worker, reply });
+            }
+            // It is not read by a client that has ended.
+            Ok(request) => drop(queue.send(request)),
+            Err(error) => eprintln!("not a request ({error}): {line}"),
+        }
+    }
+}
+
 /// Returns stdin: the harness's pipe is read by this thread, anything else by one that blocks.
-fn requests() -> Box<dyn AsyncRead + Unpin> {
+fn stdin() -> Box<dyn AsyncRead + Unpin> {
     let stdin = std::io::stdin().as_fd().try_clone_to_owned();
     match stdin.and_then(pipe::Receiver::from_owned_fd) {
         Ok(pipe) => Box::new(pipe),
@@ -107,32 +128,30 @@ fn confined<S: Store>(
 
 /// Stdin and stdout as a mailbox.
 struct Pipe {
-    lines: Lines<BufReader<Box<dyn AsyncRead + Unpin>>>,
+    requests: UnboundedReceiver<ClientRequest>,
     /// A request that was read before the conversation began.
     first: Option<ClientRequest>,
 }
 
 impl Mailbox for Pipe {
     fn poll_next(&mut self, cx: &mut Waiting<'_>) -> Poll<Option<ClientRequest>> {
-        if let Some(first) = self.first.take() {
-            return Poll::Ready(Some(first));
-        }
-        loop {
-            let read = ready!(Pin::new(&mut self.lines).poll_next_line(cx));
-            let Some(line) = read.ok().flatten() else { return Poll::Ready(None) };
-            match serde_json::from_str(&line) {
-                Ok(request) => return Poll::Ready(Some(request)),
-                Err(error) => eprintln!("not a request ({error}): {line}"),
-            }
+        match self.first.take() {
+            Some(first) => Poll::Ready(Some(first)),
+            None => self.requests.poll_recv(cx),
         }
     }
 
     fn say(&mut self, response: Response) {
-        let line = serde_json::to_string(&response).expect("a response is plain data") + "\n";
-        let mut stdout = std::io::stdout().lock();
-        if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
-            // The harness is gone, and with it the reason to live.
-            std::process::exit(i32::from(Exit::CouldNotRun.code()));
-        }
+        tell(&response);
+    }
+}
+
+/// Writes a line to the harness.
+fn tell(response: &Response) {
+    let line = serde_json::to_string(response).expect("a response is plain data") + "\n";
+    let mut stdout = std::io::stdout().lock();
+    if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+        // The harness is gone, and with it the reason to live.
+        std::process::exit(i32::from(Exit::CouldNotRun.code()));
     }
 }

@@ -243,7 +243,8 @@ impl Setup {
 
     /// Returns the world that a backend is to set up.
     pub fn world(&self) -> WorldSpec {
-        let sets_clocks = self.needs().contains(&Ability::ServerClock);
+        let of_clocks = [Ability::ServerClock, Ability::ServerClockRate];
+        let sets_clocks = self.needs().iter().any(|it| of_clocks.contains(it));
         let world = WorldSpec { sets_clocks, ..world(self.lock, &self.options) };
         match &self.replay {
             Some(replay) => WorldSpec { call_timeout: replay.call_timeout, ..world },

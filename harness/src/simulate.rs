@@ -75,6 +75,7 @@ fn init(spec: &WorldSpec) -> Command {
         ttl_ns: spec.ttl.as_nanos() as u64,
         call_timeout_ns: spec.call_timeout.as_nanos() as u64,
         seed: spec.seed,
+        wall_ahead_ns: 0,
         workers: spec.workers,
     }))
 }

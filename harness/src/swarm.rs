@@ -113,6 +113,10 @@ impl Nemesis for Weighted {
         }
         Next::Watch
     }
+
+    fn looks_at_standings(&self) -> bool {
+        self.inner.looks_at_standings()
+    }
 }
 
 /// The kind of a fault as far as the swarm tells them apart: what it does, and to whom.
@@ -184,6 +188,7 @@ mod tests {
                 servers: &[],
                 peers: false,
                 answering: None,
+                standings: &[],
                 active: 0,
             };
             if let Next::Inject { fault, .. } = nemesis.next(&view, &mut rng) {
@@ -235,6 +240,7 @@ mod tests {
                     servers,
                     peers: false,
                     answering: None,
+                    standings: &[],
                     active: 0,
                 };
                 let next = nemesis.next(&view, &mut rng);

@@ -6,6 +6,7 @@
 use super::folder;
 use std::time::Duration;
 use testbed::own_process;
+use testbed::owner::Certainty;
 use tokio::time::{sleep, timeout};
 
 /// The longest time that the kernel may take to end a process that was killed.
@@ -21,22 +22,22 @@ pub struct Cleaned {
     pub folders: usize,
 }
 
-/// Removes the processes and the folders of runs whose process has ended.
+/// Removes the processes and the folders of runs whose process has ended, with this certainty.
 ///
 /// # Errors
 /// Fails when there is nothing to wait with.
-pub fn clean() -> Result<Cleaned, base::BackendError> {
-    Ok(testbed::runtime()?.block_on(remove_abandoned()))
+pub fn clean(certainty: Certainty) -> Result<Cleaned, base::BackendError> {
+    Ok(testbed::runtime()?.block_on(remove_abandoned(certainty)))
 }
 
-pub async fn remove_abandoned() -> Cleaned {
-    let processes = own_process::kill_abandoned();
+pub async fn remove_abandoned(certainty: Certainty) -> Cleaned {
+    let processes = own_process::kill_abandoned(certainty);
     let ending = async {
-        while own_process::abandoned().next().is_some() {
+        while own_process::abandoned(certainty).next().is_some() {
             sleep(POLL).await;
         }
     };
     // What one of them still writes is removed another time.
     let _ = timeout(LIMIT, ending).await;
-    Cleaned { processes, folders: folder::remove_abandoned() }
+    Cleaned { processes, folders: folder::remove_abandoned(certainty) }
 }

@@ -1,5 +1,4 @@
-//! The wall clock of a server's process, which libfaketime tells it: so far from the true time as a file
-//! in the server's folder says.
+//! The wall clock of a server's process, which libfaketime tells it: as a file in the server's folder says.
 //!
 //! The process loads libfaketime before all else and reads the file whenever it asks for the time. Its
 //! monotonic clock, and so its timers, stay as they are.
@@ -8,23 +7,23 @@ use base::{Ability, BackendError};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use stores::{Need, SettableClock, StoreId};
-use testbed::{Lack, broken};
+use testbed::Lack;
+use testbed::wall_clock::{ServerWallClock, environment, true_ns};
 use tokio::process::Command;
 
 /// The wall clock of one server, at each of its starts.
 pub struct FakedClock {
     libraries: String,
     folder: PathBuf,
-    /// The nanoseconds by which it is ahead of the true time.
-    ahead_nanos: Mutex<i64>,
+    clock: Mutex<ServerWallClock>,
 }
 
 impl FakedClock {
-    /// Checks that the wall clocks of a store's servers can be set on this machine.
-    pub fn check(store: StoreId) -> Result<(), Lack> {
-        let lack = Lack::of(Ability::ServerClock);
+    /// Checks that the wall clocks of a store's servers can go wrong on this machine.
+    pub fn check(store: StoreId, ability: Ability) -> Result<(), Lack> {
+        let lack = Lack::of(ability);
         let clock = match store.settable_clock() {
             Ok(clock) => clock,
             Err(why) => return Err(lack.because(why)),
@@ -36,34 +35,37 @@ impl FakedClock {
 
     /// Makes the clock of a server that has this folder. It is right.
     pub fn new(store: StoreId, folder: &Path) -> Result<Self, BackendError> {
-        Self::check(store).map_err(|lack| BackendError(lack.reason))?;
+        Self::check(store, Ability::ServerClock).map_err(|lack| BackendError(lack.reason))?;
         let clock = store.settable_clock().map_err(|why| BackendError(why.into()))?;
         let found: Vec<_> = clock.libraries.iter().filter_map(find).collect();
         let libraries = found.iter().map(|it| it.display().to_string()).collect::<Vec<_>>();
         let (libraries, folder) = (libraries.join(":"), folder.to_owned());
-        let clock = Self { libraries, folder, ahead_nanos: Mutex::default() };
-        clock.move_by(0).map_err(|e| broken("cannot make a clock for a server", e))?;
-        Ok(clock)
+        Ok(Self { libraries, folder, clock: Mutex::default() })
     }
 
     /// Has a process that is about to start go by it.
-    pub fn give_to(&self, command: &mut Command) {
-        command
-            .env("LD_PRELOAD", &self.libraries)
-            .env("FAKETIME_TIMESTAMP_FILE", self.file())
-            .env("FAKETIME_NO_CACHE", "1")
-            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    pub fn give_to(&self, command: &mut Command) -> io::Result<()> {
+        self.change(|clock| clock.start(true_ns()))?;
+        command.env("LD_PRELOAD", &self.libraries);
+        command.envs(environment(&self.file().display().to_string()));
+        Ok(())
     }
 
-    /// Sets it ahead by so many nanoseconds, back when negative, wherever it is.
-    pub fn move_by(&self, nanos: i64) -> io::Result<()> {
-        let mut ahead_nanos = self.ahead_nanos.lock().unwrap_or_else(PoisonError::into_inner);
-        let ahead = ahead_nanos.saturating_add(nanos);
+    /// The clock as it is.
+    pub fn clock(&self) -> ServerWallClock {
+        *self.locked()
+    }
+
+    /// Changes it, and tells its process.
+    pub fn change(&self, act: impl FnOnce(&mut ServerWallClock)) -> io::Result<()> {
+        let mut clock = self.locked();
+        let mut changed = *clock;
+        act(&mut changed);
         // The process may read it at any moment: it is there as a whole or not at all.
         let draft = self.folder.join("clock.draft");
-        fs::write(&draft, told(ahead))?;
+        fs::write(&draft, changed.told())?;
         fs::rename(draft, self.file())?;
-        *ahead_nanos = ahead;
+        *clock = changed;
         Ok(())
     }
 
@@ -82,6 +84,10 @@ impl FakedClock {
     fn file(&self) -> PathBuf {
         self.folder.join("clock")
     }
+
+    fn locked(&self) -> MutexGuard<'_, ServerWallClock> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The file in a server's folder that has the number of the process whose shared memory has a name.
@@ -97,13 +103,6 @@ pub fn remove_shared_memory(folder: &Path) {
         let _ = fs::remove_file(Path::new("/dev/shm").join(name));
     }
     let _ = fs::remove_file(note);
-}
-
-/// The distance from the true time, as libfaketime reads it. A rate has to be said, or an earlier one
-/// would stay.
-fn told(ahead_nanos: i64) -> String {
-    let (sign, nanos) = (if ahead_nanos < 0 { '-' } else { '+' }, ahead_nanos.unsigned_abs());
-    format!("{sign}{}.{:09} x1\n", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
 /// The libraries that this machine lacks, and the packages that have them.
@@ -123,14 +122,6 @@ fn find(library: &Need) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_distance_is_told_with_a_sign_and_a_rate() {
-        assert_eq!(told(0), "+0.000000000 x1\n");
-        assert_eq!(told(5_000_000_000), "+5.000000000 x1\n");
-        assert_eq!(told(-1_250_000_000), "-1.250000000 x1\n");
-        assert_eq!(told(-70_000_000), "-0.070000000 x1\n");
-    }
 
     #[test]
     fn libraries_that_are_missing_are_told_with_their_packages() {

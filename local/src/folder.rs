@@ -1,45 +1,78 @@
 //! The folder of a run, below that of the system for temporary files. Its name says which process has
-//! to remove it, so that there is no moment in which nobody knows whose it is.
+//! to remove it, so that there is no moment in which nobody knows whose it is. That process holds a lock on
+//! it as long as it lives: so it is known of one in another container, too, if both see the folder.
 
 use super::server::LocalServer;
 use super::{faked_clock, system_v};
 use base::BackendError;
-use std::fs::{self, DirBuilder};
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use testbed::{broken, owner};
+use testbed::broken;
+use testbed::owner::{self, Certainty, Fate};
 
 /// A folder of this process. It is removed, with all that is in it, when it is dropped.
-pub struct Folder(PathBuf);
+pub struct Folder {
+    path: PathBuf,
+    _lock: Flock<File>,
+}
+
+/// The end of the name of a folder that its owner has yet to lock.
+const DRAFT: &str = ".draft";
 
 impl Folder {
     /// Makes it, for the eyes of this user only.
     pub fn make() -> Result<Self, BackendError> {
         let path = std::env::temp_dir().join(owner::own_name());
-        let made = DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|e| broken(format!("cannot make the folder `{}`", path.display()), e))?;
-        Ok(Self(path))
+        let made = make(&path);
+        let lock =
+            made.map_err(|e| broken(format!("cannot make the folder `{}`", path.display()), e))?;
+        Ok(Self { path, _lock: lock })
     }
 
     /// The path of the folder.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
         // What stays is removed by the next start.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Removes the folders whose owner has ended. Returns the number of them.
-pub fn remove_abandoned() -> usize {
+/// Makes a folder and locks it. It has its name only then, so that it is never without a lock.
+fn make(path: &Path) -> io::Result<Flock<File>> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(DRAFT);
+    DirBuilder::new().mode(0o700).create(&draft)?;
+    let lock = Flock::lock(File::open(&draft)?, FlockArg::LockExclusiveNonblock);
+    let lock = lock.map_err(|(_, error)| error)?;
+    fs::rename(&draft, path)?;
+    Ok(lock)
+}
+
+/// Returns true if the owner of a folder that cannot be seen from here has certainly ended: nobody holds the
+/// lock any more.
+fn is_unlocked(path: &Path) -> bool {
+    let is_draft = path.to_string_lossy().ends_with(DRAFT);
+    let lock = || Flock::lock(File::open(path).ok()?, FlockArg::LockExclusiveNonblock).ok();
+    !is_draft && lock().is_some()
+}
+
+/// Removes the folders whose owner has ended, with this certainty. Returns the number of them.
+pub fn remove_abandoned(certainty: Certainty) -> usize {
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
-    let abandoned =
-        entries.filter(|entry| owner::is_abandoned(&entry.file_name().to_string_lossy()));
+    let abandoned = entries.filter(|entry| {
+        let fate = owner::fate_of_name(&entry.file_name().to_string_lossy());
+        fate.is_some_and(|fate| {
+            certainty.allows(fate) || (fate == Fate::Unseen && is_unlocked(&entry.path()))
+        })
+    });
     // Another one that cleans may be quicker, and a folder may be another user's.
     abandoned.filter(|entry| remove(&entry.path()).is_ok()).count()
 }
@@ -62,8 +95,9 @@ mod tests {
         let folder = Folder::make().unwrap();
         let path = folder.path().to_owned();
         fs::write(path.join("file"), "text").unwrap();
-        remove_abandoned();
+        remove_abandoned(Certainty::NotSeen);
         assert!(path.join("file").exists());
+        assert!(!is_unlocked(&path));
         drop(folder);
         assert!(!path.exists());
     }

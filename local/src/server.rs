@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stores::{Launch, Probe};
 use testbed::link_proxy::{HeldBack, HeldDirection};
 use testbed::own_process::OwnProcess;
+use testbed::wall_clock::ServerWallClock;
 use testbed::{StartedServer, broken, probe};
 use tokio::process::Command;
 
@@ -134,7 +135,7 @@ impl LocalServer {
         command.args(args).current_dir(Self::data(&self.setup.folder)).stdin(Stdio::null());
         command.stdout(log.try_clone()?).stderr(log);
         if let Some(clock) = &self.setup.clock {
-            clock.give_to(&mut command);
+            clock.give_to(&mut command)?;
         }
         if let Some(user) = &self.setup.user {
             user.take(&mut command);
@@ -273,10 +274,17 @@ impl StartedServer for LocalServer {
         Ok(held.bytes + held.connections)
     }
 
-    fn move_clock(&self, nanos: i64) -> Result<(), BackendError> {
+    fn clock(&self) -> Option<ServerWallClock> {
+        self.setup.clock.as_ref().map(FakedClock::clock)
+    }
+
+    async fn with_clock(
+        &self,
+        act: impl FnOnce(&mut ServerWallClock) + Send,
+    ) -> Result<(), BackendError> {
         let none = || self.broken("has no clock to set", "it was not started for that");
-        let moved = self.setup.clock.as_ref().ok_or_else(none)?.move_by(nanos);
-        moved.map_err(|e| self.broken("cannot have its clock set", e))
+        let changed = self.setup.clock.as_ref().ok_or_else(none)?.change(act);
+        changed.map_err(|e| self.broken("cannot have its clock set", e))
     }
 
     async fn interference(&self) -> Option<String> {

@@ -8,7 +8,7 @@ use super::port::Port;
 use super::server::{LocalServer, ServerSetup};
 use super::server_user::ServerUser;
 use super::{clean, programs};
-use base::BackendError;
+use base::{Ability, BackendError};
 use futures_util::Stream;
 use futures_util::future::join_all;
 use std::net::Ipv4Addr;
@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{Cluster, Member, Place, StoreId, node_address};
+use testbed::owner::Certainty;
 use testbed::{CLIENTS, Lack, Servers, StartedServer, broken, start_all};
 
 /// The servers of a run, as processes.
@@ -32,8 +33,8 @@ impl Servers for LocalServers {
     const LOOKS: Duration = CLIENTS;
     type Server = LocalServer;
 
-    fn can_set_clocks(store: StoreId) -> Result<(), Lack> {
-        FakedClock::check(store)
+    fn can_set_clocks(store: StoreId, ability: Ability) -> Result<(), Lack> {
+        FakedClock::check(store, ability)
     }
 
     async fn start(
@@ -41,7 +42,7 @@ impl Servers for LocalServers {
         cluster: Cluster,
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
-        clean::remove_abandoned().await;
+        clean::remove_abandoned(Certainty::Ended).await;
         programs::check(store, cluster.topology)?;
         let count = cluster.servers();
         progress(&format!("starting {count} server{}", if count == 1 { "" } else { "s" }));

@@ -1,6 +1,7 @@
 //! Aims: nodes to hit, chosen by what the clients are doing with the lock.
 
-use base::{ClientState, Mono, Node, Rng, View};
+use base::{ClientState, Mono, Node, Rng, Standing, View};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -107,6 +108,42 @@ pub fn server(view: &View<'_>, rng: &mut Rng) -> Option<Node> {
         .then(|| Node::Server(rng.below(u64::from(view.server_count())) as u32))
 }
 
+/// The server that leads the others: of several, each for a share, that of the lock.
+pub fn leader(view: &View<'_>) -> Option<u32> {
+    let leaders = standing(view, Standing::Leader);
+    view.answering.filter(|it| leaders.contains(it)).or_else(|| leaders.first().copied())
+}
+
+/// A server that follows another one.
+pub fn follower(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
+    rng.pick(&standing(view, Standing::Follower)).copied()
+}
+
+fn standing(view: &View<'_>, wanted: Standing) -> Vec<u32> {
+    let servers = (0..).zip(view.standings);
+    servers.filter(|(_, it)| **it == Some(wanted)).map(|(number, _)| number).collect()
+}
+
+/// Servers drawn of each group, as many as this makes of the number of its servers.
+pub fn some_of_each_group(
+    view: &View<'_>,
+    rng: &mut Rng,
+    share: impl Fn(usize) -> usize,
+) -> Vec<u32> {
+    let mut groups: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+    for (number, server) in (0..).zip(view.servers) {
+        groups.entry(server.group).or_default().push(number);
+    }
+    let mut drawn = Vec::new();
+    for mut left in groups.into_values() {
+        for _ in 0..share(left.len()) {
+            drawn.push(left.swap_remove(rng.below(left.len() as u64) as usize));
+        }
+    }
+    drawn.sort_unstable();
+    drawn
+}
+
 /// Draws without putting back, as from a deck of cards: a short run, too, sees every kind of fault.
 pub struct Deck<T: 'static> {
     all: &'static [T],
@@ -117,6 +154,11 @@ impl<T: Copy> Deck<T> {
     /// A full deck.
     pub const fn new(all: &'static [T]) -> Self {
         Self { all, left: Vec::new() }
+    }
+
+    /// Returns true if a card of the full deck is such a one.
+    pub fn has(&self, is: impl Fn(&T) -> bool) -> bool {
+        self.all.iter().any(is)
     }
 
     /// The next card; a new deck when the last one is used up.

@@ -14,15 +14,20 @@ use std::time::Duration;
 
 use crate::aim::{self, Deck};
 
-const SET: &[Ability] = &[Ability::ServerClock, Ability::ClientClock];
-const BENT: &[Ability] = &[Ability::ClockRate];
+pub const SET: &[Ability] = &[Ability::ServerClock, Ability::ClientClock];
+const BENT: &[Ability] = &[Ability::ServerClockRate, Ability::ClientClockRate];
 
-const WRONG: &[Cause] = &[Cause::ServerClock, Cause::ClientClock];
+pub const WRONG: &[Cause] = &[Cause::ServerClock, Cause::ClientClock];
 
 pub const CLOCK: NemesisSpec = NemesisSpec {
     name: "clock",
     summary: "sets wall clocks ahead or back, and has clocks run fast or slow",
-    needs: &[Ability::ServerClock, Ability::ClientClock, Ability::ClockRate],
+    needs: &[
+        Ability::ServerClock,
+        Ability::ClientClock,
+        Ability::ServerClockRate,
+        Ability::ClientClockRate,
+    ],
     servers: ServersNeeded::ANY,
     causes: &[WRONG],
     make: || Box::new(ClockFaults::new(&[Wrong::Jump, Wrong::Jump, Wrong::Drift], ALL)),
@@ -46,6 +51,15 @@ pub const JUMP_SERVER: NemesisSpec = NemesisSpec {
     make: || Box::new(ClockFaults::new(&[Wrong::Jump], &[Aim::Server])),
 };
 
+pub const JUMP_CLIENT: NemesisSpec = NemesisSpec {
+    name: "clock-jump-client",
+    summary: "sets the wall clock of one client at a time, preferring the holder",
+    needs: &[Ability::ClientClock],
+    servers: ServersNeeded::ANY,
+    causes: &[&[Cause::ClientClock]],
+    make: || Box::new(ClockFaults::new(&[Wrong::Jump], &[Aim::Holder, Aim::Anybody])),
+};
+
 pub const DRIFT: NemesisSpec = NemesisSpec {
     name: "clock-drift",
     summary: "has the clocks of a node run fast or slow, by up to a tenth",
@@ -55,6 +69,15 @@ pub const DRIFT: NemesisSpec = NemesisSpec {
     make: || Box::new(ClockFaults::new(&[Wrong::Drift], ALL)),
 };
 
+pub const DRIFT_SERVER: NemesisSpec = NemesisSpec {
+    name: "clock-drift-server",
+    summary: "has the clock of one server at a time run fast or slow, by up to a tenth",
+    needs: &[Ability::ServerClockRate],
+    servers: ServersNeeded::ANY,
+    causes: &[&[Cause::ServerClock]],
+    make: || Box::new(ClockFaults::new(&[Wrong::Drift], &[Aim::Server])),
+};
+
 pub const FREEZE: NemesisSpec = NemesisSpec {
     name: "clock-freeze",
     summary: "has the clocks of a node stand still while it runs on, for up to two and a half ttls",
@@ -62,6 +85,15 @@ pub const FREEZE: NemesisSpec = NemesisSpec {
     servers: ServersNeeded::ANY,
     causes: &[WRONG, &[Cause::ReplyLost, Cause::ClientDied]],
     make: || Box::new(ClockFaults::new(&[Wrong::Freeze], ALL)),
+};
+
+pub const FREEZE_SERVER: NemesisSpec = NemesisSpec {
+    name: "clock-freeze-server",
+    summary: "has the clock of one server at a time stand still, for up to two and a half ttls",
+    needs: &[Ability::ServerClockRate],
+    servers: ServersNeeded::ANY,
+    causes: &[&[Cause::ServerClock, Cause::ReplyLost, Cause::ClientDied]],
+    make: || Box::new(ClockFaults::new(&[Wrong::Freeze], &[Aim::Server])),
 };
 
 /// A way in which clocks go wrong.
@@ -74,7 +106,7 @@ enum Wrong {
 
 /// A choice of nodes whose clocks go wrong.
 #[derive(Clone, Copy)]
-enum Aim {
+pub enum Aim {
     /// One server, while a client is in a long hold.
     Server,
     /// All servers at once.
@@ -83,7 +115,7 @@ enum Aim {
     Anybody,
 }
 
-const ALL: &[Aim] = &[Aim::Server, Aim::Server, Aim::Servers, Aim::Holder, Aim::Anybody];
+pub const ALL: &[Aim] = &[Aim::Server, Aim::Server, Aim::Servers, Aim::Holder, Aim::Anybody];
 
 struct ClockFaults {
     wrongs: Deck<Wrong>,
@@ -97,17 +129,17 @@ impl ClockFaults {
     fn new(wrongs: &'static [Wrong], aims: &'static [Aim]) -> Self {
         Self { wrongs: Deck::new(wrongs), aims: Deck::new(aims), next: None, too: Vec::new() }
     }
+}
 
-    /// The nodes to hit, if the chance is there.
-    fn nodes(aim: Aim, view: &View<'_>, rng: &mut Rng) -> Vec<Node> {
-        let long_hold = || aim::long_holder(view, view.ttl / 20..view.ttl / 2).is_some();
-        match aim {
-            Aim::Server if long_hold() => aim::server(view, rng).into_iter().collect(),
-            Aim::Servers if long_hold() => (0..view.server_count()).map(Node::Server).collect(),
-            Aim::Server | Aim::Servers => Vec::new(),
-            Aim::Holder => aim::holder(view, rng).into_iter().map(Node::Client).collect(),
-            Aim::Anybody => aim::anybody(view, rng).into_iter().map(Node::Client).collect(),
-        }
+/// The nodes to hit, if the chance is there.
+pub fn nodes(aim: Aim, view: &View<'_>, rng: &mut Rng) -> Vec<Node> {
+    let long_hold = || aim::long_holder(view, view.ttl / 20..view.ttl / 2).is_some();
+    match aim {
+        Aim::Server if long_hold() => aim::server(view, rng).into_iter().collect(),
+        Aim::Servers if long_hold() => (0..view.server_count()).map(Node::Server).collect(),
+        Aim::Server | Aim::Servers => Vec::new(),
+        Aim::Holder => aim::holder(view, rng).into_iter().map(Node::Client).collect(),
+        Aim::Anybody => aim::anybody(view, rng).into_iter().map(Node::Client).collect(),
     }
 }
 
@@ -146,7 +178,7 @@ impl Nemesis for ClockFaults {
             self.next = Some((self.wrongs.draw(rng), self.aims.draw(rng)));
             return Next::At(aim::gap(view, rng));
         };
-        let nodes = Self::nodes(aim, view, rng);
+        let nodes = nodes(aim, view, rng);
         if nodes.is_empty() {
             return Next::At(view.now + view.ttl / 50);
         }

@@ -72,6 +72,15 @@ pub const SERVER_LOSE_SECOND: NemesisSpec = NemesisSpec {
     make: || Box::new(Crash::new(SERVERS, Data::Unsynced)),
 };
 
+pub const LEADER: NemesisSpec = NemesisSpec {
+    name: "crash-leader",
+    summary: "kills the server that leads the others, whichever that is; it keeps its data",
+    needs: NEEDS,
+    servers: ServersNeeded { least: 3, peers: true },
+    causes: &[OF_SERVERS],
+    make: || Box::new(Crash::new(&[Aim::Leader], Data::Kept)),
+};
+
 pub const VANISH: NemesisSpec = NemesisSpec {
     name: "vanish-server",
     summary: "takes the machines of servers away without a word, one at a time; they keep their data",
@@ -87,6 +96,8 @@ enum Aim {
     Holder,
     HalfGranted,
     Server,
+    /// The server that leads the others.
+    Leader,
 }
 
 const CLIENTS: &[Aim] = &[Aim::HalfGranted, Aim::HalfGranted, Aim::Holder];
@@ -113,7 +124,7 @@ impl Crash {
             Aim::Holder => aim::holder(view, rng),
             Aim::HalfGranted if late => aim::answered(view).or_else(|| aim::holder(view, rng)),
             Aim::HalfGranted => aim::half_granted(view),
-            Aim::Server => None,
+            Aim::Server | Aim::Leader => None,
         }
     }
 
@@ -125,8 +136,8 @@ impl Crash {
     /// A server that loses its data must be back while somebody still holds, so it dies early in a
     /// long hold and stays down for as short a time as can be. Late in one would be too late: a
     /// real server takes a second to come back on a busy machine.
-    fn server(&self, view: &View<'_>, rng: &mut Rng) -> Next {
-        let node = Node::Server(rng.below(u64::from(view.server_count())) as u32);
+    fn server(&self, number: u32, view: &View<'_>, rng: &mut Rng) -> Next {
+        let node = Node::Server(number);
         let fault = Fault::at(node, Action::Crash(self.data));
         match self.data {
             Data::Kept => {
@@ -154,7 +165,15 @@ impl Nemesis for Crash {
             return Next::At(chance);
         };
         let next = match aim {
-            Aim::Server => self.server(view, rng),
+            Aim::Server => {
+                let number = rng.below(u64::from(view.server_count())) as u32;
+                self.server(number, view, rng)
+            }
+            Aim::Leader => match aim::leader(view) {
+                Some(number) => self.server(number, view, rng),
+                // There is none between two elections.
+                None => Next::At(view.now + view.ttl / 50),
+            },
             aim => match Self::victim(aim, since, view, rng) {
                 Some(client) => Self::client(client, view, rng),
                 None => Next::Watch,
@@ -164,6 +183,10 @@ impl Nemesis for Crash {
             self.aim = None;
         }
         next
+    }
+
+    fn looks_at_standings(&self) -> bool {
+        self.aims.has(|aim| matches!(aim, Aim::Leader))
     }
 }
 

@@ -13,6 +13,7 @@ mod none;
 mod partition;
 mod pause;
 mod shape;
+mod strobe;
 
 use base::NemesisSpec;
 
@@ -32,25 +33,32 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &pause::PAUSE,
     &pause::CLIENT,
     &pause::SERVER,
+    &pause::LEADER,
     &crash::CRASH,
     &crash::CLIENT,
     &crash::SERVER,
     &crash::SERVER_LOSE_DATA,
     &crash::SERVER_LOSE_SECOND,
+    &crash::LEADER,
     &crash::VANISH,
     &evict::EVICT,
     &failover::FAILOVER,
     &clock::CLOCK,
     &clock::JUMP,
     &clock::JUMP_SERVER,
+    &clock::JUMP_CLIENT,
+    &strobe::STROBE,
     &clock::DRIFT,
+    &clock::DRIFT_SERVER,
     &clock::FREEZE,
+    &clock::FREEZE_SERVER,
     &link::LINK,
     &link::RESET,
     &link::REFUSE,
     &link::LOSE_REQUEST,
     &link::LOSE_REPLY,
     &link::SLOW,
+    &link::JITTER,
     &link::THROTTLE,
     &link::VAULT,
 ];
@@ -63,12 +71,14 @@ pub const OF_CLIENTS: &[&NemesisSpec] = &[
     &shape::GROUP,
     &pause::CLIENT,
     &crash::CLIENT,
+    &clock::JUMP_CLIENT,
     &link::LINK,
     &link::RESET,
     &link::REFUSE,
     &link::LOSE_REQUEST,
     &link::LOSE_REPLY,
     &link::SLOW,
+    &link::JITTER,
     &link::THROTTLE,
     &link::VAULT,
 ];

@@ -76,6 +76,15 @@ pub const SLOW: NemesisSpec = NemesisSpec {
     make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::Slow])),
 };
 
+pub const JITTER: NemesisSpec = NemesisSpec {
+    name: "link-jitter",
+    summary: "delays each message over a client's links by another time, of up to a quarter of a ttl",
+    needs: &[Ability::Jitter],
+    servers: ServersNeeded::ANY,
+    causes: &[BROKEN, SLOWED],
+    make: || Box::new(DisturbedLinks::new(&[LinkFaultKind::Jitter])),
+};
+
 pub const THROTTLE: NemesisSpec = NemesisSpec {
     name: "link-throttle",
     summary: "limits the bandwidth of a client's links for a while, to as little as ten packets a ttl",
@@ -108,6 +117,7 @@ enum LinkFaultKind {
     LoseRequest,
     LoseReply,
     Slow,
+    Jitter,
     Throttle,
 }
 
@@ -168,6 +178,10 @@ fn draw(kind: LinkFaultKind, view: &View<'_>, rng: &mut Rng) -> (LinkFault, Dura
         LinkFaultKind::LoseRequest => (LinkFault::LoseRequest, once),
         LinkFaultKind::LoseReply => (LinkFault::LoseReply, once),
         LinkFaultKind::Slow => (LinkFault::Slow(1 << (1 + rng.below(6))), while_),
+        LinkFaultKind::Jitter => {
+            let most = view.ttl / (4 << rng.below(5));
+            (LinkFault::Jitter(most.as_micros() as u32), while_)
+        }
         LinkFaultKind::Throttle => {
             (LinkFault::Throttle(bandwidth(LEAST << rng.below(5), view.ttl)), while_)
         }

@@ -57,12 +57,23 @@ pub const SERVER: NemesisSpec = NemesisSpec {
     make: || Box::new(Pause::new(SERVERS)),
 };
 
+pub const LEADER: NemesisSpec = NemesisSpec {
+    name: "pause-leader",
+    summary: "pauses the server that leads the others, for up to two and a half ttls",
+    needs: NEEDS,
+    servers: ServersNeeded { least: 3, peers: true },
+    causes: &[OF_SERVERS],
+    make: || Box::new(Pause::new(&[Aim::Leader])),
+};
+
 /// The target of the next pause.
 #[derive(Clone, Copy)]
 enum Aim {
     Holder,
     Anybody,
     Server,
+    /// The server that leads the others.
+    Leader,
 }
 
 const CLIENTS: &[Aim] = &[Aim::Holder, Aim::Holder, Aim::Holder, Aim::Anybody];
@@ -93,10 +104,20 @@ impl Nemesis for Pause {
             Aim::Holder => (aim::holder(view, rng).map(Node::Client), view.ttl * 5 / 4),
             Aim::Anybody => (aim::anybody(view, rng).map(Node::Client), view.ttl * 5 / 4),
             Aim::Server => (aim::server(view, rng), view.ttl / 4),
+            Aim::Leader => (aim::leader(view).map(Node::Server), view.ttl / 4),
         };
-        let Some(node) = node else { return Next::Watch };
+        let Some(node) = node else {
+            return match aim {
+                // There is none between two elections.
+                Aim::Leader => Next::At(view.now + view.ttl / 50),
+                _ => Next::Watch,
+            };
+        };
         self.aim = None;
         let lasts = rng.between(shortest, view.ttl * 5 / 2);
         Next::Inject { fault: Fault::at(node, Action::Pause), lasts }
+    }
+    fn looks_at_standings(&self) -> bool {
+        self.aims.has(|aim| matches!(aim, Aim::Leader))
     }
 }

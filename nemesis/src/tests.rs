@@ -1,7 +1,7 @@
 //! Rules that every nemesis in the list has to keep.
 
 use crate::{NEMESES, OF_CLIENTS};
-use base::{Action, ClientState, ClientView, Mono, Next, Node, Rng, ServerInfo, View};
+use base::{Action, ClientState, ClientView, Mono, Next, Node, Rng, ServerInfo, Standing, View};
 use std::time::Duration;
 
 /// Five clients: one in a long hold, one whose acquire was just answered, one that releases, two
@@ -17,6 +17,10 @@ fn clients(now: Mono, ttl: Duration) -> Vec<ClientView> {
     ];
     states.map(|state| ClientView { state, faulted: false }).to_vec()
 }
+
+/// The first one leads.
+const STANDINGS: &[Option<Standing>] =
+    &[Some(Standing::Leader), Some(Standing::Follower), Some(Standing::Follower), None, None];
 
 fn members(count: u32) -> Vec<ServerInfo> {
     let role = |n| if n == 0 { crate::failover::ROLE } else { "replica" };
@@ -41,8 +45,16 @@ fn faults_take_what_the_list_says_and_nothing_else() {
             }
             let servers = &members(5);
             let active = usize::from(step < healed);
-            let view =
-                View { now, ttl, clients: &clients, servers, peers: true, answering: None, active };
+            let view = View {
+                now,
+                ttl,
+                clients: &clients,
+                servers,
+                peers: true,
+                answering: None,
+                standings: STANDINGS,
+                active,
+            };
             match nemesis.next(&view, &mut rng) {
                 Next::Inject { fault, lasts } | Next::Also { fault, lasts } => {
                     healed = step + 20;
@@ -76,8 +88,16 @@ fn servers_without_peers_are_cut_from_the_clients() {
         let cut = loop {
             let clients = clients(now, ttl);
             let servers = &members(servers);
-            let view =
-                View { now, ttl, clients: &clients, servers, peers, answering: None, active: 0 };
+            let view = View {
+                now,
+                ttl,
+                clients: &clients,
+                servers,
+                peers,
+                answering: None,
+                standings: STANDINGS,
+                active: 0,
+            };
             match nemesis.next(&view, &mut rng) {
                 Next::Inject { fault, .. } => {
                     assert!(matches!(fault.action(), Action::Cut(_)), "{fault}");
@@ -100,8 +120,16 @@ fn seen_in(name: &str, count: u32) -> Vec<Vec<u32>> {
     let mut now = Mono::ZERO + ttl * 5;
     let cut = loop {
         let (clients, servers) = (clients(now, ttl), &members(count));
-        let view =
-            View { now, ttl, clients: &clients, servers, peers: true, answering: None, active: 0 };
+        let view = View {
+            now,
+            ttl,
+            clients: &clients,
+            servers,
+            peers: true,
+            answering: None,
+            standings: STANDINGS,
+            active: 0,
+        };
         match nemesis.next(&view, &mut rng) {
             Next::Inject { fault, .. } => break fault.links().to_vec(),
             Next::At(at) => now = at,

@@ -1,7 +1,7 @@
 //! Faults of links beyond cuts: which connections are refused, which request or reply is the
 //! next to be lost, how much slower everything is. Counts what each fault has done.
 
-use base::{FaultId, LinkFault, Mono, Node};
+use base::{FaultId, LinkFault, Mono, Node, Rng};
 use std::collections::BTreeMap;
 
 /// A fault in force.
@@ -73,6 +73,12 @@ impl ActiveLinkFault {
     fn delay(&mut self, way: (Node, Node), now: Mono, usual: u64) -> Option<u64> {
         let (delay, done) = match self.what {
             LinkFault::Slow(times) => (usual.saturating_mul(u64::from(times)), 1),
+            LinkFault::Jitter(micros) => {
+                // Of its own, so that a replay has the same and nothing else is drawn otherwise.
+                let mut rng = Rng::fork(now.nanos(), (u64::from(self.id) << 32) + self.done);
+                let most = u64::from(micros) * 1_000;
+                (usual.saturating_add(rng.below(most + 1)), 1)
+            }
             LinkFault::Throttle(rate) => {
                 let waits = self.waits(way, now, rate);
                 (usual.saturating_add(waits), LinkFault::PACKET)
@@ -134,6 +140,24 @@ mod tests {
         assert_eq!(delay(CLIENT, SERVER, 3_000), Some(500_000_007), "all is gone by now");
         assert_eq!(delay(Node::Client(1), SERVER, 3_000), None, "another's");
         assert_eq!(link_faults.end(1), 400);
+    }
+
+    #[test]
+    fn a_jitter_delays_each_packet_by_another_time_up_to_the_longest() {
+        let draw = |id| {
+            let mut link_faults = LinkFaults::default();
+            link_faults.begin(id, LINK, LinkFault::Jitter(1_000), 0);
+            let mut delay = || link_faults.delay(CLIENT, SERVER, Mono::ZERO, 7).expect("it delays");
+            let delays: Vec<u64> = (0..1_000).map(|_| delay()).collect();
+            assert_eq!(link_faults.end(id), 1_000);
+            delays
+        };
+        let delays = draw(1);
+        assert!(delays.iter().all(|delay| (7..=1_000_007).contains(delay)));
+        let mean = delays.iter().sum::<u64>() / 1_000;
+        assert!((450_000..550_000).contains(&mean), "{mean}");
+        assert_eq!(delays, draw(1));
+        assert_ne!(delays, draw(2));
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod postgres;
 pub mod real;
 pub mod redis;
 mod settable_clock;
+mod standing;
 mod store;
 mod topology;
 pub mod vault;
@@ -26,6 +27,7 @@ pub use enumerable::Enumerable;
 pub use junk::Junk;
 pub use launch::{Joining, Launch, Member, Need, PROGRAM_FOLDERS, Place, Ports, Probe};
 pub use settable_clock::SettableClock;
+pub use standing::StandingQuestion;
 #[cfg(feature = "real")]
 pub use store::Connecting;
 pub use store::{
@@ -99,6 +101,13 @@ macro_rules! stores {
             pub const fn settable_clock(self) -> Result<SettableClock, &'static str> {
                 match self {
                     $(Self::$name => <$store>::SETTABLE_CLOCK,)*
+                }
+            }
+
+            /// The question that tells what a real server is to the others; `None` where all are alike.
+            pub const fn standing(self) -> Option<StandingQuestion> {
+                match self {
+                    $(Self::$name => <$store>::STANDING,)*
                 }
             }
 

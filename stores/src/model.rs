@@ -1,7 +1,7 @@
 //! The interface of a model to the simulator: a server as a pure state machine, fed with packets
 //! and ticks, answering with packets. It reads no clock but the one it is handed.
 
-use base::{Data, Mono, WallTime};
+use base::{Data, Mono, Standing, WallTime};
 use smallvec::SmallVec;
 
 /// The readings of a simulated server's clocks at one moment.
@@ -130,6 +130,11 @@ pub trait ServerModel {
     /// Returns the server that stands for the store from now on, if this one has just made it so, in
     /// place of another.
     fn take_appointed(&mut self) -> Option<u32> {
+        None
+    }
+
+    /// Returns what it is to the other servers now, if it is anything to them.
+    fn standing(&self) -> Option<Standing> {
         None
     }
 

@@ -6,7 +6,26 @@
 use base::{LocalFuture, Mono, Rng, WallTime, World};
 use nix::time::{ClockId, clock_gettime};
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The lead of the wall clock of this process over that of this machine. A client's process stands for a
+/// machine, which has one.
+static WALL_LEAD_NS: AtomicI64 = AtomicI64::new(0);
+
+/// Sets the wall clock that this process goes by so far ahead of this machine's, back when negative. Its
+/// monotonic clock stays as it is.
+pub fn set_wall_lead_ns(ahead_ns: i64) {
+    WALL_LEAD_NS.store(ahead_ns, Relaxed);
+}
+
+/// The wall clock that this process goes by. A time before 1970 reads as 1970: no lock can do anything with
+/// an earlier one.
+pub fn wall_clock() -> WallTime {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let nanos = (WallTime::ZERO + since).nanos();
+    WallTime::from_nanos(nanos.saturating_add_signed(WALL_LEAD_NS.load(Relaxed)))
+}
 
 /// The machine of a client, as it sees it. Its monotonic clock is CLOCK_MONOTONIC itself, which all
 /// processes of a host share: what a client stamps with it, the harness can compare.
@@ -24,10 +43,8 @@ impl RealWorld {
 }
 
 impl World for RealWorld {
-    /// A clock before 1970 reads as 1970: no lock can do anything with an earlier time.
     fn now(&self) -> WallTime {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        WallTime::ZERO + since
+        wall_clock()
     }
 
     fn monotonic(&self) -> Mono {

@@ -13,6 +13,7 @@ use crate::junk::Junk;
 use crate::launch::{Joining, Launch, Need, Place, Ports, Probe};
 use crate::model::ServerModel;
 use crate::settable_clock::SettableClock;
+use crate::standing::StandingQuestion;
 use crate::topology::Topology;
 use crate::zookeeper::Timing;
 
@@ -36,6 +37,8 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The wall clock of a real server, to be set while it runs; or the reason, as a clause, why that
     /// cannot be.
     const SETTABLE_CLOCK: Result<SettableClock, &'static str>;
+    /// The question that tells what a real server is to the others; `None` where all are alike.
+    const STANDING: Option<StandingQuestion> = None;
     /// The ports of a real server that has an address of its own.
     const PORTS: Ports;
     /// The users, the best first, as one of whom a server has to run where root starts it, because it

@@ -42,13 +42,16 @@ pub fn can<S: Servers>(store: StoreId, ability: Ability) -> Result<(), Lack> {
     match ability {
         Ability::Pause | Ability::Crash | Ability::Vanish | Ability::Evict => Ok(()),
         Ability::Cut | Ability::Reset | Ability::Refuse | Ability::Throttle => Ok(()),
-        Ability::LoseRequest | Ability::LoseReply | Ability::Slow => Ok(()),
+        Ability::LoseRequest | Ability::LoseReply | Ability::Slow | Ability::Jitter => Ok(()),
         // The vault is the drive loop's, and so are its links.
         Ability::Vault => Ok(()),
         // What a killed process has written is safe with the kernel.
         Ability::CutPower => Err(Lack::of(ability)),
-        // Clients count by their monotonic clock as well, which stays as it is.
-        Ability::ClientClock | Ability::ClockRate => Err(Lack::of(ability)),
-        Ability::ServerClock => S::can_set_clocks(store),
+        Ability::ClientClock => Ok(()),
+        // Its sleeps and the time-outs of its library go by that one.
+        Ability::ClientClockRate => {
+            Err(Lack::of(ability).because("its monotonic clock is this machine's"))
+        }
+        Ability::ServerClock | Ability::ServerClockRate => S::can_set_clocks(store, ability),
     }
 }

@@ -12,10 +12,11 @@ use super::interference;
 use super::kept::KeptServers;
 use super::notices::{NoticeReceiver, notices};
 use super::servers::{Servers, save_logs};
+use super::standings::StandingsTold;
 use super::testbed::Testbed;
 use base::{
     Backend, BackendError, ClientRequest, Command, Fault, FaultId, Init, Message, Mono, Notice,
-    Passing, Rng,
+    Passing, Rng, Standing,
 };
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
@@ -43,6 +44,8 @@ pub struct RealBackend<S: Servers> {
     clock: RunClock,
     /// The injection of each fault, which its heal waits for.
     faults: BTreeMap<FaultId, JoinHandle<Option<Active<S::Server>>>>,
+    /// The standings of the servers, once somebody wants to know them.
+    standings: Option<Arc<StandingsTold>>,
     /// True once a fault was to hit a server or a link between servers.
     hits_servers: bool,
 }
@@ -99,6 +102,7 @@ impl<S: Servers> RealBackend<S> {
             inbox,
             clock,
             faults: BTreeMap::new(),
+            standings: None,
             hits_servers: false,
         })
     }
@@ -168,6 +172,7 @@ impl<S: Servers> RealBackend<S> {
             ttl_ns: nanos(self.spec.ttl),
             call_timeout_ns: nanos(self.spec.call_timeout),
             seed: Rng::fork(self.spec.seed, u64::from(process)).next(),
+            wall_ahead_ns: testbed.client_lead_ns(client_number),
             workers: self.spec.workers,
         };
         ClientRequest { id: 0, worker: 0, command: Command::Init(Box::new(init)) }
@@ -257,6 +262,15 @@ impl<S: Servers> Backend for RealBackend<S> {
         }
         let longest = until.since(self.now()).min(STEP);
         self.runtime.block_on(self.inbox.take(longest, inbox))
+    }
+
+    fn standings(&mut self) -> Vec<Option<Standing>> {
+        if let (None, Some(testbed)) = (&self.standings, &self.testbed) {
+            let told = Arc::<StandingsTold>::default();
+            self.tasks.push(self.runtime.spawn(told.clone().follow(testbed.clone())));
+            self.standings = Some(told);
+        }
+        self.standings.as_ref().map_or(Vec::new(), |told| told.latest())
     }
 
     fn interference(&mut self) -> Option<String> {

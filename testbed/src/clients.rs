@@ -7,13 +7,15 @@ use super::broken;
 use super::notices::NoticeSender;
 use super::own_process::OwnProcess;
 use base::{BackendError, ClientReply, ClientRequest, Mono, Notice, Response};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
 /// The command that starts a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub struct RunningClient {
     number: u32,
     process: OwnProcess,
     requests: UnboundedSender<ClientRequest>,
+    /// Whoever waits for its wall clock to be set, in the order of the requests.
+    setting: Mutex<VecDeque<oneshot::Sender<u64>>>,
 }
 
 impl RunningClient {
@@ -57,7 +61,7 @@ impl RunningClient {
             broken(format!("cannot start the client {}", command.program.display()), e)
         })?;
         let (requests, lines) = unbounded_channel();
-        let client = Arc::new(Self { number, process, requests });
+        let client = Arc::new(Self { number, process, requests, setting: Mutex::default() });
         tokio::spawn(write(child.stdin.take().expect("it is piped"), lines));
         let answers = child.stdout.take().expect("it is piped");
         tokio::spawn(live(client.clone(), child, answers, outbox));
@@ -71,6 +75,27 @@ impl RunningClient {
         }
         // It fails when the client is gone, and one that is gone does not answer.
         let _ = self.requests.send(request);
+    }
+
+    /// Sets its wall clock so far ahead of the true time, and returns what that tells then; `None` if it
+    /// has ended. One that is paused answers after that.
+    pub async fn set_wall(&self, ahead_ns: i64) -> Option<u64> {
+        let (told, telling) = oneshot::channel();
+        self.setting().push_back(told);
+        self.send(ClientRequest { id: 0, worker: 0, command: base::Command::Wall { ahead_ns } });
+        if self.process.is_gone() {
+            return None;
+        }
+        telling.await.ok()
+    }
+
+    fn setting(&self) -> MutexGuard<'_, VecDeque<oneshot::Sender<u64>>> {
+        self.setting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns true while a fault pauses it.
+    pub fn is_paused(&self) -> bool {
+        self.process.is_paused()
     }
 
     /// The process number of the client.
@@ -139,7 +164,7 @@ async fn live(
     answers: ChildStdout,
     outbox: Arc<NoticeSender>,
 ) {
-    let complaint = listen(client.number, answers, &outbox).await.err();
+    let complaint = listen(&client, answers, &outbox).await.err();
     if complaint.is_some() {
         // It goes on running otherwise.
         client.process.signal_end();
@@ -151,17 +176,29 @@ async fn live(
             outbox.tell(Notice::Died { process: client.number, error });
         })
         .await;
+    client.setting().clear();
 }
 
 /// Passes on all its responses until it closes its stdout. The error is for a line that is not a
 /// response.
-async fn listen(process: u32, answers: ChildStdout, outbox: &NoticeSender) -> Result<(), String> {
+async fn listen(
+    client: &RunningClient,
+    answers: ChildStdout,
+    outbox: &NoticeSender,
+) -> Result<(), String> {
     let mut lines = BufReader::new(answers).lines();
     let mut last = Mono::ZERO;
     while let Ok(Some(line)) = lines.next_line().await {
         let response: Response = serde_json::from_str(&line)
             .map_err(|e| format!("it wrote a line that is no response ({e}): {line}"))?;
-        last = tell(process, response, last, outbox);
+        last = match response.reply {
+            ClientReply::Wall { wall_ns } => {
+                // Nobody waits any more for what took too long.
+                client.setting().pop_front().map(|waits| waits.send(wall_ns));
+                last
+            }
+            _ => tell(client.number, response, last, outbox),
+        };
     }
     Ok(())
 }

@@ -3,8 +3,10 @@
 use super::abilities::{Lack, can};
 use super::clients::RunningClient;
 use super::link_proxy::{
-    CallLoss, Half, HeldBack, HeldDirection, LinkProxy, Losing, Refusing, Slowing, Throttling,
+    CallLoss, Half, HeldBack, HeldDirection, Jittering, LinkProxy, Losing, Refusing, Slowing,
+    Throttling,
 };
+use super::server_clock::WrongServerClock;
 use super::servers::{Servers, StartedServer};
 use super::testbed::Testbed;
 use super::toxiproxy::{self, ToxicFault, ToxicPair};
@@ -22,18 +24,21 @@ pub enum Active<S: StartedServer> {
     Missed(&'static str),
     ClientPaused(Arc<RunningClient>, Mono),
     ClientKilled,
+    /// The number of the client, the nanoseconds by which its clock was set, and the milliseconds by which
+    /// it went.
+    ClientClockMoved(u32, i64, u64),
     ServerPaused(Arc<S>, Mono),
     ServerKilled(Arc<S>, Data, Mono),
     ServerGone(Arc<S>, Vec<HeldDirection>, Mono),
     /// The number of items that were evicted.
     ServerFilled(Arc<S>, u64),
-    /// The nanoseconds by which its clock was set, and the milliseconds by which it went.
-    ServerClockMoved(Arc<S>, i64, u64),
+    ServerClockWrong(Arc<S>, WrongServerClock),
     Cut(Vec<HeldDirection>, Vec<S::Cut>),
     Reset(u64),
     Refusing(Vec<Refusing>),
     Losing(LinkFault, Arc<CallLoss>, Vec<Losing>),
     Slowing(u32, Vec<Slowing>),
+    Jittering(u32, Vec<Jittering>),
     Throttling(u32, Vec<Throttling>),
     /// Toxiproxy does it.
     Toxic(ToxicFault),
@@ -103,11 +108,14 @@ async fn inject_client<S: StartedServer>(
     match fault.action() {
         Action::Pause => Ok(pause_client(testbed, client_number).await),
         Action::Kill => Ok(kill_client(testbed, client_number).await),
+        Action::Clock(ClockChange::Jump(nanos)) => {
+            Ok(move_client_clock(testbed, client_number, nanos).await)
+        }
         Action::Crash(_)
         | Action::Vanish
         | Action::Evict
         | Action::Cut(_)
-        | Action::Clock(_)
+        | Action::Clock(ClockChange::Drift(_) | ClockChange::Freeze)
         | Action::Link(_) => Err(unable(fault.ability())),
     }
 }
@@ -138,16 +146,14 @@ async fn inject_server<S: StartedServer>(
             Some(evicted) => Active::ServerFilled(server, evicted),
             None => Active::Missed("the server's memory was full of junk, or it did not answer"),
         }),
-        Action::Clock(ClockChange::Jump(_)) if !server.is_running() => {
+        Action::Clock(_) if !server.is_running() => {
             Ok(Active::Missed("the server was down or paused"))
         }
-        Action::Clock(ClockChange::Jump(nanos)) => {
-            let moved = testbed.move_clock(&server, nanos).await?;
-            Ok(Active::ServerClockMoved(server, nanos, moved))
+        Action::Clock(change) => {
+            let wrong = testbed.bend_clock(&*server, change).await?;
+            Ok(Active::ServerClockWrong(server, wrong))
         }
-        Action::Kill | Action::Cut(_) | Action::Clock(_) | Action::Link(_) => {
-            Err(unable(fault.ability()))
-        }
+        Action::Kill | Action::Cut(_) | Action::Link(_) => Err(unable(fault.ability())),
     }
 }
 
@@ -176,6 +182,10 @@ async fn inject_links<S: StartedServer>(
         Action::Link(lost @ LinkFault::LoseReply) => Ok(lose(lost, Half::Reply, between())),
         Action::Link(LinkFault::Slow(times)) => {
             Ok(Active::Slowing(times, between().map(|link| link.slow(times)).collect()))
+        }
+        Action::Link(LinkFault::Jitter(micros)) => {
+            let most = Duration::from_micros(micros.into());
+            Ok(Active::Jittering(micros, between().map(|link| link.jitter(most)).collect()))
         }
         Action::Pause
         | Action::Kill
@@ -238,6 +248,10 @@ pub async fn heal<S: StartedServer>(
             Ok(lasting(Action::Pause.spec().counted, lasted, client.resume()))
         }
         Active::ClientKilled => Ok(Effect::of(Action::Kill, 1)),
+        Active::ClientClockMoved(client_number, nanos, moved) => {
+            testbed.right_client_clock(client_number, nanos).await;
+            Ok(Effect::new("ms by which the client's own clock went there, at the least", moved))
+        }
         Active::ServerPaused(server, since) => {
             let lasted = testbed.now().since(since);
             Ok(lasting(Action::Pause.spec().counted, lasted, server.unpause().await?))
@@ -254,8 +268,8 @@ pub async fn heal<S: StartedServer>(
             testbed.take_out_junk(&server).await?;
             Ok(Effect::of(Action::Evict, evicted))
         }
-        Active::ServerClockMoved(server, nanos, moved) => {
-            server.move_clock(-nanos)?;
+        Active::ServerClockWrong(server, wrong) => {
+            let moved = testbed.right_clock(&*server, wrong).await?;
             Ok(Effect::new("ms by which the server's own clock went there, at the least", moved))
         }
         Active::Cut(holds, cuts) => mend::<S>(holds, cuts).await,
@@ -271,6 +285,10 @@ pub async fn heal<S: StartedServer>(
         Active::Slowing(times, links) => {
             let delayed = links.into_iter().map(Slowing::end).sum();
             Ok(Effect::of(Action::Link(LinkFault::Slow(times)), delayed))
+        }
+        Active::Jittering(micros, links) => {
+            let delayed = links.into_iter().map(Jittering::end).sum();
+            Ok(Effect::of(Action::Link(LinkFault::Jitter(micros)), delayed))
         }
         Active::Throttling(rate, links) => {
             let carried = links.into_iter().map(Throttling::end).sum();
@@ -299,6 +317,21 @@ async fn kill_client<S: StartedServer>(testbed: &Testbed<S>, client_number: u32)
         Active::ClientKilled
     } else {
         Active::Missed("the client had ended before")
+    }
+}
+
+async fn move_client_clock<S: StartedServer>(
+    testbed: &Testbed<S>,
+    client_number: u32,
+    nanos: i64,
+) -> Active<S> {
+    match testbed.client(client_number) {
+        None => Active::Missed("the client had no process"),
+        Some(client) if client.is_paused() => Active::Missed("the client was paused"),
+        Some(client) => {
+            let moved = testbed.move_client_clock(client_number, &client, nanos).await;
+            Active::ClientClockMoved(client_number, nanos, moved)
+        }
     }
 }
 
@@ -341,6 +374,7 @@ async fn revive<S: StartedServer>(
     // Until then its links refuse, as its machine would: the engine takes connections before the
     // server does.
     server.until_serving().await?;
+    testbed.settle_clock(server).await?;
     testbed.aim_links(server).await?;
     let lasted = testbed.now().since(since);
     if data == Data::Kept {

@@ -2,6 +2,7 @@
 //! faults hit clients and their links alone. A run keeps to keys of its own there, and removes them.
 
 use super::servers::{Servers, StartedServer};
+use super::wall_clock::ServerWallClock;
 use super::{Lack, broken, owner};
 use base::{Ability, BackendError, Direction};
 use futures_util::Stream;
@@ -47,8 +48,8 @@ impl Servers for GivenServers {
     const LOOKS: Duration = Duration::from_secs(60);
     type Server = GivenServer;
 
-    fn can_set_clocks(_: StoreId) -> Result<(), Lack> {
-        let lack = Lack::of(Ability::ServerClock).because("the servers belong to somebody else");
+    fn can_set_clocks(_: StoreId, ability: Ability) -> Result<(), Lack> {
+        let lack = Lack::of(ability).because("the servers belong to somebody else");
         Err(lack.unless("--backend local"))
     }
 
@@ -194,7 +195,14 @@ impl StartedServer for GivenServer {
         Ok(0)
     }
 
-    fn move_clock(&self, _nanos: i64) -> Result<(), BackendError> {
+    fn clock(&self) -> Option<ServerWallClock> {
+        None
+    }
+
+    async fn with_clock(
+        &self,
+        _act: impl FnOnce(&mut ServerWallClock) + Send,
+    ) -> Result<(), BackendError> {
         Err(self.not_ours())
     }
 

@@ -8,9 +8,11 @@ pub mod owner;
 pub mod probe;
 pub mod process;
 pub mod toxiproxy;
+pub mod wall_clock;
 
 mod abilities;
 mod backend;
+mod client_clock;
 mod clients;
 mod clock;
 mod faults;
@@ -23,6 +25,7 @@ mod readiness;
 mod real_servers;
 mod server_clock;
 mod servers;
+mod standings;
 mod testbed;
 
 pub use abilities::{Lack, can};

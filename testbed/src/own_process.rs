@@ -1,7 +1,7 @@
 //! Processes that this one started: they die with it, and nobody else's signal to one of them stays
 //! unseen.
 
-use super::owner;
+use super::owner::{self, Certainty};
 use super::process::{ProcessChange, ProcessFamily, ProcessGroup};
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
@@ -95,6 +95,11 @@ impl OwnProcess {
         while self.group.change().is_some() {}
         *paused = false;
         true
+    }
+
+    /// Returns true while a fault pauses it.
+    pub fn is_paused(&self) -> bool {
+        *self.paused()
     }
 
     /// Returns what someone else has done to it since the last call, in words. Its end is reported
@@ -199,15 +204,13 @@ fn die_with(harness: Pid) -> io::Result<()> {
     if getppid() != harness { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
 }
 
-/// The processes whose owner has ended: the kernel has failed to kill them with it.
-pub fn abandoned() -> impl Iterator<Item = Pid> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    ids.filter(|id| owner::of_process(*id).is_some_and(|owner| owner::is_gone(Some(&owner))))
-        .map(Pid::from_raw)
+/// The processes whose owner has ended, with this certainty: the kernel has failed to kill them with it.
+pub fn abandoned(certainty: Certainty) -> impl Iterator<Item = Pid> {
+    let ids = owner::processes().map(|id| id as i32);
+    ids.filter(move |id| certainty.allows_label(owner::of_process(*id).as_ref())).map(Pid::from_raw)
 }
 
 /// Kills the processes whose owner has ended. Returns the number of them.
-pub fn kill_abandoned() -> usize {
-    abandoned().filter(|id| kill(*id, Signal::SIGKILL).is_ok()).count()
+pub fn kill_abandoned(certainty: Certainty) -> usize {
+    abandoned(certainty).filter(|id| kill(*id, Signal::SIGKILL).is_ok()).count()
 }

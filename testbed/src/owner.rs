@@ -2,6 +2,7 @@
 //! labels, so that what a killed run left behind can be told from what a living one uses.
 
 use std::fs;
+use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The label of everything that picklock makes; its value is the run.
@@ -45,12 +46,11 @@ struct Owner {
 impl Owner {
     fn this() -> Self {
         let pid = std::process::id();
-        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         Self {
             pid,
-            started: started(pid).unwrap_or_default(),
-            namespace: number(&namespace.to_string_lossy()),
+            started: field("self", 22).unwrap_or_default(),
+            namespace: namespace_of("self").unwrap_or_default(),
             boot: boot.trim().into(),
         }
     }
@@ -63,13 +63,89 @@ impl Owner {
         words.next().is_none().then_some(owner)
     }
 
-    /// Returns true if it has certainly ended. One of another namespace cannot be seen from here.
-    fn is_gone(&self, here: &Self) -> bool {
+    /// What has become of it, as far as it can be seen from here.
+    fn fate(&self, here: &Self) -> Fate {
         if self.boot != here.boot {
-            return true;
+            return Fate::Ended;
         }
-        self.namespace == here.namespace && started(self.pid).as_ref() != Some(&self.started)
+        if self.namespace == here.namespace {
+            return self.fate_as(started(self.pid));
+        }
+        match here.namespace.as_str() {
+            INITIAL_NAMESPACE => self.fate_below(),
+            _ => Fate::Unseen,
+        }
     }
+
+    /// What has become of it if the process under its number started at this time; `None`: there is none.
+    fn fate_as(&self, started: Option<String>) -> Fate {
+        if started.as_ref() == Some(&self.started) { Fate::Lives } else { Fate::Ended }
+    }
+
+    /// Looks for it among all processes of the machine, which have other numbers here than in its namespace.
+    fn fate_below(&self) -> Fate {
+        let mut fate = Fate::Ended;
+        for id in processes() {
+            match namespace_of(&id.to_string()) {
+                // It has just ended.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(_) => fate = Fate::Unseen,
+                Ok(namespace)
+                    if namespace == self.namespace && number_within(id) == Some(self.pid) =>
+                {
+                    return self.fate_as(started(id));
+                }
+                Ok(_) => {}
+            }
+        }
+        fate
+    }
+}
+
+/// The namespace of processes that all others are within.
+const INITIAL_NAMESPACE: &str = "4026531836";
+
+/// What has become of an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It lives.
+    Lives,
+    /// It has certainly ended.
+    Ended,
+    /// It cannot be seen from here, as one in another container.
+    Unseen,
+}
+
+/// The certainty that it takes to remove what an owner has made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// The owner has ended.
+    Ended,
+    /// It has ended, or cannot be seen from here.
+    NotSeen,
+}
+
+impl Certainty {
+    /// Returns true if what has become of an owner is enough.
+    pub fn allows(self, fate: Fate) -> bool {
+        fate == Fate::Ended || (fate == Fate::Unseen && self == Self::NotSeen)
+    }
+
+    /// Returns true if what has this label may be removed. A label that cannot be read proves nothing.
+    pub fn allows_label(self, label: Option<&String>) -> bool {
+        label.and_then(|label| fate_of(label)).is_some_and(|fate| self.allows(fate))
+    }
+}
+
+/// What has become of the owner that a label names; `None` if it is no label.
+pub fn fate_of(label: &str) -> Option<Fate> {
+    Owner::parse(label).map(|owner| owner.fate(&Owner::this()))
+}
+
+/// What has become of the owner of something with this name; `None` if it is not of picklock.
+pub fn fate_of_name(name: &str) -> Option<Fate> {
+    let (owner, _) = name.strip_prefix(PREFIX)?.rsplit_once('_')?;
+    fate_of(&owner.replace('_', " "))
 }
 
 impl std::fmt::Display for Owner {
@@ -96,26 +172,43 @@ pub fn own_name() -> String {
 
 /// Returns true if this is the name of something whose owner has ended.
 pub fn is_abandoned(name: &str) -> bool {
-    let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once('_'));
-    owner.is_some_and(|(owner, _)| is_gone(Some(&owner.replace('_', " "))))
+    fate_of_name(name) == Some(Fate::Ended)
 }
 
-/// Returns true if the owner that a label names has certainly ended. A label that cannot be read
-/// proves nothing.
-pub fn is_gone(label: Option<&String>) -> bool {
-    let here = Owner::this();
-    label.and_then(|label| Owner::parse(label)).is_some_and(|owner| owner.is_gone(&here))
-}
-
-/// The time at which a process started, in the kernel's ticks; `None` if there is no such process.
+/// The time at which a process started, in the kernel's ticks; `None` if there is no such process, or only
+/// what its parent has yet to ask about.
 fn started(pid: u32) -> Option<String> {
-    stat_field(pid, 22)
+    let state = stat_field(pid, 3)?;
+    stat_field(pid, 22).filter(|_| !["Z", "X"].contains(&state.as_str()))
+}
+
+/// All processes that can be seen from here, by their numbers.
+pub fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The namespace of processes that a process is in.
+fn namespace_of(process: &str) -> io::Result<String> {
+    let link = fs::read_link(format!("/proc/{process}/ns/pid"))?;
+    Ok(number(&link.to_string_lossy()))
+}
+
+/// The number that a process has within its own namespace.
+fn number_within(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_whitespace().last()?.parse().ok()
 }
 
 /// A field of /proc/PID/stat, by its number in proc(5), from 3 on. The name before them may hold
 /// anything, even brackets and blanks.
 pub fn stat_field(pid: u32, number: usize) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    field(&pid.to_string(), number)
+}
+
+fn field(process: &str, number: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;
     fields.split(' ').nth(number - 3).map(String::from)
 }
@@ -130,9 +223,12 @@ mod tests {
         assert_eq!(Owner::parse(&label), Some(Owner::this()));
         let plain = |it: char| it.is_ascii_alphanumeric() || "- ".contains(it);
         assert!(label.chars().all(plain), "{label} is a part of file names");
-        assert!(!is_gone(Some(&label)));
-        assert!(!is_gone(Some(&"nonsense".into())));
-        assert!(!is_gone(None));
+        assert_eq!(fate_of(&label), Some(Fate::Lives));
+        for certainty in [Certainty::Ended, Certainty::NotSeen] {
+            for label in [Some(&label), Some(&"nonsense".into()), None] {
+                assert!(!certainty.allows_label(label), "{label:?}");
+            }
+        }
     }
 
     #[test]
@@ -149,9 +245,31 @@ mod tests {
     #[test]
     fn another_process_under_the_same_number_is_another_owner() {
         let here = Owner::this();
-        assert!(Owner { started: "1".into(), ..here.clone() }.is_gone(&here));
-        assert!(Owner { boot: "before".into(), ..here.clone() }.is_gone(&here));
-        let elsewhere = Owner { started: "1".into(), namespace: "1".into(), ..here.clone() };
-        assert!(!elsewhere.is_gone(&here));
+        let fate = |owner: Owner| owner.fate(&here);
+        assert_eq!(fate(Owner { started: "1".into(), ..here.clone() }), Fate::Ended);
+        assert_eq!(fate(Owner { boot: "before".into(), ..here.clone() }), Fate::Ended);
+        let elsewhere = Owner { namespace: "1".into(), ..here.clone() };
+        let within = |namespace: &str| Owner { namespace: namespace.into(), ..here.clone() };
+        assert_eq!(elsewhere.fate(&within("2")), Fate::Unseen);
+        assert!(Certainty::NotSeen.allows(Fate::Unseen) && !Certainty::Ended.allows(Fate::Unseen));
+        // From the outermost namespace all are seen, if one may look: nobody is in that one.
+        assert_ne!(elsewhere.fate(&within(INITIAL_NAMESPACE)), Fate::Lives);
+    }
+
+    #[test]
+    fn an_owner_that_is_a_zombie_has_ended() {
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let pid = child.id();
+        let owner = Owner { pid, started: started(pid).expect("it runs"), ..Owner::this() };
+        assert_eq!(owner.fate(&Owner::this()), Fate::Lives);
+        drop(child.stdin.take());
+        while stat_field(pid, 3).as_deref() != Some("Z") {
+            std::thread::yield_now();
+        }
+        assert_eq!(owner.fate(&Owner::this()), Fate::Ended);
+        child.wait().expect("a child");
     }
 }

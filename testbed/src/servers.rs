@@ -1,7 +1,7 @@
 //! The interface of real servers, in containers or as processes, to the testbed: all that it has to
 //! know of what they run in.
 
-use base::{BackendError, Direction};
+use base::{Ability, BackendError, Direction};
 use futures_util::Stream;
 use futures_util::future::{join_all, try_join_all};
 use std::net::SocketAddr;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stores::{Cluster, StoreId};
 
+use super::wall_clock::ServerWallClock;
 use super::{Lack, broken, probe};
 
 /// The servers of one run. They have to be removed with `remove`.
@@ -25,11 +26,11 @@ pub trait Servers: Sized + 'static {
     /// The type of one started server.
     type Server: StartedServer;
 
-    /// Checks that the wall clocks of such servers can be set.
+    /// Checks that the wall clocks of such servers can be made to go wrong, as this ability has it.
     ///
     /// # Errors
     /// Fails with what they lack.
-    fn can_set_clocks(store: StoreId) -> Result<(), Lack>;
+    fn can_set_clocks(store: StoreId, ability: Ability) -> Result<(), Lack>;
 
     /// Starts them and waits until they all serve; `progress` is told what goes on, line by line.
     /// When one cannot be started, none is left. First removes what killed runs left behind.
@@ -114,12 +115,17 @@ pub trait StartedServer: Send + Sync + 'static {
     /// Ends a cut. Returns how much it cut off.
     fn mend(cut: Self::Cut) -> impl Future<Output = Result<u64, BackendError>> + Send;
 
-    /// Sets its wall clock ahead by so many nanoseconds, back when negative, wherever it is. A restart
-    /// changes nothing of that.
+    /// Its wall clock, if it was started with one that can go wrong.
+    fn clock(&self) -> Option<ServerWallClock>;
+
+    /// Changes its wall clock, and has its process go by that from now on. A restart changes nothing of it.
     ///
     /// # Errors
     /// Fails when it was not started for that.
-    fn move_clock(&self, nanos: i64) -> Result<(), BackendError>;
+    fn with_clock(
+        &self,
+        act: impl FnOnce(&mut ServerWallClock) + Send,
+    ) -> impl Future<Output = Result<(), BackendError>> + Send;
 
     /// The difference from what was made of it here, in words; `None` if there is none.
     fn interference(&self) -> impl Future<Output = Option<String>> + Send;

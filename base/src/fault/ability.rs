@@ -23,8 +23,10 @@ pub enum Ability {
     ServerClock,
     /// Set the wall clock of a client.
     ClientClock,
-    /// Have the clocks of a node run fast or slow, or stand still.
-    ClockRate,
+    /// Have the clocks of a server run fast or slow, or stand still.
+    ServerClockRate,
+    /// Have the clocks of a client run fast or slow, or stand still.
+    ClientClockRate,
     /// Break the connections over a link.
     Reset,
     /// Refuse new connections over a link.
@@ -35,6 +37,8 @@ pub enum Ability {
     LoseReply,
     /// Slow a link.
     Slow,
+    /// Delay what a link carries, each message by another time.
+    Jitter,
     /// Limit what a link carries in a second.
     Throttle,
     /// Do to the links of the vault what can be done to a link.
@@ -47,6 +51,7 @@ impl Ability {
     pub const fn at_client(self) -> Self {
         match self {
             Self::ServerClock => Self::ClientClock,
+            Self::ServerClockRate => Self::ClientClockRate,
             other => other,
         }
     }
@@ -85,12 +90,14 @@ impl fmt::Display for Ability {
             Self::Cut => "cut a link",
             Self::ServerClock => "set the clock of a server",
             Self::ClientClock => "set the clock of a client",
-            Self::ClockRate => "have a clock run fast or slow, or stand still",
+            Self::ServerClockRate => "have the clock of a server run fast or slow, or stand still",
+            Self::ClientClockRate => "have the clocks of a client run fast or slow, or stand still",
             Self::Reset => "reset a connection",
             Self::Refuse => "refuse a connection",
             Self::LoseRequest => "lose exactly one request",
             Self::LoseReply => "lose exactly one reply",
             Self::Slow => "slow a link",
+            Self::Jitter => "delay messages over a link by chance",
             Self::Throttle => "limit the bandwidth of a link",
             Self::Vault => "disturb the links of the vault",
         })

@@ -49,6 +49,7 @@ pub const ACTIONS: &[Action] = &[
     Action::Link(LinkFault::LoseRequest),
     Action::Link(LinkFault::LoseReply),
     Action::Link(LinkFault::Slow(3)),
+    Action::Link(LinkFault::Jitter(5_000)),
     Action::Link(LinkFault::Throttle(200)),
 ];
 
@@ -128,7 +129,7 @@ const CUT: ActionSpec = ActionSpec {
 const CLOCK: ActionSpec = ActionSpec {
     name: "clock-freeze",
     family: Family::Clock,
-    ability: Ability::ClockRate,
+    ability: Ability::ServerClockRate,
     number: 3,
     title: "clock of {node} stood still",
     lasting: "had a clock that stood still",
@@ -245,6 +246,15 @@ impl Action {
                 title: "link {amount} times as slow",
                 lasting: "had links {amount} times as slow",
                 counted: "packets slowed",
+                ..RESET
+            },
+            Self::Link(LinkFault::Jitter(_)) => &ActionSpec {
+                name: "jitter",
+                ability: Ability::Jitter,
+                number: 6,
+                title: "link with a jitter of {amount}",
+                lasting: "had links with a jitter of {amount}",
+                counted: "packets delayed by chance",
                 ..RESET
             },
             Self::Link(LinkFault::Throttle(_)) => &ActionSpec {

@@ -18,6 +18,9 @@ pub enum LinkFault {
     LoseReply,
     /// Every message takes so many times as long.
     Slow(u32),
+    /// Every message takes up to so many microseconds longer, drawn for each. Their order is kept.
+    #[serde(rename = "jitter_us")]
+    Jitter(u32),
     /// Each direction carries so many bytes a second and no more; what is sent faster waits.
     Throttle(u32),
 }
@@ -27,10 +30,11 @@ impl LinkFault {
     /// with its headers.
     pub const PACKET: u64 = 100;
 
-    /// Its extent in words: "3".
+    /// Its extent in words: "3", "2.5 ms".
     pub(super) fn amount(self) -> String {
         match self {
             Self::Slow(amount) | Self::Throttle(amount) => amount.to_string(),
+            Self::Jitter(micros) => format!("{:.1} ms", f64::from(micros) / 1_000.0),
             Self::Reset | Self::Refuse | Self::LoseRequest | Self::LoseReply => String::new(),
         }
     }

@@ -112,6 +112,9 @@ mod tests {
             (Fault::over(links(), Action::Link(LinkFault::Slow(3))), {
                 r#"{"kind":"link","links":[[{"client":2},{"server":1}]],"trouble":{"slow":3}}"#
             }),
+            (Fault::over(links(), Action::Link(LinkFault::Jitter(3))), {
+                r#"{"kind":"link","links":[[{"client":2},{"server":1}]],"trouble":{"jitter_us":3}}"#
+            }),
         ] {
             assert_eq!(serde_json::to_string(&fault).expect("plain data"), text);
             assert_eq!(serde_json::from_str::<Fault>(text).expect("what was written"), fault);

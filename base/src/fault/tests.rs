@@ -67,6 +67,11 @@ fn faults_are_told_in_their_own_words() {
         (Action::Link(LinkFault::Slow(3)), "link 3 times as slow: client 2 and server 1", {
             "had links 3 times as slow"
         }),
+        (
+            Action::Link(LinkFault::Jitter(2_500)),
+            { "link with a jitter of 2.5 ms: client 2 and server 1" },
+            "had links with a jitter of 2.5 ms",
+        ),
     ] {
         let fault = fault(action);
         assert_eq!((fault.to_string().as_str(), fault.lasting(CLIENT).as_str()), (title, lasting));

@@ -28,8 +28,10 @@ pub(super) fn of_overlap(
     if case.run.info.promises.fifo {
         return lost.or(Some(Cause::Recipe));
     }
-    lost.or_else(|| freed_by_another(case, first, first_ns.min(second_ns)..until_ns))
-        .or_else(|| recovered(case, first, second))
+    let recovered = recovered(case, first, second);
+    lost.or(recovered.filter(|cause| *cause == Cause::ClientClock))
+        .or_else(|| freed_by_another(case, first, first_ns.min(second_ns)..until_ns))
+        .or(recovered)
         .or_else(|| {
             let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
             (!faults).then_some(Cause::Recipe)

@@ -257,6 +257,7 @@ fn keeps_off(action: Action, case: &Case<'_>) -> bool {
         Action::Link(LinkFault::Slow(factor)) => {
             info.slowest_message_ns.max(info.link_delay_ns).saturating_mul(factor.into())
         }
+        Action::Link(LinkFault::Jitter(micros)) => u64::from(micros) * 1_000,
         Action::Link(LinkFault::Throttle(rate)) => {
             LinkFault::PACKET * 1_000_000_000 / u64::from(rate.max(1))
         }
@@ -266,7 +267,10 @@ fn keeps_off(action: Action, case: &Case<'_>) -> bool {
 }
 
 const fn slows(action: Action) -> bool {
-    matches!(action, Action::Link(LinkFault::Slow(_) | LinkFault::Throttle(_)))
+    matches!(
+        action,
+        Action::Link(LinkFault::Slow(_) | LinkFault::Jitter(_) | LinkFault::Throttle(_))
+    )
 }
 
 const fn loses_data(action: Action) -> bool {

@@ -758,6 +758,10 @@ fn a_recoverer_goes_by_the_clock_that_it_had_while_it_tried() {
         jump c1  |      [    ]
         store    |  0   1";
     shows(later, "double hold", Cause::ClientClock);
+    // Nor does it take a ledger to see that.
+    let ledger = later.find("        store").expect("the last row");
+    let says_so = later[..ledger].replace("A==R", "A/=R");
+    shows(&says_so, "double hold", Cause::ClientClock);
     // It is set right when the time that it has written is on its way.
     let earlier = "
         p0       |   a-A=====R

@@ -231,6 +231,10 @@ fn faults_on_clients_have_their_words() {
         (link(LinkFault::Refuse), ("was refused new connections", "had sound links again")),
         (link(LinkFault::LoseRequest), ("was to lose a request", "had sound links again")),
         (link(LinkFault::LoseReply), ("was to lose a reply", "had sound links again")),
+        (
+            link(LinkFault::Jitter(5_000)),
+            ("had links with a jitter of 5.0 ms", "had sound links again"),
+        ),
         (link(LinkFault::Slow(3)), ("had links 3 times as slow", "had sound links again")),
     ] {
         assert_eq!((&fault.lasting(client)[..], fault.healed()), words);

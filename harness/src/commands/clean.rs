@@ -2,21 +2,26 @@
 
 use super::Failure;
 use crate::Exit;
+use crate::cli::CleanArgs;
+#[cfg(feature = "real")]
+use testbed::owner::Certainty;
 
 #[cfg(feature = "real")]
-pub fn run() -> Result<Exit, Failure> {
-    let local::Cleaned { processes, folders } = local::clean().map_err(Failure::could_not)?;
+pub fn run(args: CleanArgs) -> Result<Exit, Failure> {
+    let certainty = if args.all { Certainty::NotSeen } else { Certainty::Ended };
+    let cleaned = local::clean(certainty).map_err(Failure::could_not)?;
+    let local::Cleaned { processes, folders } = cleaned;
     let mut removed = vec![counted(processes, "process", "processes")];
     removed.push(counted(folders, "folder", "folders"));
-    removed.extend(of_docker());
+    removed.extend(of_docker(certainty));
     crate::output::say(&format!("removed {}\n", removed.join(", ")))?;
     Ok(Exit::Held)
 }
 
 /// Removes containers and networks, where there is an engine that could have some.
 #[cfg(feature = "docker")]
-fn of_docker() -> Vec<String> {
-    match docker::clean() {
+fn of_docker(certainty: Certainty) -> Vec<String> {
+    match docker::clean(certainty) {
         Ok(docker::Cleaned { containers, networks }) => {
             vec![
                 counted(containers, "container", "containers"),
@@ -31,7 +36,7 @@ fn of_docker() -> Vec<String> {
 }
 
 #[cfg(all(feature = "real", not(feature = "docker")))]
-fn of_docker() -> Vec<String> {
+fn of_docker(_: Certainty) -> Vec<String> {
     Vec::new()
 }
 
@@ -41,6 +46,6 @@ fn counted(number: usize, one: &str, many: &str) -> String {
 }
 
 #[cfg(not(feature = "real"))]
-pub fn run() -> Result<Exit, Failure> {
+pub fn run(_: CleanArgs) -> Result<Exit, Failure> {
     Err(Failure::could_not(super::NO_REAL))
 }

@@ -1,7 +1,8 @@
 //! The faults of a run: asks the nemeses, remembers what is in force, heals what has lasted.
 
 use base::{
-    ClientView, Effect, F, Fault, FaultId, Kind, Mono, Nemesis, Next, Node, Passing, Rng, View,
+    ClientView, Effect, F, Fault, FaultId, Kind, Mono, Nemesis, Next, Node, Passing, Rng, Standing,
+    View,
 };
 
 use super::Recorder;
@@ -31,6 +32,15 @@ pub struct WantedFault {
     pub fault: Fault,
     /// The line of the fault script that asked for it.
     pub line: Option<u32>,
+}
+
+/// The servers as the nemeses see them.
+#[derive(Clone, Copy)]
+pub struct ServersSeen<'a> {
+    /// The one that answered last to an acquire or a release, if one has.
+    pub answering: Option<u32>,
+    /// The standing of each among the others, if a nemesis looks at it.
+    pub standings: &'a [Option<Standing>],
 }
 
 pub struct Faults {
@@ -70,6 +80,11 @@ impl Faults {
         self.sources.iter().any(|source| !source.done && source.ask_at <= now)
     }
 
+    /// Returns true if a nemesis looks at the standing of servers among the others.
+    pub fn look_at_standings(&self) -> bool {
+        self.sources.iter().any(|source| !source.done && source.nemesis.looks_at_standings())
+    }
+
     /// Returns the nemeses' interest in replies that pass. One may want to be asked whatever
     /// happens.
     pub fn passing(&self) -> Passing {
@@ -88,13 +103,13 @@ impl Faults {
         now: Mono,
         plan: &Plan,
         mut clients: Vec<ClientView>,
-        answering: Option<u32>,
+        servers: ServersSeen<'_>,
         recorder: &mut Recorder,
     ) -> Vec<WantedFault> {
         let mut wanted = Vec::new();
         for owner in 0..self.sources.len() {
             while let Some((fault, lasts)) =
-                self.ask_one(owner, now, plan, &clients, answering, recorder)
+                self.ask_one(owner, now, plan, &clients, servers, recorder)
             {
                 for node in fault.nodes() {
                     if let Node::Client(client) = node {
@@ -120,7 +135,7 @@ impl Faults {
         now: Mono,
         plan: &Plan,
         clients: &[ClientView],
-        answering: Option<u32>,
+        servers: ServersSeen<'_>,
         recorder: &mut Recorder,
     ) -> Option<(Fault, std::time::Duration)> {
         let active = self.active.iter().filter(|active| active.owner == owner).count();
@@ -134,7 +149,8 @@ impl Faults {
             clients,
             servers: &plan.servers,
             peers: plan.peers,
-            answering,
+            answering: servers.answering,
+            standings: servers.standings,
             active,
         };
         // "Watch" asks again at the next event, whatever it is.

@@ -13,7 +13,7 @@ use stores::vault::Vault;
 
 use crate::plan::Plan;
 use clients::Clients;
-use faults::{Faults, WantedFault};
+use faults::{Faults, ServersSeen, WantedFault};
 pub use recorder::Recorder;
 use vault::VaultNode;
 
@@ -147,8 +147,12 @@ impl RunDriver<'_> {
             return Ok(self.faults.next_look());
         }
         let view = self.clients.view(&self.faults);
-        let answering = self.clients.answering();
-        for wanted in self.faults.ask(now, self.plan, view, answering, self.recorder) {
+        let standings = match self.faults.look_at_standings() {
+            true => self.backend.standings(),
+            false => Vec::new(),
+        };
+        let servers = ServersSeen { answering: self.clients.answering(), standings: &standings };
+        for wanted in self.faults.ask(now, self.plan, view, servers, self.recorder) {
             self.recorder.wanted(now, &wanted);
             let WantedFault { id, fault, .. } = wanted;
             self.clients.before_fault(&fault, now, &mut self.vault, self.recorder);

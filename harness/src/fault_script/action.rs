@@ -53,6 +53,17 @@ pub fn read(fields: &Fields<'_>, ttl: Duration) -> Result<Action, ScriptMistake>
             let times = times.ok_or_else(|| Mistake::Missing("a factor: times = 16").at(at))?;
             Ok(Action::Link(LinkFault::Slow(times.0)))
         }
+        Action::Link(LinkFault::Jitter(_)) => {
+            let (text, place) = fields
+                .text("by", "a time: by = \"50ms\"")?
+                .ok_or_else(|| Mistake::Missing("the longest delay: by = \"50ms\"").at(at))?;
+            let by = time::read(text, ttl).map_err(|why| Mistake::Number(why).at(place.clone()))?;
+            let why = "a jitter is a microsecond or more, and an hour at most";
+            match u32::try_from(by.as_micros()) {
+                Ok(micros @ 1..=3_600_000_000) => Ok(Action::Link(LinkFault::Jitter(micros))),
+                _ => Err(Mistake::Number(why.into()).at(place)),
+            }
+        }
         Action::Link(LinkFault::Throttle(_)) => {
             let rate =
                 fields.count("bytes-per-second", "a whole number: bytes-per-second = 300")?;
@@ -66,7 +77,7 @@ pub fn read(fields: &Fields<'_>, ttl: Duration) -> Result<Action, ScriptMistake>
 /// The field that gives an action its extent, if it has one.
 pub const fn extent(action: Action) -> Option<&'static str> {
     match action {
-        Action::Clock(ClockChange::Jump(_)) => Some("by"),
+        Action::Clock(ClockChange::Jump(_)) | Action::Link(LinkFault::Jitter(_)) => Some("by"),
         Action::Clock(ClockChange::Drift(_)) => Some("percent"),
         Action::Link(LinkFault::Slow(_)) => Some("times"),
         Action::Link(LinkFault::Throttle(_)) => Some("bytes-per-second"),
@@ -96,6 +107,9 @@ pub const fn about(action: Action) -> &'static str {
         Action::Link(LinkFault::LoseRequest) => "the next request is lost with its connection",
         Action::Link(LinkFault::LoseReply) => "the next reply is lost with its connection",
         Action::Link(LinkFault::Slow(_)) => "messages take so many times as long (times = 16)",
+        Action::Link(LinkFault::Jitter(_)) => {
+            "messages take up to so much longer, each by chance (by = \"50ms\")"
+        }
         Action::Link(LinkFault::Throttle(_)) => {
             "links carry so much and no more (bytes-per-second = 300)"
         }

@@ -47,6 +47,14 @@ pub enum Whom {
     RandomClient,
     /// A server, drawn from the run's seed.
     RandomServer,
+    /// The server that leads the others.
+    Leader,
+    /// A server that follows another one, drawn from the run's seed.
+    Follower,
+    /// Fewer than half of the servers of each group, drawn from the run's seed.
+    Minority,
+    /// More than half of the servers of each group, drawn from the run's seed.
+    Majority,
     /// The client that the fault before it hit.
     SameClient,
 }
@@ -66,6 +74,10 @@ pub const WORDS: &[(&str, &str)] = &[
     ("middle-waiter", "a waiter with others before and behind it"),
     ("random-client", "a client, drawn from the run's seed"),
     ("random-server", "a server, drawn from the run's seed"),
+    ("leader", "the server that leads the others now, such as a primary"),
+    ("follower", "a server that follows another one now, drawn from the run's seed"),
+    ("minority", "fewer than half of the servers of each role, drawn from the run's seed"),
+    ("majority", "more than half of the servers of each role, drawn from the run's seed"),
     ("same-client", "the client that the fault before it hit"),
 ];
 
@@ -86,6 +98,18 @@ impl Whom {
             "random-client" => Self::RandomClient,
             "random-server" => Self::RandomServer,
             "same-client" => Self::SameClient,
+            "leader" | "follower" if !crew.peers => {
+                let none = "the servers of this run are nothing to each other: none leads";
+                return Err(Mistake::Misfit(none.into()));
+            }
+            "leader" => Self::Leader,
+            "follower" => Self::Follower,
+            "minority" if crew.servers.len() < 3 => {
+                let none = "the servers of this run are too few for a minority of them";
+                return Err(Mistake::Misfit(none.into()));
+            }
+            "minority" => Self::Minority,
+            "majority" => Self::Majority,
             name => return Self::named(name, crew),
         })
     }

@@ -17,7 +17,12 @@ enum Sort {
 impl Whom {
     const fn sort(&self) -> Sort {
         match self {
-            Self::Servers(_) | Self::RandomServer => Sort::Servers,
+            Self::Servers(_)
+            | Self::RandomServer
+            | Self::Leader
+            | Self::Follower
+            | Self::Minority
+            | Self::Majority => Sort::Servers,
             Self::Vault => Sort::Vault,
             Self::All => Sort::Both,
             _ => Sort::Clients,
@@ -55,7 +60,7 @@ pub fn hits_servers(aim: &Aim) -> bool {
 pub fn check_node(action: Action, whom: &Whom, text: &str) -> Result<(), Mistake> {
     let name = action.spec().name;
     let (fits, wanted): (&[Sort], &str) = match action.spec().ability {
-        Ability::Pause | Ability::ServerClock | Ability::ClockRate => {
+        Ability::Pause | Ability::ServerClock | Ability::ServerClockRate => {
             (&[Sort::Clients, Sort::Servers, Sort::Both], "clients and servers")
         }
         _ if action == Action::Kill => (&[Sort::Clients], "clients; a server takes `crash`"),

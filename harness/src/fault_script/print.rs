@@ -129,6 +129,9 @@ fn extent(action: Action) -> Option<(&'static str, String)> {
             format!("\"{}\"", time::write(Duration::from_nanos(nanos.unsigned_abs())))
         }
         Action::Clock(ClockChange::Drift(ppm)) => format!("{:?}", f64::from(ppm) / 10_000.0),
+        Action::Link(LinkFault::Jitter(micros)) => {
+            format!("\"{}\"", time::write(Duration::from_micros(micros.into())))
+        }
         Action::Link(LinkFault::Slow(amount) | LinkFault::Throttle(amount)) => amount.to_string(),
         _ => return None,
     };
@@ -161,6 +164,7 @@ fn all_links(aim: &Aim, action: Action, plan: &Plan) -> Vec<Fault> {
         servers: &plan.servers,
         peers: plan.peers,
         answering: None,
+        standings: &[],
         active: 0,
     };
     // Nothing that is named is drawn.

@@ -144,6 +144,7 @@ impl<S: Store> Actors<S> {
             ttl_ns: nanos(self.ttl),
             call_timeout_ns: nanos(NEVER),
             seed: 0,
+            wall_ahead_ns: 0,
             workers: 1,
         };
         ClientRequest { id: 0, worker: client, command: Command::Init(Box::new(init)) }

@@ -9,7 +9,7 @@ mod wires;
 
 use base::{
     Backend, BackendError, ClientRequest, Fault, FaultId, Ledger, LocalFuture, Message, Mono, Node,
-    Notice, Passing, Rng, World, emplace,
+    Notice, Passing, Rng, Standing, World, emplace,
 };
 use std::any::Any;
 use std::cell::Cell;
@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 use stores::driver::Do;
+use stores::model::ServerModel;
 use stores::model::{Noted, Out};
 use stores::{ClientSettings, PacketOf, Store, StoreId, Visit};
 
@@ -312,6 +313,13 @@ impl<S: Store> Backend for Simulation<S> {
         }
         inbox.append(&mut self.inbox);
         Ok(())
+    }
+
+    fn standings(&mut self) -> Vec<Option<Standing>> {
+        let says = |it: &SimulatedServer<S::Server>| {
+            it.model.standing().filter(|_| it.up && it.paused.is_none())
+        };
+        self.servers.iter().map(says).collect()
     }
 
     fn ledger(&mut self) -> Option<Ledger> {

@@ -60,6 +60,7 @@ impl Rig {
     fn of<S: Store>(open: OpenClient<S>) -> Self {
         let init = Command::Init(Box::new(Init {
             allotment: String::new(),
+            wall_ahead_ns: 0,
             workers: 1,
             algo: "none".into(),
             process: 0,

@@ -5,7 +5,7 @@ use crate::model::{Clocks, Noted, Out, Peer, ServerModel};
 use crate::redis::model::sentinel::Sentinel;
 use crate::redis::script::Engine;
 use crate::redis::{ClusterTiming, Layout, Packet, SentinelTiming, Server, Shards};
-use base::{Data, Mono};
+use base::{Data, Mono, Standing};
 
 /// The model of a process of Redis.
 #[expect(clippy::large_enum_variant, reason = "behind a box, every packet would take its time")]
@@ -73,6 +73,14 @@ impl ServerModel for Instance {
         match self {
             Self::Data(server) => server.restart(at, data),
             Self::Sentinel(sentinel) => sentinel.restart(),
+        }
+    }
+
+    fn standing(&self) -> Option<Standing> {
+        match self {
+            Self::Data(server) if server.follows() => Some(Standing::Follower),
+            Self::Data(_) => Some(Standing::Leader),
+            Self::Sentinel(_) => None,
         }
     }
 

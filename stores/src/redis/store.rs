@@ -1,6 +1,6 @@
 //! Redis, as the list of stores knows it.
 
-use base::Link;
+use base::{Link, Standing};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::driver::CallDriver;
 use crate::zookeeper::Timing;
 use crate::{
     Allotment, ClientSettings, Cluster, Enumerable, Group, Joining, Junk, Launch, Need, PRIMARY,
-    Place, Ports, Probe, SettableClock, Shape, Store, StoreId, Topology,
+    Place, Ports, Probe, SettableClock, Shape, StandingQuestion, Store, StoreId, Topology,
 };
 use redis::Value;
 
@@ -27,6 +27,15 @@ const fn servers(count: u32) -> Group {
 
 const fn peers(role: &'static str, count: u32) -> Group {
     Group { role, count, peers: true }
+}
+
+/// Reads the answer to `ROLE`. A Sentinel answers, too.
+fn standing(answer: &str) -> Option<Standing> {
+    answer.lines().find_map(|line| match line {
+        "master" => Some(Standing::Leader),
+        "slave" => Some(Standing::Follower),
+        _ => None,
+    })
 }
 
 impl Store for Redis {
@@ -61,6 +70,8 @@ impl Store for Redis {
     const TTL: Duration = Duration::from_secs(4);
     const JUNK: Result<Junk, &'static str> = Err("a Redis without maxmemory evicts no key");
     const SETTABLE_CLOCK: Result<SettableClock, &'static str> = Ok(settable_clock::SETTABLE_CLOCK);
+    const STANDING: Option<StandingQuestion> =
+        Some(StandingQuestion { question: b"ROLE\r\nQUIT\r\n", read: standing });
     const PORTS: Ports = Ports { clients: 6379, peers: &[] };
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 

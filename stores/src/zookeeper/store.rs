@@ -1,6 +1,6 @@
 //! ZooKeeper, as the list of stores knows it.
 
-use base::{Link, LocalFuture, Wakeups, World};
+use base::{Link, LocalFuture, Standing, Wakeups, World};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{Client, SessionState, Timing, ZooKeeper, ZooKeeperDriver};
 use crate::launch::words;
 use crate::{
     Allotment, ClientSettings, Cluster, Group, Junk, Launch, Member, Need, Place, Ports, Probe,
-    SettableClock, Shape, Store, StoreClient, StoreId, Topology,
+    SettableClock, Shape, StandingQuestion, Store, StoreClient, StoreId, Topology,
 };
 
 const fn members(count: u32) -> Group {
@@ -42,6 +42,15 @@ fn configuration(cluster: &Cluster, place: &Place) -> String {
     settings + &(1..).zip(members).map(line).collect::<String>()
 }
 
+/// Reads the answer to `srvr`. One that is looking for a leader does not serve, and has no mode.
+fn standing(answer: &str) -> Option<Standing> {
+    answer.lines().find_map(|line| match line.strip_prefix("Mode: ")? {
+        "leader" => Some(Standing::Leader),
+        "follower" => Some(Standing::Follower),
+        _ => None,
+    })
+}
+
 impl Store for ZooKeeper {
     const ID: StoreId = StoreId::ZooKeeper;
     const NAME: &'static str = "ZooKeeper";
@@ -63,6 +72,8 @@ impl Store for ZooKeeper {
     const JUNK: Result<Junk, &'static str> = Err("a ZooKeeper evicts no node");
     const SETTABLE_CLOCK: Result<SettableClock, &'static str> =
         Err("ZooKeeper counts by its monotonic clock, which nobody can set");
+    const STANDING: Option<StandingQuestion> =
+        Some(StandingQuestion { question: b"srvr", read: standing });
     const PORTS: Ports = Ports { clients: 2181, peers: &[2888, 3888] };
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 

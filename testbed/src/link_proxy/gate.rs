@@ -1,5 +1,6 @@
 //! One direction of a link: open, or held by one or more faults, and the other faults in force there.
 
+use super::jitter::Jitter;
 use super::lock;
 use super::loss::CallLoss;
 use super::slow::Slowness;
@@ -33,6 +34,7 @@ pub struct Gate {
     pub throttles: InForce<Throttle>,
     pub losses: InForce<CallLoss>,
     pub slownesses: InForce<Slowness>,
+    pub jitters: InForce<Jitter>,
     /// Tells calls from a client library's own housekeeping.
     carries_call: fn(&[u8]) -> bool,
 }
@@ -70,6 +72,7 @@ impl Gate {
             throttles: InForce::none(),
             losses: InForce::none(),
             slownesses: InForce::none(),
+            jitters: InForce::none(),
             carries_call,
         }
     }
@@ -106,9 +109,10 @@ impl Gate {
         !losses.is_empty() && (self.carries_call)(bytes) && losses.iter().any(|it| it.strikes())
     }
 
-    /// Returns the delay of a chunk that would have this one, and counts it where it is slowed.
-    pub fn slowed(&self, delay: Duration) -> Duration {
-        self.slownesses.all().iter().fold(delay, |delay, slowness| slowness.delay(delay))
+    /// Returns the delay of a chunk that would have this one, and counts it where it is delayed.
+    pub fn delayed(&self, delay: Duration) -> Duration {
+        let slowed = self.slownesses.all().iter().fold(delay, |delay, it| it.delay(delay));
+        self.jitters.all().iter().fold(slowed, |delay, it| it.delay(delay))
     }
 
     /// Counts bytes that arrive while it is held.

@@ -7,6 +7,7 @@
 
 mod connection;
 mod gate;
+mod jitter;
 mod loss;
 mod pace;
 mod pump;
@@ -16,6 +17,7 @@ mod tests;
 mod throttle;
 
 pub use gate::HeldBack;
+pub use jitter::Jittering;
 pub use loss::{CallLoss, Half, Losing};
 pub use pace::Delay;
 pub use slow::{Slowing, slowed_by};

@@ -89,7 +89,7 @@ async fn let_through(
             }
             passed();
         }
-        if due.send((pace.due(|delay| gate.slowed(delay)), item)).is_err() {
+        if due.send((pace.due(|delay| gate.delayed(delay)), item)).is_err() {
             return;
         }
     }

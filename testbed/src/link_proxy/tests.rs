@@ -408,6 +408,24 @@ async fn a_slow_link_takes_many_times_as_long() {
 }
 
 #[tokio::test]
+async fn a_jitter_delays_what_is_sent_and_keeps_its_order() {
+    let mut rig = rig(Delay::default()).await;
+    let mut client = rig.connect().await;
+    rig.sees("open").await;
+    let jittering = rig.link.jitter(Duration::from_millis(20));
+    let mut seen = String::new();
+    for letter in 'a'..='h' {
+        say(&mut client, &letter.to_string()).await;
+    }
+    while seen.len() < 8 {
+        seen += &tokio::time::timeout(LIMIT, rig.seen.recv()).await.unwrap().unwrap();
+    }
+    assert_eq!(seen, "abcdefgh");
+    hears(&mut client, "abcdefgh").await;
+    assert!(jittering.end() >= 2, "there and back");
+}
+
+#[tokio::test]
 async fn an_aborting_client_is_passed_on_as_an_abort() {
     let mut rig = rig(Delay::default()).await;
     let mut client = rig.connect().await;

@@ -75,10 +75,12 @@ pub fn can(ability: Ability) -> Result<(), Lack> {
         Ability::Cut => "it discards what a cut link delivers later",
         Ability::Refuse => "it breaks the connections that are open, too",
         Ability::LoseRequest | Ability::LoseReply => "it knows bytes, and no calls",
+        Ability::Jitter => "it does not tell which delays it has drawn",
         Ability::Reset | Ability::Slow | Ability::Throttle => return Ok(()),
         // These are not about links between clients and servers.
         Ability::Pause | Ability::Crash | Ability::CutPower | Ability::Vanish => return Ok(()),
-        Ability::ServerClock | Ability::ClientClock | Ability::ClockRate => return Ok(()),
+        Ability::ServerClock | Ability::ServerClockRate => return Ok(()),
+        Ability::ClientClock | Ability::ClientClockRate => return Ok(()),
         Ability::Evict | Ability::Vault => return Ok(()),
     };
     let reason = format!("Toxiproxy cannot {ability} as it should: {why}");

@@ -2,12 +2,12 @@
 //! each backend. Shell scripts stand in for the clients.
 
 use base::{
-    Action, Backend, ClientReply, ClientRequest, Command, Data, Direction, Effect, Fault, FaultId,
-    LinkFault, Message, Mono, Node, Notice, Passing,
+    Action, Backend, ClientReply, ClientRequest, ClockChange, Command, Data, Direction, Effect,
+    Fault, FaultId, LinkFault, Message, Mono, Node, Notice, Passing, Standing,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use stores::zookeeper::Timing;
 use stores::{LinkDelays, StoreId, WorldSpec};
 use testbed::{ClientCommand, RealBackend, Servers, StartedServer};
@@ -28,6 +28,18 @@ const ASKING: &str = r#"while read line; do
     printf 'ECHO %0100d\r\n' 0 >&3
     read -r length <&3 && read -r answer <&3
     echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
+done"#;
+
+/// Tells the wall clock that it is to have when that is set, and answers all else with `ok`.
+const CLOCKED: &str = r#"while read line; do
+    id=${line#*\"id\":}
+    case $line in
+    *'"op":"wall"'*)
+        ahead=${line#*\"ahead_ns\":}
+        wall=$(($(date +%s%N) + ${ahead%%[!-0-9]*}))
+        echo "{\"id\":${id%%,*},\"type\":\"wall\",\"wall_ns\":$wall}";;
+    *) echo "{\"id\":${id%%,*},\"type\":\"ok\"}";;
+    esac
 done"#;
 
 /// Makes the tests of a backend with these servers.
@@ -221,6 +233,181 @@ pub fn a_server_whose_memory_is_filled_evicts_what_is_there<S: Servers>() {
         let effect = suffer_as(backend, 2, &evict, |_| {});
         assert_eq!(effect, Effect::new("the server was down or paused", 0));
     });
+}
+
+fn clocked<S: Servers>() -> RealBackend<S> {
+    start_world(&WorldSpec { sets_clocks: true, ..world(StoreId::Redis) })
+}
+
+fn bend(change: ClockChange) -> Fault {
+    Fault::at(Node::Server(0), Action::Clock(change))
+}
+
+fn address<S: Servers>(backend: &RealBackend<S>) -> SocketAddr {
+    backend.servers()[0].address().unwrap()
+}
+
+/// The seconds by which the clock of a Redis server is ahead of this machine's.
+#[expect(clippy::disallowed_methods, reason = "compares two real clocks")]
+fn seconds_ahead(address: SocketAddr) -> f64 {
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
+    let asked = now();
+    let answer = redis(address, "TIME");
+    let told: Vec<f64> = answer.lines().filter_map(|line| line.parse().ok()).collect();
+    told[0] + told[1] / 1e6 - (asked + now()) / 2.0
+}
+
+pub fn a_server_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal<S: Servers>() {
+    let mut backend = clocked::<S>();
+    // The servers of this machine may be slow to answer, but no such time.
+    let is_about = |address, seconds: f64| (seconds_ahead(address) - seconds).abs() < 10.0;
+    for (seconds, answer) in [(100, "$-1\r\n+OK\r\n"), (-100, "$1\r\nv\r\n+OK\r\n")] {
+        assert_eq!(redis(address(&backend), "SET k v PX 90000"), "+OK\r\n+OK\r\n");
+        let jump = |seconds: i64| bend(ClockChange::Jump(seconds * 1_000_000_000));
+        let effect = suffer(&mut backend, &jump(seconds), |backend| {
+            assert!(is_about(address(backend), seconds as f64));
+            assert_eq!(redis(address(backend), "GET k"), answer, "{seconds}");
+            suffer_as(backend, 2, &jump(50), |backend| {
+                assert!(is_about(address(backend), seconds as f64 + 50.0));
+            });
+            let crash = Fault::at(Node::Server(0), Action::Crash(Data::Kept));
+            suffer_as(backend, 3, &crash, |_| {});
+            assert!(is_about(address(backend), seconds as f64), "a restart changes nothing of it");
+        });
+        assert!((90_000..=100_000).contains(&effect.amount), "{effect:?}");
+        assert!(is_about(address(&backend), 0.0));
+    }
+}
+
+/// In two seconds a clock gains or loses so much that no slow answer hides it, also over a restart.
+pub fn a_server_whose_clock_bends_or_stands_still_tells_so<S: Servers>() {
+    let mut backend = clocked::<S>();
+    let (time, most) = (Duration::from_secs(2), 60.0);
+    for (change, rate) in [
+        (ClockChange::Drift(10_000_000), 10.0),
+        (ClockChange::Drift(-900_000), -0.9),
+        (ClockChange::Freeze, -1.0),
+    ] {
+        let wrong = bend(change);
+        let effect = suffer(&mut backend, &wrong, |backend| {
+            let begun = seconds_ahead(address(backend));
+            assert!(begun.abs() < 5.0, "{change:?}: it goes on from where it was: {begun}");
+            pass(backend, time);
+            let gained = seconds_ahead(address(backend)) / rate;
+            assert!((1.9..most).contains(&gained), "{change:?}: {gained}");
+            let crash = Fault::at(Node::Server(0), Action::Crash(Data::Kept));
+            suffer_as(backend, 2, &crash, |_| {});
+            assert!(seconds_ahead(address(backend)) / rate >= gained, "{change:?}: restarted");
+        });
+        let least = (1_900.0 * rate.abs()) as u64;
+        assert!((least..60_000).contains(&effect.amount), "{change:?}: {effect:?}");
+        assert!(seconds_ahead(address(&backend)).abs() < 0.5, "it was set right");
+    }
+    suffer(&mut backend, &bend(ClockChange::Freeze), |backend| {
+        let pause = Fault::at(Node::Server(0), Action::Pause);
+        backend.inject(2, &pause).unwrap();
+        until(backend, |it| matches!(it, Notice::Injected { id: 2 }).then_some(()));
+        let missed = suffer_as(backend, 3, &bend(ClockChange::Jump(5)), |_| {});
+        assert_eq!(missed, Effect::new("the server was down or paused", 0));
+        backend.heal(2, &pause).unwrap();
+    });
+    assert!(seconds_ahead(address(&backend)).abs() < 0.5);
+}
+
+pub fn a_client_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal<S: Servers>() {
+    let mut backend = backend_with::<S>(StoreId::Redis, CLOCKED);
+    backend.spawn(0, 10).unwrap();
+    answered(&mut backend, 0);
+    let jump = |seconds: i64| {
+        let change = ClockChange::Jump(seconds * 1_000_000_000);
+        Fault::at(Node::Client(0), Action::Clock(change))
+    };
+    for seconds in [100, -100] {
+        let effect = suffer(&mut backend, &jump(seconds), |backend| {
+            let again = suffer_as(backend, 2, &jump(50), |_| {});
+            assert!((45_000..=50_000).contains(&again.amount), "{again:?}");
+        });
+        assert!((90_000..=100_000).contains(&effect.amount), "{effect:?}");
+    }
+    let kill = Fault::at(Node::Client(0), Action::Kill);
+    suffer(&mut backend, &kill, |_| {});
+    assert_eq!(suffer(&mut backend, &jump(100), |_| {}).amount, 0, "it was dead");
+}
+
+/// The server that leads all others, once it is another than this one.
+fn leader<S: Servers>(backend: &mut RealBackend<S>, before: Option<u32>) -> u32 {
+    let limit = backend.now() + LIMIT;
+    while backend.now() < limit {
+        let standings = backend.standings();
+        let leads = |it: &u32| standings[*it as usize] == Some(Standing::Leader);
+        let leading: Vec<u32> = (0..standings.len() as u32).filter(leads).collect();
+        match leading[..] {
+            [leader] if Some(leader) != before => return leader,
+            _ => pass(backend, Duration::from_millis(20)),
+        }
+    }
+    panic!("no server leads the others");
+}
+
+pub fn servers_say_who_leads_them_before_and_after_a_failover<S: Servers>() {
+    for topology in ["zookeeper-x3", "redis-sentinel"] {
+        let topology = StoreId::topology(topology).unwrap();
+        let of = |store: &&StoreId| store.topologies().iter().any(|it| it == topology);
+        let store = *StoreId::ALL.iter().find(of).unwrap();
+        let mut backend = start_world::<S>(&WorldSpec { topology, ..world(store) });
+        let first = leader(&mut backend, None);
+        let crash = Fault::at(Node::Server(first), Action::Crash(Data::Kept));
+        suffer(&mut backend, &crash, |backend| {
+            leader(backend, Some(first));
+            assert_eq!(backend.standings()[first as usize], None, "it is dead");
+        });
+        let second = leader(&mut backend, Some(first));
+        let limit = backend.now() + LIMIT;
+        while backend.standings()[first as usize] != Some(Standing::Follower) {
+            assert!(backend.now() < limit, "it was to follow server {second}");
+            pass(&mut backend, Duration::from_millis(20));
+        }
+    }
+}
+
+/// Sends a question while a link is disturbed, and returns what that did. Whether the answer comes
+/// meanwhile is to be as said.
+fn disturbed<S: Servers>(action: Action, comes: bool) -> u64 {
+    let mut backend = backend_with::<S>(StoreId::Redis, ASKING);
+    backend.spawn(0, 10).unwrap();
+    answered(&mut backend, 0);
+    let fault = Fault::over(vec![(Node::Client(0), Node::Server(0))], action);
+    let touch = ClientRequest { id: 1, worker: 0, command: Command::Touch { hold: 0 } };
+    let effect = suffer(&mut backend, &fault, |backend| {
+        backend.send(10, touch);
+        match comes {
+            true => answered(backend, 1),
+            false => {
+                let end = backend.now() + Duration::from_secs(1);
+                while backend.now() < end {
+                    let mut inbox = Vec::new();
+                    backend.advance(end, Passing::Awaited, &mut inbox).unwrap();
+                    let answer = |it: &Message| matches!(it.notice, Notice::Client { .. });
+                    assert!(!inbox.iter().any(answer), "{action:?}: {inbox:?}");
+                }
+            }
+        }
+    });
+    if !comes {
+        answered(&mut backend, 1);
+    }
+    effect.amount
+}
+
+pub fn links_are_cut_one_way_or_both_and_slowed_and_jittered_both_ways<S: Servers>() {
+    // A connection cannot be made over a link of which one way is cut.
+    for direction in [Direction::Both, Direction::Forward, Direction::Backward] {
+        assert!(disturbed::<S>(Action::Cut(direction), false) > 0, "{direction:?}");
+    }
+    for link_fault in [LinkFault::Slow(8), LinkFault::Jitter(50_000)] {
+        let met = disturbed::<S>(Action::Link(link_fault), true);
+        assert!(met >= 2, "{link_fault:?}: a question and an answer at least: {met}");
+    }
 }
 
 pub fn faults_on_a_server_are_measured<S: Servers>() {

@@ -48,12 +48,23 @@ impl<'a> Hit<'a> {
             Whom::RandomClient => aim::anybody(view, self.rng),
             Whom::SameClient => self.last_client,
             Whom::RandomServer => return aim::server(view, self.rng).into_iter().collect(),
+            Whom::Leader => return aim::leader(view).map(Node::Server).into_iter().collect(),
+            Whom::Follower => {
+                return aim::follower(view, self.rng).map(Node::Server).into_iter().collect();
+            }
+            Whom::Minority => return self.some_of_each_group(|count| count.saturating_sub(1) / 2),
+            Whom::Majority => return self.some_of_each_group(|count| count / 2 + 1),
             Whom::Servers(servers) => return servers.iter().copied().map(Node::Server).collect(),
             Whom::Vault => return vec![Node::Vault],
             Whom::Clients => return clients(view).collect(),
             Whom::All => return clients(view).chain(servers(view)).collect(),
         };
         client.map(Node::Client).into_iter().collect()
+    }
+
+    fn some_of_each_group(&mut self, share: impl Fn(usize) -> usize) -> Vec<Node> {
+        let drawn = aim::some_of_each_group(self.view, self.rng, share);
+        drawn.into_iter().map(Node::Server).collect()
     }
 
     /// All links of nodes: of clients to all servers, of servers to their peers, or to all clients

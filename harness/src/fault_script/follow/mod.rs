@@ -196,6 +196,11 @@ impl Nemesis for Follower {
         self.inject(view, rng).unwrap_or_else(|| self.wait(view))
     }
 
+    fn looks_at_standings(&self) -> bool {
+        let looks = |whom: &Whom| matches!(whom, Whom::Leader | Whom::Follower);
+        self.script.entries.iter().any(|entry| entry.aim.mentions().any(looks))
+    }
+
     fn line(&self) -> Option<u32> {
         self.script.entries.get(self.last).map(|entry| entry.line)
     }

@@ -52,6 +52,7 @@ fn ask(follower: &mut Follower, at: Mono, states: [ClientState; 5]) -> Next {
         servers,
         peers: true,
         answering: None,
+        standings: &[],
         active: 0,
     };
     follower.next(&view, &mut Rng::new(7))
@@ -259,6 +260,7 @@ fn whoever_is_meant_is_hit_whatever_else_hits_it() {
         servers,
         peers: true,
         answering: None,
+        standings: &[],
         active: 0,
     };
     assert_eq!(hit(follower.next(&view, &mut Rng::new(7))), [Node::Client(0)]);

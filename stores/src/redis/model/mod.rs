@@ -60,6 +60,11 @@ pub struct Server {
 }
 
 impl Server {
+    /// Returns true if it follows another server.
+    pub const fn follows(&self) -> bool {
+        self.replication.follows()
+    }
+
     /// An empty server. All servers of a simulation can share one engine.
     pub fn new(engine: Engine) -> Self {
         Self {

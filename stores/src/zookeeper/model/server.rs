@@ -22,7 +22,7 @@ use super::packet::{ElectionRole, Packet, PeerPacket, ToFollower, ToLeader, Vote
 use super::{Transaction, tree};
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
 use crate::zookeeper::{Timing, WatchEvent};
-use base::{Data, Mono};
+use base::{Data, Mono, Standing};
 use clients::ClientConnections;
 use election::Looking;
 use follower::Following;
@@ -244,6 +244,13 @@ impl ServerModel for Server {
         self.round = 0;
         self.role = ServerRole::Starting;
         self.clients = ClientConnections::default();
+    }
+
+    fn standing(&self) -> Option<Standing> {
+        match self.is_leader() {
+            true => Some(Standing::Leader),
+            false => self.is_serving().then_some(Standing::Follower),
+        }
     }
 
     fn take_journal(&mut self, into: &mut Vec<Noted>) {

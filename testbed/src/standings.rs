@@ -1,0 +1,44 @@
+//! The standings of the servers among each other, asked again and again while somebody wants to know.
+
+use super::probe::ask;
+use super::servers::StartedServer;
+use super::testbed::Testbed;
+use base::Standing;
+use futures_util::future::join_all;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use stores::StandingQuestion;
+use tokio::time::{sleep, timeout};
+
+/// The time from one round of questions to the next.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// The longest time that a server may take to answer. One that is paused does not.
+const ANSWER_LIMIT: Duration = Duration::from_millis(250);
+
+/// The standings as the servers told them last.
+#[derive(Default)]
+pub struct StandingsTold(Mutex<Vec<Option<Standing>>>);
+
+impl StandingsTold {
+    /// The standing of each server; nothing before all were asked.
+    pub fn latest(&self) -> Vec<Option<Standing>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks the servers for ever.
+    pub async fn follow<S: StartedServer>(self: Arc<Self>, testbed: Arc<Testbed<S>>) {
+        let Some(question) = testbed.store.standing() else { return };
+        loop {
+            let told = testbed.servers.iter().map(|server| standing(&**server, question));
+            let told = join_all(told).await;
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = told;
+            sleep(INTERVAL).await;
+        }
+    }
+}
+
+async fn standing(server: &impl StartedServer, question: StandingQuestion) -> Option<Standing> {
+    let address = server.address().ok().filter(|_| server.is_running())?;
+    let answer = timeout(ANSWER_LIMIT, ask(address, question.question)).await.ok()?.ok()?;
+    (question.read)(&answer)
+}

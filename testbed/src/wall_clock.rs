@@ -1,0 +1,237 @@
+//! The wall clock of a server's process, as libfaketime tells it by the text of a file: all that is wrong
+//! with it, and the words for that. It bends as the clocks of the simulator do (`sim/src/clock.rs`).
+//!
+//! libfaketime counts a rate from the start of the process. So a distance stands beside the rate, by
+//! which the clock is at the moment of a change where it was before.
+
+use base::ClockChange;
+use nix::time::{ClockId, clock_gettime};
+
+const SECOND: u64 = 1_000_000_000;
+const MILLION: i64 = 1_000_000;
+
+/// The way in which the time is told for which a clock stands still: seconds since 1970, wherever the
+/// process thinks it is.
+const FORMAT: &str = "%s";
+
+/// The wall clock of a server. Times are nanoseconds since 1970 by the clock of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerWallClock {
+    /// The start of the process, as far as it is known.
+    started_ns: i64,
+    /// The last change, and the lead over the true time then.
+    since_ns: i64,
+    ahead_ns: i64,
+    /// All drifts in force together, in parts per million.
+    drift_ppm: i64,
+    /// The number of faults that hold it still.
+    frozen: u32,
+    /// All jumps in force together.
+    jumps_ns: i64,
+}
+
+impl ServerWallClock {
+    /// A right clock of a process that is about to start.
+    pub fn new() -> Self {
+        let now_ns = true_ns();
+        Self {
+            started_ns: now_ns,
+            since_ns: now_ns,
+            ahead_ns: 0,
+            drift_ppm: 0,
+            frozen: 0,
+            jumps_ns: 0,
+        }
+    }
+
+    /// Notes that a process that goes by it is about to start.
+    pub fn start(&mut self, now_ns: i64) {
+        self.rebase(now_ns);
+        self.started_ns = now_ns;
+    }
+
+    /// Makes it go wrong.
+    pub fn change(&mut self, change: ClockChange, now_ns: i64) {
+        self.rebase(now_ns);
+        match change {
+            ClockChange::Jump(nanos) => self.jump(nanos),
+            ClockChange::Drift(ppm) => self.drift_ppm += i64::from(ppm),
+            ClockChange::Freeze => self.frozen += 1,
+        }
+    }
+
+    /// One thing that was wrong with it is right again. Once its rate is right, it is set.
+    pub fn undo(&mut self, change: ClockChange, now_ns: i64) {
+        self.rebase(now_ns);
+        match change {
+            ClockChange::Jump(nanos) => self.jump(nanos.saturating_neg()),
+            ClockChange::Drift(ppm) => self.drift_ppm -= i64::from(ppm),
+            ClockChange::Freeze => self.frozen -= 1,
+        }
+        if self.rate_ppm() == MILLION {
+            self.ahead_ns = self.jumps_ns;
+        }
+    }
+
+    /// Takes note that the process's own word differs from what was expected of it by so much. The
+    /// process started earlier or later, then.
+    pub fn correct(&mut self, error_ns: i64) {
+        if self.has_rate() {
+            let by = i128::from(error_ns) * i128::from(MILLION);
+            self.started_ns += (by / i128::from(MILLION - self.rate_ppm())) as i64;
+        }
+    }
+
+    /// The lead over the true time.
+    pub fn ahead_ns(&self, now_ns: i64) -> i64 {
+        self.ahead_ns.saturating_add(parts(self.rate_ppm() - MILLION, now_ns - self.since_ns))
+    }
+
+    /// The part of its lead by which it was set.
+    pub const fn jumps_ns(&self) -> i64 {
+        self.jumps_ns
+    }
+
+    /// Returns true if it goes on at another rate than the right one.
+    pub fn has_rate(&self) -> bool {
+        ![0, MILLION].contains(&self.rate_ppm())
+    }
+
+    /// The text that tells libfaketime of it. A rate has to be said, or an earlier one would stay.
+    pub fn told(&self) -> String {
+        let rate_ppm = self.rate_ppm();
+        if rate_ppm == 0 {
+            let stands_at = self.since_ns.saturating_add(self.ahead_ns).max(0).unsigned_abs();
+            return format!("{}.{:09}\n", stands_at / SECOND, stands_at % SECOND);
+        }
+        let since_start = parts(MILLION - rate_ppm, self.since_ns - self.started_ns);
+        let distance = self.ahead_ns.saturating_add(since_start);
+        let (sign, nanos) = (if distance < 0 { '-' } else { '+' }, distance.unsigned_abs());
+        let (whole, rest) = (rate_ppm / MILLION, rate_ppm % MILLION);
+        format!("{sign}{}.{:09} x{whole}.{rest:06}\n", nanos / SECOND, nanos % SECOND)
+    }
+
+    fn jump(&mut self, nanos: i64) {
+        self.jumps_ns = self.jumps_ns.saturating_add(nanos);
+        self.ahead_ns = self.ahead_ns.saturating_add(nanos);
+    }
+
+    /// Parts per million of the true time.
+    fn rate_ppm(&self) -> i64 {
+        if self.frozen > 0 { 0 } else { (MILLION + self.drift_ppm).max(0) }
+    }
+
+    /// Counts from now on.
+    fn rebase(&mut self, now_ns: i64) {
+        (self.ahead_ns, self.since_ns) = (self.ahead_ns(now_ns), now_ns);
+    }
+}
+
+impl Default for ServerWallClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The time by the wall clock of this machine, which no fault touches.
+pub fn true_ns() -> i64 {
+    let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("every Linux has this clock");
+    now.tv_sec() * SECOND as i64 + now.tv_nsec()
+}
+
+/// The environment of a process that goes by libfaketime's word in this file.
+pub fn environment(file: &str) -> [(&'static str, String); 4] {
+    [
+        ("FAKETIME_TIMESTAMP_FILE", file.into()),
+        ("FAKETIME_FMT", FORMAT.into()),
+        ("FAKETIME_NO_CACHE", "1".into()),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
+    ]
+}
+
+/// So many parts per million of a time.
+fn parts(ppm: i64, nanos: i64) -> i64 {
+    (i128::from(ppm) * i128::from(nanos) / i128::from(MILLION)) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = SECOND as i64;
+
+    /// A clock of a process that started at second 100.
+    fn clock() -> ServerWallClock {
+        ServerWallClock { started_ns: 100 * S, since_ns: 100 * S, ..ServerWallClock::new() }
+    }
+
+    /// The seconds that libfaketime makes of a text at a time, for a process that started then.
+    fn read(text: &str, started: f64, now: f64) -> f64 {
+        match text.trim_end().split_once(" x") {
+            Some((distance, rate)) => {
+                let number = |text: &str| text.parse::<f64>().expect("a number");
+                started + number(distance) + number(rate) * (now - started)
+            }
+            None => text.trim_end().parse().expect("a time"),
+        }
+    }
+
+    #[test]
+    fn a_distance_is_told_with_a_sign_and_a_rate() {
+        for (ahead_ns, text) in [
+            (0, "+0.000000000 x1.000000\n"),
+            (5 * S, "+5.000000000 x1.000000\n"),
+            (-1_250_000_000, "-1.250000000 x1.000000\n"),
+            (-70_000_000, "-0.070000000 x1.000000\n"),
+        ] {
+            assert_eq!(ServerWallClock { ahead_ns, ..clock() }.told(), text);
+        }
+    }
+
+    #[test]
+    fn a_clock_goes_on_from_where_it_is_at_each_change_and_is_right_after_the_heal() {
+        let mut clock = clock();
+        let reads = |clock: &ServerWallClock, now: i64| read(&clock.told(), 100.0, now as f64);
+        let is = |seen: f64, wanted: f64| assert!((seen - wanted).abs() < 1e-6, "{seen} {wanted}");
+        let (fast, jump) = (ClockChange::Drift(100_000), ClockChange::Jump(3 * S));
+        clock.change(fast, 200 * S);
+        is(reads(&clock, 200), 200.0);
+        is(reads(&clock, 210), 211.0);
+        clock.change(jump, 210 * S);
+        is(reads(&clock, 220), 225.0);
+        assert_eq!((clock.ahead_ns(220 * S), clock.jumps_ns()), (5 * S, 3 * S));
+        clock.change(ClockChange::Freeze, 220 * S);
+        is(reads(&clock, 230), 225.0);
+        clock.undo(ClockChange::Freeze, 230 * S);
+        is(reads(&clock, 240), 236.0);
+        clock.undo(fast, 240 * S);
+        is(reads(&clock, 240), 243.0);
+        clock.undo(jump, 240 * S);
+        assert_eq!(clock.told(), "+0.000000000 x1.000000\n");
+    }
+
+    #[test]
+    fn a_start_that_was_guessed_wrong_is_corrected_by_the_process_s_own_word() {
+        for ppm in [100_000, -500_000, 10_000_000] {
+            let mut clock = clock();
+            clock.change(ClockChange::Drift(ppm), 200 * S);
+            // It was there 20 ms later.
+            let error = read(&clock.told(), 100.02, 200.0) - 200.0;
+            clock.correct((error * 1e9) as i64);
+            let right = read(&clock.told(), 100.02, 200.0) - 200.0;
+            assert!(right.abs() < 1e-5, "{ppm}: {right}");
+        }
+        let mut right = clock();
+        right.correct(S);
+        assert_eq!(right, clock(), "a right clock depends on no start");
+    }
+
+    #[test]
+    fn a_process_that_starts_again_goes_on_by_the_same_clock() {
+        let mut clock = clock();
+        clock.change(ClockChange::Drift(-500_000), 200 * S);
+        clock.start(210 * S);
+        assert_eq!(clock.ahead_ns(210 * S), -5 * S);
+        assert!((read(&clock.told(), 210.0, 220.0) - 210.0).abs() < 1e-6);
+    }
+}
