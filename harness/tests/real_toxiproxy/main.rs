@@ -108,6 +108,7 @@ fn a_server_that_does_not_do_what_it_says_ends_the_run() {
             (Trick::Refuses, "it was to have \"latency downstream jitter=0 latency="),
             (Trick::Forgets, "and lists no toxic"),
             (Trick::Idles, "a round trip took"),
+            (Trick::Wanes, "cannot heal"),
             (Trick::Keeps, "it still has proxies that it was to delete"),
         ] {
             scope.spawn(move || fails(trick, wanted));

@@ -25,6 +25,8 @@ pub enum Trick {
     Forgets,
     /// It lists a toxic that does nothing.
     Idles,
+    /// It lists a toxic once, and then it is gone.
+    Wanes,
     /// It says that it has deleted a proxy, and has not.
     Keeps,
 }
@@ -152,9 +154,7 @@ impl State {
             ("GET", ["proxies", name]) => self.shown(name).map(|proxy| (200, proxy)),
             ("POST" | "PATCH", ["proxies", name]) => self.update(name, body),
             ("DELETE", ["proxies", name]) => self.delete(name),
-            ("GET", ["proxies", name, "toxics"]) => {
-                self.proxy(name).map(|proxy| (200, proxy.listed_toxics()))
-            }
+            ("GET", ["proxies", name, "toxics"]) => self.list_toxics(name),
             ("POST", ["proxies", name, "toxics"]) => self.make_toxic(name, body),
             ("DELETE", ["proxies", name, "toxics", toxic]) => self.delete_toxic(name, toxic),
             _ => Err(error(404, "page not found")),
@@ -228,6 +228,16 @@ impl State {
             self.proxies.remove(name);
         }
         Ok((204, Value::Null))
+    }
+
+    fn list_toxics(&mut self, name: &str) -> Result<Response, Response> {
+        let wanes = self.trick == Trick::Wanes;
+        let proxy = self.proxy(name)?;
+        let listed = proxy.listed_toxics();
+        if wanes {
+            proxy.toxics.lock().expect("whole").clear();
+        }
+        Ok((200, listed))
     }
 
     fn make_toxic(&mut self, name: &str, body: &Value) -> Result<Response, Response> {
