@@ -1,7 +1,7 @@
 //! A backend runs clients and servers and does faults to them. The simulator is one, real servers
 //! in containers or as processes are others; one drive loop drives them all.
 
-use crate::{ClientRequest, Effect, Fault, FaultId, Ledger, Mono, Response, Standing};
+use crate::{ClientRequest, Effect, Fault, FaultId, Ledger, Mono, Response, ServerStanding};
 
 /// Something that happened in the world, as the drive loop learns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ pub trait Backend {
 
     /// Says what each server is to the others now, by number; `None` of one that is nothing to them, or does
     /// not say. Empty: the backend cannot tell.
-    fn standings(&mut self) -> Vec<Option<Standing>> {
+    fn standings(&mut self) -> Vec<Option<ServerStanding>> {
         Vec::new()
     }
 

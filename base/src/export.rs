@@ -86,6 +86,7 @@ mod tests {
             fault: Fault::at(Node::Client(1), Action::Pause),
             effect: Some(Effect::new("process state T", 3)),
             line: None,
+            leaders: Vec::new(),
         }));
         history.push(heal);
         let lines: Vec<String> = history.events().iter().map(|event| event.edn() + "\n").collect();

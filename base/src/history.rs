@@ -162,6 +162,10 @@ pub struct FaultEvent {
     /// The line of the fault script that asked for it, on the `invoke` of its injection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub line: Option<u32>,
+    /// The servers that lead others, if the run looks at that: before the fault, on the `invoke` of its
+    /// injection, and after it, on the `info` of its heal.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub leaders: Vec<u32>,
 }
 
 /// One line of the history. Its index decides what came before what; its time is for people.
@@ -432,6 +436,7 @@ mod tests {
             fault: Fault::at(Node::Client(1), Action::Pause),
             effect: Some(Effect::new("process state T", 3)),
             line: None,
+            leaders: Vec::new(),
         }));
         history.push(fault);
         history

@@ -55,7 +55,7 @@ pub use lease::{LeaseEnd, Leases};
 pub use ledger::{Change, LEDGER_VERSION, Ledger, LedgerEntry, LedgerError};
 pub use lock::{AcquireError, Grant, Lock, Mode, Recipe, ReleaseError};
 pub use nemesis::{
-    ClientState, ClientView, Nemesis, NemesisSpec, Next, ServersNeeded, Standing, View,
+    ClientState, ClientView, Nemesis, NemesisSpec, Next, ServerStanding, ServersNeeded, View,
 };
 pub use rng::Rng;
 pub use run::{

@@ -21,14 +21,14 @@ pub struct View<'a> {
     /// The server that answered last to an acquire or a release, if one has.
     pub answering: Option<u32>,
     /// The standing of each server among the others, by number; empty if no nemesis looks at it.
-    pub standings: &'a [Option<Standing>],
+    pub standings: &'a [Option<ServerStanding>],
     /// The number of faults of this nemesis that are in force now.
     pub active: usize,
 }
 
 /// The standing of a server among those that it works with, as it says itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ServerStanding {
     /// It leads the others: the leader of an ensemble, the primary of its replicas.
     Leader,
     /// It follows another one.

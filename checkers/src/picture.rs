@@ -383,7 +383,13 @@ impl PicturePainter {
     fn nemesis(&mut self, id: u32, name: &str, sign: char) {
         let about = |effect: Option<u64>| {
             let effect = effect.map(|amount| Effect::new("drawn", amount));
-            Some(Box::new(FaultEvent { id, fault: fault(name), effect, line: None }))
+            Some(Box::new(FaultEvent {
+                id,
+                fault: fault(name),
+                effect,
+                line: None,
+                leaders: Vec::new(),
+            }))
         };
         let events = match sign {
             '[' => vec![(F::Fault, Kind::Invoke, about(None)), (F::Fault, Kind::Info, about(None))],

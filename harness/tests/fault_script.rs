@@ -409,3 +409,61 @@ fn the_page_names_all_that_a_script_can_say() {
         assert!(page.contains(&format!("`{field}`")), "{field} is missing");
     }
 }
+
+/// The faults of the last run that a script asked for, and their heals: the servers that are hit, and those
+/// that led others at the time.
+fn hit_and_leaders(cli: &Bench, f: &str, kind: &str) -> Vec<(u64, Vec<u64>)> {
+    let history = fs::read_to_string(cli.home.path().join("store/latest/history.jsonl"));
+    let history = history.expect("read");
+    let events = history.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let events =
+        events.filter(|event: &serde_json::Value| event["f"] == f && event["type"] == kind);
+    let told = |event: serde_json::Value| {
+        let leaders = event["fault"]["leaders"].as_array().cloned().unwrap_or_default();
+        let server = event["fault"]["fault"]["node"]["server"].as_u64().expect("a server");
+        (server, leaders.iter().filter_map(serde_json::Value::as_u64).collect())
+    };
+    events.map(told).collect()
+}
+
+#[test]
+fn whichever_server_leads_is_hit_and_the_history_says_who_leads_before_and_after() {
+    let cli = Bench::new();
+    let crash = |at: &str| {
+        let fault = "[[fault]]\naction = \"crash\"\ntarget = \"leader\"\nlasts = \"3s\"\n";
+        format!("{fault}at = \"{at}\"\n")
+    };
+    let script = crash("2s") + &crash("16s");
+    for (algo, on) in [("redis-set-nx-px", "redis-sentinel"), ("zk-sequential", "zookeeper-x3")] {
+        let said = follow(&cli, algo, &script, &["--on", on]);
+        assert!(said.code < 2, "{said:?}");
+        let (before, after) =
+            (hit_and_leaders(&cli, "fault", "invoke"), hit_and_leaders(&cli, "heal", "info"));
+        assert_eq!((before.len(), after.len()), (2, 2), "{on}");
+        for (server, leaders) in &before {
+            assert_eq!(leaders, &[*server], "{on}: {before:?}");
+        }
+        assert!(after[0].1.iter().any(|leader| *leader != after[0].0), "{on}: {after:?}");
+        assert_ne!(before[0].0, before[1].0, "{on}: another one leads then");
+    }
+}
+
+#[test]
+fn minorities_and_majorities_are_drawn_and_nobody_leads_where_all_are_alike() {
+    let cli = Bench::new();
+    let pause = |target: &str| {
+        let fault = "[[fault]]\naction = \"pause\"\nat = \"2s\"\nlasts = \"1s\"\n";
+        format!("{fault}target = \"{target}\"\n")
+    };
+    for (target, count) in [("minority", 2), ("majority", 3), ("follower", 1)] {
+        let on = ["--on", "zookeeper-x5", "--time-limit", "4s"];
+        let said = follow(&cli, "zk-sequential", &pause(target), &on);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert_eq!(hit_and_leaders(&cli, "fault", "invoke").len(), count, "{target}");
+    }
+    for (target, words) in [("leader", "none leads"), ("minority", "too few")] {
+        let said = follow(&cli, "redis-set-nx-px", &pause(target), &[]);
+        assert_eq!(said.code, 254, "{said:?}");
+        assert!(said.err.contains(words), "{said:?}");
+    }
+}

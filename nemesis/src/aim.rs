@@ -1,6 +1,6 @@
 //! Aims: nodes to hit, chosen by what the clients are doing with the lock.
 
-use base::{ClientState, Mono, Node, Rng, Standing, View};
+use base::{ClientState, Mono, Node, Rng, ServerStanding, View};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -110,16 +110,16 @@ pub fn server(view: &View<'_>, rng: &mut Rng) -> Option<Node> {
 
 /// The server that leads the others: of several, each for a share, that of the lock.
 pub fn leader(view: &View<'_>) -> Option<u32> {
-    let leaders = standing(view, Standing::Leader);
+    let leaders = standing(view, ServerStanding::Leader);
     view.answering.filter(|it| leaders.contains(it)).or_else(|| leaders.first().copied())
 }
 
 /// A server that follows another one.
 pub fn follower(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
-    rng.pick(&standing(view, Standing::Follower)).copied()
+    rng.pick(&standing(view, ServerStanding::Follower)).copied()
 }
 
-fn standing(view: &View<'_>, wanted: Standing) -> Vec<u32> {
+fn standing(view: &View<'_>, wanted: ServerStanding) -> Vec<u32> {
     let servers = (0..).zip(view.standings);
     servers.filter(|(_, it)| **it == Some(wanted)).map(|(number, _)| number).collect()
 }

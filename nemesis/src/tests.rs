@@ -1,7 +1,9 @@
 //! Rules that every nemesis in the list has to keep.
 
 use crate::{NEMESES, OF_CLIENTS};
-use base::{Action, ClientState, ClientView, Mono, Next, Node, Rng, ServerInfo, Standing, View};
+use base::{
+    Action, ClientState, ClientView, Mono, Next, Node, Rng, ServerInfo, ServerStanding, View,
+};
 use std::time::Duration;
 
 /// Five clients: one in a long hold, one whose acquire was just answered, one that releases, two
@@ -19,8 +21,13 @@ fn clients(now: Mono, ttl: Duration) -> Vec<ClientView> {
 }
 
 /// The first one leads.
-const STANDINGS: &[Option<Standing>] =
-    &[Some(Standing::Leader), Some(Standing::Follower), Some(Standing::Follower), None, None];
+const STANDINGS: &[Option<ServerStanding>] = &[
+    Some(ServerStanding::Leader),
+    Some(ServerStanding::Follower),
+    Some(ServerStanding::Follower),
+    None,
+    None,
+];
 
 fn members(count: u32) -> Vec<ServerInfo> {
     let role = |n| if n == 0 { crate::failover::ROLE } else { "replica" };

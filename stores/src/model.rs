@@ -1,7 +1,7 @@
 //! The interface of a model to the simulator: a server as a pure state machine, fed with packets
 //! and ticks, answering with packets. It reads no clock but the one it is handed.
 
-use base::{Data, Mono, Standing, WallTime};
+use base::{Data, Mono, ServerStanding, WallTime};
 use smallvec::SmallVec;
 
 /// The readings of a simulated server's clocks at one moment.
@@ -134,7 +134,7 @@ pub trait ServerModel {
     }
 
     /// Returns what it is to the other servers now, if it is anything to them.
-    fn standing(&self) -> Option<Standing> {
+    fn standing(&self) -> Option<ServerStanding> {
         None
     }
 

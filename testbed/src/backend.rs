@@ -16,7 +16,7 @@ use super::standings::StandingsTold;
 use super::testbed::Testbed;
 use base::{
     Backend, BackendError, ClientRequest, Command, Fault, FaultId, Init, Message, Mono, Notice,
-    Passing, Rng, Standing,
+    Passing, Rng, ServerStanding,
 };
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
@@ -264,7 +264,7 @@ impl<S: Servers> Backend for RealBackend<S> {
         self.runtime.block_on(self.inbox.take(longest, inbox))
     }
 
-    fn standings(&mut self) -> Vec<Option<Standing>> {
+    fn standings(&mut self) -> Vec<Option<ServerStanding>> {
         if let (None, Some(testbed)) = (&self.standings, &self.testbed) {
             let told = Arc::<StandingsTold>::default();
             self.tasks.push(self.runtime.spawn(told.clone().follow(testbed.clone())));

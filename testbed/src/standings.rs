@@ -3,7 +3,7 @@
 use super::probe::ask;
 use super::servers::StartedServer;
 use super::testbed::Testbed;
-use base::Standing;
+use base::ServerStanding;
 use futures_util::future::join_all;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,11 +17,11 @@ const ANSWER_LIMIT: Duration = Duration::from_millis(250);
 
 /// The standings as the servers told them last.
 #[derive(Default)]
-pub struct StandingsTold(Mutex<Vec<Option<Standing>>>);
+pub struct StandingsTold(Mutex<Vec<Option<ServerStanding>>>);
 
 impl StandingsTold {
     /// The standing of each server; nothing before all were asked.
-    pub fn latest(&self) -> Vec<Option<Standing>> {
+    pub fn latest(&self) -> Vec<Option<ServerStanding>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -37,7 +37,10 @@ impl StandingsTold {
     }
 }
 
-async fn standing(server: &impl StartedServer, question: StandingQuestion) -> Option<Standing> {
+async fn standing(
+    server: &impl StartedServer,
+    question: StandingQuestion,
+) -> Option<ServerStanding> {
     let address = server.address().ok().filter(|_| server.is_running())?;
     let answer = timeout(ANSWER_LIMIT, ask(address, question.question)).await.ok()?.ok()?;
     (question.read)(&answer)

@@ -1,11 +1,12 @@
 //! The faults of a run: asks the nemeses, remembers what is in force, heals what has lasted.
 
 use base::{
-    ClientView, Effect, F, Fault, FaultId, Kind, Mono, Nemesis, Next, Node, Passing, Rng, Standing,
+    ClientView, F, Fault, FaultId, Kind, Mono, Nemesis, Next, Node, Passing, Rng, ServerStanding,
     View,
 };
 
 use super::Recorder;
+use super::recorder::FaultOutcome;
 use crate::plan::Plan;
 
 struct ActiveFault {
@@ -40,7 +41,7 @@ pub struct ServersSeen<'a> {
     /// The one that answered last to an acquire or a release, if one has.
     pub answering: Option<u32>,
     /// The standing of each among the others, if a nemesis looks at it.
-    pub standings: &'a [Option<Standing>],
+    pub standings: &'a [Option<ServerStanding>],
 }
 
 pub struct Faults {
@@ -82,7 +83,7 @@ impl Faults {
 
     /// Returns true if a nemesis looks at the standing of servers among the others.
     pub fn look_at_standings(&self) -> bool {
-        self.sources.iter().any(|source| !source.done && source.nemesis.looks_at_standings())
+        self.sources.iter().any(|source| source.nemesis.looks_at_standings())
     }
 
     /// Returns the nemeses' interest in replies that pass. One may want to be asked whatever
@@ -171,7 +172,7 @@ impl Faults {
     pub fn injected(&mut self, id: FaultId, at: Mono, recorder: &mut Recorder) {
         if let Some(active) = self.active.iter_mut().find(|active| active.id == id) {
             active.injected = true;
-            recorder.fault(at, Kind::Info, F::Fault, id, &active.fault, None);
+            recorder.fault(at, Kind::Info, F::Fault, id, &active.fault, FaultOutcome::default());
         }
     }
 
@@ -197,13 +198,13 @@ impl Faults {
     pub fn healed(
         &mut self,
         id: FaultId,
-        effect: Effect,
+        outcome: FaultOutcome,
         at: Mono,
         recorder: &mut Recorder,
     ) -> Option<Fault> {
         let place = self.active.iter().position(|active| active.id == id)?;
         let active = self.active.remove(place);
-        recorder.fault(at, Kind::Info, F::Heal, id, &active.fault, Some(effect));
+        recorder.fault(at, Kind::Info, F::Heal, id, &active.fault, outcome);
         Some(active.fault)
     }
 }

@@ -7,13 +7,16 @@ mod recorder;
 mod vault;
 mod worker;
 
-use base::{Backend, BackendError, F, Kind, Message, Mono, Nemesis, Notice, Process, Rng};
+use base::{
+    Backend, BackendError, F, Kind, Message, Mono, Nemesis, Notice, Process, Rng, ServerStanding,
+};
 use std::time::Duration;
 use stores::vault::Vault;
 
 use crate::plan::Plan;
 use clients::Clients;
 use faults::{Faults, ServersSeen, WantedFault};
+use recorder::FaultOutcome;
 pub use recorder::Recorder;
 use vault::VaultNode;
 
@@ -147,13 +150,10 @@ impl RunDriver<'_> {
             return Ok(self.faults.next_look());
         }
         let view = self.clients.view(&self.faults);
-        let standings = match self.faults.look_at_standings() {
-            true => self.backend.standings(),
-            false => Vec::new(),
-        };
+        let standings = self.standings();
         let servers = ServersSeen { answering: self.clients.answering(), standings: &standings };
         for wanted in self.faults.ask(now, self.plan, view, servers, self.recorder) {
-            self.recorder.wanted(now, &wanted);
+            self.recorder.wanted(now, &wanted, leaders(&standings));
             let WantedFault { id, fault, .. } = wanted;
             self.clients.before_fault(&fault, now, &mut self.vault, self.recorder);
             if fault.is_at_vault() {
@@ -166,14 +166,24 @@ impl RunDriver<'_> {
         Ok(self.faults.next_look())
     }
 
+    /// What the servers are to each other, if a nemesis looks at that.
+    fn standings(&mut self) -> Vec<Option<ServerStanding>> {
+        match self.faults.look_at_standings() {
+            true => self.backend.standings(),
+            false => Vec::new(),
+        }
+    }
+
     /// Heals the faults whose time is over.
     fn heal_due(&mut self, now: Mono) -> Result<(), DriveError> {
         for (id, fault) in self.faults.due(now) {
             let at = self.backend.now();
-            self.recorder.fault(at, Kind::Invoke, F::Heal, id, &fault, None);
+            let nothing = FaultOutcome::default();
+            self.recorder.fault(at, Kind::Invoke, F::Heal, id, &fault, nothing);
             if fault.is_at_vault() {
                 let effect = self.vault.heal(at, id, &fault);
-                self.faults.healed(id, effect, at, self.recorder);
+                let outcome = FaultOutcome { effect: Some(effect), leaders: Vec::new() };
+                self.faults.healed(id, outcome, at, self.recorder);
             } else {
                 self.backend.heal(id, &fault)?;
             }
@@ -235,7 +245,9 @@ impl RunDriver<'_> {
             Notice::Interference { what } => return self.interfered(at, what),
             Notice::Injected { id } => self.faults.injected(id, at, self.recorder),
             Notice::Healed { id, effect } => {
-                if let Some(fault) = self.faults.healed(id, effect, at, self.recorder) {
+                let leaders = leaders(&self.standings());
+                let outcome = FaultOutcome { effect: Some(effect), leaders };
+                if let Some(fault) = self.faults.healed(id, outcome, at, self.recorder) {
                     self.clients.after_heal(&fault, at);
                 }
             }
@@ -254,4 +266,10 @@ impl RunDriver<'_> {
         let now = self.backend.now();
         self.recorder.push((now, Process::Nemesis, Kind::Info, f), |_| {});
     }
+}
+
+/// The servers that lead others, by number.
+fn leaders(standings: &[Option<ServerStanding>]) -> Vec<u32> {
+    let leads = |it: &(u32, &Option<ServerStanding>)| *it.1 == Some(ServerStanding::Leader);
+    (0..).zip(standings).filter(leads).map(|(number, _)| number).collect()
 }

@@ -64,11 +64,11 @@ impl Recorder {
     }
 
     /// Appends that a nemesis wants a fault.
-    pub(super) fn wanted(&mut self, at: Mono, wanted: &WantedFault) {
+    pub(super) fn wanted(&mut self, at: Mono, wanted: &WantedFault, leaders: Vec<u32>) {
         self.push((at, Process::Nemesis, Kind::Invoke, F::Fault), |event| {
             let WantedFault { id, line, .. } = *wanted;
             let fault = wanted.fault.clone();
-            event.fault = Some(Box::new(FaultEvent { id, fault, effect: None, line }));
+            event.fault = Some(Box::new(FaultEvent { id, fault, effect: None, line, leaders }));
         });
     }
 
@@ -80,11 +80,12 @@ impl Recorder {
         f: F,
         id: FaultId,
         fault: &Fault,
-        effect: Option<Effect>,
+        seen: FaultOutcome,
     ) {
+        let FaultOutcome { effect, leaders } = seen;
         self.push((at, Process::Nemesis, kind, f), |event| {
-            event.fault =
-                Some(Box::new(FaultEvent { id, fault: fault.clone(), effect, line: None }));
+            let fault = fault.clone();
+            event.fault = Some(Box::new(FaultEvent { id, fault, effect, line: None, leaders }));
         });
     }
 
@@ -103,6 +104,15 @@ impl Recorder {
     pub fn take_played(&mut self) -> Played {
         std::mem::take(&mut self.played)
     }
+}
+
+/// What became of a fault, at its heal; nothing before.
+#[derive(Default)]
+pub struct FaultOutcome {
+    /// The measured effect.
+    pub effect: Option<Effect>,
+    /// The servers that lead others then, if the run looks at that.
+    pub leaders: Vec<u32>,
 }
 
 /// The history on disk.

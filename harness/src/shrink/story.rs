@@ -124,7 +124,13 @@ mod tests {
             if matches!(f, F::Fault | F::Heal) {
                 event.process = Process::Nemesis;
                 let fault = Fault::at(Node::Client(0), base::Action::Pause);
-                event.fault = Some(Box::new(FaultEvent { id: 0, fault, effect: None, line: None }));
+                event.fault = Some(Box::new(FaultEvent {
+                    id: 0,
+                    fault,
+                    effect: None,
+                    line: None,
+                    leaders: Vec::new(),
+                }));
             }
             if (*process, *kind, *f) == (0, Kind::Ok, F::Acquire) {
                 let expires = Some(4_000_000_000);

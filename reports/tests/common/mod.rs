@@ -48,7 +48,8 @@ impl Story {
         let effect =
             (f == F::Heal && kind == Kind::Info).then(|| Effect::new("ms not running", 2_000));
         let mut event = Event::new(ms * 1_000_000, Process::Nemesis, kind, f);
-        event.fault = Some(Box::new(FaultEvent { id, fault, effect, line: None }));
+        event.fault =
+            Some(Box::new(FaultEvent { id, fault, effect, line: None, leaders: Vec::new() }));
         self.history.push(event).index
     }
 }
@@ -428,7 +429,8 @@ impl Busy {
         let at = self.now;
         let effect = (f == F::Heal).then(|| Effect::new("bytes held", 512 * u64::from(id % 3)));
         let mut event = Event::new(at, Process::Nemesis, Kind::Info, f);
-        event.fault = Some(Box::new(FaultEvent { id, fault, effect, line: None }));
+        event.fault =
+            Some(Box::new(FaultEvent { id, fault, effect, line: None, leaders: Vec::new() }));
         self.story.history.push(event);
     }
 

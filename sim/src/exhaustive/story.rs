@@ -63,7 +63,13 @@ impl ScheduleStory {
         let numbered = || (first..).zip(faults);
         for (id, (fault, _)) in numbered() {
             let about = || {
-                Some(Box::new(FaultEvent { id, fault: fault.clone(), effect: None, line: None }))
+                Some(Box::new(FaultEvent {
+                    id,
+                    fault: fault.clone(),
+                    effect: None,
+                    line: None,
+                    leaders: Vec::new(),
+                }))
             };
             self.push(Process::Nemesis, Kind::Invoke, F::Fault, |event| event.fault = about());
             self.push(Process::Nemesis, Kind::Info, F::Fault, |event| event.fault = about());
@@ -71,7 +77,13 @@ impl ScheduleStory {
         self.paused += lasts;
         for (id, (fault, effect)) in numbered() {
             let about = |effect| {
-                Some(Box::new(FaultEvent { id, fault: fault.clone(), effect, line: None }))
+                Some(Box::new(FaultEvent {
+                    id,
+                    fault: fault.clone(),
+                    effect,
+                    line: None,
+                    leaders: Vec::new(),
+                }))
             };
             self.push(Process::Nemesis, Kind::Invoke, F::Heal, |event| event.fault = about(None));
             let effect = Some(effect.clone());

@@ -9,7 +9,7 @@ mod wires;
 
 use base::{
     Backend, BackendError, ClientRequest, Fault, FaultId, Ledger, LocalFuture, Message, Mono, Node,
-    Notice, Passing, Rng, Standing, World, emplace,
+    Notice, Passing, Rng, ServerStanding, World, emplace,
 };
 use std::any::Any;
 use std::cell::Cell;
@@ -315,7 +315,7 @@ impl<S: Store> Backend for Simulation<S> {
         Ok(())
     }
 
-    fn standings(&mut self) -> Vec<Option<Standing>> {
+    fn standings(&mut self) -> Vec<Option<ServerStanding>> {
         let says = |it: &SimulatedServer<S::Server>| {
             it.model.standing().filter(|_| it.up && it.paused.is_none())
         };

@@ -5,7 +5,7 @@ use crate::model::{Clocks, Noted, Out, Peer, ServerModel};
 use crate::redis::model::sentinel::Sentinel;
 use crate::redis::script::Engine;
 use crate::redis::{ClusterTiming, Layout, Packet, SentinelTiming, Server, Shards};
-use base::{Data, Mono, Standing};
+use base::{Data, Mono, ServerStanding};
 
 /// The model of a process of Redis.
 #[expect(clippy::large_enum_variant, reason = "behind a box, every packet would take its time")]
@@ -76,10 +76,10 @@ impl ServerModel for Instance {
         }
     }
 
-    fn standing(&self) -> Option<Standing> {
+    fn standing(&self) -> Option<ServerStanding> {
         match self {
-            Self::Data(server) if server.follows() => Some(Standing::Follower),
-            Self::Data(_) => Some(Standing::Leader),
+            Self::Data(server) if server.follows() => Some(ServerStanding::Follower),
+            Self::Data(_) => Some(ServerStanding::Leader),
             Self::Sentinel(_) => None,
         }
     }

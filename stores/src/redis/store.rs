@@ -1,6 +1,6 @@
 //! Redis, as the list of stores knows it.
 
-use base::{Link, Standing};
+use base::{Link, ServerStanding};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
@@ -30,10 +30,10 @@ const fn peers(role: &'static str, count: u32) -> Group {
 }
 
 /// Reads the answer to `ROLE`. A Sentinel answers, too.
-fn standing(answer: &str) -> Option<Standing> {
+fn standing(answer: &str) -> Option<ServerStanding> {
     answer.lines().find_map(|line| match line {
-        "master" => Some(Standing::Leader),
-        "slave" => Some(Standing::Follower),
+        "master" => Some(ServerStanding::Leader),
+        "slave" => Some(ServerStanding::Follower),
         _ => None,
     })
 }

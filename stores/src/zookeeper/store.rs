@@ -1,6 +1,6 @@
 //! ZooKeeper, as the list of stores knows it.
 
-use base::{Link, LocalFuture, Standing, Wakeups, World};
+use base::{Link, LocalFuture, ServerStanding, Wakeups, World};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -43,10 +43,10 @@ fn configuration(cluster: &Cluster, place: &Place) -> String {
 }
 
 /// Reads the answer to `srvr`. One that is looking for a leader does not serve, and has no mode.
-fn standing(answer: &str) -> Option<Standing> {
+fn standing(answer: &str) -> Option<ServerStanding> {
     answer.lines().find_map(|line| match line.strip_prefix("Mode: ")? {
-        "leader" => Some(Standing::Leader),
-        "follower" => Some(Standing::Follower),
+        "leader" => Some(ServerStanding::Leader),
+        "follower" => Some(ServerStanding::Follower),
         _ => None,
     })
 }

@@ -3,7 +3,7 @@
 
 use base::{
     Action, Backend, ClientReply, ClientRequest, ClockChange, Command, Data, Direction, Effect,
-    Fault, FaultId, LinkFault, Message, Mono, Node, Notice, Passing, Standing,
+    Fault, FaultId, LinkFault, Message, Mono, Node, Notice, Passing, ServerStanding,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -339,7 +339,7 @@ fn leader<S: Servers>(backend: &mut RealBackend<S>, before: Option<u32>) -> u32 
     let limit = backend.now() + LIMIT;
     while backend.now() < limit {
         let standings = backend.standings();
-        let leads = |it: &u32| standings[*it as usize] == Some(Standing::Leader);
+        let leads = |it: &u32| standings[*it as usize] == Some(ServerStanding::Leader);
         let leading: Vec<u32> = (0..standings.len() as u32).filter(leads).collect();
         match leading[..] {
             [leader] if Some(leader) != before => return leader,
@@ -363,7 +363,7 @@ pub fn servers_say_who_leads_them_before_and_after_a_failover<S: Servers>() {
         });
         let second = leader(&mut backend, Some(first));
         let limit = backend.now() + LIMIT;
-        while backend.standings()[first as usize] != Some(Standing::Follower) {
+        while backend.standings()[first as usize] != Some(ServerStanding::Follower) {
             assert!(backend.now() < limit, "it was to follow server {second}");
             pass(&mut backend, Duration::from_millis(20));
         }

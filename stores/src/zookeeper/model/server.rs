@@ -22,7 +22,7 @@ use super::packet::{ElectionRole, Packet, PeerPacket, ToFollower, ToLeader, Vote
 use super::{Transaction, tree};
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
 use crate::zookeeper::{Timing, WatchEvent};
-use base::{Data, Mono, Standing};
+use base::{Data, Mono, ServerStanding};
 use clients::ClientConnections;
 use election::Looking;
 use follower::Following;
@@ -246,10 +246,10 @@ impl ServerModel for Server {
         self.clients = ClientConnections::default();
     }
 
-    fn standing(&self) -> Option<Standing> {
+    fn standing(&self) -> Option<ServerStanding> {
         match self.is_leader() {
-            true => Some(Standing::Leader),
-            false => self.is_serving().then_some(Standing::Follower),
+            true => Some(ServerStanding::Leader),
+            false => self.is_serving().then_some(ServerStanding::Follower),
         }
     }
 
