@@ -71,7 +71,7 @@ fn what_is_wrong_is_one_error_with_its_place_and_nothing_is_written() {
         (fault("action = \"pause\""), "line 1, column 1", "a fault needs a target"),
         (fault("acton = \"pause\""), "line 2, column 1", "did you mean action"),
         (fault("action = \"pause\"\naction = \"kill\""), "line 3, column 1", "duplicate key"),
-        (fault("action = \"pause\"\ntarget = \"hodler\""), "line 3, column 10", "mean holder?"),
+        (fault("action = \"pause\"\ntarget = \"hodler\""), "line 3, column 10", "mean holder"),
         (fault("action = \"pause\"\ntarget = \"client-5\""), "line 3, column 10", "to client-4"),
         (fault("action = \"pause\"\ntarget = \"server-1\""), "line 3, column 10", "to server-0"),
         (fault("action = \"pause\"\ntarget = \"leader\""), "line 3, column 10", "no target"),
@@ -381,7 +381,7 @@ fn what_a_backend_cannot_do_is_refused_with_its_line() {
     assert_eq!(said.code, 254, "{said:?}");
     for words in [
         "`it.toml`, line 8, column 10",
-        "cannot have a clock run fast or slow, or stand still",
+        "cannot have the clocks of a client run fast or slow, or stand still",
         "--backend sim",
         "^^^^^^",
     ] {

@@ -5,8 +5,9 @@ use super::loss::{self, Lost};
 use super::span::{Trouble, clock_off, had};
 use crate::Case;
 use crate::bypass::excludes;
+use crate::faults::FaultSpan;
 use crate::holds::{Claim, Ending};
-use base::{Cause, Change, Kind, Removed};
+use base::{Cause, Change, Family, Kind, Removed};
 use std::ops::Range;
 
 /// The cause for which two claims were held at once at a time.
@@ -52,6 +53,25 @@ fn recovered(case: &Case<'_>, first: &Claim, second: &Claim) -> Option<Cause> {
     })
 }
 
+/// Finds a client that was granted another's lock in a span of time and went by a wrong clock, unless the owner
+/// did so itself.
+fn taken_by_wrong_clock(case: &Case<'_>, owner: &Claim, during: Range<u64>) -> Option<Cause> {
+    let is_of_client =
+        |span: &FaultSpan| span.fault.family() == Family::Clock && span.fault.is_of_clients();
+    // Most runs have no such fault, and then nobody looks through all claims.
+    if !case.fault_spans.iter().any(is_of_client) {
+        return None;
+    }
+    let is_taker = |claim: &&Claim| {
+        claim.key == owner.key
+            && claim.process != owner.process
+            && claim.granted().is_some_and(|ok| during.contains(&case.time(ok)))
+    };
+    let mut takers = case.claims.claims.iter().filter(is_taker);
+    let wrong = went_by_wrong_clock(case, owner) || takers.any(|it| went_by_wrong_clock(case, it));
+    wrong.then_some(Cause::ClientClock)
+}
+
 /// The cause for which a client no longer had the lock at a time.
 pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
     if !is_queued(case, claim) {
@@ -65,6 +85,7 @@ pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<C
     }
     let granted_ns = claim.granted().map_or(until_ns, |ok| case.time(ok));
     lost(case, claim, until_ns)
+        .or_else(|| taken_by_wrong_clock(case, claim, granted_ns..until_ns))
         .or_else(|| freed_by_another(case, claim, granted_ns..until_ns))
         .or_else(|| {
             let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
