@@ -4,6 +4,7 @@
 mod allotment;
 pub mod driver;
 mod enumerable;
+pub mod etcd;
 mod junk;
 mod launch;
 pub mod memcached;
@@ -225,4 +226,5 @@ stores! {
     ZooKeeper: zookeeper::ZooKeeper,
     Memcached: memcached::Memcached,
     Postgres: postgres::Postgres,
+    Etcd: etcd::Etcd,
 }
