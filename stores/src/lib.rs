@@ -147,6 +147,13 @@ macro_rules! stores {
                 }
             }
 
+            /// Returns true if the servers tell clients addresses of servers, to be called there.
+            pub fn leads_clients(self, topology: &Topology) -> bool {
+                match self {
+                    $(Self::$name => <$store>::leads_clients(topology),)*
+                }
+            }
+
             /// The question that tells whether a fresh server serves together with the others.
             pub fn settled(self, cluster: &Cluster) -> Option<Probe> {
                 match self {

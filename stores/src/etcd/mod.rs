@@ -2,11 +2,18 @@
 
 mod alone;
 mod client;
+#[cfg(any(test, feature = "real"))]
+pub mod conformance;
 mod driver;
 pub mod model;
+#[cfg(feature = "real")]
+pub mod outcome;
 mod protocol;
+#[cfg(feature = "real")]
+mod real;
 mod store;
 mod timing;
+mod wire;
 
 pub use client::{Client, DeletionWatch};
 pub use driver::EtcdDriver;
@@ -14,4 +21,6 @@ pub use model::Server;
 pub use protocol::{
     Etcd, KeyValue, LeaseId, Packet, Refusal, Reply, Request, Revision, Signal, WatchId,
 };
+#[cfg(feature = "real")]
+pub use real::RealLink;
 pub use timing::whole_seconds;

@@ -135,8 +135,7 @@ impl LeaseNode {
                 Err(CallError::Refused(Refusal::LeaseNotFound)) => {
                     return Err("its lease is over".into());
                 }
-                Err(CallError::Unknown(_)) => self.back_off().await,
-                Ok(_) | Err(CallError::Refused(_)) => self.back_off().await,
+                Ok(_) | Err(_) => self.back_off().await,
             }
         }
     }
@@ -207,12 +206,20 @@ impl LeaseLock {
         loop {
             match self.node.client.delete(&self.node.key, self.revision).await {
                 Ok(true) => return Ok(Removed::Own),
-                Ok(false) if in_doubt => return Ok(Removed::Nothing),
+                Ok(false) if in_doubt => return self.find_out().await,
                 Ok(false) => return Err(ReleaseError::NotHeld("its lease was over".into())),
                 Err(CallError::Unknown(_)) => in_doubt = true,
                 Err(CallError::Refused(_)) => {}
             }
             self.node.back_off().await;
+        }
+    }
+
+    /// Finds out what an unanswered deletion did: nobody else deletes the key while its lease lives.
+    async fn find_out(&self) -> Result<Removed, ReleaseError> {
+        match self.node.keep_once().await {
+            Some(_) => Ok(Removed::Own),
+            None => Err(ReleaseError::Unknown("its lease is over, too".into())),
         }
     }
 }
