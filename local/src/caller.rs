@@ -10,7 +10,9 @@ use std::path::Path;
 pub fn caller(from: SocketAddr, to: SocketAddr, folder: &Path) -> Option<u32> {
     let socket = format!("socket:[{}]", inode(from, to)?);
     let processes = fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
-    processes.filter(|process| has_open(process, &socket)).find_map(|process| server(&process, folder))
+    processes
+        .filter(|process| has_open(process, &socket))
+        .find_map(|process| server(&process, folder))
 }
 
 /// The number of the server whose process this is.
@@ -33,7 +35,8 @@ fn inode(at: SocketAddr, other: SocketAddr) -> Option<String> {
     let connections = fs::read_to_string("/proc/net/tcp").ok()?;
     connections.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let is_it = fields.get(1) == Some(&ends.0.as_str()) && fields.get(2) == Some(&ends.1.as_str());
+        let is_it =
+            fields.get(1) == Some(&ends.0.as_str()) && fields.get(2) == Some(&ends.1.as_str());
         fields.get(9).filter(|_| is_it).map(|inode| (*inode).to_owned())
     })
 }

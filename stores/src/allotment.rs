@@ -78,7 +78,9 @@ impl StoreId {
         self.visit(CheckAllotment)?;
         match self.leads_clients(topology) {
             false => Ok(()),
-            true => Err("its servers tell clients addresses, which lead around the links of the run"),
+            true => {
+                Err("its servers tell clients addresses, which lead around the links of the run")
+            }
         }
     }
 

@@ -107,11 +107,7 @@ impl Client {
     }
 
     /// Deletes a key if it was created at this revision. Returns true if it was.
-    pub fn delete(
-        &self,
-        key: &str,
-        created: Revision,
-    ) -> impl Future<Output = CallResult<bool>> {
+    pub fn delete(&self, key: &str, created: Revision) -> impl Future<Output = CallResult<bool>> {
         self.call(Request::Delete { key: key.into(), created }, |reply| match reply {
             Reply::Deleted(deleted) => Some(deleted),
             _ => None,

@@ -181,7 +181,8 @@ mod tests {
     fn sequences_show_every_kind_of_answer() {
         let all: Vec<Sequence> = cases().into_iter().chain((0..100).map(Sequence::drawn)).collect();
         let answers = || all.iter().flat_map(|it| &it.steps).map(|step| &step.answer);
-        let count = |wanted: fn(&Result<Reply, Refusal>) -> bool| answers().filter(|it| wanted(it)).count();
+        let count =
+            |wanted: fn(&Result<Reply, Refusal>) -> bool| answers().filter(|it| wanted(it)).count();
         for (count, what) in [
             (count(|it| matches!(it, Ok(Reply::Created { .. }))), "created"),
             (count(|it| matches!(it, Ok(Reply::Found { found: Some(_), .. }))), "found"),

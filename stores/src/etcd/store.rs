@@ -9,8 +9,8 @@ use super::timing::{EXPIRY_CHECK, ElectionTiming};
 use super::{Client, Etcd, EtcdDriver, Server};
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Group, Junk, Launch, Member, Need, Place, Ports, Probe, SettableClock, Shape,
-    Store, StoreClient, StoreId, Topology, node_name,
+    ClientSettings, Cluster, Group, Junk, Launch, Member, Need, Place, Ports, Probe, SettableClock,
+    Shape, Store, StoreClient, StoreId, Topology, node_name,
 };
 
 impl Store for Etcd {
@@ -71,7 +71,8 @@ impl Store for Etcd {
         let others = members.iter().enumerate().filter(|(other, _)| *other != number as usize);
         let others: Vec<String> = others.map(|(_, other)| url(other, CLIENTS)).collect();
         let me = &members[number as usize];
-        let all = (0..).zip(members).map(|(id, it)| format!("{}={}", node_name(id), url(it, PEERS)));
+        let all =
+            (0..).zip(members).map(|(id, it)| format!("{}={}", node_name(id), url(it, PEERS)));
         let (name, peer) = (node_name(number), url(me, PEERS));
         let options = [
             ("name", name.clone()),

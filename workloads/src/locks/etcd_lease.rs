@@ -89,7 +89,8 @@ impl LeaseNode {
     /// Waits a little, so that nobody asks in vain all the time.
     async fn back_off(&self) {
         let world = self.client.world();
-        let pause = BACK_OFF / 5 + Duration::from_nanos(world.random() % (BACK_OFF.as_nanos() as u64));
+        let pause =
+            BACK_OFF / 5 + Duration::from_nanos(world.random() % (BACK_OFF.as_nanos() as u64));
         world.sleep(pause).await;
     }
 

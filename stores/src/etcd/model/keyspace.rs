@@ -107,11 +107,7 @@ impl Keyspace {
         Ok(Reply::Leased { ttl })
     }
 
-    fn revoke(
-        &mut self,
-        lease: LeaseId,
-        changes: &mut Vec<KeyChange>,
-    ) -> Result<Reply, Refusal> {
+    fn revoke(&mut self, lease: LeaseId, changes: &mut Vec<KeyChange>) -> Result<Reply, Refusal> {
         let stored = self.leases.get(&lease).ok_or(Refusal::LeaseNotFound)?;
         let keys = stored.keys.clone();
         // All its keys go in one transaction; without any there is none.

@@ -1,8 +1,12 @@
 //! etcd as pure state machines: a member, and the state that all members apply the same changes to.
 
+#[cfg(test)]
+mod ensemble;
 mod keyspace;
 mod packet;
 mod server;
+#[cfg(test)]
+mod tests;
 mod watches;
 
 pub use keyspace::{KeyChange, Keyspace};

@@ -15,7 +15,7 @@ mod following;
 mod leading;
 mod leases;
 
-use super::{Asker, Command, KeyChange, Keyspace, LogEntry, LogPlace, KeyWatches};
+use super::{Asker, Command, KeyChange, KeyWatches, Keyspace, LogEntry, LogPlace};
 use super::{PeerMessage, PeerPacket};
 use crate::etcd::timing::{ELECTION_TICKS, ElectionTiming};
 use crate::etcd::{LeaseId, Packet, Request};
@@ -326,12 +326,7 @@ impl ServerModel for Server {
 }
 
 /// Records the changes of a command in the journal. Without a client the time of a lease was over.
-pub fn note(
-    changes: &[KeyChange],
-    by: Option<By>,
-    zxid: Option<i64>,
-    journal: &mut Vec<Noted>,
-) {
+pub fn note(changes: &[KeyChange], by: Option<By>, zxid: Option<i64>, journal: &mut Vec<Noted>) {
     for change in changes {
         let (object, what) = match (change, by) {
             (KeyChange::Created(key, _), Some(by)) => (key.as_str(), What::Written(by)),

@@ -47,7 +47,10 @@ impl MemberConnection {
             .header("host", "etcd")
             .header("content-type", "application/json")
             // The member ends a watch when it has no leader; of other requests the gateway does not tell.
-            .header("grpc-metadata-hasleader", if path == super::messages::WATCH { "true" } else { "" })
+            .header(
+                "grpc-metadata-hasleader",
+                if path == super::messages::WATCH { "true" } else { "" },
+            )
             .body(Full::new(Bytes::from(body)))
             .expect("its parts are well-formed");
         let answer = self.sender.send_request(request).await.map_err(in_doubt)?;

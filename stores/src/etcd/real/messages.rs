@@ -131,7 +131,9 @@ pub enum WatchLine {
 
 /// Reads a line of a watch.
 pub fn watch_line(line: &str) -> WatchLine {
-    let Ok(line) = serde_json::from_str::<Value>(line) else { return WatchLine::Ended(strange(line)) };
+    let Ok(line) = serde_json::from_str::<Value>(line) else {
+        return WatchLine::Ended(strange(line));
+    };
     let result = &line["result"];
     let deleted = |events: &Vec<Value>| events.iter().any(|event| event["type"] == "DELETE");
     if result.is_null() {
@@ -157,7 +159,10 @@ mod tests {
         let create = Request::Create { key: "k".into(), value: "v".into(), lease: 7 };
         let (path, body) = written(&create);
         assert_eq!(path, "/v3/kv/txn");
-        assert!(body.contains(r#""request_put":{"key":"aw==","lease":"7","value":"dg=="}"#), "{body}");
+        assert!(
+            body.contains(r#""request_put":{"key":"aw==","lease":"7","value":"dg=="}"#),
+            "{body}"
+        );
         let created = r#"{"header":{"revision":"2"},"succeeded":true,"responses":[]}"#;
         assert_eq!(read(&create, 200, created), Ok(Reply::Created { revision: 2 }));
         let found = r#"{"header":{"revision":"3"},"responses":[{"response_range":{"kvs":[

@@ -59,8 +59,8 @@ impl Server {
     }
 
     pub(super) fn on_canvass(&mut self, from: u32, last: LogPlace, out: &mut Outgoing) {
-        let free = self.disk.voted == Some(from)
-            || (self.disk.voted.is_none() && self.leader().is_none());
+        let free =
+            self.disk.voted == Some(from) || (self.disk.voted.is_none() && self.leader().is_none());
         let granted = free && last >= self.disk.last() && !self.joins;
         if granted {
             self.disk.voted = Some(from);

@@ -1,6 +1,8 @@
 //! Leading: entries go to all followers, and are committed when a majority has them.
 
-use super::{Command, ELECTION_TICKS, LeaseId, LogEntry, MemberRole, Outgoing, PeerMessage, Server};
+use super::{
+    Command, ELECTION_TICKS, LeaseId, LogEntry, MemberRole, Outgoing, PeerMessage, Server,
+};
 use crate::etcd::model::Asker;
 use crate::etcd::timing::EXPIRY_CHECK;
 use base::Mono;
@@ -91,13 +93,7 @@ impl Server {
         self.send(follower, PeerMessage::Append { previous, entries, commit }, out);
     }
 
-    pub(super) fn on_appended(
-        &mut self,
-        from: u32,
-        fits: bool,
-        index: usize,
-        out: &mut Outgoing,
-    ) {
+    pub(super) fn on_appended(&mut self, from: u32, fits: bool, index: usize, out: &mut Outgoing) {
         let last = self.disk.log.len();
         let MemberRole::Leader(leading) = &mut self.role else { return };
         let Some(progress) = leading.followers.get_mut(&from) else { return };

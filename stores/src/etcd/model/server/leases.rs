@@ -35,12 +35,7 @@ impl Server {
         self.tell_renewed(asker, Ok(Reply::Leased { ttl }), out);
     }
 
-    fn tell_renewed(
-        &mut self,
-        asker: Asker,
-        result: Result<Reply, Refusal>,
-        out: &mut Outgoing,
-    ) {
+    fn tell_renewed(&mut self, asker: Asker, result: Result<Reply, Refusal>, out: &mut Outgoing) {
         if asker.server == self.me {
             self.renewed(asker, result, out);
         } else {
