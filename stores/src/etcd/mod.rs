@@ -1,5 +1,6 @@
 //! etcd: the transactions, leases and watches that locks are made of.
 
+mod allotment;
 mod alone;
 mod client;
 #[cfg(any(test, feature = "real"))]

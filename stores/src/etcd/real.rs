@@ -19,6 +19,7 @@ use base::{Answer, CallError, Link, LocalFuture, Mono, Rng, WallTime, World};
 use connection::{AnswerBody, MemberConnection};
 use futures_util::FutureExt;
 use messages::WatchLine;
+use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::ready;
@@ -200,6 +201,21 @@ async fn until_over(lines: &mut AnswerBody, watch: WatchId) -> Signal {
         }
     }
     Signal::Ended { watch }
+}
+
+/// Asks a member over a connection of its own.
+///
+/// # Errors
+/// Fails with the reason when it cannot be asked, or answers with an error.
+pub async fn ask(address: &str, path: &'static str, body: Value) -> Result<Value, String> {
+    let mut connection = MemberConnection::open(address, || ()).await?;
+    let sent = connection.send(path, body.to_string()).await;
+    let (status, mut answer) = sent.map_err(|error| error.to_string())?;
+    let text = answer.all().await.map_err(|error| error.to_string())?;
+    match status {
+        200 => serde_json::from_str(&text).map_err(|error| error.to_string()),
+        _ => Err(text),
+    }
 }
 
 fn no_connection(error: String) -> CallError<Refusal> {

@@ -4,13 +4,14 @@ use base::{Link, Wakeups, World};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::allotment;
 use super::alone::AloneMember;
 use super::timing::{EXPIRY_CHECK, ElectionTiming};
 use super::{Client, Etcd, EtcdDriver, Server};
 use crate::zookeeper::Timing;
 use crate::{
-    ClientSettings, Cluster, Group, Junk, Launch, Member, Need, Place, Ports, Probe, SettableClock,
-    Shape, Store, StoreClient, StoreId, Topology, node_name,
+    Allotment, ClientSettings, Cluster, Group, Junk, Launch, Member, Need, Place, Ports, Probe,
+    SettableClock, Shape, Store, StoreClient, StoreId, Topology, node_name,
 };
 
 impl Store for Etcd {
@@ -27,6 +28,8 @@ impl Store for Etcd {
     const SETTABLE_CLOCK: Result<SettableClock, &'static str> =
         Err("etcd counts by its monotonic clock, and asks the kernel for it past every library");
     const PORTS: Ports = Ports { clients: 2379, peers: &[2380] };
+
+    const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 
     type Server = Server;
     type Driver = EtcdDriver;
