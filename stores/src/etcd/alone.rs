@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use super::model::{KeyWatches, Keyspace, Server, note};
+use super::model::{KeyStore, KeyWatches, Server, note};
 use super::{LeaseId, Packet, Refusal, Reply, Request, Signal};
 use crate::Enumerable;
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
@@ -16,7 +16,7 @@ use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
 /// A member alone.
 #[derive(Clone, Debug, Hash)]
 pub struct AloneMember {
-    keyspace: Keyspace,
+    store: KeyStore,
     watches: KeyWatches,
     /// The connection over which each lease was asked for.
     leases: BTreeMap<LeaseId, u64>,
@@ -28,7 +28,7 @@ type Outgoing = Vec<Out<Packet>>;
 impl Default for AloneMember {
     fn default() -> Self {
         Self {
-            keyspace: Keyspace::new(1),
+            store: KeyStore::new(1),
             watches: KeyWatches::default(),
             leases: BTreeMap::new(),
             journal: Vec::new(),
@@ -37,7 +37,12 @@ impl Default for AloneMember {
 }
 
 impl AloneMember {
-    fn serve(&mut self, connection: u64, request: Request, out: &mut Outgoing) -> Answer {
+    fn serve(
+        &mut self,
+        connection: u64,
+        request: Request,
+        out: &mut Outgoing,
+    ) -> Result<Reply, Refusal> {
         match &request {
             Request::Watch { key, from, watch } => {
                 self.watches.set(connection, *watch, key.clone(), *from);
@@ -53,18 +58,21 @@ impl AloneMember {
         self.apply(&request, Some(By::Caller), out)
     }
 
-    fn apply(&mut self, request: &Request, by: Option<By>, out: &mut Outgoing) -> Answer {
+    fn apply(
+        &mut self,
+        request: &Request,
+        by: Option<By>,
+        out: &mut Outgoing,
+    ) -> Result<Reply, Refusal> {
         let mut changes = Vec::new();
-        let result = self.keyspace.apply(request, &mut changes);
+        let result = self.store.apply(request, &mut changes);
         note(&changes, by, None, &mut self.journal);
-        self.watches.fire(&self.keyspace, out);
-        let keyspace = &self.keyspace;
-        self.leases.retain(|lease, _| keyspace.ttl(*lease) > 0);
+        self.watches.fire(&self.store, out);
+        let store = &self.store;
+        self.leases.retain(|lease, _| store.ttl(*lease) > 0);
         result
     }
 }
-
-type Answer = Result<Reply, Refusal>;
 
 impl ServerModel for AloneMember {
     type Packet = Packet;
@@ -112,7 +120,7 @@ impl Enumerable for AloneMember {
     }
 
     fn things(&self) -> BTreeMap<String, u64> {
-        self.keyspace.keys().map(|(key, stored)| (key.clone(), stored.created as u64)).collect()
+        self.store.keys().map(|(key, stored)| (key.clone(), stored.created as u64)).collect()
     }
 
     /// The last lease of a client.

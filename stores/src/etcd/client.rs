@@ -3,7 +3,7 @@
 //! A request is sent when its method is called, not when the future is first polled; dropping the future
 //! does not withdraw it.
 
-use super::{Etcd, KeyValue, LeaseId, Refusal, Reply, Request, Revision, Signal, WatchId};
+use super::{DeletionWatchId, Etcd, KeyValue, LeaseId, Refusal, Reply, Request, Revision, Signal};
 use base::{CallError, Link, Wakeups, World};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -25,9 +25,9 @@ pub struct Client {
 struct LinkedClient {
     link: Rc<dyn Link<Etcd>>,
     /// The number of the last watch.
-    watches: Cell<WatchId>,
+    watches: Cell<DeletionWatchId>,
     /// The watches that are over and that somebody still asks about: true if the key was deleted.
-    over: RefCell<BTreeMap<WatchId, Option<bool>>>,
+    over: RefCell<BTreeMap<DeletionWatchId, Option<bool>>>,
     /// Each signal wakes all that wait for any.
     waiting: RefCell<Vec<Waker>>,
 }
@@ -47,7 +47,7 @@ impl LinkedClient {
         }
     }
 
-    fn over(&self, watch: WatchId) -> Option<bool> {
+    fn over(&self, watch: DeletionWatchId) -> Option<bool> {
         self.hear();
         self.over.borrow().get(&watch).copied().flatten()
     }
@@ -158,7 +158,7 @@ fn into_ttl(reply: Reply) -> Option<i64> {
 /// A watch for the deletion of a key, which ends when it is dropped.
 pub struct DeletionWatch {
     linked: Rc<LinkedClient>,
-    id: WatchId,
+    id: DeletionWatchId,
 }
 
 impl DeletionWatch {

@@ -16,8 +16,8 @@ pub use arm::{ConformanceReport, real_arm};
 #[cfg(feature = "real")]
 pub use failover::{ClusterKilling, measure_failover};
 
-use super::model::Keyspace;
-use super::{Refusal, Reply, Request, Revision, WatchId};
+use super::model::KeyStore;
+use super::{DeletionWatchId, Refusal, Reply, Request, Revision};
 use base::Rng;
 use std::collections::BTreeMap;
 
@@ -38,10 +38,10 @@ pub struct SequenceStep {
 /// A sequence of requests, on keys and leases that no other uses.
 #[derive(Debug)]
 pub struct Sequence {
-    keyspace: Keyspace,
+    store: KeyStore,
     name: String,
     lease: i64,
-    watches: BTreeMap<WatchId, (String, Revision)>,
+    watches: BTreeMap<DeletionWatchId, (String, Revision)>,
     rng: Rng,
     /// The steps so far.
     pub steps: Vec<SequenceStep>,
@@ -50,7 +50,7 @@ pub struct Sequence {
 impl Sequence {
     fn new(name: String, number: u64) -> Self {
         Self {
-            keyspace: Keyspace::new(1),
+            store: KeyStore::new(1),
             name,
             lease: (number as i64 + 1) << 8,
             watches: BTreeMap::new(),
@@ -70,8 +70,8 @@ impl Sequence {
     }
 
     /// Returns the watches that have to have fired in the end.
-    pub fn fired(&self) -> Vec<WatchId> {
-        let fires = |(key, from): &(String, Revision)| self.keyspace.was_deleted(key, *from);
+    pub fn fired(&self) -> Vec<DeletionWatchId> {
+        let fires = |(key, from): &(String, Revision)| self.store.was_deleted(key, *from);
         self.watches.iter().filter(|(_, watch)| fires(watch)).map(|(id, _)| *id).collect()
     }
 
@@ -79,7 +79,7 @@ impl Sequence {
         if let Request::Watch { key, from, watch } = &request {
             self.watches.insert(*watch, (key.clone(), *from));
         }
-        let answer = self.keyspace.apply(&request, &mut Vec::new());
+        let answer = self.store.apply(&request, &mut Vec::new());
         self.steps.push(SequenceStep { member: self.rng.below(3) as usize, request, answer });
     }
 
@@ -105,7 +105,7 @@ impl Sequence {
 
     /// Deletes a key, most of the time by the revision at which it was created.
     fn delete(&mut self, key: String) -> Request {
-        let stored = self.keyspace.keys().find(|(stored, _)| **stored == key);
+        let stored = self.store.keys().find(|(stored, _)| **stored == key);
         let created = stored.map_or(1, |(_, stored)| stored.created);
         Request::Delete { key, created: created + i64::from(self.rng.below(4) == 0) }
     }
@@ -114,11 +114,11 @@ impl Sequence {
     fn watch(&mut self, key: String) -> Request {
         let next = self.revision() + 1;
         let from = if self.rng.below(3) == 0 { 2 } else { next };
-        Request::Watch { key, from, watch: self.watches.len() as WatchId + 1 }
+        Request::Watch { key, from, watch: self.watches.len() as DeletionWatchId + 1 }
     }
 
     fn revision(&mut self) -> Revision {
-        match self.keyspace.apply(&Request::Get { key: String::new() }, &mut Vec::new()) {
+        match self.store.apply(&Request::Get { key: String::new() }, &mut Vec::new()) {
             Ok(Reply::Found { revision, .. }) => revision,
             _ => 0,
         }

@@ -3,7 +3,7 @@
 //! It goes on to the next member when its connection is lost or refused, and when a call has had no answer
 //! in time. What was under way then is in doubt, and watches are over: it never sends a request twice.
 
-use super::{Etcd, Packet, Refusal, Reply, Request, Signal, WatchId};
+use super::{DeletionWatchId, Etcd, Packet, Refusal, Reply, Request, Signal};
 use crate::driver::{Do, Driver, Outbox};
 use base::{Answer, CallError, Mono, Rng};
 use std::cell::Cell;
@@ -19,9 +19,9 @@ pub struct EtcdDriver {
     opening: bool,
     next_connection: u64,
     /// The calls that are not answered, each with the watch that it asks for.
-    open: Vec<(u64, Option<WatchId>)>,
+    open: Vec<(u64, Option<DeletionWatchId>)>,
     /// The watches that its member has set.
-    watches: BTreeSet<WatchId>,
+    watches: BTreeSet<DeletionWatchId>,
     /// True since a call had no answer in time.
     late: Cell<bool>,
 }

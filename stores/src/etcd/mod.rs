@@ -20,7 +20,7 @@ pub use client::{Client, DeletionWatch};
 pub use driver::EtcdDriver;
 pub use model::Server;
 pub use protocol::{
-    Etcd, KeyValue, LeaseId, Packet, Refusal, Reply, Request, Revision, Signal, WatchId,
+    DeletionWatchId, Etcd, KeyValue, LeaseId, Packet, Refusal, Reply, Request, Revision, Signal,
 };
 #[cfg(feature = "real")]
 pub use real::RealLink;

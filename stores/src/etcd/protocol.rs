@@ -21,7 +21,7 @@ pub type LeaseId = i64;
 pub type Revision = i64;
 
 /// The number that a client gives to a watch. It gives none twice.
-pub type WatchId = u64;
+pub type DeletionWatchId = u64;
 
 /// A message that nobody asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +29,12 @@ pub enum Signal {
     /// The key of this watch was deleted; the watch is over.
     Deleted {
         /// The number of the watch.
-        watch: WatchId,
+        watch: DeletionWatchId,
     },
     /// The watch is over, because its connection is, or because its member has had no leader for too long.
     Ended {
         /// The number of the watch.
-        watch: WatchId,
+        watch: DeletionWatchId,
     },
 }
 
@@ -86,12 +86,12 @@ pub enum Request {
         /// The first revision that counts.
         from: Revision,
         /// The number of the watch.
-        watch: WatchId,
+        watch: DeletionWatchId,
     },
     /// Ends a watch. The client library answers it by itself: `Unwatched`.
     Unwatch {
         /// The number of the watch.
-        watch: WatchId,
+        watch: DeletionWatchId,
     },
 }
 
@@ -171,5 +171,5 @@ pub enum Packet {
     /// A signal of a watch.
     Signal(Signal),
     /// A message between members.
-    Peer(super::model::PeerPacket),
+    Peer(super::model::RaftPacket),
 }

@@ -13,7 +13,7 @@
 mod connection;
 mod messages;
 
-use super::{Etcd, Refusal, Reply, Request, Signal, WatchId};
+use super::{DeletionWatchId, Etcd, Refusal, Reply, Request, Signal};
 use crate::real::RealWorld;
 use base::{Answer, CallError, Link, LocalFuture, Mono, Rng, WallTime, World};
 use connection::{AnswerBody, MemberConnection};
@@ -46,7 +46,7 @@ struct LinkState {
     /// The connections to it that carry nothing.
     idle: Vec<MemberConnection>,
     /// The tasks that read watches.
-    watches: BTreeMap<WatchId, AbortHandle>,
+    watches: BTreeMap<DeletionWatchId, AbortHandle>,
     signals: VecDeque<Signal>,
     /// Woken when a signal comes.
     waker: Option<Waker>,
@@ -152,7 +152,7 @@ impl RealLink {
         &self,
         connection: MemberConnection,
         mut lines: AnswerBody,
-        watch: WatchId,
+        watch: DeletionWatchId,
     ) -> Answer<Etcd> {
         match messages::watch_line(&lines.line().await?) {
             WatchLine::Created => {}
@@ -185,14 +185,14 @@ impl RealLink {
         timeout_at(Instant::now() + self.call_timeout, asked).await.ok()?
     }
 
-    fn unwatch(&self, watch: WatchId) {
+    fn unwatch(&self, watch: DeletionWatchId) {
         if let Some(task) = self.shared.borrow_mut().watches.remove(&watch) {
             task.abort();
         }
     }
 }
 
-async fn until_over(lines: &mut AnswerBody, watch: WatchId) -> Signal {
+async fn until_over(lines: &mut AnswerBody, watch: DeletionWatchId) -> Signal {
     while let Ok(line) = lines.line().await {
         match messages::watch_line(&line) {
             WatchLine::Deleted => return Signal::Deleted { watch },

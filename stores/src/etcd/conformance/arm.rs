@@ -1,7 +1,7 @@
 //! The suite against a real cluster.
 
 use super::{Sequence, SequenceStep, cases};
-use crate::etcd::{RealLink, Refusal, Reply, Request, Revision, Signal, WatchId};
+use crate::etcd::{DeletionWatchId, RealLink, Refusal, Reply, Request, Revision, Signal};
 use base::{CallError, Link, World};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -80,7 +80,7 @@ impl ConformanceReport {
     }
 
     async fn compare_watches(&mut self, links: &[RealLink], sequence: &Sequence) {
-        let expected: BTreeSet<WatchId> = sequence.fired().into_iter().collect();
+        let expected: BTreeSet<DeletionWatchId> = sequence.fired().into_iter().collect();
         let mut fired = BTreeSet::new();
         let begun = links[0].monotonic();
         while fired.len() < expected.len() && links[0].monotonic().since(begun) < LIMIT {
@@ -111,7 +111,7 @@ impl ConformanceReport {
                 self.answers += u64::from(unwatched == Ok(Reply::Unwatched));
             }
         }
-        let left: Vec<i64> = sequence.keyspace.leases().map(|(lease, _)| lease).collect();
+        let left: Vec<i64> = sequence.store.leases().map(|(lease, _)| lease).collect();
         for lease in left {
             let ended = links[0].call(0, Request::LeaseRevoke { lease }).await;
             self.answers += 1;

@@ -13,7 +13,7 @@ const LAG: Duration = Duration::from_micros(200);
 const SIZE: u32 = 3;
 
 /// An answer to a request; `None` until it comes.
-pub type Answered = Option<Result<Reply, Refusal>>;
+pub type TestAnswer = Option<Result<Reply, Refusal>>;
 
 /// The members, with the links between them. A client has a connection to each, of the same number.
 pub struct TestCluster {
@@ -98,7 +98,7 @@ impl TestCluster {
     }
 
     /// Asks a member, and waits for the answer for so long.
-    pub fn ask_for(&mut self, server: u32, request: Request, limit: Duration) -> Answered {
+    pub fn ask_for(&mut self, server: u32, request: Request, limit: Duration) -> TestAnswer {
         let id = self.submit(server, request);
         let end = self.now + limit;
         while self.now < end && !self.answers.contains_key(&id) {
@@ -107,7 +107,7 @@ impl TestCluster {
         self.answers.get(&id).cloned()
     }
 
-    pub fn ask(&mut self, server: u32, request: Request) -> Answered {
+    pub fn ask(&mut self, server: u32, request: Request) -> TestAnswer {
         self.ask_for(server, request, Duration::from_millis(200))
     }
 

@@ -2,15 +2,15 @@
 
 #[cfg(test)]
 mod ensemble;
-mod keyspace;
+mod key_store;
 mod packet;
 mod server;
 #[cfg(test)]
 mod tests;
 mod watches;
 
-pub use keyspace::{KeyChange, Keyspace};
-pub use packet::{Asker, Command, LogEntry, LogPlace, PeerMessage, PeerPacket};
+pub use key_store::{KeyChange, KeyStore};
+pub use packet::{Asker, LogCommand, LogEntry, LogPlace, PeerMessage, RaftPacket};
 pub use server::{Server, note};
 pub use watches::KeyWatches;
 

@@ -15,7 +15,7 @@ pub struct Asker {
 
 /// A command that all members apply in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Command {
+pub enum LogCommand {
     /// Nothing: the first of a leader, which commits all that came before.
     Nothing,
     /// A request of a client.
@@ -30,7 +30,7 @@ pub struct LogEntry {
     /// The term of the leader that appended it.
     pub term: u64,
     /// The command itself.
-    pub command: Command,
+    pub command: LogCommand,
 }
 
 /// The place of an entry: logs that have it have all before it in common.
@@ -44,7 +44,7 @@ pub struct LogPlace {
 
 /// A message between members, with the term of its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PeerPacket {
+pub struct RaftPacket {
     /// The term of the sender.
     pub term: u64,
     /// The message itself.
@@ -81,7 +81,7 @@ pub enum PeerMessage {
         index: usize,
     },
     /// A command that a follower hands on to its leader.
-    Propose(Command),
+    Propose(LogCommand),
     /// A lease that a follower's client keeps alive, which only the leader can do.
     Renew(Asker, LeaseId),
     /// The leader's answer.

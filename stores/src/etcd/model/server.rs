@@ -15,8 +15,8 @@ mod following;
 mod leading;
 mod leases;
 
-use super::{Asker, Command, KeyChange, KeyWatches, Keyspace, LogEntry, LogPlace};
-use super::{PeerMessage, PeerPacket};
+use super::{Asker, KeyChange, KeyStore, KeyWatches, LogCommand, LogEntry, LogPlace};
+use super::{PeerMessage, RaftPacket};
 use crate::etcd::timing::{ELECTION_TICKS, ElectionTiming};
 use crate::etcd::{LeaseId, Packet, Request};
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
@@ -50,7 +50,7 @@ pub struct Server {
     clients: BTreeSet<u64>,
     watches: KeyWatches,
     /// The commands that wait for a leader to be known.
-    waiting: Vec<Command>,
+    waiting: Vec<LogCommand>,
     /// The leases that its clients keep alive, until its leader has answered.
     renewals: BTreeMap<Asker, LeaseId>,
     journal: Vec<Noted>,
@@ -65,13 +65,13 @@ struct MemberDisk {
     log: Vec<LogEntry>,
     /// The entries that it has applied: all that it knows to be committed.
     applied: usize,
-    keyspace: Keyspace,
+    store: KeyStore,
 }
 
 impl MemberDisk {
     fn empty(timing: &ElectionTiming) -> Self {
-        let keyspace = Keyspace::new(timing.shortest_ttl());
-        Self { term: 0, voted: None, log: Vec::new(), applied: 0, keyspace }
+        let store = KeyStore::new(timing.shortest_ttl());
+        Self { term: 0, voted: None, log: Vec::new(), applied: 0, store }
     }
 
     /// The last entry of the log.
@@ -145,12 +145,12 @@ impl Server {
     }
 
     fn send(&self, to: u32, message: PeerMessage, out: &mut Outgoing) {
-        let packet = PeerPacket { term: self.disk.term, message };
+        let packet = RaftPacket { term: self.disk.term, message };
         out.push(Out::Send(Peer::Server(to), Packet::Peer(packet)));
     }
 
-    fn hear_peer(&mut self, from: u32, packet: PeerPacket, out: &mut Outgoing) {
-        let PeerPacket { term, message } = packet;
+    fn hear_peer(&mut self, from: u32, packet: RaftPacket, out: &mut Outgoing) {
+        let RaftPacket { term, message } = packet;
         match message {
             // These are not the election's, and have no term.
             PeerMessage::Propose(command) => return self.propose(command, Some(from), out),
@@ -181,7 +181,7 @@ impl Server {
 
     /// Appends a command if it leads, hands it on to its leader, or waits for one. Of one that came from
     /// another member (`from`) nobody waits for a leader.
-    fn propose(&mut self, command: Command, from: Option<u32>, out: &mut Outgoing) {
+    fn propose(&mut self, command: LogCommand, from: Option<u32>, out: &mut Outgoing) {
         match self.leader() {
             Some(leader) if leader == self.me => self.append(command, out),
             Some(leader) if Some(leader) != from => {
@@ -208,14 +208,14 @@ impl Server {
             let command = self.disk.log[self.disk.applied].command.clone();
             self.disk.applied += 1;
             match command {
-                Command::Nothing => {}
-                Command::Request(asker, request) => {
+                LogCommand::Nothing => {}
+                LogCommand::Request(asker, request) => {
                     let result = self.execute(&request, By::Session(session_of(&asker)), out);
                     if asker.server == self.me {
                         self.reply(asker, result, out);
                     }
                 }
-                Command::Expire(lease) => self.expire(lease, out),
+                LogCommand::Expire(lease) => self.expire(lease, out),
             }
         }
     }
@@ -227,7 +227,7 @@ impl Server {
         out: &mut Outgoing,
     ) -> Result<crate::etcd::Reply, crate::etcd::Refusal> {
         let mut changes = Vec::new();
-        let result = self.disk.keyspace.apply(request, &mut changes);
+        let result = self.disk.store.apply(request, &mut changes);
         let zxid = Some(self.disk.applied as i64);
         note(&changes, Some(by), zxid, &mut self.journal);
         self.heed(&changes, out);
@@ -237,7 +237,7 @@ impl Server {
     fn expire(&mut self, lease: LeaseId, out: &mut Outgoing) {
         let mut changes = Vec::new();
         // It may be over already, by its client's request.
-        if self.disk.keyspace.apply(&Request::LeaseRevoke { lease }, &mut changes).is_ok() {
+        if self.disk.store.apply(&Request::LeaseRevoke { lease }, &mut changes).is_ok() {
             let zxid = Some(self.disk.applied as i64);
             note(&changes, None, zxid, &mut self.journal);
             self.heed(&changes, out);
@@ -248,7 +248,7 @@ impl Server {
     fn heed(&mut self, changes: &[KeyChange], out: &mut Outgoing) {
         for change in changes {
             match change {
-                KeyChange::Deleted(..) => self.watches.fire(&self.disk.keyspace, out),
+                KeyChange::Deleted(..) => self.watches.fire(&self.disk.store, out),
                 KeyChange::Leased(lease) => self.start_lease(*lease),
                 KeyChange::Revoked(lease) => self.end_lease(*lease, out),
                 KeyChange::Created(..) => {}

@@ -34,7 +34,7 @@ fn with_key(seed: u64) -> (TestCluster, u32, u32) {
 
 #[test]
 fn a_dead_leader_is_missed_for_one_to_two_election_time_outs() {
-    let mut times = Vec::new();
+    let (mut times, mut ends) = (Vec::new(), Vec::new());
     for seed in 0..200 {
         let (mut cluster, leader, other) = with_key(seed);
         cluster.up[leader as usize] = false;
@@ -44,8 +44,13 @@ fn a_dead_leader_is_missed_for_one_to_two_election_time_outs() {
             fresh += 1;
         }
         times.push(cluster.now.since(died).as_millis());
+        while is_there(&mut cluster, other) {
+            cluster.run(Duration::from_millis(5));
+        }
+        ends.push(cluster.now.since(died).as_millis());
     }
     times.sort_unstable();
+    ends.sort_unstable();
     let (least, middle, most) = (times[0], times[100], times[199]);
     println!("writable after {least} to {most} ms, half of them within {middle} ms");
     assert!(
@@ -53,6 +58,9 @@ fn a_dead_leader_is_missed_for_one_to_two_election_time_outs() {
         "{least} {middle} {most}"
     );
     assert!(most < 2_500, "{most}");
+    println!("a lease of 2 s over after {} to {} ms", ends[0], ends[199]);
+    // From the election on, its time anew and an election time-out, up to the leader's next look.
+    assert!(ends[0] > 3_000 && ends[199] < 5_000, "{ends:?}");
 }
 
 #[test]

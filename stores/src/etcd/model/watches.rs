@@ -1,23 +1,23 @@
 //! The watches that a member serves, from what it has applied.
 
-use super::Keyspace;
-use crate::etcd::{Packet, Revision, Signal, WatchId};
+use super::KeyStore;
+use crate::etcd::{DeletionWatchId, Packet, Revision, Signal};
 use crate::model::{Out, Peer};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The watches of clients, by connection and number: the key, and the first revision that counts.
 #[derive(Clone, Debug, Default, Hash)]
-pub struct KeyWatches(BTreeMap<(u64, WatchId), (String, Revision)>);
+pub struct KeyWatches(BTreeMap<(u64, DeletionWatchId), (String, Revision)>);
 
 impl KeyWatches {
     /// Sets a watch, which may fire at once.
-    pub fn set(&mut self, connection: u64, watch: WatchId, key: String, from: Revision) {
+    pub fn set(&mut self, connection: u64, watch: DeletionWatchId, key: String, from: Revision) {
         self.0.insert((connection, watch), (key, from));
     }
 
     /// Takes out a watch of which its client wants no more.
-    pub fn unset(&mut self, connection: u64, watch: WatchId) {
+    pub fn unset(&mut self, connection: u64, watch: DeletionWatchId) {
         self.0.remove(&(connection, watch));
     }
 
@@ -32,9 +32,9 @@ impl KeyWatches {
     }
 
     /// Takes out the watches whose keys were deleted, and tells their clients.
-    pub fn fire(&mut self, keyspace: &Keyspace, out: &mut Vec<Out<Packet>>) {
+    pub fn fire(&mut self, store: &KeyStore, out: &mut Vec<Out<Packet>>) {
         self.0.retain(|(connection, watch), (key, from)| {
-            let fires = keyspace.was_deleted(key, *from);
+            let fires = store.was_deleted(key, *from);
             if fires {
                 tell(*connection, Signal::Deleted { watch: *watch }, out);
             }

@@ -22,7 +22,7 @@ impl Drop for MemberConnection {
 }
 
 /// The result of a step of a call. What came to nothing after its request had left may be done.
-type Step<T> = Result<T, CallError<Refusal>>;
+type ConnectionStep<T> = Result<T, CallError<Refusal>>;
 
 impl MemberConnection {
     /// Opens a connection to a member, and has it told when that ends by itself.
@@ -40,7 +40,11 @@ impl MemberConnection {
     }
 
     /// Sends a request. Returns the status of the answer, and its body.
-    pub async fn send(&mut self, path: &'static str, body: String) -> Step<(u16, AnswerBody)> {
+    pub async fn send(
+        &mut self,
+        path: &'static str,
+        body: String,
+    ) -> ConnectionStep<(u16, AnswerBody)> {
         let ready = self.sender.ready().await;
         ready.map_err(|error| CallError::Refused(Refusal::NoConnection(error.to_string())))?;
         let request = hyper::Request::post(path)
@@ -67,7 +71,7 @@ pub struct AnswerBody {
 
 impl AnswerBody {
     /// Reads more. Returns false at the end.
-    async fn more(&mut self) -> Step<bool> {
+    async fn more(&mut self) -> ConnectionStep<bool> {
         match self.body.frame().await {
             None => Ok(false),
             Some(frame) => {
@@ -79,13 +83,13 @@ impl AnswerBody {
     }
 
     /// Reads all of it.
-    pub async fn all(&mut self) -> Step<String> {
+    pub async fn all(&mut self) -> ConnectionStep<String> {
         while self.more().await? {}
         Ok(String::from_utf8_lossy(&self.read).into_owned())
     }
 
     /// Reads the next line of a stream.
-    pub async fn line(&mut self) -> Step<String> {
+    pub async fn line(&mut self) -> ConnectionStep<String> {
         loop {
             if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.read.drain(..=end).collect();

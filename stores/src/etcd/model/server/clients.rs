@@ -1,6 +1,6 @@
 //! The clients of a member: what they ask, and what they are told.
 
-use super::{Asker, Command, Outgoing, Server, session_of};
+use super::{Asker, LogCommand, Outgoing, Server, session_of};
 use crate::etcd::{Packet, Refusal, Reply, Request};
 use crate::model::{Name, Noted, Out, Peer, What};
 
@@ -23,7 +23,7 @@ impl Server {
                 }
                 self.reply(asker, Ok(Reply::Watching), out);
                 self.watches.set(connection, watch, key, from);
-                self.watches.fire(&self.disk.keyspace, out);
+                self.watches.fire(&self.disk.store, out);
             }
             Request::Unwatch { watch } => self.watches.unset(connection, watch),
             Request::LeaseKeepAlive { lease } => {
@@ -34,7 +34,7 @@ impl Server {
                 if let Request::LeaseGrant { lease, .. } = request {
                     self.note_session(lease);
                 }
-                self.propose(Command::Request(asker, request), None, out);
+                self.propose(LogCommand::Request(asker, request), None, out);
             }
         }
     }
@@ -45,8 +45,8 @@ impl Server {
         self.watches.forget(connection);
         self.renewals.retain(|asker, _| asker.connection != connection);
         self.waiting.retain(|command| match command {
-            Command::Request(asker, _) => asker.connection != connection,
-            Command::Nothing | Command::Expire(_) => true,
+            LogCommand::Request(asker, _) => asker.connection != connection,
+            LogCommand::Nothing | LogCommand::Expire(_) => true,
         });
     }
 

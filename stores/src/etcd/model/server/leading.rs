@@ -1,7 +1,7 @@
 //! Leading: entries go to all followers, and are committed when a majority has them.
 
 use super::{
-    Command, ELECTION_TICKS, LeaseId, LogEntry, MemberRole, Outgoing, PeerMessage, Server,
+    ELECTION_TICKS, LeaseId, LogCommand, LogEntry, MemberRole, Outgoing, PeerMessage, Server,
 };
 use crate::etcd::model::Asker;
 use crate::etcd::timing::EXPIRY_CHECK;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// The state of a leader during its reign.
 #[derive(Debug)]
 pub(super) struct Reign {
-    followers: BTreeMap<u32, Progress>,
+    followers: BTreeMap<u32, FollowerProgress>,
     /// The time at which each lease is over, by the leader's own clock.
     pub(super) deadlines: BTreeMap<LeaseId, Mono>,
     /// The next time at which it looks at them.
@@ -22,7 +22,7 @@ pub(super) struct Reign {
 
 /// The progress of a follower.
 #[derive(Debug)]
-struct Progress {
+struct FollowerProgress {
     /// The index up to which its log is known to be the leader's.
     matched: usize,
     /// The first entry that was not sent to it.
@@ -36,9 +36,9 @@ impl Server {
     /// knows when the last leader heard of it.
     pub(super) fn lead(&mut self, out: &mut Outgoing) {
         let next = self.disk.log.len() + 1;
-        let fresh = |member| (member, Progress { matched: 0, next, active: true });
+        let fresh = |member| (member, FollowerProgress { matched: 0, next, active: true });
         let more = self.timing.election;
-        let leases = self.disk.keyspace.leases();
+        let leases = self.disk.store.leases();
         let deadline = |(lease, ttl)| (lease, super::leases::end(self.now, ttl) + more);
         self.role = MemberRole::Leader(Reign {
             followers: self.others().map(fresh).collect(),
@@ -47,7 +47,7 @@ impl Server {
             too_late: Vec::new(),
         });
         self.elapsed = 0;
-        self.append(Command::Nothing, out);
+        self.append(LogCommand::Nothing, out);
         self.turn_to_leader(out);
     }
 
@@ -67,11 +67,11 @@ impl Server {
     fn has_majority(&mut self) -> bool {
         let majority = self.majority();
         let MemberRole::Leader(leading) = &mut self.role else { return false };
-        let active = |progress: &mut Progress| std::mem::take(&mut progress.active);
+        let active = |progress: &mut FollowerProgress| std::mem::take(&mut progress.active);
         leading.followers.values_mut().map(active).filter(|active| *active).count() + 1 >= majority
     }
 
-    pub(super) fn append(&mut self, command: Command, out: &mut Outgoing) {
+    pub(super) fn append(&mut self, command: LogCommand, out: &mut Outgoing) {
         let term = self.disk.term;
         self.disk.log.push(LogEntry { term, command });
         self.tell_followers(out);

@@ -1,6 +1,6 @@
 //! Leases: the leader alone counts their time, by its own monotonic clock, and keeps them alive.
 
-use super::{Asker, Command, LeaseId, MemberRole, Outgoing, PeerMessage, Server};
+use super::{Asker, LeaseId, LogCommand, MemberRole, Outgoing, PeerMessage, Server};
 use crate::etcd::timing::EXPIRY_CHECK;
 use crate::etcd::{Refusal, Reply};
 use base::Mono;
@@ -24,7 +24,7 @@ impl Server {
     /// Keeps a lease alive, if it leads; nothing tells whether it still does. Of one whose time is over
     /// nothing is said until it is ended.
     pub(super) fn renew_here(&mut self, asker: Asker, lease: LeaseId, out: &mut Outgoing) {
-        let ttl = self.disk.keyspace.ttl(lease);
+        let ttl = self.disk.store.ttl(lease);
         let MemberRole::Leader(leading) = &mut self.role else { return };
         if let Some(deadline) = leading.deadlines.get_mut(&lease) {
             if *deadline <= self.now {
@@ -57,7 +57,7 @@ impl Server {
 
     /// A lease was made: a leader counts its time.
     pub(super) fn start_lease(&mut self, lease: LeaseId) {
-        let end = end(self.now, self.disk.keyspace.ttl(lease));
+        let end = end(self.now, self.disk.store.ttl(lease));
         if let MemberRole::Leader(leading) = &mut self.role {
             leading.deadlines.insert(lease, end);
         }
@@ -82,7 +82,7 @@ impl Server {
         leading.expires_at = self.now + EXPIRY_CHECK;
         let over = leading.deadlines.iter().filter(|(_, deadline)| **deadline <= self.now);
         for lease in over.map(|(lease, _)| *lease).collect::<Vec<_>>() {
-            self.append(Command::Expire(lease), out);
+            self.append(LogCommand::Expire(lease), out);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The keys and leases of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Keyspace {
+pub struct KeyStore {
     revision: Revision,
     keys: BTreeMap<String, KeyValue>,
     leases: BTreeMap<LeaseId, StoredLease>,
@@ -34,7 +34,7 @@ pub enum KeyChange {
     Revoked(LeaseId),
 }
 
-impl Keyspace {
+impl KeyStore {
     /// An empty store whose leases live for no fewer seconds.
     pub fn new(shortest_ttl: i64) -> Self {
         Self {
