@@ -8,7 +8,8 @@
 //! sends no keep-alives and believes on (H44).
 //!
 //! The lease is its acquire's own, so that a key with this lease is this acquire's, whatever became of the
-//! reply to its creation; and an acquire that gives up revokes it: then no creation comes late.
+//! reply to its creation; and an acquire that gives up revokes it: then no creation comes late, unless the
+//! lease does, too, and both run out.
 
 use base::{
     AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Mono, Pace, Promises, Recipe,
@@ -94,21 +95,20 @@ impl LeaseNode {
         world.sleep(pause).await;
     }
 
-    /// Makes the lease. Returns the time for which it lives, and when it began at the earliest.
+    /// Makes the lease. Returns when it began, at the earliest, and the time for which it lives.
     async fn make_lease(&self, ttl: i64) -> (Mono, Duration) {
-        let mut asked = self.now();
+        let life = |seconds: i64| Duration::from_secs(seconds.unsigned_abs());
         loop {
+            let asked = self.now();
             match self.client.grant(self.lease, ttl).await {
-                Ok(seconds) => return (asked, Duration::from_secs(seconds.unsigned_abs())),
-                // An earlier try of which nothing was heard: it began at that time.
+                Ok(seconds) => return (asked, life(seconds)),
+                // By an earlier try of which nothing was heard; nobody knows since when.
                 Err(CallError::Refused(Refusal::LeaseExists)) => {
-                    return (asked, Duration::from_secs(ttl.unsigned_abs()));
+                    if let Some(kept) = self.keep_once().await {
+                        return (kept, life(ttl));
+                    }
                 }
-                Err(CallError::Refused(_)) => {
-                    self.back_off().await;
-                    asked = self.now();
-                }
-                Err(CallError::Unknown(_)) => self.back_off().await,
+                Err(_) => self.back_off().await,
             }
         }
     }
