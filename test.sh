@@ -32,6 +32,8 @@ need docker docker.io
 need debootstrap debootstrap
 need redis-server redis-server
 need memcached memcached
+need etcd etcd-server
+need etcdctl etcd-client
 need "/usr/lib/$(uname -m)-linux-gnu/faketime/libfaketimeMT.so.1" faketime
 need "/usr/lib/$(uname -m)-linux-gnu/libmimalloc.so.2" libmimalloc2.0
 need java default-jre-headless

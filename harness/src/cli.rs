@@ -124,7 +124,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration, default_value = "30s")]
     pub time_limit: Duration,
     /// The lock's time to live, or its session time-out [default: 2s on ZooKeeper,
-    /// 4s on other stores].
+    /// PostgreSQL and etcd, 4s on other stores].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = ttl)]
     pub ttl: Option<Duration>,
     /// The time that the lengths of faults count in, so that they stay when the ttl does not

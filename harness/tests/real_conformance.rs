@@ -6,6 +6,7 @@ use docker::{DockerServers, ensure_image};
 use local::LocalServers;
 use std::io;
 use std::time::Duration;
+use stores::etcd::conformance::{ClusterKilling, measure_failover};
 use stores::redis::SentinelTiming;
 use stores::redis::conformance::{Killing, failover_arm};
 use stores::{Group, Shape, StoreId, Topology};
@@ -35,6 +36,8 @@ tests! {
     redis_failover: redis_failover_suite,
     zookeeper: zookeeper_suite,
     memcached: memcached_suite,
+    etcd: etcd_suite,
+    etcd_failover: etcd_failover_suite,
 }
 
 /// Makes the image of the servers, unless it is there.
@@ -145,6 +148,42 @@ fn memcached_suite<S: Servers>() {
     let report = runtime.expect("a runtime").block_on(suite);
     print!("memcached: {report}");
     assert!(report.passed(), "{report}");
+}
+
+fn etcd_suite<S: Servers>() {
+    let servers = start::<S>(StoreId::Etcd, Duration::from_secs(2));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let suite = stores::etcd::conformance::real_arm(addresses(&servers), 0..sequences());
+    let local = tokio::task::LocalSet::new();
+    let report = runtime.expect("a runtime").block_on(local.run_until(suite));
+    print!("etcd: {report}");
+    assert!(report.passed(), "{report}");
+}
+
+impl<S: Servers> ClusterKilling for KilledServers<'_, S> {
+    fn kill(&mut self, member: usize) -> Result<(), String> {
+        self.0.kill(member).map_err(|error| error.to_string())
+    }
+
+    fn start(&mut self, member: usize) -> Result<String, String> {
+        self.0.start_again(member).map(|it| it.to_string()).map_err(|error| error.to_string())
+    }
+}
+
+/// The number of leaders of an etcd that are killed.
+const LEADERS: i64 = 5;
+
+fn etcd_failover_suite<S: Servers>() {
+    let mut servers = start::<S>(StoreId::Etcd, Duration::from_secs(2));
+    let mut addresses = addresses(&servers);
+    for round in 0..LEADERS {
+        let mut killed = KilledServers(&mut servers);
+        let figures = measure_failover(&mut addresses, round, &mut killed);
+        let figures = figures.unwrap_or_else(|error| panic!("{error}"));
+        println!("etcd, a leader killed: {figures}");
+        let usual = Duration::from_millis(500)..Duration::from_millis(3_000);
+        assert!(usual.contains(&figures.writable), "{figures}");
+    }
 }
 
 /// A PostgreSQL is no process of this machine, but it runs in a container.

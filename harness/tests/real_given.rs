@@ -105,6 +105,25 @@ fn a_zookeeper_keeps_its_own_nodes_and_no_others() {
     assert_eq!(nodes, Ok(vec!["zookeeper".to_owned()]));
 }
 
+#[test]
+fn an_etcd_keeps_its_own_keys_and_no_others() {
+    let servers = start("etcd-x3");
+    let address = servers.addresses()[0];
+    let post = |path: &str, body: &str| {
+        let length = body.len();
+        ask(
+            address,
+            &format!("POST {path} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}"),
+            "\0",
+        )
+    };
+    let theirs = r#"{"key":"dGhlaXJz","value":"MQ=="}"#;
+    assert!(post("/v3/kv/put", theirs).contains(r#""revision":"2""#));
+    holds(servers.addresses(), "etcd-lease", "link-reset");
+    let left = post("/v3/kv/range", r#"{"key":"AA==","range_end":"AA=="}"#);
+    assert!(left.contains(r#""count":"1""#) && left.contains("dGhlaXJz"), "{left}");
+}
+
 /// Nothing is started: nobody is at this address.
 #[test]
 fn what_such_servers_cannot_have_is_refused_by_name() {

@@ -1,11 +1,14 @@
 //! The ports at which all servers know one, where they tell each other the addresses of third ones.
 //!
 //! So no server can be told an address of its own for another. Instead each calls from an address of its
-//! own, and that says which link its connection goes through.
+//! own, and that says which link its connection goes through. Of one that cannot be told from where to call
+//! (etcd 3.4) its process says it (`caller.rs`).
 
+use super::caller::caller;
 use super::port::Port;
 use base::BackendError;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use stores::node_address;
 use testbed::broken;
@@ -29,8 +32,12 @@ pub struct Front {
 }
 
 impl Front {
-    /// Opens it for a server, before these links, by who calls.
-    pub fn open(server: u32, links: Vec<(u32, Entrance)>) -> Result<Self, BackendError> {
+    /// Opens it for a server, before these links, by who calls. The servers have their folders in this one.
+    pub fn open(
+        server: u32,
+        links: Vec<(u32, Entrance)>,
+        folder: &Path,
+    ) -> Result<Self, BackendError> {
         for (caller, _) in &links {
             Port::take(source(*caller)).map_err(|error| {
                 let fix = "this machine has no addresses beside 127.0.0.1; fix: --backend docker";
@@ -43,9 +50,11 @@ impl Front {
             let number = socket.local_addr()?.port();
             Ok((number, socket.listen(BACKLOG)?))
         };
+        // Without links: so the kernel names the folder of a process.
+        let folder = folder.canonicalize().map_err(|e| broken("has no folder", e))?;
         let (number, listener) =
             open().map_err(|e: std::io::Error| broken("cannot open a port for servers", e))?;
-        let listening = tokio::spawn(listen(listener, links)).abort_handle();
+        let listening = tokio::spawn(listen(listener, links, folder)).abort_handle();
         Ok(Self { number, listening })
     }
 
@@ -61,17 +70,19 @@ impl Drop for Front {
     }
 }
 
-async fn listen(listener: TcpListener, links: Vec<(u32, Entrance)>) {
+async fn listen(listener: TcpListener, links: Vec<(u32, Entrance)>, folder: PathBuf) {
     loop {
         let Ok((client, from)) = listener.accept().await else {
             // Out of file descriptors, most likely: it fails at once until one is free.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
+        let at = client.local_addr();
+        let calls = |number| from.ip() == IpAddr::V4(source(number));
+        let told = links.iter().map(|(number, _)| *number).find(|number| calls(*number));
+        let number = told.or_else(|| caller(from, at.ok()?, &folder));
         // Of whoever else calls, the connection is closed.
-        if let Some((_, link)) =
-            links.iter().find(|(caller, _)| from.ip() == IpAddr::V4(source(*caller)))
-        {
+        if let Some((_, link)) = links.iter().find(|(caller, _)| Some(*caller) == number) {
             link.take(client);
         }
     }

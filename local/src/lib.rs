@@ -3,6 +3,7 @@
 //! They need no engine and no rights: a pause is SIGSTOP, a crash SIGKILL, and what servers say to
 //! each other goes through link proxies, too.
 
+mod caller;
 mod clean;
 mod faked_clock;
 mod folder;

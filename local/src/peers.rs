@@ -6,6 +6,7 @@ use base::{BackendError, Direction, Rng};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use testbed::broken;
 use testbed::link_proxy::{Delay, HeldDirection, LinkProxy};
 
@@ -37,13 +38,14 @@ impl Peers {
         Ok(Self { links, fronts: Vec::new() })
     }
 
-    /// Opens, for each port of each server, one at which all others know it.
-    pub fn with_fronts(mut self, ports: &[Vec<u16>]) -> Result<Self, BackendError> {
+    /// Opens, for each port of each server, one at which all others know it. They have their folders in
+    /// this one.
+    pub fn with_fronts(mut self, ports: &[Vec<u16>], folder: &Path) -> Result<Self, BackendError> {
         let count = ports.len() as u32;
         let front = |to: u32, place: usize| {
             let callers = (0..count).filter(|from| *from != to);
             let entrance = |from| (from, self.links[&(from, to)][place].proxy.entrance());
-            Front::open(to, callers.map(entrance).collect())
+            Front::open(to, callers.map(entrance).collect(), folder)
         };
         let fronts_of =
             |to: u32| (0..ports[to as usize].len()).map(|place| front(to, place)).collect();

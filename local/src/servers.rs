@@ -56,7 +56,8 @@ impl Servers for LocalServers {
             peer_ports.iter().map(|ports| ports.iter().map(Port::number).collect()).collect();
         let tell = !store.told_ports(cluster.topology).is_empty();
         let peers = Peers::open(&numbers)?;
-        let peers = Arc::new(if tell { peers.with_fronts(&numbers)? } else { peers });
+        let peers =
+            Arc::new(if tell { peers.with_fronts(&numbers, folder.path())? } else { peers });
         let making = Making { store, cluster, user, peers, numbers, peer_ports, tell };
         let start = async |number| making.start(number, folder.path());
         let mut all = Vec::new();

@@ -76,9 +76,11 @@ impl StoreId {
     /// Fails with the reason, as a clause.
     pub fn can_be_given(self, topology: &Topology) -> Result<(), &'static str> {
         self.visit(CheckAllotment)?;
-        match self.told_ports(topology) {
-            [] => Ok(()),
-            _ => Err("its servers tell clients addresses, which lead around the links of the run"),
+        match self.leads_clients(topology) {
+            false => Ok(()),
+            true => {
+                Err("its servers tell clients addresses, which lead around the links of the run")
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 mod allotment;
 pub mod driver;
 mod enumerable;
+pub mod etcd;
 mod junk;
 mod launch;
 pub mod memcached;
@@ -155,6 +156,13 @@ macro_rules! stores {
                 }
             }
 
+            /// Returns true if the servers tell clients addresses of servers, to be called there.
+            pub fn leads_clients(self, topology: &Topology) -> bool {
+                match self {
+                    $(Self::$name => <$store>::leads_clients(topology),)*
+                }
+            }
+
             /// The question that tells whether a fresh server serves together with the others.
             pub fn settled(self, cluster: &Cluster) -> Option<Probe> {
                 match self {
@@ -234,4 +242,5 @@ stores! {
     ZooKeeper: zookeeper::ZooKeeper,
     Memcached: memcached::Memcached,
     Postgres: postgres::Postgres,
+    Etcd: etcd::Etcd,
 }

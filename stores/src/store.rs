@@ -89,6 +89,11 @@ pub trait Store: Protocol + Copy + Debug + Sized {
         &[]
     }
 
+    /// Returns true if servers of a topology tell clients addresses of servers, to be called there.
+    fn leads_clients(topology: &Topology) -> bool {
+        !Self::told_ports(topology).is_empty()
+    }
+
     /// Returns the question that tells whether a server of a topology that has just been started serves
     /// together with the others, where that is more than to serve at all.
     fn settled(_cluster: &Cluster) -> Option<Probe> {

@@ -42,15 +42,25 @@ pub(super) fn of_overlap(
 /// Returns the cause for which the second of two claims took the first for one that had run out: the clock
 /// by which either of them told the time, or the recipe.
 fn recovered(case: &Case<'_>, first: &Claim, second: &Claim) -> Option<Cause> {
-    case.facts(second.granted()?).filter(|facts| facts.recovered)?;
-    let is_off = |claim: &&Claim| {
-        let asked = case.time(claim.invoke)..case.time(claim.asking().end);
-        clock_off(case, Trouble::ClientClock, claim.process, asked).is_some()
-    };
-    Some(match [first, second].iter().any(is_off) {
+    if !has_recovered(case, second) {
+        return None;
+    }
+    Some(match went_by_wrong_clock(case, first) || went_by_wrong_clock(case, second) {
         true => Cause::ClientClock,
         false => Cause::Recovery,
     })
+}
+
+/// Returns true if a claim took the place of an older one, by its recipe.
+fn has_recovered(case: &Case<'_>, claim: &Claim) -> bool {
+    claim.granted().and_then(|ok| case.facts(ok)).is_some_and(|facts| facts.recovered)
+}
+
+/// Returns true if the clock of a client was wrong while it tried: it may have written a time that was past for
+/// others, or taken theirs for past.
+fn went_by_wrong_clock(case: &Case<'_>, claim: &Claim) -> bool {
+    let tried = case.time(claim.invoke)..case.time(claim.asking().end);
+    clock_off(case, Trouble::ClientClock, claim.process, tried).is_some()
 }
 
 /// Finds a client that was granted another's lock in a span of time and went by a wrong clock, unless the owner
@@ -66,6 +76,7 @@ fn taken_by_wrong_clock(case: &Case<'_>, owner: &Claim, during: Range<u64>) -> O
         claim.key == owner.key
             && claim.process != owner.process
             && claim.granted().is_some_and(|ok| during.contains(&case.time(ok)))
+            && has_recovered(case, claim)
     };
     let mut takers = case.claims.claims.iter().filter(is_taker);
     let wrong = went_by_wrong_clock(case, owner) || takers.any(|it| went_by_wrong_clock(case, it));

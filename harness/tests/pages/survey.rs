@@ -20,7 +20,7 @@ pub const SEEDS: u64 = 20;
 const FIGURES: u64 = 5;
 
 /// A lock under a nemesis: in how many schedules it did what.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
     pub lock: String,
     pub nemesis: String,
@@ -32,7 +32,7 @@ pub struct Pair {
 }
 
 /// The costs of a lock: medians over some schedules.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
     pub lock: String,
     /// Grants in a thousand seconds without faults.
@@ -46,7 +46,7 @@ pub struct Figures {
 }
 
 /// A line of the file.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SurveyLine {
     /// First, since every field of figures may be missing.
@@ -123,17 +123,40 @@ fn cost(lock: &LockSpec, nemesis: &str, seed: u64) -> Option<BTreeMap<String, u6
     Some(costs)
 }
 
-/// Makes the whole survey, on all cores, as the lines of its file.
-pub fn survey() -> Vec<SurveyLine> {
+/// Returns true if a lock is to be surveyed: all are, unless `PICKLOCK_ALGO` names some.
+fn is_chosen(lock: &str) -> bool {
+    match std::env::var("PICKLOCK_ALGO") {
+        Ok(names) => names.split(' ').any(|name| name == lock),
+        Err(_) => true,
+    }
+}
+
+/// Makes the survey, on all cores, as the lines of its file. What was found before of locks that are not
+/// chosen stays.
+pub fn survey(before: &[SurveyLine]) -> Vec<SurveyLine> {
     let (locks, pairs) = (LOCKS, pairs());
     let next = AtomicUsize::new(0);
     let lines = Mutex::new(BTreeMap::new());
+    let known = |wanted: &dyn Fn(&SurveyLine) -> bool, lock: &str| {
+        let known = before.iter().find(|line| wanted(line)).filter(|_| !is_chosen(lock));
+        known.cloned()
+    };
+    let figures_of = |lock: &LockSpec| {
+        let old =
+            |line: &SurveyLine| matches!(line, SurveyLine::Figures(it) if it.lock == lock.name);
+        known(&old, lock.name).unwrap_or_else(|| SurveyLine::Figures(figures(lock)))
+    };
+    let pair_of = |lock: &LockSpec, nemesis: &str| {
+        let is_it = |it: &Pair| it.lock == lock.name && it.nemesis == nemesis;
+        let old = |line: &SurveyLine| matches!(line, SurveyLine::Pair(it) if is_it(it));
+        known(&old, lock.name).unwrap_or_else(|| SurveyLine::Pair(pair(lock, nemesis)))
+    };
     let work = || loop {
         let place = next.fetch_add(1, Ordering::Relaxed);
         let line = match place.checked_sub(locks.len()) {
-            None => SurveyLine::Figures(figures(locks[place])),
+            None => figures_of(locks[place]),
             Some(place) => match pairs.get(place) {
-                Some((lock, nemesis)) => SurveyLine::Pair(pair(lock, nemesis)),
+                Some((lock, nemesis)) => pair_of(lock, nemesis),
                 None => return,
             },
         };

@@ -1,5 +1,6 @@
 //! The catalogue of locks: one file per lock, one line each in [`LOCKS`].
 
+mod etcd_lease;
 mod known;
 mod memcached_add;
 mod memcached_add_as_printed;
@@ -68,6 +69,7 @@ pub const LOCKS: &[&LockSpec] = &[
     &memcached_add_as_printed::SPEC,
     &postgres_advisory::SPEC,
     &postgres_row::SPEC,
+    &etcd_lease::SPEC,
     &zk_exclusive::SPEC,
     &zk_exclusive_naive::SPEC,
     &zk_exclusive_as_printed::SPEC,

@@ -1,0 +1,131 @@
+//! The death of a real leader, as clients see it: how long writes come to nothing, and what becomes of a
+//! lease. The figures are those that the model is held against in its own tests.
+
+use super::arm::was_there;
+use crate::etcd::{RealLink, Reply, Request};
+use base::{Link, World};
+use std::fmt;
+use std::time::Duration;
+use tokio::runtime::Builder;
+use tokio::task::LocalSet;
+
+/// The longest time that a question may take, and the pause between two of them.
+const PATIENCE: Duration = Duration::from_millis(150);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The time in which all must have come to its end.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The time to live of the lease that is watched, in seconds.
+const TTL: i64 = 2;
+
+/// A function that kills a member, or starts it again.
+pub trait ClusterKilling {
+    /// Kills a member, which keeps its data.
+    ///
+    /// # Errors
+    /// Fails, with the reason, when it cannot be done.
+    fn kill(&mut self, member: usize) -> Result<(), String>;
+
+    /// Starts it again, and returns its address.
+    ///
+    /// # Errors
+    /// Fails, with the reason, when it cannot be done.
+    fn start(&mut self, member: usize) -> Result<String, String>;
+}
+
+/// The figures of a failover.
+#[derive(Clone, Copy, Debug)]
+pub struct LeaderFigures {
+    /// The time from the death of the leader until a write was answered elsewhere.
+    pub writable: Duration,
+    /// The same until a lease of two seconds was over that was made just before, and nobody kept alive.
+    pub lease_over: Duration,
+}
+
+/// Displays the figures.
+impl fmt::Display for LeaderFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { writable, lease_over } = self;
+        write!(f, "writable after {writable:.2?}, a lease of {TTL} s over after {lease_over:.2?}")
+    }
+}
+
+/// Kills the leader of real members, measures what follows, and starts it again.
+///
+/// # Errors
+/// Fails, with the reason, when a member cannot be killed, or nothing comes to its end in time.
+pub fn measure_failover(
+    addresses: &mut [String],
+    round: i64,
+    members: &mut dyn ClusterKilling,
+) -> Result<LeaderFigures, String> {
+    // What kills has a runtime of its own, and must not be used within another.
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let (runtime, local) = (runtime.map_err(|error| error.to_string())?, LocalSet::new());
+    let link = |address: &String| RealLink::new(vec![address.clone()], PATIENCE, 1);
+    let links: Vec<RealLink> = addresses.iter().map(link).collect();
+    let leader = runtime.block_on(local.run_until(leader(&links)))?;
+    let other = &links[(leader + 1) % links.len()];
+    let (lease, fresh) = (1_000 + 2 * round, 1_001 + 2 * round);
+    let key = format!("picklock-failover-{lease}");
+    runtime.block_on(local.run_until(create(other, lease, &key)))?;
+    members.kill(leader)?;
+    let figures = runtime.block_on(local.run_until(measure(other, fresh, &key)))?;
+    addresses[leader] = members.start(leader)?;
+    Ok(figures)
+}
+
+async fn create(link: &RealLink, lease: i64, key: &str) -> Result<(), String> {
+    grant(link, lease).await?;
+    let create = Request::Create { key: key.into(), value: "v".into(), lease };
+    link.call(0, create).await.map(drop).map_err(|error| error.to_string())
+}
+
+/// Measures from the death of the leader, which is now.
+async fn measure(link: &RealLink, fresh: i64, key: &str) -> Result<LeaderFigures, String> {
+    let died = link.monotonic();
+    grant(link, fresh).await?;
+    let writable = link.monotonic().since(died);
+    loop {
+        let read = link.call(0, Request::Get { key: key.into() }).await;
+        if matches!(read, Ok(Reply::Found { found: None, .. })) {
+            let lease_over = link.monotonic().since(died);
+            return Ok(LeaderFigures { writable, lease_over });
+        }
+        in_time(link, died).await?;
+    }
+}
+
+/// Makes a lease, however often it takes.
+async fn grant(link: &RealLink, lease: i64) -> Result<(), String> {
+    let begun = link.monotonic();
+    loop {
+        let answer = link.call(0, Request::LeaseGrant { lease, ttl: TTL }).await;
+        if answer.is_ok() || was_there(&answer) {
+            return Ok(());
+        }
+        in_time(link, begun).await?;
+    }
+}
+
+async fn in_time(link: &RealLink, begun: base::Mono) -> Result<(), String> {
+    link.sleep(PAUSE).await;
+    match link.monotonic().since(begun) < LIMIT {
+        true => Ok(()),
+        false => Err(format!("not within {LIMIT:?}")),
+    }
+}
+
+/// The member that leads.
+async fn leader(links: &[RealLink]) -> Result<usize, String> {
+    let begun = links[0].monotonic();
+    loop {
+        for (number, link) in links.iter().enumerate() {
+            if link.leads().await == Some(true) {
+                return Ok(number);
+            }
+        }
+        in_time(&links[0], begun).await?;
+    }
+}
