@@ -149,3 +149,86 @@ impl Driver for EtcdDriver {
         self.opening &= self.connection != Some(connection);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Out = Outbox<EtcdDriver>;
+
+    fn call(driver: &mut EtcdDriver, id: u64, request: Request, out: &mut Out) {
+        driver.call(Mono::ZERO, id, 0, request, out);
+    }
+
+    fn get() -> Request {
+        Request::Get { key: "k".into() }
+    }
+
+    /// A client that watches a key over its first connection.
+    fn watching() -> EtcdDriver {
+        let (mut driver, mut out) = (EtcdDriver::new(3, Rng::new(1)), Out::default());
+        let watch = Request::Watch { key: "k".into(), from: 1, watch: 7 };
+        call(&mut driver, 1, watch, &mut out);
+        let set = Packet::Reply { id: 1, result: Ok(Reply::Watching) };
+        driver.receive(Mono::ZERO, 1, set, &mut out);
+        assert_eq!(out.answers, [(1, Ok(Reply::Watching))]);
+        driver
+    }
+
+    fn opened(out: &Out) -> Vec<(u64, usize)> {
+        let opened = out.todo.iter().filter_map(|todo| match todo {
+            Do::Open { connection, server } => Some((*connection, *server)),
+            _ => None,
+        });
+        opened.collect()
+    }
+
+    #[test]
+    fn a_call_without_an_answer_in_time_leads_to_another_member() {
+        let (mut driver, mut out) = (watching(), Out::default());
+        let before = driver.server;
+        call(&mut driver, 2, get(), &mut out);
+        call(&mut driver, 3, get(), &mut out);
+        assert!(matches!(driver.too_late(2), CallError::Unknown(_)));
+        driver.forget(2, &mut out);
+        assert!(matches!(out.answers[..], [(3, Err(CallError::Unknown(_)))]));
+        assert_eq!(out.signals, [Signal::Ended { watch: 7 }]);
+        call(&mut driver, 4, get(), &mut out);
+        assert_eq!(opened(&out), [(2, (before + 1) % 3)]);
+        // What the old member says comes too late.
+        let late = Packet::Reply { id: 4, result: Ok(Reply::Revoked) };
+        driver.receive(Mono::ZERO, 1, late, &mut out);
+        assert_eq!(out.answers.len(), 1);
+    }
+
+    #[test]
+    fn a_call_that_nobody_waits_for_leads_nowhere() {
+        let (mut driver, mut out) = (watching(), Out::default());
+        call(&mut driver, 2, get(), &mut out);
+        driver.forget(2, &mut out);
+        call(&mut driver, 3, get(), &mut out);
+        assert!(opened(&out).is_empty() && out.signals.is_empty());
+    }
+
+    #[test]
+    fn what_was_refused_was_never_sent() {
+        let (mut driver, mut out) = (EtcdDriver::new(3, Rng::new(1)), Out::default());
+        call(&mut driver, 1, get(), &mut out);
+        driver.refused(Mono::ZERO, 1, &mut out);
+        let refused = CallError::Refused(Refusal::NoConnection("connection refused".into()));
+        assert_eq!(out.answers, [(1, Err(refused))]);
+        call(&mut driver, 2, get(), &mut out);
+        driver.waits(2);
+        assert!(matches!(driver.too_late(2), CallError::Refused(_)));
+    }
+
+    #[test]
+    fn a_watch_that_is_given_up_is_ended_at_its_member_and_one_that_is_over_is_not() {
+        let (mut driver, mut out) = (watching(), Out::default());
+        call(&mut driver, 2, Request::Unwatch { watch: 7 }, &mut out);
+        assert!(matches!(out.todo[..], [Do::Send { connection: 1, .. }]));
+        call(&mut driver, 3, Request::Unwatch { watch: 7 }, &mut out);
+        assert_eq!(out.todo.len(), 1);
+        assert_eq!(out.answers, [(2, Ok(Reply::Unwatched)), (3, Ok(Reply::Unwatched))]);
+    }
+}

@@ -47,16 +47,15 @@ impl MemberConnection {
     ) -> ConnectionStep<(u16, AnswerBody)> {
         let ready = self.sender.ready().await;
         ready.map_err(|error| CallError::Refused(Refusal::NoConnection(error.to_string())))?;
-        let request = hyper::Request::post(path)
+        let mut request = hyper::Request::post(path)
             .header("host", "etcd")
-            .header("content-type", "application/json")
-            // The member ends a watch when it has no leader; of other requests the gateway does not tell.
-            .header(
-                "grpc-metadata-hasleader",
-                if path == super::messages::WATCH { "true" } else { "" },
-            )
-            .body(Full::new(Bytes::from(body)))
-            .expect("its parts are well-formed");
+            .header("content-type", "application/json");
+        if path == super::messages::WATCH {
+            // The member is to end the watch when it has no leader.
+            request = request.header("grpc-metadata-hasleader", "true");
+        }
+        let request = request.body(Full::new(Bytes::from(body)));
+        let request = request.expect("its parts are well-formed");
         let answer = self.sender.send_request(request).await.map_err(in_doubt)?;
         let (head, body) = answer.into_parts();
         Ok((head.status.as_u16(), AnswerBody { body, read: Vec::new() }))
