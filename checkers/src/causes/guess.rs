@@ -31,24 +31,18 @@ pub(super) fn of_overlap(
         })
         .or_else(|| freed_by_another(case, first, first_ns.min(second_ns)..until_ns))
         .or_else(|| {
-            let faults = !case.fault_spans.iter().all(FaultSpan::had_none);
+            let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
             (!faults).then_some(Cause::Recipe)
         })
-        // It may have been freed before its client knew that it had been granted.
-        .or_else(|| freed_by_another(case, first, asked_ns(case, first)..first_ns))
-}
-
-/// The time at which the try of a grant began.
-fn asked_ns(case: &Case<'_>, claim: &Claim) -> u64 {
-    let asked_ns = claim.granted().and_then(|ok| case.facts(ok)?.asked_ns);
-    asked_ns.unwrap_or(case.time(claim.invoke))
 }
 
 /// Returns true if the clock of a client was wrong while it tried: it may have written a time that was past for
 /// others, or taken theirs for past.
 fn went_by_wrong_clock(case: &Case<'_>, claim: &Claim) -> bool {
     claim.granted().is_some_and(|ok| {
-        had(case, Trouble::ClientClock, claim.process, asked_ns(case, claim)..case.time(ok))
+        let asked_ns = case.facts(ok).and_then(|facts| facts.asked_ns);
+        let tried = asked_ns.unwrap_or(case.time(claim.invoke))..case.time(ok);
+        had(case, Trouble::ClientClock, claim.process, tried)
     })
 }
 
