@@ -74,7 +74,7 @@ fn what_is_wrong_is_one_error_with_its_place_and_nothing_is_written() {
         (fault("action = \"pause\"\ntarget = \"hodler\""), "line 3, column 10", "mean holder"),
         (fault("action = \"pause\"\ntarget = \"client-5\""), "line 3, column 10", "to client-4"),
         (fault("action = \"pause\"\ntarget = \"server-1\""), "line 3, column 10", "to server-0"),
-        (fault("action = \"pause\"\ntarget = \"leader\""), "line 3, column 10", "no target"),
+        (fault("action = \"pause\"\ntarget = \"boss\""), "line 3, column 10", "no target"),
         (fault("action = \"pause\"\ntarget = \"vault\""), "line 3, column 10", "has links only"),
         (fault("action = \"kill\"\ntarget = \"server-0\""), "line 3, column 10", "takes `crash`"),
         (fault("action = \"crash\"\ntarget = \"holder\""), "line 3, column 10", "takes `kill`"),
