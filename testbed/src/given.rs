@@ -73,7 +73,7 @@ impl Servers for GivenServers {
         let what = format!("these servers are of no use to a lock on {}", store.name());
         match marked {
             Ok(()) => {
-                servers.remove_keys(Rc::new(owner::is_abandoned)).await?;
+                servers.remove_keys(Rc::new(owner::is_abandoned_here)).await?;
                 Ok(servers)
             }
             Err(why) => {

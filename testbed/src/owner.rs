@@ -175,6 +175,12 @@ pub fn is_abandoned(name: &str) -> bool {
     fate_of_name(name) == Some(Fate::Ended)
 }
 
+/// The same where other machines have names, too: who owns what was made in another boot may live on
+/// another machine, so that it is left alone.
+pub fn is_abandoned_here(name: &str) -> bool {
+    name.contains(&Owner::this().boot) && is_abandoned(name)
+}
+
 /// The time at which a process started, in the kernel's ticks; `None` if there is no such process, or only
 /// what its parent has yet to ask about.
 fn started(pid: u32) -> Option<String> {
@@ -240,6 +246,9 @@ mod tests {
         assert!(is_abandoned(&one.replacen(&format!("_{started}_"), "_1_", 1)));
         assert!(!is_abandoned("picklock_of_somebody"));
         assert!(!is_abandoned("picklock"));
+        assert!(is_abandoned_here(&one.replacen(&format!("_{started}_"), "_1_", 1)));
+        let elsewhere = one.replacen(&Owner::this().boot, "another-boot", 1);
+        assert!(is_abandoned(&elsewhere) && !is_abandoned_here(&elsewhere));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! etcd, as the list of stores knows it.
 
-use base::{Link, Wakeups, World};
+use base::{Link, ServerStanding, Wakeups, World};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,8 +11,24 @@ use super::{Client, Etcd, EtcdDriver, Server};
 use crate::zookeeper::Timing;
 use crate::{
     Allotment, ClientSettings, Cluster, Group, Junk, Launch, Member, Need, Place, Ports, Probe,
-    SettableClock, Shape, Store, StoreClient, StoreId, Topology, node_name,
+    SettableClock, Shape, StandingQuestion, Store, StoreClient, StoreId, Topology, node_name,
 };
+
+/// Asks a member for its status, which has its own number and that of its leader.
+const STATUS: &[u8] = b"POST /v3/maintenance/status HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}";
+
+/// Reads the answer to `STATUS`. One that knows of no leader names none.
+fn standing(answer: &str) -> Option<ServerStanding> {
+    let number = |field: &str| {
+        let (_, rest) = answer.split_once(&format!("\"{field}\":\""))?;
+        rest.split_once('"').map(|(number, _)| number)
+    };
+    match number("leader")? {
+        "0" => None,
+        leader if number("member_id") == Some(leader) => Some(ServerStanding::Leader),
+        _ => Some(ServerStanding::Follower),
+    }
+}
 
 impl Store for Etcd {
     const ID: StoreId = StoreId::Etcd;
@@ -27,6 +43,8 @@ impl Store for Etcd {
     const JUNK: Result<Junk, &'static str> = Err("an etcd evicts no key");
     const SETTABLE_CLOCK: Result<SettableClock, &'static str> =
         Err("etcd counts by its monotonic clock, and asks the kernel for it past every library");
+    const STANDING: Option<StandingQuestion> =
+        Some(StandingQuestion { question: STATUS, read: standing });
     const PORTS: Ports = Ports { clients: 2379, peers: &[2380] };
 
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
@@ -158,5 +176,21 @@ impl StoreClient for Client {
 
     fn for_worker(&self) -> Self {
         self.with_own_wakeups()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_leads_if_it_names_itself() {
+        let answer = |own: u32, leader: &str| {
+            format!("{{\"header\":{{\"member_id\":\"{own}\",\"raft_term\":\"2\"}}{leader}}}")
+        };
+        assert_eq!(standing(&answer(7, ",\"leader\":\"7\"")), Some(ServerStanding::Leader));
+        assert_eq!(standing(&answer(8, ",\"leader\":\"7\"")), Some(ServerStanding::Follower));
+        assert_eq!(standing(&answer(8, ",\"leader\":\"0\"")), None);
+        assert_eq!(standing(&answer(8, "")), None);
     }
 }

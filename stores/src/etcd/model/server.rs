@@ -20,7 +20,7 @@ use super::{PeerMessage, RaftPacket};
 use crate::etcd::timing::{ELECTION_TICKS, ElectionTiming};
 use crate::etcd::{LeaseId, Packet, Request};
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
-use base::{Data, Mono, Rng};
+use base::{Data, Mono, Rng, ServerStanding};
 use leading::Reign;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -275,6 +275,13 @@ const fn session_of(asker: &Asker) -> i64 {
 
 impl ServerModel for Server {
     type Packet = Packet;
+
+    fn standing(&self) -> Option<ServerStanding> {
+        self.leader().map(|leader| match leader == self.me {
+            true => ServerStanding::Leader,
+            false => ServerStanding::Follower,
+        })
+    }
 
     fn is_call(packet: &Packet) -> bool {
         super::is_call(packet)
