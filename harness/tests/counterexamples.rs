@@ -29,10 +29,13 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Anomalies that take more than three clients or twelve messages to see, and why.
+/// The beginnings of the names of those that take more than three clients or twelve messages, and why.
 const LARGE: [(&str, &str); 2] = [
-    ("herd", "a holder, the client whose turn it is, and two that are woken in vain"),
-    ("readers one by one", "several pairs of readers that waited for the same writer"),
+    (
+        "zk-sequential-herd+",
+        "a holder, the client whose turn it is, and two that are woken in vain",
+    ),
+    ("zk-rw-neighbour+", "several pairs of readers that waited for the same writer"),
 ];
 
 #[test]
@@ -53,7 +56,7 @@ fn every_counterexample_shows_its_anomaly_and_is_small() {
         if let Err(error) = story_of(&schedule) {
             panic!("{name}: {error}");
         }
-        let large = LARGE.iter().any(|(anomaly, _)| *anomaly == shows.anomaly);
+        let large = LARGE.iter().any(|(begin, _)| stem.starts_with(begin));
         assert!(is_small(&schedule) != large, "{name} does not fit on a screen, or does after all");
     }
 }
@@ -68,12 +71,31 @@ fn every_counterexample_survives_a_quarter_more_quiet() {
     }
 }
 
-/// The first needs the holder at one server of three, the other a reply that is lost in one round
-/// trip between two servers.
-const ON_A_HAIR: [&str; 2] = [
-    "zk-sequential+partition-server+double-hold+short-session.json",
-    "zk-sequential-naive+partition+deadlock+reply-lost.json",
+/// Those that hang on the order of single messages, and why.
+const ON_A_HAIR: [(&str, &str); 11] = [
+    (
+        "redis-set-nx-px-threadid-as-printed+none+foreign-release+long-hold.json",
+        "a grant between two messages of a release, of a lock that lives for 30 ms",
+    ),
+    ("redis-timestamp-del+crash-client+double-hold+recovery.json", RACE),
+    ("redis-timestamp-del+two-recoverers.toml+double-hold+recovery.json", RACE),
+    ("redlock+redlock-amnesia.toml+double-hold+server-forgets.json", MAJORITY),
+    ("redlock+redlock-clock.toml+double-hold+server-clock.json", MAJORITY),
+    ("zk-exclusive+none+herd+recipe.json", "two clients that wait when the third releases"),
+    (
+        "zk-rw-as-printed+none+lost-wake-up+recipe.json",
+        "a notification between two steps of a client",
+    ),
+    ("zk-sequential+cut-off-follower.toml+double-hold+short-session.json", ITS_SERVER),
+    ("zk-sequential+partition-server+double-hold+short-session.json", ITS_SERVER),
+    ("zk-sequential-naive+lost-place.toml+deadlock+reply-lost.json", THE_REPLY),
+    ("zk-sequential-naive+partition+deadlock+reply-lost.json", THE_REPLY),
 ];
+
+const RACE: &str = "one of two recoverers has to come between two messages of the other";
+const MAJORITY: &str = "a client needs just those three of five that a fault then hits";
+const ITS_SERVER: &str = "the holder has to be at one server of three";
+const THE_REPLY: &str = "the reply to one request of several has to be lost";
 
 /// As on real servers: with delays and clocks of its own, and the faults aimed at the lock's state.
 #[test]
@@ -85,7 +107,7 @@ fn every_counterexample_is_robust() {
     let mut files = files();
     files.retain(fragile);
     let names: Vec<_> = files.iter().filter_map(|file| file.file_name()?.to_str()).collect();
-    assert_eq!(names, ON_A_HAIR);
+    assert_eq!(names, ON_A_HAIR.map(|(name, _)| name));
 }
 
 /// Makes those that are missing where PICKLOCK_COUNTEREXAMPLES is `write`.
