@@ -32,6 +32,7 @@ need docker docker.io
 need debootstrap debootstrap
 need redis-server redis-server
 need memcached memcached
+need "$(command -v initdb || find /usr/lib/postgresql/*/bin/initdb 2>/dev/null | head -n 1)" postgresql
 need etcd etcd-server
 need etcdctl etcd-client
 need "/usr/lib/$(uname -m)-linux-gnu/faketime/libfaketimeMT.so.1" faketime
@@ -74,7 +75,7 @@ third=$(which_third)
 step "tests: the simulator, the checkers, the reports, and third $third of the rows on real servers"
 PICKLOCK_THIRD=$third cargo test --release --workspace --features picklock/toxiproxy
 step "the gate in the simulator"
-./target/release/picklock suite suites/seeds.toml --store target/store --junit target/gate.xml
+./target/release/picklock suite suites/seeds.toml --seeds 1000 --store target/store --junit target/gate.xml
 step "fuzzing"
 fuzz/run.sh 20
 step "nothing is left behind"

@@ -72,25 +72,31 @@ impl Checker for Availability {
             }
         }
         let times = count(minority.len() as u64, "time");
+        let part = if is_alone(case) { "the only server" } else { "a minority" };
         if let Some(first) = silent.first() {
             let anomaly = unavailable(case, silent.len() as u64, *first);
-            let summary = format!("down {} of {times} that a minority was", silent.len());
+            let summary = format!("down {} of {times} that {part} was", silent.len());
             let anomalies = vec![anomaly];
             return Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) };
         }
         if served == 0 {
             let due = seconds(case.run.info.due_ns() * 2);
-            let why = format!("a minority was down {times}, never for the {due} that would tell");
+            let why = format!("{part} was down {times}, never for the {due} that would tell");
             return Verdict::new(self.name(), Outcome::Inconclusive, why);
         }
-        let summary = format!("granted {served} of {times} that a minority was down long enough");
+        let summary = format!("granted {served} of {times} that {part} was down long enough");
         Verdict::new(self.name(), Outcome::Held, summary)
     }
 }
 
+/// Returns true if a server has no others that could go on without it.
+fn is_alone(case: &Case<'_>) -> bool {
+    case.run.info.groups().iter().any(|group| group.len() == 1)
+}
+
 /// The anomaly, with its cause where the servers have no majority that could go on.
 fn unavailable(case: &Case<'_>, times: u64, witness: [u64; 3]) -> Anomaly {
-    let is_alone = case.run.info.groups().iter().any(|group| group.len() == 1);
+    let is_alone = is_alone(case);
     let reason = match is_alone {
         true => "its only server was down",
         false => "a majority of its servers was up",

@@ -50,6 +50,8 @@ fn the_catalogue_is_up_to_date() {
     }
     let page = pages::catalogue::make(&read_survey(), &rows(), &counterexamples::read(&root()));
     hold(&root(), "docs/catalogue.md", &page);
+    let title = "Catalogue: which lock is safe against what";
+    hold(&root(), "docs/catalogue.html", &pages::html::make(title, &page));
 }
 
 /// It is made of all that there is, and some of it is measured again.

@@ -1,6 +1,6 @@
-//! The table in the simulator: 300 seeds a row. A row that must be violated is found by at least
-//! one seed in ten (or by one at all, if the suite says that it is rare), a row that must hold by no seed at all; the first seeds are run twice, and give
-//! the same history both times.
+//! The table in the simulator: 200 seeds a row. A row that must be violated is found by at least
+//! one seed in ten (or by one at all, if the suite says that it is rare), a row that must hold by no seed
+//! at all; the first seeds are run twice, and give the same history both times.
 //!
 //! `PICKLOCK_SEEDS` sets another number of seeds.
 
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 const TWICE: u64 = 100;
 
 fn seeds() -> u64 {
-    std::env::var("PICKLOCK_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
+    std::env::var("PICKLOCK_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
 }
 
 /// The numbers of seeds that did what the row demands, that did not, and that could not tell.

@@ -60,6 +60,11 @@ pub fn picture_file(run: &Run, anomaly: &Anomaly) -> Option<String> {
     witness::file(&subject, &anomaly.witness)
 }
 
+/// Makes a page of what is HTML already, and comes from picklock itself.
+pub fn manual(title: &str, content: &str) -> String {
+    still(title, &html! { section { (PreEscaped(content)) } })
+}
+
 /// A page without a script.
 pub(crate) fn still(title: &str, content: &Markup) -> String {
     document(title, content, PageScript::None)

@@ -226,6 +226,6 @@ fn who_asks_again_and_again_has_asked_all_the_time() {
         p0       | A=R                                  A=R
         p1       |     a-!            a-!            a-!    A=R
         crash s0 |    [                               ]",
-        "a minority was down 1 time, never for the",
+        "the only server was down 1 time, never for the",
     );
 }

@@ -4,6 +4,7 @@
 pub mod catalogue;
 pub mod counterexamples;
 pub mod hazards;
+pub mod html;
 pub mod survey;
 pub mod table;
 

@@ -51,7 +51,7 @@ impl HazardSource {
             Self::SimpleRedis => "“redis下分布式锁的简单实现” (a simple distributed lock on Redis)",
             Self::ManyStores => "“分布式锁” (distributed locks, on memcached, ZooKeeper and Redis)",
             Self::CuratorLock => "“curator分布式锁” (Curator's distributed lock)",
-            Self::Search => "found by searching with picklock",
+            Self::Search => "a search with picklock, which no document tells of",
         }
     }
 }
