@@ -195,7 +195,7 @@ fn a_run_in_another_namespace_is_left_alone_until_it_has_ended() {
     until_no_processes(&temporary);
 }
 
-/// What Docker has of a run, by the process that owns it.
+/// The things that Docker has of a run, by the process that owns it.
 fn in_docker(owner: u32) -> usize {
     let label = "{{.Label \"picklock.owner\"}}";
     let of = |what: &[&str]| {

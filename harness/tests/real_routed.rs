@@ -158,7 +158,7 @@ fn assert_within_links() {
     assert!(seen > 0, "the client has no connection");
 }
 
-/// Which keys a client that is cut from each of these servers can lock no more.
+/// The keys that a client that is cut from each of these servers can lock no more.
 fn lost_by_cuts(talk: &mut Talk, servers: u32) -> Vec<BTreeSet<u32>> {
     let all: BTreeSet<u32> = (0..KEYS).collect();
     let lost = |number| {

@@ -31,7 +31,7 @@ tests_of_a_backend!(LocalServers:
     servers_say_who_leads_them_before_and_after_a_failover,
 );
 
-/// What tells the process of a Redis server from all others: the address that it says it has.
+/// The mark of the process of a Redis server: the address that it says it has.
 fn mark(address: SocketAddr) -> String {
     format!("redis-server {address}")
 }

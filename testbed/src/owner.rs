@@ -63,7 +63,7 @@ impl Owner {
         words.next().is_none().then_some(owner)
     }
 
-    /// What has become of it, as far as it can be seen from here.
+    /// Returns its fate, as far as that can be seen from here.
     fn fate(&self, here: &Self) -> Fate {
         if self.boot != here.boot {
             return Fate::Ended;
@@ -77,7 +77,7 @@ impl Owner {
         }
     }
 
-    /// What has become of it if the process under its number started at this time; `None`: there is none.
+    /// Returns its fate if the process under its number started at this time; `None`: there is none.
     fn fate_as(&self, started: Option<String>) -> Fate {
         if started.as_ref() == Some(&self.started) { Fate::Lives } else { Fate::Ended }
     }
@@ -105,7 +105,7 @@ impl Owner {
 /// The namespace of processes that all others are within.
 const INITIAL_NAMESPACE: &str = "4026531836";
 
-/// What has become of an owner.
+/// The fate of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It lives.
@@ -137,12 +137,12 @@ impl Certainty {
     }
 }
 
-/// What has become of the owner that a label names; `None` if it is no label.
+/// Returns the fate of the owner that a label names; `None` if it is no label.
 pub fn fate_of(label: &str) -> Option<Fate> {
     Owner::parse(label).map(|owner| owner.fate(&Owner::this()))
 }
 
-/// What has become of the owner of something with this name; `None` if it is not of picklock.
+/// Returns the fate of the owner of something with this name; `None` if it is not of picklock.
 pub fn fate_of_name(name: &str) -> Option<Fate> {
     let (owner, _) = name.strip_prefix(PREFIX)?.rsplit_once('_')?;
     fate_of(&owner.replace('_', " "))

@@ -166,7 +166,7 @@ impl RunDriver<'_> {
         Ok(self.faults.next_look())
     }
 
-    /// What the servers are to each other, if a nemesis looks at that.
+    /// The standing of each server among the others, if a nemesis looks at that.
     fn standings(&mut self) -> Vec<Option<ServerStanding>> {
         match self.faults.look_at_standings() {
             true => self.backend.standings(),

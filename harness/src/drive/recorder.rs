@@ -106,7 +106,7 @@ impl Recorder {
     }
 }
 
-/// What became of a fault, at its heal; nothing before.
+/// The effect of a fault, at its heal; nothing before.
 #[derive(Default)]
 pub struct FaultOutcome {
     /// The measured effect.

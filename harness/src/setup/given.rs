@@ -13,7 +13,7 @@ pub enum GivenError {
     Names {
         /// The name of the topology.
         topology: &'static str,
-        /// What to write.
+        /// The form of each server that is wanted.
         wanted: Vec<String>,
     },
     /// A lock on such servers cannot keep to keys of its own.

@@ -40,7 +40,7 @@ pub struct EntryOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", content = "reason", rename_all = "kebab-case")]
 pub enum EntryStatus {
-    /// What was expected was seen.
+    /// The expected verdicts were seen.
     AsExpected,
     /// It was not, with the reason.
     NotAsExpected(String),

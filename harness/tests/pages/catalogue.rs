@@ -55,7 +55,7 @@ const COLUMNS: &[&str] = &[
     "partition-vault",
 ];
 
-/// What the survey has found, by lock and nemesis.
+/// The findings of the survey, by lock and nemesis.
 struct Found<'a> {
     pairs: BTreeMap<(&'a str, &'a str), &'a Pair>,
     figures: BTreeMap<&'a str, &'a Figures>,

@@ -19,7 +19,7 @@ pub fn code(text: &str) -> String {
     format!("`{text}`")
 }
 
-/// What is to be done with the pages, as `PICKLOCK_PAGES` says.
+/// The work to do on the pages, as `PICKLOCK_PAGES` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageWork {
     /// They are held against what they should be.

@@ -14,7 +14,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
-/// What it does otherwise than it says.
+/// The trick of a stand-in that does otherwise than it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trick {
     /// Nothing.
