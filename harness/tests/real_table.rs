@@ -77,14 +77,16 @@ fn check<S: Servers>(row: &SuiteEntry, seed: u64) -> Result<(), Failed> {
     // Chance aims the faults: a lock that must be caught has some runs for it.
     let runs = row.real.max(1);
     let mut wrong = String::new();
-    for seed in (0..runs).map(|n| seed + n * 1_000) {
+    for n in 0..runs {
+        let seed = seed + n * 1_000;
         let run = run::<S>(row, seed);
         let (fits, judgement) = judge(row, &run);
         let verdicts = judgement.verdicts.iter();
         let said: Vec<_> = verdicts.map(|it| format!("{}: {}", it.property, it.summary)).collect();
         let said = said.join("; ");
         if fits == Some(true) {
-            println!("{} ({}), seed {seed}: as demanded ({said})", row.name, S::BACKEND);
+            let which = format!("run {} of {runs}", n + 1);
+            println!("{} ({}), {which}: as demanded ({said})", row.name, S::BACKEND);
             return Ok(());
         }
         wrong += &format!("seed {seed}: {said} (the history: {})\n", keep(&run, row, seed));

@@ -33,6 +33,7 @@ pub(super) fn of_overlap(
     lost.or(recovered.filter(|cause| *cause == Cause::ClientClock))
         .or_else(|| freed_by_another(case, first, first_ns.min(second_ns)..until_ns))
         .or(recovered)
+        .or_else(|| recovered_by_others(case, first, until_ns))
         .or_else(|| {
             let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
             (!faults).then_some(Cause::Recipe)
@@ -49,6 +50,20 @@ fn recovered(case: &Case<'_>, first: &Claim, second: &Claim) -> Option<Cause> {
         true => Cause::ClientClock,
         false => Cause::Recovery,
     })
+}
+
+/// Returns the cause for which a claim was lost to one who saw the same abandoned lock as another client that
+/// took its place meanwhile, this claim's or not: he removed what he found, and need not have got the lock
+/// himself.
+fn recovered_by_others(case: &Case<'_>, owner: &Claim, until_ns: u64) -> Option<Cause> {
+    let during = case.time(owner.invoke)..until_ns;
+    let is_one = |claim: &&Claim| {
+        claim.key == owner.key
+            && claim.granted().is_some_and(|ok| during.contains(&case.time(ok)))
+            && has_recovered(case, claim)
+    };
+    let recoverer = case.claims.claims.iter().find(is_one)?;
+    recovered(case, owner, recoverer)
 }
 
 /// Returns true if a claim took the place of an older one, by its recipe.

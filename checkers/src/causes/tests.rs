@@ -884,6 +884,28 @@ fn whoever_takes_a_live_lock_for_an_abandoned_one_says_that_it_did() {
 }
 
 #[test]
+fn who_recovers_beside_another_removes_the_lock_of_a_third() {
+    // Process 0 has recovered the lock, and so did somebody whom process 1 forestalled.
+    let text = "
+        p0       | a-A/=====R
+        p1       |  a----A==R
+        pause c2 |   [   ]
+        ttl      | -";
+    shows(text, "double hold", Cause::Recovery);
+    shows(&text.replace("pause c2", "jump c0 "), "double hold", Cause::ClientClock);
+    // Process 2 recovers it beside process 0, and process 1 takes what it has freed.
+    let text = "
+        p0       | a-A=====R
+        p2       |   aA/R
+        p1       |   a---A=R
+        pause c3 |   [   ]
+        ttl      | -";
+    shows(text, "double hold", Cause::Recovery);
+    // Without one who has recovered it nobody knows.
+    assert_eq!(causes_in(&picture(&text.replace("A/R", "A=R")), "double hold"), [None]);
+}
+
+#[test]
 fn whoever_has_no_place_in_a_queue_has_nothing_to_release() {
     let text = "
         p0       | a-A====r-!
