@@ -37,7 +37,7 @@ pub struct SuiteEntry {
     pub rare: bool,
     /// The number of runs on real servers; 0: it stays in the simulator.
     pub real: u64,
-    /// The length of a run on real servers.
+    /// The length of a run on real servers; and in the simulator, if its numbers say none.
     pub real_time_limit: Duration,
     /// The verdicts that are expected.
     pub expect: Expectation,
@@ -74,7 +74,8 @@ impl SuiteEntry {
     /// # Errors
     /// Fails when the entry asks for something impossible.
     pub fn simulated(&self, seed: u64) -> Result<Setup, SetupError> {
-        Setup::new(self.options(seed))
+        let time_limit = self.numbers.time_limit.unwrap_or(self.real_time_limit);
+        Setup::new(Options { time_limit, ..self.options(seed) })
     }
 
     /// The setup of a run of it on real servers.
