@@ -38,6 +38,8 @@ pub(crate) struct Books {
     lives: Vec<Vec<Changed>>,
     /// The server of each thing.
     servers: Vec<u32>,
+    /// The name of each thing, by its number.
+    objects: Vec<u32>,
     writes: HashMap<u32, Vec<Written>, FxBuildHasher>,
     claims: HashMap<u32, Vec<usize>, FxBuildHasher>,
 }
@@ -57,6 +59,7 @@ impl Books {
             if thing == fresh {
                 books.lives.push(Vec::new());
                 books.servers.push(entry.server);
+                books.objects.push(entry.object);
             }
             let life = &mut books.lives[thing];
             if let Change::Written(process) = entry.change {
@@ -74,6 +77,11 @@ impl Books {
     /// The server that stores a thing.
     pub(super) fn server(&self, thing: usize) -> u32 {
         self.servers[thing]
+    }
+
+    /// Returns true if two things have one name, each on a server of its own.
+    pub(super) fn is_copy(&self, thing: usize, other: usize) -> bool {
+        thing != other && self.objects[thing] == self.objects[other]
     }
 
     /// Returns the changes to a thing after one of its writes.

@@ -47,11 +47,14 @@ pub(super) fn of(
     if taken.is_empty() {
         return LeftInStore::Never;
     }
-    // A server may be asked by a message that comes when others have granted the lock already.
+    // A server may be asked by a message that comes when others have granted the lock already. (What is
+    // written under another name belongs to another lock.)
     let end_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
     let late = books.taken_until(case, claim, until_ns.min(end_ns)).into_iter();
-    let is_new = |write: &Written| taken.iter().all(|known| known.thing != write.thing);
-    taken.extend(late.filter(is_new).collect::<Vec<_>>());
+    let is_known = |write: &Written| taken.iter().any(|known| known.thing == write.thing);
+    let is_copy = |write: &Written| taken.iter().any(|it| books.is_copy(it.thing, write.thing));
+    let late: Vec<Written> = late.filter(|write| !is_known(write) && is_copy(write)).collect();
+    taken.extend(late);
     let lost = |write: &Written| {
         let lost = of_thing(case, books, claim, *write, until_ns)?;
         let since = other.and_then(|other| books.takes(case, other, write.thing));

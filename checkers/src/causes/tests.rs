@@ -873,6 +873,23 @@ fn a_link_that_a_holder_could_do_without_ended_no_session() {
 }
 
 #[test]
+fn what_a_holder_takes_for_another_lock_is_no_copy_of_the_first() {
+    let text = "
+        p0       | a-A=======R
+        p0/k1    |    aA===R
+        p1       |     a--A==R
+        jump s1  |    []
+        ttl      | -
+        store s1 |  0  x  1
+        store s2 |  0
+        store    |        1
+        store b  |     0";
+    let mut run = picture(text);
+    run.info.servers = 3;
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::ServerClock)]);
+}
+
+#[test]
 fn whoever_takes_a_live_lock_for_an_abandoned_one_says_that_it_did() {
     let text = "
         p0       | a-A=====R
