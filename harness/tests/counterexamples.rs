@@ -88,7 +88,7 @@ const ON_A_HAIR: [(&str, &str); 11] = [
     ),
     ("zk-sequential+cut-off-follower.toml+double-hold+short-session.json", ITS_SERVER),
     ("zk-sequential+partition-server+double-hold+short-session.json", ITS_SERVER),
-    ("zk-sequential-naive+lost-place.toml+deadlock+reply-lost.json", THE_REPLY),
+    ("zk-sequential-naive+lost-answer.toml+deadlock+reply-lost.json", THE_REPLY),
     ("zk-sequential-naive+partition+deadlock+reply-lost.json", THE_REPLY),
 ];
 

@@ -37,7 +37,7 @@ const TOGETHER: &[&str] = &[
 ];
 
 /// Nemeses for all tasks.
-const FOR_TASKS: &[&str] = &["none", "pause", "partition", "crash"];
+const FOR_TASKS: &[&str] = &["none", "pause", "partition", "crash", "clock-freeze", "clock-strobe"];
 
 /// The anomalies of one run: name and cause, and whether it is known and the nemeses can bring it
 /// about. `None`: the lock cannot do that task, its servers evict nothing, are too few, or have no primary.

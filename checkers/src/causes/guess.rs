@@ -57,13 +57,23 @@ fn recovered(case: &Case<'_>, first: &Claim, second: &Claim) -> Option<Cause> {
 /// himself.
 fn recovered_by_others(case: &Case<'_>, owner: &Claim, until_ns: u64) -> Option<Cause> {
     let during = case.time(owner.invoke)..until_ns;
-    let is_one = |claim: &&Claim| {
-        claim.key == owner.key
-            && claim.granted().is_some_and(|ok| during.contains(&case.time(ok)))
-            && has_recovered(case, claim)
-    };
-    let recoverer = case.claims.claims.iter().find(is_one)?;
-    recovered(case, owner, recoverer)
+    let claims = case.claims.claims.iter();
+    let mut recoverers = claims.filter(|it| it.key == owner.key && has_recovered(case, it));
+    let is_near = |it: &&Claim| it.granted().is_some_and(|ok| during.contains(&case.time(ok)));
+    match recoverers.clone().find(is_near) {
+        Some(recoverer) => recovered(case, owner, recoverer),
+        // Nobody but a recoverer can have made room for the next.
+        None if recoverers.next().is_some() && follows_a_dead(case, owner) => Some(Cause::Recovery),
+        None => None,
+    }
+}
+
+/// Returns true if the last one who had the lock before a claim had died with it.
+fn follows_a_dead(case: &Case<'_>, claim: &Claim) -> bool {
+    let earlier = case.claims.claims.iter().filter(|it| it.key == claim.key);
+    let earlier = earlier.filter(|it| it.granted().is_some() && it.granted() < claim.granted());
+    let last = earlier.max_by_key(|it| it.granted());
+    last.is_some_and(|it| it.end.is_some_and(|end| end.how == Ending::Death))
 }
 
 /// Returns true if a claim took the place of an older one, by its recipe.
@@ -113,6 +123,7 @@ pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<C
     lost(case, claim, until_ns)
         .or_else(|| taken_by_wrong_clock(case, claim, granted_ns..until_ns))
         .or_else(|| freed_by_another(case, claim, granted_ns..until_ns))
+        .or_else(|| recovered_by_others(case, claim, until_ns))
         .or_else(|| {
             let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
             (!faults).then_some(Cause::Recipe)

@@ -9,8 +9,8 @@ use crate::bypass::excludes;
 use crate::holds::Claim;
 use std::collections::BTreeMap;
 
-/// The claims that were held together with another one of the same client that excludes them,
-/// though neither runs out by time: the store had no way to tell them apart.
+/// The claims that were held, or being freed, together with another one of the same client that excludes
+/// them, though neither runs out by time: the store had no way to tell them apart.
 #[derive(Debug, Default)]
 pub(crate) struct SharedClaims {
     /// The event from which each of them was, by its `invoke`.
@@ -30,7 +30,7 @@ impl SharedClaims {
             let Some(hold) = claim.definite() else { continue };
             let owner = (case.run.info.client_of(claim.process), claim.key);
             let before = live.entry(owner).or_default();
-            before.retain(|other| other.definite().is_some_and(|other| other.end > hold.start));
+            before.retain(|other| stands_until(other).is_some_and(|until| until > hold.start));
             let rivals = |other: &&&Claim| is_rival(case, other, claim);
             let shares = |it: &&&Claim| is_let_in(case, it, claim, hold.start);
             for other in before.iter().filter(rivals).filter(shares) {
@@ -52,6 +52,13 @@ impl SharedClaims {
         };
         since.is_some_and(|since| *since <= before)
     }
+}
+
+/// The event up to which the store may still have what a claim took: the answer to its release. Whoever
+/// is let in before that may lose the lock to it.
+fn stands_until(claim: &Claim) -> Option<u64> {
+    let freed = claim.freed.map(|(answer, _)| answer);
+    freed.or_else(|| claim.definite().map(|hold| hold.end))
 }
 
 /// Returns true if a claim was granted for as long as its client lives.

@@ -873,6 +873,18 @@ fn a_link_that_a_holder_could_do_without_ended_no_session() {
 }
 
 #[test]
+fn a_release_frees_the_lock_of_another_worker_that_was_let_in_meanwhile() {
+    let text = "
+        p0       | a-A===r---O
+        p1       |  a------A=======R
+        p2       |   a--------A==R";
+    let mut run = picture(text);
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::Recipe)]);
+    run.info.workers = 2;
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::SharedIdentity)]);
+}
+
+#[test]
 fn what_a_holder_takes_for_another_lock_is_no_copy_of_the_first() {
     let text = "
         p0       | a-A=======R
@@ -918,6 +930,24 @@ fn who_recovers_beside_another_removes_the_lock_of_a_third() {
         pause c3 |   [   ]
         ttl      | -";
     shows(text, "double hold", Cause::Recovery);
+    // Its release frees the next one's lock.
+    let text = "
+        p0       | a-A/====D
+        p1       |  a---A====R
+        pause c2 |   [   ]
+        ttl      | -";
+    shows(text, "foreign release", Cause::Recovery);
+    // Of two recoverers neither got the lock of the dead, and somebody else does so later.
+    let text = "
+        p3       | aAX
+        p0       | a------------A=====R
+        p1       |  a--------------A=====R
+        p4       |                      a-A/R
+        pause c2 |   [   ]
+        ttl      | -";
+    shows(text, "double hold", Cause::Recovery);
+    // Had it been released, nobody would have had a reason.
+    assert_eq!(causes_in(&picture(&text.replace("aAX", "aAR")), "double hold"), [None]);
     // Without one who has recovered it nobody knows.
     assert_eq!(causes_in(&picture(&text.replace("A/R", "A=R")), "double hold"), [None]);
 }

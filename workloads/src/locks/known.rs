@@ -41,6 +41,8 @@ const LATE_WRITE: &[&str] = &["stale write accepted", "lost update"];
 pub mod why {
     pub const PAUSED: &str = "H7: a holder that is paused past its ttl does not know that it ran \
          out; only a fencing token that the resource checks can stop its write";
+    pub const STOOD_STILL: &str = "a holder whose clock stands still waits for another lock and does not \
+         notice that the ttl of this one ran out";
     pub const LONG_HOLD: &str =
         "H8: the work took longer than the ttl, and nothing told its holder";
     pub const SERVER_CLOCK: &str = "the ttl is kept by the server's wall clock: one that is set \
@@ -106,6 +108,7 @@ const ONE_HOLD: Breaks = breaks(
 // Locks that run out by time.
 
 pub const PAUSED: Breaks = breaks(&[Cause::HolderPaused], OVERLAP, why::PAUSED);
+pub const STOOD_STILL: Breaks = breaks(&[Cause::ClientClock], OVERLAP, why::STOOD_STILL);
 pub const LONG_HOLD: Breaks = breaks(&[Cause::LongHold], OVERLAP, why::LONG_HOLD);
 pub const SERVER_CLOCK: Breaks = breaks(&[Cause::ServerClock], OVERLAP, why::SERVER_CLOCK);
 pub const WIPED: Breaks = breaks(
@@ -128,7 +131,8 @@ pub const AHEAD: Breaks = breaks(
 );
 
 /// The rows of a lock that runs out by time, is on one server, and has no token.
-pub const TTL: &[Breaks] = &[AHEAD, LONG_HOLD, PAUSED, SERVER_CLOCK, WIPED, WRITE_DELAYED];
+pub const TTL: &[Breaks] =
+    &[AHEAD, LONG_HOLD, PAUSED, SERVER_CLOCK, STOOD_STILL, WIPED, WRITE_DELAYED];
 
 /// The rows of a mutex that lives as long as a session and has no token.
 pub const SESSION: &[Breaks] = &in_session(OVERLAP);
@@ -174,6 +178,7 @@ pub const fn frees_anybody(why: &'static str) -> [Breaks; 2] {
         Cause::HolderPaused,
         Cause::RanOutWhileReleasing,
         Cause::LongHold,
+        Cause::ClientClock,
         Cause::ServerClock,
         Cause::ServerForgets,
         Cause::LateRequest,

@@ -24,7 +24,7 @@ pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px-renew",
     summary: "SET NX PX with a unique value, renewed by a watchdog for as long as it is held",
     promises: EXPIRING,
-    breaks: &[TTL, &[breaks(&[Cause::ClientClock], OVERLAP, FROZEN)]],
+    breaks: &[&[breaks(&[Cause::ClientClock], OVERLAP, FROZEN)], TTL],
     longest_hold: BEYOND_SESSION,
     open: &On::<Redis>::one(open),
 };

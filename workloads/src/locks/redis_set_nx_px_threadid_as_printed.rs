@@ -22,7 +22,6 @@ pub const SPEC: LockSpec = LockSpec {
     summary: "SET NX PX 30 with the thread's number for a value, freed by GET, then DEL",
     promises: EXPIRING,
     breaks: &[
-        TTL,
         &[
             breaks(&[Cause::LateGrant, Cause::ClientClock], OVERLAP, THIRTY),
             breaks(
@@ -44,6 +43,7 @@ pub const SPEC: LockSpec = LockSpec {
             ),
             breaks(&[Cause::LateRequest, Cause::ForeignRelease], OVERLAP, SAME),
         ],
+        TTL,
     ],
     longest_hold: BELOW_TTL,
     open: &On::<Redis>::one(open).living(PX),

@@ -30,7 +30,12 @@ pub const SPEC: LockSpec = LockSpec {
             breaks(&[Cause::ClientDied], STUCK, DEADLOCK),
             breaks(&[Cause::ReplyLost, Cause::LateRequest], STUCK, GIVEN_UP),
             breaks(
-                &[Cause::HolderPaused, Cause::ServerForgets, Cause::ForeignRelease],
+                &[
+                    Cause::HolderPaused,
+                    Cause::ClientClock,
+                    Cause::ServerForgets,
+                    Cause::ForeignRelease,
+                ],
                 FOREIGN_RELEASE,
                 why::BARE_DEL,
             ),

@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{AHEAD, LONG_HOLD, OVERLAP, PAUSED, WRITE_DELAYED, breaks};
+use super::known::{AHEAD, LONG_HOLD, OVERLAP, PAUSED, STOOD_STILL, WRITE_DELAYED, breaks};
 use super::redis_node::{BACK_OFF, CallResult, RedisNode, polling};
 use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
@@ -35,6 +35,7 @@ pub const SPEC: LockSpec = LockSpec {
     },
     breaks: &[&[
         PAUSED,
+        STOOD_STILL,
         LONG_HOLD,
         AHEAD,
         WRITE_DELAYED,
