@@ -7,6 +7,7 @@
 mod backend;
 mod cause;
 mod client;
+mod clock;
 mod delta;
 mod emplace;
 mod error;
@@ -37,6 +38,7 @@ mod world;
 pub use backend::{Backend, BackendError, Message, Notice, Passing};
 pub use cause::Cause;
 pub use client::{Acquire, ClientReply, ClientRequest, Command, Init, Mailbox, Response};
+pub use clock::{Clock, ClockSetting};
 pub use delta::DeltaDebugger;
 pub use emplace::emplace;
 pub use error::HistoryError;

@@ -1,7 +1,7 @@
 //! A simulated client's machine: its clocks, its timers and its mailbox. The client's task and the
 //! simulator share it; the task leaves what it wants in here and the simulator picks it up.
 
-use base::{ClientRequest, LocalFuture, Mailbox, Mono, Response, Rng, WallTime, World};
+use base::{ClientRequest, Clock, LocalFuture, Mailbox, Mono, Response, Rng, WallTime, World};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -11,7 +11,6 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::chance::ChoiceLog;
-use crate::clock::Clock;
 use crate::timers::{TimerId, Timers};
 
 /// The source of a process's random numbers.
@@ -178,6 +177,7 @@ impl Mailbox for SimMailbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::up_for;
     use base::ClockChange;
 
     fn seconds(n: u64) -> Mono {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_sleep_goes_by_the_machines_own_clock() {
-        let (now, mut clock) = (Rc::new(Cell::new(Mono::ZERO)), Clock::up_for(Duration::ZERO));
+        let (now, mut clock) = (Rc::new(Cell::new(Mono::ZERO)), up_for(Duration::ZERO));
         clock.change(ClockChange::Drift(-500_000), Mono::ZERO);
         let clock = Rc::new(Cell::new(clock));
         let numbers = RandomNumbers { process: 0, rng: Rng::new(1), choice_log: None };

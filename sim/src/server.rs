@@ -1,10 +1,10 @@
 //! A simulated server: a model, its clocks, and whether it runs.
 
-use base::{FaultId, Mono, Node};
+use base::{Clock, FaultId, Mono, Node};
 use std::time::Duration;
 use stores::model::Clocks;
 
-use crate::clock::Clock;
+use crate::clock::clock_of;
 use crate::event_queue::Ticket;
 use crate::pause::Paused;
 use crate::simulation::Item;
@@ -35,7 +35,7 @@ impl<M> SimulatedServer<M> {
     pub fn new(number: u32, model: M, skew: Duration) -> Self {
         Self {
             model,
-            clock: Clock::of(Node::Server(number)),
+            clock: clock_of(Node::Server(number)),
             skew,
             up: true,
             gone: false,

@@ -1,10 +1,10 @@
 //! The wall clock of a server's process, as libfaketime tells it by the text of a file: all that is wrong
-//! with it, and the words for that. It bends as the clocks of the simulator do (`sim/src/clock.rs`).
+//! with it, and the words for that. It bends as the clocks of the simulator do (`base::Clock`).
 //!
 //! libfaketime counts a rate from the start of the process. So a distance stands beside the rate, by
 //! which the clock is at the moment of a change where it was before.
 
-use base::ClockChange;
+use base::{Clock, ClockChange, Mono, WallTime};
 use nix::time::{ClockId, clock_gettime};
 
 const SECOND: u64 = 1_000_000_000;
@@ -19,58 +19,34 @@ const FORMAT: &str = "%s";
 pub struct ServerWallClock {
     /// The start of the process, as far as it is known.
     started_ns: i64,
-    /// The last change, and the lead over the true time then.
-    since_ns: i64,
-    ahead_ns: i64,
-    /// All drifts in force together, in parts per million.
-    drift_ppm: i64,
-    /// The number of faults that hold it still.
-    frozen: u32,
-    /// All jumps in force together.
-    jumps_ns: i64,
+    /// The last change.
+    changed_ns: i64,
+    /// The clock, in a world that began in 1970.
+    clock: Clock,
 }
 
 impl ServerWallClock {
     /// A right clock of a process that is about to start.
-    pub fn new() -> Self {
-        let now_ns = true_ns();
-        Self {
-            started_ns: now_ns,
-            since_ns: now_ns,
-            ahead_ns: 0,
-            drift_ppm: 0,
-            frozen: 0,
-            jumps_ns: 0,
-        }
+    pub fn new(now_ns: i64) -> Self {
+        let clock = Clock::right(WallTime::ZERO, time(now_ns), time(now_ns));
+        Self { started_ns: now_ns, changed_ns: now_ns, clock }
     }
 
     /// Notes that a process that goes by it is about to start.
-    pub fn start(&mut self, now_ns: i64) {
-        self.rebase(now_ns);
-        self.started_ns = now_ns;
+    pub const fn start(&mut self, now_ns: i64) {
+        (self.started_ns, self.changed_ns) = (now_ns, now_ns);
     }
 
     /// Makes it go wrong.
     pub fn change(&mut self, change: ClockChange, now_ns: i64) {
-        self.rebase(now_ns);
-        match change {
-            ClockChange::Jump(nanos) => self.jump(nanos),
-            ClockChange::Drift(ppm) => self.drift_ppm += i64::from(ppm),
-            ClockChange::Freeze => self.frozen += 1,
-        }
+        self.changed_ns = now_ns;
+        self.clock.change(change, time(now_ns));
     }
 
     /// One thing that was wrong with it is right again. Once its rate is right, it is set.
     pub fn undo(&mut self, change: ClockChange, now_ns: i64) {
-        self.rebase(now_ns);
-        match change {
-            ClockChange::Jump(nanos) => self.jump(nanos.saturating_neg()),
-            ClockChange::Drift(ppm) => self.drift_ppm -= i64::from(ppm),
-            ClockChange::Freeze => self.frozen -= 1,
-        }
-        if self.rate_ppm() == MILLION {
-            self.ahead_ns = self.jumps_ns;
-        }
+        self.changed_ns = now_ns;
+        self.clock.undo(change, time(now_ns));
     }
 
     /// Takes note that the process's own word differs from what was expected of it by so much. The
@@ -84,12 +60,12 @@ impl ServerWallClock {
 
     /// The lead over the true time.
     pub fn ahead_ns(&self, now_ns: i64) -> i64 {
-        self.ahead_ns.saturating_add(parts(self.rate_ppm() - MILLION, now_ns - self.since_ns))
+        self.clock.lead_ns(time(now_ns))
     }
 
     /// The part of its lead by which it was set.
-    pub const fn jumps_ns(&self) -> i64 {
-        self.jumps_ns
+    pub fn jumps_ns(&self) -> i64 {
+        self.clock.setting().jumps_ns
     }
 
     /// Returns true if it goes on at another rate than the right one.
@@ -101,36 +77,31 @@ impl ServerWallClock {
     pub fn told(&self) -> String {
         let rate_ppm = self.rate_ppm();
         if rate_ppm == 0 {
-            let stands_at = self.since_ns.saturating_add(self.ahead_ns).max(0).unsigned_abs();
+            let stands_at = self.clock.wall(time(self.changed_ns)).nanos();
             return format!("{}.{:09}\n", stands_at / SECOND, stands_at % SECOND);
         }
-        let since_start = parts(MILLION - rate_ppm, self.since_ns - self.started_ns);
-        let distance = self.ahead_ns.saturating_add(since_start);
+        let since_start = parts(MILLION - rate_ppm, self.changed_ns - self.started_ns);
+        let distance = self.ahead_ns(self.changed_ns).saturating_add(since_start);
         let (sign, nanos) = (if distance < 0 { '-' } else { '+' }, distance.unsigned_abs());
         let (whole, rest) = (rate_ppm / MILLION, rate_ppm % MILLION);
         format!("{sign}{}.{:09} x{whole}.{rest:06}\n", nanos / SECOND, nanos % SECOND)
     }
 
-    fn jump(&mut self, nanos: i64) {
-        self.jumps_ns = self.jumps_ns.saturating_add(nanos);
-        self.ahead_ns = self.ahead_ns.saturating_add(nanos);
-    }
-
     /// Parts per million of the true time.
     fn rate_ppm(&self) -> i64 {
-        if self.frozen > 0 { 0 } else { (MILLION + self.drift_ppm).max(0) }
-    }
-
-    /// Counts from now on.
-    fn rebase(&mut self, now_ns: i64) {
-        (self.ahead_ns, self.since_ns) = (self.ahead_ns(now_ns), now_ns);
+        self.clock.setting().rate_ppm as i64
     }
 }
 
 impl Default for ServerWallClock {
     fn default() -> Self {
-        Self::new()
+        Self::new(true_ns())
     }
+}
+
+/// The time of the world at a time of the calendar.
+const fn time(now_ns: i64) -> Mono {
+    Mono::from_nanos(now_ns.unsigned_abs())
 }
 
 /// The time by the wall clock of this machine, which no fault touches.
@@ -162,7 +133,7 @@ mod tests {
 
     /// A clock of a process that started at second 100.
     fn clock() -> ServerWallClock {
-        ServerWallClock { started_ns: 100 * S, since_ns: 100 * S, ..ServerWallClock::new() }
+        ServerWallClock::new(100 * S)
     }
 
     /// The seconds that libfaketime makes of a text at a time, for a process that started then.
@@ -184,7 +155,9 @@ mod tests {
             (-1_250_000_000, "-1.250000000 x1.000000\n"),
             (-70_000_000, "-0.070000000 x1.000000\n"),
         ] {
-            assert_eq!(ServerWallClock { ahead_ns, ..clock() }.told(), text);
+            let mut clock = clock();
+            clock.change(ClockChange::Jump(ahead_ns), 100 * S);
+            assert_eq!(clock.told(), text);
         }
     }
 

@@ -16,7 +16,7 @@ use stores::{ClientSettings, PacketOf, Store};
 use super::fingerprint::Fingerprint;
 use crate::OpenClient;
 use crate::client::SimulatedClient;
-use crate::clock::Clock;
+use crate::clock::up_for;
 use crate::link::link;
 use crate::machine::{Machine, RandomNumbers};
 use crate::timers::TimerId;
@@ -165,7 +165,7 @@ impl<S: Store> Actors<S> {
         let now = Rc::new(Cell::new(Mono::ZERO));
         let rng = |label| Rng::fork(1, label + u64::from(number) * 2);
         let numbers = RandomNumbers { process: number, rng: rng(100), choice_log: None };
-        let clock = Rc::new(Cell::new(Clock::up_for(Duration::ZERO)));
+        let clock = Rc::new(Cell::new(up_for(Duration::ZERO)));
         let machine = Rc::new(Machine::new(now.clone(), clock, Duration::ZERO, numbers));
         // A session has no time to run out either: it ends when the enumeration ends it.
         let driver = S::driver(ClientSettings { servers: 1, ttl: NEVER, rng: rng(101) });

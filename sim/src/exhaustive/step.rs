@@ -18,7 +18,7 @@ use super::state::{
 };
 use super::story::{LAPSE, SeenStep};
 use super::{Explorer, Sign, TTL};
-use crate::clock::Clock;
+use crate::clock::up_for;
 
 type Outgoing<S> = Vec<Out<PacketOf<S>>>;
 
@@ -663,7 +663,7 @@ impl<S: Store> Explorer<S> {
 
 /// Returns the readings of the server's clocks.
 fn clocks<S: Store>(state: &WorldState<S>) -> Clocks {
-    let (clock, now) = (Clock::up_for(Duration::ZERO), Mono::ZERO + LAPSE * state.lapses);
+    let (clock, now) = (up_for(Duration::ZERO), Mono::ZERO + LAPSE * state.lapses);
     Clocks { wall: clock.wall(now), mono: clock.mono(now) }
 }
 

@@ -1,11 +1,10 @@
 //! Injects faults into the world and undoes them.
 
-use base::{Action, ClockChange, Data, Effect, Fault, FaultId, LinkFault, Node, Target};
+use base::{Action, Clock, ClockChange, Data, Effect, Fault, FaultId, LinkFault, Node, Target};
 use stores::model::ServerModel;
 
 use super::Simulation;
 use super::item::{Connection, ConnectionState, Item, Payload};
-use crate::clock::Clock;
 use crate::pause::Paused;
 use stores::Store;
 

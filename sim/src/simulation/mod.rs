@@ -8,8 +8,8 @@ mod servers;
 mod wires;
 
 use base::{
-    Backend, BackendError, ClientRequest, Fault, FaultId, Ledger, LocalFuture, Message, Mono, Node,
-    Notice, Passing, Rng, ServerStanding, World, emplace,
+    Backend, BackendError, ClientRequest, Clock, Fault, FaultId, Ledger, LocalFuture, Message,
+    Mono, Node, Notice, Passing, Rng, ServerStanding, World, emplace,
 };
 use std::any::Any;
 use std::cell::Cell;
@@ -25,7 +25,7 @@ use crate::SimConfig;
 use crate::bookkeeper::Bookkeeper;
 use crate::chance::ChoiceLog;
 use crate::client::{Handle, SimulatedClient};
-use crate::clock::Clock;
+use crate::clock::clock_of;
 use crate::event_queue::EventQueue;
 use crate::link::link;
 use crate::machine::{Machine, RandomNumbers};
@@ -103,7 +103,7 @@ impl<S: Store> Simulation<S> {
             ),
             clients: (0..config.clients).map(|_| None).collect(),
             clocks: (0..config.clients)
-                .map(|client_number| Rc::new(Cell::new(Clock::of(Node::Client(client_number)))))
+                .map(|client_number| Rc::new(Cell::new(clock_of(Node::Client(client_number)))))
                 .collect(),
             servers,
             config,
