@@ -2,15 +2,17 @@
 //! process, the same values for a simulated one.
 //!
 //! The harness sends a [`ClientRequest`] and the client answers it with one [`Response`] of the same
-//! `id`. Time stamps are the harness's; only `lost` and the store facts of an answer carry clock
-//! readings of the client. `lost` and `notified` are notices, without an `id`.
+//! `id`. Time stamps are the harness's; only `lost` and the store facts of an answer carry times that
+//! the client has read: by CLOCK_MONOTONIC, which all processes of a machine share. A client whose own
+//! clock is wrong translates them, by how far the two are apart when it speaks. `lost` and `notified` are
+//! notices, without an `id`.
 //!
 //! A client has one worker or several, which share its connections as threads of a process do. Each
 //! has one request at a time; those of different workers may be answered in any order. A worker
 //! number that was never used before is a new worker. A worker has up to [`HOLDS`](crate::HOLDS)
 //! grants at once, by numbers that its requests give them.
 
-use crate::{Facts, Key, Mode};
+use crate::{ClockSetting, Facts, Key, Mode};
 use serde::{Deserialize, Serialize};
 use std::task::{Context, Poll};
 
@@ -59,11 +61,10 @@ pub enum Command {
         #[serde(default)]
         hold: usize,
     },
-    /// Set the wall clock of the client's machine. Answered with `wall` at once, whatever its workers do.
-    Wall {
-        /// The lead that it is to have over a right one; the monotonic clock stays as it is.
-        ahead_ns: i64,
-    },
+    /// Make the clocks of the client's machine wrong in this way and no other from now on. The monotonic
+    /// clock goes at the same rate as the wall clock, and is never set. Answered with `clock` at once,
+    /// whatever the client's workers do.
+    Clock(ClockSetting),
     /// End the client process.
     Exit,
 }
@@ -103,9 +104,12 @@ pub struct Init {
     pub call_timeout_ns: u64,
     /// Seeds the client's randomness.
     pub seed: u64,
-    /// The lead of its wall clock over a right one, if a fault has set that of its machine.
+    /// The faults of its machine's clocks.
+    #[serde(default, skip_serializing_if = "ClockSetting::is_right")]
+    pub clock: ClockSetting,
+    /// The time that these clocks have gained so far at a wrong rate, in which the wall clock was not set.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub wall_ahead_ns: i64,
+    pub drifted_ns: i64,
     /// The number of workers. A client with one need not look at the worker of a request.
     #[serde(default = "one")]
     pub workers: u32,
@@ -143,7 +147,7 @@ pub enum ClientReply {
         /// The fencing token of a grant, where the lock has one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         token: Option<u64>,
-        /// The store facts, with times by the client's CLOCK_MONOTONIC.
+        /// The store facts, with times by CLOCK_MONOTONIC.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         facts: Option<Box<Facts>>,
     },
@@ -160,16 +164,16 @@ pub enum ClientReply {
         /// The reason for the doubt, in words.
         error: String,
     },
-    /// The wall clock was set.
-    Wall {
-        /// Its reading after that, since 1970.
+    /// The clocks are as the harness wants them.
+    Clock {
+        /// The reading of the wall clock after that, since 1970.
         wall_ns: u64,
     },
     /// A notice: the client has learnt that it may have lost this lock, and touches nothing more.
     Lost {
         /// The lock in question.
         key: Key,
-        /// The client's CLOCK_MONOTONIC when it learnt of the loss.
+        /// CLOCK_MONOTONIC when it learnt of the loss.
         at_ns: u64,
         /// The sign of the loss, in words.
         error: String,

@@ -16,6 +16,9 @@ use testbed::owner::Certainty;
 tests_of_a_backend!(DockerServers:
     a_client_that_is_replaced_is_ended,
     a_client_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal,
+    a_client_that_is_paused_has_its_clock_right_as_soon_as_it_goes_on,
+    a_client_that_is_started_again_has_the_clock_of_its_machine,
+    a_client_whose_clock_bends_or_stands_still_tells_so,
     a_fault_that_cannot_be_is_refused_by_name,
     a_server_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal,
     a_server_whose_memory_is_filled_evicts_what_is_there,

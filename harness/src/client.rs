@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::task::{Context as Waiting, Poll};
 use std::time::Duration;
-use stores::real::{set_wall_lead_ns, wall_clock};
+use stores::real::MachineClock;
 use stores::{ConnectError, RealSettings, Store, Visit};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::net::unix::pipe;
@@ -35,14 +35,14 @@ pub fn run() -> Result<Exit> {
 
 async fn conversation() -> Result<()> {
     let (queue, requests) = unbounded_channel();
-    spawn_local(read(queue));
-    let mut pipe = Pipe { requests, first: None };
+    let clock = MachineClock::of_this_thread();
+    spawn_local(read(queue, clock.clone()));
+    let mut pipe = Pipe { requests, first: None, clock };
     let Some(request) = poll_fn(|cx| pipe.poll_next(cx)).await else { return Ok(()) };
     let Command::Init(init) = &request.command else {
         bail!("the first line must be an `init`; see the protocol in base/src/client.rs");
     };
     let Init { algo, servers, allotment, ttl_ns, call_timeout_ns, seed, process, .. } = &**init;
-    set_wall_lead_ns(init.wall_ahead_ns);
     let lock = workloads::find(algo).with_context(|| format!("there is no lock `{algo}`"))?;
     let seed = base::Rng::fork(*seed, 1_000 + u64::from(*process)).next();
     let settings = RealSettings {
@@ -56,17 +56,22 @@ async fn conversation() -> Result<()> {
 }
 
 /// Reads requests, and does at once what concerns the machine and no worker.
-async fn read(queue: UnboundedSender<ClientRequest>) {
+async fn read(queue: UnboundedSender<ClientRequest>, clock: Rc<MachineClock>) {
     let mut lines = BufReader::new(stdin()).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         match serde_json::from_str(&line) {
-            Ok(ClientRequest { id, worker, command: Command::Wall { ahead_ns } }) => {
-                set_wall_lead_ns(ahead_ns);
-                let reply = ClientReply::Wall { wall_ns: wall_clock().nanos() };
+            Ok(ClientRequest { id, worker, command: Command::Clock(setting) }) => {
+                clock.set(setting);
+                let reply = ClientReply::Clock { wall_ns: clock.wall().nanos() };
                 tell(&Response { id: Some(id), worker, reply });
             }
-            // It is not read by a client that has ended.
-            Ok(request) => drop(queue.send(request)),
+            Ok(request) => {
+                if let Command::Init(init) = &request.command {
+                    clock.begin(init.clock, init.drifted_ns);
+                }
+                // It is not read by a client that has ended.
+                drop(queue.send(request));
+            }
             Err(error) => eprintln!("not a request ({error}): {line}"),
         }
     }
@@ -131,6 +136,8 @@ struct Pipe {
     requests: UnboundedReceiver<ClientRequest>,
     /// A request that was read before the conversation began.
     first: Option<ClientRequest>,
+    /// Translates the times that the client has read for the harness.
+    clock: Rc<MachineClock>,
 }
 
 impl Mailbox for Pipe {
@@ -141,7 +148,8 @@ impl Mailbox for Pipe {
         }
     }
 
-    fn say(&mut self, response: Response) {
+    fn say(&mut self, mut response: Response) {
+        response.reply.on_clock(|reading| self.clock.translate(reading));
         tell(&response);
     }
 }

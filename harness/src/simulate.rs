@@ -1,6 +1,6 @@
 //! A run in the simulator.
 
-use base::{BackendError, Command, Init, Run};
+use base::{BackendError, ClockSetting, Command, Init, Run};
 use sim::{ChoiceLog, OpenClient, SimConfig, Simulated};
 use std::any::Any;
 use std::rc::Rc;
@@ -75,7 +75,8 @@ fn init(spec: &WorldSpec) -> Command {
         ttl_ns: spec.ttl.as_nanos() as u64,
         call_timeout_ns: spec.call_timeout.as_nanos() as u64,
         seed: spec.seed,
-        wall_ahead_ns: 0,
+        clock: ClockSetting::RIGHT,
+        drifted_ns: 0,
         workers: spec.workers,
     }))
 }

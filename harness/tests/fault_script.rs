@@ -373,15 +373,15 @@ fn a_search_follows_a_script() {
 fn what_a_backend_cannot_do_is_refused_with_its_line() {
     let cli = Bench::new();
     let script = format!(
-        "{PAUSE}\n[[fault]]\naction = \"clock-freeze\"\ntarget = \"holder\"\nat = \"1s\"\nlasts = \"1s\"\n"
+        "{PAUSE}\n[[fault]]\naction = \"clock-freeze\"\ntarget = \"leader\"\nat = \"1s\"\nlasts = \"1s\"\n"
     );
     fs::write(cli.home.path().join("it.toml"), script).expect("written");
-    let test = ["test", "--algo", "redis-set-nx-px", "--script", "it.toml", "--backend", "docker"];
+    let test = ["test", "--algo", "zk-rw", "--script", "it.toml", "--backend", "docker"];
     let said = cli.run(&test);
     assert_eq!(said.code, 254, "{said:?}");
     for words in [
         "`it.toml`, line 8, column 10",
-        "cannot have the clocks of a client run fast or slow, or stand still",
+        "cannot have the clock of a server run fast or slow, or stand still: ZooKeeper counts",
         "--backend sim",
         "^^^^^^",
     ] {

@@ -163,6 +163,7 @@ impl<S: Servers> RealBackend<S> {
         process: u32,
     ) -> ClientRequest {
         let nanos = |it: Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
+        let (clock, drifted_ns) = testbed.client_clocks.told(client_number, testbed.now());
         let init = Init {
             algo: self.spec.algo.clone(),
             process,
@@ -172,7 +173,8 @@ impl<S: Servers> RealBackend<S> {
             ttl_ns: nanos(self.spec.ttl),
             call_timeout_ns: nanos(self.spec.call_timeout),
             seed: Rng::fork(self.spec.seed, u64::from(process)).next(),
-            wall_ahead_ns: testbed.client_lead_ns(client_number),
+            clock,
+            drifted_ns,
             workers: self.spec.workers,
         };
         ClientRequest { id: 0, worker: 0, command: Command::Init(Box::new(init)) }

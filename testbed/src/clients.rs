@@ -6,7 +6,7 @@ mod tests;
 use super::broken;
 use super::notices::NoticeSender;
 use super::own_process::OwnProcess;
-use base::{BackendError, ClientReply, ClientRequest, Mono, Notice, Response};
+use base::{BackendError, ClientReply, ClientRequest, ClockSetting, Mono, Notice, Response};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub struct RunningClient {
     number: u32,
     process: OwnProcess,
     requests: UnboundedSender<ClientRequest>,
-    /// Whoever waits for its wall clock to be set, in the order of the requests.
+    /// Whoever waits for its clocks to be set, in the order of the requests.
     setting: Mutex<VecDeque<oneshot::Sender<u64>>>,
 }
 
@@ -77,12 +77,12 @@ impl RunningClient {
         let _ = self.requests.send(request);
     }
 
-    /// Sets its wall clock so far ahead of the true time, and returns what that tells then; `None` if it
-    /// has ended. One that is paused answers after that.
-    pub async fn set_wall(&self, ahead_ns: i64) -> Option<u64> {
+    /// Has its clocks be wrong in this way and no other, and returns what its wall clock tells then; `None`
+    /// if it has ended. One that is paused answers after that.
+    pub async fn set_clock(&self, setting: ClockSetting) -> Option<u64> {
         let (told, telling) = oneshot::channel();
         self.setting().push_back(told);
-        self.send(ClientRequest { id: 0, worker: 0, command: base::Command::Wall { ahead_ns } });
+        self.send(ClientRequest { id: 0, worker: 0, command: base::Command::Clock(setting) });
         if self.process.is_gone() {
             return None;
         }
@@ -192,7 +192,7 @@ async fn listen(
         let response: Response = serde_json::from_str(&line)
             .map_err(|e| format!("it wrote a line that is no response ({e}): {line}"))?;
         last = match response.reply {
-            ClientReply::Wall { wall_ns } => {
+            ClientReply::Clock { wall_ns } => {
                 // Nobody waits any more for what took too long.
                 client.setting().pop_front().map(|waits| waits.send(wall_ns));
                 last

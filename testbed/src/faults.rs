@@ -6,10 +6,10 @@ use super::link_proxy::{
     CallLoss, Half, HeldBack, HeldDirection, Jittering, LinkProxy, Losing, Refusing, Slowing,
     Throttling,
 };
-use super::server_clock::WrongServerClock;
 use super::servers::{Servers, StartedServer};
 use super::testbed::Testbed;
 use super::toxiproxy::{self, ToxicFault, ToxicPair};
+use super::wrong_clock::WrongClock;
 use base::{
     Ability, Action, BackendError, ClockChange, Data, Direction, Effect, Fault, LinkFault, Mono,
     Node, Target,
@@ -24,15 +24,14 @@ pub enum Active<S: StartedServer> {
     Missed(&'static str),
     ClientPaused(Arc<RunningClient>, Mono),
     ClientKilled,
-    /// The number of the client, the nanoseconds by which its clock was set, and the milliseconds by which
-    /// it went.
-    ClientClockMoved(u32, i64, u64),
+    /// The number of the client, and its clock.
+    ClientClockWrong(u32, WrongClock),
     ServerPaused(Arc<S>, Mono),
     ServerKilled(Arc<S>, Data, Mono),
     ServerGone(Arc<S>, Vec<HeldDirection>, Mono),
     /// The number of items that were evicted.
     ServerFilled(Arc<S>, u64),
-    ServerClockWrong(Arc<S>, WrongServerClock),
+    ServerClockWrong(Arc<S>, WrongClock),
     Cut(Vec<HeldDirection>, Vec<S::Cut>),
     Reset(u64),
     Refusing(Vec<Refusing>),
@@ -108,15 +107,10 @@ async fn inject_client<S: StartedServer>(
     match fault.action() {
         Action::Pause => Ok(pause_client(testbed, client_number).await),
         Action::Kill => Ok(kill_client(testbed, client_number).await),
-        Action::Clock(ClockChange::Jump(nanos)) => {
-            Ok(move_client_clock(testbed, client_number, nanos).await)
+        Action::Clock(change) => Ok(bend_client_clock(testbed, client_number, change).await),
+        Action::Crash(_) | Action::Vanish | Action::Evict | Action::Cut(_) | Action::Link(_) => {
+            Err(unable(fault.ability()))
         }
-        Action::Crash(_)
-        | Action::Vanish
-        | Action::Evict
-        | Action::Cut(_)
-        | Action::Clock(ClockChange::Drift(_) | ClockChange::Freeze)
-        | Action::Link(_) => Err(unable(fault.ability())),
     }
 }
 
@@ -248,9 +242,12 @@ pub async fn heal<S: StartedServer>(
             Ok(lasting(Action::Pause.spec().counted, lasted, client.resume()))
         }
         Active::ClientKilled => Ok(Effect::of(Action::Kill, 1)),
-        Active::ClientClockMoved(client_number, nanos, moved) => {
-            testbed.right_client_clock(client_number, nanos).await;
-            Ok(Effect::new("ms by which the client's own clock went there, at the least", moved))
+        Active::ClientClockWrong(client_number, wrong) => {
+            let moved = testbed.right_client_clock(client_number, wrong).await;
+            Ok(Effect::new(
+                "microseconds by which the client's own clock went there, at the least",
+                moved,
+            ))
         }
         Active::ServerPaused(server, since) => {
             let lasted = testbed.now().since(since);
@@ -270,7 +267,10 @@ pub async fn heal<S: StartedServer>(
         }
         Active::ServerClockWrong(server, wrong) => {
             let moved = testbed.right_clock(&*server, wrong).await?;
-            Ok(Effect::new("ms by which the server's own clock went there, at the least", moved))
+            Ok(Effect::new(
+                "microseconds by which the server's own clock went there, at the least",
+                moved,
+            ))
         }
         Active::Cut(holds, cuts) => mend::<S>(holds, cuts).await,
         Active::Reset(connections) => Ok(Effect::of(Action::Link(LinkFault::Reset), connections)),
@@ -320,17 +320,17 @@ async fn kill_client<S: StartedServer>(testbed: &Testbed<S>, client_number: u32)
     }
 }
 
-async fn move_client_clock<S: StartedServer>(
+async fn bend_client_clock<S: StartedServer>(
     testbed: &Testbed<S>,
     client_number: u32,
-    nanos: i64,
+    change: ClockChange,
 ) -> Active<S> {
     match testbed.client(client_number) {
         None => Active::Missed("the client had no process"),
         Some(client) if client.is_paused() => Active::Missed("the client was paused"),
         Some(client) => {
-            let moved = testbed.move_client_clock(client_number, &client, nanos).await;
-            Active::ClientClockMoved(client_number, nanos, moved)
+            let wrong = testbed.bend_client_clock(client_number, &client, change).await;
+            Active::ClientClockWrong(client_number, wrong)
         }
     }
 }

@@ -27,6 +27,7 @@ mod server_clock;
 mod servers;
 mod standings;
 mod testbed;
+mod wrong_clock;
 
 pub use abilities::{Lack, can};
 pub use backend::RealBackend;

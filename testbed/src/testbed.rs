@@ -1,6 +1,7 @@
 //! The testbed, all that faults can hit: the servers, link proxies and clients of a run on real
 //! servers.
 
+use super::client_clock::ClientClocks;
 use super::clients::RunningClient;
 use super::link_proxy::{Delay, LinkProxy, OnPassed};
 use super::notices::NoticeSender;
@@ -32,8 +33,8 @@ pub struct Testbed<S> {
     /// The ways of these links through Toxiproxy, if they lead there.
     pub toxic_links: Option<ToxicLinks>,
     clients: Mutex<BTreeMap<u32, Arc<RunningClient>>>,
-    /// The lead of the wall clock of each client's machine that a fault has set.
-    client_leads_ns: Mutex<BTreeMap<u32, i64>>,
+    /// The clocks of the clients' machines.
+    pub client_clocks: ClientClocks,
 }
 
 impl<S: StartedServer> Testbed<S> {
@@ -72,7 +73,7 @@ impl<S: StartedServer> Testbed<S> {
             link_proxies,
             toxic_links,
             clients: Mutex::default(),
-            client_leads_ns: Mutex::default(),
+            client_clocks: ClientClocks::default(),
         };
         if let Err(error) = testbed.aim_all().await {
             // Why it failed matters more than what may be left.
@@ -181,20 +182,6 @@ impl<S: StartedServer> Testbed<S> {
             .iter()
             .filter(move |((_, to), _)| *to == server)
             .map(|(_, link_proxy)| link_proxy)
-    }
-
-    /// The lead of the wall clock of a client's machine over the true time.
-    pub fn client_lead_ns(&self, client_number: u32) -> i64 {
-        let leads_ns = self.client_leads_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        leads_ns.get(&client_number).copied().unwrap_or_default()
-    }
-
-    /// Notes that the wall clock of a client's machine is set ahead by so much. Returns its whole lead.
-    pub fn add_client_lead_ns(&self, client_number: u32, nanos: i64) -> i64 {
-        let mut leads_ns = self.client_leads_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        let lead_ns = leads_ns.entry(client_number).or_default();
-        *lead_ns = lead_ns.saturating_add(nanos);
-        *lead_ns
     }
 
     fn lock_clients(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, Arc<RunningClient>>> {

@@ -630,7 +630,7 @@ impl From<ClientReply> for ReplyOutcome {
             ClientReply::Info { error } | ClientReply::Lost { error, .. } => {
                 (Kind::Info, None, Some(error))
             }
-            ClientReply::Notified { .. } | ClientReply::Wall { .. } => (Kind::Info, None, None),
+            ClientReply::Notified { .. } | ClientReply::Clock { .. } => (Kind::Info, None, None),
         };
         Self { kind, facts, error }
     }

@@ -5,7 +5,7 @@
 //! So the list of what has happened to it *is* its state. What it does when one more thing happens
 //! is found once, by running its real code on the whole list, and looked up ever after.
 
-use base::{ClientRequest, Command, Init, Mono, Response, Rng};
+use base::{ClientRequest, ClockSetting, Command, Init, Mono, Response, Rng};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -144,7 +144,8 @@ impl<S: Store> Actors<S> {
             ttl_ns: nanos(self.ttl),
             call_timeout_ns: nanos(NEVER),
             seed: 0,
-            wall_ahead_ns: 0,
+            clock: ClockSetting::RIGHT,
+            drifted_ns: 0,
             workers: 1,
         };
         ClientRequest { id: 0, worker: client, command: Command::Init(Box::new(init)) }

@@ -2,7 +2,7 @@
 //! down or the server's machine gone; and of servers whose memory is filled.
 
 use super::*;
-use base::{Action, ClientReply, Command, Data, Direction, Init, Response, Spread};
+use base::{Action, ClientReply, ClockSetting, Command, Data, Direction, Init, Response, Spread};
 use std::future::poll_fn;
 use stores::Cluster;
 use stores::memcached::Reply::Stored;
@@ -60,7 +60,8 @@ impl Rig {
     fn of<S: Store>(open: OpenClient<S>) -> Self {
         let init = Command::Init(Box::new(Init {
             allotment: String::new(),
-            wall_ahead_ns: 0,
+            clock: ClockSetting::RIGHT,
+            drifted_ns: 0,
             workers: 1,
             algo: "none".into(),
             process: 0,

@@ -27,7 +27,6 @@ use std::rc::Rc;
 use std::task::Waker;
 use std::time::Duration;
 use tokio::task::{AbortHandle, spawn_local};
-use tokio::time::{Instant, timeout_at};
 
 /// The link of a client to real members.
 pub struct RealLink {
@@ -94,16 +93,16 @@ impl RealLink {
 
     /// Asks the member that the link goes to.
     async fn ask(&self, request: Request) -> Answer<Etcd> {
-        let deadline = Instant::now() + self.call_timeout;
+        let deadline = self.monotonic() + self.call_timeout;
         let visit = self.shared.borrow().visit;
-        let answer = match timeout_at(deadline, self.connected(visit)).await {
-            Ok(Ok(connection)) => {
+        let answer = match self.world.in_time(deadline, self.connected(visit)).await {
+            Some(Ok(connection)) => {
                 let asked = self.ask_over(connection, visit, &request);
                 let late = || Err(CallError::Unknown("no reply in time".into()));
-                timeout_at(deadline, asked).await.unwrap_or_else(|_| late())
+                self.world.in_time(deadline, asked).await.unwrap_or_else(late)
             }
-            Ok(Err(error)) => Err(no_connection(error)),
-            Err(_) => Err(no_connection("no connection in time".into())),
+            Some(Err(error)) => Err(no_connection(error)),
+            None => Err(no_connection("no connection in time".into())),
         };
         if matches!(
             answer,
@@ -182,7 +181,7 @@ impl RealLink {
             let (_, mut answer) = connection.send(messages::STATUS, "{}".into()).await.ok()?;
             messages::leads(&answer.all().await.ok()?)
         };
-        timeout_at(Instant::now() + self.call_timeout, asked).await.ok()?
+        self.world.in_time(self.monotonic() + self.call_timeout, asked).await?
     }
 
     fn unwatch(&self, watch: DeletionWatchId) {

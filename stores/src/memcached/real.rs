@@ -12,7 +12,6 @@ use futures_util::FutureExt;
 use std::future::ready;
 use std::time::Duration;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout_at};
 
 /// Links to real servers, for one client.
 pub struct RealLink {
@@ -36,7 +35,7 @@ impl RealLink {
     }
 
     async fn ask(&self, server: usize, request: Request) -> Answer<Memcached> {
-        let deadline = Instant::now() + self.call_timeout;
+        let deadline = self.monotonic() + self.call_timeout;
         let Some(server) = self.servers.get(server) else {
             return Err(no_server::<Memcached>(server));
         };
@@ -44,13 +43,14 @@ impl RealLink {
         // Taken out, so that a connection in the middle of a call is closed with it.
         let mut connection = match slot.take() {
             Some(connection) => connection,
-            None => match timeout_at(deadline, open(&server.address)).await {
-                Ok(Ok(connection)) => connection,
-                Ok(Err(error)) => return Err(CallError::Refused(Refusal(error.to_string()))),
-                Err(_) => return Err(CallError::Refused(Refusal("no connection in time".into()))),
+            None => match self.world.in_time(deadline, open(&server.address)).await {
+                Some(Ok(connection)) => connection,
+                Some(Err(error)) => return Err(CallError::Refused(Refusal(error.to_string()))),
+                None => return Err(CallError::Refused(Refusal("no connection in time".into()))),
             },
         };
-        let Ok(outcome) = timeout_at(deadline, perform(&mut connection, request)).await else {
+        let performed = perform(&mut connection, request);
+        let Some(outcome) = self.world.in_time(deadline, performed).await else {
             return Err(CallError::Unknown("no reply in time".into()));
         };
         let answer = outcome.or_else(judge);

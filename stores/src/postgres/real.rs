@@ -7,7 +7,7 @@
 use super::driver::PATIENCE;
 use super::outcome::{no_connection, outcome};
 use super::{Postgres, Refusal, Reply, Request, SessionId, SessionSettings, Signal, Statement};
-use crate::real::RealWorld;
+use crate::real::{MachineClock, RealWorld};
 use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
 use futures_util::FutureExt;
 use std::cell::{Cell, RefCell};
@@ -18,7 +18,6 @@ use std::rc::Rc;
 use std::task::Waker;
 use std::time::Duration;
 use tokio::task::{AbortHandle, spawn_local};
-use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 /// The link of a client to a real server.
@@ -66,8 +65,9 @@ struct ServerSession {
     tasks: RefCell<Vec<AbortHandle>>,
     /// The number of statements that are not answered.
     open: Cell<u32>,
-    /// The time of the last answer.
-    answered: Cell<Instant>,
+    clock: Rc<MachineClock>,
+    /// The time of the last answer, by this clock.
+    answered: Cell<Mono>,
 }
 
 impl ServerSession {
@@ -75,7 +75,7 @@ impl ServerSession {
         self.open.set(self.open.get() + 1);
         let said = self.client.simple_query(&statement.sql()).await;
         self.open.set(self.open.get() - 1);
-        self.answered.set(Instant::now());
+        self.answered.set(self.clock.mono());
         said.map(|messages| reply(statement, &messages)).map_err(|error| outcome(&error))
     }
 }
@@ -120,7 +120,8 @@ impl RealLink {
             client,
             tasks: RefCell::default(),
             open: Cell::new(0),
-            answered: Cell::new(Instant::now()),
+            answered: Cell::new(self.monotonic()),
+            clock: self.world.clock(),
         });
         self.live.borrow_mut().sessions.insert(id, session.clone());
         let live = self.live.clone();
@@ -129,7 +130,7 @@ impl RealLink {
             let _ = connection.await;
             live.borrow_mut().lose(id);
         });
-        let watch = spawn_local(watch(self.live.clone(), id, self.patience));
+        let watch = spawn_local(watch(self.live.clone(), id, self.patience, self.world.clock()));
         let tasks = [carry.abort_handle(), watch.abort_handle()];
         session.tasks.borrow_mut().extend(tasks);
         Ok(Reply::Done)
@@ -166,14 +167,20 @@ fn config(address: SocketAddr, settings: SessionSettings) -> Config {
 }
 
 /// Asks a session for a sign of life whenever it has had nothing to do, and ends it when it gives none.
-async fn watch(live: Rc<RefCell<LiveSessions>>, id: SessionId, patience: Duration) {
+async fn watch(
+    live: Rc<RefCell<LiveSessions>>,
+    id: SessionId,
+    patience: Duration,
+    clock: Rc<MachineClock>,
+) {
     loop {
-        sleep(patience / 4).await;
+        clock.sleep_until(clock.mono() + patience / 4).await;
         let Some(session) = live.borrow().sessions.get(&id).cloned() else { return };
-        if session.open.get() > 0 || session.answered.get().elapsed() < patience {
+        if session.open.get() > 0 || clock.mono().since(session.answered.get()) < patience {
             continue;
         }
-        if timeout(patience, session.execute(&Statement::Ping)).await.is_err() {
+        let asked = session.execute(&Statement::Ping);
+        if clock.in_time(clock.mono() + patience, asked).await.is_none() {
             live.borrow_mut().lose(id);
             return;
         }

@@ -19,7 +19,6 @@ use std::future::ready;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout_at};
 
 type BoxedAnswer = Result<Box<Value>, CallError<Refusal>>;
 
@@ -53,25 +52,27 @@ impl RealLink {
     }
 
     async fn ask(&self, server: usize, request: &Cmd) -> BoxedAnswer {
-        let deadline = Instant::now() + self.call_timeout;
+        let deadline = self.monotonic() + self.call_timeout;
         let Some(server) = self.servers.get(server) else {
             return Err(no_server::<Redis>(server));
         };
         let asked = AskedAs::of(request);
         // Until here nothing has left: a time-out now is a definite no.
-        let (number, mut connection) = match timeout_at(deadline, server.connected()).await {
-            Ok(Ok(connected)) => connected,
-            Ok(Err(error)) => return Err(judge_error(asked, &error, CommandProgress::Unsent)),
-            Err(_) => return Err(CallError::Refused(Refusal("no connection in time".into()))),
+        let (number, mut connection) = match self.world.in_time(deadline, server.connected()).await
+        {
+            Some(Ok(connected)) => connected,
+            Some(Err(error)) => return Err(judge_error(asked, &error, CommandProgress::Unsent)),
+            None => return Err(CallError::Refused(Refusal("no connection in time".into()))),
         };
-        match timeout_at(deadline, connection.send_packed_command(request)).await {
-            Ok(Ok(reply)) => judge_reply(request, reply.into()),
-            Ok(Err(error)) => {
+        let sent = connection.send_packed_command(request);
+        match self.world.in_time(deadline, sent).await {
+            Some(Ok(reply)) => judge_reply(request, reply.into()),
+            Some(Err(error)) => {
                 server.forget(&error, number).await;
                 Err(judge_error(asked, &error, CommandProgress::Sent))
             }
             // The connection stays: TCP delivers late, and the library drops the late reply.
-            Err(_) => Err(CallError::Unknown("no reply in time".into())),
+            None => Err(CallError::Unknown("no reply in time".into())),
         }
     }
 }

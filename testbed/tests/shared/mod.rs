@@ -30,15 +30,30 @@ const ASKING: &str = r#"while read line; do
     echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
 done"#;
 
-/// Tells the wall clock that it is to have when that is set, and answers all else with `ok`.
-const CLOCKED: &str = r#"while read line; do
-    id=${line#*\"id\":}
+/// Keeps a clock as it is told, and tells its wall clock when it is; answers all else with `ok`.
+const CLOCKED: &str = r#"
+rate=1000000 jumps=0 drifted=0 since=$(date +%s%N)
+field() { # name default
     case $line in
-    *'"op":"wall"'*)
-        ahead=${line#*\"ahead_ns\":}
-        wall=$(($(date +%s%N) + ${ahead%%[!-0-9]*}))
-        echo "{\"id\":${id%%,*},\"type\":\"wall\",\"wall_ns\":$wall}";;
-    *) echo "{\"id\":${id%%,*},\"type\":\"ok\"}";;
+    *"\"$1\":"*) value=${line#*\"$1\":} value=${value%%[!-0-9]*};;
+    *) value=$2;;
+    esac
+}
+set_clock() {
+    now=$(date +%s%N)
+    drifted=$((drifted + (now - since) * (rate - 1000000) / 1000000)) since=$now
+    field drifted_ns $drifted; drifted=$value
+    field jumps_ns 0; jumps=$value
+    field rate_ppm 1000000; rate=$value
+    [ $rate != 1000000 ] || drifted=0
+}
+while read -r line; do
+    id=${line#*\"id\":} id=${id%%,*}
+    case $line in *'"op":"init"'* | *'"op":"clock"'*) set_clock;; esac
+    case $line in
+    *'"op":"clock"'*)
+        echo "{\"id\":$id,\"type\":\"clock\",\"wall_ns\":$((since + drifted + jumps))}";;
+    *) echo "{\"id\":$id,\"type\":\"ok\"}";;
     esac
 done"#;
 
@@ -126,6 +141,13 @@ pub fn suffer<S: Servers>(
     suffer_as(backend, 1, fault, meanwhile)
 }
 
+/// Injects a fault, and waits until it is in force.
+fn begin<S: Servers>(backend: &mut RealBackend<S>, number: FaultId, fault: &Fault) {
+    backend.inject(number, fault).unwrap();
+    let injected = |notice: &Notice| matches!(notice, Notice::Injected { id } if *id == number);
+    until(backend, |notice| injected(notice).then_some(()));
+}
+
 /// The same under another number than that of a fault in force.
 pub fn suffer_as<S: Servers>(
     backend: &mut RealBackend<S>,
@@ -133,9 +155,7 @@ pub fn suffer_as<S: Servers>(
     fault: &Fault,
     meanwhile: impl FnOnce(&mut RealBackend<S>),
 ) -> Effect {
-    backend.inject(number, fault).unwrap();
-    let injected = |notice: &Notice| matches!(notice, Notice::Injected { id } if *id == number);
-    until(backend, |notice| injected(notice).then_some(()));
+    begin(backend, number, fault);
     meanwhile(backend);
     backend.heal(number, fault).unwrap();
     until(backend, |notice| match notice {
@@ -274,7 +294,7 @@ pub fn a_server_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal<
             suffer_as(backend, 3, &crash, |_| {});
             assert!(is_about(address(backend), seconds as f64), "a restart changes nothing of it");
         });
-        assert!((90_000..=100_000).contains(&effect.amount), "{effect:?}");
+        assert!((90_000_000..=100_000_000).contains(&effect.amount), "{effect:?}");
         assert!(is_about(address(&backend), 0.0));
     }
 }
@@ -299,14 +319,13 @@ pub fn a_server_whose_clock_bends_or_stands_still_tells_so<S: Servers>() {
             suffer_as(backend, 2, &crash, |_| {});
             assert!(seconds_ahead(address(backend)) / rate >= gained, "{change:?}: restarted");
         });
-        let least = (1_900.0 * rate.abs()) as u64;
-        assert!((least..60_000).contains(&effect.amount), "{change:?}: {effect:?}");
+        let least = (1_900_000.0 * rate.abs()) as u64;
+        assert!((least..60_000_000).contains(&effect.amount), "{change:?}: {effect:?}");
         assert!(seconds_ahead(address(&backend)).abs() < 0.5, "it was set right");
     }
     suffer(&mut backend, &bend(ClockChange::Freeze), |backend| {
         let pause = Fault::at(Node::Server(0), Action::Pause);
-        backend.inject(2, &pause).unwrap();
-        until(backend, |it| matches!(it, Notice::Injected { id: 2 }).then_some(()));
+        begin(backend, 2, &pause);
         let missed = suffer_as(backend, 3, &bend(ClockChange::Jump(5)), |_| {});
         assert_eq!(missed, Effect::new("the server was down or paused", 0));
         backend.heal(2, &pause).unwrap();
@@ -314,24 +333,81 @@ pub fn a_server_whose_clock_bends_or_stands_still_tells_so<S: Servers>() {
     assert!(seconds_ahead(address(&backend)).abs() < 0.5);
 }
 
+fn bend_client(change: ClockChange) -> Fault {
+    Fault::at(Node::Client(0), Action::Clock(change))
+}
+
 pub fn a_client_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal<S: Servers>() {
     let mut backend = backend_with::<S>(StoreId::Redis, CLOCKED);
     backend.spawn(0, 10).unwrap();
     answered(&mut backend, 0);
-    let jump = |seconds: i64| {
-        let change = ClockChange::Jump(seconds * 1_000_000_000);
-        Fault::at(Node::Client(0), Action::Clock(change))
-    };
+    let jump = |seconds: i64| bend_client(ClockChange::Jump(seconds * 1_000_000_000));
     for seconds in [100, -100] {
         let effect = suffer(&mut backend, &jump(seconds), |backend| {
             let again = suffer_as(backend, 2, &jump(50), |_| {});
-            assert!((45_000..=50_000).contains(&again.amount), "{again:?}");
+            assert!((45_000_000..=50_000_000).contains(&again.amount), "{again:?}");
         });
-        assert!((90_000..=100_000).contains(&effect.amount), "{effect:?}");
+        assert!((90_000_000..=100_000_000).contains(&effect.amount), "{effect:?}");
     }
     let kill = Fault::at(Node::Client(0), Action::Kill);
     suffer(&mut backend, &kill, |_| {});
     assert_eq!(suffer(&mut backend, &jump(100), |_| {}).amount, 0, "it was dead");
+}
+
+/// In a second a clock gains or loses so much that no slow answer hides it.
+pub fn a_client_whose_clock_bends_or_stands_still_tells_so<S: Servers>() {
+    let mut backend = backend_with::<S>(StoreId::Redis, CLOCKED);
+    backend.spawn(0, 10).unwrap();
+    answered(&mut backend, 0);
+    let second = Duration::from_secs(1);
+    let mut expected = |change, least, most| {
+        let effect = suffer(&mut backend, &bend_client(change), |backend| pass(backend, second));
+        assert!((least..most).contains(&effect.amount), "{change:?}: {effect:?}");
+    };
+    expected(ClockChange::Drift(10_000_000), 9_500_000, 100_000_000);
+    expected(ClockChange::Drift(-500_000), 450_000, 5_000_000);
+    expected(ClockChange::Freeze, 900_000, 10_000_000);
+    expected(ClockChange::Drift(1), 0, 1_000);
+}
+
+pub fn a_client_that_is_paused_has_its_clock_right_as_soon_as_it_goes_on<S: Servers>() {
+    let mut backend = backend_with::<S>(StoreId::Redis, CLOCKED);
+    backend.spawn(0, 10).unwrap();
+    answered(&mut backend, 0);
+    let (freeze, pause) =
+        (bend_client(ClockChange::Freeze), Fault::at(Node::Client(0), Action::Pause));
+    suffer(&mut backend, &pause, |backend| {
+        let effect = suffer_as(backend, 2, &freeze, |_| {});
+        assert_eq!(effect, Effect::new("the client was paused", 0));
+    });
+    begin(&mut backend, 3, &freeze);
+    pass(&mut backend, Duration::from_millis(500));
+    begin(&mut backend, 4, &pause);
+    backend.heal(3, &freeze).unwrap();
+    pass(&mut backend, Duration::from_millis(500));
+    backend.heal(4, &pause).unwrap();
+    let effect = until(&mut backend, |notice| match notice {
+        Notice::Healed { id: 3, effect } => Some(effect.clone()),
+        _ => None,
+    });
+    assert!((450_000..10_000_000).contains(&effect.amount), "{effect:?}");
+    let again = suffer(&mut backend, &bend_client(ClockChange::Jump(1_000_000_000)), |_| {});
+    assert!((500_000..=1_000_000).contains(&again.amount), "{again:?}");
+}
+
+pub fn a_client_that_is_started_again_has_the_clock_of_its_machine<S: Servers>() {
+    let mut backend = backend_with::<S>(StoreId::Redis, CLOCKED);
+    backend.spawn(0, 10).unwrap();
+    answered(&mut backend, 0);
+    let fast = bend_client(ClockChange::Drift(10_000_000));
+    let effect = suffer(&mut backend, &fast, |backend| {
+        pass(backend, Duration::from_secs(1));
+        suffer_as(backend, 2, &Fault::at(Node::Client(0), Action::Kill), |_| {});
+        backend.spawn(0, 10).unwrap();
+        answered(backend, 0);
+        pass(backend, Duration::from_secs(1));
+    });
+    assert!((19_000_000..200_000_000).contains(&effect.amount), "{effect:?}");
 }
 
 /// The server that leads all others, once it is another than this one.

@@ -60,7 +60,7 @@ impl<S: Store> Worker<S> {
                 Command::Convert { hold, mode } => self.convert(hold, mode, mailbox).await,
                 Command::Release { hold } => self.release(hold, mailbox).await,
                 Command::Init(_) => ClientReply::fail("the client has begun"),
-                Command::Wall { .. } => ClientReply::fail("no worker has a wall clock of its own"),
+                Command::Clock(_) => ClientReply::fail("no worker has clocks of its own"),
                 Command::Exit => return,
             };
             self.say(Some(request.id), reply, mailbox);
