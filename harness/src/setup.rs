@@ -195,11 +195,13 @@ impl Setup {
         if let Some(replay) = &self.replay {
             return replay.faults.iter().map(|planned| planned.fault.ability()).collect();
         }
+        let peers = topology(self.lock, &self.options).has_peers();
         if let Some(script) = &self.fault_script {
-            return script.needs().collect();
+            return script.needs(peers).collect();
         }
         let specs = self.options.nemesis.split(',').filter_map(nemesis::find);
-        specs.flat_map(|spec| spec.needs).copied().collect()
+        let need = |ability: &Ability| if peers { *ability } else { ability.without_peers() };
+        specs.flat_map(|spec| spec.needs).map(need).collect()
     }
 
     /// Returns the bandwidths that its faults limit links to, in bytes a second: those of nemeses are
@@ -218,7 +220,8 @@ impl Setup {
     /// Returns the mistake of a fault script in asking a backend for what it refuses, if it does.
     pub fn refused(&self, refusal: impl Fn(Ability) -> Option<String>) -> Option<SetupError> {
         let (script, file) = self.fault_script.as_ref().zip(self.asked.script.as_ref())?;
-        script.refused(file, refusal).map(|error| Box::new(error).into())
+        let peers = topology(self.lock, &self.options).has_peers();
+        script.refused(file, peers, refusal).map(|error| Box::new(error).into())
     }
 
     /// Returns the plan for the drive loop.

@@ -19,7 +19,7 @@ const REPLICA: &str = "replica";
 pub const FAILOVER: NemesisSpec = NemesisSpec {
     name: "failover",
     summary: "cuts a primary from its replicas and kills it after a grant: one that lacks it is promoted",
-    needs: &[Ability::Cut, Ability::Crash],
+    needs: &[Ability::CutServers, Ability::Crash],
     servers: ServersNeeded::ANY,
     causes: &[&[
         Cause::ServerForgets,

@@ -12,8 +12,6 @@ use base::{
 
 use crate::aim::{self, Deck};
 
-const NEEDS: &[Ability] = &[Ability::Cut];
-
 pub(crate) const OF_CLIENTS: &[Cause] = &[
     Cause::HolderCutOff,
     Cause::LateGrant,
@@ -28,7 +26,7 @@ pub(crate) const OF_SERVERS: &[Cause] =
 pub const PARTITION: NemesisSpec = NemesisSpec {
     name: "partition",
     summary: "cuts clients from servers and servers from servers, both ways or one way",
-    needs: NEEDS,
+    needs: &[Ability::Cut, Ability::CutServers],
     servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS, OF_SERVERS],
     make: || Box::new(Partition::new(ALL)),
@@ -37,7 +35,7 @@ pub const PARTITION: NemesisSpec = NemesisSpec {
 pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "partition-client",
     summary: "cuts clients from servers, preferring a holder in a long hold",
-    needs: NEEDS,
+    needs: &[Ability::Cut],
     servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS],
     make: || Box::new(Partition::new(CLIENTS)),
@@ -46,7 +44,7 @@ pub const CLIENT: NemesisSpec = NemesisSpec {
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "partition-server",
     summary: "cuts a server from its peers; a server without peers is cut from the clients",
-    needs: NEEDS,
+    needs: &[Ability::CutServers],
     servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS, OF_SERVERS],
     make: || Box::new(Partition::new(SERVERS)),

@@ -9,14 +9,12 @@ use base::{
 
 use crate::{aim, partition};
 
-const NEEDS: &[Ability] = &[Ability::Cut];
-
 const CAUSES: &[&[Cause]] = &[partition::OF_CLIENTS, partition::OF_SERVERS];
 
 pub const HALVES: NemesisSpec = NemesisSpec {
     name: "partition-halves",
     summary: "divides servers and clients into two sides, with no link from one to the other",
-    needs: NEEDS,
+    needs: &[Ability::Cut],
     servers: ServersNeeded { least: 2, peers: false },
     causes: CAUSES,
     make: || Box::new(Shaped::new(halves)),
@@ -25,7 +23,7 @@ pub const HALVES: NemesisSpec = NemesisSpec {
 pub const RING: NemesisSpec = NemesisSpec {
     name: "partition-ring",
     summary: "lets each server see a majority, and no two the same one",
-    needs: NEEDS,
+    needs: &[Ability::CutServers],
     servers: ServersNeeded { least: 5, peers: true },
     causes: CAUSES,
     make: || Box::new(Shaped::new(ring)),
@@ -34,7 +32,7 @@ pub const RING: NemesisSpec = NemesisSpec {
 pub const BRIDGE: NemesisSpec = NemesisSpec {
     name: "partition-bridge",
     summary: "divides the servers into two sides, with one server that sees both",
-    needs: NEEDS,
+    needs: &[Ability::CutServers],
     servers: ServersNeeded { least: 3, peers: true },
     causes: CAUSES,
     make: || Box::new(Shaped::new(bridge)),
@@ -43,7 +41,7 @@ pub const BRIDGE: NemesisSpec = NemesisSpec {
 pub const GROUP: NemesisSpec = NemesisSpec {
     name: "partition-group",
     summary: "cuts about half of the clients from all servers at once",
-    needs: NEEDS,
+    needs: &[Ability::Cut],
     servers: ServersNeeded::ANY,
     causes: &[partition::OF_CLIENTS],
     make: || Box::new(Shaped::new(group)),

@@ -41,7 +41,8 @@ impl Lack {
 pub fn can<S: Servers>(store: StoreId, ability: Ability) -> Result<(), Lack> {
     match ability {
         Ability::Pause | Ability::Crash | Ability::Vanish | Ability::Evict => Ok(()),
-        Ability::Cut | Ability::Reset | Ability::Refuse | Ability::Throttle => Ok(()),
+        Ability::Cut | Ability::CutServers => Ok(()),
+        Ability::Reset | Ability::Refuse | Ability::Throttle => Ok(()),
         Ability::LoseRequest | Ability::LoseReply | Ability::Slow | Ability::Jitter => Ok(()),
         // The vault is the drive loop's, and so are its links.
         Ability::Vault => Ok(()),

@@ -17,8 +17,10 @@ pub enum Ability {
     Vanish,
     /// Fill the memory of a server, so that it evicts what is stored there.
     Evict,
-    /// Hold what is sent over a link.
+    /// Hold what is sent over the link of a client.
     Cut,
+    /// Hold what servers send each other.
+    CutServers,
     /// Set the wall clock of a server.
     ServerClock,
     /// Set the wall clock of a client.
@@ -55,15 +57,38 @@ impl Ability {
             other => other,
         }
     }
+
+    /// The ability that the same action takes when it hits a link between servers.
+    #[must_use]
+    pub const fn between_servers(self) -> Self {
+        match self {
+            Self::Cut => Self::CutServers,
+            other => other,
+        }
+    }
+
+    /// The ability that the same nemesis takes where servers do not talk to each other: a server is cut from
+    /// the clients there.
+    #[must_use]
+    pub const fn without_peers(self) -> Self {
+        match self {
+            Self::CutServers => Self::Cut,
+            other => other,
+        }
+    }
 }
 
 impl Fault {
     /// The ability that a backend needs for this fault.
     pub fn ability(&self) -> Ability {
         let ability = self.action.spec().ability;
-        match self.target {
+        let is_server = |node: &Node| matches!(node, Node::Server(_));
+        match &self.target {
             _ if self.is_at_vault() => Ability::Vault,
             Target::Node(Node::Client(_)) => ability.at_client(),
+            Target::Links(links) if links.iter().all(|(a, b)| is_server(a) && is_server(b)) => {
+                ability.between_servers()
+            }
             _ => ability,
         }
     }
@@ -88,6 +113,7 @@ impl fmt::Display for Ability {
             Self::Vanish => "take a machine from the network",
             Self::Evict => "make a server evict what it stores",
             Self::Cut => "cut a link",
+            Self::CutServers => "cut a link between servers",
             Self::ServerClock => "set the clock of a server",
             Self::ClientClock => "set the clock of a client",
             Self::ServerClockRate => "have the clock of a server run fast or slow, or stand still",

@@ -91,7 +91,10 @@ impl Findings {
 
 /// The abilities that any fault needs, each once.
 fn abilities() -> impl Iterator<Item = Ability> {
-    let of = |action: &Action| [action.spec().ability, action.spec().ability.at_client()];
+    let of = |action: &Action| {
+        let ability = action.spec().ability;
+        [ability, ability.at_client(), ability.between_servers()]
+    };
     let mut all: Vec<_> = ACTIONS.iter().flat_map(of).collect();
     all.push(Ability::Vault);
     all.sort_unstable();

@@ -30,21 +30,36 @@ impl Whom {
     }
 }
 
-/// The abilities that an action needs at such a target.
-pub fn abilities(action: Action, aim: &Aim) -> Vec<Ability> {
-    if aim.is_at_vault() {
-        return vec![Ability::Vault];
-    }
+/// The abilities that an action needs at such a target, where servers talk to each other (`peers`) or not.
+pub fn abilities(action: Action, aim: &Aim, peers: bool) -> Vec<Ability> {
     let ability = action.spec().ability;
-    let of = |whom: &Whom| match whom.sort() {
-        Sort::Clients => vec![ability.at_client()],
-        Sort::Servers | Sort::Vault => vec![ability],
-        Sort::Both => vec![ability, ability.at_client()],
+    let mut abilities = match aim {
+        _ if aim.is_at_vault() => vec![Ability::Vault],
+        Aim::Nodes(whom) => at_nodes(ability, whom.sort()),
+        Aim::LinksOf(whom) if peers && whom.sort() == Sort::Servers => {
+            vec![ability.between_servers()]
+        }
+        Aim::LinksOf(_) => vec![ability],
+        Aim::Links(links) => links.iter().map(|link| at_link(ability, link)).collect(),
     };
-    let mut abilities: Vec<Ability> = aim.mentions().flat_map(of).collect();
     abilities.sort_unstable();
     abilities.dedup();
     abilities
+}
+
+fn at_nodes(ability: Ability, sort: Sort) -> Vec<Ability> {
+    match sort {
+        Sort::Clients => vec![ability.at_client()],
+        Sort::Servers | Sort::Vault => vec![ability],
+        Sort::Both => vec![ability, ability.at_client()],
+    }
+}
+
+fn at_link(ability: Ability, (a, b): &(Whom, Whom)) -> Ability {
+    match (a.sort(), b.sort()) {
+        (Sort::Servers, Sort::Servers) => ability.between_servers(),
+        _ => ability,
+    }
 }
 
 /// Returns true if a fault with this target hits a server, or a link between servers.

@@ -82,9 +82,9 @@ impl FaultScript {
         self.entries.iter().filter(|entry| !entry.optional).map(named).collect()
     }
 
-    /// The abilities that its faults need of a backend.
-    pub fn needs(&self) -> impl Iterator<Item = Ability> {
-        self.entries.iter().flat_map(ScriptFault::abilities)
+    /// The abilities that its faults need of a backend, where servers talk to each other (`peers`) or not.
+    pub fn needs(&self, peers: bool) -> impl Iterator<Item = Ability> {
+        self.entries.iter().flat_map(move |entry| entry.abilities(peers))
     }
 
     /// The bandwidths that it limits links to, in bytes a second.
@@ -118,10 +118,11 @@ impl FaultScript {
     pub fn refused(
         &self,
         file: &ScriptFile,
+        peers: bool,
         refusal: impl Fn(Ability) -> Option<String>,
     ) -> Option<ScriptError> {
         self.entries.iter().find_map(|entry| {
-            let wrong = entry.abilities().into_iter().find_map(&refusal)?;
+            let wrong = entry.abilities(peers).into_iter().find_map(&refusal)?;
             let wrong = Mistake::Unable(wrong).at(entry.at.clone());
             Some(ScriptError::new(file, wrong))
         })
@@ -129,7 +130,7 @@ impl FaultScript {
 }
 
 impl ScriptFault {
-    fn abilities(&self) -> Vec<Ability> {
-        fits::abilities(self.action, &self.aim)
+    fn abilities(&self, peers: bool) -> Vec<Ability> {
+        fits::abilities(self.action, &self.aim, peers)
     }
 }

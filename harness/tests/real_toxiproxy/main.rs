@@ -159,12 +159,62 @@ fn a_run_removes_what_a_killed_one_has_left() {
     assert_eq!(server.names(), [living]);
 }
 
+/// Links between servers do not lead through Toxiproxy.
+#[test]
+fn servers_are_cut_from_each_other_as_ever() {
+    let place = ["--backend", "local"];
+    let args = ["--nemesis", "partition-server", "--on", "redis-sentinel"];
+    let server = StandIn::start(Trick::None);
+    let short = ["--time-limit", "8s", "--ttl", "1s"];
+    let (output, folder) = run(&server.links(), &[&args[..], &short, &place].concat());
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{why}");
+    let effects = effects(&folder);
+    let between = "bytes and connections held between servers";
+    assert!(effects.iter().any(|(what, amount)| what == between && *amount > 0), "{effects:?}");
+    assert!(effects.iter().all(|(what, _)| what == between), "{effects:?}");
+    assert!(server.asked().is_empty() && server.names().is_empty());
+}
+
+#[test]
+fn a_script_may_cut_links_between_servers_and_no_others() {
+    for (links, code, wanted) in [
+        ("[\"server-0\", \"server-1\"]", 255, "Connection refused"),
+        ("[\"server-0\", \"server-1\"], [\"client-0\", \"server-0\"]", 254, "cut a link as"),
+    ] {
+        let folder = TempDir::new().expect("a folder");
+        let (path, lasts) = (folder.path().join("cut.toml"), "at = \"1s\"\nlasts = \"1s\"");
+        let text = format!("[[fault]]\naction = \"cut\"\nlinks = [{links}]\n{lasts}\n");
+        std::fs::write(&path, text).expect("it is written");
+        let script = path.display().to_string();
+        let args = ["--script", &script, "--on", "redis-sentinel", "--backend", "local"];
+        let (output, _folder) = run("toxiproxy=http://127.0.0.1:1", &args);
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert!(why.contains(wanted), "{links}: {why}");
+        assert_eq!(output.status.code(), Some(code), "{why}");
+    }
+}
+
 /// Nobody is at this address: what is refused before anything starts is never asked for there.
 #[test]
 fn what_toxiproxy_cannot_do_is_refused_by_name() {
     let nobody = "toxiproxy=http://127.0.0.1:1";
     for (links, args, code, wanted) in [
         (nobody, &["--nemesis", "partition-client", "--backend", "local"][..], 254, "cut a link"),
+        // There is one server, which has no peers to be cut from.
+        (nobody, &["--nemesis", "partition-server", "--backend", "local"], 254, "cut a link as"),
+        (
+            nobody,
+            &["--nemesis", "partition-halves", "--on", "redis-sentinel", "--backend", "local"],
+            254,
+            "cut a link as",
+        ),
+        (
+            nobody,
+            &["--nemesis", "failover", "--on", "redis-sentinel", "--backend", "local"],
+            255,
+            "Connection refused",
+        ),
         (nobody, &["--nemesis", "link-refuse", "--backend", "local"], 254, "refuse a connection"),
         (nobody, &["--nemesis", "link-lose-reply", "--backend", "local"], 254, "exactly one reply"),
         (nobody, &["--nemesis", "link", "--backend", "local"], 254, "leave --links out"),

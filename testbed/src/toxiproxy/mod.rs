@@ -1,7 +1,7 @@
 //! Links through a Toxiproxy server that somebody else runs on this machine: each client reaches each
 //! server through a proxy of that server's, behind the link proxy that counts what passes.
 //!
-//! Faults of links are done by Toxiproxy or not at all:
+//! Faults of these links are done by Toxiproxy or not at all (links between servers are cut as ever):
 //!
 //! * Slow is its `latency`, both ways, in whole milliseconds (rounded up).
 //! * Throttle is its `bandwidth`, both ways, in whole kilobytes a second; any other rate is refused. It

@@ -81,7 +81,7 @@ pub fn can(ability: Ability) -> Result<(), Lack> {
         Ability::Pause | Ability::Crash | Ability::CutPower | Ability::Vanish => return Ok(()),
         Ability::ServerClock | Ability::ServerClockRate => return Ok(()),
         Ability::ClientClock | Ability::ClientClockRate => return Ok(()),
-        Ability::Evict | Ability::Vault => return Ok(()),
+        Ability::CutServers | Ability::Evict | Ability::Vault => return Ok(()),
     };
     let reason = format!("Toxiproxy cannot {ability} as it should: {why}");
     Err(Lack { reason, fix: Some("leave --links out".into()) })
