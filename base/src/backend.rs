@@ -54,6 +54,12 @@ pub enum Notice {
         /// The measured effect of the fault.
         effect: Effect,
     },
+    /// A fault could not be injected or undone, and nobody tries any longer. Why not is told next, and ends
+    /// the run.
+    GivenUp {
+        /// The number of the fault.
+        id: FaultId,
+    },
 }
 
 /// The attention that the drive loop pays to replies that pass a link.

@@ -224,7 +224,7 @@ impl<S: Servers> Backend for RealBackend<S> {
                     Some(active)
                 }
                 Err(error) => {
-                    testbed.fail(broken(format!("cannot inject \"{fault}\""), error)).await;
+                    testbed.give_up(id, broken(format!("cannot inject \"{fault}\""), error)).await;
                     None
                 }
             }
@@ -245,7 +245,7 @@ impl<S: Servers> Backend for RealBackend<S> {
             match faults::heal(&testbed, active).await {
                 Ok(effect) => drop(testbed.outbox.tell(Notice::Healed { id, effect })),
                 Err(error) => {
-                    testbed.fail(broken(format!("cannot heal \"{fault}\""), error)).await;
+                    testbed.give_up(id, broken(format!("cannot heal \"{fault}\""), error)).await;
                 }
             }
         });

@@ -7,7 +7,7 @@
 
 use super::servers::StartedServer;
 use super::testbed::Testbed;
-use base::{BackendError, Notice};
+use base::{BackendError, FaultId, Notice};
 use futures_util::{Stream, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,8 +53,9 @@ impl<S: StartedServer> Testbed<S> {
         }
     }
 
-    /// Reports a failed action: the testbed broke, unless someone else broke it.
-    pub async fn fail(&self, error: BackendError) {
+    /// Reports that a fault could not be injected or undone: the testbed broke, unless someone else broke it.
+    pub async fn give_up(&self, id: FaultId, error: BackendError) {
+        self.outbox.tell(Notice::GivenUp { id });
         match self.interference().await {
             Some(what) => drop(self.outbox.tell(Notice::Interference { what })),
             None => self.outbox.fail(error),

@@ -18,12 +18,16 @@ pub struct NoticeSender {
 }
 
 /// The end of the queue for the drive loop.
-pub struct NoticeReceiver(UnboundedReceiver<MessageOrError>);
+pub struct NoticeReceiver {
+    queue: UnboundedReceiver<MessageOrError>,
+    /// The error that came behind the messages that were taken last.
+    error: Option<BackendError>,
+}
 
 /// A fresh queue of notices.
 pub fn notices(clock: RunClock) -> (NoticeSender, NoticeReceiver) {
     let (queue, inbox) = unbounded_channel();
-    (NoticeSender { clock, queue: Mutex::new(queue) }, NoticeReceiver(inbox))
+    (NoticeSender { clock, queue: Mutex::new(queue) }, NoticeReceiver { queue: inbox, error: None })
 }
 
 impl NoticeSender {
@@ -57,17 +61,27 @@ impl NoticeSender {
 
 impl NoticeReceiver {
     /// Waits for the first item, at most for `longest`, and takes everything that is there, in the
-    /// order of the stamps: a `lost` that was stamped by its client may have been overtaken.
+    /// order of the stamps: a `lost` that was stamped by its client may have been overtaken. An error is
+    /// told by the call after the one that takes what came before it.
     pub async fn take(
         &mut self,
         longest: Duration,
         messages: &mut Vec<Message>,
     ) -> Result<(), BackendError> {
-        let Ok(Some(first)) = timeout(longest, self.0.recv()).await else { return Ok(()) };
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        let Ok(Some(first)) = timeout(longest, self.queue.recv()).await else { return Ok(()) };
         let from = messages.len();
         messages.push(first?);
-        while let Ok(item) = self.0.try_recv() {
-            messages.push(item?);
+        while let Ok(item) = self.queue.try_recv() {
+            match item {
+                Ok(message) => messages.push(message),
+                Err(error) => {
+                    self.error = Some(error);
+                    break;
+                }
+            }
         }
         messages[from..].sort_by_key(|message| message.at);
         Ok(())
@@ -88,8 +102,15 @@ mod tests {
         inbox.take(Duration::ZERO, &mut messages).await.unwrap();
         let order: Vec<_> = messages.into_iter().map(|m| m.notice).collect();
         assert_eq!(order, [1, 3, 2].map(|process| Notice::Passed { process, server: 0 }));
+        outbox.tell(Notice::GivenUp { id: 1 });
         outbox.fail(BackendError("gone".into()));
-        let error = inbox.take(Duration::ZERO, &mut Vec::new()).await.unwrap_err();
+        outbox.tell(Notice::GivenUp { id: 2 });
+        let mut rest = Vec::new();
+        inbox.take(Duration::ZERO, &mut rest).await.unwrap();
+        let error = inbox.take(Duration::ZERO, &mut rest).await.unwrap_err();
         assert_eq!(error.to_string(), "gone");
+        inbox.take(Duration::ZERO, &mut rest).await.unwrap();
+        let rest: Vec<_> = rest.into_iter().map(|it| it.notice).collect();
+        assert_eq!(rest, [1, 2].map(|id| Notice::GivenUp { id }));
     }
 }

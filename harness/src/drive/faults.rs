@@ -207,4 +207,9 @@ impl Faults {
         recorder.fault(at, Kind::Info, F::Heal, id, &active.fault, outcome);
         Some(active.fault)
     }
+
+    /// Nobody will undo a fault, since it could not be injected or undone.
+    pub fn give_up(&mut self, id: FaultId) {
+        self.active.retain(|active| active.id != id);
+    }
 }

@@ -4,6 +4,8 @@
 mod clients;
 mod faults;
 mod recorder;
+#[cfg(test)]
+mod tests;
 mod vault;
 mod worker;
 
@@ -159,8 +161,9 @@ impl RunDriver<'_> {
             if fault.is_at_vault() {
                 self.vault.inject(now, id, &fault);
                 self.faults.injected(id, now, self.recorder);
-            } else {
-                self.backend.inject(id, &fault)?;
+            } else if let Err(error) = self.backend.inject(id, &fault) {
+                self.faults.give_up(id);
+                return Err(error.into());
             }
         }
         Ok(self.faults.next_look())
@@ -184,8 +187,9 @@ impl RunDriver<'_> {
                 let effect = self.vault.heal(at, id, &fault);
                 let outcome = FaultOutcome { effect: Some(effect), leaders: Vec::new() };
                 self.faults.healed(id, outcome, at, self.recorder);
-            } else {
-                self.backend.heal(id, &fault)?;
+            } else if let Err(error) = self.backend.heal(id, &fault) {
+                self.faults.give_up(id);
+                return Err(error.into());
             }
         }
         Ok(())
@@ -223,11 +227,13 @@ impl RunDriver<'_> {
     fn listen(&mut self, until: Mono) -> Result<(), DriveError> {
         let mut inbox = std::mem::take(&mut self.inbox);
         self.backend.advance(until, self.faults.passing(), &mut inbox)?;
+        // What comes behind the end of the run may be that a fault is in force, which has to be undone.
+        let mut outcome = Ok(());
         for message in inbox.drain(..) {
-            self.hear(message)?;
+            outcome = outcome.and(self.hear(message));
         }
         self.inbox = inbox;
-        Ok(())
+        outcome
     }
 
     fn hear(&mut self, message: Message) -> Result<(), DriveError> {
@@ -244,6 +250,7 @@ impl RunDriver<'_> {
             }
             Notice::Interference { what } => return self.interfered(at, what),
             Notice::Injected { id } => self.faults.injected(id, at, self.recorder),
+            Notice::GivenUp { id } => self.faults.give_up(id),
             Notice::Healed { id, effect } => {
                 let leaders = leaders(&self.standings());
                 let outcome = FaultOutcome { effect: Some(effect), leaders };

@@ -1,0 +1,143 @@
+//! Runs whose world breaks at a fault end at once, with the one error, and with nothing in force.
+
+use super::{DriveError, Recorder, Unwatched, drive};
+use crate::plan::Options;
+use crate::setup::Setup;
+use crate::simulate;
+use base::{
+    Backend, BackendError, ClientRequest, F, Fault, FaultId, Kind, Message, Mono, Notice, Passing,
+};
+use sim::Simulated;
+use std::time::Duration;
+
+/// The way in which a world breaks at its first fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Breakage {
+    /// The injection is refused.
+    Refused,
+    /// The injection is begun and fails.
+    Uninjected,
+    /// The heal is refused.
+    HealRefused,
+    /// The heal is begun and fails.
+    Unhealed,
+    /// Somebody else does something just before the fault is in force.
+    Interfered,
+}
+
+/// A simulated world that breaks.
+struct Breaking {
+    world: Box<dyn Simulated>,
+    how: Breakage,
+    given_up: Option<FaultId>,
+    fails: bool,
+    broke: Option<Mono>,
+}
+
+impl Breaking {
+    fn fail(&mut self) -> BackendError {
+        self.broke = Some(self.now());
+        BackendError("it broke".into())
+    }
+
+    /// Notes that nobody tries any longer.
+    fn give_up(&mut self, id: FaultId) -> Result<(), BackendError> {
+        (self.given_up, self.fails) = (Some(id), true);
+        Ok(())
+    }
+}
+
+impl Backend for Breaking {
+    fn name(&self) -> &'static str {
+        self.world.name()
+    }
+
+    fn now(&self) -> Mono {
+        self.world.now()
+    }
+
+    fn spawn(&mut self, client: u32, process: u32) -> Result<(), BackendError> {
+        self.world.spawn(client, process)
+    }
+
+    fn send(&mut self, process: u32, request: ClientRequest) {
+        self.world.send(process, request);
+    }
+
+    fn inject(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
+        match self.how {
+            Breakage::Refused => Err(self.fail()),
+            Breakage::Uninjected => self.give_up(id),
+            _ => self.world.inject(id, fault),
+        }
+    }
+
+    fn heal(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
+        match self.how {
+            Breakage::HealRefused => Err(self.fail()),
+            Breakage::Unhealed => self.give_up(id),
+            _ => self.world.heal(id, fault),
+        }
+    }
+
+    fn advance(
+        &mut self,
+        until: Mono,
+        passing: Passing,
+        inbox: &mut Vec<Message>,
+    ) -> Result<(), BackendError> {
+        if let Some(id) = self.given_up.take() {
+            inbox.push(Message { at: self.now(), notice: Notice::GivenUp { id } });
+            return Ok(());
+        }
+        if std::mem::take(&mut self.fails) {
+            return Err(self.fail());
+        }
+        self.world.advance(until, passing, inbox)?;
+        let is_in_force = |it: &Message| matches!(it.notice, Notice::Injected { .. });
+        if self.how == Breakage::Interfered && inbox.iter().any(is_in_force) {
+            self.broke = Some(self.now());
+            let notice = Notice::Interference { what: "it broke".into() };
+            inbox.insert(0, Message { at: self.now(), notice });
+        }
+        Ok(())
+    }
+
+    fn interference(&mut self) -> Option<String> {
+        self.world.interference()
+    }
+
+    fn stop(&mut self) -> Result<(), BackendError> {
+        self.world.stop()
+    }
+}
+
+#[test]
+fn a_world_that_breaks_at_a_fault_ends_the_run_at_once() {
+    let setup = Setup::new(Options::new("redis-set-nx-px", "pause-server", 1));
+    let setup = setup.unwrap_or_else(|why| panic!("{why}"));
+    for how in [
+        Breakage::Refused,
+        Breakage::Uninjected,
+        Breakage::HealRefused,
+        Breakage::Unhealed,
+        Breakage::Interfered,
+    ] {
+        let world = simulate::world(setup.lock, &setup.world(), None);
+        let mut breaking = Breaking { world, how, given_up: None, fails: false, broke: None };
+        let mut recorder = Recorder::in_memory();
+        let nemeses = setup.nemeses();
+        let ended = drive(&mut breaking, &setup.plan(), nemeses, &mut recorder, &mut Unwatched);
+        let told = match ended {
+            Err(DriveError::Backend(error)) if how != Breakage::Interfered => error.to_string(),
+            Err(DriveError::Interference(what)) if how == Breakage::Interfered => what,
+            other => panic!("{how:?}: {other:?}"),
+        };
+        assert_eq!(told, "it broke");
+        let since = breaking.now().since(breaking.broke.expect("it broke"));
+        assert!(since < Duration::from_millis(100), "{how:?}: it went on for {since:?}");
+        let healed = |it: &&base::Event| it.f == F::Heal && it.kind == Kind::Info;
+        let healed = recorder.history().events().iter().filter(healed).count();
+        assert_eq!(healed, usize::from(how == Breakage::Interfered), "{how:?}");
+    }
+}
