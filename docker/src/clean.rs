@@ -3,12 +3,14 @@
 use super::daemon::daemon;
 use base::BackendError;
 use futures_util::future::join_all;
+use std::time::Duration;
 use testbed::owner::{self, Certainty};
 use testbed::{broken, runtime};
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::query_parameters::{
     ListContainersOptions, ListNetworksOptions, RemoveContainerOptions,
 };
+use tokio::time::{Instant, sleep};
 
 /// The number of objects removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,9 +36,20 @@ pub async fn remove_abandoned(
     remove(docker, owner::OWNER, |label| certainty.allows_label(label)).await
 }
 
+/// The longest time for which an engine that does not answer is asked again: it may be starting anew.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(200);
+
 /// Removes everything of one run.
 pub async fn remove_run(docker: &Docker, run: &str) -> Result<Cleaned, BackendError> {
-    remove(docker, owner::RUN, |label| label.is_some_and(|it| it == run)).await
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let removed = remove(docker, owner::RUN, |label| label.is_some_and(|it| it == run)).await;
+        if removed.is_ok() || Instant::now() > until {
+            return removed;
+        }
+        sleep(PAUSE).await;
+    }
 }
 
 /// Removes what carries the label with a value that `chosen` accepts: containers first, since a

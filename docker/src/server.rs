@@ -24,6 +24,8 @@ use tokio::time::{sleep, timeout};
 /// The longest time that a command in a server's container may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
+/// The interval between two looks whether a server that is to serve has ended.
+const LOOK: Duration = Duration::from_millis(500);
 /// Paths that `node.sh` knows under the same names.
 const KEEP_MARKER: &str = "/var/lib/picklock/keep";
 const EMPTY_MARKER: &str = "/var/lib/picklock/empty";
@@ -184,6 +186,27 @@ impl DockerServer {
         self.container.id()
     }
 
+    /// Waits until its container has ended.
+    async fn until_ended(&self) {
+        sleep(LOOK).await;
+        while !self.has_ended().await {
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Returns true if its container has ended, or is no longer there.
+    async fn has_ended(&self) -> bool {
+        match self.docker.inspect_container(self.id(), None).await {
+            Ok(seen) => {
+                let status = seen.state.and_then(|state| state.status);
+                status == Some(ContainerStateStatusEnum::EXITED)
+            }
+            Err(Error::DockerResponseServerError { status_code: 404, .. }) => true,
+            // The engine may answer again in time.
+            Err(_) => false,
+        }
+    }
+
     async fn status(&self) -> Result<Option<ContainerStateStatusEnum>, BackendError> {
         Ok(self.state().await?.status)
     }
@@ -217,8 +240,13 @@ impl StartedServer for DockerServer {
         // of its own does not let it; it is the shorter way.
         let own = (self.peer_address(), self.ensemble.store.ports().clients).into();
         let addresses = [own, self.published().await?];
-        let serving = probe::until_serving(self, &addresses, self.ensemble.probe(self.number));
-        let address = serving.await?;
+        let probe = self.ensemble.probe(self.number);
+        let address = tokio::select! {
+            serving = probe::until_serving(self, &addresses, probe) => serving,
+            () = self.until_ended() => {
+                Err(self.broken("ended before it served", probe::end_of_log(self).await))
+            }
+        }?;
         *self.address.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
         Ok(address)
     }
