@@ -5,6 +5,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "waits for drawn moments, and for the kernel")]
 
+mod engine;
+mod stubborn;
+
 use base::Rng;
 use docker::ensure_image;
 use std::fs;
