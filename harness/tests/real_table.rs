@@ -43,6 +43,7 @@ fn client() -> ClientCommand {
 const IN_CONTAINERS: &[(&str, &str)] = &[
     ("redis-set-nx-px", "pause"),
     ("redis-set-nx-px", "crash-server-lose-data"),
+    ("redis-set-nx-px", "clock-jump-server"),
     ("zk-sequential", "crash"),
     ("zk-sequential", "partition"),
     ("zk-sequential", "vanish-server"),
