@@ -119,20 +119,28 @@ fn freeze(container: &str) {
     ended(first_process(container), "-STOP");
 }
 
-/// Starts a run in a container, and waits until its clients are up.
-fn run_in_docker(temporary: &Path, time_limit: &str) -> (Child, String) {
-    let run = test_on("docker", temporary, "redis-set-nx-px", time_limit).spawn();
-    let run = run.expect("it starts");
+/// Waits until the clients of a run are up, and returns its container.
+fn container_in_full_swing(owner: u32, temporary: &Path) -> String {
     let begun = Instant::now();
     loop {
         assert!(begun.elapsed() < LIMIT, "it has not begun");
-        if let [container] = &containers(run.id())[..]
+        if let [container] = &containers(owner)[..]
             && processes(temporary) > 3
         {
-            return (run, container.clone());
+            return container.clone();
         }
         sleep(Duration::from_millis(20));
     }
+}
+
+/// Waits until a run has ended, and returns its exit code.
+fn exit_code(run: &mut Child) -> Option<i32> {
+    let begun = Instant::now();
+    while run.try_wait().expect("a child").is_none() {
+        assert!(begun.elapsed() < LIMIT, "it goes on");
+        sleep(Duration::from_millis(20));
+    }
+    run.wait().expect("it has ended").code()
 }
 
 /// Whatever is done to the container, and whether or not a signal comes with it.
@@ -142,17 +150,12 @@ fn a_container_that_will_not_stop_is_removed() {
     for (what, act) in [("paused", pause as Act), ("frozen", freeze as Act)] {
         for signal in [None, Some("-INT"), Some("-TERM")] {
             let (_place, temporary) = place();
-            let (mut run, container) = run_in_docker(&temporary, "30s");
-            act(&container);
+            let run = test_on("docker", &temporary, "redis-set-nx-px", "30s").spawn();
+            let mut run = run.expect("it starts");
+            act(&container_in_full_swing(run.id(), &temporary));
             signal.iter().for_each(|signal| ended(run.id(), signal));
             let begun = Instant::now();
-            let code = loop {
-                if let Some(status) = run.try_wait().expect("a child") {
-                    break status.code();
-                }
-                assert!(begun.elapsed() < LIMIT, "{what}, {signal:?}: it goes on");
-                sleep(Duration::from_millis(20));
-            };
+            let code = exit_code(&mut run);
             println!("{what}, {signal:?}: ended with {code:?} after {:?}", begun.elapsed());
             assert!(!matches!(code, Some(0 | 1)), "{what}, {signal:?}: {code:?}");
             until_no_processes(&temporary);
