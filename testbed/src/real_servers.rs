@@ -2,7 +2,8 @@
 
 use super::broken;
 use super::servers::{Servers, StartedServer};
-use base::{BackendError, Data};
+use base::{BackendError, Data, Direction};
+use futures_util::future::try_join_all;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,8 @@ pub struct RealServers<S: Servers> {
     runtime: Runtime,
     servers: Option<S>,
     addresses: Vec<SocketAddr>,
+    /// The links that are cut while a server is cut off from the others.
+    cuts: Vec<<S::Server as StartedServer>::Cut>,
 }
 
 impl<S: Servers> RealServers<S> {
@@ -32,7 +35,8 @@ impl<S: Servers> RealServers<S> {
         let runtime = runtime_of_its_own()?;
         let cluster = Cluster::new(topology, ttl, Timing::of(ttl));
         let servers = runtime.block_on(S::start(store, cluster, progress))?;
-        let mut it = Self { runtime, servers: Some(servers), addresses: Vec::new() };
+        let mut it =
+            Self { runtime, servers: Some(servers), addresses: Vec::new(), cuts: Vec::new() };
         let addresses = it.servers().iter().map(|server| server.address());
         it.addresses = addresses.collect::<Result<_, _>>()?;
         Ok(it)
@@ -59,8 +63,40 @@ impl<S: Servers> RealServers<S> {
         Ok(address)
     }
 
-    /// Kills one of them with its machine, so that the others hear nothing. It stays dead until it is
-    /// started again.
+    /// Cuts one of them off from the others until it is killed. Clients still reach it.
+    ///
+    /// # Errors
+    /// Fails when it cannot be done.
+    ///
+    /// # Panics
+    /// Panics when there is no such server.
+    pub fn cut_off(&mut self, number: usize) -> Result<(), BackendError> {
+        let server = self.servers()[number].clone();
+        for other in self.servers().to_vec() {
+            if other.number() != server.number() {
+                let cut = self.runtime.block_on(server.cut(&other, Direction::Both))?;
+                self.cuts.push(cut);
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills the process of one of them, which keeps its data. It stays dead until it is started again.
+    ///
+    /// # Errors
+    /// Fails when it cannot be done.
+    ///
+    /// # Panics
+    /// Panics when there is no such server.
+    pub fn crash(&mut self, number: usize) -> Result<(), BackendError> {
+        let server = self.servers()[number].clone();
+        self.runtime.block_on(async {
+            server.keep_data().await?;
+            server.kill().await
+        })
+    }
+
+    /// Does the same with its machine, so that the others hear nothing.
     ///
     /// # Errors
     /// Fails when it cannot be done.
@@ -69,10 +105,12 @@ impl<S: Servers> RealServers<S> {
     /// Panics when there is no such server.
     pub fn kill(&mut self, number: usize) -> Result<(), BackendError> {
         let server = self.servers()[number].clone();
+        let cuts = std::mem::take(&mut self.cuts);
         self.runtime.block_on(async {
             server.keep_data().await?;
             server.silence().await?;
-            server.kill().await
+            server.kill().await?;
+            try_join_all(cuts.into_iter().map(S::Server::mend)).await.map(drop)
         })
     }
 
