@@ -8,7 +8,9 @@ use std::io;
 use std::time::Duration;
 use stores::etcd::conformance::{ClusterKilling, measure_failover};
 use stores::redis::SentinelTiming;
-use stores::redis::conformance::{Killing, failover_arm};
+use stores::redis::conformance::{
+    ClusterRange, Killing, RealCluster, cluster_failover, failover_arm,
+};
 use stores::{Group, Shape, StoreId, Topology};
 use testbed::{RealServers, Servers};
 
@@ -108,6 +110,14 @@ fn redis_replicas_suite<S: Servers>() {
 struct KilledServers<'a, S: Servers>(&'a mut RealServers<S>);
 
 impl<S: Servers> Killing for KilledServers<'_, S> {
+    fn cut_off(&mut self, server: usize) -> io::Result<()> {
+        self.0.cut_off(server).map_err(io::Error::other)
+    }
+
+    fn crash(&mut self, server: usize) -> io::Result<()> {
+        self.0.crash(server).map_err(io::Error::other)
+    }
+
     fn kill(&mut self, server: usize) -> io::Result<()> {
         self.0.kill(server).map_err(io::Error::other)
     }
@@ -126,6 +136,32 @@ fn redis_failover_suite<S: Servers>() {
     let figures = figures.expect("the servers answer, and a primary is found");
     println!("redis, a failover: {figures}");
     assert!(figures.fits(SentinelTiming::of(ttl)), "{figures}");
+}
+
+/// The number of primaries of a cluster that are killed, that of the models that are asked the same, and
+/// the time that a real answer may take beyond theirs.
+const PRIMARIES: usize = 4;
+const MODELS: u64 = 100;
+const SLACK: Duration = Duration::from_millis(300);
+
+/// The members are processes: to cut off one that is a container takes commands in all of them, for longer
+/// than members wait.
+#[test]
+fn redis_cluster() {
+    let topology = StoreId::topology("redis-cluster").expect("a topology of the list");
+    let range = ClusterRange::of_models(0..MODELS, PRIMARIES).expect("the models answer");
+    print!("{range}");
+    let mut servers = start_on::<LocalServers>(StoreId::Redis, topology, Duration::from_secs(4));
+    let addresses = addresses(&servers);
+    let mut killed = KilledServers(&mut servers);
+    let mut members = RealCluster::new(addresses, &mut killed);
+    let mut differences = Vec::new();
+    for round in 0..PRIMARIES {
+        let figures = cluster_failover(&mut members, round).expect("the members answer");
+        println!("redis, a primary of a cluster killed: {figures} {:?}", figures.words);
+        differences.extend(range.differences(round, &figures, SLACK));
+    }
+    assert!(differences.is_empty(), "{differences:#?}");
 }
 
 fn zookeeper_suite<S: Servers>() {

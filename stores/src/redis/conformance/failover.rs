@@ -1,11 +1,13 @@
 //! Failovers of real Sentinels, as clients see them: how long they name a primary that is dead, when
 //! the next one answers, what it knows, and what becomes of the one before. The figures are those that
-//! the model is held against in its own tests.
+//! the model is held against in its own tests. And real members of a Redis Cluster, to which the questions
+//! of `cluster.rs` are put.
 
 #![expect(clippy::disallowed_methods, reason = "a real failover takes real time")]
 
-use super::ConformanceSubject;
+use super::cluster::{ClusterSubject, NO_CONNECTION};
 use super::real::RealRedis;
+use super::{ConformanceSubject, render};
 use crate::node_number;
 use crate::redis::SentinelTiming;
 use redis::{Cmd, FromRedisValue, Value, cmd};
@@ -23,7 +25,19 @@ const SENTINELS: [usize; 3] = [3, 4, 5];
 
 /// A function that kills a server, or starts it again and returns its address.
 pub trait Killing {
+    /// Cuts a server off from the others until it is killed. Clients still reach it.
+    ///
+    /// # Errors
+    /// Fails when it cannot be done.
+    fn cut_off(&mut self, server: usize) -> io::Result<()>;
+
     /// Kills a server, which keeps its data.
+    ///
+    /// # Errors
+    /// Fails when it cannot be done.
+    fn crash(&mut self, server: usize) -> io::Result<()>;
+
+    /// Does the same with its machine, so that the others hear nothing.
     ///
     /// # Errors
     /// Fails when it cannot be done.
@@ -111,6 +125,65 @@ pub fn failover_arm(
     new.arg("new");
     until(|| Ok(connected(&addresses).call(before, &new).is_ok_and(|it| it == bulk("n"))))?;
     Ok(FailoverFigures { first, all, writable, kept, followed })
+}
+
+/// Members of a real cluster.
+pub struct RealCluster<'a> {
+    addresses: Vec<String>,
+    members: &'a mut dyn Killing,
+    real: RealRedis,
+    begun: Instant,
+}
+
+impl<'a> RealCluster<'a> {
+    /// The members at these addresses.
+    pub fn new(addresses: Vec<String>, members: &'a mut dyn Killing) -> Self {
+        let real = connected(&addresses);
+        Self { addresses, members, real, begun: Instant::now() }
+    }
+}
+
+impl ClusterSubject for RealCluster<'_> {
+    fn ask(&mut self, member: usize, command: &Cmd) -> io::Result<String> {
+        // A connection that its end has closed says nothing of what a new one would come to.
+        let answer = self.real.call(member, command).or_else(|_| {
+            self.real.forget(member);
+            self.real.call(member, command)
+        });
+        match answer {
+            Ok(value) => Ok(render(&value).join("\n")),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                Ok(NO_CONNECTION.into())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn cut_off(&mut self, member: usize) -> io::Result<()> {
+        self.members.cut_off(member)
+    }
+
+    fn crash(&mut self, member: usize) -> io::Result<()> {
+        self.members.crash(member)
+    }
+
+    fn kill(&mut self, member: usize) -> io::Result<()> {
+        self.members.kill(member)
+    }
+
+    fn start(&mut self, member: usize) -> io::Result<()> {
+        self.addresses[member] = self.members.start(member)?;
+        self.real = connected(&self.addresses);
+        Ok(())
+    }
+
+    fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn wait(&mut self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
 }
 
 fn connected(addresses: &[String]) -> RealRedis {

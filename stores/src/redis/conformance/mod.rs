@@ -1,6 +1,8 @@
 //! The conformance suite: one list of cases (`cases.txt`), run against the model and against a
 //! real server. Where the two differ, the model is wrong.
 
+#[cfg(any(test, feature = "real"))]
+mod cluster;
 #[cfg(feature = "real")]
 mod failover;
 #[cfg(any(test, feature = "real"))]
@@ -17,7 +19,7 @@ use std::io;
 use std::time::Duration;
 use transcript::{CaseStep, ConformanceCase};
 
-#[cfg(test)]
+#[cfg(any(test, feature = "real"))]
 pub(crate) use transcript::render;
 
 #[cfg(any(test, feature = "real"))]
@@ -25,8 +27,10 @@ mod random;
 #[cfg(feature = "real")]
 mod real;
 
+#[cfg(any(test, feature = "real"))]
+pub use cluster::{ClusterFigures, ClusterRange, ClusterSubject, NO_CONNECTION, cluster_failover};
 #[cfg(feature = "real")]
-pub use failover::{FailoverFigures, Killing, failover_arm};
+pub use failover::{FailoverFigures, Killing, RealCluster, failover_arm};
 #[cfg(feature = "real")]
 pub use real::{real_arm, replicas_arm, restarts_arm};
 

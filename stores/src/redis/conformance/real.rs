@@ -91,6 +91,11 @@ impl RealRedis {
         Self { addresses, connections: BTreeMap::new() }
     }
 
+    /// Closes a connection, so that the next call opens it anew.
+    pub(super) fn forget(&mut self, connection: usize) {
+        self.connections.remove(&connection);
+    }
+
     fn open(&self, connection: usize) -> io::Result<(TcpStream, Parser)> {
         let last = self.addresses.len() - 1;
         let stream = TcpStream::connect(&self.addresses[connection.min(last)])?;

@@ -13,8 +13,8 @@ mod option;
 mod replica;
 pub mod sentinel;
 mod strings;
-#[cfg(test)]
-mod whole;
+#[cfg(any(test, feature = "real"))]
+pub(crate) mod whole;
 
 use commands::CommandSpec;
 #[cfg(test)]

@@ -1,12 +1,14 @@
-//! Whole topologies of models on a wire of their own, for tests.
+//! Whole topologies of models on a wire of their own, for tests and to be held against real servers.
 
 use super::{Clocks, Out, Packet, Peer, ServerModel};
+use crate::redis::conformance::{ClusterSubject, NO_CONNECTION, render};
 use crate::redis::{Instance, Redis};
 use crate::zookeeper::Timing;
 use crate::{Cluster, Store, StoreId};
 use base::{Data, Mono, Rng, WallTime};
 use redis::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::time::Duration;
 
 pub const TTL: Duration = Duration::from_secs(4);
@@ -125,12 +127,55 @@ impl WholeTopology {
     }
 
     /// Returns true if a server says that it is a master.
+    #[cfg(test)]
     pub fn is_master(&mut self, server: u32) -> bool {
         let role = self.ask(server, &redis::cmd("ROLE"));
         matches!(role, Value::Array(words) if words[0] == bulk("master"))
     }
 }
 
+impl ClusterSubject for WholeTopology {
+    fn ask(&mut self, member: usize, command: &redis::Cmd) -> io::Result<String> {
+        Ok(match self.up[member] {
+            true => render(&Self::ask(self, member as u32, command)).join("\n"),
+            false => NO_CONNECTION.into(),
+        })
+    }
+
+    fn cut_off(&mut self, member: usize) -> io::Result<()> {
+        let pair = |other: u32| (other.min(member as u32), other.max(member as u32));
+        self.cut.extend((0..6).filter(|other| *other != member as u32).map(pair));
+        Ok(())
+    }
+
+    fn crash(&mut self, member: usize) -> io::Result<()> {
+        Self::crash(self, member as u32);
+        Ok(())
+    }
+
+    /// Nobody hears of it, and nothing arrives that was on its way.
+    fn kill(&mut self, member: usize) -> io::Result<()> {
+        self.cut_off(member)?;
+        self.up[member] = false;
+        Ok(())
+    }
+
+    fn start(&mut self, member: usize) -> io::Result<()> {
+        self.cut.clear();
+        Self::start(self, member as u32);
+        Ok(())
+    }
+
+    fn now(&self) -> Duration {
+        self.now.since(Mono::ZERO)
+    }
+
+    fn wait(&mut self, duration: Duration) {
+        self.run(duration);
+    }
+}
+
+#[cfg(test)]
 pub fn bulk(text: &str) -> Value {
     Value::BulkString(text.into())
 }
