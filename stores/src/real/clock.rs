@@ -126,7 +126,6 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert!(sleep.as_mut().now_or_never().is_none());
         assert_eq!(clock.mono(), mono);
-        assert!(clock.wall().since(wall) < Duration::from_millis(10), "{wall:?}");
         clock.set(ClockSetting::RIGHT);
         assert!(clock.wall().since(wall) >= Duration::from_millis(20), "it is set right");
         sleep.await;
