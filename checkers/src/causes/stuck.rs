@@ -3,7 +3,7 @@
 use super::books::{Books, Standing, Written};
 use super::loss::why_session_ended;
 use super::span::{Trouble, clock_off, had};
-use super::{is_queued, of_phantom};
+use super::{is_queued, of_phantom, of_sleeper};
 use crate::Case;
 use crate::holds::{AcquireAnswer, Claim, Ending};
 use base::{Cause, Change, Kind};
@@ -35,6 +35,11 @@ fn guessed(case: &Case<'_>, key: usize, at_ns: u64, culprit: Option<&Claim>) -> 
     let asking = || case.asked(key).filter(|(_, claim)| asks(case, claim, at_ns));
     left.filter(|cause| *cause != Cause::Recipe)
         .or_else(|| asking().find_map(|(_, claim)| why_in_vain(case, claim)))
+        // One of them may have missed that it is its turn.
+        .or_else(|| {
+            let asleep = |claim: &Claim| of_sleeper(case, claim, claim.asking().end);
+            asking().map(|(_, claim)| asleep(claim)).find(|cause| *cause != Cause::Recipe)
+        })
         .unwrap_or(Cause::Recipe)
 }
 

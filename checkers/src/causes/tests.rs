@@ -3,7 +3,7 @@
 use crate::holds::Claim;
 use crate::picture::picture;
 use crate::{CHECKERS, Case};
-use base::{Cause, Run};
+use base::{Cause, Ensemble, Run};
 
 /// The causes of an anomaly in a run, in the order in which they are told.
 fn causes_in(run: &Run, anomaly: &str) -> Vec<Option<Cause>> {
@@ -52,6 +52,18 @@ fn a_lock_that_is_renewed_and_runs_out() {
     shows(&text.replace("pause", "freeze"), "double hold", Cause::ClientClock);
     let jumped = text.replace("pause c0 |      [               ]", "jump s0  |      [  ]");
     shows(&jumped, "double hold", Cause::ServerClock);
+}
+
+#[test]
+fn a_session_that_its_library_keeps_alive_does_not_end_by_the_client_s_clock() {
+    let text = "
+        p0        | a-A=====================R
+        p1        |    a-----------A==R
+        freeze c0 |      [               ]";
+    shows(text, "double hold", Cause::ClientClock);
+    let mut run = picture(text);
+    run.info.ensemble = Some(Ensemble { tick_ns: 1, sync_limit: 1 });
+    assert_eq!(causes_in(&run, "double hold"), [None]);
 }
 
 #[test]
@@ -643,6 +655,18 @@ fn a_lock_that_stays_taken_is_explained_by_what_stands_there() {
         run      |          Q            E";
     assert_eq!(stuck(own), Some(Cause::ReplyLost));
     assert_eq!(stuck(&own.replace("c1", "c2")), Some(Cause::Recipe));
+}
+
+#[test]
+fn a_client_whose_clock_stands_still_as_it_asks_may_miss_its_turn() {
+    let text = "
+        p0        | a-A===R
+        p1        |    a-------------------
+        freeze c1 |   [      ]
+        run       |          Q            E";
+    assert_eq!(stuck_in(&queue(text)), Some(Cause::ClientClock));
+    assert_eq!(stuck_in(&queue(&text.replace("c1", "c0"))), Some(Cause::Recipe));
+    assert_eq!(stuck(text), Some(Cause::Recipe), "it asks again and again");
 }
 
 /// The cause for which a lock is stuck at a column of a picture, in the middle of the run.

@@ -43,7 +43,7 @@ pub const SPEC: LockSpec = LockSpec {
             breaks(&[Cause::NothingTaken], SHARED_OVERLAP, NULL),
             breaks(&[Cause::NothingTaken], &["failed release"], NULL),
             breaks(&[Cause::Recipe], &["deadlock", "lost wake-up"], LOST),
-            breaks(&[Cause::ClientClock], &["lost wake-up"], FROZEN),
+            breaks(&[Cause::ClientClock], &["deadlock", "lost wake-up"], FROZEN),
             breaks(&[Cause::ReleaseLost], STUCK, UNFREED),
             breaks(&[Cause::ReplyLost, Cause::LateRequest], STUCK, LEFT),
             breaks(&[Cause::Recipe], &["starvation"], STARVED),
