@@ -72,7 +72,7 @@ fn every_counterexample_survives_a_quarter_more_quiet() {
 }
 
 /// Those that hang on the order of single messages, and why.
-const ON_A_HAIR: [(&str, &str); 11] = [
+const ON_A_HAIR: [(&str, &str); 10] = [
     (
         "redis-set-nx-px-threadid-as-printed+none+foreign-release+long-hold.json",
         "a grant between two messages of a release, of a lock that lives for 30 ms",
@@ -88,7 +88,6 @@ const ON_A_HAIR: [(&str, &str); 11] = [
     ),
     ("zk-sequential+cut-off-follower.toml+double-hold+short-session.json", ITS_SERVER),
     ("zk-sequential+partition-server+double-hold+short-session.json", ITS_SERVER),
-    ("zk-sequential-naive+lost-answer.toml+deadlock+reply-lost.json", THE_REPLY),
     ("zk-sequential-naive+partition+deadlock+reply-lost.json", THE_REPLY),
 ];
 
@@ -150,9 +149,9 @@ fn shortest(row: &SuiteEntry, property: &str, sight: &Sight) -> Schedule {
         let (run, schedule) = simulate::record(&setup).expect("the simulator runs");
         shows.is_in(&run).then_some(schedule)
     });
-    let shrunk = found
-        .take(SHRUNK)
-        .map(|schedule| shrink(&schedule, &shows, &mut |_| true).expect("it shows it").schedule);
+    // One that hangs on the end of its bound does not show it with a little more time.
+    let shrunk = found.filter_map(|schedule| shrink(&schedule, &shows, &mut |_| true).ok());
+    let shrunk = shrunk.take(SHRUNK).map(|shrink| shrink.schedule);
     let rank = |it: &Schedule| (!is_small(it), !is_robust(it), size(it));
     shrunk.min_by_key(rank).unwrap_or_else(|| panic!("no seed of {} shows {sight}", row.name))
 }
