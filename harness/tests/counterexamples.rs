@@ -72,7 +72,7 @@ fn every_counterexample_survives_a_quarter_more_quiet() {
 }
 
 /// Those that hang on the order of single messages, and why.
-const ON_A_HAIR: [(&str, &str); 10] = [
+const ON_A_HAIR: [(&str, &str); 12] = [
     (
         "redis-set-nx-px-threadid-as-printed+none+foreign-release+long-hold.json",
         "a grant between two messages of a release, of a lock that lives for 30 ms",
@@ -83,11 +83,16 @@ const ON_A_HAIR: [(&str, &str); 10] = [
     ("redlock+redlock-clock.toml+double-hold+server-clock.json", MAJORITY),
     ("zk-exclusive+none+herd+recipe.json", "two clients that wait when the third releases"),
     (
+        "zk-exclusive-naive+cut-off-holder.toml+foreign-release+holder-cut-off.json",
+        "the next one has to get the lock between the heal and the release",
+    ),
+    (
         "zk-rw-as-printed+none+lost-wake-up+recipe.json",
         "a notification between two steps of a client",
     ),
     ("zk-sequential+cut-off-follower.toml+double-hold+short-session.json", ITS_SERVER),
     ("zk-sequential+partition-server+double-hold+short-session.json", ITS_SERVER),
+    ("zk-sequential-naive+lost-answer.toml+deadlock+reply-lost.json", THE_REPLY),
     ("zk-sequential-naive+partition+deadlock+reply-lost.json", THE_REPLY),
 ];
 
