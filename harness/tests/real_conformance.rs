@@ -64,10 +64,10 @@ fn addresses<S: Servers>(servers: &RealServers<S>) -> Vec<String> {
     servers.addresses().iter().map(ToString::to_string).collect()
 }
 
-/// Returns the number of random sequences to compare: `PICKLOCK_CASES`, or 1,200.
+/// Returns the number of random sequences to compare: `PICKLOCK_CASES`, or 600.
 fn sequences() -> u64 {
     let given = std::env::var("PICKLOCK_CASES").ok();
-    given.map_or(1_200, |given| given.parse().expect("PICKLOCK_CASES is a number"))
+    given.map_or(600, |given| given.parse().expect("PICKLOCK_CASES is a number"))
 }
 
 fn redis_suite<S: Servers>() {
