@@ -64,7 +64,7 @@ impl Clients {
         self.requests
     }
 
-    /// What comes until a time, or until it is looked for.
+    /// The responses that come until a time, or until one is looked for.
     fn until<T>(&mut self, end: Mono, look: impl Fn(&Notice) -> Option<T>) -> Option<T> {
         while self.backend.now() < end {
             let mut inbox = Vec::new();

@@ -42,7 +42,7 @@ pub struct RunningClient {
     number: u32,
     process: OwnProcess,
     requests: UnboundedSender<ClientRequest>,
-    /// Whoever waits for its clocks to be set, in the order of the requests.
+    /// The waiters for its clocks to be set, in the order of the requests.
     setting: Mutex<VecDeque<oneshot::Sender<u64>>>,
 }
 

@@ -52,9 +52,8 @@ fn recovered(case: &Case<'_>, first: &Claim, second: &Claim) -> Option<Cause> {
     })
 }
 
-/// Returns the cause for which a claim was lost to one who saw the same abandoned lock as another client that
-/// took its place meanwhile, this claim's or not: he removed what he found, and need not have got the lock
-/// himself.
+/// Returns the cause for which a claim was lost to a second recoverer: a client that saw the same abandoned
+/// lock as the first one, and removed what stood there by then. It need not have got the lock itself.
 fn recovered_by_others(case: &Case<'_>, owner: &Claim, until_ns: u64) -> Option<Cause> {
     let during = case.time(owner.invoke)..until_ns;
     let claims = case.claims.claims.iter();
@@ -63,13 +62,15 @@ fn recovered_by_others(case: &Case<'_>, owner: &Claim, until_ns: u64) -> Option<
     match recoverers.clone().find(is_near) {
         Some(recoverer) => recovered(case, owner, recoverer),
         // Nobody but a recoverer can have made room for the next.
-        None if recoverers.next().is_some() && follows_a_dead(case, owner) => Some(Cause::Recovery),
+        None if recoverers.next().is_some() && follows_a_death(case, owner) => {
+            Some(Cause::Recovery)
+        }
         None => None,
     }
 }
 
-/// Returns true if the last one who had the lock before a claim had died with it.
-fn follows_a_dead(case: &Case<'_>, claim: &Claim) -> bool {
+/// Returns true if the last holder before a claim died with the lock.
+fn follows_a_death(case: &Case<'_>, claim: &Claim) -> bool {
     let earlier = case.claims.claims.iter().filter(|it| it.key == claim.key);
     let earlier = earlier.filter(|it| it.granted().is_some() && it.granted() < claim.granted());
     let last = earlier.max_by_key(|it| it.granted());

@@ -143,7 +143,7 @@ fn exit_code(run: &mut Child) -> Option<i32> {
     run.wait().expect("it has ended").code()
 }
 
-/// Whatever is done to the container, and whether or not a signal comes with it.
+/// Paused or frozen containers are removed, with or without a signal to the run.
 #[test]
 fn a_container_that_will_not_stop_is_removed() {
     ensure_image(&|_| ()).unwrap_or_else(|error| panic!("{error}"));
