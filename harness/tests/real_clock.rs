@@ -64,7 +64,7 @@ impl Clients {
         self.requests
     }
 
-    /// The responses that come until a time, or until one is looked for.
+    /// Returns the first notice that is looked for and comes before a time, as the look reads it.
     fn until<T>(&mut self, end: Mono, look: impl Fn(&Notice) -> Option<T>) -> Option<T> {
         while self.backend.now() < end {
             let mut inbox = Vec::new();
