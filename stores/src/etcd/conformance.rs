@@ -10,11 +10,13 @@
 mod arm;
 #[cfg(feature = "real")]
 mod failover;
+mod leader;
 
 #[cfg(feature = "real")]
 pub use arm::{ConformanceReport, real_arm};
 #[cfg(feature = "real")]
 pub use failover::{ClusterKilling, measure_failover};
+pub use leader::{LeaderFigures, LeaderRange};
 
 use super::model::KeyStore;
 use super::{DeletionWatchId, Refusal, Reply, Request, Revision};

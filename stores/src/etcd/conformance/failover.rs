@@ -1,23 +1,19 @@
 //! The death of a real leader, as clients see it: how long writes come to nothing, and what becomes of a
-//! lease. The figures are those that the model is held against in its own tests.
+//! lease. Models are asked the same.
 
 use super::arm::was_there;
+use super::leader::{LeaderFigures, PATIENCE, TTL};
 use crate::etcd::{RealLink, Reply, Request};
 use base::{Link, World};
-use std::fmt;
 use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
-/// The longest time that a question may take, and the pause between two of them.
-const PATIENCE: Duration = Duration::from_millis(150);
+/// The pause between two questions.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The time in which all must have come to its end.
 const LIMIT: Duration = Duration::from_secs(30);
-
-/// The time to live of the lease that is watched, in seconds.
-const TTL: i64 = 2;
 
 /// A function that kills a member, or starts it again.
 pub trait ClusterKilling {
@@ -32,23 +28,6 @@ pub trait ClusterKilling {
     /// # Errors
     /// Fails, with the reason, when it cannot be done.
     fn start(&mut self, member: usize) -> Result<String, String>;
-}
-
-/// The figures of a failover.
-#[derive(Clone, Copy, Debug)]
-pub struct LeaderFigures {
-    /// The time from the death of the leader until a write was answered elsewhere.
-    pub writable: Duration,
-    /// The same until a lease of two seconds was over that was made just before, and nobody kept alive.
-    pub lease_over: Duration,
-}
-
-/// Displays the figures.
-impl fmt::Display for LeaderFigures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { writable, lease_over } = self;
-        write!(f, "writable after {writable:.2?}, a lease of {TTL} s over after {lease_over:.2?}")
-    }
 }
 
 /// Kills the leader of real members, measures what follows, and starts it again.

@@ -1,4 +1,4 @@
-//! A whole cluster on a wire of its own, for tests.
+//! A whole cluster on a wire of its own, for tests and for comparisons with real ones.
 
 use super::Server;
 use crate::etcd::timing::ElectionTiming;
@@ -8,17 +8,20 @@ use base::{Data, Mono, Rng, WallTime};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+/// The time to live for which the members have their settings.
 pub const TTL: Duration = Duration::from_secs(2);
 const LAG: Duration = Duration::from_micros(200);
 const SIZE: u32 = 3;
 
 /// An answer to a request; `None` until it comes.
-pub type TestAnswer = Option<Result<Reply, Refusal>>;
+pub type ModelAnswer = Option<Result<Reply, Refusal>>;
 
 /// The members, with the links between them. A client has a connection to each, of the same number.
-pub struct TestCluster {
-    pub all: Vec<Server>,
+pub struct ModelCluster {
+    all: Vec<Server>,
+    /// The members that run, paused ones among them.
     pub up: Vec<bool>,
+    /// Members that do nothing.
     pub paused: BTreeSet<u32>,
     /// Members that are cut off from all others: what they send is held until the heal.
     pub cut: BTreeSet<u32>,
@@ -26,14 +29,17 @@ pub struct TestCluster {
     ticks: Vec<Mono>,
     wire: BTreeMap<(Mono, u64), (u32, u32, Packet)>,
     sent: u64,
+    /// The time that has passed.
     pub now: Mono,
     seed: u64,
     answers: BTreeMap<u64, Result<Reply, Refusal>>,
+    /// The signals of watches, each with the member it came from.
     pub signals: Vec<(u32, Signal)>,
     asked: u64,
 }
 
-impl TestCluster {
+impl ModelCluster {
+    /// Starts the members, and lets them elect a leader.
     pub fn new(seed: u64) -> Self {
         let timing = ElectionTiming::of(TTL);
         let mut cluster = Self {
@@ -98,7 +104,7 @@ impl TestCluster {
     }
 
     /// Asks a member, and waits for the answer for so long.
-    pub fn ask_for(&mut self, server: u32, request: Request, limit: Duration) -> TestAnswer {
+    pub fn ask_for(&mut self, server: u32, request: Request, limit: Duration) -> ModelAnswer {
         let id = self.submit(server, request);
         let end = self.now + limit;
         while self.now < end && !self.answers.contains_key(&id) {
@@ -107,7 +113,8 @@ impl TestCluster {
         self.answers.get(&id).cloned()
     }
 
-    pub fn ask(&mut self, server: u32, request: Request) -> TestAnswer {
+    /// Asks a member, and waits for the answer for as long as it takes one that can answer.
+    pub fn ask(&mut self, server: u32, request: Request) -> ModelAnswer {
         self.ask_for(server, request, Duration::from_millis(200))
     }
 
@@ -158,6 +165,7 @@ impl TestCluster {
         self.heal();
     }
 
+    /// Starts a member again.
     pub fn start(&mut self, server: u32, data: Data) {
         let clocks = self.clocks(server);
         self.all[server as usize].restart(clocks, data);

@@ -1,6 +1,6 @@
 //! etcd as pure state machines: a member, and the state that all members apply the same changes to.
 
-#[cfg(test)]
+#[cfg(any(test, feature = "real"))]
 mod ensemble;
 mod key_store;
 mod packet;
@@ -9,6 +9,8 @@ mod server;
 mod tests;
 mod watches;
 
+#[cfg(any(test, feature = "real"))]
+pub use ensemble::ModelCluster;
 pub use key_store::{KeyChange, KeyStore};
 pub use packet::{Asker, LogCommand, LogEntry, LogPlace, PeerMessage, RaftPacket};
 pub use server::{Server, note};

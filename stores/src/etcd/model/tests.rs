@@ -1,6 +1,6 @@
 //! Tests of a whole cluster.
 
-use super::ensemble::TestCluster;
+use super::ensemble::ModelCluster;
 use crate::etcd::{LeaseId, Refusal, Reply, Request, Signal};
 use base::{Data, Rng};
 use std::time::Duration;
@@ -17,50 +17,19 @@ fn get() -> Request {
     Request::Get { key: "k".into() }
 }
 
-fn is_there(cluster: &mut TestCluster, server: u32) -> bool {
+fn is_there(cluster: &mut ModelCluster, server: u32) -> bool {
     let read = cluster.ask(server, get());
     matches!(read, Some(Ok(Reply::Found { found: Some(_), .. })))
 }
 
 /// A cluster with a key that goes with the lease 1; its leader, and another member.
-fn with_key(seed: u64) -> (TestCluster, u32, u32) {
-    let mut cluster = TestCluster::new(seed);
+fn with_key(seed: u64) -> (ModelCluster, u32, u32) {
+    let mut cluster = ModelCluster::new(seed);
     let leader = cluster.leader().expect("there is one");
     let other = (leader + 1) % 3;
     assert_eq!(cluster.ask(other, grant(1)), Some(Ok(Reply::Leased { ttl: 2 })));
     assert!(matches!(cluster.ask(other, create(1)), Some(Ok(Reply::Created { .. }))));
     (cluster, leader, other)
-}
-
-#[test]
-fn a_dead_leader_is_missed_for_one_to_two_election_time_outs() {
-    let (mut times, mut ends) = (Vec::new(), Vec::new());
-    for seed in 0..200 {
-        let (mut cluster, leader, other) = with_key(seed);
-        cluster.up[leader as usize] = false;
-        let (died, mut fresh) = (cluster.now, 2);
-        // What is handed on to the dead leader is lost.
-        while cluster.ask_for(other, grant(fresh), Duration::from_millis(150)).is_none() {
-            fresh += 1;
-        }
-        times.push(cluster.now.since(died).as_millis());
-        while is_there(&mut cluster, other) {
-            cluster.run(Duration::from_millis(5));
-        }
-        ends.push(cluster.now.since(died).as_millis());
-    }
-    times.sort_unstable();
-    ends.sort_unstable();
-    let (least, middle, most) = (times[0], times[100], times[199]);
-    println!("writable after {least} to {most} ms, half of them within {middle} ms");
-    assert!(
-        (400..700).contains(&least) && (600..1_100).contains(&middle),
-        "{least} {middle} {most}"
-    );
-    assert!(most < 2_500, "{most}");
-    println!("a lease of 2 s over after {} to {} ms", ends[0], ends[199]);
-    // From the election on, its time anew and an election time-out, up to the leader's next look.
-    assert!(ends[0] > 3_000 && ends[199] < 5_000, "{ends:?}");
 }
 
 #[test]
@@ -158,7 +127,7 @@ fn whoever_comes_back_has_what_was_answered_with_its_data_and_without() {
 #[test]
 fn nothing_that_was_answered_is_lost_whatever_befalls_a_minority() {
     for seed in 0..60 {
-        let (mut cluster, mut rng) = (TestCluster::new(seed), Rng::new(seed));
+        let (mut cluster, mut rng) = (ModelCluster::new(seed), Rng::new(seed));
         let mut done = Vec::new();
         for lease in 1..60 {
             disturb(&mut cluster, &mut rng);
@@ -183,7 +152,7 @@ fn nothing_that_was_answered_is_lost_whatever_befalls_a_minority() {
 }
 
 /// Does something to one member, after what was done to another is over.
-fn disturb(cluster: &mut TestCluster, rng: &mut Rng) {
+fn disturb(cluster: &mut ModelCluster, rng: &mut Rng) {
     cluster.run(Duration::from_millis(rng.below(400)));
     if rng.below(3) > 0 {
         return;
@@ -197,7 +166,7 @@ fn disturb(cluster: &mut TestCluster, rng: &mut Rng) {
     }
 }
 
-fn mend(cluster: &mut TestCluster) {
+fn mend(cluster: &mut ModelCluster) {
     for server in 0..3 {
         if !cluster.up[server as usize] {
             cluster.start(server, Data::Kept);
