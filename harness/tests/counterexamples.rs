@@ -72,7 +72,7 @@ fn every_counterexample_survives_a_quarter_more_quiet() {
 }
 
 /// Those that hang on the order of single messages, and why.
-const ON_A_HAIR: [(&str, &str); 12] = [
+const ON_A_HAIR: [(&str, &str); 13] = [
     (
         "redis-set-nx-px-threadid-as-printed+none+foreign-release+long-hold.json",
         "a grant between two messages of a release, of a lock that lives for 30 ms",
@@ -82,6 +82,7 @@ const ON_A_HAIR: [(&str, &str); 12] = [
     ("redlock+redlock-amnesia.toml+double-hold+server-forgets.json", MAJORITY),
     ("redlock+redlock-clock.toml+double-hold+server-clock.json", MAJORITY),
     ("zk-exclusive+none+herd+recipe.json", "two clients that wait when the third releases"),
+    ("zk-exclusive-as-printed+lost-answer.toml+deadlock+reply-lost.json", THE_REPLY),
     (
         "zk-exclusive-naive+cut-off-holder.toml+foreign-release+holder-cut-off.json",
         "the next one has to get the lock between the heal and the release",

@@ -110,6 +110,13 @@ pub fn shrink(
     Ok(Shrunk { tried, ..least })
 }
 
+/// Returns true if a schedule shows the anomaly, and would with more quiet.
+fn is_shown(schedule: &Schedule, shows: &Shows) -> bool {
+    // One that cannot be run shows nothing.
+    let shown = |schedule: &Schedule| simulate::replay(schedule).is_ok_and(|run| shows.is_in(&run));
+    shown(schedule) && (schedule.quiet_ns == 0 || shown(&schedule.with_more_quiet()))
+}
+
 /// Takes out of a schedule what its anomaly does not need.
 fn take_out(
     schedule: &Schedule,
@@ -181,7 +188,7 @@ impl Shrinker<'_> {
         });
     }
 
-    /// Returns true if a schedule shows the anomaly, and would with more quiet.
+    /// Returns true if a schedule still shows the anomaly.
     fn still(&mut self, schedule: &Schedule) -> bool {
         self.tried += 1;
         if !(self.go_on)(self.tried) {
@@ -189,11 +196,7 @@ impl Shrinker<'_> {
         } else if self.tried >= MOST_RUNS {
             self.done = Some(CutShort::Bound);
         }
-        // One that cannot be run shows nothing.
-        let shows = |schedule: &Schedule| {
-            simulate::replay(schedule).is_ok_and(|run| self.shows.is_in(&run))
-        };
-        shows(schedule) && (schedule.quiet_ns == 0 || shows(&schedule.with_more_quiet()))
+        is_shown(schedule, self.shows)
     }
 
     /// Keeps a changed schedule if it still shows the anomaly.

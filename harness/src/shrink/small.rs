@@ -8,6 +8,7 @@
 use base::{Action, Mode, Node, Rng};
 use std::time::Duration;
 
+use super::is_shown;
 use crate::plan::{FaultTiming, Planned, PlannedTurn, Trigger, Victim};
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
@@ -31,14 +32,12 @@ pub fn draw_small(
         let drawn = draw(found, &mut Rng::new(n));
         let setup = drawn.as_it_is(FaultTiming::Trigger, n).ok()?;
         let (run, schedule) = simulate::record(&setup).ok()?;
-        let shown =
-            |schedule: &Schedule| simulate::replay(schedule).is_ok_and(|again| shows.is_in(&again));
         // A client that is done waits for ever, which is no turn.
         let (shows_it, clients) = (Some(shows.clone()), drawn.clients);
         let schedule = Schedule { shows: shows_it, clients, ..schedule };
         // A fault by its trigger came between events of one instant, and at its time comes before
         // them.
-        (shows.is_in(&run) && shown(&schedule)).then_some(schedule)
+        (shows.is_in(&run) && is_shown(&schedule, shows)).then_some(schedule)
     })
 }
 
