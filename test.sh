@@ -75,7 +75,7 @@ third=$(which_third)
 step "tests: the simulator, the checkers, the reports, and third $third of the rows on real servers"
 PICKLOCK_THIRD=$third cargo test --release --workspace --features picklock/toxiproxy
 step "the gate in the simulator"
-./target/release/picklock suite suites/seeds.toml --seeds 600 --store target/store --junit target/gate.xml
+./target/release/picklock suite suites/seeds.toml --seeds 1000 --store target/store --junit target/gate.xml
 step "fuzzing"
 fuzz/run.sh 20
 step "nothing is left behind"

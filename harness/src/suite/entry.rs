@@ -86,7 +86,7 @@ impl SuiteEntry {
         Setup::new(Options { time_limit: self.real_time_limit, ..self.options(seed) })
     }
 
-    /// The options of a run of it.
+    /// The options of a run of it, but for its length, which each world has its own of.
     pub fn options(&self, seed: u64) -> Options {
         let defaults = Options::new(self.lock.name, &self.nemesis, seed);
         let numbers = &self.numbers;
@@ -104,7 +104,6 @@ impl SuiteEntry {
             fault_scale: numbers.fault_scale,
             tick: numbers.tick,
             sync_limit: numbers.sync_limit,
-            time_limit: numbers.time_limit.unwrap_or(defaults.time_limit),
             ..defaults
         }
     }
