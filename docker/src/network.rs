@@ -2,7 +2,9 @@
 
 use base::{BackendError, Rng};
 use std::fmt::Display;
+use std::io;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 use testbed::{broken, monotonic_nanos, owner};
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
@@ -11,6 +13,7 @@ use testcontainers::bollard::models::{
     NetworkCreateRequest, NetworkDisconnectRequest,
 };
 use testcontainers::bollard::query_parameters::ListNetworksOptions;
+use tokio::time::sleep;
 
 /// A network whose servers keep their addresses when they are started again. The engine's name
 /// service would not do: it asks outside for the name of a member that is down, and ZooKeeper waits
@@ -30,18 +33,12 @@ impl ContainerNetwork {
         let mut rng = Rng::new(monotonic_nanos() ^ u64::from(std::process::id()));
         let mut last = None;
         for _ in 0..ATTEMPTS {
-            let beside = rng.pick(&in_use(docker).await?).copied();
-            let near = match beside {
-                Some(near) => near,
-                None => chosen_by_engine(docker, &name, run).await?,
-            };
-            let base = part_near(near, &mut rng);
-            match create(docker, &name, run, Some(base)).await {
-                Ok(()) => return Ok(Self { name, base }),
-                // Another network has it, or took it just now.
-                Err(error) if is_taken(&error) => last = Some(error),
+            match attempt(docker, &name, run, &mut rng).await {
+                Ok(base) => return Ok(Self { name, base }),
+                Err(error) if may_pass(&error) => last = Some(error),
                 Err(error) => return Err(failed(error)),
             }
+            sleep(PAUSE).await;
         }
         Err(failed(last.map_or_else(String::new, |error| error.to_string())))
     }
@@ -77,6 +74,7 @@ const USUAL: &str = "bridge";
 
 /// The number of times that a free part is looked for.
 const ATTEMPTS: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(20);
 /// The length of the prefix of a run's part, which has room for thirteen servers.
 const PART: u32 = 28;
 /// The length of the shortest prefix of the subnets that engines choose.
@@ -89,25 +87,31 @@ fn part_near(near: Ipv4Addr, rng: &mut Rng) -> Ipv4Addr {
     Ipv4Addr::from_bits(whole | part << (32 - PART))
 }
 
+/// Makes a network of a part of a subnet that seems to be free, and returns the address with which it begins.
+async fn attempt(docker: &Docker, name: &str, run: &str, rng: &mut Rng) -> Result<Ipv4Addr, Error> {
+    let near = match rng.pick(&in_use(docker).await?).copied() {
+        Some(near) => near,
+        None => chosen_by_engine(docker, name, run).await?,
+    };
+    let base = part_near(near, rng);
+    create(docker, name, run, Some(base)).await.map(|()| base)
+}
+
 /// Addresses within the parts that other runs use.
-async fn in_use(docker: &Docker) -> Result<Vec<Ipv4Addr>, BackendError> {
+async fn in_use(docker: &Docker) -> Result<Vec<Ipv4Addr>, Error> {
     let filters = Some([("label".to_string(), vec![owner::RUN.to_string()])].into());
-    let networks = docker.list_networks(Some(ListNetworksOptions { filters })).await;
-    let networks = networks.map_err(failed)?.into_iter();
-    Ok(networks.filter_map(|it| address_in(it.ipam)).collect())
+    let networks = docker.list_networks(Some(ListNetworksOptions { filters })).await?;
+    Ok(networks.into_iter().filter_map(|it| address_in(it.ipam)).collect())
 }
 
 /// An address within a subnet that the engine finds free.
-async fn chosen_by_engine(
-    docker: &Docker,
-    name: &str,
-    run: &str,
-) -> Result<Ipv4Addr, BackendError> {
-    create(docker, name, run, None).await.map_err(failed)?;
-    let network = docker.inspect_network(name, None).await.map_err(failed);
+async fn chosen_by_engine(docker: &Docker, name: &str, run: &str) -> Result<Ipv4Addr, Error> {
+    create(docker, name, run, None).await?;
+    let network = docker.inspect_network(name, None).await;
     // It is removed with all that the run has made, should this fail.
-    docker.remove_network(name).await.map_err(failed)?;
-    address_in(network?.ipam).ok_or_else(|| failed("the engine gave it no IPv4 subnet"))
+    docker.remove_network(name).await?;
+    let none = || io::Error::other("the engine gave it no IPv4 subnet").into();
+    address_in(network?.ipam).ok_or_else(none)
 }
 
 /// The address with which the first IPv4 subnet begins.
@@ -117,9 +121,12 @@ fn address_in(ipam: Option<Ipam>) -> Option<Ipv4Addr> {
     subnets.find_map(|subnet| subnet.split('/').next()?.parse().ok())
 }
 
-/// Returns true if an error says that a subnet overlaps another one.
-fn is_taken(error: &Error) -> bool {
-    matches!(error, Error::DockerResponseServerError { message, .. } if message.contains("verlap"))
+/// Returns true if another network has the part, or took it just now, or if others that make theirs at the
+/// same time have all subnets for a moment.
+fn may_pass(error: &Error) -> bool {
+    let words = ["verlap", "fully subnetted"];
+    matches!(error, Error::DockerResponseServerError { message, .. }
+        if words.iter().any(|words| message.contains(words)))
 }
 
 async fn create(
@@ -148,6 +155,9 @@ fn failed(error: impl Display) -> BackendError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{clean::remove_run, daemon::daemon};
+    use futures_util::future::join_all;
+    use std::collections::BTreeSet;
 
     #[test]
     fn servers_stand_behind_the_gateway() {
@@ -166,5 +176,22 @@ mod tests {
                 assert_eq!(part.octets()[3] % 16, 0, "{part}");
             }
         }
+    }
+
+    /// More than the subnets that an engine has. Needs one.
+    #[test]
+    fn runs_that_begin_at_once_have_a_network_each() {
+        let runtime = testbed::runtime().expect("a runtime");
+        runtime.block_on(async {
+            let docker = daemon().await.unwrap_or_else(|error| panic!("{error}"));
+            let run = format!("networks-{}", std::process::id());
+            let runs: Vec<String> = (0..32).map(|number| format!("{run}-{number}")).collect();
+            let made = join_all(runs.iter().map(|run| ContainerNetwork::make(&docker, run))).await;
+            for removed in join_all(runs.iter().map(|run| remove_run(&docker, run))).await {
+                assert_eq!(removed.expect("it is removed").networks, 1);
+            }
+            let parts = made.into_iter().map(|it| it.expect("there is room").base);
+            assert_eq!(parts.collect::<BTreeSet<_>>().len(), runs.len());
+        });
     }
 }
