@@ -67,10 +67,11 @@ fi
 
 step "formatting"
 cargo fmt --all -- --check
+# As the tests are built, so that macros and what build scripts compile are built once.
 step "lints"
-cargo clippy --workspace --all-targets --features picklock/toxiproxy -- -D warnings
-cargo clippy -p picklock --all-targets -- -D warnings
-cargo clippy -p picklock --no-default-features --all-targets -- -D warnings
+cargo clippy --release --workspace --all-targets --features picklock/toxiproxy -- -D warnings
+cargo clippy --release -p picklock --all-targets -- -D warnings
+cargo clippy --release -p picklock --no-default-features --all-targets -- -D warnings
 third=$(which_third)
 step "tests: the simulator, the checkers, the reports, and third $third of the rows on real servers"
 PICKLOCK_THIRD=$third cargo test --release --workspace --features picklock/toxiproxy
