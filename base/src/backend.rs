@@ -145,6 +145,7 @@ pub trait Backend {
     /// Ends everything and removes it.
     ///
     /// # Errors
-    /// Fails when a log could not be kept; everything is ended and removed all the same.
+    /// Fails when a log could not be kept, or something could not be removed; all else is ended and removed all
+    /// the same.
     fn stop(&mut self) -> Result<(), BackendError>;
 }

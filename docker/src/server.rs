@@ -4,6 +4,7 @@ use super::clock::{self, ContainerClock};
 use super::drop_rule::DropRule;
 use super::exec;
 use super::node::RunContainers;
+use async_trait::async_trait;
 use base::{BackendError, Direction};
 use futures_util::future::try_join_all;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use testbed::process::is_stopped;
 use testbed::wall_clock::{ServerWallClock, true_ns};
-use testbed::{StartedServer, broken, probe};
+use testbed::{ClockAct, StartedServer, broken, probe};
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::body_full;
 use testcontainers::bollard::errors::Error;
@@ -222,6 +223,7 @@ impl DockerServer {
     }
 }
 
+#[async_trait]
 impl StartedServer for DockerServer {
     type Cut = Vec<DropRule>;
     const CUT: &'static str = "packets dropped between servers";
@@ -285,7 +287,7 @@ impl StartedServer for DockerServer {
 
     async fn restart(&self) -> Result<(), BackendError> {
         if self.clock.is_some() {
-            self.with_clock(|clock| clock.start(true_ns())).await?;
+            self.with_clock(Box::new(|clock| clock.start(true_ns()))).await?;
         }
         self.expect(Condition::Down, &["start"]);
         self.container.start().await.map_err(|e| self.broken("cannot be started again", e))?;
@@ -307,10 +309,7 @@ impl StartedServer for DockerServer {
         self.clock.as_ref().map(ContainerClock::clock)
     }
 
-    async fn with_clock(
-        &self,
-        act: impl FnOnce(&mut ServerWallClock) + Send,
-    ) -> Result<(), BackendError> {
+    async fn with_clock(&self, act: ClockAct) -> Result<(), BackendError> {
         let none = || self.broken("has no clock to set", "it was not started for that");
         let clock = self.clock.as_ref().ok_or_else(none)?;
         clock.change(act, async |text| self.tell_clock(text).await).await

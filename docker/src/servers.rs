@@ -7,6 +7,7 @@ use super::network::ContainerNetwork;
 use super::node::RunContainers;
 use super::reports;
 use super::server::DockerServer;
+use async_trait::async_trait;
 use base::{Ability, BackendError};
 use futures_util::Stream;
 use futures_util::future::join_all;
@@ -24,6 +25,7 @@ pub struct DockerServers {
     all: Vec<Arc<DockerServer>>,
 }
 
+#[async_trait(?Send)]
 impl Servers for DockerServers {
     const BACKEND: &'static str = "docker";
     /// Each is a request to the engine.
@@ -39,7 +41,7 @@ impl Servers for DockerServers {
     async fn start(
         store: StoreId,
         cluster: Cluster,
-        progress: &dyn Fn(&str),
+        progress: &dyn for<'a> Fn(&'a str),
     ) -> Result<Self, BackendError> {
         let docker = daemon().await?;
         clean::remove_abandoned(&docker, Certainty::Ended).await?;
@@ -76,7 +78,9 @@ impl Servers for DockerServers {
         let removed = self.all.into_iter().filter_map(Arc::into_inner).map(DockerServer::remove);
         join_all(removed).await;
         // Whatever is left: the network, and what could not be removed just now.
-        clean::remove_run(&self.docker, &self.run).await.map(drop)
+        let removed = clean::remove_run(&self.docker, &self.run).await;
+        let later = "what is left of the run is removed by the next start, or by `picklock clean`";
+        removed.map(drop).map_err(|BackendError(why)| BackendError(format!("{why}; {later}")))
     }
 }
 

@@ -5,6 +5,7 @@ use super::peers::Peers;
 use super::port::Port;
 use super::server_user::ServerUser;
 use super::system_v;
+use async_trait::async_trait;
 use base::{BackendError, Direction};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,7 +17,7 @@ use stores::{Launch, Probe};
 use testbed::link_proxy::{HeldBack, HeldDirection};
 use testbed::own_process::OwnProcess;
 use testbed::wall_clock::ServerWallClock;
-use testbed::{StartedServer, broken, probe};
+use testbed::{ClockAct, StartedServer, broken, probe};
 use tokio::process::Command;
 
 /// A server that is about to be started.
@@ -165,6 +166,7 @@ fn lock(state: &Mutex<ExpectedState>) -> MutexGuard<'_, ExpectedState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+#[async_trait]
 impl StartedServer for LocalServer {
     type Cut = Vec<HeldDirection>;
     const CUT: &'static str = "bytes and connections held between servers";
@@ -278,10 +280,7 @@ impl StartedServer for LocalServer {
         self.setup.clock.as_ref().map(FakedClock::clock)
     }
 
-    async fn with_clock(
-        &self,
-        act: impl FnOnce(&mut ServerWallClock) + Send,
-    ) -> Result<(), BackendError> {
+    async fn with_clock(&self, act: ClockAct) -> Result<(), BackendError> {
         let none = || self.broken("has no clock to set", "it was not started for that");
         let changed = self.setup.clock.as_ref().ok_or_else(none)?.change(act);
         changed.map_err(|e| self.broken("cannot have its clock set", e))

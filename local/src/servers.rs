@@ -8,6 +8,7 @@ use super::port::Port;
 use super::server::{LocalServer, ServerSetup};
 use super::server_user::ServerUser;
 use super::{clean, programs};
+use async_trait::async_trait;
 use base::{Ability, BackendError};
 use futures_util::Stream;
 use futures_util::future::join_all;
@@ -27,6 +28,7 @@ pub struct LocalServers {
     _folder: Folder,
 }
 
+#[async_trait(?Send)]
 impl Servers for LocalServers {
     const BACKEND: &'static str = "local";
     /// As often as at the clients: it is the same question to the kernel.
@@ -40,7 +42,7 @@ impl Servers for LocalServers {
     async fn start(
         store: StoreId,
         cluster: Cluster,
-        progress: &dyn Fn(&str),
+        progress: &dyn for<'a> Fn(&'a str),
     ) -> Result<Self, BackendError> {
         clean::remove_abandoned(Certainty::Ended).await;
         programs::check(store, cluster.topology)?;

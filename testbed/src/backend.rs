@@ -282,11 +282,7 @@ impl<S: Servers> Backend for RealBackend<S> {
 
     fn stop(&mut self) -> Result<(), BackendError> {
         let saved = self.end_run();
-        match self.kept.take().map_or(Ok(()), |mut kept| kept.remove()) {
-            // What stays of our own is removed by the next start.
-            Err(error) if !S::OURS => Err(error),
-            _ => saved,
-        }
+        self.kept.take().map_or(Ok(()), |mut kept| kept.remove()).and(saved)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Servers that somebody else runs: clients reach them through link proxies as they reach any others, and
 //! faults hit clients and their links alone. A run keeps to keys of its own there, and removes them.
 
-use super::servers::{Servers, StartedServer};
+use super::servers::{ClockAct, Servers, StartedServer};
 use super::wall_clock::ServerWallClock;
 use super::{Lack, broken, owner};
+use async_trait::async_trait;
 use base::{Ability, BackendError, Direction};
 use futures_util::Stream;
 use std::net::SocketAddr;
@@ -41,6 +42,7 @@ impl GivenServers {
     }
 }
 
+#[async_trait(?Send)]
 impl Servers for GivenServers {
     const BACKEND: &'static str = "servers";
     const OURS: bool = false;
@@ -57,7 +59,7 @@ impl Servers for GivenServers {
     async fn start(
         store: StoreId,
         cluster: Cluster,
-        progress: &dyn Fn(&str),
+        progress: &dyn for<'a> Fn(&'a str),
     ) -> Result<Self, BackendError> {
         store.can_be_given(cluster.topology).map_err(|why| BackendError(why.into()))?;
         progress("looking at the servers");
@@ -131,6 +133,7 @@ impl GivenServer {
 }
 
 /// Refuses all that would be done to it. No run gets that far: such faults are refused before it.
+#[async_trait]
 impl StartedServer for GivenServer {
     type Cut = ();
     const CUT: &'static str = "nothing";
@@ -199,10 +202,7 @@ impl StartedServer for GivenServer {
         None
     }
 
-    async fn with_clock(
-        &self,
-        _act: impl FnOnce(&mut ServerWallClock) + Send,
-    ) -> Result<(), BackendError> {
+    async fn with_clock(&self, _: ClockAct) -> Result<(), BackendError> {
         Err(self.not_ours())
     }
 

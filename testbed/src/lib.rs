@@ -38,7 +38,7 @@ pub use interference::CLIENTS;
 pub use kept::KeptServers;
 pub use readiness::Readiness;
 pub use real_servers::RealServers;
-pub use servers::{Servers, StartedServer, start_all};
+pub use servers::{ClockAct, Servers, StartedServer, start_all};
 
 use base::BackendError;
 use std::fmt::Display;

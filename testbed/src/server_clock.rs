@@ -21,7 +21,7 @@ impl<S: StartedServer> Testbed<S> {
         change: ClockChange,
     ) -> Result<WrongClock, BackendError> {
         let before = self.lead(server).await?;
-        server.with_clock(|clock| clock.change(change, true_ns())).await?;
+        server.with_clock(Box::new(move |clock| clock.change(change, true_ns()))).await?;
         let after = self.lead(server).await?;
         let wrong = WrongClock::new(change, before, after, jumps_ns(server));
         self.settle_clock(server).await?;
@@ -32,8 +32,8 @@ impl<S: StartedServer> Testbed<S> {
     /// did not tell its time.
     pub async fn right_clock(&self, server: &S, wrong: WrongClock) -> Result<u64, BackendError> {
         let now = if wrong.has_rate() { self.lead(server).await? } else { None };
-        let moved = wrong.moved(now, jumps_ns(server));
-        server.with_clock(|clock| clock.undo(wrong.change, true_ns())).await?;
+        let (moved, change) = (wrong.moved(now, jumps_ns(server)), wrong.change);
+        server.with_clock(Box::new(move |clock| clock.undo(change, true_ns()))).await?;
         self.settle_clock(server).await?;
         Ok(moved)
     }
@@ -50,7 +50,7 @@ impl<S: StartedServer> Testbed<S> {
         let expected = clock.ahead_ns(now_ns) + now_ns - run_ns;
         let error = lead.middle_ns() - expected;
         if error.abs() > CLOSE_ENOUGH_NS {
-            server.with_clock(|clock| clock.correct(error)).await?;
+            server.with_clock(Box::new(move |clock| clock.correct(error))).await?;
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! The interface of real servers, in containers or as processes, to the testbed: all that it has to
-//! know of what they run in.
+//! know of what they run in. Its futures are boxed, so that what they are made of, a whole Docker client,
+//! is compiled once, and not by all who await them.
 
+use async_trait::async_trait;
 use base::{Ability, BackendError, Direction};
 use futures_util::Stream;
 use futures_util::future::{join_all, try_join_all};
@@ -15,6 +17,7 @@ use super::wall_clock::ServerWallClock;
 use super::{Lack, broken, probe};
 
 /// The servers of one run. They have to be removed with `remove`.
+#[async_trait(?Send)]
 pub trait Servers: Sized + 'static {
     /// The name of their backend, as `--backend` takes it.
     const BACKEND: &'static str;
@@ -34,11 +37,11 @@ pub trait Servers: Sized + 'static {
 
     /// Starts them and waits until they all serve; `progress` is told what goes on, line by line.
     /// When one cannot be started, none is left. First removes what killed runs left behind.
-    fn start(
+    async fn start(
         store: StoreId,
         cluster: Cluster,
-        progress: &dyn Fn(&str),
-    ) -> impl Future<Output = Result<Self, BackendError>>;
+        progress: &dyn for<'a> Fn(&'a str),
+    ) -> Result<Self, BackendError>;
 
     /// The servers, by number.
     fn all(&self) -> &[Arc<Self::Server>];
@@ -52,10 +55,14 @@ pub trait Servers: Sized + 'static {
     fn reports(&self) -> impl Stream<Item = String> + Send + 'static;
 
     /// Removes them, and all that was made for them. Nobody else may hold one of them any more.
-    fn remove(self) -> impl Future<Output = Result<(), BackendError>>;
+    async fn remove(self) -> Result<(), BackendError>;
 }
 
+/// A change of a server's wall clock.
+pub type ClockAct = Box<dyn FnOnce(&mut ServerWallClock) + Send>;
+
 /// A server, with what faults do to it.
+#[async_trait]
 pub trait StartedServer: Send + Sync + 'static {
     /// A link between two servers that is cut.
     type Cut: Send;
@@ -78,42 +85,42 @@ pub trait StartedServer: Send + Sync + 'static {
     fn is_up(&self) -> bool;
 
     /// Stops it running, with everything that it has in memory.
-    fn pause(&self) -> impl Future<Output = Result<(), BackendError>> + Send;
+    async fn pause(&self) -> Result<(), BackendError>;
 
     /// Lets it go on. Returns false if it was no longer paused.
-    fn unpause(&self) -> impl Future<Output = Result<bool, BackendError>> + Send;
+    async fn unpause(&self) -> Result<bool, BackendError>;
 
     /// Makes it keep its data at the next start.
-    fn keep_data(&self) -> impl Future<Output = Result<(), BackendError>> + Send;
+    async fn keep_data(&self) -> Result<(), BackendError>;
 
     /// Kills it and waits until it is dead.
-    fn kill(&self) -> impl Future<Output = Result<(), BackendError>> + Send;
+    async fn kill(&self) -> Result<(), BackendError>;
 
     /// Returns true if it was seen to be dead.
-    fn is_dead(&self) -> impl Future<Output = Result<bool, BackendError>> + Send;
+    async fn is_dead(&self) -> Result<bool, BackendError>;
 
     /// Starts it again after a kill, on its network.
-    fn restart(&self) -> impl Future<Output = Result<(), BackendError>> + Send;
+    async fn restart(&self) -> Result<(), BackendError>;
 
     /// Waits until it serves, and returns the address at which it does.
-    fn until_serving(&self) -> impl Future<Output = Result<SocketAddr, BackendError>> + Send;
+    async fn until_serving(&self) -> Result<SocketAddr, BackendError>;
 
     /// Returns true if it has come back empty.
-    fn came_back_empty(&self) -> impl Future<Output = Result<bool, BackendError>> + Send;
+    async fn came_back_empty(&self) -> Result<bool, BackendError>;
 
     /// Cuts it off from the other servers until it is started again: they do not even hear that it
     /// dies.
-    fn silence(&self) -> impl Future<Output = Result<(), BackendError>> + Send;
+    async fn silence(&self) -> Result<(), BackendError>;
 
     /// Cuts it off from another server.
-    fn cut(
+    async fn cut(
         self: &Arc<Self>,
         other: &Arc<Self>,
         direction: Direction,
-    ) -> impl Future<Output = Result<Self::Cut, BackendError>> + Send;
+    ) -> Result<Self::Cut, BackendError>;
 
     /// Ends a cut. Returns how much it cut off.
-    fn mend(cut: Self::Cut) -> impl Future<Output = Result<u64, BackendError>> + Send;
+    async fn mend(cut: Self::Cut) -> Result<u64, BackendError>;
 
     /// Its wall clock, if it was started with one that can go wrong.
     fn clock(&self) -> Option<ServerWallClock>;
@@ -122,16 +129,13 @@ pub trait StartedServer: Send + Sync + 'static {
     ///
     /// # Errors
     /// Fails when it was not started for that.
-    fn with_clock(
-        &self,
-        act: impl FnOnce(&mut ServerWallClock) + Send,
-    ) -> impl Future<Output = Result<(), BackendError>> + Send;
+    async fn with_clock(&self, act: ClockAct) -> Result<(), BackendError>;
 
     /// The difference from what was made of it here, in words; `None` if there is none.
-    fn interference(&self) -> impl Future<Output = Option<String>> + Send;
+    async fn interference(&self) -> Option<String>;
 
     /// Its log so far; what cannot be had of it is left out.
-    fn log(&self) -> impl Future<Output = String> + Send;
+    async fn log(&self) -> String;
 }
 
 /// Starts all servers of a cluster, side by side as far as none has to join others, and waits until they
