@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for a while: fuzz/run.sh [SECONDS], 20 unless told. Stable Rust and a C++
-# compiler (for libFuzzer) are enough: the flags are those of `cargo fuzz run --sanitizer none`.
-# No sanitizer watches, but panics, overflows, time-outs and memory are watched all the same.
+# Runs every fuzz target for a while: fuzz/run.sh [SECONDS], 20 unless told; `fuzz/run.sh build` only builds
+# them, and takes cargo's options. Stable Rust and a C++ compiler (for libFuzzer) are enough: the flags are
+# those of `cargo fuzz run --sanitizer none`. No sanitizer watches, but panics, overflows, time-outs and memory are watched all the same.
 set -euo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-20}
@@ -12,7 +12,11 @@ for coverage in level=4 inline-8bit-counters pc-table trace-compares; do
 done
 # With a target named, the flags stay away from build scripts and macros.
 host=$(rustc -vV | sed -n 's/^host: //p')
-RUSTFLAGS="$flags" cargo build --release --target "$host"
+export RUSTFLAGS="$flags"
+if [ "$seconds" = build ]; then
+    exec cargo build --release --target "$host" "${@:2}"
+fi
+cargo build --release --target "$host"
 
 for target in run jsonl edn log; do
     printf '\n== fuzz %s, %s s\n' "$target" "$seconds"
