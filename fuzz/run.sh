@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every fuzz target for a while: fuzz/run.sh [SECONDS], 20 unless told; `fuzz/run.sh build` only builds
 # them, and takes cargo's options. Stable Rust and a C++ compiler (for libFuzzer) are enough: the flags are
-# those of `cargo fuzz run --sanitizer none`. No sanitizer watches, but panics, overflows, time-outs and memory are watched all the same.
+# those of `cargo fuzz run --sanitizer none`. No sanitizer watches, but panics, overflows, time-outs and
+# memory are watched all the same.
 set -euo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-20}
