@@ -41,8 +41,8 @@ pub struct ConformanceReport {
 impl ConformanceReport {
     /// Returns true if every answer was the model's, and came at its time.
     pub fn passed(&self) -> bool {
-        // A busy machine takes its time.
-        let fits = |(_, due, took): &(&str, u64, u64)| (*due..due + 400).contains(took);
+        // A busy machine takes its time, also to hear the answer from which it counts.
+        let fits = |(_, due, took): &(&str, u64, u64)| (due - 50..due + 400).contains(took);
         let times = self.times_ms.len() == 3 && self.times_ms.iter().all(fits);
         self.answers > 0 && self.handed_on > 0 && self.differences.is_empty() && times
     }
