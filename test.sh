@@ -87,7 +87,8 @@ beside=$!
 # The image of the servers comes from the network; tests that need it make it, if this cannot.
 ./target/release/picklock test --algo redis-set-nx-px --nemesis none --backend docker --time-limit 1s \
     --store target/store >target/image.log 2>&1 &
-trap 'kill -- -$beside 2>/dev/null || true' EXIT
+image=$!
+trap 'kill -- -$beside $image 2>/dev/null || true' EXIT
 
 step "tests: the simulator, the checkers, the reports, and third $third of the rows on real servers"
 PICKLOCK_THIRD=$third cargo test --release --workspace --features picklock/toxiproxy
