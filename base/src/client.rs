@@ -4,8 +4,8 @@
 //! The harness sends a [`ClientRequest`] and the client answers it with one [`Response`] of the same
 //! `id`. Time stamps are the harness's; only `lost` and the store facts of an answer carry times that
 //! the client has read: by CLOCK_MONOTONIC, which all processes of a machine share. A client whose own
-//! clock is wrong translates them, by how far the two are apart when it speaks. `lost` and `notified` are
-//! notices, without an `id`.
+//! clock is wrong translates them, by how far the two are apart when it speaks. `lost`, `notified` and `calls`
+//! are notices, without an `id`.
 //!
 //! A client has one worker or several, which share its connections as threads of a process do. Each
 //! has one request at a time; those of different workers may be answered in any order. A worker
@@ -110,6 +110,9 @@ pub struct Init {
     /// The time that these clocks have gained so far at a wrong rate, in which the wall clock was not set.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drifted_ns: i64,
+    /// True if it tells the name of each command that it sends to a server (`calls`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub names_calls: bool,
     /// The number of workers. A client with one need not look at the worker of a request.
     #[serde(default = "one")]
     pub workers: u32,
@@ -177,6 +180,11 @@ pub enum ClientReply {
         at_ns: u64,
         /// The sign of the loss, in words.
         error: String,
+    },
+    /// A notice: the worker sends this command to a server.
+    Calls {
+        /// The name of the command.
+        command: String,
     },
     /// A notice: the store has woken this client, which waits for this lock. It will look again.
     Notified {

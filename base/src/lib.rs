@@ -57,7 +57,8 @@ pub use lease::{LeaseEnd, Leases};
 pub use ledger::{Change, LEDGER_VERSION, Ledger, LedgerEntry, LedgerError};
 pub use lock::{AcquireError, Grant, Lock, Mode, Recipe, ReleaseError};
 pub use nemesis::{
-    ClientState, ClientView, Nemesis, NemesisSpec, Next, ServerStanding, ServersNeeded, View,
+    CallView, ClientState, ClientView, Nemesis, NemesisSpec, Next, ServerStanding, ServersNeeded,
+    View,
 };
 pub use rng::Rng;
 pub use run::{

@@ -2,6 +2,7 @@
 //! data; it neither applies nor heals them.
 
 use crate::{Ability, Cause, Fault, Mono, Rng, ServerInfo};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// The state of the run as a nemesis sees it.
@@ -49,6 +50,19 @@ pub struct ClientView {
     pub state: ClientState,
     /// True if a fault already hits it.
     pub faulted: bool,
+    /// The last command of its operation to a server, if a nemesis looks at commands.
+    pub call: Option<CallView>,
+}
+
+/// A command that a client has sent to a server, as a nemesis sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallView {
+    /// The name of the command.
+    pub command: Rc<str>,
+    /// The time at which it left the client.
+    pub sent: Mono,
+    /// The time at which a reply passed the link, if one has.
+    pub answered: Option<Mono>,
 }
 
 /// The activity of a client.

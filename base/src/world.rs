@@ -4,6 +4,7 @@
 //! in.
 
 use crate::{Mono, WallTime};
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -37,6 +38,9 @@ pub trait Protocol: 'static {
     /// A message that nobody asked for: a watch that fired, a session in another state. A store
     /// that only answers has [`Infallible`](std::convert::Infallible).
     type Signal;
+
+    /// Returns the name of a request's command, in the store's own words.
+    fn command(request: &Self::Request) -> Cow<'static, str>;
 }
 
 /// The result of a call to a store.

@@ -11,7 +11,7 @@
 //! and, unless the nemesis is `none`,
 //!
 //! * a fault that was *measured* to have done something and was in force while a client that it
-//!   hits held the lock or asked for it (any client, for a fault that hits only servers);
+//!   hits asked for the lock, held it or freed it (any client, for a fault that hits only servers);
 //! * a grant in the quiet phase after the last heal.
 //!
 //! A run by a fault script must have had each fault of it, with a measured effect.
@@ -234,7 +234,7 @@ fn script(Case { run, fault_spans, .. }: &Case<'_>, facts: &mut CoverageFacts) {
     }
 }
 
-/// The stretches in which the lock was held or wanted, by each client and by all.
+/// The stretches in which the lock was wanted, held or being freed, by each client and by all.
 struct WantedStretches {
     clients: BTreeMap<u32, Stretches>,
     all: Stretches,
@@ -242,7 +242,11 @@ struct WantedStretches {
 
 impl WantedStretches {
     fn of(claims: &Claims, info: &RunInfo) -> Self {
-        let wanted = |claim: &Claim| (claim.wanted().start, claim.wanted().end);
+        // A release that is on its way is a part of it: what it sends may still free another's lock.
+        let wanted = |claim: &Claim| {
+            let std::ops::Range { start, end } = claim.wanted();
+            (start, claim.freed.map_or(end, |(freed, _)| end.max(freed)))
+        };
         let mut clients: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
         for claim in &claims.claims {
             clients.entry(info.client_of(claim.process)).or_default().push(wanted(claim));

@@ -37,6 +37,12 @@ impl Servers for DockerServers {
         store.settable_clock().map(drop).map_err(|why| Lack::of(ability).because(why))
     }
 
+    fn can_delay_peers(ability: Ability) -> Result<(), Lack> {
+        let lack =
+            Lack::of(ability).because("containers reach each other without a proxy between them");
+        Err(lack.unless("--backend local"))
+    }
+
     /// Makes the image, too, if it is missing.
     async fn start(
         store: StoreId,

@@ -2,10 +2,14 @@
 
 /// The names that are nearest to one, the nearest first.
 pub fn near<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
-    let mut near: Vec<(f64, &str)> =
-        known.iter().map(|k| (strsim::jaro_winkler(name, k), *k)).collect();
+    let mut near: Vec<(f64, &str)> = known.iter().map(|k| (likeness(name, k), *k)).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     near.iter().take_while(|(score, _)| *score > 0.7).take(3).map(|(_, k)| *k).collect()
+}
+
+/// Returns the likeness of two names, from 0 to 1, whatever their case.
+fn likeness(name: &str, known: &str) -> f64 {
+    strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase())
 }
 
 /// An error line for a name that does not exist.
@@ -47,6 +51,7 @@ mod tests {
         let said = unknown("lock", "zk-wr", &locks);
         assert!(said.contains("did you mean zk-rw"), "{said}");
         assert!(!said.contains("redis-getset"), "{said}");
+        assert!(unknown("command", "EXPRIE", &["get", "expire"]).contains("did you mean expire?"));
         assert!(unknown("lock", "qqq", &locks).contains("there are redis-set-nx-px, redis-getset"));
     }
 }

@@ -158,6 +158,7 @@ impl Setup {
             ttl: self.options.ttl,
             time_limit: self.options.time_limit,
             junk: self.lock.store().junk().map(|_| ()),
+            commands: self.lock.store().commands(),
         }
     }
 
@@ -248,7 +249,8 @@ impl Setup {
     pub fn world(&self) -> WorldSpec {
         let of_clocks = [Ability::ServerClock, Ability::ServerClockRate];
         let sets_clocks = self.needs().iter().any(|it| of_clocks.contains(it));
-        let world = WorldSpec { sets_clocks, ..world(self.lock, &self.options) };
+        let names_calls = self.fault_script.as_ref().is_some_and(|it| it.looks_at_commands());
+        let world = WorldSpec { sets_clocks, names_calls, ..world(self.lock, &self.options) };
         match &self.replay {
             Some(replay) => WorldSpec { call_timeout: replay.call_timeout, ..world },
             None => world,
@@ -298,6 +300,7 @@ fn world(lock: &LockSpec, options: &Options) -> WorldSpec {
         link_delay: options.link_delay,
         links: options.links,
         sets_clocks: false,
+        names_calls: false,
         given: given::addresses(lock, options),
         toxiproxy: options.toxiproxy.map(|it| it.0),
         seed: options.seed,

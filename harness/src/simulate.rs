@@ -77,6 +77,7 @@ fn init(spec: &WorldSpec) -> Command {
         seed: spec.seed,
         clock: ClockSetting::RIGHT,
         drifted_ns: 0,
+        names_calls: spec.names_calls,
         workers: spec.workers,
     }))
 }

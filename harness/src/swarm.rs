@@ -175,7 +175,7 @@ mod tests {
         let holding = ClientState::Holding { since: Mono::ZERO };
         let acquiring = ClientState::Acquiring { since: Mono::ZERO, last_reply: None, answers: 0 };
         let clients = [holding, acquiring, ClientState::Idle]
-            .map(|state| ClientView { state, faulted: false });
+            .map(|state| ClientView { state, ..ClientView::default() });
         let mut nemesis = Weighted::new(Box::new(Proposer(0)), seed);
         let mut rng = Rng::new(seed);
         let ttl = Duration::from_secs(1);
@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn what_is_a_part_of_a_fault_comes_with_it_and_never_alone() {
-        let clients = [ClientState::Idle; 3].map(|state| ClientView { state, faulted: false });
+        let clients =
+            [ClientState::Idle; 3].map(|state| ClientView { state, ..ClientView::default() });
         let ttl = Duration::from_secs(1);
         for seed in 0..100 {
             let mut nemesis = Weighted::new(Box::new(Pairs(false)), seed);

@@ -130,6 +130,17 @@ fn what_is_wrong_is_one_error_with_its_place_and_nothing_is_written() {
         ),
         (fault(&format!("{pause}\nwhen = \"fault\"")), "line 4, column 8", "before the first one"),
         (fault(&format!("{pause}\nwhen = \"majority\"")), "line 4, column 8", "give `answered`"),
+        (fault(&format!("{pause}\nwhen = \"sent\"")), "line 4, column 8", "command = \"SETNX\""),
+        (
+            fault(&format!("{pause}\nwhen = \"sent\"\ncommand = \"EXPRIE\"")),
+            "line 5, column 11",
+            "did you mean expire",
+        ),
+        (
+            fault(&format!("{pause}\nwhen = \"asked\"\ncommand = \"SET\"")),
+            "line 5, column 11",
+            "goes with when = \"sent\" or \"answered\"",
+        ),
         (
             fault(&format!("{pause}\nwhen = \"asked\"\nwho = \"holder\"")),
             "line 5, column 7",
@@ -307,10 +318,12 @@ fn example(cli: &Bench, algo: &str, name: &str, more: &[&str]) -> Said {
 fn each_example_shows_its_hazard() {
     let cli = Bench::new();
     let long: &[&str] = &["--hold", "exact:2s"];
+    let slow: &[&str] = &["--link-delay", "50ms"];
     for (algo, name, more, shows) in [
         ("redis-set-nx-px", "pause-holder.toml", &[][..], "double hold by holder-paused"),
         ("redis-setnx", "kill-unaware-holder.toml", &[][..], "deadlock by client-died"),
         ("redlock", "redlock-amnesia.toml", long, "double hold by server-forgets"),
+        ("redis-setnx-expire", "between-commands.toml", slow, "deadlock by client-died"),
     ] {
         let said = example(&cli, algo, name, more);
         assert_eq!(said.code, 1, "{said:?}");
@@ -345,6 +358,64 @@ lasts = \"2s\"
     let by_then = ledger.iter().filter(|it| it["time_ns"].as_u64() <= killed["time_ns"].as_u64());
     let written = by_then.filter(|it| it["change"]["written"] == *client);
     assert_eq!(written.count(), 3, "{killed}");
+}
+
+/// The changes of the store by the client that was killed, up to its death and after it.
+fn changes_by_the_killed(cli: &Bench) -> (usize, usize) {
+    let lines = |name: &str| -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(cli.home.path().join("store/latest").join(name));
+        text.expect("read").lines().map(|it| serde_json::from_str(it).expect("JSON")).collect()
+    };
+    let history = lines("history.jsonl");
+    let killed = history.iter().find(|event| event["f"] == "fault").expect("a fault");
+    let client = &killed["fault"]["fault"]["node"]["client"];
+    let ledger = lines("ledger.jsonl");
+    let of_it = ledger.iter().filter(|it| it["change"]["written"] == *client);
+    let (before, after): (Vec<_>, Vec<_>) =
+        of_it.partition(|it| it["time_ns"].as_u64() <= killed["time_ns"].as_u64());
+    (before.len(), after.len())
+}
+
+#[test]
+fn a_client_dies_between_two_commands_that_are_named() {
+    let cli = Bench::new();
+    let kill = |when: &str, command: &str| {
+        format!(
+            "[[fault]]\naction = \"kill\"\ntarget = \"asker\"\nwhen = \"{when}\"\ncommand = \"{command}\"\nlasts = \"2s\"\n"
+        )
+    };
+    let slow = &["--link-delay", "50ms", "--clients", "2"];
+    for (when, command, before, outcome) in [
+        ("sent", "SETNX", 0, 1),
+        ("answered", "SETNX", 1, 1),
+        ("sent", "expire", 1, 0),
+        ("answered", "EXPIRE", 1, 0),
+    ] {
+        let said = follow(&cli, "redis-setnx-expire", &kill(when, command), slow);
+        assert_eq!(said.code, outcome, "{when} {command}: {said:?}");
+        let (by_then, _) = changes_by_the_killed(&cli);
+        assert_eq!(by_then, before, "{when} {command}");
+    }
+}
+
+#[test]
+fn what_a_release_sends_is_a_moment_of_its_holder() {
+    let cli = Bench::new();
+    let pause = "[[fault]]\naction = \"kill\"\ntarget = \"holder\"\nwhen = \"answered\"\ncommand = \"GET\"\nlasts = \"2s\"\n";
+    let said = follow(&cli, "redis-set-nx-px-getdel", pause, &["--link-delay", "50ms"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let history = fs::read_to_string(cli.home.path().join("store/latest/history.jsonl"));
+    let events: Vec<serde_json::Value> = history
+        .expect("read")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let fault = events.iter().position(|event| event["f"] == "fault").expect("a fault");
+    let death = events[..=fault + 1].iter().find(|event| event["f"] == "death").expect("a death");
+    let last = events[..fault]
+        .iter()
+        .rfind(|event| event["process"] == death["process"] && event["type"] == "invoke");
+    assert_eq!(last.expect("an operation")["f"], "release");
 }
 
 #[test]

@@ -37,6 +37,7 @@ impl Clients {
             link_delay: Duration::ZERO,
             links: LinkDelays::default(),
             sets_clocks: false,
+            names_calls: false,
             toxiproxy: None,
             given: Vec::new(),
             seed: 1,

@@ -38,6 +38,7 @@ fn start(topology: &str) -> Servers {
         link_delay: Duration::ZERO,
         links: LinkDelays::default(),
         sets_clocks: false,
+        names_calls: false,
         toxiproxy: None,
         given: Vec::new(),
         seed: 1,

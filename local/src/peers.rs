@@ -91,6 +91,11 @@ impl Peers {
         self.to(server).try_for_each(|link| link.proxy.set_target(None)).map_err(no_link)
     }
 
+    /// The links between two servers, of both ways.
+    pub fn both_ways(&self, a: u32, b: u32) -> impl Iterator<Item = &LinkProxy> {
+        self.between(a, b).chain(self.between(b, a)).map(|link| &link.proxy)
+    }
+
     fn between(&self, from: u32, to: u32) -> impl Iterator<Item = &PeerLink> {
         self.links.get(&(from, to)).into_iter().flatten()
     }

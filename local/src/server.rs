@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stores::{Launch, Probe};
-use testbed::link_proxy::{HeldBack, HeldDirection};
+use testbed::link_proxy::{HeldBack, HeldDirection, LinkProxy};
 use testbed::own_process::OwnProcess;
 use testbed::wall_clock::ServerWallClock;
 use testbed::{ClockAct, StartedServer, broken, probe};
@@ -274,6 +274,10 @@ impl StartedServer for LocalServer {
         let held =
             cut.into_iter().map(HeldDirection::release).fold(HeldBack::default(), HeldBack::plus);
         Ok(held.bytes + held.connections)
+    }
+
+    fn peer_links(&self, other: u32) -> Vec<&LinkProxy> {
+        self.setup.peers.both_ways(self.setup.number, other).collect()
     }
 
     fn clock(&self) -> Option<ServerWallClock> {

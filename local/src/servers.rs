@@ -39,6 +39,10 @@ impl Servers for LocalServers {
         FakedClock::check(store, ability)
     }
 
+    fn can_delay_peers(_: Ability) -> Result<(), Lack> {
+        Ok(())
+    }
+
     async fn start(
         store: StoreId,
         cluster: Cluster,

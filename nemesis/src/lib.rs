@@ -60,6 +60,7 @@ pub const NEMESES: &[&NemesisSpec] = &[
     &link::SLOW,
     &link::JITTER,
     &link::THROTTLE,
+    &link::SERVER,
     &link::VAULT,
 ];
 

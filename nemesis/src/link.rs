@@ -11,6 +11,7 @@ use base::{
 use std::time::Duration;
 
 use crate::aim::{self, Deck};
+use crate::partition::{self, OF_CLIENTS, OF_SERVERS};
 
 const BROKEN: &[Cause] = &[Cause::ReplyLost, Cause::ReleaseLost, Cause::ClientDied];
 const SLOWED: &[Cause] = &[Cause::HolderCutOff, Cause::LateGrant, Cause::LateRequest];
@@ -109,6 +110,15 @@ pub const VAULT: NemesisSpec = NemesisSpec {
     },
 };
 
+pub const SERVER: NemesisSpec = NemesisSpec {
+    name: "link-server",
+    summary: "slows, jitters and throttles the links of a server to its peers, so that they lag behind",
+    needs: &[Ability::DelayServers],
+    servers: ServersNeeded { least: 2, peers: true },
+    causes: &[OF_CLIENTS, OF_SERVERS],
+    make: || Box::new(LaggingServers { kinds: Deck::new(DELAYS), next: None }),
+};
+
 /// A disturbance of connections.
 #[derive(Clone, Copy)]
 enum LinkFaultKind {
@@ -138,6 +148,8 @@ const ALL: &[LinkFaultKind] = &[
     LinkFaultKind::Slow,
     LinkFaultKind::Throttle,
 ];
+const DELAYS: &[LinkFaultKind] =
+    &[LinkFaultKind::Slow, LinkFaultKind::Jitter, LinkFaultKind::Throttle];
 const AIMS: &[Aim] = &[Aim::Asking, Aim::Asking, Aim::Holder, Aim::Anybody];
 
 struct DisturbedLinks {
@@ -226,5 +238,45 @@ impl Nemesis for DisturbedLinks {
         }
         let (link_fault, lasts) = draw(what, view, rng);
         Next::Inject { fault: self.fault(client, link_fault, view), lasts }
+    }
+}
+
+/// About the time that a message takes from one server to another.
+const USUAL: Duration = Duration::from_micros(300);
+
+/// Delays what one server and its peers send each other: replicas lag, votes and heartbeats come late.
+struct LaggingServers {
+    kinds: Deck<LinkFaultKind>,
+    next: Option<LinkFaultKind>,
+}
+
+impl LaggingServers {
+    /// Draws the delay: up to an eighth of a ttl, and bandwidths that carry what the servers of an idle store
+    /// say to each other. What is slower than that ends sessions that nobody knows to be over, by design.
+    fn draw(kind: LinkFaultKind, view: &View<'_>, rng: &mut Rng) -> (LinkFault, Duration) {
+        let delay = view.ttl / (8 << rng.below(4));
+        match draw(kind, view, rng) {
+            (LinkFault::Slow(_), lasts) => {
+                (LinkFault::Slow((delay.as_micros() / USUAL.as_micros()) as u32), lasts)
+            }
+            (LinkFault::Jitter(_), lasts) => (LinkFault::Jitter(delay.as_micros() as u32), lasts),
+            (LinkFault::Throttle(rate), lasts) => (LinkFault::Throttle(rate * 8), lasts),
+            other => other,
+        }
+    }
+}
+
+impl Nemesis for LaggingServers {
+    fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
+        if view.active > 0 {
+            return Next::Watch;
+        }
+        let Some(kind) = self.next.take() else {
+            self.next = Some(self.kinds.draw(rng));
+            return Next::At(aim::gap(view, rng));
+        };
+        let (link_fault, lasts) = Self::draw(kind, view, rng);
+        let links = partition::server(view, rng);
+        Next::Inject { fault: Fault::over(links, Action::Link(link_fault)), lasts }
     }
 }

@@ -115,7 +115,7 @@ fn client(client_number: u32, only: Option<u32>, view: &View<'_>) -> CutLinks {
 }
 
 /// The links of a server to all its peers; without peers to talk to, to all clients.
-fn server(view: &View<'_>, rng: &mut Rng) -> CutLinks {
+pub(crate) fn server(view: &View<'_>, rng: &mut Rng) -> CutLinks {
     let cut = rng.below(u64::from(view.server_count())) as u32;
     if !view.peers {
         let clients = 0..view.clients.len() as u32;

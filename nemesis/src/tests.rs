@@ -17,7 +17,7 @@ fn clients(now: Mono, ttl: Duration) -> Vec<ClientView> {
         ClientState::Idle,
         ClientState::Idle,
     ];
-    states.map(|state| ClientView { state, faulted: false }).to_vec()
+    states.map(|state| ClientView { state, ..ClientView::default() }).to_vec()
 }
 
 /// The first one leads.

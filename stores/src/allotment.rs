@@ -47,8 +47,8 @@ pub(crate) fn name_of(key: &str) -> Option<&str> {
 
 /// Makes a link forward its clocks, and all but its calls, to the one that it is around.
 macro_rules! forward_world {
-    ($link:ty) => {
-        impl base::World for $link {
+    ($link:ty $(, $parameter:ident: $bound:path)?) => {
+        impl$(<$parameter: $bound>)? base::World for $link {
             fn now(&self) -> base::WallTime {
                 self.link.now()
             }

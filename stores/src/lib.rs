@@ -9,6 +9,7 @@ mod junk;
 mod launch;
 pub mod memcached;
 pub mod model;
+mod named_calls;
 pub mod postgres;
 #[cfg(feature = "real")]
 pub mod real;
@@ -27,6 +28,7 @@ pub use allotment::{Allotment, Chosen};
 pub use enumerable::Enumerable;
 pub use junk::Junk;
 pub use launch::{Joining, Launch, Member, Need, PROGRAM_FOLDERS, Place, Ports, Probe};
+pub use named_calls::{CallNames, NamedCalls};
 pub use settable_clock::SettableClock;
 pub use standing::StandingQuestion;
 #[cfg(feature = "real")]
@@ -109,6 +111,13 @@ macro_rules! stores {
             pub const fn standing(self) -> Option<StandingQuestion> {
                 match self {
                     $(Self::$name => <$store>::STANDING,)*
+                }
+            }
+
+            /// Returns the names of the commands that clients can send.
+            pub fn commands(self) -> Vec<&'static str> {
+                match self {
+                    $(Self::$name => <$store>::commands(),)*
                 }
             }
 

@@ -58,6 +58,9 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The model of a store of one server, for the enumeration of all schedules.
     type Alone: Enumerable<Packet = PacketOf<Self>>;
 
+    /// Returns the names of the commands that clients can send, as [`Protocol::command`] gives them.
+    fn commands() -> Vec<&'static str>;
+
     /// Returns the store's tick: what has run out may live on until the next one.
     fn tick(timing: &Timing) -> Duration;
 

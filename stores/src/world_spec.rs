@@ -43,6 +43,8 @@ pub struct WorldSpec {
     pub links: LinkDelays,
     /// True if faults of the run set the wall clocks of servers.
     pub sets_clocks: bool,
+    /// True if the clients tell the name of each command that they send.
+    pub names_calls: bool,
     /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to be
     /// started.
     pub given: Vec<String>,

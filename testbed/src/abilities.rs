@@ -42,6 +42,7 @@ pub fn can<S: Servers>(store: StoreId, ability: Ability) -> Result<(), Lack> {
     match ability {
         Ability::Pause | Ability::Crash | Ability::Vanish | Ability::Evict => Ok(()),
         Ability::Cut | Ability::CutServers => Ok(()),
+        Ability::DelayServers => S::can_delay_peers(ability),
         Ability::Reset | Ability::Refuse | Ability::Throttle => Ok(()),
         Ability::LoseRequest | Ability::LoseReply | Ability::Slow | Ability::Jitter => Ok(()),
         // The vault is the drive loop's, and so are its links.

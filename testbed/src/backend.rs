@@ -175,6 +175,7 @@ impl<S: Servers> RealBackend<S> {
             seed: Rng::fork(self.spec.seed, u64::from(process)).next(),
             clock,
             drifted_ns,
+            names_calls: self.spec.names_calls,
             workers: self.spec.workers,
         };
         ClientRequest { id: 0, worker: 0, command: Command::Init(Box::new(init)) }

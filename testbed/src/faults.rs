@@ -67,8 +67,9 @@ pub fn check<S: Servers>(testbed: &Testbed<S::Server>, fault: &Fault) -> Result<
     }
     let is_none = |(a, b): &&(Node, Node)| match (a, b) {
         (Node::Client(_), Node::Client(_)) => true,
-        // Connections between servers can be cut, and no more.
-        (Node::Server(_), Node::Server(_)) => matches!(fault.action(), Action::Link(_)),
+        (Node::Server(_), Node::Server(_)) => {
+            matches!(fault.action(), Action::Link(link_fault) if !link_fault.is_delay())
+        }
         _ => false,
     };
     if fault.action() == Action::Evict
@@ -77,7 +78,7 @@ pub fn check<S: Servers>(testbed: &Testbed<S::Server>, fault: &Fault) -> Result<
         return Err(BackendError(format!("{}: {why}", unable(Ability::Evict))));
     }
     match fault.links().iter().find(is_none) {
-        Some((a, b)) => Err(BackendError(format!("there is no link between {a} and {b} to cut"))),
+        Some((a, b)) => Err(BackendError(format!("there is no such link between {a} and {b}"))),
         None => Ok(()),
     }
 }
@@ -156,8 +157,10 @@ async fn inject_links<S: StartedServer>(
     links: &[(Node, Node)],
     fault: &Fault,
 ) -> Result<Active<S>, BackendError> {
-    let between = || client_links(testbed, links);
-    if let (Some(pairs), Action::Link(link_fault)) = (toxic_pairs(testbed, links), fault.action()) {
+    let between = || client_links(testbed, links).chain(peer_links(testbed, links));
+    if let (Some(pairs), Action::Link(link_fault)) = (toxic_pairs(testbed, links), fault.action())
+        && !pairs.is_empty()
+    {
         return Ok(match link_fault {
             LinkFault::Reset => Active::Reset(toxiproxy::reset(pairs).await?),
             _ => Active::Toxic(ToxicFault::inject(pairs, link_fault).await?),
@@ -207,6 +210,17 @@ fn client_links<'a, S: StartedServer>(
     links: &'a [(Node, Node)],
 ) -> impl Iterator<Item = &'a LinkProxy> {
     of_clients(links).filter_map(|(client, server)| testbed.link_proxy(client, server))
+}
+
+/// The links between servers among these, where they lead through link proxies.
+fn peer_links<'a, S: StartedServer>(
+    testbed: &'a Testbed<S>,
+    links: &'a [(Node, Node)],
+) -> impl Iterator<Item = &'a LinkProxy> {
+    links.iter().flat_map(|link| match *link {
+        (Node::Server(a), Node::Server(b)) => testbed.servers[a as usize].peer_links(b),
+        _ => Vec::new(),
+    })
 }
 
 /// The same links as Toxiproxy has them, each with its link proxy; `None` if they do not lead there.

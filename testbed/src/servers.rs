@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stores::{Cluster, StoreId};
 
+use super::link_proxy::LinkProxy;
 use super::wall_clock::ServerWallClock;
 use super::{Lack, broken, probe};
 
@@ -34,6 +35,12 @@ pub trait Servers: Sized + 'static {
     /// # Errors
     /// Fails with what they lack.
     fn can_set_clocks(store: StoreId, ability: Ability) -> Result<(), Lack>;
+
+    /// Checks that what such servers send each other goes through link proxies, which can delay it.
+    ///
+    /// # Errors
+    /// Fails with what they lack.
+    fn can_delay_peers(ability: Ability) -> Result<(), Lack>;
 
     /// Starts them and waits until they all serve; `progress` is told what goes on, line by line.
     /// When one cannot be started, none is left. First removes what killed runs left behind.
@@ -121,6 +128,11 @@ pub trait StartedServer: Send + Sync + 'static {
 
     /// Ends a cut. Returns how much it cut off.
     async fn mend(cut: Self::Cut) -> Result<u64, BackendError>;
+
+    /// The link proxies between it and another server; none where they reach each other directly.
+    fn peer_links(&self, _other: u32) -> Vec<&LinkProxy> {
+        Vec::new()
+    }
 
     /// Its wall clock, if it was started with one that can go wrong.
     fn clock(&self) -> Option<ServerWallClock>;

@@ -8,7 +8,7 @@ use base::{ClientReply, ClientRequest, Command, Init, Link, Mailbox, Response};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::time::Duration;
-use stores::{Store, StoreClient};
+use stores::{CallNames, NamedCalls, Store, StoreClient};
 
 use crate::locks::{LockSpec, On, ProcessFields};
 use worker::Worker;
@@ -21,6 +21,8 @@ struct SharedParts<S: Store> {
     ttl: Duration,
     call_timeout: Duration,
     fields: ProcessFields,
+    /// The commands that were sent and not told yet; `None` if nobody wants to know.
+    calls: Option<CallNames>,
 }
 
 /// Serves the harness until it says `exit` or hangs up.
@@ -35,6 +37,11 @@ pub async fn serve<S: Store>(
     let open: &'static On<S> =
         spec.open.on().expect("the harness links a client to its lock's own store");
     let Some((id, init)) = begin(mailbox.as_mut()).await else { return };
+    let calls = init.names_calls.then(CallNames::default);
+    let link = match &calls {
+        Some(names) => Rc::new(NamedCalls::new(link, names.clone())),
+        None => link,
+    };
     let client = S::client(link, spec.topology_named(&init.topology));
     client.ready().await;
     mailbox.say(Response { id: Some(id), worker: 0, reply: ClientReply::ok() });
@@ -45,6 +52,7 @@ pub async fn serve<S: Store>(
         ttl: Duration::from_nanos(init.ttl_ns),
         call_timeout: Duration::from_nanos(init.call_timeout_ns),
         fields: ProcessFields::default(),
+        calls,
     });
     match init.workers {
         0 | 1 => Worker::new(process).serve(mailbox.as_mut()).await,

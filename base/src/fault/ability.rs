@@ -21,6 +21,8 @@ pub enum Ability {
     Cut,
     /// Hold what servers send each other.
     CutServers,
+    /// Delay what servers send each other.
+    DelayServers,
     /// Set the wall clock of a server.
     ServerClock,
     /// Set the wall clock of a client.
@@ -63,6 +65,7 @@ impl Ability {
     pub const fn between_servers(self) -> Self {
         match self {
             Self::Cut => Self::CutServers,
+            Self::Slow | Self::Jitter | Self::Throttle => Self::DelayServers,
             other => other,
         }
     }
@@ -114,6 +117,7 @@ impl fmt::Display for Ability {
             Self::Evict => "make a server evict what it stores",
             Self::Cut => "cut a link",
             Self::CutServers => "cut a link between servers",
+            Self::DelayServers => "slow or throttle a link between servers",
             Self::ServerClock => "set the clock of a server",
             Self::ClientClock => "set the clock of a client",
             Self::ServerClockRate => "have the clock of a server run fast or slow, or stand still",

@@ -1,4 +1,4 @@
-//! Faults of the connections over a link between a client and a server.
+//! Faults of the connections over a link.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,12 @@ impl LinkFault {
     /// The size of a packet, in bytes, where packets have none of their own: about that of a request
     /// with its headers.
     pub const PACKET: u64 = 100;
+
+    /// Returns true if it only delays what a link carries, so that servers, too, can be hit by it.
+    #[must_use]
+    pub const fn is_delay(self) -> bool {
+        matches!(self, Self::Slow(_) | Self::Jitter(_) | Self::Throttle(_))
+    }
 
     /// Its extent in words: "3", "2.5 ms".
     pub(super) fn amount(self) -> String {

@@ -70,6 +70,24 @@ fn a_kill_bites_whoever_asks() {
 }
 
 #[test]
+fn a_kill_bites_whoever_frees() {
+    let run = busy(
+        "
+    crash c2 |         [  ]
+    p2       |     A==r  X
+    run      |                Q            E",
+    );
+    assert!(covered(&run).contains("1 of 1 fault had"));
+    let later = busy(
+        "
+    crash c2 |         [  ]
+    p2       |     A==R  X
+    run      |                Q            E",
+    );
+    misses(&later, "no fault had an effect");
+}
+
+#[test]
 fn readers_contend_with_writers() {
     let mut run = picture(&BUSY.replacen('A', "S", 3));
     assert!(covered(&run).starts_with("10 grants"));

@@ -78,7 +78,7 @@ pub fn choose(
     };
     let Some(Lack { reason, fix }) = choice.lack(world.store, needs) else { return Ok(choice) };
     let or = fix.map(|fix| format!(", or {fix}")).unwrap_or_default();
-    let line = format!("{reason}, which these faults take: give --backend sim{or}");
+    let line = format!("{reason}; the faults of this run need it: give --backend sim{or}");
     Err(Failure::arguments(line))
 }
 

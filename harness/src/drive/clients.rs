@@ -3,8 +3,8 @@
 //! one under a new process number, as in Jepsen; a client with one worker is replaced with it.
 
 use base::{
-    Action, Backend, ClientReply, ClientRequest, ClientState, ClientView, F, Facts, Fault, Kind,
-    Mono, Node, Process, Response,
+    Action, Backend, CallView, ClientReply, ClientRequest, ClientState, ClientView, F, Facts,
+    Fault, Kind, Mono, Node, Process, Response,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -150,6 +150,7 @@ impl Clients {
         let view = |client: usize| ClientView {
             state: self.state(client),
             faulted: faults.hits(Node::Client(client as u32)),
+            call: self.call(client).cloned(),
         };
         (0..self.clients.len()).map(view).collect()
     }
@@ -167,6 +168,12 @@ impl Clients {
             ClientState::Idle | ClientState::Down => 0,
         };
         states.max_by_key(nearness).unwrap_or(ClientState::Down)
+    }
+
+    /// The last command that a client has sent for one of its operations.
+    fn call(&self, client: usize) -> Option<&CallView> {
+        let calls = self.workers[self.workers_of(client)].iter().filter_map(DrivenWorker::call);
+        calls.max_by_key(|call| call.sent)
     }
 
     /// Does what clients have to do now; says when the next of them has something to do.
@@ -294,6 +301,7 @@ impl Clients {
                 return worker.hear_lost(key, error, at, round, recorder);
             }
             ClientReply::Notified { .. } => return worker.hear_notified(at, recorder),
+            ClientReply::Calls { command } => return worker.hear_call(&command, at),
             _ => {}
         }
         if response.id != Some(worker.open) {

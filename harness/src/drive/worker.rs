@@ -1,8 +1,8 @@
 //! One worker of a client: its turns, its grants, and the step of its script at which it is.
 
 use base::{
-    Acquire, ClientReply, ClientState, Command, Event, F, Facts, HOLDS, Key, Kind, Load, Mode,
-    Mono, Process, Rng, Step, Turn, Wait, Walk,
+    Acquire, CallView, ClientReply, ClientState, Command, Event, F, Facts, HOLDS, Key, Kind, Load,
+    Mode, Mono, Process, Rng, Step, Turn, Wait, Walk,
 };
 use std::time::Duration;
 
@@ -162,6 +162,8 @@ pub struct DrivenWorker {
     /// The index of the event with which it was made.
     begun: u64,
     turns: TurnSource,
+    /// The last command that its operation sent to a server, if its client tells them.
+    call: Option<CallView>,
 }
 
 /// The end of an operation that a reply brings.
@@ -189,6 +191,7 @@ impl DrivenWorker {
             turn,
             open: 0,
             begun: 0,
+            call: None,
             turns,
         }
     }
@@ -298,7 +301,7 @@ impl DrivenWorker {
                 (F::Release, hold, self.holds[hold].mode, Command::Release { hold })
             }
         };
-        self.open = request;
+        (self.open, self.call) = (request, None);
         self.begun = recorder.history().events().len() as u64;
         let value = self.to_write(f, hold);
         self.record(recorder, hold, (now, Kind::Invoke, f), |event| {
@@ -500,6 +503,22 @@ impl DrivenWorker {
         }
     }
 
+    /// The worker's operation sends a command to a server.
+    pub fn hear_call(&mut self, command: &str, at: Mono) {
+        self.call = Some(CallView { command: command.into(), sent: at, answered: None });
+    }
+
+    /// Returns the last command that its operation has sent, while that goes on.
+    pub fn call(&self) -> Option<&CallView> {
+        let goes_on = matches!(
+            self.stage,
+            WorkerStage::Acquiring { .. }
+                | WorkerStage::Converting { .. }
+                | WorkerStage::Releasing { .. }
+        );
+        self.call.as_ref().filter(|_| goes_on)
+    }
+
     /// The client has learnt that the worker's grants of a key may be gone.
     pub fn hear_lost(
         &mut self,
@@ -549,6 +568,9 @@ impl DrivenWorker {
     /// A reply of a server has passed the link to the worker's client. Returns true if the worker has
     /// asked for it.
     pub fn passed(&mut self, server: u32, at: Mono) -> bool {
+        if let Some(call) = &mut self.call {
+            call.answered.get_or_insert(at);
+        }
         match &mut self.stage {
             WorkerStage::Acquiring { last_reply, answers, .. } => {
                 *last_reply = Some(at);
@@ -630,7 +652,9 @@ impl From<ClientReply> for ReplyOutcome {
             ClientReply::Info { error } | ClientReply::Lost { error, .. } => {
                 (Kind::Info, None, Some(error))
             }
-            ClientReply::Notified { .. } | ClientReply::Clock { .. } => (Kind::Info, None, None),
+            ClientReply::Notified { .. }
+            | ClientReply::Calls { .. }
+            | ClientReply::Clock { .. } => (Kind::Info, None, None),
         };
         Self { kind, facts, error }
     }

@@ -36,7 +36,9 @@ pub fn abilities(action: Action, aim: &Aim, peers: bool) -> Vec<Ability> {
     let mut abilities = match aim {
         _ if aim.is_at_vault() => vec![Ability::Vault],
         Aim::Nodes(whom) => at_nodes(ability, whom.sort()),
-        Aim::LinksOf(whom) if peers && whom.sort() == Sort::Servers => {
+        Aim::LinksOf(whom)
+            if peers && whom.sort() == Sort::Servers && matches!(action, Action::Cut(_)) =>
+        {
             vec![ability.between_servers()]
         }
         Aim::LinksOf(_) => vec![ability],
@@ -98,8 +100,8 @@ pub fn check_link(action: Action, (a, b): &(Whom, Whom), crew: &Crew<'_>) -> Res
         (Sort::Servers, Sort::Servers) if !crew.peers => {
             "the servers of this run do not talk to each other: there is no such link"
         }
-        (Sort::Servers, Sort::Servers) if matches!(action, Action::Link(_)) => {
-            "a link between servers can only be cut"
+        (Sort::Servers, Sort::Servers) if matches!(action, Action::Link(link_fault) if !link_fault.is_delay()) => {
+            "servers do not call each other as clients do: a link between them is cut, slowed or throttled"
         }
         (Sort::Servers, Sort::Servers) => return Ok(()),
         (Sort::Both, _) | (_, Sort::Both) => "`all` is no end of a link: give clients or servers",

@@ -56,7 +56,7 @@ pub struct ScriptFault {
 }
 
 /// The run that a script is for, as far as the script has to know it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Crew<'a> {
     /// The number of clients.
     pub clients: u32,
@@ -72,6 +72,8 @@ pub struct Crew<'a> {
     pub time_limit: Duration,
     /// The reason why the servers never evict anything, if so.
     pub junk: Result<(), &'static str>,
+    /// The commands that clients can send to the servers.
+    pub commands: Vec<&'static str>,
 }
 
 impl FaultScript {
@@ -80,6 +82,12 @@ impl FaultScript {
         let named =
             |entry: &ScriptFault| ScriptedFault { line: entry.line, what: entry.what.clone() };
         self.entries.iter().filter(|entry| !entry.optional).map(named).collect()
+    }
+
+    /// Returns true if a fault of it waits for a command of a client.
+    pub fn looks_at_commands(&self) -> bool {
+        let names = |it: &ScriptFault| matches!(it.moment, Moment::When { command: Some(_), .. });
+        self.entries.iter().any(names)
     }
 
     /// The abilities that its faults need of a backend, where servers talk to each other (`peers`) or not.

@@ -18,6 +18,8 @@ pub enum Moment {
     When {
         /// The event that it waits for.
         trigger: LockEvent,
+        /// The command that it waits for, of the events that are one's.
+        command: Option<&'static str>,
         /// The client to whom it has to happen. `None`: whoever it is.
         client: Option<u32>,
         /// The number of such moments that are passed over, and one.
@@ -36,6 +38,10 @@ pub enum LockEvent {
     Answered,
     /// The same, by a majority of servers that know nothing of each other.
     Majority,
+    /// A command of an acquire or a release has left the client.
+    CommandSent,
+    /// A server has answered such a command; the client does not know it.
+    CommandAnswered,
     /// The client was granted the lock.
     Granted,
     /// The client has held the lock for a while.
@@ -55,6 +61,11 @@ pub const MOMENTS: &[(&str, LockEvent, &str)] = &[
         LockEvent::Majority,
         "the same, by a majority of servers, as three of Redlock's five",
     ),
+    (
+        "sent",
+        LockEvent::CommandSent,
+        "a client sends a command, which `command` names, to a server",
+    ),
     ("granted", LockEvent::Granted, "a client was granted the lock"),
     ("working", LockEvent::Working, "a client has held the lock for a twentieth of its ttl"),
     ("before-release", LockEvent::BeforeRelease, "a client is about to release the lock"),
@@ -62,11 +73,6 @@ pub const MOMENTS: &[(&str, LockEvent, &str)] = &[
 ];
 
 impl LockEvent {
-    /// Returns true if its client holds the lock; the client of others has asked for it.
-    pub const fn is_of_holder(self) -> bool {
-        matches!(self, Self::Granted | Self::Working | Self::BeforeRelease)
-    }
-
     /// Returns the time for which it has to last before it counts.
     pub fn lasts(self, ttl: Duration) -> Duration {
         if self == Self::Working { ttl / 20 } else { Duration::ZERO }
@@ -77,6 +83,7 @@ const AT: &str = "a time of the run: at = \"3s\"";
 const WHEN: &str = "the name of a moment: when = \"granted\"";
 const WHO: &str = "the name of a client: who = \"client-0\"";
 const AFTER: &str = "a time: after = \"200ms\"";
+const COMMAND: &str = "the name of a command: command = \"SETNX\"";
 const NTH: &str = "a whole number from 1: nth = 3";
 
 impl Moment {
@@ -98,12 +105,13 @@ impl Moment {
             }
             (Some(at), None) => read_at(fields, at, crew),
             (None, Some((text, place))) => {
-                let trigger = read_trigger(fields, (text, place), is_first, crew)?;
+                let trigger = read_trigger(fields, (text, place.clone()), is_first, crew)?;
+                let (trigger, command) = read_command(fields, (trigger, place), crew)?;
                 let nth = fields.count("nth", NTH)?.map_or(1, |(nth, _)| nth);
                 let after = fields.text("after", AFTER)?;
                 let after = after.map(|after| read_time(after, crew)).transpose()?;
                 let (client, after) = (who(fields, aim, crew)?, after.unwrap_or_default());
-                Ok(Self::When { trigger, client, nth, after })
+                Ok(Self::When { trigger, command, client, nth, after })
             }
         }
     }
@@ -116,6 +124,7 @@ fn read_at(
     crew: &Crew<'_>,
 ) -> Result<Moment, ScriptMistake> {
     absent(fields, "nth", "`nth` counts the moments of `when`")?;
+    absent(fields, "command", "`command` goes with when = \"sent\" or \"answered\"")?;
     absent(fields, "who", "`who` says whose moment `when` means")?;
     absent(fields, "after", "`after` goes with `when`; `at` is exact")?;
     let place = at.1.clone();
@@ -152,6 +161,32 @@ fn read_trigger(
             Err(Mistake::Misfit(why.into()).at(place))
         }
         Some(trigger) => Ok(trigger),
+    }
+}
+
+/// Reads the command whose moment it is, if it is that of a command.
+fn read_command(
+    fields: &Fields<'_>,
+    (trigger, place): Placed<LockEvent>,
+    crew: &Crew<'_>,
+) -> Result<(LockEvent, Option<&'static str>), ScriptMistake> {
+    let Some((text, at)) = fields.text("command", COMMAND)? else {
+        return match trigger {
+            LockEvent::CommandSent => Err(Mistake::Missing(COMMAND).at(place)),
+            trigger => Ok((trigger, None)),
+        };
+    };
+    let trigger = match trigger {
+        LockEvent::Answered => LockEvent::CommandAnswered,
+        LockEvent::CommandSent => LockEvent::CommandSent,
+        _ => {
+            let misplaced = "`command` goes with when = \"sent\" or \"answered\"";
+            return Err(Mistake::Contradiction(misplaced).at(at));
+        }
+    };
+    match crew.commands.iter().find(|known| known.eq_ignore_ascii_case(text)) {
+        Some(command) => Ok((trigger, Some(*command))),
+        None => Err(Mistake::Unknown(nearest::unknown("command", text, &crew.commands)).at(at)),
     }
 }
 

@@ -12,8 +12,10 @@ use crate::excerpt::line_of;
 use crate::plan::ScriptFile;
 
 /// The fields of a fault, beside those that give an action its extent.
-const FIELDS: &[&str] =
-    &["action", "target", "links", "at", "when", "after", "nth", "who", "lasts", "optional"];
+const FIELDS: &[&str] = &[
+    "action", "target", "links", "at", "when", "command", "after", "nth", "who", "lasts",
+    "optional",
+];
 
 const FAULTS: &str = "a list of tables: each begins with [[fault]]";
 
@@ -106,6 +108,7 @@ fn what(fields: &Fields<'_>, text: &str) -> String {
         word("links"),
         prefixed("at"),
         prefixed("when"),
+        word("command"),
         prefixed("who"),
         prefixed("nth"),
         prefixed("after"),

@@ -146,6 +146,7 @@ impl<S: Store> Actors<S> {
             seed: 0,
             clock: ClockSetting::RIGHT,
             drifted_ns: 0,
+            names_calls: false,
             workers: 1,
         };
         ClientRequest { id: 0, worker: client, command: Command::Init(Box::new(init)) }

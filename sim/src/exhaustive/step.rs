@@ -246,7 +246,7 @@ impl<S: Store> Explorer<S> {
                 self.lost(state, client, (key, error), seen);
                 return false;
             }
-            ClientReply::Clock { .. } => return false,
+            ClientReply::Clock { .. } | ClientReply::Calls { .. } => return false,
             ClientReply::Ok { .. } => (Kind::Ok, None),
             ClientReply::Fail { error, .. } => (Kind::Fail, Some(error.clone())),
             ClientReply::Info { error } => (Kind::Info, Some(error.clone())),

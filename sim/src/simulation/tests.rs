@@ -62,6 +62,7 @@ impl Rig {
             allotment: String::new(),
             clock: ClockSetting::RIGHT,
             drifted_ns: 0,
+            names_calls: false,
             workers: 1,
             algo: "none".into(),
             process: 0,

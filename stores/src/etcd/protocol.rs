@@ -1,6 +1,9 @@
 //! Requests, replies and watches, as far as locks need them.
 
 use base::Protocol;
+use std::borrow::Cow;
+
+use crate::named_calls::named_commands;
 
 /// The protocol of etcd. The members are one address for a client: `Link::call` ignores the server
 /// number, since the library goes on to another member by itself.
@@ -12,6 +15,10 @@ impl Protocol for Etcd {
     type Reply = Reply;
     type Refusal = Refusal;
     type Signal = Signal;
+
+    fn command(request: &Request) -> Cow<'static, str> {
+        request.command().into()
+    }
 }
 
 /// The number of a lease, which its client chooses: any but zero.
@@ -94,6 +101,17 @@ pub enum Request {
         watch: DeletionWatchId,
     },
 }
+
+named_commands!(Request {
+    LeaseGrant => "lease grant",
+    LeaseRevoke => "lease revoke",
+    LeaseKeepAlive => "lease keep-alive",
+    Create => "create",
+    Delete => "delete",
+    Get => "get",
+    Watch => "watch",
+    Unwatch => "unwatch",
+});
 
 /// A key, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::allotment;
 use super::alone::AloneMember;
+use super::protocol::COMMANDS;
 use super::timing::{EXPIRY_CHECK, ElectionTiming};
 use super::{Client, Etcd, EtcdDriver, Server};
 use crate::zookeeper::Timing;
@@ -55,6 +56,10 @@ impl Store for Etcd {
     type Alone = AloneMember;
 
     /// A leader looks for leases that have run out now and then.
+    fn commands() -> Vec<&'static str> {
+        COMMANDS.to_vec()
+    }
+
     fn tick(_: &Timing) -> Duration {
         EXPIRY_CHECK
     }

@@ -14,9 +14,11 @@ pub use model::Server;
 pub use real::RealLink;
 
 use base::{Answer, CallError, Protocol};
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use crate::driver::RequestReply;
+use crate::named_calls::named_commands;
 
 /// The protocol of memcached.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +57,13 @@ pub enum Request {
     },
 }
 
+named_commands!(Request {
+    Add => "add",
+    Set => "set",
+    Get => "get",
+    Delete => "delete",
+});
+
 /// The answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
@@ -79,6 +88,10 @@ impl Protocol for Memcached {
     type Reply = Reply;
     type Refusal = Refusal;
     type Signal = Infallible;
+
+    fn command(request: &Request) -> Cow<'static, str> {
+        request.command().into()
+    }
 }
 
 /// A packet between a simulated client and a simulated server.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::allotment;
 use super::junk::JUNK;
 use super::memory::StoredItem;
-use super::{Memcached, Packet, Reply, Request, Server};
+use super::{COMMANDS, Memcached, Packet, Reply, Request, Server};
 use crate::driver::CallDriver;
 use crate::launch::words;
 use crate::zookeeper::Timing;
@@ -38,6 +38,10 @@ impl Store for Memcached {
     type Driver = CallDriver<Self>;
     type Client = Rc<dyn Link<Self>>;
     type Alone = Server;
+
+    fn commands() -> Vec<&'static str> {
+        COMMANDS.to_vec()
+    }
 
     fn tick(_: &Timing) -> Duration {
         Duration::from_secs(1)

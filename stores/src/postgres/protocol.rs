@@ -1,7 +1,10 @@
 //! Statements, their answers, and sessions.
 
 use base::Protocol;
+use std::borrow::Cow;
 use std::time::Duration;
+
+use crate::named_calls::named_commands;
 
 /// The protocol of PostgreSQL. A session is a connection: when the one ends, the other does, and what
 /// the session had locked is free.
@@ -13,6 +16,10 @@ impl Protocol for Postgres {
     type Reply = Reply;
     type Refusal = Refusal;
     type Signal = Signal;
+
+    fn command(request: &Request) -> Cow<'static, str> {
+        request.command().into()
+    }
 }
 
 /// The number that a client gives to a session. It gives none twice.
@@ -51,6 +58,17 @@ pub enum Request {
         /// The session that ends.
         session: SessionId,
     },
+}
+
+impl Request {
+    /// The name of its command.
+    pub const fn command(&self) -> &'static str {
+        match self {
+            Self::Connect { .. } => "connect",
+            Self::Close { .. } => "close",
+            Self::Execute { statement, .. } => statement.command(),
+        }
+    }
 }
 
 /// The settings of a session, in whole milliseconds; zero for none, which is what a server has by
@@ -103,6 +121,18 @@ pub enum Statement {
     /// Does nothing. Replies `Done`.
     Ping,
 }
+
+named_commands!(Statement {
+    AdvisoryLock => "pg_advisory_lock",
+    TryAdvisoryLock => "pg_try_advisory_lock",
+    AdvisoryUnlock => "pg_advisory_unlock",
+    Begin => "BEGIN",
+    Commit => "COMMIT",
+    Rollback => "ROLLBACK",
+    InsertRow => "INSERT",
+    LockRow => "SELECT FOR UPDATE",
+    Ping => "SELECT 1",
+});
 
 impl Statement {
     /// The statement in SQL.

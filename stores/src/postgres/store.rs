@@ -4,6 +4,7 @@ use base::{Link, Wakeups, World};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::protocol::COMMANDS;
 use super::{Client, Postgres, PostgresDriver, Server};
 use crate::zookeeper::Timing;
 use crate::{
@@ -31,6 +32,10 @@ impl Store for Postgres {
     type Driver = PostgresDriver;
     type Client = Client;
     type Alone = Server;
+
+    fn commands() -> Vec<&'static str> {
+        [&["connect", "close"], COMMANDS].concat()
+    }
 
     fn tick(_: &Timing) -> Duration {
         Duration::ZERO

@@ -37,6 +37,7 @@ pub use slot_routed::SlotRouted;
 
 use crate::driver::RequestReply;
 use base::{Answer, Protocol};
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::rc::Rc;
 
@@ -56,6 +57,14 @@ impl Protocol for Redis {
     type Reply = Box<redis::Value>;
     type Refusal = Refusal;
     type Signal = Infallible;
+
+    fn command(request: &Self::Request) -> Cow<'static, str> {
+        let name = match request.args_iter().next() {
+            Some(redis::Arg::Simple(name)) => name,
+            _ => &[],
+        };
+        String::from_utf8_lossy(name).to_ascii_uppercase().into()
+    }
 }
 
 impl RequestReply for Redis {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::allotment;
 use super::layout::SENTINEL;
+use super::model::command_names;
 use super::script::Engine;
 use super::{
     ClusterTiming, Instance, Layout, Packet, Redis, Routed, SentinelTiming, Server, Shards,
@@ -81,6 +82,10 @@ impl Store for Redis {
     type Alone = Server;
 
     /// Redis expires keys ten times a second.
+    fn commands() -> Vec<&'static str> {
+        command_names().filter(|name| !name.contains('|')).collect()
+    }
+
     fn tick(_: &Timing) -> Duration {
         Duration::from_millis(100)
     }

@@ -1,6 +1,9 @@
 //! Requests, replies, watches and session states, named as ZooKeeper names them.
 
 use base::Protocol;
+use std::borrow::Cow;
+
+use crate::named_calls::named_commands;
 
 /// The protocol of ZooKeeper. The ensemble is one address for a client: `Link::call` ignores the
 /// server number, since the session chooses its server by itself.
@@ -12,6 +15,10 @@ impl Protocol for ZooKeeper {
     type Reply = Reply;
     type Refusal = Refusal;
     type Signal = Signal;
+
+    fn command(request: &Request) -> Cow<'static, str> {
+        request.command().into()
+    }
 }
 
 /// A message that nobody asked for: from the ensemble, or from the client library about it.
@@ -108,6 +115,16 @@ pub enum Request {
         path: String,
     },
 }
+
+named_commands!(Request {
+    Create => "create",
+    Delete => "delete",
+    Exists => "exists",
+    GetData => "getData",
+    GetChildren => "getChildren",
+    SetData => "setData",
+    Sync => "sync",
+});
 
 impl Request {
     /// The path that the request is about.

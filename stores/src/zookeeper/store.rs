@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::allotment;
 use super::alone::Alone;
 use super::model::Server;
+use super::protocol::COMMANDS;
 use super::{Client, SessionState, Timing, ZooKeeper, ZooKeeperDriver};
 use crate::launch::words;
 use crate::{
@@ -83,6 +84,10 @@ impl Store for ZooKeeper {
     type Alone = Alone;
 
     /// An ensemble ends sessions on a tick.
+    fn commands() -> Vec<&'static str> {
+        COMMANDS.to_vec()
+    }
+
     fn tick(timing: &Timing) -> Duration {
         timing.tick
     }

@@ -2,7 +2,7 @@
 
 use crate::Lack;
 use crate::link_proxy::slowed_by;
-use base::{Ability, Action, BackendError, Fault, LinkFault};
+use base::{Ability, Action, BackendError, Fault, LinkFault, Node};
 use std::fmt;
 use std::time::Duration;
 
@@ -81,7 +81,8 @@ pub fn can(ability: Ability) -> Result<(), Lack> {
         Ability::Pause | Ability::Crash | Ability::CutPower | Ability::Vanish => return Ok(()),
         Ability::ServerClock | Ability::ServerClockRate => return Ok(()),
         Ability::ClientClock | Ability::ClientClockRate => return Ok(()),
-        Ability::CutServers | Ability::Evict | Ability::Vault => return Ok(()),
+        Ability::CutServers | Ability::DelayServers => return Ok(()),
+        Ability::Evict | Ability::Vault => return Ok(()),
     };
     let reason = format!("Toxiproxy cannot {ability} as it should: {why}");
     Err(Lack { reason, fix: Some("leave --links out".into()) })
@@ -93,12 +94,23 @@ pub fn can(ability: Ability) -> Result<(), Lack> {
 /// Fails with the reason.
 pub fn check(fault: &Fault) -> Result<(), BackendError> {
     can(fault.ability()).map_err(|lack| BackendError(lack.reason))?;
+    if fault.ability() == Ability::DelayServers {
+        return Ok(());
+    }
+    if matches!(fault.action(), Action::Link(_)) && fault.links().iter().any(is_between_servers) {
+        let mixed = "Toxiproxy stands on the links of clients only: give those between servers a fault of their own";
+        return Err(BackendError(mixed.into()));
+    }
     match fault.action() {
         Action::Link(LinkFault::Throttle(rate)) if !is_rate(rate) => Err(BackendError(format!(
             "Toxiproxy cannot limit a link to {rate} bytes a second: it counts in thousands of them"
         ))),
         _ => Ok(()),
     }
+}
+
+fn is_between_servers(link: &(Node, Node)) -> bool {
+    matches!(link, (Node::Server(_), Node::Server(_)))
 }
 
 /// Returns true if this many bytes a second are a limit that Toxiproxy has.

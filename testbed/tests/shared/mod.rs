@@ -90,6 +90,7 @@ pub fn world(store: StoreId) -> WorldSpec {
         link_delay: Duration::ZERO,
         links: LinkDelays::default(),
         sets_clocks: false,
+        names_calls: false,
         given: Vec::new(),
         toxiproxy: None,
         seed: 1,

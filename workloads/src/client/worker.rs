@@ -10,7 +10,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use stores::{Store, StoreClient};
+use stores::{CallNames, Store, StoreClient};
 
 use super::SharedParts;
 use crate::locks::LockSettings;
@@ -96,17 +96,24 @@ impl<S: Store> Worker<S> {
         let client = self.client.clone();
         let wakeups = waits_for.and_then(|_| client.wakeups());
         let notified = || waits_for.cloned().map(|key| ClientReply::Notified { key });
-        if wakeups.is_none() && self.holds.iter().all(Option::is_none) {
+        let process = self.process.clone();
+        let calls = process.calls.as_ref();
+        if wakeups.is_none() && calls.is_none() && self.holds.iter().all(Option::is_none) {
             return work.await;
         }
+        // What was sent between two operations belongs to none.
+        while calls.and_then(CallNames::take).is_some() {}
         let mut work = pin!(work);
         loop {
             let next = {
                 let mut losses = losses(&self.locks, &self.holds);
-                poll_fn(|cx| poll_next(work.as_mut(), &mut losses, wakeups, cx)).await
+                poll_fn(|cx| poll_next(work.as_mut(), &mut losses, wakeups, calls, cx)).await
             };
             match next {
                 WorkerEvent::Done(done) => {
+                    while let Some(command) = calls.and_then(CallNames::take) {
+                        self.say(None, ClientReply::Calls { command }, mailbox);
+                    }
                     // A wake-up in the same moment was before the answer.
                     while wakeups.is_some_and(Wakeups::take)
                         && let Some(notified) = notified()
@@ -114,6 +121,9 @@ impl<S: Store> Worker<S> {
                         self.say(None, notified, mailbox);
                     }
                     return done;
+                }
+                WorkerEvent::Called(command) => {
+                    self.say(None, ClientReply::Calls { command }, mailbox);
                 }
                 WorkerEvent::Lost(key, error) => self.lost(key, error, mailbox),
                 WorkerEvent::Woken => {
@@ -288,6 +298,8 @@ fn losses<'a>(locks: &'a [Opened], holds: &'a [Option<HeldGrant>; HOLDS]) -> Rep
 /// An event for a worker that waits for the work of a lock.
 enum WorkerEvent<T> {
     Done(T),
+    /// The work sent this command to a server.
+    Called(String),
     Lost(Key, String),
     Woken,
 }
@@ -296,10 +308,14 @@ fn poll_next<T>(
     work: Pin<&mut impl Future<Output = T>>,
     losses: &mut ReportableLosses<'_>,
     wakeups: Option<&Wakeups>,
+    calls: Option<&CallNames>,
     cx: &mut Context<'_>,
 ) -> Poll<WorkerEvent<T>> {
     if let Poll::Ready(done) = work.poll(cx) {
         return Poll::Ready(WorkerEvent::Done(done));
+    }
+    if let Some(command) = calls.and_then(CallNames::take) {
+        return Poll::Ready(WorkerEvent::Called(command));
     }
     if let Poll::Ready((key, error)) = losses.poll(cx) {
         return Poll::Ready(WorkerEvent::Lost(key, error));

@@ -67,11 +67,11 @@ impl Follower {
         let seen = self.watch.look(view);
         for (entry, stage) in self.script.entries.iter().zip(&mut self.stages) {
             let FaultStage::Watching { passed, candidates, .. } = stage else { continue };
-            let Moment::When { trigger, client, nth, .. } = entry.moment else { continue };
-            for candidate in seen.iter().filter(|(of, _)| *of == source(trigger)) {
-                if client.is_none_or(|client| client == candidate.1.client) {
+            let Moment::When { trigger, command, client, nth, .. } = entry.moment else { continue };
+            for event in seen.iter().filter(|event| event.is(source(trigger), command)) {
+                if client.is_none_or(|client| client == event.hit.client) {
                     *passed += 1;
-                    candidates.extend((*passed >= nth).then_some(candidate.1));
+                    candidates.extend((*passed >= nth).then_some(event.hit));
                 }
             }
         }
@@ -108,7 +108,7 @@ impl Follower {
             (Moment::When { trigger, after, .. }, FaultStage::Watching { candidates, .. }) => {
                 let after = after + trigger.lasts(view.ttl);
                 let must_stand = |candidate: &ClientHit| {
-                    trigger == LockEvent::Working || hits(&entry.aim, trigger, candidate.client)
+                    trigger == LockEvent::Working || hits(&entry.aim, candidate)
                 };
                 candidates.retain(|it| !must_stand(it) || it.stands(view));
                 match candidates.first() {
@@ -129,16 +129,9 @@ impl Follower {
         view: &View<'_>,
         rng: &mut Rng,
     ) -> Vec<Fault> {
-        let trigger = match entry.moment {
-            Moment::When { trigger, .. } => Some(trigger),
-            Moment::At(_) => None,
-        };
-        let client = moment.map(|moment| moment.client);
-        let of = |is_of_holder| {
-            client.filter(|_| trigger.is_some_and(|it| it.is_of_holder() == is_of_holder))
-        };
+        let of = |asks| moment.filter(|hit| hit.asks() == asks).map(|hit| hit.client);
         let last_client = self.last_client;
-        let mut hit = Hit { view, rng, holder: of(true), asker: of(false), last_client };
+        let mut hit = Hit { view, rng, holder: of(false), asker: of(true), last_client };
         hit.faults(entry.action, &entry.aim)
     }
 
@@ -215,11 +208,11 @@ const fn source(trigger: LockEvent) -> LockEvent {
 }
 
 /// Returns true if the client of a moment is hit itself: it has to be still what it was.
-fn hits(aim: &Aim, trigger: LockEvent, client: u32) -> bool {
+fn hits(aim: &Aim, moment: &ClientHit) -> bool {
     aim.mentions().any(|whom| match whom {
-        Whom::Holder => trigger.is_of_holder(),
-        Whom::Asker => !trigger.is_of_holder(),
-        Whom::Client(named) => *named == client,
+        Whom::Holder => !moment.asks(),
+        Whom::Asker => moment.asks(),
+        Whom::Client(named) => *named == moment.client,
         _ => false,
     })
 }

@@ -3,7 +3,7 @@
 use super::super::Crew;
 use super::*;
 use crate::plan::ScriptFile;
-use base::{Action, ClientState, ClientView, ServerInfo};
+use base::{Action, CallView, ClientState, ClientView, ServerInfo};
 use std::time::Duration;
 
 const TTL: Duration = Duration::from_secs(4);
@@ -27,6 +27,7 @@ fn follower(text: &str) -> Follower {
         ttl: TTL,
         time_limit: Duration::from_secs(30),
         junk: Ok(()),
+        commands: vec!["SETNX", "EXPIRE"],
     };
     let file = ScriptFile { path: "it.toml".into(), text: text.into() };
     let script = FaultScript::read(&file, &crew).unwrap_or_else(|error| panic!("{error}"));
@@ -43,7 +44,7 @@ fn fault(about: &str) -> String {
 
 /// Asks what comes next at a time, with the clients in these states.
 fn ask(follower: &mut Follower, at: Mono, states: [ClientState; 5]) -> Next {
-    let clients = states.map(|state| ClientView { state, faulted: false });
+    let clients = states.map(|state| ClientView { state, ..ClientView::default() });
     let servers = &servers(3);
     let view = View {
         now: at,
@@ -251,7 +252,7 @@ fn a_fault_comes_with_the_one_before() {
 fn whoever_is_meant_is_hit_whatever_else_hits_it() {
     let mut follower =
         follower(&fault("action = \"pause\"\ntarget = \"holder\"\nwhen = \"granted\""));
-    let clients = vec![ClientView { state: holding(10), faulted: true }; 1];
+    let clients = vec![ClientView { state: holding(10), faulted: true, call: None }; 1];
     let servers = &servers(3);
     let view = View {
         now: ms(10),
@@ -274,4 +275,54 @@ fn the_client_of_the_moment_need_not_be_the_one_that_is_hit() {
     let held = [IDLE, holding(10), IDLE, IDLE, IDLE];
     assert_eq!(ask(&mut follower, ms(10), held), Next::WatchUntil(ms(1_010)));
     assert_eq!(hit(ask(&mut follower, ms(1_010), [IDLE; 5])), [Node::Client(0)]);
+}
+
+/// The clients in these states, the first of which has sent a command.
+fn ask_of_call(
+    follower: &mut Follower,
+    at: Mono,
+    state: ClientState,
+    call: Option<CallView>,
+) -> Next {
+    let mut clients = [IDLE; 5].map(|state| ClientView { state, ..ClientView::default() });
+    clients[0] = ClientView { state, faulted: false, call };
+    let servers = &servers(3);
+    let view = View {
+        now: at,
+        ttl: TTL,
+        clients: &clients,
+        servers,
+        peers: true,
+        answering: None,
+        standings: &[],
+        active: 0,
+    };
+    follower.next(&view, &mut Rng::new(7))
+}
+
+#[test]
+fn a_command_is_sent_and_answered_once() {
+    let call = |command: &str, sent, answered: Option<u64>| {
+        Some(CallView { command: command.into(), sent: ms(sent), answered: answered.map(ms) })
+    };
+    for (when, at) in [("sent", 30), ("answered", 50)] {
+        let about = format!(
+            "action = \"kill\"\ntarget = \"asker\"\nwhen = \"{when}\"\ncommand = \"expire\""
+        );
+        let mut follower = follower(&fault(&about));
+        let steps = [
+            (10, call("SETNX", 10, None)),
+            (20, call("SETNX", 10, Some(20))),
+            (30, call("EXPIRE", 30, None)),
+            (40, call("EXPIRE", 30, None)),
+            (50, call("EXPIRE", 30, Some(50))),
+        ];
+        let came = steps.into_iter().find_map(|(at, call)| {
+            match ask_of_call(&mut follower, ms(at), asking(10), call) {
+                Next::Inject { fault, .. } => Some((at, fault.nodes())),
+                _ => None,
+            }
+        });
+        assert_eq!(came, Some((at, vec![Node::Client(0)])), "{when}");
+    }
 }

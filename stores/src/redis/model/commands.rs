@@ -127,7 +127,6 @@ const COMMANDS: &[CommandSpec] = &[
 ];
 
 /// The names of all commands.
-#[cfg(test)]
 pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
 }

@@ -17,7 +17,6 @@ mod strings;
 pub(crate) mod whole;
 
 use commands::CommandSpec;
-#[cfg(test)]
 pub(crate) use commands::names as command_names;
 pub(crate) use commands::{Call, CommandFunction, WallClock, find};
 pub(crate) use keyspace::Keyspace;
