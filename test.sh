@@ -67,15 +67,14 @@ fi
 
 step "formatting"
 cargo fmt --all -- --check
-# As the tests are built, so that macros and what build scripts compile are built once.
-step "lints"
-cargo clippy --release --workspace --all-targets --features picklock/toxiproxy -- -D warnings
 third=$(which_third)
 step "tests: the build"
 cargo test --release --workspace --features picklock/toxiproxy --no-run
 
 # What only computes runs on one core beside the tests, most of which wait for servers, and gives way to them.
+# The lints are built as the tests are, so that macros and what build scripts compile are built once.
 compute() {
+    cargo clippy --release --jobs 1 --workspace --all-targets --features picklock/toxiproxy -- -D warnings
     ./target/release/picklock suite suites/seeds.toml --seeds 1000 --jobs 1 --store target/store --junit target/gate.xml
     fuzz/run.sh build --jobs 1
     cargo clippy --release --jobs 1 -p picklock --all-targets -- -D warnings
@@ -88,11 +87,21 @@ beside=$!
 ./target/release/picklock test --algo redis-set-nx-px --nemesis none --backend docker --time-limit 1s \
     --store target/store >target/image.log 2>&1 &
 image=$!
-trap 'kill -- -$beside $image 2>/dev/null || true' EXIT
+# The rows on real servers take as long as all other tests together, and wait as well.
+rows() {
+    cargo test --release --features picklock/toxiproxy --test real_table
+}
+export -f rows
+PICKLOCK_THIRD=$third setsid bash -euo pipefail -c rows >target/rows.log 2>&1 &
+rows=$!
+trap 'kill -- -$beside -$rows $image 2>/dev/null || true' EXIT
 
-step "tests: the simulator, the checkers, the reports, and third $third of the rows on real servers"
-PICKLOCK_THIRD=$third cargo test --release --workspace --features picklock/toxiproxy
-step "the gate in the simulator, and lints of builds with fewer features"
+step "tests: the simulator, the checkers, the reports, the models against real servers"
+PICKLOCK_THIRD=none cargo test --release --workspace --features picklock/toxiproxy
+step "tests: third $third of the rows on real servers"
+wait $rows || { cat target/rows.log; exit 1; }
+grep -E "^test |^running|result:" target/rows.log
+step "lints, and the gate in the simulator"
 wait $beside || { cat target/beside.log; exit 1; }
 grep -E "entries in|Finished" target/beside.log
 step "fuzzing"

@@ -88,6 +88,14 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
+    /// Takes out all items that are meant, in their order.
+    pub fn extract(&mut self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
+        let taken = self.items.extract_if(.., |(_, item)| is_meant(item));
+        let mut taken: Vec<T> = taken.map(|(_, item)| item).collect();
+        taken.reverse();
+        taken
+    }
+
     /// Returns the number of entries.
     #[cfg(test)]
     pub fn len(&self) -> usize {
@@ -120,6 +128,17 @@ mod tests {
         queue.cancel(first);
         assert_eq!(queue.len(), 1);
         assert_eq!(queue.pop(Mono::from_nanos(9)).map(|(_, item)| item), Some('b'));
+    }
+
+    #[test]
+    fn what_is_extracted_keeps_its_order_and_so_does_the_rest() {
+        let mut queue = EventQueue::new();
+        for (at, item) in [(5, 'c'), (1, 'A'), (5, 'D'), (2, 'b'), (9, 'E')] {
+            queue.push(Mono::from_nanos(at), item);
+        }
+        assert_eq!(queue.extract(|item| item.is_uppercase()), ['A', 'D', 'E']);
+        let due = std::iter::from_fn(|| queue.pop(Mono::from_nanos(9)).map(|(_, item)| item));
+        assert_eq!(due.collect::<String>(), "bc");
     }
 
     /// Held against a sorted map, through thousands of random pushes, pops and cancellations.

@@ -5,6 +5,7 @@ use stores::model::ServerModel;
 
 use super::Simulation;
 use super::item::{Connection, ConnectionState, Item, Payload};
+use crate::network::PacketOrder;
 use crate::pause::Paused;
 use stores::Store;
 
@@ -53,8 +54,12 @@ impl<S: Store> Simulation<S> {
             }
             (Action::Clock(change), Target::Node(node)) => self.undo_clock(*node, change),
             (Action::Cut(_), Target::Links(_)) => self.uncut(fault),
-            (Action::Link(_), Target::Links(_)) => {
-                Effect::of(action, self.network.link_faults.end(id))
+            (Action::Link(link_fault), Target::Links(links)) => {
+                let done = self.network.link_faults.end(id);
+                if let LinkFault::Throttle(_) = link_fault {
+                    self.flush(links);
+                }
+                Effect::of(action, done)
             }
             (
                 Action::Pause
@@ -234,6 +239,32 @@ impl<S: Store> Simulation<S> {
             _ => 0,
         };
         self.network.link_faults.begin(id, links, link_fault, done);
+    }
+
+    /// Has packets on their way over these links set off anew, in their order: the limit has ended for which
+    /// they waited.
+    fn flush(&mut self, links: &[(Node, Node)]) {
+        let connections = &self.connections;
+        let ends = |item: &Item| match *item {
+            Item::ToServer { connection, .. } => connections.get(connection).map(Connection::ends),
+            Item::ToClient { connection, .. } => {
+                connections.get(connection).map(|wire| (wire.ends().1, wire.ends().0))
+            }
+            Item::Between { from, to, .. } => Some((Node::Server(from), Node::Server(to))),
+            _ => None,
+        };
+        let is_over = |&(a, b): &(Node, Node)| links.contains(&(a, b)) || links.contains(&(b, a));
+        let waiting = self.queue.extract(|item| ends(item).as_ref().is_some_and(is_over));
+        let waiting: Vec<_> =
+            waiting.into_iter().filter_map(|item| Some((ends(&item)?, item))).collect();
+        for (_, item) in &waiting {
+            if let Some(order) = self.order_of(item) {
+                *order = PacketOrder::default();
+            }
+        }
+        for (ends, item) in waiting {
+            self.set_off(ends, item);
+        }
     }
 
     /// Breaks the connections over these links; says how many there were.

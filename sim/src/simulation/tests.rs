@@ -2,7 +2,9 @@
 //! down or the server's machine gone; and of servers whose memory is filled.
 
 use super::*;
-use base::{Action, ClientReply, ClockSetting, Command, Data, Direction, Init, Response, Spread};
+use base::{
+    Action, ClientReply, ClockSetting, Command, Data, Direction, Init, LinkFault, Response, Spread,
+};
 use std::future::poll_fn;
 use stores::Cluster;
 use stores::memcached::Reply::Stored;
@@ -160,6 +162,20 @@ fn a_call_that_timed_out_during_a_pause_has_timed_out_though_its_reply_has_come(
 
 fn cut(direction: Direction) -> Fault {
     Fault::over(vec![(CLIENT, SERVER)], Action::Cut(direction))
+}
+
+/// A packet takes five seconds there: more than the call has.
+#[test]
+fn what_waits_on_a_throttled_link_goes_on_when_the_limit_ends() {
+    let throttle = Action::Link(LinkFault::Throttle(20));
+    let (mut rig, fault) = (Rig::new(), Fault::over(vec![(CLIENT, SERVER)], throttle));
+    rig.spawn(0);
+    assert_eq!(rig.pass(150 * MS), counted(1));
+    rig.inject(&fault);
+    rig.ask();
+    assert_eq!(rig.pass(200 * MS), None);
+    rig.heal(&fault);
+    assert_eq!(rig.pass(150 * MS), counted(2));
 }
 
 const WAYS: [Direction; 3] = [Direction::Both, Direction::Forward, Direction::Backward];

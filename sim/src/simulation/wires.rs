@@ -135,7 +135,18 @@ impl<S: Store> Simulation<S> {
     pub(super) fn set_off(&mut self, ends: (Node, Node), item: Item) -> bool {
         let now = self.now.get();
         let delay = self.network.delay(ends.0, ends.1, now);
-        let order = match item {
+        let Some(order) = self.order_of(&item) else {
+            self.in_flight.discard(item);
+            return false;
+        };
+        let at = order.arrival(now, delay);
+        self.queue.push(at, item);
+        true
+    }
+
+    /// The order that packets keep on the way of this one.
+    pub(super) fn order_of(&mut self, item: &Item) -> Option<&mut PacketOrder> {
+        match *item {
             Item::ToServer { connection, .. } => {
                 self.connections.get_mut(connection).map(|wire| &mut wire.to_server)
             }
@@ -144,14 +155,7 @@ impl<S: Store> Simulation<S> {
             }
             Item::Between { from, to, .. } => Some(self.between.entry((from, to)).or_default()),
             _ => None,
-        };
-        let Some(order) = order else {
-            self.in_flight.discard(item);
-            return false;
-        };
-        let at = order.arrival(now, delay);
-        self.queue.push(at, item);
-        true
+        }
     }
 
     /// The server's end closes a connection: what is still on its way to it is dropped.
