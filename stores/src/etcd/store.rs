@@ -55,11 +55,11 @@ impl Store for Etcd {
     type Client = Client;
     type Alone = AloneMember;
 
-    /// A leader looks for leases that have run out now and then.
     fn commands() -> Vec<&'static str> {
         COMMANDS.to_vec()
     }
 
+    /// A leader looks for leases that have run out now and then.
     fn tick(_: &Timing) -> Duration {
         EXPIRY_CHECK
     }

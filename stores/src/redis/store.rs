@@ -81,11 +81,11 @@ impl Store for Redis {
     type Client = Rc<dyn Link<Self>>;
     type Alone = Server;
 
-    /// Redis expires keys ten times a second.
     fn commands() -> Vec<&'static str> {
         command_names().filter(|name| !name.contains('|')).collect()
     }
 
+    /// Redis expires keys ten times a second.
     fn tick(_: &Timing) -> Duration {
         Duration::from_millis(100)
     }

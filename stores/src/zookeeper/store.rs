@@ -83,11 +83,11 @@ impl Store for ZooKeeper {
     type Client = Client;
     type Alone = Alone;
 
-    /// An ensemble ends sessions on a tick.
     fn commands() -> Vec<&'static str> {
         COMMANDS.to_vec()
     }
 
+    /// An ensemble ends sessions on a tick.
     fn tick(timing: &Timing) -> Duration {
         timing.tick
     }
