@@ -84,15 +84,19 @@ fn count_released(case: &Case<'_>) -> u64 {
 fn verdict(name: &str, released: u64, foreign: Vec<Occurrence>) -> Verdict {
     let releases = count(released, "release");
     if !foreign.is_empty() {
-        let reason = "nobody looked whose it was, and it was another's";
-        let summary = format!("{} of {releases} freed what was another's", foreign.len());
+        let reason = "the release deleted the lock of another process";
+        let summary = format!("{} of {releases} freed the lock of another process", foreign.len());
         let anomalies = by_cause("foreign release", reason, foreign);
         return Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) };
     }
     if released == 0 {
         return Verdict::new(name, Outcome::Inconclusive, "nothing was released");
     }
-    Verdict::new(name, Outcome::Held, format!("{releases}, and none freed what was another's"))
+    Verdict::new(
+        name,
+        Outcome::Held,
+        format!("{releases}, and none freed the lock of another process"),
+    )
 }
 
 /// The grant, the later one to another and the release, if there was a later one.

@@ -223,7 +223,7 @@ pub const HAZARDS: &[Hazard] = &[
     },
     Hazard {
         number: 23,
-        title: "a queue node that nobody knows to be his",
+        title: "a queue node whose owner does not know of it",
         source: ZooKeeperLocks,
         story: "The node of the queue was created and the reply was lost. The client creates \
                 another behind it, and everybody waits behind a node whose owner is alive and \
