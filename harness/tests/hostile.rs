@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 /// The number of changes to each file of the corpus. `fuzz/run.sh` looks further.
-const MUTATIONS: u64 = 300;
+const MUTATIONS: u64 = 2_000;
 
 /// The words that make a difference to some reader.
 const WORDS: &[&[u8]] = &[
