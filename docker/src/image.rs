@@ -5,6 +5,9 @@ use super::daemon::daemon;
 use base::BackendError;
 use futures_util::StreamExt;
 use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::time::Duration;
 use testbed::{Readiness, broken, runtime};
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::body_full;
@@ -12,6 +15,8 @@ use testcontainers::bollard::query_parameters::{BuildImageOptions, CreateImageOp
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
+/// The pause between two attempts to get the turn to make the image.
+const PAUSE: Duration = Duration::from_millis(200);
 const REPOSITORY: &str = "picklock-node";
 const BASE: (&str, &str) = ("debian", "bookworm-slim");
 const BASE_SCRIPT: &str = include_str!("../base.sh");
@@ -59,6 +64,11 @@ pub async fn ensure(docker: &Docker, progress: &dyn Fn(&str)) -> Result<(), Back
     if is_there(docker).await? {
         return Ok(());
     }
+    let _turn =
+        turn(&name(), progress).await.map_err(|e| broken("cannot wait for the image", e))?;
+    if is_there(docker).await? {
+        return Ok(());
+    }
     if docker.inspect_image(&format!("{}:{}", BASE.0, BASE.1)).await.is_err()
         && let Err(error) = pull_base(docker, progress).await
     {
@@ -66,6 +76,24 @@ pub async fn ensure(docker: &Docker, progress: &dyn Fn(&str)) -> Result<(), Back
         bootstrap_base(progress).await?;
     }
     build(docker, progress).await
+}
+
+/// Waits until no other process of this machine makes this image. The turn ends with the listener that it
+/// returns: a socket with a name that is no file's, of which nothing is left when its process is killed.
+async fn turn(image: &str, progress: &dyn Fn(&str)) -> io::Result<UnixListener> {
+    let address = SocketAddr::from_abstract_name(image)?;
+    let mut told = false;
+    loop {
+        match UnixListener::bind_addr(&address) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                if !std::mem::replace(&mut told, true) {
+                    progress("another process is making the image; waiting for it");
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+            turn => return turn,
+        }
+    }
 }
 
 async fn is_there(docker: &Docker) -> Result<bool, BackendError> {
@@ -140,4 +168,30 @@ fn context() -> io::Result<Vec<u8>> {
         archive.append_data(&mut header, name, text.as_bytes())?;
     }
     archive.into_inner()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn one_process_at_a_time_makes_the_image() {
+        let image = format!("picklock-turn-{}", std::process::id());
+        let told = Cell::new(0);
+        let told_one = |line: &str| {
+            assert!(line.contains("waiting for it"), "{line}");
+            told.set(told.get() + 1);
+        };
+        let first_then_second = async {
+            let first = turn(&image, &told_one).await.expect("nobody else wants it");
+            let mut second = Box::pin(turn(&image, &told_one));
+            let waited = tokio::time::timeout(3 * PAUSE, &mut second).await;
+            assert!(waited.is_err(), "two at once");
+            drop(first);
+            second.await.expect("the first one is done");
+        };
+        runtime().expect("a runtime").block_on(first_then_second);
+        assert_eq!(told.get(), 1);
+    }
 }
