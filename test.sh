@@ -67,37 +67,39 @@ fi
 step "formatting"
 cargo fmt --all -- --check
 third=$(which_third)
+tests() { cargo test --release --workspace --features picklock/toxiproxy "$@"; }
 step "tests: the build"
-cargo test --release --workspace --features picklock/toxiproxy --no-run
+# The image of the servers takes minutes: it is made as soon as picklock is built. Tests that need it make it, if
+# this cannot.
+tests --no-run --test cli
+./target/release/picklock test --algo redis-set-nx-px --nemesis none --backend docker --time-limit 1s \
+    --store target/store >target/image.log 2>&1 &
+image=$!
+trap 'kill $image 2>/dev/null || true' EXIT
+tests --no-run
 
 # What only computes runs beside the tests, most of which wait for servers, and gives way to them. Linux weighs
 # sessions against each other whatever the niceness of their processes, and a session has a niceness of its own.
-# The lints are built as the tests are, so that macros and what build scripts compile are built once.
+# The lints come last: while one is built, no other `cargo` can begin. They are built as the tests are, so that
+# macros and what build scripts compile are built once.
 compute() {
     { echo 19 >/proc/self/autogroup; } 2>/dev/null || true
+    ./target/release/picklock suite suites/seeds.toml --seeds 1000 --store target/store --junit target/gate.xml
     cargo clippy --release --workspace --all-targets --features picklock/toxiproxy -- -D warnings
     cargo clippy --release --workspace --all-targets -- -D warnings
     cargo clippy --release --workspace --all-targets --no-default-features -- -D warnings
-    ./target/release/picklock suite suites/seeds.toml --seeds 1000 --store target/store --junit target/gate.xml
 }
 export -f compute
 setsid nice -n 19 bash -euo pipefail -c compute >target/beside.log 2>&1 &
 beside=$!
-# The image of the servers comes from the network; tests that need it make it, if this cannot.
-./target/release/picklock test --algo redis-set-nx-px --nemesis none --backend docker --time-limit 1s \
-    --store target/store >target/image.log 2>&1 &
-image=$!
 # The rows on real servers take as long as all other tests together, and wait as well.
-rows() {
-    cargo test --release --features picklock/toxiproxy --test real_table
-}
-export -f rows
-PICKLOCK_THIRD=$third setsid bash -euo pipefail -c rows >target/rows.log 2>&1 &
+export -f tests
+PICKLOCK_THIRD=$third setsid bash -euo pipefail -c "tests --test real_table" >target/rows.log 2>&1 &
 rows=$!
 trap 'kill -- -$beside -$rows $image 2>/dev/null || true' EXIT
 
 step "tests: the simulator, the checkers, the reports, the models against real servers"
-PICKLOCK_THIRD=none cargo test --release --workspace --features picklock/toxiproxy
+PICKLOCK_THIRD=none tests
 step "tests: third $third of the rows on real servers"
 wait $rows || { cat target/rows.log; exit 1; }
 grep -E "^test |^running|result:" target/rows.log
