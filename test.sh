@@ -78,34 +78,40 @@ image=$!
 trap 'kill $image 2>/dev/null || true' EXIT
 tests --no-run
 
-# What only computes runs beside the tests, most of which wait for servers, and gives way to them. Linux weighs
+# What only computes runs beside the tests on real servers, most of which wait, and gives way to them. Linux weighs
 # sessions against each other whatever the niceness of their processes, and a session has a niceness of its own.
 # The lints come last: while one is built, no other `cargo` can begin. They are built as the tests are, so that
 # macros and what build scripts compile are built once.
 compute() {
     { echo 19 >/proc/self/autogroup; } 2>/dev/null || true
+    step "tests: the simulator, the checkers, the reports"
+    tests --lib --bins --test '[!r]*'
+    tests --doc
+    step "the gate in the simulator"
     ./target/release/picklock suite suites/seeds.toml --seeds 1000 --store target/store --junit target/gate.xml
+    step "lints"
     cargo clippy --release --workspace --all-targets --features picklock/toxiproxy -- -D warnings
     cargo clippy --release --workspace --all-targets -- -D warnings
     cargo clippy --release --workspace --all-targets --no-default-features -- -D warnings
 }
-export -f compute
-setsid nice -n 19 bash -euo pipefail -c compute >target/beside.log 2>&1 &
-beside=$!
-# The rows on real servers take as long as all other tests together, and wait as well.
-export -f tests
+export -f step tests compute
+setsid nice -n 19 bash -euo pipefail -c compute >target/computed.log 2>&1 &
+computed=$!
+# The rows on real servers take half as long as all other tests on them, and wait as well.
 PICKLOCK_THIRD=$third setsid bash -euo pipefail -c "tests --test real_table" >target/rows.log 2>&1 &
 rows=$!
-trap 'kill -- -$beside -$rows $image 2>/dev/null || true' EXIT
+trap 'kill -- -$computed -$rows $image 2>/dev/null || true' EXIT
 
-step "tests: the simulator, the checkers, the reports, the models against real servers"
-PICKLOCK_THIRD=none tests
+step "tests: the models against real servers, faults on real servers, what is left of runs"
+PICKLOCK_THIRD=none tests --test 'real_*'
 step "tests: third $third of the rows on real servers"
 wait $rows || { cat target/rows.log; exit 1; }
 grep -E "^test |^running|result:" target/rows.log
-step "lints, and the gate in the simulator"
-wait $beside || { cat target/beside.log; exit 1; }
-grep -E "entries in|Finished" target/beside.log
+step "tests: more runs at once than the engine has subnets"
+tests --lib -- --ignored at_once
+step "tests that only compute"
+wait $computed || { cat target/computed.log; exit 1; }
+grep -E "^==|^test |result:|entries in|Finished" target/computed.log
 step "nothing is left behind"
 ./target/release/picklock clean
 if [ -n "$(docker ps -aq --filter label=picklock)$(docker network ls -q --filter label=picklock)" ]; then

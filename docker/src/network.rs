@@ -180,6 +180,7 @@ mod tests {
 
     /// More than the subnets that an engine has. Needs one.
     #[test]
+    #[ignore = "it takes all subnets of the engine, for which other runs then wait"]
     fn runs_that_begin_at_once_have_a_network_each() {
         let runtime = testbed::runtime().expect("a runtime");
         runtime.block_on(async {

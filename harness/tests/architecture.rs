@@ -26,8 +26,8 @@ fn drawn(title: &str) -> Arrows {
     rows.map(row).collect()
 }
 
-/// Reads which crates of the workspace each of them depends on from their manifests.
-fn crates() -> Arrows {
+/// Reads what cargo knows of the crates of the workspace.
+fn manifests() -> Vec<serde_json::Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
@@ -35,7 +35,11 @@ fn crates() -> Arrows {
         .output()
         .expect("cargo metadata runs");
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let packages = metadata["packages"].as_array().expect("packages");
+    metadata["packages"].as_array().expect("packages").clone()
+}
+
+/// Reads which crates of the workspace each of them depends on from their manifests.
+fn crates() -> Arrows {
     let own = |value: &serde_json::Value| match value["name"].as_str()? {
         "picklock" => Some("harness".to_owned()),
         name => name.strip_prefix("picklock-").map(String::from),
@@ -43,7 +47,7 @@ fn crates() -> Arrows {
     let depends = |package: &serde_json::Value| {
         package["dependencies"].as_array().expect("dependencies").iter().filter_map(own).collect()
     };
-    packages.iter().map(|it| (own(it).expect("a crate of ours"), depends(it))).collect()
+    manifests().iter().map(|it| (own(it).expect("a crate of ours"), depends(it))).collect()
 }
 
 /// Reads the sources of a crate, beside their tests, with their paths in the crate.
@@ -115,6 +119,20 @@ fn types() -> Arrows {
         }
     }
     types
+}
+
+/// `test.sh` runs the tests on real servers, whose targets begin with `real_`, apart from those that do not
+/// begin with an `r`.
+#[test]
+fn every_test_is_one_that_a_script_runs() {
+    let targets = manifests();
+    let targets = targets.iter().flat_map(|it| it["targets"].as_array().expect("targets"));
+    let tests = targets.filter(|it| it["kind"][0] == "test").filter_map(|it| it["name"].as_str());
+    let (real, other): (Vec<&str>, Vec<&str>) = tests.partition(|name| name.starts_with("real_"));
+    assert!(real.len() > 5 && other.len() > 20, "{real:?}, {other:?}");
+    for name in other {
+        assert!(!name.starts_with('r'), "no test is called {name}: test.sh would not run it");
+    }
 }
 
 #[test]

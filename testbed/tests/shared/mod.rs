@@ -522,7 +522,7 @@ pub fn a_fault_that_cannot_be_is_refused_by_name<S: Servers>() {
     assert_eq!(error.to_string(), "there is no client 9 in this run");
     let links = vec![(Node::Client(0), Node::Client(1))];
     let error = backend.inject(2, &Fault::over(links, Action::Cut(Direction::Both))).unwrap_err();
-    assert_eq!(error.to_string(), "there is no link between client 0 and client 1 to cut");
+    assert_eq!(error.to_string(), "there is no such link between client 0 and client 1");
     let evict = Fault::at(Node::Server(0), Action::Evict);
     assert_eq!(
         backend.inject(3, &evict).unwrap_err().to_string(),
