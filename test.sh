@@ -68,27 +68,27 @@ step "formatting"
 cargo fmt --all -- --check
 third=$(which_third)
 tests() { cargo test --release --workspace --features picklock/toxiproxy "$@"; }
-step "tests: the build"
+step "the build of picklock and of its tests on real servers"
 # The image of the servers takes minutes: it is made as soon as picklock is built. Tests that need it make it, if
 # this cannot.
-tests --no-run --test cli
+tests --no-run --test real_clock
 ./target/release/picklock test --algo redis-set-nx-px --nemesis none --backend docker --time-limit 1s \
     --store target/store >target/image.log 2>&1 &
 image=$!
 trap 'kill $image 2>/dev/null || true' EXIT
-tests --no-run
+tests --no-run --test 'real_*'
 
 # What only computes runs beside the tests on real servers, most of which wait, and gives way to them. Linux weighs
 # sessions against each other whatever the niceness of their processes, and a session has a niceness of its own.
-# The lints come last: while one is built, no other `cargo` can begin. They are built as the tests are, so that
-# macros and what build scripts compile are built once.
+# The gate comes first: while something is built, no other `cargo` can begin. The lints are built as the tests are,
+# so that macros and what build scripts compile are built once.
 compute() {
     { echo 19 >/proc/self/autogroup; } 2>/dev/null || true
+    step "the gate in the simulator"
+    ./target/release/picklock suite suites/seeds.toml --seeds 1000 --store target/store --junit target/gate.xml
     step "tests: the simulator, the checkers, the reports"
     tests --lib --bins --test '[!r]*'
     tests --doc
-    step "the gate in the simulator"
-    ./target/release/picklock suite suites/seeds.toml --seeds 1000 --store target/store --junit target/gate.xml
     step "lints"
     cargo clippy --release --workspace --all-targets --features picklock/toxiproxy -- -D warnings
     cargo clippy --release --workspace --all-targets -- -D warnings
@@ -103,11 +103,11 @@ trap 'kill -- -$computed $image 2>/dev/null || true' EXIT
 wait $image || true
 step "tests on real servers: models, faults, what is left of runs, and third $third of the rows"
 PICKLOCK_THIRD=$third tests --test 'real_*'
-step "tests: more runs at once than the engine has subnets"
-tests --lib -- --ignored at_once
 step "tests that only compute"
 wait $computed || { cat target/computed.log; exit 1; }
 grep -E "^==|^test |result:|entries in|Finished" target/computed.log
+step "tests: more runs at once than the engine has subnets"
+tests --lib -- --ignored at_once
 step "nothing is left behind"
 ./target/release/picklock clean
 if [ -n "$(docker ps -aq --filter label=picklock)$(docker network ls -q --filter label=picklock)" ]; then
