@@ -441,7 +441,8 @@ pub fn servers_say_who_leads_them_before_and_after_a_failover<S: Servers>() {
         let second = leader(&mut backend, Some(first));
         let limit = backend.now() + LIMIT;
         while backend.standings()[first as usize] != Some(ServerStanding::Follower) {
-            assert!(backend.now() < limit, "it was to follow server {second}");
+            let standings = backend.standings();
+            assert!(backend.now() < limit, "{first} was to follow {second}: {standings:?}");
             pass(&mut backend, Duration::from_millis(20));
         }
     }
