@@ -35,6 +35,24 @@ fn a_run_leaves_a_folder_that_is_judged_again_with_the_same_verdict() {
     assert_eq!((again.code, verdict(&latest(&cli))), (0, first), "{}", again.err);
 }
 
+/// Returns the words of a text, however its lines are broken.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_example_of_the_readme_is_what_its_command_says() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = fs::read_to_string(readme).expect("a README");
+    let (_, example) = readme.split_once("$ cargo run --release -- ").expect("an example");
+    let (example, _) = example.split_once("```").expect("its end");
+    let (command, shown) = example.split_once('\n').expect("its output");
+    let said = Bench::new().run(&command.split(' ').collect::<Vec<_>>());
+    for part in shown.split("\n\n").map(words) {
+        assert!(words(&said.out).contains(&part), "`{part}` is not in: {}", said.out);
+    }
+}
+
 #[test]
 fn a_violation_ends_with_1_and_says_that_it_was_expected() {
     let run = Bench::new().test("redis-set-nx-px", "pause", "1");
