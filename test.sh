@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every check of picklock: formatting, lints, and all tests, in the simulator and on real servers.
+# The checks of every change: formatting, lints, and all tests, in the simulator and on real servers.
 # On Debian, as root, it installs what it needs; otherwise it says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -69,8 +69,8 @@ cargo fmt --all -- --check
 third=$(which_third)
 tests() { cargo test --release --workspace --features picklock/toxiproxy "$@"; }
 step "the build of picklock and of its tests on real servers"
-# The image of the servers takes minutes: it is made as soon as picklock is built. Tests that need it make it, if
-# this cannot.
+# The image of the servers takes minutes: it is made as soon as the binary is there, which cargo builds for any of
+# its tests. Tests that need the image make it, if this cannot.
 tests --no-run --test real_clock
 ./target/release/picklock test --algo redis-set-nx-px --nemesis none --backend docker --time-limit 1s \
     --store target/store >target/image.log 2>&1 &
@@ -101,13 +101,15 @@ trap 'kill -- -$computed $image 2>/dev/null || true' EXIT
 
 # One after the other, and without what makes the image beside them: most of these tests are about times.
 wait $image || true
+trap 'kill -- -$computed 2>/dev/null || true' EXIT
 step "tests on real servers: models, faults, what is left of runs, and third $third of the rows"
 PICKLOCK_THIRD=$third tests --test 'real_*'
 step "tests that only compute"
 wait $computed || { cat target/computed.log; exit 1; }
+trap - EXIT
 grep -E "^==|^test |result:|entries in|Finished" target/computed.log
 step "tests: more runs at once than the engine has subnets"
-tests --lib -- --ignored at_once
+tests --lib -- --ignored
 step "nothing is left behind"
 ./target/release/picklock clean
 if [ -n "$(docker ps -aq --filter label=picklock)$(docker network ls -q --filter label=picklock)" ]; then

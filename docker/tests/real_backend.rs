@@ -13,23 +13,7 @@ use stores::StoreId;
 use testbed::Readiness;
 use testbed::owner::Certainty;
 
-tests_of_a_backend!(DockerServers:
-    a_client_that_is_replaced_is_ended,
-    a_client_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal,
-    a_client_that_is_paused_has_its_clock_right_as_soon_as_it_goes_on,
-    a_client_that_is_started_again_has_the_clock_of_its_machine,
-    a_client_whose_clock_bends_or_stands_still_tells_so,
-    a_fault_that_cannot_be_is_refused_by_name,
-    a_server_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal,
-    a_server_whose_memory_is_filled_evicts_what_is_there,
-    a_server_whose_clock_bends_or_stands_still_tells_so,
-    a_throttled_link_carries_little_until_it_is_healed,
-    clients_answer_and_faults_on_them_are_measured,
-    faults_on_a_server_are_measured,
-    links_are_cut_one_way_or_both_and_slowed_and_jittered_both_ways,
-    members_cut_off_from_each_other_say_less_and_a_killed_one_serves_again,
-    servers_say_who_leads_them_before_and_after_a_failover,
-);
+tests_of_a_backend!(DockerServers);
 
 #[test]
 fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {

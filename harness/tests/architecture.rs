@@ -26,7 +26,7 @@ fn drawn(title: &str) -> Arrows {
     rows.map(row).collect()
 }
 
-/// Reads what cargo knows of the crates of the workspace.
+/// Reads the manifests of the workspace's crates, as cargo has them.
 fn manifests() -> Vec<serde_json::Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -121,17 +121,17 @@ fn types() -> Arrows {
     types
 }
 
-/// `test.sh` runs the tests on real servers, whose targets begin with `real_`, apart from those that do not
-/// begin with an `r`.
+/// `test.sh` runs the targets that begin with `real_`, and beside them those that do not begin with an `r`: it
+/// would pass over any other.
 #[test]
-fn every_test_is_one_that_a_script_runs() {
+fn test_sh_runs_every_test() {
     let targets = manifests();
     let targets = targets.iter().flat_map(|it| it["targets"].as_array().expect("targets"));
     let tests = targets.filter(|it| it["kind"][0] == "test").filter_map(|it| it["name"].as_str());
     let (real, other): (Vec<&str>, Vec<&str>) = tests.partition(|name| name.starts_with("real_"));
     assert!(real.len() > 5 && other.len() > 20, "{real:?}, {other:?}");
     for name in other {
-        assert!(!name.starts_with('r'), "no test is called {name}: test.sh would not run it");
+        assert!(!name.starts_with('r'), "test.sh would not run {name}: call it otherwise");
     }
 }
 
