@@ -7,24 +7,27 @@ use std::time::Duration;
 use testbed::owner::{self, Certainty};
 use testbed::{broken, runtime};
 use testcontainers::bollard::Docker;
+use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::query_parameters::{
     ListContainersOptions, ListNetworksOptions, RemoveContainerOptions,
 };
 use tokio::time::{Instant, sleep};
 
-/// The number of objects removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The number of objects removed, and the reasons why others were not.
+#[derive(Debug, Default)]
 pub struct Cleaned {
     /// The number of containers.
     pub containers: usize,
     /// The number of networks.
     pub networks: usize,
+    /// A reason for each object that could not be removed.
+    pub failures: Vec<BackendError>,
 }
 
 /// Removes the containers and networks of runs whose process has ended, with this certainty.
 ///
 /// # Errors
-/// Fails when no daemon answers, or it refuses.
+/// Fails when no daemon answers.
 pub fn clean(certainty: Certainty) -> Result<Cleaned, BackendError> {
     runtime()?.block_on(async { remove_abandoned(&daemon().await?, certainty).await })
 }
@@ -41,10 +44,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Removes everything of one run.
-pub async fn remove_run(docker: &Docker, run: &str) -> Result<Cleaned, BackendError> {
+///
+/// # Errors
+/// Fails when something is still there after all [`PATIENCE`].
+pub async fn remove_run(docker: &Docker, run: &str) -> Result<(), BackendError> {
     let until = Instant::now() + PATIENCE;
     loop {
         let removed = remove(docker, owner::RUN, |label| label.is_some_and(|it| it == run)).await;
+        let removed = removed.and_then(|it| it.failures.into_iter().next().map_or(Ok(()), Err));
         if removed.is_ok() || Instant::now() > until {
             return removed;
         }
@@ -75,30 +82,40 @@ async fn remove(
         .filter(|it| chosen(it.labels.as_ref().and_then(|labels| labels.get(label))))
         .filter_map(|it| it.id)
         .collect();
+    let mut cleaned = Cleaned::default();
     for removed in join_all(containers.iter().map(|id| remove_container(docker, id))).await {
-        removed?;
+        cleaned.containers += cleaned.note(removed, "cannot remove a container");
     }
     for id in &networks {
         let removed = docker.remove_network(id).await;
-        unless_gone(removed).map_err(|e| broken("cannot remove a network", e))?;
+        cleaned.networks += cleaned.note(removed, "cannot remove a network");
     }
-    Ok(Cleaned { containers: containers.len(), networks: networks.len() })
+    Ok(cleaned)
 }
 
-async fn remove_container(docker: &Docker, id: &str) -> Result<(), BackendError> {
+impl Cleaned {
+    /// Returns the number of objects removed, which is one, or notes why it is none.
+    fn note(&mut self, removed: Result<(), Error>, failure: &str) -> usize {
+        match unless_gone(removed) {
+            Ok(()) => 1,
+            Err(error) => {
+                self.failures.push(broken(failure, error));
+                0
+            }
+        }
+    }
+}
+
+async fn remove_container(docker: &Docker, id: &str) -> Result<(), Error> {
     let options = RemoveContainerOptions { force: true, v: true, ..Default::default() };
-    let removed = docker.remove_container(id, Some(options)).await;
-    unless_gone(removed).map_err(|e| broken("cannot remove a container", e))
+    docker.remove_container(id, Some(options)).await
 }
 
 /// Accepts that an object is gone. Two that clean at the same time find the same objects; the
 /// second finds them gone (404) or going (409).
-fn unless_gone(
-    removed: Result<(), testcontainers::bollard::errors::Error>,
-) -> Result<(), testcontainers::bollard::errors::Error> {
-    use testcontainers::bollard::errors::Error::DockerResponseServerError;
+fn unless_gone(removed: Result<(), Error>) -> Result<(), Error> {
     match removed {
-        Err(DockerResponseServerError { status_code: 404 | 409, .. }) => Ok(()),
+        Err(Error::DockerResponseServerError { status_code: 404 | 409, .. }) => Ok(()),
         other => other,
     }
 }

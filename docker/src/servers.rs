@@ -50,7 +50,10 @@ impl Servers for DockerServers {
         progress: &dyn for<'a> Fn(&'a str),
     ) -> Result<Self, BackendError> {
         let docker = daemon().await?;
-        clean::remove_abandoned(&docker, Certainty::Ended).await?;
+        // What earlier runs have left is in nobody's way.
+        for failure in clean::remove_abandoned(&docker, Certainty::Ended).await?.failures {
+            progress(&failure.to_string());
+        }
         image::ensure(&docker, progress).await?;
         let run = run_id();
         let servers = cluster.servers();
@@ -86,7 +89,7 @@ impl Servers for DockerServers {
         // Whatever is left: the network, and what could not be removed just now.
         let removed = clean::remove_run(&self.docker, &self.run).await;
         let later = "what is left of the run is removed by the next start, or by `picklock clean`";
-        removed.map(drop).map_err(|BackendError(why)| BackendError(format!("{why}; {later}")))
+        removed.map_err(|BackendError(why)| BackendError(format!("{why}; {later}")))
     }
 }
 

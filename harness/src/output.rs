@@ -96,7 +96,7 @@ impl OutputLosses {
             return exit;
         }
         self.tell();
-        note(&format!("picklock: {}; but what is named above is lost", word(outcome)));
+        note(&format!("picklock: {}, but not without the errors above", word(outcome)));
         match exit {
             Exit::Violated => Exit::Violated,
             _ => Exit::CouldNotRun,

@@ -1,18 +1,26 @@
 //! Runs on servers that somebody else runs: faults hit clients only, and nothing stays. These servers are
 //! started by the test, as processes, and given to picklock by their addresses.
 
+#![expect(clippy::disallowed_methods, reason = "waits for what other processes do")]
+
 use local::RealServers;
+use std::collections::BTreeSet;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Command, Output};
-use std::time::Duration;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use stores::zookeeper::{Client, RealSession};
 use stores::{StoreId, Topology};
 use tempfile::TempDir;
 use testbed::owner;
 use tokio::task::LocalSet;
 
+const PICKLOCK: &str = env!("CARGO_BIN_EXE_picklock");
 const TTL: Duration = Duration::from_secs(2);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn start(topology: &'static str) -> RealServers {
     let store = StoreId::ALL.iter().find(|it| it.topologies().iter().any(|it| it.name == topology));
@@ -29,9 +37,24 @@ fn named(addresses: &[SocketAddr]) -> String {
 
 fn picklock(servers: &str, args: &[&str]) -> Output {
     let folder = TempDir::new().expect("a folder");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    let mut command = Command::new(PICKLOCK);
     command.args(["test", "--seed", "1", "--servers", servers]).args(args);
     command.current_dir(folder.path()).output().expect("it runs")
+}
+
+/// Starts picklock as if on another machine: with a boot and processes of its own.
+fn picklock_elsewhere(folder: &Path, servers: &str, args: &[&str]) -> Child {
+    let boot = folder.join("boot_id");
+    fs::write(&boot, "another-boot\n").expect("it is written");
+    let mut command = Command::new("unshare");
+    if !nix::unistd::geteuid().is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    command.args(["--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL", "sh", "-c"]);
+    command.arg("mount --bind \"$0\" /proc/sys/kernel/random/boot_id && exec \"$@\"").arg(boot);
+    command.args([PICKLOCK, "test", "--seed", "2", "--servers", servers]).args(args);
+    command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("`unshare` is there")
 }
 
 /// Runs a lock for a few seconds. Returns what was told.
@@ -67,7 +90,53 @@ fn a_redis_keeps_its_own_keys_and_no_others() {
     }
     let said = holds(servers.addresses(), "redis-set-nx-px-fenced", "link-reset");
     assert!(said.contains(&format!("--servers server-0={address}")), "{said}");
-    assert_eq!(ask(address, "KEYS *\r\nQUIT\r\n", "+OK\r\n"), "*1\r\n$6\r\ntheirs\r\n+OK\r\n");
+    assert_eq!(keys(address), "*1\r\n$6\r\ntheirs\r\n+OK\r\n");
+}
+
+/// The names of all keys, as Redis tells them.
+fn keys(address: SocketAddr) -> String {
+    ask(address, "KEYS *\r\nQUIT\r\n", "+OK\r\n")
+}
+
+/// The number of runs on another machine that have keys there.
+fn runs_elsewhere(address: SocketAddr) -> usize {
+    let keys = keys(address);
+    let names = keys.lines().filter(|it| it.contains("another-boot"));
+    let runs = names.filter_map(|it| it.split(':').next());
+    runs.collect::<BTreeSet<_>>().len()
+}
+
+#[test]
+fn runs_from_two_machines_leave_each_other_alone() {
+    let servers = start("redis");
+    let address = servers.addresses()[0];
+    let folder = TempDir::new().expect("a folder");
+    let what = ["--algo", "redis-set-nx-px-fenced", "--nemesis", "none", "--ttl", "2s"];
+    let start = |limit, runs| {
+        let args = [&what[..], &["--time-limit", limit]].concat();
+        let run = picklock_elsewhere(folder.path(), &named(servers.addresses()), &args);
+        let begun = Instant::now();
+        while runs_elsewhere(address) < runs {
+            assert!(begun.elapsed() < LIMIT, "it has not begun");
+            sleep(Duration::from_millis(20));
+        }
+        run
+    };
+    // What one that was killed has left, nobody but its own machine may remove.
+    let mut killed = start("60s", 1);
+    killed.kill().expect("it lives");
+    killed.wait().expect("it has ended");
+    let mut run = start("10s", 2);
+    holds(servers.addresses(), what[1], what[3]);
+    assert!(run.try_wait().expect("a child").is_none(), "it ended before the one beside it");
+    assert_eq!(runs_elsewhere(address), 2);
+    let output = run.wait_with_output().expect("it ends");
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{}{why}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(runs_elsewhere(address), 1);
+    assert!(
+        !keys(address).lines().any(|it| it.starts_with("picklock") && !it.contains("another-boot"))
+    );
 }
 
 #[test]

@@ -13,31 +13,32 @@ pub fn run(args: CleanArgs) -> Result<Exit, Failure> {
     let local::Cleaned { processes, folders } = cleaned;
     let mut removed = vec![counted(processes, "process", "processes")];
     removed.push(counted(folders, "folder", "folders"));
-    removed.extend(of_docker(certainty));
+    let exit = remove_of_docker(certainty, &mut removed);
     crate::output::say(&format!("removed {}\n", removed.join(", ")))?;
-    Ok(Exit::Held)
+    Ok(exit)
 }
 
 /// Removes containers and networks, where there is an engine that could have some.
 #[cfg(feature = "docker")]
-fn of_docker(certainty: Certainty) -> Vec<String> {
+fn remove_of_docker(certainty: Certainty, removed: &mut Vec<String>) -> Exit {
+    use crate::output::note;
     match docker::clean(certainty) {
-        Ok(docker::Cleaned { containers, networks }) => {
-            vec![
-                counted(containers, "container", "containers"),
-                counted(networks, "network", "networks"),
-            ]
+        Ok(docker::Cleaned { containers, networks, failures }) => {
+            removed.push(counted(containers, "container", "containers"));
+            removed.push(counted(networks, "network", "networks"));
+            failures.iter().for_each(|failure| note(&format!("picklock: {failure}")));
+            if failures.is_empty() { Exit::Held } else { Exit::CouldNotRun }
         }
         Err(error) => {
-            crate::output::note(&format!("picklock: no containers were looked for: {error}"));
-            Vec::new()
+            note(&format!("picklock: no containers were looked for: {error}"));
+            Exit::Held
         }
     }
 }
 
 #[cfg(all(feature = "real", not(feature = "docker")))]
-fn of_docker(_: Certainty) -> Vec<String> {
-    Vec::new()
+fn remove_of_docker(_: Certainty, _: &mut [String]) -> Exit {
+    Exit::Held
 }
 
 #[cfg(feature = "real")]

@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "waits for drawn moments, and for the kernel")]
 
 mod engine;
+mod guest;
 mod stubborn;
 
 use base::Rng;

@@ -120,7 +120,7 @@ fn freeze(container: &str) {
 }
 
 /// Waits until the clients of a run are up, and returns its container.
-fn container_in_full_swing(owner: u32, temporary: &Path) -> String {
+pub fn container_in_full_swing(owner: u32, temporary: &Path) -> String {
     let begun = Instant::now();
     loop {
         assert!(begun.elapsed() < LIMIT, "it has not begun");
@@ -134,7 +134,7 @@ fn container_in_full_swing(owner: u32, temporary: &Path) -> String {
 }
 
 /// Waits until a run has ended, and returns its exit code.
-fn exit_code(run: &mut Child) -> Option<i32> {
+pub fn exit_code(run: &mut Child) -> Option<i32> {
     let begun = Instant::now();
     while run.try_wait().expect("a child").is_none() {
         assert!(begun.elapsed() < LIMIT, "it goes on");
