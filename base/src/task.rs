@@ -40,7 +40,7 @@ pub enum Step {
 pub enum Wait {
     /// As long as every other client may hold the lock before it.
     Long,
-    /// A quarter of the lock's ttl.
+    /// A quarter of the lock's ttl, and the round trips of one try over a slow link.
     Short,
     /// Not at all: one try.
     Try,

@@ -242,6 +242,11 @@ fn persistent<'a>(
     for (id, claim) in claims.filter(|(_, claim)| phase.meets(&claim.asking())) {
         let begin = time(claim.invoke).max(phase.quiet.time);
         let end = time(claim.asking().end).min(phase.stop.time);
+        let asked_before = stretch.is_some_and(|(_, _, until)| begin <= until);
+        // Who is granted it as soon as it asks proves nothing of the time before.
+        if claim.granted().is_some() && !asked_before && end - begin <= run.info.pick_up_ns() {
+            continue;
+        }
         let (first, since, until) = match stretch {
             Some((first, since, until)) if begin <= until + pause => (first, since, end.max(until)),
             _ => (id, begin, end),

@@ -237,6 +237,7 @@ impl Setup {
             time_limit: options.time_limit,
             quiet: Duration::from_nanos(self.info.quiet_ns),
             acquire_timeout: Duration::from_nanos(self.info.acquire_timeout_ns),
+            short_wait: short_wait(self.lock, options),
             load: load(self.lock, options),
             promises: self.info.promises,
             link_delay: links::usual_delay(options.link_delay),
@@ -320,6 +321,12 @@ fn call_timeout(options: &Options) -> Duration {
 /// A worker waits long enough for every other to have a long hold before it.
 fn acquire_timeout(lock: &LockSpec, options: &Options) -> Duration {
     longest_hold(lock, options).max(options.ttl) * (options.clients * options.task.workers).max(5)
+}
+
+/// Returns the longest time of an acquire with a short wait, which leaves time for the round trips of one
+/// try: a message takes half as long again as the delay of its link, at most.
+fn short_wait(lock: &LockSpec, options: &Options) -> Duration {
+    options.ttl / 4 + options.link_delay * 3 * lock.promises.pace.round_trips
 }
 
 /// Returns the longest time for which a worker holds the lock.

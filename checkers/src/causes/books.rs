@@ -5,6 +5,7 @@ use crate::holds::{AcquireAnswer, Claim};
 use base::{Change, HOLDS, Ledger};
 use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
+use std::ops::Range;
 
 /// A change of a thing, with its time in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +119,14 @@ impl Books {
             latest.retain(|write| self.server(write.thing) == last);
         }
         latest
+    }
+
+    /// Returns true if the process of a claim removed something of what it had taken, between these times.
+    pub(super) fn took_back(&self, case: &Case<'_>, claim: &Claim, during: Range<u64>) -> bool {
+        let own = Change::Deleted(claim.process);
+        let next = |write: &Written| self.after(*write).first().copied();
+        let is_own = |next: Changed| next.change == own && during.contains(&next.at_ns);
+        self.taken(case, claim).iter().filter_map(next).any(is_own)
     }
 
     /// The first write of a thing by the process of a claim that comes at or after a time, up to

@@ -35,6 +35,10 @@ pub(super) fn of_overlap(
         .or(recovered)
         .or_else(|| recovered_by_others(case, first, until_ns))
         .or_else(|| {
+            missed_a_renewal(case, first, until_ns, Trouble::ServerClock)
+                .then_some(Cause::ServerClock)
+        })
+        .or_else(|| {
             let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
             (!faults).then_some(Cause::Recipe)
         })
@@ -150,6 +154,30 @@ pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Caus
         Some(lost) => Some(loss::why_expired(case, claim, &lost, until_ns)),
         None => loss::why_session_ended(case, claim, until_ns, until_ns),
     }
+}
+
+/// Returns true if something but its own client may have taken from a claim what it took, by a time.
+pub(super) fn may_be_lost(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
+    let since_ns = claim.granted().map_or(at_ns, |ok| case.time(ok));
+    // All that a client of an ensemble has lives and ends with its one session.
+    if case.run.info.ensemble.is_some() {
+        return had(case, Trouble::Wiped, claim.process, since_ns..at_ns);
+    }
+    let clocks = [Trouble::ServerClock, Trouble::ClientClock];
+    lost(case, claim, at_ns).is_some()
+        || clocks.into_iter().any(|clock| missed_a_renewal(case, claim, at_ns, clock))
+}
+
+/// Returns true if a lock that lives on as long as its client renews it may have run out by a time, because
+/// of this clock.
+fn missed_a_renewal(case: &Case<'_>, claim: &Claim, at_ns: u64, clock: Trouble) -> bool {
+    let Some(ok) = claim.granted() else { return false };
+    let lives_on = case.facts(ok).is_none_or(|facts| facts.expires_ns.is_none());
+    // It may have missed the renewal before the grant was heard of.
+    let since_ns = case.time(ok).saturating_sub(case.run.info.ttl_ns);
+    lives_on
+        && case.run.info.promises.recovers.is_some()
+        && had(case, clock, claim.process, since_ns..at_ns)
 }
 
 /// Returns true if a server's clock was off by so much that it may have ended a claim by a time, of

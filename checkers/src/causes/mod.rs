@@ -131,7 +131,9 @@ pub(crate) fn of_loss(case: &Case<'_>, claim: &Claim, at: u64) -> Option<Cause> 
     if case.shared().has(case, claim, at) {
         return Some(Cause::SharedIdentity);
     }
-    of_loss_by(case, claim, case.time(at))
+    // Where nothing tells what became of it, and nothing was near, the recipe is what is left.
+    let by_recipe = || case.calm().spans(claim.invoke, at).then_some(Cause::Recipe);
+    of_loss_by(case, claim, case.time(at)).or_else(by_recipe)
 }
 
 /// The same at a time, in nanoseconds.

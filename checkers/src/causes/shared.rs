@@ -1,5 +1,6 @@
 //! One identity for two: a store that cannot tell the workers of a client apart, or the holds of a
-//! worker, grants the lock to its owner again, and the first release frees it for both.
+//! worker, grants the lock to its owner again, and the first release frees it for both. So does an acquire
+//! that is given up, and takes back what it finds under its own name.
 
 use super::guess;
 use super::is_queued;
@@ -7,6 +8,7 @@ use super::loss::{self, LeftInStore};
 use crate::Case;
 use crate::bypass::excludes;
 use crate::holds::Claim;
+use base::HOLDS;
 use std::collections::BTreeMap;
 
 /// The claims that were held, or being freed, together with another one of the same client that excludes
@@ -15,32 +17,52 @@ use std::collections::BTreeMap;
 pub(crate) struct SharedClaims {
     /// The event from which each of them was, by its `invoke`.
     claims: BTreeMap<u64, u64>,
-    /// The first such event of each key.
+    /// The earliest such event of each key.
     keys: BTreeMap<usize, u64>,
 }
 
 impl SharedClaims {
     pub(crate) fn of(case: &Case<'_>) -> Self {
         let mut shared = Self::default();
-        let mut live: BTreeMap<(u32, usize), Vec<&Claim>> = BTreeMap::new();
         let mut granted: Vec<&Claim> =
             case.claims.claims.iter().filter(|claim| lives_on(case, claim)).collect();
         granted.sort_unstable_by_key(|claim| claim.granted());
+        let mut owners: BTreeMap<(u32, usize), Vec<&Claim>> = BTreeMap::new();
         for claim in granted {
-            let Some(hold) = claim.definite() else { continue };
-            let owner = (case.run.info.client_of(claim.process), claim.key);
-            let before = live.entry(owner).or_default();
-            before.retain(|other| stands_until(other).is_some_and(|until| until > hold.start));
-            let rivals = |other: &&&Claim| is_rival(case, other, claim);
-            let shares = |it: &&&Claim| is_let_in(case, it, claim, hold.start);
-            for other in before.iter().filter(rivals).filter(shares) {
-                shared.claims.entry(other.invoke).or_insert(hold.start);
-                shared.claims.entry(claim.invoke).or_insert(hold.start);
-                shared.keys.entry(claim.key).or_insert(hold.start);
+            owners.entry(owner(case, claim)).or_default().push(claim);
+        }
+        for claims in owners.values() {
+            shared.note_those_let_in(case, claims);
+        }
+        for claim in case.claims.claims.iter().filter(|claim| claim.granted().is_none()) {
+            let claims = owners.get(&owner(case, claim)).map_or(&[][..], Vec::as_slice);
+            if let Some(owner) = taken_back(case, claims, claim) {
+                shared.note(owner, claim.invoke);
             }
-            before.push(claim);
         }
         shared
+    }
+
+    /// Notes the claims of one client and key, by their grants, that were let in beside another of them.
+    fn note_those_let_in(&mut self, case: &Case<'_>, claims: &[&Claim]) {
+        let mut live: Vec<&Claim> = Vec::new();
+        for claim in claims {
+            let Some(hold) = claim.definite() else { continue };
+            live.retain(|other| stands_until(other).is_some_and(|until| until > hold.start));
+            let rivals = |other: &&&Claim| is_rival(case, other, claim);
+            let shares = |it: &&&Claim| is_let_in(case, it, claim, hold.start);
+            for other in live.iter().filter(rivals).filter(shares) {
+                self.note(other, hold.start);
+                self.note(claim, hold.start);
+            }
+            live.push(claim);
+        }
+    }
+
+    fn note(&mut self, claim: &Claim, since: u64) {
+        self.claims.entry(claim.invoke).or_insert(since);
+        let first = self.keys.entry(claim.key).or_insert(since);
+        *first = since.min(*first);
     }
 
     /// Returns true if a claim was held so before an event. Where nothing says which of several
@@ -80,8 +102,38 @@ fn is_let_in(case: &Case<'_>, owner: &Claim, again: &Claim, at: u64) -> bool {
             let loss = |claim| loss::of(case, books, claim, at_ns, None);
             matches!((loss(owner), loss(again)), (LeftInStore::Kept, LeftInStore::Never))
         }
-        None => guess::lost(case, owner, at_ns).is_none(),
+        None => !guess::may_be_lost(case, owner, at_ns),
     }
+}
+
+/// Returns the claim that lost what it had taken to another one of its client that was given up. `granted` are
+/// those of the client, by their grants.
+fn taken_back<'a>(case: &Case<'_>, granted: &[&'a Claim], given_up: &Claim) -> Option<&'a Claim> {
+    let asking = given_up.asking();
+    let before = granted.partition_point(|claim| claim.granted() < Some(asking.end));
+    // No more of them can stand at once.
+    let latest = granted[..before].iter().rev().take(HOLDS * case.run.info.workers as usize);
+    let mut rivals = latest.filter(|claim| is_rival(case, claim, given_up));
+    let robbed = rivals.find(|claim| {
+        let Some(hold) = claim.definite() else { return false };
+        match case.ownership() {
+            Some(books) => {
+                let during = case.time(asking.start.max(hold.start))..case.time(hold.end);
+                books.took_back(case, claim, during)
+            }
+            None => {
+                let until = hold.end.min(asking.end);
+                !case.run.info.promises.fifo
+                    && until > asking.start
+                    && !guess::may_be_lost(case, claim, case.time(until))
+            }
+        }
+    });
+    robbed.copied()
+}
+
+fn owner(case: &Case<'_>, claim: &Claim) -> (u32, usize) {
+    (case.run.info.client_of(claim.process), claim.key)
 }
 
 /// Returns true if two claims have places of their own in a queue: they can be told apart, if not by whose

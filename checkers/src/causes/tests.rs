@@ -909,6 +909,39 @@ fn a_release_frees_the_lock_of_another_worker_that_was_let_in_meanwhile() {
 }
 
 #[test]
+fn a_lock_that_is_renewed_runs_out_by_a_wrong_clock_and_is_not_shared() {
+    let text = "
+        p0       | a-A=======R
+        p1       |  a---A==R
+        jump s0  |   []";
+    let mut run = picture(text);
+    run.info.workers = 2;
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::ServerClock)]);
+    // Neither can it have run out if it promises never to.
+    run.info.promises.recovers = None;
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::SharedIdentity)]);
+}
+
+#[test]
+fn an_acquire_that_is_given_up_takes_back_what_its_client_holds() {
+    let text = "
+        p0       | a-A==a-!==R
+        p1       |  a------A=R
+        store    |  0    a1";
+    shows(text, "double hold", Cause::SharedIdentity);
+    shows(&text.replace("store ", "drawn "), "double hold", Cause::SharedIdentity);
+    // What another takes away, or it has taken back itself before it asked again, is no such thing.
+    shows(&text.replace("a1", "b1"), "double hold", Cause::Recovery);
+    shows(&text.replace("0    a", "0  a  "), "double hold", Cause::Recipe);
+    // In a queue each has a place of its own.
+    let queued = queue(&text.replace("A==a", "A1=a").replace("A=R", "A2R"));
+    assert_eq!(causes_in(&queued, "double hold"), [Some(Cause::SharedIdentity)]);
+    let drawn =
+        queue(&text.replace("A==a", "A1=a").replace("A=R", "A2R").replace("store ", "drawn "));
+    assert_eq!(causes_in(&drawn, "double hold"), [Some(Cause::Recipe)]);
+}
+
+#[test]
 fn what_a_holder_takes_for_another_lock_is_no_copy_of_the_first() {
     let text = "
         p0       | a-A=======R

@@ -630,8 +630,32 @@ fn a_lock_that_was_stuck_until_a_client_was_given_up_was_stuck() {
         p2  |             a---A=R
         p4  |                          A=R
         run |                       Q       E",
+        // Who asks after a while in which nobody did, and gets it at once, may have had it before.
+        "
+        p0  | A=R
+        p1  |   a----!
+        p2  |                 A=R
+        p4  |                          A=R
+        run |                       Q       E",
     ] {
         let verdict = check(text);
         assert_eq!(verdict.anomalies, [], "{text}");
+    }
+    // Unless it has to wait for it, or is told no.
+    for text in [
+        "
+        p0  | A=R
+        p1  |   a----!
+        p2  |         a------A=R
+        p4  |                          A=R
+        run |                       Q       E",
+        "
+        p0  | A=R
+        p1  |   a----!
+        p2  |               a!aA=R
+        p4  |                          A=R
+        run |                       Q       E",
+    ] {
+        assert_eq!(check(text).anomalies[0].name, "deadlock", "{text}");
     }
 }

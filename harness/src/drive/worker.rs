@@ -98,8 +98,8 @@ impl TurnSource {
 pub struct TurnSettings {
     load: Load,
     keys: Vec<Key>,
-    ttl: Duration,
     acquire_timeout: Duration,
+    short_wait: Duration,
     /// The longest time that a worker waits for the vault.
     at_vault: Duration,
     /// The time from which the times of listed turns count; `None` until it is known.
@@ -120,8 +120,8 @@ impl TurnSettings {
         Self {
             load: plan.load.clone(),
             keys,
-            ttl: plan.ttl,
             acquire_timeout: plan.acquire_timeout,
+            short_wait: plan.short_wait,
             at_vault: plan.ttl / AT_VAULT,
             origin: (!by_trigger).then_some(Mono::ZERO),
         }
@@ -143,7 +143,7 @@ impl TurnSettings {
     fn acquire_timeout_ns(&self, wait: Wait) -> u64 {
         let acquire_timeout = match wait {
             Wait::Long => self.acquire_timeout,
-            Wait::Short => self.ttl / 4,
+            Wait::Short => self.short_wait,
             Wait::Try => Duration::ZERO,
         };
         acquire_timeout.as_nanos() as u64

@@ -38,6 +38,8 @@ pub struct Plan {
     pub quiet: Duration,
     /// The longest time that an acquire waits.
     pub acquire_timeout: Duration,
+    /// The longest time that an acquire with a short wait does.
+    pub short_wait: Duration,
     /// The load that clients put on the lock.
     pub load: Load,
     /// Turns to take and phases to keep, instead of drawn ones.

@@ -72,6 +72,7 @@ pub const SHARED_NODE: &[Breaks] = &[breaks(
         "stale write accepted",
         "lost update",
         "foreign release",
+        "failed release",
         "release freed nothing",
     ],
     "H40, H32: the session's id says whose client the node is, and not which of its threads or \

@@ -21,7 +21,7 @@ pub const ON_CONNECTION: Promises = Promises {
 
 /// The row of a server that is gone and back before its clients have missed it.
 pub const BACK_SOON: Breaks = breaks(
-    &[Cause::ServersApart],
+    &[Cause::ServersApart, Cause::ServerForgets],
     OVERLAP,
     "a server that is gone without a word, and back before a holder has missed its signs of life, \
      knows nothing of the holder's session: no shorter patience is short enough, only a fencing token \

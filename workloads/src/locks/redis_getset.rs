@@ -33,7 +33,7 @@ pub const SPEC: LockSpec = LockSpec {
         WIPED,
         WRITE_DELAYED,
         breaks(
-            &[Cause::HolderPaused, Cause::ServerForgets, Cause::ForeignRelease],
+            &[Cause::HolderPaused, Cause::LongHold, Cause::ServerForgets, Cause::ForeignRelease],
             FOREIGN_RELEASE,
             OUTLIVED,
         ),

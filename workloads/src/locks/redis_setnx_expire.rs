@@ -32,6 +32,7 @@ pub const SPEC: LockSpec = LockSpec {
             breaks(
                 &[
                     Cause::HolderPaused,
+                    Cause::LongHold,
                     Cause::ClientClock,
                     Cause::ServerForgets,
                     Cause::ForeignRelease,

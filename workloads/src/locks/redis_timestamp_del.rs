@@ -37,6 +37,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(
             &[
                 Cause::HolderPaused,
+                Cause::LongHold,
                 Cause::Recovery,
                 Cause::ServerForgets,
                 Cause::ForeignRelease,
