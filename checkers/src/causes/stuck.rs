@@ -43,15 +43,19 @@ fn guessed(case: &Case<'_>, key: usize, at_ns: u64, culprit: Option<&Claim>) -> 
         .unwrap_or(Cause::Recipe)
 }
 
-/// Returns the reason why an acquire may ask in vain: the session ended, in which its client lost what it
-/// had before; or a reply was lost, by which it took what it waits for.
+/// Returns the reason why an acquire may ask in vain: the release before it failed, because the session had
+/// ended, or the lock is kept for good; or a reply was lost, by which it took what it waits for.
 fn why_in_vain(case: &Case<'_>, asker: &Claim) -> Option<Cause> {
     let before = |claim: &&Claim| claim.process == asker.process && claim.invoke < asker.invoke;
     let before = case.claims.grants().filter(before).max_by_key(|claim| claim.invoke);
     if let Some((claim, (at, Kind::Fail))) = before.and_then(|claim| Some((claim, claim.freed?)))
         && case.facts(claim.granted()?).is_none_or(|facts| facts.expires_ns.is_none())
     {
-        return why_session_ended(case, claim, case.time(at), case.time(at));
+        let trouble = why_session_ended(case, claim, case.time(at), case.time(at));
+        return match case.run.info.promises.recovers {
+            Some(_) => trouble,
+            None => trouble.map(|_| Cause::ReleaseLost),
+        };
     }
     let asking = case.time(asker.asking().start)..case.time(asker.asking().end);
     had(case, Trouble::Broken, asker.process, asking).then_some(Cause::ReplyLost)

@@ -647,6 +647,10 @@ fn a_lock_that_stays_taken_is_explained_by_what_stands_there() {
     assert_eq!(stuck(session), Some(Cause::HolderPaused));
     let ledger = session.find("        store").expect("the last row");
     assert_eq!(stuck(&session[..ledger]), Some(Cause::HolderPaused));
+    // A lock that never recovers has no session: it is the release that came to nothing.
+    let mut kept = picture(&session[..ledger]);
+    kept.info.promises.recovers = None;
+    assert_eq!(stuck_in(&kept), Some(Cause::ReleaseLost));
     // Somebody waits behind what it does not know to be its own.
     let own = "
         p0       | a-A===R
