@@ -189,7 +189,7 @@ mod tests {
             let runs: Vec<String> = (0..32).map(|number| format!("{run}-{number}")).collect();
             let made = join_all(runs.iter().map(|run| ContainerNetwork::make(&docker, run))).await;
             for removed in join_all(runs.iter().map(|run| remove_run(&docker, run))).await {
-                assert_eq!(removed.expect("it is removed").networks, 1);
+                removed.expect("it is removed");
             }
             let parts = made.into_iter().map(|it| it.expect("there is room").base);
             assert_eq!(parts.collect::<BTreeSet<_>>().len(), runs.len());

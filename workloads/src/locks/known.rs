@@ -51,6 +51,8 @@ pub mod why {
          and delete in one script";
     pub const OWN_NODE: &str = "H19: the reply to its own creation was lost, and it waits for its own \
          node as long as its session lives; write the owner's id into the node";
+    pub const LEFT_NODE: &str = "a deletion without an answer is not tried again, and the node stands as \
+         long as its session lives, which other threads of the client keep alive";
     pub const SESSION_PAUSED: &str = "H25: a holder that is paused past its session does not know \
          that it expired; only a fencing token that the resource checks can stop its write";
     pub const SESSION_FROZEN: &str = "a server whose clocks stand still does not notice that it has \

@@ -29,7 +29,7 @@ pub const SPEC: LockSpec = LockSpec {
         DEAF,
         &[
             breaks(&[Cause::ReplyLost], STUCK, why::OWN_NODE),
-            breaks(&[Cause::ReleaseLost], STUCK, LEFT_NODE),
+            breaks(&[Cause::ReleaseLost], STUCK, why::LEFT_NODE),
             breaks(
                 &[
                     Cause::ClientClock,
@@ -48,9 +48,6 @@ pub const SPEC: LockSpec = LockSpec {
     longest_hold: BEYOND_SESSION,
     open: &On::<ZooKeeper>::one(open),
 };
-
-const LEFT_NODE: &str = "a deletion without an answer is not tried again, and the node stands as long as \
-     its session lives, which other threads of the client keep alive";
 
 const DEAD_HANDLE: &str = "H42: the session is made once, and when it has expired its client asks for \
      ever in vain; open a new one";

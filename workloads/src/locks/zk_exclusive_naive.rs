@@ -30,6 +30,7 @@ pub const SPEC: LockSpec = LockSpec {
         DEAF,
         &[
             breaks(&[Cause::ReplyLost], STUCK, why::OWN_NODE),
+            breaks(&[Cause::ReleaseLost], STUCK, why::LEFT_NODE),
             breaks(
                 &[
                     Cause::HolderPaused,
