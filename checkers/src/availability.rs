@@ -2,7 +2,8 @@
 //!
 //! **Decides** for a lock that promises `available`, over the fault spans that hit servers only,
 //! fewer than half of them at a time: crashes, pauses, and servers cut off from each other. After
-//! the bound within which the lock is granted again (an election, sessions that run out; counted
+//! the bound within which the lock is granted again (an election, and another one if the members of an
+//! ensemble have elected a leader that none of them follows; sessions that run out; counted
 //! from the last client that went meanwhile and may have taken it along), from there to the heal,
 //! somebody who asks must be granted it. If clients were asking for at least as long again, or asked
 //! again and again (with pauses of a quarter of that at the most), nobody
@@ -80,7 +81,8 @@ impl Checker for Availability {
             return Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) };
         }
         if served == 0 {
-            let due = seconds(case.run.info.due_ns() * 2);
+            let info = &case.run.info;
+            let due = seconds(info.settled_ns().saturating_add(info.due_ns()));
             let why = format!("{part} was down {times}, never for the {due} that would tell");
             return Verdict::new(self.name(), Outcome::Inconclusive, why);
         }
@@ -201,7 +203,7 @@ impl<'c, 'a> Demand<'c, 'a> {
         // Whoever went meanwhile may have taken the lock with him.
         let meanwhile = self.gone.partition_point(|at| case.time(*at) < to);
         let gone = self.gone[..meanwhile].last().filter(|at| **at > begin).unwrap_or(&begin);
-        let from = case.time(*gone).saturating_add(due);
+        let from = case.time(*gone).saturating_add(case.run.info.settled_ns());
         // What only touches the span is no part of it.
         let (after, before) = (from.saturating_add(1), to.saturating_sub(1));
         let held = self.held.meeting(after, before).next().is_some();

@@ -229,3 +229,28 @@ fn who_asks_again_and_again_has_asked_all_the_time() {
         "the only server was down 1 time, never for the",
     );
 }
+
+/// A real ensemble did so: 10.3 s after its leader had been killed it served again, when the next one, which
+/// nobody followed, had given up.
+#[test]
+fn an_ensemble_may_elect_a_leader_that_nobody_follows() {
+    const ENSEMBLE: Gallery = Gallery {
+        checker: &Availability,
+        info: |info| {
+            (THREE.info)(info);
+            // Leaders wait for twenty ticks.
+            info.ensemble = Some(base::Ensemble { tick_ns: 100_000_000, sync_limit: 2 });
+        },
+    };
+    let short = "
+        p0       | A=R                                  A=R
+        p1       |     a----------------------------------A=R
+        crash s0 |    [                               ]";
+    let long = "
+        p0       | A=R                                                    A=R
+        p1       |     a----------------------------------------------------A=R
+        crash s0 |    [                                                 ]";
+    THREE.rejects(short, "unavailable", 1);
+    assert_eq!(ENSEMBLE.judge(short).anomalies, []);
+    ENSEMBLE.rejects(long, "unavailable", 1);
+}

@@ -121,9 +121,11 @@ fn taken_back<'a>(case: &Case<'_>, granted: &[&'a Claim], given_up: &Claim) -> O
                 let during = case.time(asking.start.max(hold.start))..case.time(hold.end);
                 books.took_back(case, claim, during)
             }
+            // Sessions are what holds of one client have in common without a ledger to tell.
             None => {
                 let until = hold.end.min(asking.end);
-                !case.run.info.promises.fifo
+                case.run.info.ensemble.is_some()
+                    && !case.run.info.promises.fifo
                     && until > asking.start
                     && !guess::may_be_lost(case, claim, case.time(until))
             }

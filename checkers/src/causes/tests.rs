@@ -933,7 +933,10 @@ fn an_acquire_that_is_given_up_takes_back_what_its_client_holds() {
         p1       |  a------A=R
         store    |  0    a1";
     shows(text, "double hold", Cause::SharedIdentity);
-    shows(&text.replace("store ", "drawn "), "double hold", Cause::SharedIdentity);
+    let mut drawn = picture(&text.replace("store ", "drawn "));
+    assert_eq!(causes_in(&drawn, "double hold"), [Some(Cause::Recipe)]);
+    drawn.info.ensemble = Some(Ensemble { tick_ns: 1, sync_limit: 1 });
+    assert_eq!(causes_in(&drawn, "double hold"), [Some(Cause::SharedIdentity)]);
     // What another takes away, or it has taken back itself before it asked again, is no such thing.
     shows(&text.replace("a1", "b1"), "double hold", Cause::Recovery);
     shows(&text.replace("0    a", "0  a  "), "double hold", Cause::Recipe);
