@@ -41,7 +41,7 @@ pub const SPEC: LockSpec = LockSpec {
                 FOREIGN_RELEASE,
                 SAME,
             ),
-            breaks(&[Cause::LateRequest, Cause::ForeignRelease], OVERLAP, SAME),
+            breaks(&[Cause::Recipe, Cause::LateRequest, Cause::ForeignRelease], OVERLAP, SAME),
         ],
         TTL,
     ],
