@@ -237,11 +237,15 @@ pub(crate) fn of_phantom(case: &Case<'_>, claim: &Claim) -> Option<Cause> {
 ///
 /// Whoever waits in a queue has its place in the store before it looks, and hears of every change
 /// from then on: it can miss one only between its look and its sleep, which take as long as its own
-/// clock says.
+/// clock says. Over a connection that nothing keeps alive it does not hear either that the server is gone.
 pub(crate) fn of_sleeper(case: &Case<'_>, claim: &Claim, until: u64) -> Cause {
     let info = &case.run.info;
     let looked = case.last_woken(claim.process, claim.invoke..until).unwrap_or(claim.invoke);
     let looked_ns = case.time(looked);
+    let asleep = looked_ns..case.time(until);
+    if info.ensemble.is_none() && span::had(case, Trouble::Servers, claim.process, asleep) {
+        return Cause::ServersApart;
+    }
     let during = looked_ns..looked_ns.saturating_add(info.pick_up_ns());
     match info.promises.fifo && span::stood_still(case, claim.process, during) {
         true => Cause::ClientClock,

@@ -927,6 +927,21 @@ fn a_lock_that_is_renewed_runs_out_by_a_wrong_clock_and_is_not_shared() {
 }
 
 #[test]
+fn a_waiter_that_only_listens_does_not_hear_that_its_server_is_gone() {
+    let text = "
+        p0       | A==R
+        p1       |  a----------------------------
+        crash s0 |     []
+        run      |       Q                      E
+        store    | 0  a";
+    let mut run = picture(text);
+    run.info.promises.wakes = Some(base::Wakes::Next);
+    assert_eq!(causes_in(&run, "lost wake-up"), [Some(Cause::ServersApart)]);
+    run.info.ensemble = Some(Ensemble { tick_ns: 1, sync_limit: 1 });
+    assert_eq!(causes_in(&run, "lost wake-up"), [Some(Cause::Recipe)]);
+}
+
+#[test]
 fn an_acquire_that_is_given_up_takes_back_what_its_client_holds() {
     let text = "
         p0       | a-A==a-!==R

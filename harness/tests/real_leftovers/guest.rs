@@ -17,8 +17,12 @@ fn docker(args: &[&str]) -> String {
 fn what_a_run_cannot_remove_is_told_and_removed_later() {
     ensure_image(&|_| ()).unwrap_or_else(|error| panic!("{error}"));
     let (_place, temporary) = place();
-    let run = test_on("docker", &temporary, "redis-set-nx-px", "2s").spawn();
-    let mut run = run.expect("it starts");
+    let test = || {
+        let mut test = test_on("docker", &temporary, "redis-set-nx-px", "2s");
+        test.args(["--ttl", "1s"]);
+        test
+    };
+    let mut run = test().spawn().expect("it starts");
     let container = container_in_full_swing(run.id(), &temporary);
     let networks = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}";
     let network = docker(&["inspect", "--format", networks, &container]);
@@ -29,7 +33,7 @@ fn what_a_run_cannot_remove_is_told_and_removed_later() {
     run.stderr.take().expect("it is piped").read_to_string(&mut why).expect("it is text");
     let left = in_docker(run.id());
     let too_early = picklock(&temporary, &["clean"]).output().expect("it runs");
-    let next = test_on("docker", &temporary, "redis-set-nx-px", "1s").output().expect("it runs");
+    let next = test().output().expect("it runs");
     docker(&["rm", "--force", &guest]);
     assert_eq!(code, Some(255), "{why}");
     assert!(why.contains("is removed by the next start, or by `picklock clean`"), "{why}");

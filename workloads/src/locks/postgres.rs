@@ -28,6 +28,14 @@ pub const BACK_SOON: Breaks = breaks(
      is safe of that",
 );
 
+/// The row of a waiter that sends nothing, over a connection that ends without a word.
+pub const DEAF_WAITER: Breaks = breaks(
+    &[Cause::ServersApart],
+    &["deadlock", "lost wake-up"],
+    "H44: a client that waits for the lock only listens, and does not hear that the server's machine was \
+     gone and knows nothing of it any more; have TCP keep the connection alive, or ask with a lock_timeout",
+);
+
 /// The row of a connection of whose end the server hears first.
 pub const CUT_OFF: Breaks = breaks(
     &[Cause::HolderCutOff],

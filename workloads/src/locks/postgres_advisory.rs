@@ -14,7 +14,7 @@ use stores::postgres::{Client, Postgres, Session, SessionSettings, Statement};
 
 use super::known::{OVERLAP, WRITE_DELAYED, breaks};
 use super::postgres::{
-    BACK_SOON, CUT_OFF, CallResult, ON_CONNECTION, connect, lost, no_grant, not_freed,
+    BACK_SOON, CUT_OFF, CallResult, DEAF_WAITER, ON_CONNECTION, connect, lost, no_grant, not_freed,
     whole_millis, within,
 };
 use super::{BEYOND_SESSION, LockSpec, On};
@@ -27,6 +27,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(&[Cause::HolderPaused], OVERLAP, PAUSED),
         CUT_OFF,
         BACK_SOON,
+        DEAF_WAITER,
         WRITE_DELAYED,
     ]],
     longest_hold: BEYOND_SESSION,
