@@ -71,8 +71,9 @@ impl Store for Redis {
     const TTL: Duration = Duration::from_secs(4);
     const JUNK: Result<Junk, &'static str> = Err("a Redis without maxmemory evicts no key");
     const SETTABLE_CLOCK: Result<SettableClock, &'static str> = Ok(settable_clock::SETTABLE_CLOCK);
+    // A Sentinel knows no QUIT, but hangs up on nonsense.
     const STANDING: Option<StandingQuestion> =
-        Some(StandingQuestion { question: b"ROLE\r\nQUIT\r\n", read: standing });
+        Some(StandingQuestion { question: b"ROLE\r\n*nonsense\r\n", read: standing });
     const PORTS: Ports = Ports { clients: 6379, peers: &[] };
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 

@@ -68,6 +68,7 @@ macro_rules! tests_of_a_backend {
             a_client_that_is_started_again_has_the_clock_of_its_machine,
             a_client_whose_clock_bends_or_stands_still_tells_so,
             a_fault_that_cannot_be_is_refused_by_name,
+            a_sentinel_tells_how_far_its_clock_went,
             a_server_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal,
             a_server_whose_memory_is_filled_evicts_what_is_there,
             a_server_whose_clock_bends_or_stands_still_tells_so,
@@ -351,6 +352,21 @@ pub fn a_server_whose_clock_bends_or_stands_still_tells_so<S: Servers>() {
         backend.heal(2, &pause).unwrap();
     });
     assert!(seconds_ahead(address(&backend)).abs() < 0.5);
+}
+
+/// It knows no TIME.
+pub fn a_sentinel_tells_how_far_its_clock_went<S: Servers>() {
+    let topology = StoreId::topology("redis-sentinel").unwrap();
+    let world = WorldSpec { topology, sets_clocks: true, ..world(StoreId::Redis) };
+    let mut backend = start_world::<S>(&world);
+    let wrong = |change| Fault::at(Node::Server(5), Action::Clock(change));
+    let jump = wrong(ClockChange::Jump(100_000_000_000));
+    let jumped = suffer(&mut backend, &jump, |_| {});
+    assert!((90_000_000..=100_000_000).contains(&jumped.amount), "{jumped:?}");
+    let stood_still = suffer(&mut backend, &wrong(ClockChange::Freeze), |backend| {
+        pass(backend, Duration::from_secs(2));
+    });
+    assert!((1_900_000..60_000_000).contains(&stood_still.amount), "{stood_still:?}");
 }
 
 fn bend_client(change: ClockChange) -> Fault {
