@@ -270,8 +270,7 @@ pub async fn heal<S: StartedServer>(
         Active::ServerKilled(server, data, since) => revive(testbed, &server, data, since).await,
         Active::ServerGone(server, holds, since) => {
             let effect = revive(testbed, &server, Data::Kept, since).await;
-            // The machine that is back knows nothing of the connections that it had.
-            testbed.link_proxies_of(server.number()).for_each(|link| _ = link.reset());
+            testbed.link_proxies_of(server.number()).for_each(LinkProxy::forget);
             drop(holds);
             effect
         }

@@ -7,7 +7,7 @@ use crate::Case;
 use crate::bypass::excludes;
 use crate::faults::FaultSpan;
 use crate::holds::{Claim, Ending};
-use base::{Cause, Change, Family, Kind, Removed};
+use base::{Cause, Change, Family, Kind, Node, Removed};
 use std::ops::Range;
 
 /// The cause for which two claims were held at once at a time.
@@ -226,7 +226,11 @@ impl LooseReleases {
             };
             let Some(end) = claim.end.filter(|end| end.how == Ending::Released) else { continue };
             if claim.removed == Some(Removed::Any) || kind != Kind::Ok {
-                let (begun_ns, answered_ns) = (case.time(end.at), case.time(at));
+                let begun_ns = case.time(end.at);
+                let answered_ns = match kind {
+                    Kind::Ok => case.time(at),
+                    _ => held_until(case, claim, end.at..at),
+                };
                 let releases = &mut keys[claim.key];
                 releases.longest_ns = releases.longest_ns.max(answered_ns - begun_ns);
                 releases.all.push(Release { begun_ns, answered_ns, claim: id });
@@ -245,6 +249,19 @@ impl LooseReleases {
         let met = later.filter(move |release| release.answered_ns >= span.start);
         met.map(|release| release.claim as usize)
     }
+}
+
+/// Returns the time until which a fault may have held a request of a claim's client that was not answered.
+fn held_until(case: &Case<'_>, claim: &Claim, asked: Range<u64>) -> u64 {
+    let client = Node::Client(case.run.info.client_of(claim.process));
+    let hits = |span: &&FaultSpan| {
+        let links = span.fault.links();
+        let is_held = links.iter().any(|(from, to)| *from == client || *to == client);
+        is_held && span.begin < asked.end && span.healed.is_none_or(|healed| healed > asked.start)
+    };
+    let spans = case.fault_spans.iter().filter(hits);
+    let healed = spans.map(|span| case.time(span.healed.unwrap_or(u64::MAX))).max();
+    healed.unwrap_or(0).max(case.time(asked.end))
 }
 
 /// Finds another's release in this time that removed whatever stood there: of several, that of the

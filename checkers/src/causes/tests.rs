@@ -913,6 +913,17 @@ fn a_release_frees_the_lock_of_another_worker_that_was_let_in_meanwhile() {
 }
 
 #[test]
+fn a_release_that_a_cut_holds_frees_the_lock_of_whoever_has_it_when_the_cut_heals() {
+    let text = "
+        p0        | a-A==r--?
+        p1        |               aA========R
+        p2        |                 a----A=R
+        cut c0-s0 |     [               ]";
+    shows(text, "double hold", Cause::LateRequest);
+    assert_eq!(causes_in(&picture(&text.replace("c0-s0", "c3-s0")), "double hold"), [None]);
+}
+
+#[test]
 fn a_lock_that_is_renewed_runs_out_by_a_wrong_clock_and_is_not_shared() {
     let text = "
         p0       | a-A=======R

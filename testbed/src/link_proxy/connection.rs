@@ -2,24 +2,39 @@
 
 use super::SharedProxy;
 use super::gate::Gate;
-use super::pump::{Abort, pump};
+use super::pump::{Abort, Budget, pump};
 use futures_util::FutureExt;
 use std::io;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-/// Serves a client's connection until both sides are closed or the link is reset.
+/// Serves a client's connection until both sides are closed, or the link is reset, or the client finds out
+/// that the server knows nothing of it any more.
 pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
     let process = shared.process();
     let mut resets = shared.resets.subscribe();
+    let mut forgets = shared.forgets.subscribe();
     let Some(mut server) = connect(shared, &client, &mut resets).await else {
         abort(&client);
         return;
     };
+    let on_their_way = Budget::new();
     let aborted = tokio::select! {
-        end = carry(shared, process, &mut client, &mut server) => end.is_err(),
+        // Before what a dead server has left here is let through.
+        biased;
         _ = resets.changed() => true,
+        has_sent = forgotten(&mut forgets, &on_their_way) => {
+            if !has_sent {
+                let mut first = [0];
+                tokio::select! {
+                    _ = client.peek(&mut first) => {}
+                    _ = resets.changed() => {}
+                }
+            }
+            true
+        }
+        end = carry(shared, process, (&mut client, &mut server), &on_their_way) => end.is_err(),
     };
     if aborted {
         abort(&client);
@@ -72,17 +87,27 @@ fn has_left(client: &TcpStream) -> bool {
     }
 }
 
+/// Waits until the server has forgotten its connections. Returns true if something is on its way to it: asked
+/// while it still is.
+async fn forgotten(forgets: &mut watch::Receiver<()>, on_their_way: &Budget) -> bool {
+    // The sender lives in the link, so this cannot fail.
+    let _ = forgets.changed().await;
+    !on_their_way.is_whole()
+}
+
+/// Carries what both say. `requests` bounds what the client's side has on its way.
 async fn carry(
     shared: &SharedProxy,
     process: u32,
-    client: &mut TcpStream,
-    server: &mut TcpStream,
+    (client, server): (&mut TcpStream, &mut TcpStream),
+    requests: &Budget,
 ) -> Result<(), Abort> {
     let (client_read, client_write) = client.split();
     let (server_read, server_write) = server.split();
+    let replies = Budget::new();
     tokio::try_join!(
-        pump(client_read, server_write, &shared.up, shared.pace(), || {}),
-        pump(server_read, client_write, &shared.down, shared.pace(), || {
+        pump((client_read, server_write), &shared.up, shared.pace(), requests, || {}),
+        pump((server_read, client_write), &shared.down, shared.pace(), &replies, || {
             shared.reply_passed(process);
         }),
     )?;

@@ -80,6 +80,7 @@ struct SharedProxy {
     refusing: AtomicU32,
     refused: AtomicU64,
     resets: watch::Sender<()>,
+    forgets: watch::Sender<()>,
     process: AtomicU32,
     chunks: AtomicU64,
     on_passed: OnPassed,
@@ -111,6 +112,7 @@ impl LinkProxy {
             refusing: AtomicU32::new(0),
             refused: AtomicU64::new(0),
             resets: watch::Sender::new(()),
+            forgets: watch::Sender::new(()),
             process: AtomicU32::new(0),
             chunks: AtomicU64::new(0),
             on_passed,
@@ -167,6 +169,13 @@ impl LinkProxy {
         let connections = self.connections();
         self.shared.resets.send_replace(());
         connections
+    }
+
+    /// Has every connection that was made be unknown to the server, whose machine was gone: it is aborted as
+    /// soon as the client sends something over it, or has done so while nobody was there. A client that only
+    /// listens never hears of it.
+    pub fn forget(&self) {
+        self.shared.forgets.send_replace(());
     }
 
     /// The number of connections that are open.

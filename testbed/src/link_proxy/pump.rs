@@ -16,6 +16,28 @@ use tokio::time::{Instant, sleep_until};
 
 /// The number of bytes that may be on their way in one direction of one connection.
 pub const BUDGET: usize = 1 << 20;
+
+/// What is left of that number.
+pub struct Budget(Arc<Semaphore>);
+
+impl Budget {
+    /// Makes a whole one.
+    pub fn new() -> Self {
+        Self(Arc::new(Semaphore::new(BUDGET)))
+    }
+
+    /// Returns true if nothing is on its way.
+    pub fn is_whole(&self) -> bool {
+        self.0.available_permits() == BUDGET
+    }
+
+    /// Takes a part of it, once there is so much.
+    async fn take(&self, bytes: usize) -> OwnedSemaphorePermit {
+        let part = self.0.clone().acquire_many_owned(bytes as u32).await;
+        part.expect("nobody closes it")
+    }
+}
+
 const CHUNK: usize = 16 << 10;
 
 /// An item in a queue between two stages. An end keeps its place behind the bytes before it.
@@ -31,25 +53,29 @@ pub struct Abort;
 /// Moves everything from `source` to `sink` until the source has closed and the sink knows it.
 /// `passed` is called for each chunk that comes through the gate.
 pub async fn pump(
-    source: ReadHalf<'_>,
-    sink: WriteHalf<'_>,
+    (source, sink): (ReadHalf<'_>, WriteHalf<'_>),
     gate: &Gate,
     pace: ChunkSchedule,
+    budget: &Budget,
     passed: impl Fn(),
 ) -> Result<(), Abort> {
     let (read, waiting) = unbounded_channel();
     let (due, leaving) = unbounded_channel();
     // An abort ends all three at once: the source of a connection that a fault breaks is still open.
     tokio::try_join!(
-        take_in(source, gate, read).map(Ok),
+        take_in(source, gate, budget, read).map(Ok),
         let_through(waiting, gate, pace, passed, due).map(Ok),
         deliver(leaving, sink),
     )
     .map(drop)
 }
 
-async fn take_in(mut source: ReadHalf<'_>, gate: &Gate, queue: UnboundedSender<QueueItem>) {
-    let budget = Arc::new(Semaphore::new(BUDGET));
+async fn take_in(
+    mut source: ReadHalf<'_>,
+    gate: &Gate,
+    budget: &Budget,
+    queue: UnboundedSender<QueueItem>,
+) {
     let mut buffer = vec![0; CHUNK];
     loop {
         let item = match source.read(&mut buffer).await {
@@ -57,8 +83,7 @@ async fn take_in(mut source: ReadHalf<'_>, gate: &Gate, queue: UnboundedSender<Q
             Err(_) => QueueItem::Aborted,
             Ok(n) => {
                 gate.count_bytes(n);
-                let permit = budget.clone().acquire_many_owned(n as u32).await;
-                QueueItem::Data(buffer[..n].to_vec(), permit.expect("nobody closes the budget"))
+                QueueItem::Data(buffer[..n].to_vec(), budget.take(n).await)
             }
         };
         let ended = !matches!(item, QueueItem::Data(..));

@@ -255,6 +255,31 @@ async fn a_reset_aborts_both_sides_and_throws_away_what_is_held() {
     rig.sees("reset").await;
 }
 
+#[tokio::test]
+async fn a_machine_that_was_gone_knows_no_connection_and_says_so_to_who_sends_something() {
+    let rig = rig(Delay::default()).await;
+    let (mut sends, mut has_sent) = (rig.connect().await, rig.connect().await);
+    for client in [&mut sends, &mut has_sent] {
+        say(client, "a").await;
+        hears(client, "a").await;
+    }
+    let hold = rig.link.hold(Direction::Both);
+    say(&mut has_sent, "b").await;
+    until_held(&hold, 1, 0).await;
+    rig.link.forget();
+    drop(hold);
+    let error = within(has_sent.read_u8()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    // The other one, which only listens, would have heard of it by now.
+    let mut fresh = rig.connect().await;
+    say(&mut fresh, "c").await;
+    hears(&mut fresh, "c").await;
+    assert!(sends.try_read(&mut [0]).is_err_and(|why| why.kind() == io::ErrorKind::WouldBlock));
+    say(&mut sends, "d").await;
+    let error = within(sends.read_u8()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+}
+
 /// Waits until nobody listens any more: whoever had connected by then is aborted.
 async fn until_refused(rig: &Rig) {
     within(async {
