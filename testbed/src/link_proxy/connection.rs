@@ -2,7 +2,7 @@
 
 use super::SharedProxy;
 use super::gate::Gate;
-use super::pump::{Abort, Budget, pump};
+use super::pump::{Abort, SendWindow, pump};
 use futures_util::FutureExt;
 use std::io;
 use tokio::io::Interest;
@@ -19,7 +19,7 @@ pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
         abort(&client);
         return;
     };
-    let on_their_way = Budget::new();
+    let on_their_way = SendWindow::new();
     let aborted = tokio::select! {
         // Before what a dead server has left here is let through.
         biased;
@@ -89,7 +89,7 @@ fn has_left(client: &TcpStream) -> bool {
 
 /// Waits until the server has forgotten its connections. Returns true if something is on its way to it: asked
 /// while it still is.
-async fn forgotten(forgets: &mut watch::Receiver<()>, on_their_way: &Budget) -> bool {
+async fn forgotten(forgets: &mut watch::Receiver<()>, on_their_way: &SendWindow) -> bool {
     // The sender lives in the link, so this cannot fail.
     let _ = forgets.changed().await;
     !on_their_way.is_whole()
@@ -100,11 +100,11 @@ async fn carry(
     shared: &SharedProxy,
     process: u32,
     (client, server): (&mut TcpStream, &mut TcpStream),
-    requests: &Budget,
+    requests: &SendWindow,
 ) -> Result<(), Abort> {
     let (client_read, client_write) = client.split();
     let (server_read, server_write) = server.split();
-    let replies = Budget::new();
+    let replies = SendWindow::new();
     tokio::try_join!(
         pump((client_read, server_write), &shared.up, shared.pace(), requests, || {}),
         pump((server_read, client_write), &shared.down, shared.pace(), &replies, || {

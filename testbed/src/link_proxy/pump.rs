@@ -1,8 +1,8 @@
 //! Moves one direction of one connection: read, wait at the gate, wait out the delay, write.
 //!
 //! The stages are joined by queues, so that bytes are taken in (and counted) while the gate is
-//! closed, and so that a delay does not limit the rate. A budget of bytes bounds what is in all of
-//! them together; when it is spent, the sender meets TCP's own back pressure.
+//! closed, and so that a delay does not limit the rate. A window of bytes bounds what is in all of
+//! them together; when it is full, the sender meets TCP's own back pressure.
 
 use super::gate::Gate;
 use super::pace::ChunkSchedule;
@@ -17,10 +17,10 @@ use tokio::time::{Instant, sleep_until};
 /// The number of bytes that may be on their way in one direction of one connection.
 pub const BUDGET: usize = 1 << 20;
 
-/// What is left of that number.
-pub struct Budget(Arc<Semaphore>);
+/// The room that is left for such bytes.
+pub struct SendWindow(Arc<Semaphore>);
 
-impl Budget {
+impl SendWindow {
     /// Makes a whole one.
     pub fn new() -> Self {
         Self(Arc::new(Semaphore::new(BUDGET)))
@@ -56,14 +56,14 @@ pub async fn pump(
     (source, sink): (ReadHalf<'_>, WriteHalf<'_>),
     gate: &Gate,
     pace: ChunkSchedule,
-    budget: &Budget,
+    window: &SendWindow,
     passed: impl Fn(),
 ) -> Result<(), Abort> {
     let (read, waiting) = unbounded_channel();
     let (due, leaving) = unbounded_channel();
     // An abort ends all three at once: the source of a connection that a fault breaks is still open.
     tokio::try_join!(
-        take_in(source, gate, budget, read).map(Ok),
+        take_in(source, gate, window, read).map(Ok),
         let_through(waiting, gate, pace, passed, due).map(Ok),
         deliver(leaving, sink),
     )
@@ -73,7 +73,7 @@ pub async fn pump(
 async fn take_in(
     mut source: ReadHalf<'_>,
     gate: &Gate,
-    budget: &Budget,
+    window: &SendWindow,
     queue: UnboundedSender<QueueItem>,
 ) {
     let mut buffer = vec![0; CHUNK];
@@ -83,7 +83,7 @@ async fn take_in(
             Err(_) => QueueItem::Aborted,
             Ok(n) => {
                 gate.count_bytes(n);
-                QueueItem::Data(buffer[..n].to_vec(), budget.take(n).await)
+                QueueItem::Data(buffer[..n].to_vec(), window.take(n).await)
             }
         };
         let ended = !matches!(item, QueueItem::Data(..));
@@ -133,9 +133,7 @@ async fn deliver(
             sleep_until(due).await;
         }
         match item {
-            QueueItem::Data(bytes, _budget) if !gone => {
-                gone = sink.write_all(&bytes).await.is_err()
-            }
+            QueueItem::Data(bytes, _room) if !gone => gone = sink.write_all(&bytes).await.is_err(),
             QueueItem::Data(..) => {}
             QueueItem::Closed => {
                 // It may be closed already.
