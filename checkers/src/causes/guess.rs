@@ -35,8 +35,9 @@ pub(super) fn of_overlap(
         .or(recovered)
         .or_else(|| recovered_by_others(case, first, until_ns))
         .or_else(|| {
-            missed_a_renewal(case, first, until_ns, Trouble::ServerClock)
-                .then_some(Cause::ServerClock)
+            let by_server = !is_timed_by_clients(case, first.key)
+                && missed_a_renewal(case, first, until_ns, Trouble::ServerClock);
+            by_server.then_some(Cause::ServerClock)
         })
         .or_else(|| {
             let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
@@ -185,7 +186,13 @@ fn missed_a_renewal(case: &Case<'_>, claim: &Claim, at_ns: u64, clock: Trouble) 
 fn ran_fast(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
     let left_ns = lost.at_ns.saturating_sub(until_ns);
     let off = clock_off(case, Trouble::ServerClock, claim.process, lost.made_ns..until_ns);
-    off.is_some_and(|off| off >= left_ns)
+    off.is_some_and(|off| off >= left_ns) && !is_timed_by_clients(case, claim.key)
+}
+
+/// Returns true if it is clients who decide by their own clocks that a lock has run out, as those do that recover
+/// it: the server's clock is no matter then.
+fn is_timed_by_clients(case: &Case<'_>, key: usize) -> bool {
+    case.claims.claims.iter().any(|claim| claim.key == key && has_recovered(case, claim))
 }
 
 /// The loss of a claim by time, as its recipe knows it.

@@ -932,6 +932,15 @@ fn a_lock_that_is_renewed_runs_out_by_a_wrong_clock_and_is_not_shared() {
     let mut run = picture(text);
     run.info.workers = 2;
     assert_eq!(causes_in(&run, "double hold"), [Some(Cause::ServerClock)]);
+    // Whoever recovers a lock tells its time by its own clock.
+    let recovers =
+        text.replace("p0       | a-A=======R", "p2       | A/R\n        p0       |   aA=======R");
+    let mut by_clients = picture(&recovers);
+    by_clients.info.workers = 2;
+    assert_eq!(causes_in(&by_clients, "double hold"), [None]);
+    let mut by_server = picture(&recovers.replace("A/R", "A=R"));
+    by_server.info.workers = 2;
+    assert_eq!(causes_in(&by_server, "double hold"), [Some(Cause::ServerClock)]);
     // Neither can it have run out if it promises never to.
     run.info.promises.recovers = None;
     assert_eq!(causes_in(&run, "double hold"), [Some(Cause::SharedIdentity)]);
