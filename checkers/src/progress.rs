@@ -8,7 +8,8 @@
 //! and a tick of its store), and as long as clients take to pick it up (the tries of an acquire,
 //! each with its round trips over the slowest link and its back-off). If clients were asking for it
 //! over that time, from one unanswered acquire to the last, and nobody was granted it until `stop`,
-//! it is stuck.
+//! it is stuck. Who asks after a while in which nobody did, and is granted it at once, proves nothing of
+//! that while.
 //!
 //! A lock that never promises to recover is excused by definite holds alone: a dead client that
 //! keeps it for ever is the very deadlock that is sought.

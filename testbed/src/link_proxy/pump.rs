@@ -51,7 +51,7 @@ enum QueueItem {
 pub struct Abort;
 
 /// Moves everything from `source` to `sink` until the source has closed and the sink knows it.
-/// `passed` is called for each chunk that comes through the gate.
+/// `window` bounds what is on its way, and `passed` is called for each chunk that comes through the gate.
 pub async fn pump(
     (source, sink): (ReadHalf<'_>, WriteHalf<'_>),
     gate: &Gate,
