@@ -3,9 +3,11 @@
 //! **Decides** from what the store said that a release removed. `nothing` and `own` free nobody
 //! else. Where the store removed whatever stood there (`any`: a bare `DEL`, a mark that others have
 //! too), the release was foreign if another process had been given the lock *later*, in a mode that
-//! excludes the first grant, and had its answer before the release began. The anomaly is `foreign
-//! release`. Where there is a [ledger](base::Ledger) of the store, it says the same exactly: a
-//! release deleted what another had been granted the lock with.
+//! excludes the first grant, and had its answer before the release began. So it was if it is the
+//! cause for which another's hold was overlapped: what that one had was gone before its time, and
+//! nothing else can have removed it. The anomaly is `foreign release`. Where there is a
+//! [ledger](base::Ledger) of the store, it says the same exactly: a release deleted what another had
+//! been granted the lock with.
 //!
 //! **Which grant is later.** The news of a grant may come late (its client was paused or cut off),
 //! so the order of two `ok` does not tell. A grant is certainly later when the request that took
@@ -25,6 +27,7 @@ use crate::holds::Claim;
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Kind, Outcome, Removed, Verdict};
+use std::collections::HashSet;
 
 #[cfg(test)]
 mod tests;
@@ -71,9 +74,19 @@ impl Checker for ForeignRelease {
                 }
             }
         }
+        let known: HashSet<u64> = foreign.iter().map(released_at).collect();
+        let by_overlap = causes::releases_behind_overlaps(case).into_iter();
+        let by_overlap = by_overlap.filter(|(claim, robbed)| is_later(case, claim, robbed));
+        let by_overlap = by_overlap.filter_map(|(claim, robbed)| occurrence(case, claim, robbed));
+        foreign.extend(by_overlap.filter(|it| !known.contains(&released_at(it))));
         foreign.sort_unstable_by(|a, b| a.witness.cmp(&b.witness));
         verdict(self.name(), told, foreign)
     }
+}
+
+/// The event of the release in an occurrence.
+fn released_at(occurrence: &Occurrence) -> u64 {
+    occurrence.witness.last().copied().unwrap_or_default()
 }
 
 fn count_released(case: &Case<'_>) -> u64 {
@@ -105,14 +118,22 @@ fn overtaken<'a>(
     claim: &Claim,
     after: impl Iterator<Item = &'a Claim>,
 ) -> Option<Occurrence> {
-    let (ok, end, (freed, _)) = (claim.granted()?, claim.end?, claim.freed?);
-    let given = case.run.history.get(ok)?.time_ns;
-    let later = after.take_while(|other| other.granted() < Some(end.at)).find(|other| {
-        let excluded = excludes(claim.mode, other.mode);
-        let asked = other.granted().and_then(|at| case.facts(at)?.asked_ns);
-        let certain = other.invoke > ok || asked.is_some_and(|asked| asked > given);
-        other.process != claim.process && excluded && certain
-    })?;
+    let end = claim.end?;
+    let mut before_release = after.take_while(|other| other.granted() < Some(end.at));
+    let later = before_release.find(|other| is_later(case, claim, other))?;
+    occurrence(case, claim, later)
+}
+
+/// Returns true if another's grant, which excludes the first one, is certainly later.
+fn is_later(case: &Case<'_>, claim: &Claim, other: &Claim) -> bool {
+    let Some(ok) = claim.granted() else { return false };
+    let asked = other.granted().and_then(|at| case.facts(at)?.asked_ns);
+    let certain = other.invoke > ok || asked.is_some_and(|asked| asked > case.time(ok));
+    other.process != claim.process && excludes(claim.mode, other.mode) && certain
+}
+
+fn occurrence(case: &Case<'_>, claim: &Claim, robbed: &Claim) -> Option<Occurrence> {
+    let (freed, _) = claim.freed?;
     let cause = causes::of_loss(case, claim, freed);
-    Some(Occurrence::new(cause, [ok, later.granted()?, freed]))
+    Some(Occurrence::new(cause, [claim.granted()?, robbed.granted()?, freed]))
 }

@@ -1,13 +1,15 @@
 //! The causes of a run without a ledger: what the recipe knows of its grants, and the faults.
 
-use super::is_queued;
 use super::loss::{self, Lost};
 use super::span::{Trouble, clock_off, had};
+use super::{is_queued, nested};
 use crate::Case;
 use crate::bypass::excludes;
 use crate::faults::FaultSpan;
 use crate::holds::{Claim, Ending};
+use crate::sweep::Conflict;
 use base::{Cause, Change, Family, Kind, Node, Removed};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The cause for which two claims were held at once at a time.
@@ -20,8 +22,6 @@ pub(super) fn of_overlap(
     if !is_queued(case, first) || !is_queued(case, second) {
         return Some(Cause::NothingTaken);
     }
-    let granted = |claim: &Claim| claim.granted().map_or(0, |ok| case.time(ok));
-    let (first_ns, second_ns) = (granted(first), granted(second));
     // The news of the second grant may have come late: then it is that one that has run out.
     let lost = lost(case, first, until_ns).or_else(|| lost(case, second, until_ns));
     // Places in a queue are each one's own: no release removes another's, and who still has his was let
@@ -31,7 +31,7 @@ pub(super) fn of_overlap(
     }
     let recovered = recovered(case, first, second);
     lost.or(recovered.filter(|cause| *cause == Cause::ClientClock))
-        .or_else(|| freed_by_another(case, first, first_ns.min(second_ns)..until_ns))
+        .or_else(|| freed_by_another(case, first, since_either(case, first, second)..until_ns))
         .or(recovered)
         .or_else(|| recovered_by_others(case, first, until_ns))
         .or_else(|| {
@@ -43,6 +43,12 @@ pub(super) fn of_overlap(
             let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
             (!faults).then_some(Cause::Recipe)
         })
+}
+
+/// Returns the time of the earlier of two grants.
+fn since_either(case: &Case<'_>, first: &Claim, second: &Claim) -> u64 {
+    let granted = [first, second].into_iter().filter_map(Claim::granted);
+    granted.min().map_or(0, |ok| case.time(ok))
 }
 
 /// Returns the cause for which the second of two claims took the first for one that had run out: the clock
@@ -271,17 +277,38 @@ fn held_until(case: &Case<'_>, claim: &Claim, asked: Range<u64>) -> u64 {
     healed.unwrap_or(0).max(case.time(asked.end))
 }
 
-/// Finds another's release in this time that removed whatever stood there: of several, that of the
-/// first claim.
+/// Returns the claims whose release made room for a second holder, each with the claim that it freed.
+pub(super) fn releases_behind_overlaps<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim, &'a Claim)> {
+    let claims = &case.claims.claims;
+    let release = |conflict: &Conflict| {
+        let ids = [conflict.first, conflict.second];
+        let [first, second] = ids.map(|id| nested::taken_by(case, &claims[id]));
+        let until_ns = case.time(conflict.at);
+        let by = releaser(case, first, since_either(case, first, second)..until_ns)?;
+        let cause = of_overlap(case, first, second, until_ns)?;
+        (cause == Cause::ForeignRelease).then_some(((by.invoke, first.invoke), (by, first)))
+    };
+    // One release may have brought several holders together.
+    let found: BTreeMap<_, _> = case.conflicts.iter().filter_map(release).collect();
+    found.into_values().collect()
+}
+
+/// Finds another's release in this time that removed whatever stood there.
 fn freed_by_another(case: &Case<'_>, owner: &Claim, during: Range<u64>) -> Option<Cause> {
+    Some(match releaser(case, owner, during)?.freed {
+        Some((_, Kind::Ok)) => Cause::ForeignRelease,
+        _ => Cause::LateRequest,
+    })
+}
+
+/// Returns the claim whose release in this time removed whatever stood there, which was another's: of
+/// several, the first claim.
+fn releaser<'a>(case: &'a Case<'_>, owner: &Claim, during: Range<u64>) -> Option<&'a Claim> {
     let claims = &case.claims.claims;
     let frees = |id: &usize| {
         let claim = &claims[*id];
         claim.process != owner.process && excludes(claim.mode, owner.mode)
     };
     let first = case.loose_releases().during(owner.key, during).filter(frees).min()?;
-    Some(match claims[first].freed {
-        Some((_, Kind::Ok)) => Cause::ForeignRelease,
-        _ => Cause::LateRequest,
-    })
+    Some(&claims[first])
 }

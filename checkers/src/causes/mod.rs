@@ -177,6 +177,12 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
     thefts.into_iter().filter_map(release).collect()
 }
 
+/// The same without a ledger, as far as overlaps tell: the claims whose release is the cause of one,
+/// each with the claim that it freed.
+pub(crate) fn releases_behind_overlaps<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim, &'a Claim)> {
+    guess::releases_behind_overlaps(case)
+}
+
 /// The cause of a write that the vault applied at an event after it had served a later grant.
 pub(crate) fn of_late_write(
     case: &Case<'_>,

@@ -170,6 +170,7 @@ fn a_release_that_is_answered_after_the_grant_that_it_made_room_for() {
         evict s0 |  []";
     let seen = causes_in(&picture(text), "double hold");
     assert_eq!(seen, [Some(Cause::Evicted), Some(Cause::ForeignRelease)]);
+    assert_eq!(causes_in(&picture(text), "foreign release"), [Some(Cause::Evicted)]);
 }
 
 #[test]
@@ -959,6 +960,15 @@ fn a_waiter_that_only_listens_does_not_hear_that_its_server_is_gone() {
     assert_eq!(causes_in(&run, "lost wake-up"), [Some(Cause::ServersApart)]);
     run.info.ensemble = Some(Ensemble { tick_ns: 1, sync_limit: 1 });
     assert_eq!(causes_in(&run, "lost wake-up"), [Some(Cause::Recipe)]);
+    // Without a ledger: what a release left there, of which nobody knows what it did, would be over.
+    let (quiet, _) = text.split_once("\n        store").expect("the last row");
+    for release in ["R", "r?"] {
+        let mut run = picture(&quiet.replacen('R', release, 1));
+        run.info.promises.wakes = Some(base::Wakes::Next);
+        assert_eq!(causes_in(&run, "lost wake-up"), [Some(Cause::ServersApart)], "{release}");
+        run.info.promises.recovers = None;
+        assert_ne!(causes_in(&run, "lost wake-up"), [Some(Cause::ServersApart)], "{release}");
+    }
 }
 
 #[test]

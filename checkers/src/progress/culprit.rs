@@ -62,6 +62,9 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Optio
             causes::of_stuck(case, stuck.key, stuck.kept_ns(case), None) == Some(Cause::Recipe);
         return nothing_left.then(|| asleep(case, books, ours, stuck)).flatten();
     }
+    if let Some(deaf) = deaf(case, ours, stuck) {
+        return Some(deaf);
+    }
     let (release, freed) = last_release(case, ours).filter(|(_, freed)| *freed < stop)?;
     let due = case.time(freed).saturating_add(case.run.info.due_ns());
     let slept = |claim: &&&Claim| {
@@ -77,27 +80,46 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Optio
     calm.then_some(Culprit::Sleeper { claim, freed: Some(freed) })
 }
 
-/// Returns the first, of those that asked for the whole of the bound, that was not woken in it.
-/// Whoever has a place in the store may keep others out, and comes before those without one.
+/// Returns the first, of those that slept for the whole of the bound, that could not hear that it slept in
+/// vain. What keeps others out of a lock that recovers is over by then.
+fn deaf<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
+    case.run.info.promises.recovers?;
+    let heard_nothing =
+        |claim: &&Claim| causes::of_sleeper(case, claim, stuck.until) == Cause::ServersApart;
+    let deaf = slept_through(case, ours, stuck).filter(heard_nothing);
+    let claim = deaf.min_by_key(|claim| claim.invoke)?;
+    Some(Culprit::Sleeper { claim, freed: None })
+}
+
+/// Returns the first, of those that slept for the whole of the bound. Whoever has a place in the store may
+/// keep others out, and comes before those without one.
 fn asleep<'a>(
     case: &Case<'_>,
     books: &causes::Books,
     ours: &[&'a Claim],
     stuck: &Standstill,
 ) -> Option<Culprit<'a>> {
+    let left = case.left(books, stuck.kept_ns(case));
+    let first = |claim: &&Claim| (!left.has(stuck.key, claim.process), claim.invoke);
+    let claim = slept_through(case, ours, stuck).min_by_key(first)?;
+    let freed = last_release(case, ours).map(|(_, freed)| freed);
+    Some(Culprit::Sleeper { claim, freed: freed.filter(|freed| *freed > claim.invoke) })
+}
+
+/// Returns the acquires that asked for the whole of the bound, and were not woken in it.
+fn slept_through<'a>(
+    case: &Case<'_>,
+    ours: &[&'a Claim],
+    stuck: &Standstill,
+) -> impl Iterator<Item = &'a Claim> {
     let events = case.run.history.events();
     let place = |ns: u64| events.partition_point(|event| event.time_ns < ns) as u64;
     let until = stuck.until.min(place(stuck.proven_ns));
     let since = place(stuck.proven_ns.saturating_sub(case.run.info.due_ns()));
-    let slept = |claim: &&&Claim| {
+    ours.iter().copied().filter(move |claim| {
         let asking = claim.asking();
         asking.start < since && asking.end >= until && !woken(case, claim, since..until)
-    };
-    let left = case.left(books, stuck.kept_ns(case));
-    let first = |claim: &&&Claim| (!left.has(stuck.key, claim.process), claim.invoke);
-    let claim = ours.iter().filter(slept).min_by_key(first)?;
-    let freed = last_release(case, ours).map(|(_, freed)| freed);
-    Some(Culprit::Sleeper { claim, freed: freed.filter(|freed| *freed > claim.invoke) })
+    })
 }
 
 /// The begin of the last release and its answer, if all releases freed what they were to free.

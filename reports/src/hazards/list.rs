@@ -427,7 +427,9 @@ pub const HAZARDS: &[Hazard] = &[
         story: "The connection that an advisory lock or a row lock lives in is closed while its \
                 client is paused, or a lease runs out. The next client enters and the first \
                 wakes up and writes. Where the store gives a number that grows, such as a \
-                revision, the resource can fence by it.",
+                revision, the resource can fence by it. A client that waits over such a connection \
+                only listens: when the server's machine is gone without a word, nothing tells it, \
+                and it sleeps on beside a free lock.",
         commands: &[],
     },
     Hazard {

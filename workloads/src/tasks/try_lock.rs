@@ -4,7 +4,7 @@ use base::{Step, Task, Wait};
 
 pub const TASK: Task = Task {
     name: "try",
-    summary: "each client tries once, or waits for a quarter of a ttl at most",
+    summary: "each client tries once, or waits for a short time: a quarter of a ttl, and what slow links add",
     scripts: &[&hold(Wait::Try), &hold(Wait::Short)],
     ..Task::CONTEND
 };
