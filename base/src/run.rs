@@ -228,6 +228,9 @@ pub struct RunInfo {
     /// The longest time until the servers have agreed on a new primary, where they have one.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub failover_ns: u64,
+    /// Nothing that the servers store survives a crash.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub volatile: bool,
     /// The time during which faults were injected.
     pub time_limit_ns: u64,
     /// The time for which the run went on after the last heal.

@@ -95,6 +95,7 @@ fn info(nemesis: &str) -> RunInfo {
         ttl_ns: 10 * COLUMN,
         ensemble: None,
         failover_ns: 0,
+        volatile: false,
         time_limit_ns: 0,
         quiet_ns: 0,
         link_delay_ns: 0,

@@ -124,6 +124,7 @@ impl Setup {
             ttl_ns: nanos(options.ttl),
             ensemble: options.ensemble(lock.store()),
             failover_ns: nanos(lock.store().failover(on, options.ttl)),
+            volatile: !lock.store().persists(),
             time_limit_ns: nanos(options.time_limit),
             quiet_ns: 0,
             link_delay_ns: nanos(options.link_delay),

@@ -128,6 +128,13 @@ macro_rules! stores {
                 }
             }
 
+            /// Returns true if what the servers store survives a crash.
+            pub fn persists(self) -> bool {
+                match self {
+                    $(Self::$name => <$store>::persists(),)*
+                }
+            }
+
             /// Returns the function that tells calls on a connection to a real server from a client
             /// library's own housekeeping.
             pub fn carries_call(self) -> fn(&[u8]) -> bool {

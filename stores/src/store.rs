@@ -70,6 +70,11 @@ pub trait Store: Protocol + Copy + Debug + Sized {
         Duration::ZERO
     }
 
+    /// Returns true if what a server stores survives its crash.
+    fn persists() -> bool {
+        true
+    }
+
     /// Makes the model of a server.
     fn server(cluster: &Cluster, number: u32) -> Self::Server;
 

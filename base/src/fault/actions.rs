@@ -83,7 +83,7 @@ const CRASH: ActionSpec = ActionSpec {
     family: Family::Crash,
     ability: Ability::Crash,
     number: 0,
-    title: "{node} crashed, data kept",
+    title: "{node} crashed",
     lasting: "crashed",
     healed: "was started again",
     counted: "server gone",

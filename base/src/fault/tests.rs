@@ -52,7 +52,7 @@ fn faults_are_told_in_their_own_words() {
     for (action, title, lasting) in [
         (Action::Pause, "server 1 paused", "was paused"),
         (Action::Kill, "client 2 killed", "was killed"),
-        (Action::Crash(Data::Kept), "server 1 crashed, data kept", "crashed"),
+        (Action::Crash(Data::Kept), "server 1 crashed", "crashed"),
         (Action::Vanish, "machine of server 1 gone", "was gone with its machine"),
         (Action::Evict, "memory of server 1 filled", "had its memory filled"),
         (jump(5_000_000_000), "clock of server 1 jumped 5.000 s ahead", {

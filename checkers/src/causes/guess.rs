@@ -39,10 +39,20 @@ pub(super) fn of_overlap(
                 && missed_a_renewal(case, first, until_ns, Trouble::ServerClock);
             by_server.then_some(Cause::ServerClock)
         })
-        .or_else(|| {
-            let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
-            (!faults).then_some(Cause::Recipe)
-        })
+        .or_else(|| without_faults(case))
+        .or_else(|| freed_by_another(case, first, asked_ns(case, first)..until_ns))
+}
+
+/// Returns the cause of whatever goes wrong in a run in which no fault had an effect.
+fn without_faults(case: &Case<'_>) -> Option<Cause> {
+    case.fault_spans.iter().all(FaultSpan::had_none).then_some(Cause::Recipe)
+}
+
+/// Returns the time at which a grant was asked for, as far as its recipe says: from there on a release may
+/// have reached the server after it. Most of those have made room for this very grant.
+fn asked_ns(case: &Case<'_>, claim: &Claim) -> u64 {
+    let Some(ok) = claim.granted() else { return u64::MAX };
+    case.facts(ok).and_then(|facts| facts.asked_ns).unwrap_or(case.time(ok))
 }
 
 /// Returns the time of the earlier of two grants.
@@ -69,15 +79,33 @@ fn recovered_by_others(case: &Case<'_>, owner: &Claim, until_ns: u64) -> Option<
     let during = case.time(owner.invoke)..until_ns;
     let claims = case.claims.claims.iter();
     let mut recoverers = claims.filter(|it| it.key == owner.key && has_recovered(case, it));
-    let is_near = |it: &&Claim| it.granted().is_some_and(|ok| during.contains(&case.time(ok)));
+    let is_near = |it: &&Claim| meets(case, it, &during);
     match recoverers.clone().find(is_near) {
         Some(recoverer) => recovered(case, owner, recoverer),
         // Nobody but a recoverer can have made room for the next.
-        None if recoverers.next().is_some() && follows_a_death(case, owner) => {
-            Some(Cause::Recovery)
+        None => {
+            recoverers.next()?;
+            let by_wrong_clock = || asks_by_wrong_clock(case, owner.key, during.clone());
+            if went_by_wrong_clock(case, owner) || by_wrong_clock() {
+                Some(Cause::ClientClock)
+            } else {
+                follows_a_death(case, owner).then_some(Cause::Recovery)
+            }
         }
-        None => None,
     }
+}
+
+/// Returns true if a client asked for a lock in a span of time and went by a wrong clock: it may have
+/// taken the lock for one that had run out, and made room for another.
+fn asks_by_wrong_clock(case: &Case<'_>, key: usize, during: Range<u64>) -> bool {
+    let mut asked = case.asked(key).map(|(_, claim)| claim);
+    asked.any(|it| meets(case, it, &during) && went_by_wrong_clock(case, it))
+}
+
+/// Returns true if a claim was asked for in a span of time.
+fn meets(case: &Case<'_>, claim: &Claim, during: &Range<u64>) -> bool {
+    let asking = claim.asking();
+    case.time(asking.start) < during.end && case.time(asking.end) >= during.start
 }
 
 /// Returns true if the last holder before a claim died with the lock.
@@ -136,10 +164,8 @@ pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<C
         .or_else(|| taken_by_wrong_clock(case, claim, granted_ns..until_ns))
         .or_else(|| freed_by_another(case, claim, granted_ns..until_ns))
         .or_else(|| recovered_by_others(case, claim, until_ns))
-        .or_else(|| {
-            let faults = !case.fault_spans.iter().all(crate::faults::FaultSpan::had_none);
-            (!faults).then_some(Cause::Recipe)
-        })
+        .or_else(|| without_faults(case))
+        .or_else(|| freed_by_another(case, claim, asked_ns(case, claim)..until_ns))
 }
 
 /// Returns the most likely reason why a claim had lost what it took by a time.
@@ -159,7 +185,11 @@ pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Caus
             ran_fast(case, claim, &lost, until_ns).then_some(Cause::ServerClock)
         }
         Some(lost) => Some(loss::why_expired(case, claim, &lost, until_ns)),
-        None => loss::why_session_ended(case, claim, until_ns, until_ns),
+        // What nothing ends of itself has no session either.
+        None => {
+            case.run.info.promises.recovers?;
+            loss::why_session_ended(case, claim, until_ns, until_ns)
+        }
     }
 }
 
@@ -172,7 +202,20 @@ pub(super) fn may_be_lost(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
     }
     let clocks = [Trouble::ServerClock, Trouble::ClientClock];
     lost(case, claim, at_ns).is_some()
+        || freed_by_another_client(case, claim, at_ns)
         || clocks.into_iter().any(|clock| missed_a_renewal(case, claim, at_ns, clock))
+}
+
+/// Returns true if the release of another client, which removed whatever stood there, may have freed a
+/// claim by a time.
+fn freed_by_another_client(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
+    let client = |claim: &Claim| case.run.info.client_of(claim.process);
+    let since_ns = claim.granted().map_or(at_ns, |ok| case.time(ok));
+    let mut releases = case.loose_releases().during(claim.key, since_ns..at_ns);
+    releases.any(|id| {
+        let other = &case.claims.claims[id];
+        client(other) != client(claim) && other.end.map(|end| end.at) > claim.granted()
+    })
 }
 
 /// Returns true if a lock that lives on as long as its client renews it may have run out by a time, because
@@ -284,7 +327,8 @@ pub(super) fn releases_behind_overlaps<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim
         let ids = [conflict.first, conflict.second];
         let [first, second] = ids.map(|id| nested::taken_by(case, &claims[id]));
         let until_ns = case.time(conflict.at);
-        let by = releaser(case, first, since_either(case, first, second)..until_ns)?;
+        let by = releaser(case, first, since_either(case, first, second)..until_ns)
+            .or_else(|| releaser(case, first, asked_ns(case, first)..until_ns))?;
         let cause = of_overlap(case, first, second, until_ns)?;
         (cause == Cause::ForeignRelease).then_some(((by.invoke, first.invoke), (by, first)))
     };
@@ -301,14 +345,12 @@ fn freed_by_another(case: &Case<'_>, owner: &Claim, during: Range<u64>) -> Optio
     })
 }
 
-/// Returns the claim whose release in this time removed whatever stood there, which was another's: of
-/// several, the first claim.
+/// Returns the claim whose release in this time removed whatever stood there, which was another's. Of
+/// several, one that began before the owner's grant was known may have made room for that very grant.
 fn releaser<'a>(case: &'a Case<'_>, owner: &Claim, during: Range<u64>) -> Option<&'a Claim> {
     let claims = &case.claims.claims;
-    let frees = |id: &usize| {
-        let claim = &claims[*id];
-        claim.process != owner.process && excludes(claim.mode, owner.mode)
-    };
-    let first = case.loose_releases().during(owner.key, during).filter(frees).min()?;
-    Some(&claims[first])
+    let frees = |it: &&Claim| it.process != owner.process && excludes(it.mode, owner.mode);
+    let releases = case.loose_releases().during(owner.key, during).map(|id| &claims[id]);
+    let began_before = |it: &Claim| it.end.map(|end| end.at) < owner.granted();
+    releases.filter(frees).min_by_key(|it| (began_before(it), it.invoke))
 }

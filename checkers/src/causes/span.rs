@@ -199,8 +199,7 @@ fn met<'a>(
 ) -> impl Iterator<Item = &'a FaultSpan> {
     let client = Node::Client(case.run.info.client_of(process));
     let met = case.fault_spans_in(during).filter(|fault_span| !fault_span.had_none());
-    let promotes = case.run.info.failover_ns > 0;
-    met.filter(move |fault_span| bears(&fault_span.fault, trouble, client, promotes))
+    met.filter(move |fault_span| bears(case, &fault_span.fault, trouble, client))
 }
 
 /// Returns true if a client had such trouble in a span of time.
@@ -210,7 +209,8 @@ pub(super) fn had(case: &Case<'_>, trouble: Trouble, process: u32, during: Range
 
 /// Returns true if a fault is such trouble of a client. Servers that promote a replica when the primary
 /// is down, or seems to be, lose what that had not got.
-fn bears(fault: &Fault, trouble: Trouble, client: Node, promotes: bool) -> bool {
+fn bears(case: &Case<'_>, fault: &Fault, trouble: Trouble, client: Node) -> bool {
+    let promotes = case.run.info.failover_ns > 0;
     let is_server = |node: &Node| matches!(node, Node::Server(_));
     let ours = |links: &[(Node, Node)]| links.iter().any(|(a, b)| *a == client || *b == client);
     let is_clock = fault.family() == Family::Clock;
@@ -223,7 +223,7 @@ fn bears(fault: &Fault, trouble: Trouble, client: Node, promotes: bool) -> bool 
         }
         (Trouble::Wiped, Target::Node(node)) => {
             let down = promotes && fault.spec().takes_server_down;
-            is_server(node) && (loses_data(fault.action()) || down)
+            is_server(node) && (loses_data(case, fault.action()) || down)
         }
         (Trouble::Wiped, Target::Links(links)) => {
             promotes && links.iter().all(|(a, b)| is_server(a) && is_server(b))
@@ -273,6 +273,11 @@ const fn slows(action: Action) -> bool {
     )
 }
 
-const fn loses_data(action: Action) -> bool {
-    matches!(action, Action::Crash(Data::Lost | Data::Unsynced))
+/// Returns true if a server comes back from a fault without all of its data.
+fn loses_data(case: &Case<'_>, action: Action) -> bool {
+    match action {
+        Action::Crash(Data::Lost | Data::Unsynced) => true,
+        Action::Crash(Data::Kept) | Action::Vanish => case.run.info.volatile,
+        _ => false,
+    }
 }

@@ -28,10 +28,14 @@ pub(crate) fn of_stuck(
 /// Returns the most likely cause, without a ledger: what the suspect suffered, or else one of those that
 /// ask in vain.
 fn guessed(case: &Case<'_>, key: usize, at_ns: u64, culprit: Option<&Claim>) -> Cause {
-    if let Some(cause) = culprit.and_then(|claim| kept_by_some_clock(case, claim, at_ns)) {
+    let suspect = culprit.or_else(|| last_granted(case, key, at_ns));
+    if let Some(cause) = suspect.and_then(|claim| kept_by_some_clock(case, claim, at_ns)) {
         return cause;
     }
-    let left = culprit.map(|claim| why_left(case, claim, None));
+    let left = culprit.map(|claim| (claim, why_left(case, claim, None)));
+    // Without a fault nothing was lost on its way.
+    let left = left.filter(|(claim, cause)| *cause == Cause::ClientDied || had_faults(case, claim));
+    let left = left.map(|(_, cause)| cause);
     let asking = || case.asked(key).filter(|(_, claim)| asks(case, claim, at_ns));
     left.filter(|cause| *cause != Cause::Recipe)
         .or_else(|| asking().find_map(|(_, claim)| why_in_vain(case, claim)))
@@ -41,6 +45,19 @@ fn guessed(case: &Case<'_>, key: usize, at_ns: u64, culprit: Option<&Claim>) -> 
             asking().map(|(_, claim)| asleep(claim)).find(|cause| *cause != Cause::Recipe)
         })
         .unwrap_or(Cause::Recipe)
+}
+
+/// Returns true if any fault had an effect while a claim was asked for, held and freed.
+fn had_faults(case: &Case<'_>, claim: &Claim) -> bool {
+    let gone = claim.gone_at().unwrap_or(claim.asking().end);
+    let during = case.time(claim.invoke)..case.time(gone);
+    case.fault_spans_in(&during).any(|fault| !fault.had_none())
+}
+
+/// Returns the latest grant of a lock before a time, in nanoseconds.
+fn last_granted<'a>(case: &'a Case<'_>, key: usize, at_ns: u64) -> Option<&'a Claim> {
+    let mut granted = case.granted(key).map(|(_, claim)| claim);
+    granted.rfind(|claim| claim.granted().is_some_and(|ok| case.time(ok) < at_ns))
 }
 
 /// Returns the reason why an acquire may ask in vain: the release before it failed, because the session had
@@ -58,7 +75,10 @@ fn why_in_vain(case: &Case<'_>, asker: &Claim) -> Option<Cause> {
         };
     }
     let asking = case.time(asker.asking().start)..case.time(asker.asking().end);
-    had(case, Trouble::Broken, asker.process, asking).then_some(Cause::ReplyLost)
+    let had = |trouble| had(case, trouble, asker.process, asking.clone());
+    // A member of an ensemble that is cut off from the others, or down, takes its connections with it.
+    let hung_up = case.run.info.ensemble.is_some() && had(Trouble::Servers);
+    (hung_up || had(Trouble::Broken)).then_some(Cause::ReplyLost)
 }
 
 /// The claim that left a lock taken, by the ledger, at a time in nanoseconds.

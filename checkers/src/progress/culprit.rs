@@ -43,7 +43,14 @@ pub(super) fn culprit<'a>(case: &'a Case<'_>, stuck: &Standstill) -> Culprit<'a>
         return gone.map_or(Culprit::Unknown, |at| Culprit::Gone(at, claim));
     }
     let suspects = ours.iter().filter_map(|claim| Some((claim.gone_at()?, *claim)));
-    let first = suspects.filter(|(at, _)| *at > after && *at <= stop).min_by_key(|(at, _)| *at);
+    let suspects = suspects.filter(|(at, _)| *at > after && *at <= stop);
+    // What was to be over by then is the last to be suspected.
+    let kept_ns = stuck.kept_ns(case);
+    let is_over = |claim: &Claim| {
+        let expires = claim.granted().and_then(|ok| case.facts(ok)?.expires_ns);
+        expires.is_some_and(|expires_ns| expires_ns <= kept_ns)
+    };
+    let first = suspects.min_by_key(|(at, claim)| (is_over(claim), *at));
     first.map_or(Culprit::Unknown, |(at, claim)| Culprit::Gone(at, claim))
 }
 

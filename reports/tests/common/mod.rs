@@ -75,6 +75,7 @@ pub fn info(algo: &str, nemesis: &str) -> RunInfo {
         ttl_ns: 1_000_000_000,
         ensemble: None,
         failover_ns: 0,
+        volatile: false,
         time_limit_ns: 30_000_000_000,
         quiet_ns: 6_000_000_000,
         link_delay_ns: 0,

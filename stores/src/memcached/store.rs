@@ -47,6 +47,11 @@ impl Store for Memcached {
         Duration::from_secs(1)
     }
 
+    /// memcached stores everything in memory alone.
+    fn persists() -> bool {
+        false
+    }
+
     fn server(_: &Cluster, _number: u32) -> Server {
         Server::default()
     }
