@@ -22,6 +22,9 @@ pub(super) fn of_overlap(
     if !is_queued(case, first) || !is_queued(case, second) {
         return Some(Cause::NothingTaken);
     }
+    if is_kept(case, first) && is_kept(case, second) {
+        return Some(Cause::Recipe);
+    }
     // The news of the second grant may have come late: then it is that one that has run out.
     let lost = lost(case, first, until_ns).or_else(|| lost(case, second, until_ns));
     // Places in a queue are each one's own: no release removes another's, and who still has his was let
@@ -171,6 +174,9 @@ pub(super) fn of_loss(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<C
 /// Returns the most likely reason why a claim had lost what it took by a time.
 pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
     let ok = claim.granted()?;
+    if is_kept(case, claim) {
+        return None;
+    }
     let granted_ns = case.time(ok);
     // A primary that was replaced serves on for a while after the fault.
     let since_ns = granted_ns.saturating_sub(case.run.info.failover_ns.saturating_mul(2));
@@ -191,6 +197,15 @@ pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Caus
             loss::why_session_ended(case, claim, until_ns, until_ns)
         }
     }
+}
+
+/// Returns true if a claim still had what it took when it was freed: its release removed that very thing.
+/// Of several servers that do not agree on everything, one may still have what the others have lost.
+fn is_kept(case: &Case<'_>, claim: &Claim) -> bool {
+    let info = &case.run.info;
+    let freed = claim.freed.is_some_and(|(_, kind)| kind == Kind::Ok);
+    let agree = info.servers == 1 || info.ensemble.is_some();
+    agree && freed && claim.removed == Some(Removed::Own)
 }
 
 /// Returns true if something but its own client may have taken from a claim what it took, by a time.
@@ -276,12 +291,16 @@ pub(crate) struct LooseReleases(Vec<Releases>);
 impl LooseReleases {
     pub(crate) fn of(case: &Case<'_>) -> Self {
         let mut keys = vec![Releases::default(); case.claims.keys.len()];
+        // Where all releases that were answered have compared, so have those that were not.
+        let mut answered = case.claims.grants().filter_map(|claim| claim.removed).peekable();
+        let all_compare =
+            answered.peek().is_some() && answered.all(|removed| removed != Removed::Any);
         for (claim, id) in case.claims.claims.iter().zip(0..) {
             let Some((at, kind)) = claim.freed.filter(|_| claim.granted().is_some()) else {
                 continue;
             };
             let Some(end) = claim.end.filter(|end| end.how == Ending::Released) else { continue };
-            if claim.removed == Some(Removed::Any) || kind != Kind::Ok {
+            if claim.removed == Some(Removed::Any) || (kind != Kind::Ok && !all_compare) {
                 let begun_ns = case.time(end.at);
                 let answered_ns = match kind {
                     Kind::Ok => case.time(at),

@@ -169,11 +169,14 @@ pub(super) fn clock_off(
     let off = |fault_span: &FaultSpan| {
         let span = case.span(fault_span);
         let lasted = during.end.min(span.end).saturating_sub(span.start);
-        match fault_span.fault.action() {
+        let by_itself = match fault_span.fault.action() {
             Action::Clock(ClockChange::Jump(by)) => by.unsigned_abs(),
             Action::Clock(ClockChange::Drift(ppm)) => drifted(lasted, ppm),
             _ => lasted,
-        }
+        };
+        // The last of several that overlap to be healed sets right what the others have left.
+        let healed = fault_span.effect.as_ref().filter(|_| span.end < during.end);
+        by_itself.max(healed.map_or(0, |effect| effect.amount.saturating_mul(1_000)))
     };
     met(case, trouble, process, &during).map(off).reduce(u64::saturating_add)
 }
@@ -276,7 +279,9 @@ const fn slows(action: Action) -> bool {
 /// Returns true if a server comes back from a fault without all of its data.
 fn loses_data(case: &Case<'_>, action: Action) -> bool {
     match action {
-        Action::Crash(Data::Lost | Data::Unsynced) => true,
+        Action::Crash(Data::Lost) => true,
+        // A member of an ensemble has its data on disk before it answers for them.
+        Action::Crash(Data::Unsynced) => case.run.info.ensemble.is_none(),
         Action::Crash(Data::Kept) | Action::Vanish => case.run.info.volatile,
         _ => false,
     }

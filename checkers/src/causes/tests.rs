@@ -1069,3 +1069,86 @@ fn whoever_has_no_place_in_a_queue_has_nothing_to_release() {
         pause c1 |                      [ ]";
     assert_eq!(causes_in(&queue(text), "failed release"), [Some(Cause::NothingTaken)]);
 }
+
+/// Without a ledger: of several releases that a second holder could owe its grant to, one that had begun
+/// before the first was granted made room for that one.
+#[test]
+fn the_release_that_freed_another_is_the_one_that_began_while_the_other_held() {
+    let text = "
+        p3       | aA=================D
+        p0       |  a--A======r--D
+        p1       | a--k--------A==============N
+        p2       |  a-----------------k-A==O
+        evict s0 |   []";
+    let run = picture(text);
+    let foreign = crate::picture::judge(&crate::ForeignRelease, &run).anomalies;
+    let released = foreign.iter().filter_map(|it| it.witness.last());
+    let by: Vec<_> = released.filter_map(|at| run.history.get(*at)?.client()).collect();
+    assert_eq!(by, [3], "{foreign:?}");
+}
+
+#[test]
+fn where_all_releases_compare_none_of_them_is_foreign_though_its_answer_is_lost() {
+    let text = "
+        p2        | A=O
+        p3        |  a--A==r-----------?
+        p0        |           a-A========R
+        p1        |               a--A==R
+        cut c3-s0 |       [        ]";
+    assert_eq!(causes_in(&picture(text), "double hold"), [None]);
+    let bare = text.replace("A=O", "A=D");
+    assert_eq!(causes_in(&picture(&bare), "double hold"), [Some(Cause::LateRequest)]);
+}
+
+#[test]
+fn what_its_own_release_removed_had_not_been_lost() {
+    let text = "
+        p0        | a-A==========O
+        p1        |  a-----A==O
+        cut c0-s0 |    [     ]";
+    assert_eq!(causes_in(&picture(text), "double hold"), [Some(Cause::Recipe)]);
+    let gone = text.replace("A==========O", "A==========N");
+    assert_eq!(causes_in(&picture(&gone), "double hold"), [Some(Cause::HolderCutOff)]);
+    // One of several servers may still have what the others have lost.
+    let mut several = picture(text);
+    several.info.servers = 5;
+    assert_eq!(causes_in(&several, "double hold"), [Some(Cause::HolderCutOff)]);
+}
+
+#[test]
+fn a_server_that_stores_nothing_for_good_forgets_when_it_crashes() {
+    let text = "
+        p0       | a-A==========R
+        p1       |  a-----A==R
+        crash s0 |    []";
+    let mut run = picture(text);
+    assert_ne!(causes_in(&run, "double hold"), [Some(Cause::ServerForgets)]);
+    run.info.volatile = true;
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::ServerForgets)]);
+}
+
+#[test]
+fn a_lock_that_never_ends_of_itself_has_no_session_that_could_end() {
+    let text = "
+        p0       | a-A==========R
+        p1       |  a-----A==R
+        crash s0 |    []";
+    let mut run = picture(text);
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::ServersApart)]);
+    run.info.promises.recovers = None;
+    assert_eq!(causes_in(&run, "double hold"), [None]);
+}
+
+#[test]
+fn without_a_fault_no_reply_is_lost() {
+    let text = "
+        p0        | A==R
+        p1        |   a------?
+        p2        |     a-----------------------
+        cut c1-s0 |  [        ]
+        run       |            Q               E";
+    assert_eq!(causes_in(&picture(text), "deadlock"), [Some(Cause::ReplyLost)]);
+    let (quiet, run) = text.split_once("cut c1-s0 |  [        ]").expect("the fault");
+    let quiet = format!("{quiet}{}", run.trim_start());
+    assert_eq!(causes_in(&picture(&quiet), "deadlock"), [Some(Cause::Recipe)]);
+}
