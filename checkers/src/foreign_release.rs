@@ -26,7 +26,7 @@ use crate::causes::{self, Occurrence, by_cause};
 use crate::holds::Claim;
 use crate::words::count;
 use crate::{Case, Checker};
-use base::{Kind, Outcome, Removed, Verdict};
+use base::{Cause, Kind, Outcome, Removed, Verdict};
 use std::collections::HashSet;
 
 #[cfg(test)]
@@ -135,5 +135,9 @@ fn is_later(case: &Case<'_>, claim: &Claim, other: &Claim) -> bool {
 fn occurrence(case: &Case<'_>, claim: &Claim, robbed: &Claim) -> Option<Occurrence> {
     let (freed, _) = claim.freed?;
     let cause = causes::of_loss(case, claim, freed);
+    // A primary that was replaced may have served the release, and the new one the other's grant.
+    if cause == Some(Cause::ServerForgets) && case.run.info.failover_ns > 0 {
+        return None;
+    }
     Some(Occurrence::new(cause, [claim.granted()?, robbed.granted()?, freed]))
 }

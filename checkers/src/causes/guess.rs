@@ -194,9 +194,25 @@ pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Caus
         // What nothing ends of itself has no session either.
         None => {
             case.run.info.promises.recovers?;
-            loss::why_session_ended(case, claim, until_ns, until_ns)
+            match case.run.info.ensemble {
+                Some(_) if !may_have_ended(case, claim, until_ns) => None,
+                Some(_) => loss::why_session_ended(case, claim, until_ns, until_ns),
+                None if is_timed_by_clients(case, claim.key) => {
+                    loss::why_session_ended(case, claim, until_ns, until_ns)
+                }
+                None => loss::why_not_renewed(case, claim, until_ns, until_ns),
+            }
         }
     }
+}
+
+/// Returns true if the session of a claim may have ended by a time: the servers had heard of its client when
+/// it asked, and give it a whole session from then on.
+fn may_have_ended(case: &Case<'_>, claim: &Claim, until_ns: u64) -> bool {
+    let asked = claim.granted().and_then(|ok| case.facts(ok)?.asked_ns);
+    let asked_ns = asked.unwrap_or(case.time(claim.invoke));
+    until_ns >= asked_ns.saturating_add(case.run.info.ttl_ns)
+        || had(case, Trouble::ServerClock, claim.process, asked_ns..until_ns)
 }
 
 /// Returns true if a claim still had what it took when it was freed: its release removed that very thing.
@@ -300,7 +316,8 @@ impl LooseReleases {
                 continue;
             };
             let Some(end) = claim.end.filter(|end| end.how == Ending::Released) else { continue };
-            if claim.removed == Some(Removed::Any) || (kind != Kind::Ok && !all_compare) {
+            let unknown = !matches!(kind, Kind::Ok | Kind::Fail) && !all_compare;
+            if claim.removed == Some(Removed::Any) || unknown {
                 let begun_ns = case.time(end.at);
                 let answered_ns = match kind {
                     Kind::Ok => case.time(at),

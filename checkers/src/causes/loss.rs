@@ -303,7 +303,12 @@ pub(super) fn why_session_ended(
 /// Returns the reason why a lock that its client renews, so that the recipe knows no end of it, ran out at
 /// a time while the client believed in it until another. It is like a session; but a server keeps it by its
 /// wall clock, and a replica that is promoted may lack the last renewal.
-fn why_not_renewed(case: &Case<'_>, claim: &Claim, at_ns: u64, until_ns: u64) -> Option<Cause> {
+pub(super) fn why_not_renewed(
+    case: &Case<'_>,
+    claim: &Claim,
+    at_ns: u64,
+    until_ns: u64,
+) -> Option<Cause> {
     let during = at_ns.saturating_sub(case.run.info.ttl_ns)..at_ns;
     let asleep = slept_through(case, claim.process, at_ns, until_ns);
     if !asleep && had(case, Trouble::ServerClock, claim.process, during) {

@@ -229,7 +229,7 @@ fn bears(case: &Case<'_>, fault: &Fault, trouble: Trouble, client: Node) -> bool
             is_server(node) && (loses_data(case, fault.action()) || down)
         }
         (Trouble::Wiped, Target::Links(links)) => {
-            promotes && links.iter().all(|(a, b)| is_server(a) && is_server(b))
+            promotes && links.iter().any(|(a, b)| is_server(a) && is_server(b))
         }
         (Trouble::Evicted, Target::Node(_)) => fault.action() == Action::Evict,
         (Trouble::CutOff, Target::Links(links)) => ours(links) && !fault.is_at_vault(),

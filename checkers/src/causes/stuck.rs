@@ -38,7 +38,11 @@ fn guessed(case: &Case<'_>, key: usize, at_ns: u64, culprit: Option<&Claim>) -> 
     let left = left.map(|(_, cause)| cause);
     let asking = || case.asked(key).filter(|(_, claim)| asks(case, claim, at_ns));
     left.filter(|cause| *cause != Cause::Recipe)
-        .or_else(|| asking().find_map(|(_, claim)| why_in_vain(case, claim)))
+        .or_else(|| why_all_ask_in_vain(case, asking().map(|(_, claim)| claim)))
+        .or_else(|| {
+            let missed = asking().any(|(_, claim)| missed_a_reply(case, claim));
+            missed.then_some(Cause::ReplyLost)
+        })
         // One of them may have missed that it is its turn.
         .or_else(|| {
             let asleep = |claim: &Claim| of_sleeper(case, claim, claim.asking().end);
@@ -60,12 +64,26 @@ fn last_granted<'a>(case: &'a Case<'_>, key: usize, at_ns: u64) -> Option<&'a Cl
     granted.rfind(|claim| claim.granted().is_some_and(|ok| case.time(ok) < at_ns))
 }
 
+/// Returns the reason why all of some acquires ask in vain. Where one of them could still be granted the lock, it
+/// is kept by something else; but a lock that never recovers is kept by a single release that failed.
+fn why_all_ask_in_vain<'a>(
+    case: &Case<'_>,
+    askers: impl Iterator<Item = &'a Claim>,
+) -> Option<Cause> {
+    let mut reasons = askers.map(|claim| why_in_vain(case, claim));
+    match case.run.info.promises.recovers {
+        Some(_) => reasons.collect::<Option<Vec<Cause>>>()?.first().copied(),
+        None => reasons.find_map(|reason| reason),
+    }
+}
+
 /// Returns the reason why an acquire may ask in vain: the release before it failed, because the session had
-/// ended, or the lock is kept for good; or a reply was lost, by which it took what it waits for.
+/// ended, or the lock is kept for good.
 fn why_in_vain(case: &Case<'_>, asker: &Claim) -> Option<Cause> {
     let before = |claim: &&Claim| claim.process == asker.process && claim.invoke < asker.invoke;
     let before = case.claims.grants().filter(before).max_by_key(|claim| claim.invoke);
     if let Some((claim, (at, Kind::Fail))) = before.and_then(|claim| Some((claim, claim.freed?)))
+        && is_queued(case, claim)
         && case.facts(claim.granted()?).is_none_or(|facts| facts.expires_ns.is_none())
     {
         let trouble = why_session_ended(case, claim, case.time(at), case.time(at));
@@ -74,11 +92,16 @@ fn why_in_vain(case: &Case<'_>, asker: &Claim) -> Option<Cause> {
             None => trouble.map(|_| Cause::ReleaseLost),
         };
     }
+    None
+}
+
+/// Returns true if an acquire may wait for what it has taken itself, because a reply was lost.
+fn missed_a_reply(case: &Case<'_>, asker: &Claim) -> bool {
     let asking = case.time(asker.asking().start)..case.time(asker.asking().end);
     let had = |trouble| had(case, trouble, asker.process, asking.clone());
     // A member of an ensemble that is cut off from the others, or down, takes its connections with it.
     let hung_up = case.run.info.ensemble.is_some() && had(Trouble::Servers);
-    (hung_up || had(Trouble::Broken)).then_some(Cause::ReplyLost)
+    hung_up || had(Trouble::Broken)
 }
 
 /// The claim that left a lock taken, by the ledger, at a time in nanoseconds.
