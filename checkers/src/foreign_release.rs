@@ -78,6 +78,8 @@ impl Checker for ForeignRelease {
         let by_overlap = causes::releases_behind_overlaps(case).into_iter();
         let by_overlap = by_overlap.filter(|(claim, robbed)| is_later(case, claim, robbed));
         let by_overlap = by_overlap.filter_map(|(claim, robbed)| occurrence(case, claim, robbed));
+        // Whoever had not lost the lock has freed its own, and made room for that grant.
+        let by_overlap = by_overlap.filter(|it| it.cause.is_some());
         foreign.extend(by_overlap.filter(|it| !known.contains(&released_at(it))));
         foreign.sort_unstable_by(|a, b| a.witness.cmp(&b.witness));
         verdict(self.name(), told, foreign)

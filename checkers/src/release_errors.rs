@@ -69,9 +69,9 @@ impl Checker for ReleaseErrors {
                 }
             }
         }
-        // A recipe whose releases fail without a fault has those that fail near one fail as well.
+        // A recipe whose releases fail without a fault, or one and all, has those that fail near one fail as well.
         let by_recipe = |failed: &Occurrence| failed.cause == Some(Cause::Recipe);
-        if case.ownership().is_none() && failed.iter().any(by_recipe) {
+        if case.ownership().is_none() && (sound == 0 || failed.iter().any(by_recipe)) {
             failed.iter_mut().for_each(|failed| failed.cause = Some(Cause::Recipe));
         }
         let reason = "its hold had not run out, no fault was near and nobody else had the lock";

@@ -57,12 +57,18 @@ fn anomalies(
     let setup = Setup::new(options).unwrap_or_else(|error| panic!("{error}"));
     let mut run = simulate::run(&setup).expect("the simulator runs");
     let mut found = judged(&run, nemesis);
-    // Of several faults at once it takes a ledger to tell which of them did something.
-    if run.ledger.take().is_some() && !nemesis.contains(',') {
+    if run.ledger.take().is_some() && !takes_a_ledger(&run, nemesis) {
         let guessed = judged(&run, nemesis).into_iter();
         found.extend(guessed.map(|(name, known)| (format!("{name}, without a ledger"), known)));
     }
     Some(found)
+}
+
+/// Returns true if it takes a ledger to tell the causes of a run: of several faults at once any may have done
+/// something, and a client's clock ends no session on real servers, where there is no ledger.
+fn takes_a_ledger(run: &Run, nemesis: &str) -> bool {
+    let of_client = nemesis.starts_with("clock") && !nemesis.ends_with("-server");
+    nemesis.contains(',') || (run.info.ensemble.is_some() && of_client)
 }
 
 /// The anomalies that a run is judged to have.

@@ -43,7 +43,10 @@ pub(super) fn of_overlap(
             by_server.then_some(Cause::ServerClock)
         })
         .or_else(|| without_faults(case))
-        .or_else(|| freed_by_another(case, first, asked_ns(case, first)..until_ns))
+        .or_else(|| {
+            let freed = |it| freed_by_another(case, it, asked_ns(case, it)..until_ns);
+            [first, second].into_iter().find_map(freed)
+        })
 }
 
 /// Returns the cause of whatever goes wrong in a run in which no fault had an effect.
@@ -51,11 +54,16 @@ fn without_faults(case: &Case<'_>) -> Option<Cause> {
     case.fault_spans.iter().all(FaultSpan::had_none).then_some(Cause::Recipe)
 }
 
-/// Returns the time at which a grant was asked for, as far as its recipe says: from there on a release may
-/// have reached the server after it. Most of those have made room for this very grant.
+/// Returns the earliest time at which the first request of the try that was granted may have been sent, if no
+/// fault held it up. From there on a release may have reached the server after it; but most of those have
+/// made room for this very grant.
 fn asked_ns(case: &Case<'_>, claim: &Claim) -> u64 {
     let Some(ok) = claim.granted() else { return u64::MAX };
-    case.facts(ok).and_then(|facts| facts.asked_ns).unwrap_or(case.time(ok))
+    let info = &case.run.info;
+    let try_ns =
+        info.slowest_message_ns.saturating_mul(2 * u64::from(info.promises.pace.round_trips));
+    let asked_ns = case.facts(ok).and_then(|facts| facts.asked_ns).unwrap_or(case.time(ok));
+    asked_ns.min(case.time(ok).saturating_sub(try_ns)).max(case.time(claim.invoke))
 }
 
 /// Returns the time of the earlier of two grants.
@@ -209,10 +217,15 @@ pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Caus
 /// Returns true if the session of a claim may have ended by a time: the servers had heard of its client when
 /// it asked, and give it a whole session from then on.
 fn may_have_ended(case: &Case<'_>, claim: &Claim, until_ns: u64) -> bool {
-    let asked = claim.granted().and_then(|ok| case.facts(ok)?.asked_ns);
-    let asked_ns = asked.unwrap_or(case.time(claim.invoke));
-    until_ns >= asked_ns.saturating_add(case.run.info.ttl_ns)
-        || had(case, Trouble::ServerClock, claim.process, asked_ns..until_ns)
+    let asking_ns = case.time(claim.invoke)..case.time(claim.asking().end);
+    let had = |trouble, during| had(case, trouble, claim.process, during);
+    let heard_ns =
+        match had(Trouble::Paused, asking_ns.clone()) || had(Trouble::CutOff, asking_ns.clone()) {
+            true => asking_ns.start,
+            false => asked_ns(case, claim),
+        };
+    until_ns >= heard_ns.saturating_add(case.run.info.ttl_ns)
+        || had(Trouble::ServerClock, heard_ns..until_ns)
 }
 
 /// Returns true if a claim still had what it took when it was freed: its release removed that very thing.
@@ -344,7 +357,7 @@ impl LooseReleases {
 }
 
 /// Returns the time until which a fault may have held a request of a claim's client that was not answered.
-fn held_until(case: &Case<'_>, claim: &Claim, asked: Range<u64>) -> u64 {
+pub(super) fn held_until(case: &Case<'_>, claim: &Claim, asked: Range<u64>) -> u64 {
     let client = Node::Client(case.run.info.client_of(claim.process));
     let hits = |span: &&FaultSpan| {
         let links = span.fault.links();
@@ -353,7 +366,9 @@ fn held_until(case: &Case<'_>, claim: &Claim, asked: Range<u64>) -> u64 {
     };
     let spans = case.fault_spans.iter().filter(hits);
     let healed = spans.map(|span| case.time(span.healed.unwrap_or(u64::MAX))).max();
-    healed.unwrap_or(0).max(case.time(asked.end))
+    // What was held is on its way from then on.
+    let arrived = healed.map(|healed| healed.saturating_add(case.run.info.slowest_message_ns));
+    arrived.unwrap_or(0).max(case.time(asked.end))
 }
 
 /// Returns the claims whose release made room for a second holder, each with the claim that it freed.
@@ -363,10 +378,16 @@ pub(super) fn releases_behind_overlaps<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim
         let ids = [conflict.first, conflict.second];
         let [first, second] = ids.map(|id| nested::taken_by(case, &claims[id]));
         let until_ns = case.time(conflict.at);
-        let by = releaser(case, first, since_either(case, first, second)..until_ns)
-            .or_else(|| releaser(case, first, asked_ns(case, first)..until_ns))?;
+        // Whose grant was heard of later may have been granted it first.
+        let owners = [
+            (first, since_either(case, first, second)),
+            (first, asked_ns(case, first)),
+            (second, asked_ns(case, second)),
+        ];
+        let freed = |(owner, since_ns)| Some((releaser(case, owner, since_ns..until_ns)?, owner));
+        let (by, robbed) = owners.into_iter().find_map(freed)?;
         let cause = of_overlap(case, first, second, until_ns)?;
-        (cause == Cause::ForeignRelease).then_some(((by.invoke, first.invoke), (by, first)))
+        (cause == Cause::ForeignRelease).then_some(((by.invoke, robbed.invoke), (by, robbed)))
     };
     // One release may have brought several holders together.
     let found: BTreeMap<_, _> = case.conflicts.iter().filter_map(release).collect();

@@ -1,6 +1,7 @@
 //! Locks that stay taken: the thing that still stands in the store, and how it was left there.
 
 use super::books::{Books, Standing, Written};
+use super::guess;
 use super::loss::why_session_ended;
 use super::span::{Trouble, clock_off, had};
 use super::{is_queued, of_phantom, of_sleeper};
@@ -48,14 +49,29 @@ fn guessed(case: &Case<'_>, key: usize, at_ns: u64, culprit: Option<&Claim>) -> 
             let asleep = |claim: &Claim| of_sleeper(case, claim, claim.asking().end);
             asking().map(|(_, claim)| asleep(claim)).find(|cause| *cause != Cause::Recipe)
         })
+        .or_else(|| came_late(case, key, at_ns))
         .unwrap_or(Cause::Recipe)
+}
+
+/// Returns the cause of a lock that was taken by a request which a fault had held until nobody waited for it
+/// any more: one of an acquire that had ended before the last grant.
+fn came_late(case: &Case<'_>, key: usize, at_ns: u64) -> Option<Cause> {
+    let granted_ns = case.time(last_granted(case, key, at_ns)?.granted()?);
+    let late = |claim: &Claim| {
+        let ended_ns = case.time(claim.asking().end);
+        let held_ns = guess::held_until(case, claim, claim.asking());
+        claim.granted().is_none() && ended_ns < at_ns && held_ns > ended_ns.max(granted_ns)
+    };
+    case.asked(key).any(|(_, claim)| late(claim)).then_some(Cause::LateRequest)
 }
 
 /// Returns true if any fault had an effect while a claim was asked for, held and freed.
 fn had_faults(case: &Case<'_>, claim: &Claim) -> bool {
     let gone = claim.gone_at().unwrap_or(claim.asking().end);
-    let during = case.time(claim.invoke)..case.time(gone);
-    case.fault_spans_in(&during).any(|fault| !fault.had_none())
+    // A primary that was replaced serves on for a while after the fault.
+    let since_ns = case.time(claim.invoke).saturating_sub(2 * case.run.info.failover_ns);
+    let during = since_ns..case.time(gone);
+    case.fault_spans_in(&during).any(|span| !span.had_none() && !span.fault.is_at_vault())
 }
 
 /// Returns the latest grant of a lock before a time, in nanoseconds.
