@@ -1,14 +1,14 @@
 //! The causes of a run without a ledger: what the recipe knows of its grants, and the faults.
 
 use super::loss::{self, Lost};
-use super::span::{Trouble, clock_off, had};
+use super::span::{Trouble, clock_off, delays, had};
 use super::{is_queued, nested};
 use crate::Case;
 use crate::bypass::excludes;
 use crate::faults::FaultSpan;
 use crate::holds::{Claim, Ending};
 use crate::sweep::Conflict;
-use base::{Cause, Change, Family, Kind, Node, Removed};
+use base::{Action, Cause, Change, Family, Kind, Node, Removed};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -217,13 +217,11 @@ pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Caus
 /// Returns true if the session of a claim may have ended by a time: the servers had heard of its client when
 /// it asked, and give it a whole session from then on.
 fn may_have_ended(case: &Case<'_>, claim: &Claim, until_ns: u64) -> bool {
-    let asking_ns = case.time(claim.invoke)..case.time(claim.asking().end);
+    let asked_ns = asked_ns(case, claim);
+    let trying = asked_ns..case.time(claim.asking().end);
     let had = |trouble, during| had(case, trouble, claim.process, during);
-    let heard_ns =
-        match had(Trouble::Paused, asking_ns.clone()) || had(Trouble::CutOff, asking_ns.clone()) {
-            true => asking_ns.start,
-            false => asked_ns(case, claim),
-        };
+    let held_up = had(Trouble::Paused, trying.clone()) || had(Trouble::CutOff, trying);
+    let heard_ns = if held_up { case.time(claim.invoke) } else { asked_ns };
     until_ns >= heard_ns.saturating_add(case.run.info.ttl_ns)
         || had(Trouble::ServerClock, heard_ns..until_ns)
 }
@@ -361,13 +359,19 @@ pub(super) fn held_until(case: &Case<'_>, claim: &Claim, asked: Range<u64>) -> u
     let client = Node::Client(case.run.info.client_of(claim.process));
     let hits = |span: &&FaultSpan| {
         let links = span.fault.links();
-        let is_held = links.iter().any(|(from, to)| *from == client || *to == client);
-        is_held && span.begin < asked.end && span.healed.is_none_or(|healed| healed > asked.start)
+        let is_ours = links.iter().any(|(from, to)| *from == client || *to == client);
+        is_ours && span.begin < asked.end && span.healed.is_none_or(|healed| healed > asked.start)
     };
-    let spans = case.fault_spans.iter().filter(hits);
-    let healed = spans.map(|span| case.time(span.healed.unwrap_or(u64::MAX))).max();
-    // What was held is on its way from then on.
-    let arrived = healed.map(|healed| healed.saturating_add(case.run.info.slowest_message_ns));
+    let until = |span: &FaultSpan| {
+        let healed = span.healed.map_or(u64::MAX, |healed| case.time(healed));
+        // What was cut off is on its way from then on.
+        let takes_ns = match span.fault.action() {
+            Action::Cut(_) => case.run.info.slowest_message_ns,
+            action => delays(case, action)?,
+        };
+        Some(healed.saturating_add(takes_ns))
+    };
+    let arrived = case.fault_spans.iter().filter(hits).filter_map(until).max();
     arrived.unwrap_or(0).max(case.time(asked.end))
 }
 
@@ -396,9 +400,11 @@ pub(super) fn releases_behind_overlaps<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim
 
 /// Finds another's release in this time that removed whatever stood there.
 fn freed_by_another(case: &Case<'_>, owner: &Claim, during: Range<u64>) -> Option<Cause> {
-    Some(match releaser(case, owner, during)?.freed {
-        Some((_, Kind::Ok)) => Cause::ForeignRelease,
-        _ => Cause::LateRequest,
+    let (answered, kind) = releaser(case, owner, during.clone())?.freed?;
+    // Until its client has given it up, a release that is not answered is like any other.
+    Some(match kind == Kind::Ok || case.time(answered) >= during.start {
+        true => Cause::ForeignRelease,
+        false => Cause::LateRequest,
     })
 }
 

@@ -254,19 +254,26 @@ fn bears(case: &Case<'_>, fault: &Fault, trouble: Trouble, client: Node) -> bool
 /// Returns true if a fault keeps what goes over its links back for so long that a session cannot go
 /// on: its client hears from the servers once in a third of it.
 fn keeps_off(action: Action, case: &Case<'_>) -> bool {
+    match action {
+        Action::Cut(_) | Action::Link(LinkFault::Refuse) => true,
+        _ => delays(case, action).is_some_and(|delay_ns| delay_ns >= case.run.info.ttl_ns / 3),
+    }
+}
+
+/// Returns the longest time that a message takes over links that a fault slows down, in nanoseconds; `None`
+/// for one that does not.
+pub(super) fn delays(case: &Case<'_>, action: Action) -> Option<u64> {
     let info = &case.run.info;
-    let takes_ns = match action {
-        Action::Cut(_) | Action::Link(LinkFault::Refuse) => return true,
+    match action {
         Action::Link(LinkFault::Slow(factor)) => {
-            info.slowest_message_ns.max(info.link_delay_ns).saturating_mul(factor.into())
+            Some(info.slowest_message_ns.max(info.link_delay_ns).saturating_mul(factor.into()))
         }
-        Action::Link(LinkFault::Jitter(micros)) => u64::from(micros) * 1_000,
+        Action::Link(LinkFault::Jitter(micros)) => Some(u64::from(micros) * 1_000),
         Action::Link(LinkFault::Throttle(rate)) => {
-            LinkFault::PACKET * 1_000_000_000 / u64::from(rate.max(1))
+            Some(LinkFault::PACKET * 1_000_000_000 / u64::from(rate.max(1)))
         }
-        _ => return false,
-    };
-    takes_ns >= info.ttl_ns / 3
+        _ => None,
+    }
 }
 
 const fn slows(action: Action) -> bool {

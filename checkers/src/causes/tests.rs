@@ -1097,7 +1097,9 @@ fn where_all_releases_compare_none_of_them_is_foreign_though_its_answer_is_lost(
         cut c3-s0 |       [        ]";
     assert_eq!(causes_in(&picture(text), "double hold"), [None]);
     let bare = text.replace("A=O", "A=D");
-    assert_eq!(causes_in(&picture(&bare), "double hold"), [Some(Cause::LateRequest)]);
+    assert_eq!(causes_in(&picture(&bare), "double hold"), [Some(Cause::ForeignRelease)]);
+    let given_up = bare.replace("r-----------?", "r-?");
+    assert_eq!(causes_in(&picture(&given_up), "double hold"), [Some(Cause::LateRequest)]);
 }
 
 #[test]
@@ -1151,4 +1153,44 @@ fn without_a_fault_no_reply_is_lost() {
     let (quiet, run) = text.split_once("cut c1-s0 |  [        ]").expect("the fault");
     let quiet = format!("{quiet}{}", run.trim_start());
     assert_eq!(causes_in(&picture(&quiet), "deadlock"), [Some(Cause::Recipe)]);
+}
+
+/// Without a ledger: the news of the first grant came later than that of the second.
+#[test]
+fn a_release_may_free_a_grant_that_is_heard_of_late() {
+    let text = "
+        p2       | aA======D
+        p1       |  a----k-----A====D
+        p0       |   a------kA====D
+        pause c4 | []";
+    assert_eq!(causes_in(&picture(text), "double hold"), [Some(Cause::ForeignRelease)]);
+}
+
+#[test]
+fn a_session_does_not_end_before_its_whole_time_is_over() {
+    let text = "
+        p0        |  a-A=======R
+        p1        |   a-----A==R
+        cut c0-s0 |     [ ]";
+    let mut run = queue(&text.replace("a-A=", "a-A1").replace("a-----A=", "a-----A2"));
+    run.info.ensemble = Some(Ensemble { tick_ns: 1, sync_limit: 1 });
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::Recipe)]);
+    run.info.ttl_ns /= 4;
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::HolderCutOff)]);
+}
+
+#[test]
+fn a_request_that_was_held_takes_a_lock_that_never_recovers_after_all() {
+    let text = "
+        p0        |           A==R
+        p1        |   a------?
+        p2        |                a-------------------
+        cut c1-s0 |  [             ]
+        run       |                  Q                E";
+    let mut run = picture(text);
+    run.info.promises.recovers = None;
+    assert_eq!(causes_in(&run, "deadlock"), [Some(Cause::LateRequest)]);
+    let mut early = picture(&text.replace("[             ]", "[  ]"));
+    early.info.promises.recovers = None;
+    assert_eq!(causes_in(&early, "deadlock"), [Some(Cause::Recipe)]);
 }
