@@ -7,7 +7,7 @@ use crate::Case;
 use crate::bypass::excludes;
 use crate::faults::FaultSpan;
 use crate::holds::{Claim, Ending};
-use crate::sweep::Conflict;
+use crate::sweep::{Conflict, HoldChange};
 use base::{Action, Cause, Change, Family, Kind, Node, Removed};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -59,11 +59,14 @@ fn without_faults(case: &Case<'_>) -> Option<Cause> {
 /// made room for this very grant.
 fn asked_ns(case: &Case<'_>, claim: &Claim) -> u64 {
     let Some(ok) = claim.granted() else { return u64::MAX };
-    let info = &case.run.info;
-    let try_ns =
-        info.slowest_message_ns.saturating_mul(2 * u64::from(info.promises.pace.round_trips));
     let asked_ns = case.facts(ok).and_then(|facts| facts.asked_ns).unwrap_or(case.time(ok));
-    asked_ns.min(case.time(ok).saturating_sub(try_ns)).max(case.time(claim.invoke))
+    asked_ns.min(case.time(ok).saturating_sub(try_ns(case))).max(case.time(claim.invoke))
+}
+
+/// Returns the longest time that a try takes while no fault holds it up, in nanoseconds.
+fn try_ns(case: &Case<'_>) -> u64 {
+    let info = &case.run.info;
+    info.slowest_message_ns.saturating_mul(2 * u64::from(info.promises.pace.round_trips))
 }
 
 /// Returns the time of the earlier of two grants.
@@ -217,13 +220,24 @@ pub(super) fn lost(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Caus
 /// Returns true if the session of a claim may have ended by a time: the servers had heard of its client when
 /// it asked, and give it a whole session from then on.
 fn may_have_ended(case: &Case<'_>, claim: &Claim, until_ns: u64) -> bool {
-    let asked_ns = asked_ns(case, claim);
-    let trying = asked_ns..case.time(claim.asking().end);
+    let heard_ns = last_answer(case, claim, until_ns).map_or(0, |at| case.time(at));
+    let asked_ns = heard_ns.saturating_sub(try_ns(case)).max(asked_ns(case, claim));
+    let trying = asked_ns..case.time(claim.asking().end).max(heard_ns);
     let had = |trouble, during| had(case, trouble, claim.process, during);
     let held_up = had(Trouble::Paused, trying.clone()) || had(Trouble::CutOff, trying);
     let heard_ns = if held_up { case.time(claim.invoke) } else { asked_ns };
     until_ns >= heard_ns.saturating_add(case.run.info.ttl_ns)
         || had(Trouble::ServerClock, heard_ns..until_ns)
+}
+
+/// Returns the last event before a time at which a claim's client heard that it got the lock, or that its mode
+/// was changed.
+fn last_answer(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<u64> {
+    let (changes, claims) = (&case.claims.changes, &case.claims.claims);
+    let since = changes.partition_point(|change| Some(change.at) < claim.granted());
+    let before = changes[since..].iter().take_while(|change| case.time(change.at) < until_ns);
+    let ours = |change: &&HoldChange| claims[change.hold as usize].invoke == claim.invoke;
+    before.filter(ours).filter(|change| change.to.is_some()).map(|change| change.at).last()
 }
 
 /// Returns true if a claim still had what it took when it was freed: its release removed that very thing.
