@@ -27,7 +27,7 @@ use crate::holds::Claim;
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Cause, Kind, Outcome, Removed, Verdict};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 #[cfg(test)]
 mod tests;
@@ -74,7 +74,7 @@ impl Checker for ForeignRelease {
                 }
             }
         }
-        let known: HashSet<u64> = foreign.iter().map(released_at).collect();
+        let known: BTreeSet<u64> = foreign.iter().map(released_at).collect();
         let by_overlap = causes::releases_behind_overlaps(case).into_iter();
         let by_overlap = by_overlap.filter(|(claim, robbed)| is_later(case, claim, robbed));
         let by_overlap = by_overlap.filter_map(|(claim, robbed)| occurrence(case, claim, robbed));

@@ -1,16 +1,16 @@
 //! The causes of a run without a ledger: what the recipe knows of its grants, and the faults.
 
 use super::loss::{self, Lost};
-use super::span::{Trouble, clock_off, delays, had};
+use super::recovery::{is_timed_by_clients, recovered, recovered_by_others, taken_by_wrong_clock};
+use super::releases::{freed_by_another, freed_by_another_client, releaser};
+use super::span::{Trouble, clock_off, had};
 use super::{is_queued, nested};
 use crate::Case;
-use crate::bypass::excludes;
 use crate::faults::FaultSpan;
-use crate::holds::{Claim, Ending};
+use crate::holds::Claim;
 use crate::sweep::{Conflict, HoldChange};
-use base::{Action, Cause, Change, Family, Kind, Node, Removed};
+use base::{Cause, Change, Kind, Removed};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// The cause for which two claims were held at once at a time.
 pub(super) fn of_overlap(
@@ -73,93 +73,6 @@ fn try_ns(case: &Case<'_>) -> u64 {
 fn since_either(case: &Case<'_>, first: &Claim, second: &Claim) -> u64 {
     let granted = [first, second].into_iter().filter_map(Claim::granted);
     granted.min().map_or(0, |ok| case.time(ok))
-}
-
-/// Returns the cause for which the second of two claims took the first for one that had run out: the clock
-/// by which either of them told the time, or the recipe.
-fn recovered(case: &Case<'_>, first: &Claim, second: &Claim) -> Option<Cause> {
-    if !has_recovered(case, second) {
-        return None;
-    }
-    Some(match went_by_wrong_clock(case, first) || went_by_wrong_clock(case, second) {
-        true => Cause::ClientClock,
-        false => Cause::Recovery,
-    })
-}
-
-/// Returns the cause for which a claim was lost to a second recoverer: a client that saw the same abandoned
-/// lock as the first one, and removed what stood there by then. It need not have got the lock itself.
-fn recovered_by_others(case: &Case<'_>, owner: &Claim, until_ns: u64) -> Option<Cause> {
-    let during = case.time(owner.invoke)..until_ns;
-    let claims = case.claims.claims.iter();
-    let mut recoverers = claims.filter(|it| it.key == owner.key && has_recovered(case, it));
-    let is_near = |it: &&Claim| meets(case, it, &during);
-    match recoverers.clone().find(is_near) {
-        Some(recoverer) => recovered(case, owner, recoverer),
-        // Nobody but a recoverer can have made room for the next.
-        None => {
-            recoverers.next()?;
-            let by_wrong_clock = || asks_by_wrong_clock(case, owner.key, during.clone());
-            if went_by_wrong_clock(case, owner) || by_wrong_clock() {
-                Some(Cause::ClientClock)
-            } else {
-                follows_a_death(case, owner).then_some(Cause::Recovery)
-            }
-        }
-    }
-}
-
-/// Returns true if a client asked for a lock in a span of time and went by a wrong clock: it may have
-/// taken the lock for one that had run out, and made room for another.
-fn asks_by_wrong_clock(case: &Case<'_>, key: usize, during: Range<u64>) -> bool {
-    let mut asked = case.asked(key).map(|(_, claim)| claim);
-    asked.any(|it| meets(case, it, &during) && went_by_wrong_clock(case, it))
-}
-
-/// Returns true if a claim was asked for in a span of time.
-fn meets(case: &Case<'_>, claim: &Claim, during: &Range<u64>) -> bool {
-    let asking = claim.asking();
-    case.time(asking.start) < during.end && case.time(asking.end) >= during.start
-}
-
-/// Returns true if the last holder before a claim died with the lock.
-fn follows_a_death(case: &Case<'_>, claim: &Claim) -> bool {
-    let earlier = case.claims.claims.iter().filter(|it| it.key == claim.key);
-    let earlier = earlier.filter(|it| it.granted().is_some() && it.granted() < claim.granted());
-    let last = earlier.max_by_key(|it| it.granted());
-    last.is_some_and(|it| it.end.is_some_and(|end| end.how == Ending::Death))
-}
-
-/// Returns true if a claim took the place of an older one, by its recipe.
-fn has_recovered(case: &Case<'_>, claim: &Claim) -> bool {
-    claim.granted().and_then(|ok| case.facts(ok)).is_some_and(|facts| facts.recovered)
-}
-
-/// Returns true if the clock of a client was wrong while it tried: it may have written a time that was past for
-/// others, or taken theirs for past.
-fn went_by_wrong_clock(case: &Case<'_>, claim: &Claim) -> bool {
-    let tried = case.time(claim.invoke)..case.time(claim.asking().end);
-    clock_off(case, Trouble::ClientClock, claim.process, tried).is_some()
-}
-
-/// Finds a client that was granted another's lock in a span of time and went by a wrong clock, unless the owner
-/// did so itself.
-fn taken_by_wrong_clock(case: &Case<'_>, owner: &Claim, during: Range<u64>) -> Option<Cause> {
-    let is_of_client =
-        |span: &FaultSpan| span.fault.family() == Family::Clock && span.fault.is_of_clients();
-    // Most runs have no such fault, and then nobody looks through all claims.
-    if !case.fault_spans.iter().any(is_of_client) {
-        return None;
-    }
-    let is_taker = |claim: &&Claim| {
-        claim.key == owner.key
-            && claim.process != owner.process
-            && claim.granted().is_some_and(|ok| during.contains(&case.time(ok)))
-            && has_recovered(case, claim)
-    };
-    let mut takers = case.claims.claims.iter().filter(is_taker);
-    let wrong = went_by_wrong_clock(case, owner) || takers.any(|it| went_by_wrong_clock(case, it));
-    wrong.then_some(Cause::ClientClock)
 }
 
 /// The cause for which a client no longer had the lock at a time.
@@ -262,18 +175,6 @@ pub(super) fn may_be_lost(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
         || clocks.into_iter().any(|clock| missed_a_renewal(case, claim, at_ns, clock))
 }
 
-/// Returns true if the release of another client, which removed whatever stood there, may have freed a
-/// claim by a time.
-fn freed_by_another_client(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
-    let client = |claim: &Claim| case.run.info.client_of(claim.process);
-    let since_ns = claim.granted().map_or(at_ns, |ok| case.time(ok));
-    let mut releases = case.loose_releases().during(claim.key, since_ns..at_ns);
-    releases.any(|id| {
-        let other = &case.claims.claims[id];
-        client(other) != client(claim) && other.end.map(|end| end.at) > claim.granted()
-    })
-}
-
 /// Returns true if a lock that lives on as long as its client renews it may have run out by a time, because
 /// of this clock.
 fn missed_a_renewal(case: &Case<'_>, claim: &Claim, at_ns: u64, clock: Trouble) -> bool {
@@ -294,12 +195,6 @@ fn ran_fast(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool 
     off.is_some_and(|off| off >= left_ns) && !is_timed_by_clients(case, claim.key)
 }
 
-/// Returns true if it is clients who decide by their own clocks that a lock has run out, as those do that recover
-/// it: the server's clock is no matter then.
-fn is_timed_by_clients(case: &Case<'_>, key: usize) -> bool {
-    case.claims.claims.iter().any(|claim| claim.key == key && has_recovered(case, claim))
-}
-
 /// The loss of a claim by time, as its recipe knows it.
 fn expired(case: &Case<'_>, claim: &Claim) -> Option<Lost> {
     let ok = claim.granted()?;
@@ -309,88 +204,8 @@ fn expired(case: &Case<'_>, claim: &Claim) -> Option<Lost> {
     Some(Lost { at_ns: facts.expires_ns?, made_ns, how, spoilt: None, spare: true })
 }
 
-/// A release that removed whatever stood there, or of which nobody knows what it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Release {
-    begun_ns: u64,
-    answered_ns: u64,
-    claim: u32,
-}
-
-/// Such releases of a key, by the time at which they began.
-#[derive(Clone, Debug, Default)]
-struct Releases {
-    all: Vec<Release>,
-    /// The time that the longest of them took.
-    longest_ns: u64,
-}
-
-/// Such releases, by key.
-#[derive(Debug)]
-pub(crate) struct LooseReleases(Vec<Releases>);
-
-impl LooseReleases {
-    pub(crate) fn of(case: &Case<'_>) -> Self {
-        let mut keys = vec![Releases::default(); case.claims.keys.len()];
-        // Where all releases that were answered have compared, so have those that were not.
-        let mut answered = case.claims.grants().filter_map(|claim| claim.removed).peekable();
-        let all_compare =
-            answered.peek().is_some() && answered.all(|removed| removed != Removed::Any);
-        for (claim, id) in case.claims.claims.iter().zip(0..) {
-            let Some((at, kind)) = claim.freed.filter(|_| claim.granted().is_some()) else {
-                continue;
-            };
-            let Some(end) = claim.end.filter(|end| end.how == Ending::Released) else { continue };
-            let unknown = !matches!(kind, Kind::Ok | Kind::Fail) && !all_compare;
-            if claim.removed == Some(Removed::Any) || unknown {
-                let begun_ns = case.time(end.at);
-                let answered_ns = match kind {
-                    Kind::Ok => case.time(at),
-                    _ => held_until(case, claim, end.at..at),
-                };
-                let releases = &mut keys[claim.key];
-                releases.longest_ns = releases.longest_ns.max(answered_ns - begun_ns);
-                releases.all.push(Release { begun_ns, answered_ns, claim: id });
-            }
-        }
-        keys.iter_mut().for_each(|releases| releases.all.sort_unstable());
-        Self(keys)
-    }
-
-    /// The claims of a key whose release may have reached the server in a span of time.
-    fn during(&self, key: usize, span: Range<u64>) -> impl Iterator<Item = usize> {
-        let Releases { all, longest_ns } = &self.0[key];
-        let earliest_ns = span.start.saturating_sub(*longest_ns);
-        let first = all.partition_point(|release| release.begun_ns < earliest_ns);
-        let later = all[first..].iter().take_while(move |release| release.begun_ns < span.end);
-        let met = later.filter(move |release| release.answered_ns >= span.start);
-        met.map(|release| release.claim as usize)
-    }
-}
-
-/// Returns the time until which a fault may have held a request of a claim's client that was not answered.
-pub(super) fn held_until(case: &Case<'_>, claim: &Claim, asked: Range<u64>) -> u64 {
-    let client = Node::Client(case.run.info.client_of(claim.process));
-    let hits = |span: &&FaultSpan| {
-        let links = span.fault.links();
-        let is_ours = links.iter().any(|(from, to)| *from == client || *to == client);
-        is_ours && span.begin < asked.end && span.healed.is_none_or(|healed| healed > asked.start)
-    };
-    let until = |span: &FaultSpan| {
-        let healed = span.healed.map_or(u64::MAX, |healed| case.time(healed));
-        // What was cut off is on its way from then on.
-        let takes_ns = match span.fault.action() {
-            Action::Cut(_) => case.run.info.slowest_message_ns,
-            action => delays(case, action)?,
-        };
-        Some(healed.saturating_add(takes_ns))
-    };
-    let arrived = case.fault_spans.iter().filter(hits).filter_map(until).max();
-    arrived.unwrap_or(0).max(case.time(asked.end))
-}
-
 /// Returns the claims whose release made room for a second holder, each with the claim that it freed.
-pub(super) fn releases_behind_overlaps<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim, &'a Claim)> {
+pub(crate) fn releases_behind_overlaps<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim, &'a Claim)> {
     let claims = &case.claims.claims;
     let release = |conflict: &Conflict| {
         let ids = [conflict.first, conflict.second];
@@ -410,24 +225,4 @@ pub(super) fn releases_behind_overlaps<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim
     // One release may have brought several holders together.
     let found: BTreeMap<_, _> = case.conflicts.iter().filter_map(release).collect();
     found.into_values().collect()
-}
-
-/// Finds another's release in this time that removed whatever stood there.
-fn freed_by_another(case: &Case<'_>, owner: &Claim, during: Range<u64>) -> Option<Cause> {
-    let (answered, kind) = releaser(case, owner, during.clone())?.freed?;
-    // Until its client has given it up, a release that is not answered is like any other.
-    Some(match kind == Kind::Ok || case.time(answered) >= during.start {
-        true => Cause::ForeignRelease,
-        false => Cause::LateRequest,
-    })
-}
-
-/// Returns the claim whose release in this time removed whatever stood there, which was another's. Of
-/// several, one that began before the owner's grant was known may have made room for that very grant.
-fn releaser<'a>(case: &'a Case<'_>, owner: &Claim, during: Range<u64>) -> Option<&'a Claim> {
-    let claims = &case.claims.claims;
-    let frees = |it: &&Claim| it.process != owner.process && excludes(it.mode, owner.mode);
-    let releases = case.loose_releases().during(owner.key, during).map(|id| &claims[id]);
-    let began_before = |it: &Claim| it.end.map(|end| end.at) < owner.granted();
-    releases.filter(frees).min_by_key(|it| (began_before(it), it.invoke))
 }

@@ -20,6 +20,8 @@ mod books;
 mod guess;
 mod loss;
 mod nested;
+mod recovery;
+mod releases;
 mod shared;
 mod span;
 mod stuck;
@@ -35,7 +37,8 @@ use loss::LeftInStore;
 use span::Trouble;
 
 pub(crate) use books::Books;
-pub(crate) use guess::LooseReleases;
+pub(crate) use guess::releases_behind_overlaps;
+pub(crate) use releases::LooseReleases;
 pub(crate) use shared::SharedClaims;
 
 /// One occurrence of an anomaly.
@@ -175,12 +178,6 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
         Some(Occurrence::new(cause, [claim.granted()?, granted, freed]))
     };
     thefts.into_iter().filter_map(release).collect()
-}
-
-/// The same without a ledger, as far as overlaps tell: the claims whose release is the cause of one,
-/// each with the claim that it freed.
-pub(crate) fn releases_behind_overlaps<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim, &'a Claim)> {
-    guess::releases_behind_overlaps(case)
 }
 
 /// The cause of a write that the vault applied at an event after it had served a later grant.

@@ -1,8 +1,8 @@
 //! Locks that stay taken: the thing that still stands in the store, and how it was left there.
 
 use super::books::{Books, Standing, Written};
-use super::guess;
 use super::loss::why_session_ended;
+use super::releases;
 use super::span::{Trouble, clock_off, had};
 use super::{is_queued, of_phantom, of_sleeper};
 use crate::Case;
@@ -59,7 +59,7 @@ fn came_late(case: &Case<'_>, key: usize, at_ns: u64) -> Option<Cause> {
     let granted_ns = case.time(last_granted(case, key, at_ns)?.granted()?);
     let late = |claim: &Claim| {
         let ended_ns = case.time(claim.asking().end);
-        let held_ns = guess::held_until(case, claim, claim.asking());
+        let held_ns = releases::held_until(case, claim, claim.asking());
         claim.granted().is_none() && ended_ns < at_ns && held_ns > ended_ns.max(granted_ns)
     };
     case.asked(key).any(|(_, claim)| late(claim)).then_some(Cause::LateRequest)
