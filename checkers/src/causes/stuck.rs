@@ -59,8 +59,8 @@ fn came_late(case: &Case<'_>, key: usize, at_ns: u64) -> Option<Cause> {
     let granted_ns = case.time(last_granted(case, key, at_ns)?.granted()?);
     let late = |claim: &Claim| {
         let ended_ns = case.time(claim.asking().end);
-        let held_ns = releases::held_until(case, claim, claim.asking());
-        claim.granted().is_none() && ended_ns < at_ns && held_ns > ended_ns.max(granted_ns)
+        let held_ns = || releases::held_until(case, claim, claim.asking());
+        claim.granted().is_none() && ended_ns < at_ns && held_ns() > ended_ns.max(granted_ns)
     };
     case.asked(key).any(|(_, claim)| late(claim)).then_some(Cause::LateRequest)
 }
@@ -69,7 +69,8 @@ fn came_late(case: &Case<'_>, key: usize, at_ns: u64) -> Option<Cause> {
 fn had_faults(case: &Case<'_>, claim: &Claim) -> bool {
     let gone = claim.gone_at().unwrap_or(claim.asking().end);
     // A primary that was replaced serves on for a while after the fault.
-    let since_ns = case.time(claim.invoke).saturating_sub(2 * case.run.info.failover_ns);
+    let since_ns =
+        case.time(claim.invoke).saturating_sub(case.run.info.failover_ns.saturating_mul(2));
     let during = since_ns..case.time(gone);
     case.fault_spans_in(&during).any(|span| !span.had_none() && !span.fault.is_at_vault())
 }
@@ -97,18 +98,14 @@ fn why_all_ask_in_vain<'a>(
 /// ended, or the lock is kept for good.
 fn why_in_vain(case: &Case<'_>, asker: &Claim) -> Option<Cause> {
     let before = |claim: &&Claim| claim.process == asker.process && claim.invoke < asker.invoke;
-    let before = case.claims.grants().filter(before).max_by_key(|claim| claim.invoke);
-    if let Some((claim, (at, Kind::Fail))) = before.and_then(|claim| Some((claim, claim.freed?)))
-        && is_queued(case, claim)
-        && case.facts(claim.granted()?).is_none_or(|facts| facts.expires_ns.is_none())
-    {
-        let trouble = why_session_ended(case, claim, case.time(at), case.time(at));
-        return match case.run.info.promises.recovers {
-            Some(_) => trouble,
-            None => trouble.map(|_| Cause::ReleaseLost),
-        };
+    let claim = case.claims.grants().filter(before).max_by_key(|claim| claim.invoke)?;
+    let (at, kind) = claim.freed?;
+    let runs_out = case.facts(claim.granted()?).is_some_and(|facts| facts.expires_ns.is_some());
+    if kind != Kind::Fail || runs_out || !is_queued(case, claim) {
+        return None;
     }
-    None
+    let trouble = why_session_ended(case, claim, case.time(at), case.time(at))?;
+    Some(case.run.info.promises.recovers.map_or(Cause::ReleaseLost, |_| trouble))
 }
 
 /// Returns true if an acquire may wait for what it has taken itself, because a reply was lost.
