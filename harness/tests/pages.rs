@@ -96,3 +96,12 @@ fn every_reason_names_a_hazard_that_there_is() {
         }
     }
 }
+
+#[test]
+fn every_hazard_has_an_entry_of_the_suite() {
+    let rows = rows();
+    for hazard in HAZARDS {
+        let shown = rows.iter().any(|row| row.hazards.iter().any(|name| *name == hazard.name()));
+        assert!(shown, "{}: no entry of suites/seeds.toml", hazard.name());
+    }
+}
