@@ -14,8 +14,10 @@
 //! it was sent after the other's `ok`: when its acquire began after it, or the recipe says so
 //! (`asked`). Whatever is not certain is no anomaly.
 //!
-//! **Limits.** Without a ledger a release of unknown outcome is passed over, so that a deletion
-//! which arrives long after its client gave up is seen by what it leads to (`exclusion`), not here.
+//! **Limits.** Without a ledger a release of unknown outcome is seen only if it made room for a
+//! second holder before its client gave it up. A deletion that arrives later is seen by what it
+//! leads to (`exclusion`), not here. Where a primary may have been replaced, nobody knows which of
+//! two a release went to, so that one whose lock was lost by that is passed over.
 //! Inconclusive when no release says what it removed.
 //!
 //! **Source.** Redis' documentation of `SET`, "the lock could be deleted by another client": the
