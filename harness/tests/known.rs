@@ -1,7 +1,8 @@
 //! The matrix: every lock under every nemesis, and under some of them at once. Whatever breaks must
 //! be listed in what is known to break the lock, by its cause, and its nemesis must list that cause: an
 //! anomaly that is not there is a hazard that nobody has understood yet, a mistake of a model, a
-//! wrong cause, or a false alarm. Each run is judged without its ledger, too, as a run on real servers is.
+//! wrong cause, or a false alarm. Where a run leaves no doubt without its ledger, it is
+//! judged without it, too, as a run on real servers is.
 //!
 //! `PICKLOCK_MATRIX` sets another number of seeds than 2; `PICKLOCK_ALGO`, `PICKLOCK_NEMESIS`,
 //! `PICKLOCK_TASK` and `PICKLOCK_ON` choose some locks, nemeses, tasks and topologies, joined by a space.

@@ -2,14 +2,14 @@
 
 use super::loss::{self, Lost};
 use super::recovery::{is_timed_by_clients, recovered, recovered_by_others, taken_by_wrong_clock};
-use super::releases::{freed_by_another, freed_by_another_client, releaser};
+use super::releases::{freed_by_another, freed_by_another_client, is_kept, releaser};
 use super::span::{Trouble, clock_off, had};
 use super::{is_queued, nested};
 use crate::Case;
 use crate::faults::FaultSpan;
 use crate::holds::Claim;
 use crate::sweep::{Conflict, HoldChange};
-use base::{Cause, Change, Kind, Removed};
+use base::{Cause, Change};
 use std::collections::BTreeMap;
 
 /// The cause for which two claims were held at once at a time.
@@ -151,15 +151,6 @@ fn last_answer(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<u64> {
     let before = changes[since..].iter().take_while(|change| case.time(change.at) < until_ns);
     let ours = |change: &&HoldChange| claims[change.hold as usize].invoke == claim.invoke;
     before.filter(ours).filter(|change| change.to.is_some()).map(|change| change.at).last()
-}
-
-/// Returns true if a claim still had what it took when it was freed: its release removed that very thing.
-/// Of several servers that do not agree on everything, one may still have what the others have lost.
-fn is_kept(case: &Case<'_>, claim: &Claim) -> bool {
-    let info = &case.run.info;
-    let freed = claim.freed.is_some_and(|(_, kind)| kind == Kind::Ok);
-    let agree = info.servers == 1 || info.ensemble.is_some();
-    agree && freed && claim.removed == Some(Removed::Own)
 }
 
 /// Returns true if something but its own client may have taken from a claim what it took, by a time.

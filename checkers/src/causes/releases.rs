@@ -8,18 +8,6 @@ use crate::holds::{Claim, Ending};
 use base::{Action, Cause, Kind, Node, Removed};
 use std::ops::Range;
 
-/// Returns true if the release of another client, which removed whatever stood there, may have freed a
-/// claim by a time.
-pub(super) fn freed_by_another_client(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
-    let client = |claim: &Claim| case.run.info.client_of(claim.process);
-    let since_ns = claim.granted().map_or(at_ns, |ok| case.time(ok));
-    let mut releases = case.loose_releases().during(claim.key, since_ns..at_ns);
-    releases.any(|id| {
-        let other = &case.claims.claims[id];
-        client(other) != client(claim) && other.end.map(|end| end.at) > claim.granted()
-    })
-}
-
 /// A release that removed whatever stood there, or of which nobody knows what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Release {
@@ -121,9 +109,33 @@ pub(super) fn releaser<'a>(
     owner: &Claim,
     during: Range<u64>,
 ) -> Option<&'a Claim> {
+    if is_kept(case, owner) {
+        return None;
+    }
     let claims = &case.claims.claims;
     let frees = |it: &&Claim| it.process != owner.process && excludes(it.mode, owner.mode);
     let releases = case.loose_releases().during(owner.key, during).map(|id| &claims[id]);
     let began_before = |it: &Claim| it.end.map(|end| end.at) < owner.granted();
     releases.filter(frees).min_by_key(|it| (began_before(it), it.invoke))
+}
+
+/// Returns true if the release of another client, which removed whatever stood there, may have freed a
+/// claim by a time.
+pub(super) fn freed_by_another_client(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
+    let client = |claim: &Claim| case.run.info.client_of(claim.process);
+    let since_ns = claim.granted().map_or(at_ns, |ok| case.time(ok));
+    let mut releases = case.loose_releases().during(claim.key, since_ns..at_ns);
+    releases.any(|id| {
+        let other = &case.claims.claims[id];
+        client(other) != client(claim) && other.end.map(|end| end.at) > claim.granted()
+    })
+}
+
+/// Returns true if a claim still had what it took when it was freed: its release removed that very thing.
+/// Of several servers that do not agree on everything, one may still have what the others have lost.
+pub(super) fn is_kept(case: &Case<'_>, claim: &Claim) -> bool {
+    let info = &case.run.info;
+    let freed = claim.freed.is_some_and(|(_, kind)| kind == Kind::Ok);
+    let agree = info.servers == 1 || info.ensemble.is_some();
+    agree && freed && claim.removed == Some(Removed::Own)
 }

@@ -1194,3 +1194,16 @@ fn a_request_that_was_held_takes_a_lock_that_never_recovers_after_all() {
     early.info.promises.recovers = None;
     assert_eq!(causes_in(&early, "deadlock"), [Some(Cause::Recipe)]);
 }
+
+/// Its own release still found what it had taken, so that no other release can have freed it.
+#[test]
+fn no_release_is_blamed_for_a_hold_that_was_kept() {
+    let text = "
+        p2       | aA=r-------D
+        p0       |     a-A==========O
+        p1       |     a--------A==R
+        pause c4 | []";
+    assert_eq!(causes_in(&picture(text), "double hold"), [None]);
+    let taken = text.replace("A==========O", "A==========N");
+    assert_eq!(causes_in(&picture(&taken), "double hold"), [Some(Cause::ForeignRelease)]);
+}
