@@ -19,15 +19,22 @@ mod history;
 mod key;
 mod lease;
 mod ledger;
+mod length;
 mod lock;
+mod lock_info;
+mod named_server;
 mod nemesis;
 pub mod phrases;
+mod readiness;
 pub mod reading;
 mod rng;
 mod run;
+mod script_file;
+mod spec;
 mod spread;
 mod task;
 mod time;
+mod toxiproxy_at;
 pub mod units;
 mod verdict;
 mod version;
@@ -55,18 +62,25 @@ pub use history::{
 pub use key::Key;
 pub use lease::{LeaseEnd, Leases};
 pub use ledger::{Change, LEDGER_VERSION, Ledger, LedgerEntry, LedgerError};
+pub use length::{Length, NoLength};
 pub use lock::{AcquireError, Grant, Lock, Mode, Recipe, ReleaseError};
+pub use lock_info::{LockInfo, LockName, NoLockName, Shape};
+pub use named_server::{NamedServer, NoNamedServer};
 pub use nemesis::{
     CallView, ClientState, ClientView, Nemesis, NemesisSpec, Next, ServerStanding, ServersNeeded,
     View,
 };
+pub use readiness::{Lack, Readiness};
 pub use rng::Rng;
 pub use run::{
     Ensemble, Known, Pace, Promises, RUN_VERSION, Run, RunInfo, ScriptedFault, ServerInfo, Wakes,
 };
+pub use script_file::ScriptFile;
+pub use spec::{EnsembleSpec, RunSpec, UNLIMITED_NS, nanos};
 pub use spread::Spread;
 pub use task::{HOLDS, Load, Needs, Step, Task, Turn, Wait, Walk};
 pub use time::{Mono, WallTime};
+pub use toxiproxy_at::{NoToxiproxy, ToxiproxyAt};
 pub use verdict::{Anomaly, Belief, Measure, Outcome, Verdict};
 pub use version::WrongVersion;
 pub use visible::{is_hidden, show_strings, visible, visible_json};

@@ -16,7 +16,7 @@ use crate::manner::{self, Manner};
 use crate::output;
 
 /// A fault-injection harness for distributed locks.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(name = "picklock", version, about, long_about = LONG_ABOUT, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
@@ -38,7 +38,7 @@ const EXIT_CODES: &str = "Exit codes:
   254  bad arguments
   255  the run could not be made, or not to its end";
 
-#[derive(Debug, Subcommand)]
+#[derive(Subcommand)]
 enum CliCommand {
     /// Runs one lock under one nemesis and judges it.
     Test(TestArgs),

@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{LocalSet, spawn_local};
-use workloads::LockSpec;
+use workloads::TestedLock;
 use workloads::client::serve;
 
 use crate::Exit;
@@ -43,7 +43,7 @@ async fn conversation() -> Result<()> {
         bail!("the first line must be an `init`; see the protocol in base/src/client.rs");
     };
     let Init { algo, servers, allotment, ttl_ns, call_timeout_ns, seed, process, .. } = &**init;
-    let lock = workloads::find(algo).with_context(|| format!("there is no lock `{algo}`"))?;
+    let lock = workloads::lock(algo).with_context(|| format!("there is no lock `{algo}`"))?;
     let seed = base::Rng::fork(*seed, 1_000 + u64::from(*process)).next();
     let settings = RealSettings {
         servers: servers.clone(),
@@ -88,7 +88,7 @@ fn stdin() -> Box<dyn AsyncRead + Unpin> {
 
 /// Links the client to its servers, and serves.
 struct Serve {
-    lock: &'static LockSpec,
+    lock: TestedLock,
     settings: RealSettings,
     /// The name that all its keys begin with; empty for none.
     allotment: String,

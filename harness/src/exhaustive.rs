@@ -4,7 +4,9 @@
 //! say, of the story of the shortest schedule to each sort of them, as of any other run with a
 //! ledger.
 
-use base::{Anomaly, Cause, Event, F, History, Kind, Outcome, Process, Run, RunInfo, Task};
+use base::{
+    Anomaly, Cause, Event, F, History, Kind, Outcome, Process, Run, RunInfo, RunSpec, Task,
+};
 use checkers::Judgement;
 use reports::reading::{Breach, breaches};
 use serde::{Deserialize, Serialize};
@@ -13,17 +15,16 @@ use sim::exhaustive::{
 };
 use std::time::Duration;
 use stores::{Store, Visit};
-use workloads::LockSpec;
+use workloads::TestedLock;
 
-use crate::plan::Options;
 use crate::setup::Setup;
 use crate::shrink;
-use crate::simulate::opens;
+use crate::worlds::sim::opens;
 
 /// A lock and what is enumerated of it.
 #[derive(Clone)]
 pub struct Enumeration {
-    lock: &'static LockSpec,
+    lock: TestedLock,
     task: &'static Task,
     case: EnumerationCase,
     reduce: bool,
@@ -31,15 +32,15 @@ pub struct Enumeration {
 
 impl Enumeration {
     /// Enumerates two clients that ask once for one key, without faults.
-    pub fn new(lock: &'static LockSpec) -> Self {
+    pub fn new(lock: TestedLock) -> Self {
         let case = EnumerationCase {
-            algo: lock.name.into(),
+            algo: lock.name().into(),
             task: Task::CONTEND.name.into(),
             clients: 2,
             cycles: 1,
             keys: 1,
-            shared: lock.promises.shared,
-            fenced: lock.promises.fenced,
+            shared: lock.info.promises.shared,
+            fenced: lock.info.promises.fenced,
             unlimited: false,
             faults: 0,
             kinds: vec![FaultKind::Crash, FaultKind::Expire, FaultKind::Reset],
@@ -113,13 +114,14 @@ impl Enumeration {
             let time = history.end() + later.as_nanos() as u64;
             history.push(Event::new(time, Process::Nemesis, Kind::Info, f));
         }
-        let options = Options {
+        let spec = RunSpec {
             clients: self.case.clients,
             keys: self.case.keys,
-            task: self.task,
-            ..Options::new(&self.case.algo, "none", 0)
+            task: self.task.name.into(),
+            ..self.lock.info.run("none", 0)
         };
-        let info = Setup::of(self.lock, options).expect("a lock that can be run").info_for("sim");
+        let setup = Setup::new(&self.lock, spec).expect("a lock that can be run");
+        let info = setup.info_for("sim");
         Run { info, history, ledger: Some(story.ledger().clone()) }
     }
 
@@ -137,7 +139,7 @@ impl Enumeration {
     }
 
     fn explorer<S: Store>(&self) -> Explorer<S> {
-        let explorer = Explorer::new(self.case.clone(), self.task, opens(self.lock));
+        let explorer = Explorer::new(self.case.clone(), self.task, opens(&self.lock));
         if self.reduce { explorer } else { explorer.unreduced() }
     }
 }

@@ -2,7 +2,7 @@
 
 pub mod app;
 pub mod cli;
-#[cfg(feature = "real")]
+#[cfg_attr(not(feature = "real"), path = "client/absent.rs")]
 pub mod client;
 mod commands;
 pub mod drive;
@@ -16,9 +16,11 @@ mod input;
 mod links;
 mod manner;
 mod nearest;
+pub mod options;
 mod output;
 mod place;
 pub mod plan;
+pub mod run;
 pub mod scenario;
 pub mod schedule;
 pub mod setup;
@@ -26,5 +28,6 @@ pub mod shrink;
 pub mod simulate;
 pub mod suite;
 mod swarm;
+pub mod worlds;
 
 pub use exit::{Exit, ExpectedOutcome};

@@ -1,10 +1,9 @@
 //! The delays of messages between the clients and the servers of a simulated world.
 
-use base::{Node, Rng, Spread};
+use base::{LockInfo, Node, Rng, Spread};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stores::{LinkDelays, WorldSpec};
-use workloads::LockSpec;
 
 /// The stream of randomness that the manners of links are drawn from.
 const MANNERS: u64 = 32;
@@ -24,7 +23,7 @@ pub fn largest_delay(slowest: Duration) -> Duration {
 
 /// Returns the slowest links over which the lock can be granted and does not break by their delay
 /// alone.
-pub fn slowest_link(lock: &LockSpec, ttl: Duration) -> Duration {
+pub fn slowest_link(lock: &LockInfo, ttl: Duration) -> Duration {
     largest_delay(lock.slowest_message(ttl))
 }
 
@@ -94,12 +93,12 @@ fn heavy(spec: &WorldSpec) -> Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Options;
     use crate::setup::Setup;
 
     fn spec(links: LinkDelays, seed: u64) -> WorldSpec {
-        let setup = Setup::new(Options { links, ..Options::new("redlock", "none", seed) });
-        setup.unwrap_or_else(|why| panic!("{why}")).world()
+        let lock = workloads::lock("redlock").expect("a lock of the list");
+        let setup = Setup::new(&lock, lock.info.run("none", seed));
+        WorldSpec { links, ..setup.unwrap_or_else(|why| panic!("{why}")).world }
     }
 
     #[test]

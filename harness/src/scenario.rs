@@ -1,17 +1,17 @@
 //! The scenarios that measure the simulator: whole runs of a lock without faults, recorded, with
 //! mutual exclusion checked at the end of each.
 
-use base::Spread;
+use base::{RunSpec, Spread, nanos};
 use checkers::holds::Claims;
 use checkers::sweep::sweep;
 use sim::SimConfig;
 use std::time::Duration;
-use workloads::LockSpec;
+use workloads::TestedLock;
 
 use crate::drive::{Recorder, Unwatched, drive};
-use crate::plan::{Options, Plan};
+use crate::plan::Plan;
 use crate::setup::Setup;
-use crate::simulate;
+use crate::worlds::sim::{config, world};
 
 /// A scenario, as it stands in the list.
 pub struct Scenario {
@@ -78,24 +78,27 @@ impl Scenario {
     /// # Panics
     /// Panics when there cannot be so many clients.
     pub fn prepare(&self, clients: Option<u32>) -> Prepared {
-        let mut options = Options::new(self.algo, "none", 0);
-        options.clients = clients.unwrap_or(self.clients);
-        options.time_limit = SIMULATED;
-        let setup = Setup::new(options).unwrap_or_else(|error| panic!("{error}"));
-        let mut plan = setup.plan();
+        let lock = workloads::lock(self.algo).expect("a lock of the list");
+        let run = RunSpec {
+            clients: clients.unwrap_or(self.clients),
+            time_limit_ns: nanos(SIMULATED),
+            ..lock.info.run("none", 0)
+        };
+        let Setup { mut plan, world, .. } =
+            Setup::new(&lock, run).unwrap_or_else(|error| panic!("{error}"));
         plan.quiet = Duration::ZERO;
         plan.load.think = millis(0, 60);
         plan.load.hold = millis(0, 20);
         plan.load.turns = self.turns;
-        let mut config = simulate::config(&setup.world());
+        let mut config = config(&world);
         config.latency = millis(1, 20);
-        Prepared { lock: setup.lock, plan, config }
+        Prepared { lock, plan, config }
     }
 }
 
 /// A scenario that is ready to run, again and again.
 pub struct Prepared {
-    lock: &'static LockSpec,
+    lock: TestedLock,
     plan: Plan,
     config: SimConfig,
 }
@@ -108,13 +111,13 @@ impl Prepared {
     pub fn run(&mut self, seed: u64) -> RunCounts {
         self.plan.seed = seed;
         self.config.seed = seed;
-        let mut world = simulate::world_of(self.lock, self.config.clone(), None);
+        let mut world = world(&self.lock, self.config.clone(), None);
         let mut recorder = Recorder::in_memory();
         drive(world.as_mut(), &self.plan, Vec::new(), &mut recorder, &mut Unwatched)
             .expect("a world without faults stands");
         let history = recorder.into_history();
         let claims = Claims::of(&history);
-        assert!(sweep(&claims).is_empty(), "seed {seed}: {} was held twice", self.lock.name);
+        assert!(sweep(&claims).is_empty(), "seed {seed}: {} was held twice", self.lock.name());
         let released = claims.claims.iter().filter(|claim| claim.freed.is_some()).count();
         RunCounts {
             events: world.happened(),

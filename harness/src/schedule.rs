@@ -6,8 +6,8 @@
 //! need.
 
 use base::{
-    Ability, Action, Anomaly, Cause, ClockChange, Ensemble, ExtraPromise, Fault, Run, Task,
-    WrongVersion,
+    Ability, Action, Anomaly, Cause, ClockChange, EnsembleSpec, Fault, LockInfo, LockName, Run,
+    RunSpec, Task, WrongVersion, nanos,
 };
 use checkers::{CHECKERS, Case};
 use serde::{Deserialize, Serialize};
@@ -15,10 +15,11 @@ use sim::Chances;
 use std::path::Path;
 use std::time::Duration;
 use stores::StoreId;
+use workloads::TestedLock;
 
 use crate::input::{self, JudgingBudget};
 use crate::links;
-use crate::plan::{FaultTiming, Options, Planned, PlannedTurn, Played, Replay};
+use crate::plan::{FaultTiming, Planned, PlannedTurn, Played, Replay};
 use crate::setup::{Setup, check_ensemble, check_task, check_topology};
 
 mod error;
@@ -30,47 +31,58 @@ const VERSION: u32 = 3;
 
 /// A recorded schedule. Times count from the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Schedule {
     /// The version of this format.
     pub picklock_schedule: u32,
     /// The name of the lock.
-    pub algo: String,
-    /// The nemeses that made it, joined by commas: what is expected of the lock depends on them.
-    pub nemesis: String,
+    pub algo: LockName,
     /// The anomaly that it shows, where somebody has said so.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shows: Option<Shows>,
-    /// The lock's time to live, or its session time-out.
-    pub ttl_ns: u64,
-    /// The task, where it is not to contend.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub task: Option<String>,
-    /// The topology, where it is not the usual one of the lock.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub topology: Option<String>,
-    /// The properties to which the lock is held beyond its promises.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub demand: Vec<ExtraPromise>,
-    /// The settings of the servers, where they have some that matter to sessions.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub ensemble: Option<Ensemble>,
     /// The longest time that a call to a server may take.
     pub call_timeout_ns: u64,
     /// The longest time that an acquire may wait.
     pub acquire_timeout_ns: u64,
-    /// The time at which the faults still in force are healed.
-    pub time_limit_ns: u64,
-    /// The time that the run goes on after that.
+    /// The time that the run goes on after the last heal.
     pub quiet_ns: u64,
-    /// The delay of each client-server link beyond a fast one, each way.
-    pub link_delay_ns: u64,
     /// The turns of each worker: those of the first client, then those of the second, and so on.
     pub clients: Vec<Vec<PlannedTurn>>,
     /// The faults, in order.
     pub faults: Vec<Planned>,
     /// The random decisions of the simulator.
     pub chance: Chances,
+    /// The run, but for what the turns and the random decisions say of it.
+    #[serde(flatten, with = "stored_run")]
+    pub run: RunSpec,
+}
+
+/// The stored form of a schedule's run: what its turns decide has no place in it.
+mod stored_run {
+    use base::{RunSpec, Task};
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::{Map, Value};
+
+    const DECIDED: [&str; 7] = ["seed", "swarm", "script_file", "clients", "hold", "think", "keys"];
+
+    pub fn serialize<S: Serializer>(run: &RunSpec, to: S) -> Result<S::Ok, S::Error> {
+        let Value::Object(mut fields) = serde_json::to_value(run).map_err(S::Error::custom)? else {
+            return Err(S::Error::custom("a run is an object"));
+        };
+        fields.retain(|name, value| {
+            !DECIDED.contains(&&**name) && !(name == "task" && value == Task::CONTEND.name)
+        });
+        fields.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RunSpec, D::Error> {
+        let fields = Map::deserialize(from)?;
+        if let Some(name) = fields.keys().find(|name| DECIDED.contains(&&***name)) {
+            return Err(D::Error::custom(format!("unknown field `{name}`")));
+        }
+        serde_json::from_value(Value::Object(fields)).map_err(D::Error::custom)
+    }
 }
 
 /// An anomaly by name.
@@ -111,41 +123,41 @@ const LATE: Duration = Duration::from_secs(5);
 const SLACK: f64 = 0.25;
 
 impl Schedule {
-    /// The schedule of a run that was made.
+    /// Returns the schedule of a run that was made.
     pub fn of(setup: &Setup, played: Played, chance: Chances) -> Self {
-        let world = setup.world();
-        let nanos = |d: Duration| d.as_nanos() as u64;
-        let info = setup.info_for("sim");
+        let (plan, lock, run) = (&setup.plan, &setup.lock.info, setup.run());
+        let run = RunSpec {
+            topology: run.topology.clone().filter(|on| *on != lock.topology),
+            ensemble: setup.ensemble().map(EnsembleSpec::from).unwrap_or_default(),
+            script: None,
+            fault_scale_ns: None,
+            ..run.clone()
+        };
+        let workers = run.clients * plan.load.task.workers;
         Self {
             picklock_schedule: VERSION,
-            algo: info.algo,
-            nemesis: info.nemesis,
+            algo: lock.name.clone(),
             shows: None,
-            ttl_ns: info.ttl_ns,
-            task: Some(info.task).filter(|task| task != Task::CONTEND.name),
-            topology: setup.unusual_topology().map(|topology| topology.name.into()),
-            demand: setup.extra_promises().to_vec(),
-            ensemble: info.ensemble,
-            call_timeout_ns: nanos(world.call_timeout),
-            acquire_timeout_ns: info.acquire_timeout_ns,
-            time_limit_ns: info.time_limit_ns,
-            quiet_ns: info.quiet_ns,
-            link_delay_ns: nanos(world.link_delay),
-            clients: (0..info.clients * info.workers).map(|it| played.turns_of(it)).collect(),
+            call_timeout_ns: nanos(setup.world.call_timeout),
+            acquire_timeout_ns: nanos(plan.acquire_timeout),
+            quiet_ns: nanos(plan.quiet),
+            clients: (0..workers).map(|it| played.turns_of(it)).collect(),
             faults: played.faults,
             chance,
+            run,
         }
     }
 
-    /// Returns the setup that runs it, with the faults at their times or by their triggers.
+    /// Returns the setup that runs it with this lock, with the faults at their times or by their
+    /// triggers.
     ///
     /// # Errors
     /// One line that names what is wrong with the schedule.
-    pub fn setup(&self, aim: FaultTiming) -> Result<Setup, ScheduleError> {
-        self.check()?;
+    pub fn setup(&self, lock: &TestedLock, aim: FaultTiming) -> Result<Setup, ScheduleError> {
+        self.check(lock)?;
         match aim {
-            FaultTiming::Time => self.as_it_is(aim, 0),
-            FaultTiming::Trigger => self.loose_setup(0),
+            FaultTiming::Time => self.as_it_is(lock, aim, 0),
+            FaultTiming::Trigger => self.loose_setup(lock, 0),
         }
     }
 
@@ -154,16 +166,15 @@ impl Schedule {
     ///
     /// # Errors
     /// As [`setup`](Self::setup).
-    pub fn loose_setup(&self, seed: u64) -> Result<Setup, ScheduleError> {
-        self.with_slack().as_it_is(FaultTiming::Trigger, seed)
+    pub fn loose_setup(&self, lock: &TestedLock, seed: u64) -> Result<Setup, ScheduleError> {
+        self.with_slack(&lock.info).as_it_is(lock, FaultTiming::Trigger, seed)
     }
 
     /// The same with longer faults and holds, as far as the lock allows, over links as slow as its
     /// own: a hold of no length and a crash stay what they are.
-    fn with_slack(&self) -> Self {
-        let slack = (self.ttl_ns as f64 * SLACK) as u64;
-        let longest = workloads::find(&self.algo).map_or(0.0, |lock| lock.longest_hold);
-        let longest = (self.ttl_ns as f64 * longest) as u64;
+    fn with_slack(&self, lock: &LockInfo) -> Self {
+        let slack = (self.run.ttl_ns as f64 * SLACK) as u64;
+        let longest = nanos(lock.longest_hold(self.run.ttl()));
         let mut slow = self.clone();
         for turn in slow.clients.iter_mut().flatten().filter(|turn| turn.hold_ns > 0) {
             turn.hold_ns = turn.hold_ns.max((turn.hold_ns + slack).min(longest));
@@ -173,9 +184,10 @@ impl Schedule {
                 planned.lasts_ns += slack;
             }
         }
-        let usual = links::usual_delay(Duration::ZERO).as_nanos() as u64;
-        slow.link_delay_ns = self.link_delay_ns.max(self.chance.link_ns.saturating_sub(usual));
-        slow.time_limit_ns += LATE.as_nanos() as u64 + slack * slow.faults.len() as u64;
+        let usual = nanos(links::usual_delay(Duration::ZERO));
+        let delay_ns = self.chance.link_ns.saturating_sub(usual);
+        slow.run.link_delay_ns = self.run.link_delay_ns.max(delay_ns);
+        slow.run.time_limit_ns += nanos(LATE) + slack * slow.faults.len() as u64;
         slow
     }
 
@@ -186,52 +198,39 @@ impl Schedule {
     }
 
     /// Returns what runs it exactly as it is, over links whose delays are drawn from `seed`.
-    pub(crate) fn as_it_is(&self, aim: FaultTiming, seed: u64) -> Result<Setup, ScheduleError> {
-        let nanos = Duration::from_nanos;
+    pub(crate) fn as_it_is(
+        &self,
+        lock: &TestedLock,
+        aim: FaultTiming,
+        seed: u64,
+    ) -> Result<Setup, ScheduleError> {
+        let time = Duration::from_nanos;
         let turns = self.clients.iter().flatten();
-        let options = Options {
+        let run = RunSpec {
+            seed,
+            swarm: false,
             clients: self.client_count(),
-            time_limit: nanos(self.time_limit_ns),
-            link_delay: nanos(self.link_delay_ns),
             keys: turns.map(|turn| turn.key + 1).max().unwrap_or(1),
-            ..self.servers(seed)?
+            ..self.run.clone()
         };
         let replay = Replay {
             turns: self.clients.clone(),
             faults: self.faults.clone(),
             aim,
-            call_timeout: nanos(self.call_timeout_ns),
-            acquire_timeout: nanos(self.acquire_timeout_ns),
-            quiet: nanos(self.quiet_ns),
-            slowest_message: nanos(match aim {
+            call_timeout: time(self.call_timeout_ns),
+            acquire_timeout: time(self.acquire_timeout_ns),
+            quiet: time(self.quiet_ns),
+            slowest_message: time(match aim {
                 FaultTiming::Time => self.chance.slowest(),
-                FaultTiming::Trigger => self.link_delay_ns,
+                FaultTiming::Trigger => self.run.link_delay_ns,
             }),
         };
-        Ok(Setup::replaying(options, replay)?)
-    }
-
-    /// Returns default options but for the session and the servers.
-    fn servers(&self, seed: u64) -> Result<Options, ScheduleError> {
-        let named = |name: &String| {
-            let topology = StoreId::topology(name);
-            topology.ok_or_else(|| ScheduleError::Topology(name.clone()))
-        };
-        Ok(Options {
-            topology: self.topology.as_ref().map(named).transpose()?,
-            task: self.task()?,
-            extra_promises: self.demand.clone(),
-            ttl: Duration::from_nanos(self.ttl_ns),
-            tick: self.ensemble.map(|it| Duration::from_nanos(it.tick_ns)),
-            sync_limit: self.ensemble.map(|it| it.sync_limit),
-            ..Options::new(&self.algo, &self.nemesis, seed)
-        })
+        Ok(Setup::replaying(lock, run, replay)?)
     }
 
     /// Returns the task of its clients.
     fn task(&self) -> Result<&'static Task, ScheduleError> {
-        let Some(name) = &self.task else { return Ok(&Task::CONTEND) };
-        workloads::task(name).ok_or_else(|| ScheduleError::Task(name.clone()))
+        workloads::task(&self.run.task).ok_or_else(|| ScheduleError::Task(self.run.task.clone()))
     }
 
     /// The number of workers in each client.
@@ -250,7 +249,7 @@ impl Schedule {
     }
 
     /// Checks that it can be run at all: that every client, server and key that it names exists.
-    fn check(&self) -> Result<(), ScheduleError> {
+    fn check(&self, lock: &TestedLock) -> Result<(), ScheduleError> {
         let (clients, task) = (self.client_count(), self.task()?);
         if !(1..=200).contains(&clients) {
             return Err(ScheduleError::Clients(clients));
@@ -265,13 +264,15 @@ impl Schedule {
         if let Some(turn) = self.clients.iter().flatten().find(|turn| turn.key >= KEYS) {
             return Err(ScheduleError::Key(turn.key));
         }
-        let lock =
-            workloads::find(&self.algo).ok_or_else(|| ScheduleError::Lock(self.algo.clone()))?;
-        let options = self.servers(0)?;
-        check_topology(lock, &options)?;
+        let named = |name: &String| {
+            let topology = StoreId::topology(name);
+            topology.ok_or_else(|| ScheduleError::Topology(name.clone()))
+        };
+        let topology = self.run.topology.as_ref().map(named).transpose()?;
+        check_topology(lock, &self.run)?;
         check_task(lock, task)?;
-        check_ensemble(lock, &options)?;
-        let servers = options.topology.unwrap_or_else(|| lock.topology()).servers();
+        check_ensemble(lock, &self.run)?;
+        let servers = topology.unwrap_or_else(|| lock.topology()).servers();
         for planned in &self.faults {
             for node in planned.fault.nodes() {
                 let there = match node {
@@ -293,9 +294,12 @@ impl Schedule {
         let turns = self.clients.iter().flatten().flat_map(|turn| [turn.at_ns, turn.hold_ns]);
         let faults = self.faults.iter();
         let faults = faults.flat_map(|p| [p.at_ns, p.lasts_ns].into_iter().chain(jump(&p.fault)));
-        let mut times =
-            turns.chain(faults).chain([self.time_limit_ns, self.quiet_ns, self.acquire_timeout_ns]);
-        match times.any(|time| time > day) || self.ttl_ns == 0 || self.ttl_ns > day {
+        let mut times = turns.chain(faults).chain([
+            self.run.time_limit_ns,
+            self.quiet_ns,
+            self.acquire_timeout_ns,
+        ]);
+        match times.any(|time| time > day) || self.run.ttl_ns == 0 || self.run.ttl_ns > day {
             true => Err(ScheduleError::Time),
             false => Ok(()),
         }
@@ -306,11 +310,11 @@ impl Schedule {
         serde_json::to_string_pretty(self).expect("a schedule is plain data") + "\n"
     }
 
-    /// Reads the stored form.
+    /// Reads the stored form, with its lock as `lock_of` gives it by its name.
     ///
     /// # Errors
     /// Fails when the text is not a schedule: says what it is instead.
-    pub fn from_json(text: &str) -> Result<Self, NoSchedule> {
+    pub fn from_json(text: &str, lock_of: LockOf<'_>) -> Result<(Self, TestedLock), NoSchedule> {
         let version: ScheduleVersion =
             serde_json::from_str(text).map_err(|error| match error.is_data() {
                 true => NoSchedule::Other,
@@ -318,27 +322,36 @@ impl Schedule {
             })?;
         WrongVersion::check(version.picklock_schedule, VERSION)?;
         let schedule: Self = serde_json::from_str(text).map_err(NoSchedule::Data)?;
-        schedule.check()?;
-        Ok(schedule)
+        let lock = lock_of(&schedule.algo);
+        let lock = lock.ok_or_else(|| ScheduleError::Lock(schedule.algo.to_string()))?;
+        schedule.check(&lock)?;
+        Ok((schedule, lock))
     }
 
     /// Reads it from a file.
     ///
     /// # Errors
     /// One line with the file's name.
-    pub fn read(path: &Path) -> Result<Self, ReadError> {
-        Self::read_within(path, JudgingBudget::default())
+    pub fn read(path: &Path, lock_of: LockOf<'_>) -> Result<(Self, TestedLock), ReadError> {
+        Self::read_within(path, JudgingBudget::default(), lock_of)
     }
 
     /// The same, within a budget.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_within(path: &Path, budget: JudgingBudget) -> Result<Self, ReadError> {
+    pub fn read_within(
+        path: &Path,
+        budget: JudgingBudget,
+        lock_of: LockOf<'_>,
+    ) -> Result<(Self, TestedLock), ReadError> {
         let text = input::text(path, budget).map_err(ReadError::File)?;
-        Self::from_json(&text).map_err(|why| ReadError::Text { file: path.into(), why })
+        Self::from_json(&text, lock_of).map_err(|why| ReadError::Text { file: path.into(), why })
     }
 }
+
+/// A source of locks by their names.
+pub type LockOf<'a> = &'a dyn Fn(&str) -> Option<TestedLock>;
 
 /// The first thing that is read of a schedule. The rest is passed over, without a copy of it.
 #[derive(Deserialize)]
@@ -360,10 +373,10 @@ mod tests {
     use crate::simulate;
 
     fn recorded(algo: &str, nemesis: &str, seed: u64) -> (base::Run, Schedule) {
-        let mut options = Options::new(algo, nemesis, seed);
-        options.swarm = true;
-        options.time_limit = Duration::from_secs(10);
-        let setup = Setup::new(options).unwrap_or_else(|error| panic!("{error}"));
+        let lock = workloads::lock(algo).expect("a lock of the list");
+        let run = lock.info.run(nemesis, seed);
+        let run = RunSpec { swarm: true, time_limit_ns: 10_000_000_000, ..run };
+        let setup = Setup::new(&lock, run).unwrap_or_else(|error| panic!("{error}"));
         simulate::record(&setup).expect("the simulator runs")
     }
 
@@ -379,9 +392,11 @@ mod tests {
         ] {
             for seed in 0..5 {
                 let (run, schedule) = recorded(algo, nemesis, seed);
-                let read = Schedule::from_json(&schedule.to_json()).expect("what was written");
-                assert_eq!(read, schedule);
-                let again = simulate::replay(&read).expect("the simulator runs");
+                let stored = schedule.to_json();
+                let (read, lock) =
+                    Schedule::from_json(&stored, &workloads::lock).expect("what was written");
+                assert_eq!(read.to_json(), stored);
+                let again = simulate::replay(&lock, &read).expect("the simulator runs");
                 let (one, two) = (run.history.to_jsonl(), again.history.to_jsonl());
                 assert!(one == two, "{algo} under {nemesis}, seed {seed}");
             }
@@ -390,7 +405,10 @@ mod tests {
 
     #[test]
     fn what_is_no_schedule_is_refused() {
-        let says = |text: &str| Schedule::from_json(text).expect_err("refused").to_string();
+        let says = |text: &str| {
+            let read = Schedule::from_json(text, &workloads::lock);
+            read.err().expect("refused").to_string()
+        };
         assert!(says("hello").contains("not valid JSON"));
         assert!(says("{}").contains("not a schedule of picklock"));
         assert!(says("{\"picklock_schedule\": 7}").contains("version 7, of a newer picklock"));
@@ -406,9 +424,9 @@ mod tests {
         assert!(broken(&|s| s.clients.clear()).contains("0 clients"));
         let pause = Fault::at(base::Node::Server(9), Action::Pause);
         assert!(broken(&|s| s.faults[0].fault = pause.clone()).contains("server 9"));
-        assert!(broken(&|s| s.algo = "zk-wr".into()).contains("zk-wr"));
-        let tick = Ensemble { tick_ns: schedule.ttl_ns, sync_limit: 2 };
-        assert!(broken(&|s| s.ensemble = Some(tick)).contains("2 to 20 ticks"));
+        assert!(broken(&|s| s.algo = "zk-wr".try_into().expect("a name")).contains("zk-wr"));
+        let tick_ns = Some(schedule.run.ttl_ns);
+        assert!(broken(&|s| s.run.ensemble.tick_ns = tick_ns).contains("2 to 20 ticks"));
         assert!(broken(&|s| s.quiet_ns = u64::MAX).contains("24 h"));
         assert!(broken(&|s| s.clients[0][0].key = u32::MAX).contains("key 4294967295"));
     }

@@ -5,11 +5,10 @@
 //!
 //! Source: Groce, Zhang, Eide, Chen, Regehr, "Swarm testing", ISSTA 2012.
 
-use base::{ClientState, Fault, Nemesis, Next, Node, Rng, View};
+use base::{ClientState, Fault, LockInfo, Nemesis, Next, Node, Rng, RunSpec, View, nanos};
 use std::time::Duration;
 
 use crate::links::slowest_link;
-use crate::plan::Options;
 use stores::LinkDelays;
 
 /// The streams of randomness that belong to the swarm; turns and faults have others.
@@ -20,24 +19,25 @@ const WEIGHTS: u64 = 31;
 /// the next event.
 const PROPOSALS: u32 = 8;
 
-/// The configuration that the seed of these options draws within them.
-pub fn vary(options: &Options) -> Options {
-    let mut rng = Rng::fork(options.seed, CONFIGURATION);
-    let clients = match options.clients {
-        0..=2 => options.clients,
+/// Returns the run that the seed draws within the numbers of the one that was asked for, and the delays of
+/// its links.
+pub fn vary(lock: &LockInfo, asked: &RunSpec) -> (RunSpec, LinkDelays) {
+    let mut rng = Rng::fork(asked.seed, CONFIGURATION);
+    let clients = match asked.clients {
+        0..=2 => asked.clients,
         // A fault script names them.
-        all if options.script.is_some() => all,
+        all if asked.script.is_some() => all,
         most => 2 + rng.below(u64::from(most) - 1) as u32,
     };
     let (longer, later) = (wild(&mut rng, 8.0), wild(&mut rng, 8.0));
-    let hold = options
+    let hold = asked
         .hold
-        .map(|mean| mean.mul_f64(longer).max(Duration::from_millis(1)).min(options.ttl / 4));
-    let think = options.think().map(|mean| mean.mul_f64(later));
+        .map(|mean| mean.mul_f64(longer).max(Duration::from_millis(1)).min(asked.ttl() / 4));
+    let think = asked.think().map(|mean| mean.mul_f64(later));
     // Half of the seeds have links as slow as a bad network's, so that faults can fall between two
     // messages; a delay of a fortieth of the ttl breaks no lock by itself.
     let slow = match rng.chance(0.5) {
-        true => options.ttl.mul_f64(rng.unit() / 40.0),
+        true => asked.ttl().mul_f64(rng.unit() / 40.0),
         false => Duration::ZERO,
     };
     // Drawn last, so that what was drawn before stays as it was.
@@ -47,16 +47,15 @@ pub fn vary(options: &Options) -> Options {
         _ => LinkDelays::Alike,
     };
     // No slower than the lock can bear, but as slow as was asked for.
-    let bearable = workloads::find(&options.algo).map(|lock| slowest_link(lock, options.ttl));
-    let bearable = bearable.map_or(Duration::MAX, |most| most.max(options.link_delay));
-    Options {
+    let bearable = slowest_link(lock, asked.ttl()).max(asked.link_delay());
+    let run = RunSpec {
         clients,
         hold,
         think: Some(think),
-        link_delay: (options.link_delay + slow).min(bearable),
-        links,
-        ..options.clone()
-    }
+        link_delay_ns: nanos((asked.link_delay() + slow).min(bearable)),
+        ..asked.clone()
+    };
+    (run, links)
 }
 
 /// A factor between 1/`most` and `most`, each power of two as likely as any other.
@@ -142,8 +141,9 @@ mod tests {
 
     #[test]
     fn configurations_differ_from_seed_to_seed_and_stay_within_the_options() {
-        let drawn: Vec<Options> =
-            (0..200).map(|seed| vary(&Options::new("redis-set-nx-px", "pause", seed))).collect();
+        let lock = workloads::find("redis-set-nx-px").expect("a lock of the list").lock();
+        let vary = |seed| vary(&lock.info, &lock.info.run("pause", seed));
+        let (drawn, drawn_links): (Vec<RunSpec>, Vec<LinkDelays>) = (0..200).map(vary).unzip();
         for clients in 2..=5 {
             assert!(drawn.iter().any(|o| o.clients == clients), "{clients} clients");
         }
@@ -151,10 +151,10 @@ mod tests {
         let shortest = drawn.iter().map(|o| o.hold.time).min().expect("some");
         let longest = drawn.iter().map(|o| o.hold.time).max().expect("some");
         assert!(longest > shortest * 16, "{shortest:?} to {longest:?}");
-        let slow = drawn.iter().filter(|o| o.link_delay > Duration::from_millis(1)).count();
+        let slow = drawn.iter().filter(|o| o.link_delay() > Duration::from_millis(1)).count();
         assert!((60..140).contains(&slow), "{slow} of 200 have slow links");
         for links in [LinkDelays::HeavyTailed, LinkDelays::Uneven] {
-            let such = drawn.iter().filter(|o| o.links == links).count();
+            let such = drawn_links.iter().filter(|drawn| **drawn == links).count();
             assert!((10..80).contains(&such), "{such} of 200 have {links:?} links");
         }
     }

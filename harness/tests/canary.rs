@@ -2,7 +2,6 @@
 
 use base::{AcquireError, Grant, LocalFuture, Lock, Mode, ReleaseError};
 use checkers::Judgement;
-use picklock::plan::Options;
 use picklock::setup::Setup;
 use picklock::simulate;
 use std::rc::Rc;
@@ -44,10 +43,11 @@ static DEAF: LockSpec = LockSpec {
 };
 
 /// Counts the seeds, of 100, that show an anomaly.
-fn caught(lock: &'static LockSpec, nemesis: &str, anomaly: &str) -> usize {
+fn caught(lock: &LockSpec, nemesis: &str, anomaly: &str) -> usize {
+    let lock = lock.lock();
     let shows = |seed: &u64| {
-        let options = Options::new(lock.name, nemesis, *seed);
-        let setup = Setup::of(lock, options).unwrap_or_else(|error| panic!("{error}"));
+        let setup = Setup::new(&lock, lock.info.run(nemesis, *seed))
+            .unwrap_or_else(|error| panic!("{error}"));
         let run = simulate::run(&setup).expect("the simulator runs");
         Judgement::of(&run).verdicts.iter().any(|verdict| verdict.shows(anomaly))
     };

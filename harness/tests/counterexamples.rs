@@ -6,8 +6,7 @@
 mod rows;
 
 use picklock::exhaustive::{Enumerated, Enumeration};
-use picklock::plan::Options;
-use picklock::schedule::{Schedule, Shows};
+use picklock::schedule::{ReadError, Schedule, Shows};
 use picklock::setup::Setup;
 use picklock::shrink::{CutShort, is_robust, is_small, shrink, size, story_of};
 use picklock::simulate;
@@ -15,10 +14,15 @@ use picklock::suite::{Sight, SuiteEntry};
 use rows::rows;
 use std::path::{Path, PathBuf};
 use stores::Shape;
-use workloads::LOCKS;
+use workloads::{LOCKS, TestedLock};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../counterexamples")
+}
+
+/// Reads a counterexample, with its lock.
+fn read(file: &Path) -> Result<(Schedule, TestedLock), ReadError> {
+    Schedule::read(file, &workloads::lock)
 }
 
 fn files() -> Vec<PathBuf> {
@@ -43,30 +47,33 @@ fn every_counterexample_shows_its_anomaly_and_is_small() {
     assert!(!files().is_empty());
     for file in files() {
         let name = file.display().to_string();
-        let schedule = Schedule::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        let (schedule, lock) = read(&file).unwrap_or_else(|error| panic!("{error}"));
         let shows = schedule.shows.clone().expect("a counterexample says what it shows");
         let cause = shows.cause.unwrap_or_else(|| panic!("{name} names no cause"));
         let anomaly = shows.anomaly.replace(' ', "-");
-        let stem = format!("{}+{}+{anomaly}+{}", schedule.algo, schedule.nemesis, cause.name());
+        let stem = format!("{}+{}+{anomaly}+{}", schedule.algo, schedule.run.nemesis, cause.name());
         assert_eq!(file.file_stem().and_then(|s| s.to_str()), Some(stem.as_str()));
-        let run = simulate::replay(&schedule).expect("the simulator runs");
+        let run = simulate::replay(&lock, &schedule).expect("the simulator runs");
         assert!(shows.is_in(&run), "{name} does not show its anomaly by its cause");
-        let again = simulate::replay(&schedule).expect("the simulator runs");
+        let again = simulate::replay(&lock, &schedule).expect("the simulator runs");
         assert!(run.history == again.history, "{name}: a replay is exact");
-        if let Err(error) = story_of(&schedule) {
+        if let Err(error) = story_of(&lock, &schedule) {
             panic!("{name}: {error}");
         }
         let large = LARGE.iter().any(|(begin, _)| stem.starts_with(begin));
-        assert!(is_small(&schedule) != large, "{name} does not fit on a screen, or does after all");
+        assert!(
+            is_small(&lock, &schedule) != large,
+            "{name} does not fit on a screen, or does after all"
+        );
     }
 }
 
 #[test]
 fn every_counterexample_survives_a_quarter_more_quiet() {
     for file in files() {
-        let schedule = Schedule::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        let (schedule, lock) = read(&file).unwrap_or_else(|error| panic!("{error}"));
         let shows = schedule.shows.clone().expect("a counterexample says what it shows");
-        let run = simulate::replay(&schedule.with_more_quiet()).expect("the simulator runs");
+        let run = simulate::replay(&lock, &schedule.with_more_quiet()).expect("the simulator runs");
         assert!(shows.is_in(&run), "{} hangs on the end of its bound", file.display());
     }
 }
@@ -106,8 +113,8 @@ const THE_REPLY: &str = "the reply to one request of several has to be lost";
 #[test]
 fn every_counterexample_is_robust() {
     let fragile = |file: &PathBuf| {
-        let schedule = Schedule::read(file).unwrap_or_else(|error| panic!("{error}"));
-        !is_robust(&schedule)
+        let (schedule, lock) = read(file).unwrap_or_else(|error| panic!("{error}"));
+        !is_robust(&lock, &schedule)
     };
     let mut files = files();
     files.retain(fragile);
@@ -123,7 +130,7 @@ fn every_violated_row_of_the_table_has_its_counterexamples() {
         for (property, sight) in row.expect.sights() {
             let cause = sight.cause.map_or(String::new(), |cause| format!("{}.json", cause.name()));
             let anomaly = sight.anomaly.replace(' ', "-");
-            let name = format!("{}+{}+{anomaly}+{cause}", row.lock.name, row.nemesis);
+            let name = format!("{}+{}+{anomaly}+{cause}", row.lock.name(), row.run.nemesis);
             let named = |file: &PathBuf| {
                 file.file_name()
                     .and_then(|file| file.to_str())
@@ -156,9 +163,10 @@ fn shortest(row: &SuiteEntry, property: &str, sight: &Sight) -> Schedule {
         shows.is_in(&run).then_some(schedule)
     });
     // One that hangs on the end of its bound does not show it with a little more time.
-    let shrunk = found.filter_map(|schedule| shrink(&schedule, &shows, &mut |_| true).ok());
+    let shrunk =
+        found.filter_map(|schedule| shrink(&row.lock, &schedule, &shows, &mut |_| true).ok());
     let shrunk = shrunk.take(SHRUNK).map(|shrink| shrink.schedule);
-    let rank = |it: &Schedule| (!is_small(it), !is_robust(it), size(it));
+    let rank = |it: &Schedule| (!is_small(&row.lock, it), !is_robust(&row.lock, it), size(it));
     shrunk.min_by_key(rank).unwrap_or_else(|| panic!("no seed of {} shows {sight}", row.name))
 }
 
@@ -171,7 +179,7 @@ fn the_shortest_schedules_of_an_enumeration_are_stored() {
     let mut shown = 0;
     let alone = LOCKS.iter().filter(|it| it.open.shape() == Shape::One);
     for lock in alone.copied() {
-        let enumeration = Enumeration::new(lock).with(|case| case.faults = 1);
+        let enumeration = Enumeration::new(lock.lock()).with(|case| case.faults = 1);
         let found = enumeration.search(STATES, &mut |_| true).findings;
         shown += usize::from(!found.is_empty());
         let file = folder().join("enumerated").join(format!("{}.json", lock.name));
@@ -192,20 +200,22 @@ fn the_shortest_schedules_of_an_enumeration_are_stored() {
 
 #[test]
 fn a_schedule_that_does_not_show_it_is_not_shrunk() {
-    let setup = Setup::new(Options::new("zk-rw", "none", 1)).unwrap_or_else(|e| panic!("{e}"));
+    let lock = workloads::lock("zk-rw").expect("a lock of the list");
+    let setup = Setup::new(&lock, lock.info.run("none", 1)).unwrap_or_else(|e| panic!("{e}"));
     let (_, schedule) = simulate::record(&setup).expect("the simulator runs");
     let shows = Shows { property: "exclusion".into(), anomaly: "double hold".into(), cause: None };
-    let refused = shrink(&schedule, &shows, &mut |_| true).expect_err("there is nothing to shrink");
+    let refused =
+        shrink(&lock, &schedule, &shows, &mut |_| true).expect_err("there is nothing to shrink");
     assert_eq!(refused.to_string(), "the schedule does not show double hold");
 }
 
 #[test]
 fn a_shrink_that_was_cut_short_says_so() {
     let path = folder().join("zk-rw-as-printed+none+reader-writer-overlap+recipe.json");
-    let schedule = Schedule::read(&path).unwrap_or_else(|error| panic!("{error}"));
+    let (schedule, lock) = read(&path).unwrap_or_else(|error| panic!("{error}"));
     let shows = schedule.shows.clone().expect("it says what it shows");
-    let least = shrink(&schedule, &shows, &mut |_| true).expect("it shows it");
+    let least = shrink(&lock, &schedule, &shows, &mut |_| true).expect("it shows it");
     assert_eq!(least.cut_short, None);
-    let cut = shrink(&schedule, &shows, &mut |tried| tried < 3).expect("it shows it");
+    let cut = shrink(&lock, &schedule, &shows, &mut |tried| tried < 3).expect("it shows it");
     assert_eq!((cut.cut_short, cut.tried), (Some(CutShort::Told), 3));
 }

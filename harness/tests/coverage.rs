@@ -6,10 +6,9 @@
 //! `PICKLOCK_COVERAGE` sets another number of seeds than 20; `PICKLOCK_ALGO` and `PICKLOCK_NEMESIS`
 //! choose some locks and nemeses, joined by commas; `PICKLOCK_ON` a topology besides the usual ones.
 
-use base::Outcome;
+use base::{Outcome, RunSpec};
 use checkers::Judgement;
 use nemesis::NEMESES;
-use picklock::plan::Options;
 use picklock::setup::Setup;
 use picklock::simulate;
 use std::env::var;
@@ -47,7 +46,10 @@ fn on() -> Option<&'static Topology> {
 
 /// The setup of a seed; `None`: the pair is refused, with its reason.
 fn setup(algo: &str, nemesis: &str, seed: u64) -> Option<Setup> {
-    match Setup::new(Options { swarm: true, topology: on(), ..Options::new(algo, nemesis, seed) }) {
+    let lock = workloads::lock(algo).expect("a lock of the list");
+    let topology = on().map(|on| on.name.into());
+    let run = RunSpec { swarm: true, topology, ..lock.info.run(nemesis, seed) };
+    match Setup::new(&lock, run) {
         Ok(setup) => Some(setup),
         Err(error) => {
             let why = error.to_string();
@@ -80,7 +82,8 @@ fn measure(algo: &str, nemesis: &str) -> Cell {
 
 #[test]
 fn no_pair_of_lock_and_nemesis_is_a_search_in_vain() {
-    let runs_there = |lock: &LockSpec| on().is_none_or(|on| lock.topologies().any(|it| it == on));
+    let runs_there =
+        |lock: &LockSpec| on().is_none_or(|on| lock.lock().topologies().any(|it| it == on));
     let locks = LOCKS.iter().filter(|lock| runs_there(lock));
     let locks = locks.filter(|lock| chosen("PICKLOCK_ALGO", lock.name));
     let pairs: Vec<(&str, &str)> = locks

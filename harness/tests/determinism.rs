@@ -1,7 +1,6 @@
 //! The determinism check catches what it is there for: a lock that lets the real world in.
 
 use base::{AcquireError, Grant, Link, LocalFuture, Lock, Mode, Promises, ReleaseError, Removed};
-use picklock::plan::Options;
 use picklock::setup::Setup;
 use picklock::simulate;
 use std::hash::BuildHasher;
@@ -86,11 +85,11 @@ static REAL_TIME: LockSpec = canary("real-time", &On::<Redis>::one(open_by_real_
 static HASH_ORDER: LockSpec = canary("hash-order", &On::<Redis>::one(open_by_hash_order));
 static NOTHING: LockSpec = canary("nothing", &On::<Redis>::one(open_by_nothing));
 
-fn difference(lock: &'static LockSpec) -> Option<String> {
-    let mut options = Options::new(lock.name, "none", 7);
-    options.ttl = Duration::from_secs(4);
-    options.time_limit = Duration::from_secs(5);
-    let setup = Setup::of(lock, options).unwrap_or_else(|error| panic!("{error}"));
+fn difference(lock: &LockSpec) -> Option<String> {
+    let lock = lock.lock();
+    let mut run = lock.info.run("none", 7);
+    (run.ttl_ns, run.time_limit_ns) = (4_000_000_000, 5_000_000_000);
+    let setup = Setup::new(&lock, run).unwrap_or_else(|error| panic!("{error}"));
     simulate::run_twice(&setup).err().map(|error| error.to_string())
 }
 

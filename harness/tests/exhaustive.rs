@@ -13,7 +13,7 @@ use std::time::Duration;
 const MOST: u64 = 1_000_000;
 
 fn lock(name: &str) -> Enumeration {
-    Enumeration::new(workloads::find(name).expect("a lock of the catalogue"))
+    Enumeration::new(workloads::lock(name).expect("a lock of the catalogue"))
 }
 
 fn fault(kind: FaultKind) -> impl FnOnce(&mut EnumerationCase) {

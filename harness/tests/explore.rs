@@ -107,8 +107,9 @@ fn what_was_shrunk_fits_on_a_screen_and_replays() {
     let (out, _) = said(home, &format!("{SEARCH} --seeds 30 --shrink --counterexamples found"), 1);
     assert!(out.contains("double hold of redis-set-nx-px (ttl 4 s) with 2 clients, 1 fault"));
     let file = "found/redis-set-nx-px+pause+double-hold+holder-paused.json";
-    let schedule = Schedule::read(&home.join(file)).expect("a schedule");
-    assert!(is_small(&schedule), "{out}");
+    let read = Schedule::read(&home.join(file), &workloads::lock);
+    let (schedule, lock) = read.expect("a schedule");
+    assert!(is_small(&lock, &schedule), "{out}");
     let (told, _) = said(home, &format!("replay {file} --backend sim"), 1);
     let story: String = told.split_inclusive("\n\n").take(2).collect();
     assert!(out.contains(&story), "{out}\n{told}");

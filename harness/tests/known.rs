@@ -7,9 +7,8 @@
 //! `PICKLOCK_MATRIX` sets another number of seeds than 2; `PICKLOCK_ALGO`, `PICKLOCK_NEMESIS`,
 //! `PICKLOCK_TASK` and `PICKLOCK_ON` choose some locks, nemeses, tasks and topologies, joined by a space.
 
-use base::{Anomaly, Cause, Run, Task};
+use base::{Anomaly, Cause, Run, RunSpec, Task};
 use checkers::Judgement;
-use picklock::plan::Options;
 use picklock::setup::{Setup, check_eviction, check_primary, check_servers, check_task};
 use picklock::simulate;
 use reports::reading::{Breach, breaches};
@@ -49,13 +48,15 @@ fn anomalies(
     nemesis: &str,
     seed: u64,
 ) -> Option<Vec<(String, bool)>> {
-    let options = Options { swarm: true, task, topology, ..Options::new(algo, nemesis, seed) };
-    let lock = workloads::find(algo).expect("a lock of the list");
-    check_task(lock, task).ok()?;
-    check_eviction(lock, nemesis).ok()?;
-    check_primary(lock, &options).ok()?;
-    check_servers(lock, &options).ok()?;
-    let setup = Setup::new(options).unwrap_or_else(|error| panic!("{error}"));
+    let lock = workloads::lock(algo).expect("a lock of the list");
+    let topology = topology.map(|on| on.name.into());
+    let run = lock.info.run(nemesis, seed);
+    let run = RunSpec { swarm: true, task: task.name.into(), topology, ..run };
+    check_task(&lock, task).ok()?;
+    check_eviction(&lock, nemesis).ok()?;
+    check_primary(&lock, &run).ok()?;
+    check_servers(&lock, &run).ok()?;
+    let setup = Setup::new(&lock, run).unwrap_or_else(|error| panic!("{error}"));
     let mut run = simulate::run(&setup).expect("the simulator runs");
     let mut found = judged(&run, nemesis);
     if run.ledger.take().is_some() && !takes_a_ledger(&run, nemesis) {
@@ -112,7 +113,8 @@ fn check(task: &'static Task, on: Option<&'static Topology>, nemeses: &[&'static
     let mut seen: BTreeMap<_, (u64, u64, bool)> = BTreeMap::new();
     let nemeses = nemeses.iter().filter(|nemesis| chosen("PICKLOCK_NEMESIS", nemesis));
     let nemeses: Vec<&str> = nemeses.copied().collect();
-    let runs_there = |lock: &LockSpec| on.is_none_or(|on| lock.topologies().any(|it| it == on));
+    let runs_there =
+        |lock: &LockSpec| on.is_none_or(|on| lock.lock().topologies().any(|it| it == on));
     let locks = workloads::LOCKS.iter().filter(|lock| runs_there(lock));
     for lock in locks.filter(|lock| chosen("PICKLOCK_ALGO", lock.name)) {
         for nemesis in nemeses.iter().filter(|_| is_told(task, lock)) {

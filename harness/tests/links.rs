@@ -42,8 +42,9 @@ const DEAD_BEFORE_IT_WAS_CONNECTED: &str = r#"{
 fn a_client_that_died_before_it_was_connected_leaves_nothing_behind() {
     for direction in ["both", "forward", "backward"] {
         let text = DEAD_BEFORE_IT_WAS_CONNECTED.replace("both", direction);
-        let schedule = Schedule::from_json(&text).unwrap_or_else(|error| panic!("{error}"));
-        let run = simulate::replay(&schedule).expect("the simulator runs");
+        let read = Schedule::from_json(&text, &workloads::lock);
+        let (schedule, lock) = read.unwrap_or_else(|error| panic!("{error}"));
+        let run = simulate::replay(&lock, &schedule).expect("the simulator runs");
         let verdicts = Judgement::of(&run).verdicts;
         assert!(!verdicts.iter().any(|verdict| verdict.shows("deadlock")), "cut {direction}");
     }

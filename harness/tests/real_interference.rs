@@ -6,7 +6,6 @@ use checkers::Judgement;
 use docker::{DockerServers, ensure_image};
 use local::LocalServers;
 use picklock::drive::{DriveError, Recorder, Watcher, drive};
-use picklock::plan::Options;
 use picklock::setup::Setup;
 use std::process::Command;
 use testbed::{ClientCommand, RealBackend, Servers};
@@ -26,14 +25,15 @@ impl Watcher for Intruder {
 }
 
 fn disturbed<S: Servers>(algo: &str, act: impl FnOnce(&RealBackend<S>) -> Command) -> Run {
-    let setup = Setup::new(Options::new(algo, "none", 1)).unwrap_or_else(|e| panic!("{e}"));
+    let lock = workloads::lock(algo).expect("a lock of the list");
+    let setup = Setup::new(&lock, lock.info.run("none", 1)).unwrap_or_else(|e| panic!("{e}"));
     let program = env!("CARGO_BIN_EXE_picklock").into();
     let client = ClientCommand { program, args: vec!["client".into()] };
-    let mut backend = RealBackend::start_with(&setup.world(), client, &|_| ())
+    let mut backend = RealBackend::start_with(&setup.world, client, &|_| ())
         .unwrap_or_else(|error| panic!("{error}"));
     let mut recorder = Recorder::in_memory();
     let mut intruder = Intruder { act: Some(act(&backend)) };
-    let ended = drive(&mut backend, &setup.plan(), setup.nemeses(), &mut recorder, &mut intruder);
+    let ended = drive(&mut backend, &setup.plan, setup.nemeses(), &mut recorder, &mut intruder);
     assert!(matches!(ended, Err(DriveError::Interference(_))), "{algo}: {ended:?}");
     Run { info: setup.info_for(backend.name()), history: recorder.into_history(), ledger: None }
 }

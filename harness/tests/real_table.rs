@@ -7,15 +7,16 @@
 
 mod rows;
 
-use base::{Backend, Run};
-use docker::{DockerServers, ensure_image};
+use base::Run;
+use docker::ensure_image;
 use libtest_mimic::{Arguments, Failed, Trial};
-use local::LocalServers;
-use picklock::drive::{Recorder, Unwatched, drive};
+use picklock::drive::Unwatched;
+use picklock::run::{MadeRun, Means};
 use picklock::suite::SuiteEntry;
+use picklock::worlds::{World, named};
 use rows::{judge, rows};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use testbed::{ClientCommand, RealBackend, Servers};
 
 fn rounds() -> u64 {
     std::env::var("PICKLOCK_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
@@ -34,9 +35,8 @@ fn is_chosen(place: usize) -> bool {
     }
 }
 
-fn client() -> ClientCommand {
-    let program = env!("CARGO_BIN_EXE_picklock").into();
-    ClientCommand { program, args: vec!["client".into()] }
+fn client() -> (PathBuf, Vec<String>) {
+    (env!("CARGO_BIN_EXE_picklock").into(), vec!["client".into()])
 }
 
 /// The rows that run in containers, too: one a fault that servers suffer there in a way of its own.
@@ -51,22 +51,21 @@ const IN_CONTAINERS: &[(&str, &str)] = &[
 ];
 
 fn is_in_containers(row: &SuiteEntry) -> bool {
-    IN_CONTAINERS.contains(&(row.lock.name, row.nemesis.as_str()))
+    IN_CONTAINERS.contains(&(row.lock.name(), row.run.nemesis.as_str()))
 }
 
-fn run<S: Servers>(row: &SuiteEntry, seed: u64) -> Run {
+fn run(row: &SuiteEntry, world: &World, seed: u64) -> Run {
     let setup = row.on_servers(seed).unwrap_or_else(|error| panic!("{error}"));
-    let mut backend = RealBackend::<S>::start_with(&setup.world(), client(), &|_| ())
-        .unwrap_or_else(|error| panic!("{}: {error}", row.name));
-    let mut recorder = Recorder::in_memory();
-    drive(&mut backend, &setup.plan(), setup.nemeses(), &mut recorder, &mut Unwatched)
-        .unwrap_or_else(|error| panic!("{}: {error}", row.name));
-    Run { info: setup.info_for(backend.name()), history: recorder.into_history(), ledger: None }
+    let mut watcher = Unwatched;
+    let means = Means { client: Some(client()), ..Means::in_memory(&mut watcher) };
+    let made = picklock::run::run(&setup, world, means).and_then(MadeRun::whole);
+    made.unwrap_or_else(|error| panic!("{}: {error}", row.name)).0
 }
 
 /// Keeps the history of a run that was not as demanded, for a look at it.
 fn keep(run: &Run, row: &SuiteEntry, seed: u64) -> String {
-    let file = std::env::temp_dir().join(format!("{}+{}-{seed}.jsonl", row.lock.name, row.nemesis));
+    let file =
+        std::env::temp_dir().join(format!("{}+{}-{seed}.jsonl", row.lock.name(), row.run.nemesis));
     match std::fs::write(&file, run.history.to_jsonl()) {
         Ok(()) => file.display().to_string(),
         Err(error) => format!("not kept: {error}"),
@@ -74,20 +73,20 @@ fn keep(run: &Run, row: &SuiteEntry, seed: u64) -> String {
 }
 
 /// Runs one row and says what is wrong with it, if anything is.
-fn check<S: Servers>(row: &SuiteEntry, seed: u64) -> Result<(), Failed> {
+fn check(row: &SuiteEntry, world: &World, seed: u64) -> Result<(), Failed> {
     // Chance aims the faults: a lock that must be caught has some runs for it.
     let runs = row.real.max(1);
     let mut wrong = String::new();
     for n in 0..runs {
         let seed = seed + n * 1_000;
-        let run = run::<S>(row, seed);
+        let run = run(row, world, seed);
         let (fits, judgement) = judge(row, &run);
         let verdicts = judgement.verdicts.iter();
         let said: Vec<_> = verdicts.map(|it| format!("{}: {}", it.property, it.summary)).collect();
         let said = said.join("; ");
         if fits == Some(true) {
             let which = format!("run {} of {runs}", n + 1);
-            println!("{} ({}), {which}: as demanded ({said})", row.name, S::BACKEND);
+            println!("{} ({}), {which}: as demanded ({said})", row.name, world.name);
             return Ok(());
         }
         wrong += &format!("seed {seed}: {said} (the history: {})\n", keep(&run, row, seed));
@@ -101,23 +100,23 @@ const SIDE_BY_SIDE: usize = 5;
 
 /// Runs a row on processes, or in containers if its servers cannot be processes.
 fn usual(row: SuiteEntry, seed: u64) -> Trial {
-    let world = row.simulated(seed).unwrap_or_else(|error| panic!("{error}")).world();
-    match world.store.needs(world.topology) {
-        Ok(_) => test::<LocalServers>(row, seed),
-        Err(_) => test::<DockerServers>(row, seed),
-    }
+    let spec = row.simulated(seed).unwrap_or_else(|error| panic!("{error}")).world;
+    let world = if spec.store.needs(spec.topology).is_ok() { "local" } else { "docker" };
+    test(row, world, seed)
 }
 
-fn test<S: Servers>(row: SuiteEntry, seed: u64) -> Trial {
-    let name = format!("{} ({}), seed {seed}", row.name, S::BACKEND);
-    Trial::test(name, move || check::<S>(&row, seed))
+fn test(row: SuiteEntry, world: &str, seed: u64) -> Trial {
+    let world = named(world).expect("a world of the list");
+    let name = format!("{} ({}), seed {seed}", row.name, world.name);
+    Trial::test(name, move || check(&row, world, seed))
 }
 
 /// Every row is a test of its own, in every round.
 fn main() -> ExitCode {
     let table = rows();
-    let is_there =
-        |pair: &&(_, _)| table.iter().any(|row| (row.lock.name, row.nemesis.as_str()) == **pair);
+    let is_there = |pair: &&(_, _)| {
+        table.iter().any(|row| (row.lock.name(), row.run.nemesis.as_str()) == **pair)
+    };
     assert!(IN_CONTAINERS.iter().all(|pair| is_there(&pair)), "entries of the suite");
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(SIDE_BY_SIDE);
@@ -135,7 +134,7 @@ fn main() -> ExitCode {
         let simulated = simulated.iter().cloned().map(move |row| usual(row, seed));
         let usual = real.iter().cloned().map(move |row| usual(row, seed));
         usual
-            .chain(in_containers.map(move |row| test::<DockerServers>(row, seed)))
+            .chain(in_containers.map(move |row| test(row, "docker", seed)))
             .chain(simulated.map(|test| test.with_ignored_flag(true)))
     });
     libtest_mimic::run(&arguments, tests.collect()).exit_code()

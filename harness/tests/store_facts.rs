@@ -1,12 +1,13 @@
 //! The store's facts stand in the history, of every lock.
 
 use base::{Event, F, Facts, Kind, Removed, Run};
-use picklock::plan::Options;
 use picklock::setup::Setup;
 use picklock::simulate;
 
 fn run(algo: &str) -> Run {
-    let setup = Setup::new(Options::new(algo, "none", 5)).unwrap_or_else(|error| panic!("{error}"));
+    let lock = workloads::lock(algo).expect("a lock of the list");
+    let setup =
+        Setup::new(&lock, lock.info.run("none", 5)).unwrap_or_else(|error| panic!("{error}"));
     simulate::run(&setup).expect("the simulator runs")
 }
 

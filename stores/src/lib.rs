@@ -25,6 +25,7 @@ pub mod zookeeper;
 #[cfg(feature = "real")]
 pub use allotment::Clearing;
 pub use allotment::{Allotment, Chosen};
+pub use base::Shape;
 pub use enumerable::Enumerable;
 pub use junk::Junk;
 pub use launch::{Joining, Launch, Member, Need, PROGRAM_FOLDERS, Place, Ports, Probe};
@@ -36,7 +37,7 @@ pub use store::Connecting;
 pub use store::{
     ClientSettings, Cluster, ConnectError, PacketOf, RealSettings, Store, StoreClient,
 };
-pub use topology::{Group, PRIMARY, Shape, Topology, node_address, node_name, node_number};
+pub use topology::{Group, PRIMARY, Topology, node_address, node_name, node_number};
 pub use world_spec::{LinkDelays, WorldSpec};
 
 use std::time::Duration;
@@ -245,6 +246,11 @@ impl StoreId {
             && one.sets_clocks == other.sets_clocks
             && one.given == other.given
             && launches(one) == launches(other)
+    }
+
+    /// Returns the store of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|store| store.name() == name)
     }
 
     /// The topologies of all stores.

@@ -1,6 +1,6 @@
 //! Topologies: the layouts of a store's servers, as data.
 
-use base::ServerInfo;
+use base::{ServerInfo, Shape};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
@@ -18,15 +18,6 @@ pub struct Topology {
     pub shape: Shape,
     /// The servers, in groups. Nodes are numbered through all of them.
     pub groups: &'static [Group],
-}
-
-/// The shape in which a lock sees the servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// One store, whichever server answers for it.
-    One,
-    /// Servers that know nothing of each other, which the lock itself combines.
-    Several,
 }
 
 /// Servers with the same role.

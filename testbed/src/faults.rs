@@ -1,6 +1,6 @@
 //! Does faults to the testbed, undoes them, and measures what they did in between.
 
-use super::abilities::{Lack, can};
+use super::abilities::can;
 use super::clients::RunningClient;
 use super::link_proxy::{
     CallLoss, Half, HeldBack, HeldDirection, Jittering, LinkProxy, Losing, Refusing, Slowing,
@@ -10,6 +10,7 @@ use super::servers::{Servers, StartedServer};
 use super::testbed::Testbed;
 use super::toxiproxy::{self, ToxicFault, ToxicPair};
 use super::wrong_clock::WrongClock;
+use base::Lack;
 use base::{
     Ability, Action, BackendError, ClockChange, Data, Direction, Effect, Fault, LinkFault, Mono,
     Node, Target,

@@ -21,7 +21,6 @@ mod interference;
 mod kept;
 mod memory;
 mod notices;
-mod readiness;
 mod real_servers;
 mod server_clock;
 mod servers;
@@ -29,14 +28,14 @@ mod standings;
 mod testbed;
 mod wrong_clock;
 
-pub use abilities::{Lack, can};
+pub use abilities::can;
 pub use backend::RealBackend;
+pub use base::{Lack, Readiness};
 pub use clients::ClientCommand;
 pub use clock::monotonic_nanos;
 pub use given::GivenServers;
 pub use interference::CLIENTS;
 pub use kept::KeptServers;
-pub use readiness::Readiness;
 pub use real_servers::RealServers;
 pub use servers::{ClockAct, Servers, StartedServer, start_all};
 

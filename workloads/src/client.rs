@@ -4,19 +4,20 @@
 mod crew;
 mod worker;
 
-use base::{ClientReply, ClientRequest, Command, Init, Link, Mailbox, Response};
+use base::{ClientReply, ClientRequest, Command, Init, Link, LockInfo, Mailbox, Response};
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use stores::{CallNames, NamedCalls, Store, StoreClient};
 
-use crate::locks::{LockSpec, On, ProcessFields};
+use crate::locks::{On, ProcessFields, TestedLock};
 use worker::Worker;
 
 /// The parts of a client that its workers share.
 struct SharedParts<S: Store> {
-    spec: &'static LockSpec,
-    open: &'static On<S>,
+    lock: Arc<LockInfo>,
+    on: On<S>,
     client: S::Client,
     ttl: Duration,
     call_timeout: Duration,
@@ -30,24 +31,23 @@ struct SharedParts<S: Store> {
 /// # Panics
 /// Panics when the lock is built on another store.
 pub async fn serve<S: Store>(
-    spec: &'static LockSpec,
+    lock: TestedLock,
     link: Rc<dyn Link<S>>,
     mut mailbox: Box<dyn Mailbox>,
 ) {
-    let open: &'static On<S> =
-        spec.open.on().expect("the harness links a client to its lock's own store");
+    let on: On<S> = *lock.opener.on().expect("the harness links a client to its lock's own store");
     let Some((id, init)) = begin(mailbox.as_mut()).await else { return };
     let calls = init.names_calls.then(CallNames::default);
     let link = match &calls {
         Some(names) => Rc::new(NamedCalls::new(link, names.clone())),
         None => link,
     };
-    let client = S::client(link, spec.topology_named(&init.topology));
+    let client = S::client(link, lock.topology_named(&init.topology));
     client.ready().await;
     mailbox.say(Response { id: Some(id), worker: 0, reply: ClientReply::ok() });
     let process = Rc::new(SharedParts {
-        spec,
-        open,
+        lock: lock.info,
+        on,
         client,
         ttl: Duration::from_nanos(init.ttl_ns),
         call_timeout: Duration::from_nanos(init.call_timeout_ns),

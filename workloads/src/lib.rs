@@ -4,5 +4,7 @@ pub mod client;
 pub mod locks;
 mod tasks;
 
-pub use locks::{BELOW_TTL, BEYOND_SESSION, LOCKS, LockSettings, LockSpec, On, Opens, find};
+pub use locks::{
+    BELOW_TTL, BEYOND_SESSION, LOCKS, LockSettings, LockSpec, On, Opens, TestedLock, find, lock,
+};
 pub use tasks::{TASKS, task};

@@ -1,7 +1,7 @@
 //! Limits on the time and memory of reading and judging a file.
 
-use super::duration;
 use crate::input::JudgingBudget;
+use crate::options::parse_duration as duration;
 use clap::Args;
 use std::time::Duration;
 

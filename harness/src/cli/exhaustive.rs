@@ -38,11 +38,11 @@ const DRAWN: [&str; 11] = [
     "jobs",
     "shard",
     "fixed",
-    "time_limit",
+    "time-limit",
     "tick",
-    "sync_limit",
+    "sync-limit",
     "hold",
-    "link_delay",
+    "link-delay",
 ];
 
 /// A kind of fault.

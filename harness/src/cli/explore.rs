@@ -4,9 +4,10 @@ use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::{BackendChoice, BudgetArgs, ExhaustiveArgs, Format, LoadArgs};
+use base::{LockInfo, RunSpec};
+
+use super::{BackendArg, BudgetArgs, ExhaustiveArgs, Format, LoadArgs, backend};
 use crate::explore::SearchPart;
-use crate::plan::Options;
 
 const EXPLORE_EXAMPLES: &str = "Examples:
   picklock explore --algo redis-set-nx-px --nemesis pause --seeds 1000
@@ -25,7 +26,7 @@ With --exhaustive no schedule is drawn: all of them are taken, in a world withou
 code is 2 when --states ended the search first.";
 
 /// The arguments of `explore`.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(after_help = EXPLORE_EXAMPLES)]
 pub struct ExploreArgs {
     /// The lock under test (`picklock list locks`).
@@ -76,10 +77,10 @@ pub struct ExploreArgs {
 }
 
 impl ExploreArgs {
-    /// The options of the first seed; the others differ in their seed alone.
-    pub fn options(&self) -> Options {
-        let options = self.load.options(&self.algo, &self.nemesis, self.first_seed);
-        Options { swarm: !self.fixed, ..options }
+    /// Returns the run of the first seed; the others differ in their seed alone.
+    pub fn run(&self, lock: &LockInfo) -> RunSpec {
+        let run = self.load.run(lock, &self.nemesis, self.first_seed);
+        RunSpec { swarm: !self.fixed, ..run }
     }
 }
 
@@ -88,7 +89,7 @@ const MERGE_EXAMPLES: &str = "Examples:
   picklock merge 1.json 2.json --format json --out all.json";
 
 /// The arguments of `merge`.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(after_help = MERGE_EXAMPLES)]
 pub struct MergeArgs {
     /// Results of `explore --out`, of the same lock, nemesis, settings and version.
@@ -112,7 +113,7 @@ const REPLAY_EXAMPLES: &str = "Examples:
   picklock replay 17 --algo zk-rw-as-printed";
 
 /// The arguments of `replay`.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub struct ReplayArgs {
     /// A schedule file, a run folder, or a seed of `explore`.
@@ -120,8 +121,8 @@ pub struct ReplayArgs {
     pub what: String,
     /// The world to run in: the simulator, exactly, or real servers, with the same faults at the
     /// same moments in the life of the lock.
-    #[arg(long, value_enum, default_value = "sim")]
-    pub backend: BackendChoice,
+    #[arg(long, value_name = "BACKEND", value_parser = backend(), default_value = "sim")]
+    pub backend: BackendArg,
     /// For a seed: the lock.
     #[arg(long, value_name = "LOCK")]
     pub algo: Option<String>,

@@ -1,15 +1,14 @@
 //! The arguments of `suite`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::PathBuf;
 
-use super::{Format, Shard};
+use super::{Format, Shard, SuiteBackendArg, suite_backend};
 
 const SUITE_EXAMPLES: &str = "Examples:
   picklock suite suites/seeds.toml
   picklock suite suites/seeds.toml --filter H7 --filter redlock
   picklock suite suites/seeds.toml --backend local --shard 2/3
-  picklock suite suites/seeds.toml --backend local --keep
   picklock suite my-lock.toml --junit target/junit.xml --summary \"$GITHUB_STEP_SUMMARY\"
   picklock suite my-lock.toml --baseline my-lock.baseline.json --update-baseline
   picklock suite my-lock.toml --baseline my-lock.baseline.json
@@ -24,7 +23,7 @@ Exit codes:
   255  a run could not be made";
 
 /// The arguments of `suite`.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(after_help = SUITE_EXAMPLES)]
 pub struct SuiteArgs {
     /// The suite: a TOML file (docs/ci.md).
@@ -34,8 +33,8 @@ pub struct SuiteArgs {
     #[arg(long)]
     pub init: bool,
     /// The world to run in.
-    #[arg(long, value_enum, default_value = "sim")]
-    pub backend: SuiteBackend,
+    #[arg(long, value_name = "BACKEND", value_parser = suite_backend(), default_value = "sim")]
+    pub backend: SuiteBackendArg,
     /// Runs only entries whose name has this part, or that are about this hazard; may be given
     /// several times.
     #[arg(long, value_name = "TEXT")]
@@ -52,10 +51,6 @@ pub struct SuiteArgs {
     /// Runs an entry that is not as expected on real servers so many times again.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub retries: u32,
-    /// Reuses real servers between runs, each of which has keys of its own; those that a fault has hit
-    /// are replaced.
-    #[arg(long)]
-    pub keep: bool,
     /// Writes the results to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -78,17 +73,4 @@ pub struct SuiteArgs {
     /// The format of the result, on stdout.
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,
-}
-
-/// The worlds of a suite.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SuiteBackend {
-    /// The simulator.
-    Sim,
-    /// Real servers as processes: the entries with `real` runs.
-    Local,
-    /// Real servers in containers: the entries with `real` runs.
-    Docker,
-    /// The simulator, and real servers: as processes where they can be, else in containers.
-    Both,
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::{Format, duration};
-use crate::plan::Length;
+use super::{Format, SweepLoadArgs};
+use crate::options::parse_duration;
 
 const SWEEP_EXAMPLES: &str = "Examples:
   picklock sweep --algo redis-set-nx-px --nemesis pause,crash --ttl 100ms..10s
@@ -20,7 +20,7 @@ Exit codes:
   255  a run could not be made";
 
 /// The arguments of `sweep`.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(after_help = SWEEP_EXAMPLES)]
 pub struct SweepArgs {
     /// The lock under test (`picklock list locks`).
@@ -38,19 +38,9 @@ pub struct SweepArgs {
     /// The number of schedules of each ttl.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     pub seeds: u64,
-    /// The time that the lengths of faults count in, for every ttl alike [default: the lock's usual
-    /// ttl].
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub fault_scale: Option<Duration>,
-    /// The length of holds, for every ttl alike.
-    #[arg(long, value_name = "DURATION", default_value = "exact:50ms")]
-    pub hold: Length,
-    /// The number of clients that contend.
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub clients: u32,
-    /// The time for which faults are injected in each run.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
-    pub time_limit: Duration,
+    /// The load on the lock.
+    #[command(flatten)]
+    pub load: SweepLoadArgs,
     /// Draws the curves to this file, as SVG.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
@@ -81,7 +71,7 @@ impl FromStr for TtlRange {
 
     fn from_str(text: &str) -> Result<Self, NoTtlRange> {
         let (least, greatest) = text.split_once("..").ok_or(NoTtlRange)?;
-        let time = |text: &str| duration(text.trim()).map_err(|_| NoTtlRange);
+        let time = |text: &str| parse_duration(text.trim()).map_err(|_| NoTtlRange);
         let range = Self { least: time(least)?, greatest: time(greatest)? };
         match range.least < range.greatest && !range.least.is_zero() {
             true => Ok(range),

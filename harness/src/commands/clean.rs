@@ -1,52 +1,30 @@
 //! `picklock clean`: removes what killed runs left behind.
 
+use base::units::counted;
+
 use super::Failure;
 use crate::Exit;
 use crate::cli::CleanArgs;
-#[cfg(feature = "real")]
-use testbed::owner::Certainty;
+use crate::output::{note, say};
+use crate::worlds::{self, Cleaned};
 
-#[cfg(feature = "real")]
 pub fn run(args: CleanArgs) -> Result<Exit, Failure> {
-    let certainty = if args.all { Certainty::NotSeen } else { Certainty::Ended };
-    let cleaned = local::clean(certainty).map_err(Failure::could_not)?;
-    let local::Cleaned { processes, folders } = cleaned;
-    let mut removed = vec![counted(processes, "process", "processes")];
-    removed.push(counted(folders, "folder", "folders"));
-    let exit = remove_of_docker(certainty, &mut removed);
-    crate::output::say(&format!("removed {}\n", removed.join(", ")))?;
-    Ok(exit)
-}
-
-/// Removes containers and networks, where there is an engine that could have some.
-#[cfg(feature = "docker")]
-fn remove_of_docker(certainty: Certainty, removed: &mut Vec<String>) -> Exit {
-    use crate::output::note;
-    match docker::clean(certainty) {
-        Ok(docker::Cleaned { containers, networks, failures }) => {
-            removed.push(counted(containers, "container", "containers"));
-            removed.push(counted(networks, "network", "networks"));
-            failures.iter().for_each(|failure| note(&format!("picklock: {failure}")));
-            if failures.is_empty() { Exit::Held } else { Exit::CouldNotRun }
-        }
-        Err(error) => {
-            note(&format!("picklock: no containers were looked for: {error}"));
-            Exit::Held
+    let (mut parts, mut exit) = (Vec::new(), Exit::Held);
+    // What is quick comes first.
+    let mut worlds: Vec<_> = worlds::real().collect();
+    worlds.sort_by_key(|world| world.is_made);
+    for world in worlds {
+        let Cleaned { removed, failures, blind } =
+            (world.clean)(args.all).map_err(Failure::could_not)?;
+        parts.extend(removed.iter().map(|(count, one, many)| counted(*count as u64, one, many)));
+        failures.iter().chain(&blind).for_each(|line| note(&format!("picklock: {line}")));
+        if !failures.is_empty() {
+            exit = Exit::CouldNotRun;
         }
     }
-}
-
-#[cfg(all(feature = "real", not(feature = "docker")))]
-fn remove_of_docker(_: Certainty, _: &mut [String]) -> Exit {
-    Exit::Held
-}
-
-#[cfg(feature = "real")]
-fn counted(number: usize, one: &str, many: &str) -> String {
-    base::units::counted(number as u64, one, many)
-}
-
-#[cfg(not(feature = "real"))]
-pub fn run(_: CleanArgs) -> Result<Exit, Failure> {
-    Err(Failure::could_not(super::NO_REAL))
+    if parts.is_empty() {
+        return Err(Failure::could_not("this build starts no real servers, and leaves nothing"));
+    }
+    say(&format!("removed {}\n", parts.join(", ")))?;
+    Ok(exit)
 }

@@ -1,21 +1,21 @@
 //! `picklock doctor`: the backends, topologies and faults that this machine is ready for, and the way to
 //! the rest. It asks the code that refuses a run, so that the two cannot differ.
 
-use base::{ACTIONS, Ability, Action};
+use base::{ACTIONS, Ability, Action, Lack, Readiness};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use stores::StoreId;
 
 use super::Failure;
-use super::choice::{Ready, RealBackendEntry, real_backends, toxiproxy};
 use crate::Exit;
 use crate::cli::{DoctorArgs, Format};
 use crate::manner::{style, told};
 use crate::output::say;
+use crate::worlds::{self, World, toxiproxy};
 
 /// The findings: one for each backend and topology, and one for each ability.
 struct Findings {
-    servers: Vec<(&'static str, Vec<(&'static str, Ready)>)>,
+    servers: Vec<(&'static str, Vec<(&'static str, Readiness)>)>,
     abilities: Vec<AbilityFinding>,
 }
 
@@ -29,17 +29,19 @@ struct AbilityFinding {
 }
 
 impl AbilityFinding {
-    fn look(ability: Ability, backends: &[RealBackendEntry]) -> Self {
+    fn look(ability: Ability, worlds: &[&World]) -> Self {
         let (mut places, mut remedies) = (Vec::new(), Vec::new());
-        for backend in backends {
+        for world in worlds {
             let mut able = Vec::new();
             for store in StoreId::ALL {
-                match (backend.can)(*store, ability) {
+                match (world.can)(*store, ability) {
                     Ok(()) => able.push(store.name()),
-                    Err(remedy) => remedies.extend(remedy),
+                    Err(Lack { reason, fix }) => {
+                        remedies.extend(fix.map(|fix| format!("{}: {reason}: {fix}", world.name)));
+                    }
                 }
             }
-            places.push((backend.name, able));
+            places.push((world.name, able));
         }
         if places.iter().any(|(_, able)| !able.is_empty()) {
             remedies.clear();
@@ -70,22 +72,22 @@ impl Findings {
     fn look() -> Self {
         let mut servers: Vec<_> =
             StoreId::all_topologies().map(|on| (on.name, Vec::new())).collect();
-        let backends = real_backends();
-        for backend in &backends {
+        let worlds: Vec<&World> = worlds::real().collect();
+        for world in &worlds {
             let places = StoreId::ALL
                 .iter()
                 .flat_map(|store| store.topologies().iter().map(|topology| (*store, topology)));
             for ((store, topology), (_, found)) in places.zip(&mut servers) {
-                found.push((backend.name, (backend.ready)(store, topology)));
+                found.push((world.name, (world.ready)(store, topology)));
             }
         }
-        let abilities = abilities().map(|it| AbilityFinding::look(it, &backends)).collect();
+        let abilities = abilities().map(|it| AbilityFinding::look(it, &worlds)).collect();
         Self { servers, abilities }
     }
 
     /// Returns true if every topology can stand on real servers.
     fn is_complete(&self) -> bool {
-        self.servers.iter().all(|(_, found)| found.iter().any(|(_, ready)| ready.is_ok()))
+        self.servers.iter().all(|(_, found)| found.iter().any(|(_, it)| is_ready(it)))
     }
 }
 
@@ -111,30 +113,43 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     Ok(if findings.is_complete() { Exit::Held } else { Exit::Inconclusive })
 }
 
+fn is_ready(readiness: &Readiness) -> bool {
+    *readiness == Readiness::Ready
+}
+
+/// Returns the remedy for a world that is not ready, in one line.
+fn refusal((world, readiness): &(&str, Readiness)) -> Option<String> {
+    match readiness {
+        Readiness::Ready => None,
+        Readiness::NotReady { reason, fix } => Some(format!("{world}: {reason}: {fix}")),
+    }
+}
+
 fn human(findings: &Findings) -> String {
     let (yes, no) = if style().unicode { ("✓", "✗") } else { ("ok", "no") };
     let mark = |good| if good { yes } else { no };
     let mut text = format!("simulator\n  {yes} every topology, every fault\n");
     text.push_str("\nreal servers\n");
-    let mut remedies: Vec<&str> = Vec::new();
+    let mut remedies: Vec<String> = Vec::new();
     for (topology, found) in &findings.servers {
         let each =
-            found.iter().map(|(backend, ready)| format!("{} {backend}", mark(ready.is_ok())));
+            found.iter().map(|(backend, ready)| format!("{} {backend}", mark(is_ready(ready))));
         let _ = writeln!(text, "  {topology:<16} {}", each.collect::<Vec<_>>().join("   "));
     }
     text.push_str("\nfaults on real servers\n");
     for found in &findings.abilities {
         let _ = writeln!(text, "  {} {}{}", mark(found.is_there()), found.ability, found.only());
     }
-    let toxiproxy = match toxiproxy() {
+    let toxiproxy = match toxiproxy::is_built_in() {
         Ok(()) => "can lead through a Toxiproxy: --links".into(),
         Err(why) => format!("lead through no Toxiproxy: {why}"),
     };
     let _ = writeln!(text, "  links of clients {toxiproxy}");
     let refusals = findings.servers.iter().flat_map(|(_, found)| found);
-    let refusals = refusals.filter_map(|(_, ready)| ready.as_ref().err().map(|why| &why.line));
-    for line in refusals.chain(findings.abilities.iter().flat_map(|found| &found.remedies)) {
-        if !remedies.contains(&line.as_str()) {
+    let refusals = refusals.filter_map(refusal);
+    let abilities = findings.abilities.iter().flat_map(|found| found.remedies.clone());
+    for line in refusals.chain(abilities) {
+        if !remedies.contains(&line) {
             remedies.push(line);
         }
     }
@@ -150,11 +165,13 @@ fn human(findings: &Findings) -> String {
 }
 
 fn as_json(findings: &Findings) -> Value {
-    let ready = |ready: &Ready| match ready {
-        Ok(()) => json!({ "ready": true }),
-        Err(why) => json!({ "ready": false, "reason": why.reason, "fix": why.fix }),
+    let ready = |ready: &Readiness| match ready {
+        Readiness::Ready => json!({ "ready": true }),
+        Readiness::NotReady { reason, fix } => {
+            json!({ "ready": false, "reason": reason, "fix": fix })
+        }
     };
-    let topology = |(topology, found): &(&str, Vec<(&str, Ready)>)| {
+    let topology = |(topology, found): &(&str, Vec<(&str, Readiness)>)| {
         let backends = found.iter().map(|(backend, it)| ((*backend).to_owned(), ready(it)));
         ((*topology).to_owned(), backends.collect::<Value>())
     };
@@ -170,7 +187,7 @@ fn as_json(findings: &Findings) -> Value {
     json!({
         "version": 1,
         "complete": findings.is_complete(),
-        "toxiproxy": toxiproxy().is_ok(),
+        "toxiproxy": toxiproxy::is_built_in().is_ok(),
         "topologies": findings.servers.iter().map(topology).collect::<Value>(),
         "faults": findings.abilities.iter().map(ability).collect::<Vec<_>>(),
     })

@@ -1,7 +1,7 @@
 //! `picklock explore --exhaustive`: every schedule of a few clients, and what they show.
 
-use base::Task;
 use base::units::{count, counted};
+use base::{RunSpec, Task, UNLIMITED_NS};
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::exhaustive::{EnumerationCase, Extent, SearchProgress};
 use std::sync::atomic::Ordering;
@@ -15,8 +15,7 @@ use crate::exhaustive::{Enumerated, Enumeration, Finding, Found};
 use crate::manner;
 use crate::nearest::Unlisted;
 use crate::output::OutputLosses;
-use crate::plan::UNLIMITED;
-use crate::setup::check_task;
+use crate::setup::{check_task, task};
 use error::EnumerationError;
 
 mod error;
@@ -44,36 +43,36 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
 
 /// Returns the enumeration that the arguments ask for.
 fn enumeration(args: &ExploreArgs) -> Result<Enumeration, EnumerationError> {
-    let lock = workloads::find(&args.algo).ok_or_else(|| {
-        Unlisted::new("lock", &args.algo, workloads::LOCKS.iter().map(|lock| lock.name))
-    })?;
-    if lock.open.shape() == Shape::Several {
+    let all = || workloads::LOCKS.iter().map(|lock| lock.name);
+    let lock = workloads::lock(&args.algo);
+    let lock = lock.ok_or_else(|| Unlisted::new("lock", &args.algo, all()))?;
+    if lock.info.shape == Shape::Several {
         let servers = lock.topology().servers();
-        return Err(EnumerationError::Servers { lock: lock.name, servers });
+        return Err(EnumerationError::Servers { lock: lock.name().into(), servers });
     }
     let more = &args.exhaustive;
-    let clients = args.load.clients.unwrap_or(2);
+    let run = args.load.apply(RunSpec { clients: 2, ..lock.info.run("none", 0) });
     let within = |flag, given: u64, most: u64| match (1..=most).contains(&given) {
         true => Ok(()),
         false => Err(EnumerationError::OutOfRange { flag, given, most }),
     };
-    within("--clients", clients.into(), 4)?;
+    within("--clients", run.clients.into(), 4)?;
     within("--cycles", more.cycles.into(), 4)?;
-    within("--keys", args.load.keys.into(), clients.into())?;
+    within("--keys", run.keys.into(), run.clients.into())?;
     within("--states", more.states, 1_000_000_000)?;
     if more.faults > 4 {
         return Err(EnumerationError::Faults(more.faults));
     }
-    let task = args.load.task;
+    let task = task(&run)?;
     if task.workers > 1 {
         return Err(EnumerationError::Workers { task: task.name, workers: task.workers });
     }
-    check_task(lock, task)?;
+    check_task(&lock, task)?;
     let enumeration = Enumeration::new(lock).with(|case| {
-        case.clients = clients;
+        case.clients = run.clients;
         case.cycles = more.cycles;
-        case.keys = args.load.keys;
-        case.unlimited = args.load.ttl == Some(UNLIMITED);
+        case.keys = run.keys;
+        case.unlimited = run.ttl_ns == UNLIMITED_NS;
         case.faults = more.faults;
         case.kinds = more.kinds.iter().map(|kind| (*kind).into()).collect();
     });

@@ -2,19 +2,19 @@
 
 use anyhow::Context;
 use base::units::{count, counted};
-use base::{Cause, Outcome, visible_json};
+use base::{Cause, LockInfo, Outcome, RunSpec, visible_json};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use workloads::TestedLock;
 
-use super::{Failure, ended, interruptible, note_interruption, replay, with_script};
+use super::{Failure, catalogued, ended, interruptible, note_interruption, replay, with_script};
 use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
-use crate::explore::{MIN_HELD, Missing, Search, Searched, Sighting, Tally, search};
+use crate::explore::{MIN_HELD, Missing, Search, Sighting, Tally, search};
 use crate::manner::{self, quiet, told};
 use crate::output::{OutputLosses, note, say, write_whole};
-use crate::plan::Options;
 use crate::schedule::{Schedule, Shows};
 use crate::setup::{Setup, replay_command};
 use crate::shrink::{CutShort, Shrunk, is_robust, is_small, shrink, size};
@@ -24,8 +24,9 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     if args.exhaustive.exhaustive {
         return super::exhaustive::run(args);
     }
-    let options = with_script(args.options(), args.script.as_deref())?;
-    Setup::new(options.clone())?;
+    let lock = catalogued(&args.algo)?;
+    let run = with_script(args.run(&lock.info), args.script.as_deref())?;
+    Setup::new(&lock, run.clone())?;
     let last = args.first_seed.checked_add(args.seeds);
     let last = last.ok_or_else(|| Failure::arguments("--first-seed and --seeds are too large"))?;
     if args.seeds == 0 || args.jobs == Some(0) {
@@ -39,7 +40,8 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     let seeds = part.seeds();
     let bar = progress_bar(seeds.end - seeds.start);
     let what = Search {
-        options: &options,
+        lock: &lock,
+        run: &run,
         part,
         jobs: args.jobs.unwrap_or_else(cores),
         until_found: args.until_found,
@@ -49,10 +51,10 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     bar.finish_and_clear();
     note_interruption(&stop);
     let mut losses = OutputLosses::default();
-    tell(&tally, args.format, args.out.as_deref(), &mut losses)?;
+    tell(&tally, &lock.info, args.format, args.out.as_deref(), &mut losses)?;
     let outcome = tally.outcome();
     if args.shrink || (args.until_found && outcome == Outcome::Violated) {
-        shrink_all(&tally, &options, args, &stop, &mut losses)?;
+        shrink_all(&tally, &lock, &run, args, &stop, &mut losses)?;
     }
     Ok(ended(losses.end(outcome), &stop))
 }
@@ -60,7 +62,8 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
 /// Shrinks the first schedule of each anomaly and stores it.
 fn shrink_all(
     tally: &Tally,
-    options: &Options,
+    lock: &TestedLock,
+    run: &RunSpec,
     args: &ExploreArgs,
     stop: &AtomicBool,
     losses: &mut OutputLosses,
@@ -69,7 +72,7 @@ fn shrink_all(
         let Sighting { anomaly, property, cause, .. } = sighting;
         let shows = Shows { property: property.clone(), anomaly: anomaly.clone(), cause: *cause };
         let Shrunk { schedule, tried, cut_short } =
-            shrink_best(&shows, &sighting.seeds, options, stop)?;
+            shrink_best(&shows, &sighting.seeds, lock, run, stop)?;
         // What was interrupted must not take the place of a smaller one that stands there.
         if stop.load(Ordering::Relaxed) {
             losses.note(tell_of(
@@ -86,7 +89,7 @@ fn shrink_all(
             ));
         }
         let folder = &args.counterexamples;
-        let Searched { algo, nemesis, .. } = &tally.searched;
+        let (algo, nemesis) = (lock.name(), &run.nemesis);
         let cause = cause.map_or("unknown", Cause::name);
         let name = format!("{algo}+{nemesis}+{}+{cause}.json", anomaly.replace(' ', "-"));
         let path = folder.join(name);
@@ -94,7 +97,7 @@ fn shrink_all(
             .with_context(|| format!("cannot make `{}`", folder.display()));
         let stored = made.and_then(|()| write_whole(&path, &schedule.to_json()));
         if args.format == Format::Human && !quiet() {
-            let story = replay::told(&schedule, true).map_err(Failure::could_not)?;
+            let story = replay::told(lock, &schedule, true).map_err(Failure::could_not)?;
             let again = match &stored {
                 Ok(()) => format!(":\n  picklock replay {}", path.display()),
                 Err(_) => String::new(),
@@ -127,31 +130,32 @@ const ENOUGH_RUNS: u64 = 5_000;
 fn shrink_best(
     shows: &Shows,
     seeds: &[u64],
-    options: &Options,
+    lock: &TestedLock,
+    run: &RunSpec,
     stop: &AtomicBool,
 ) -> Result<Shrunk, Failure> {
     let bar = spinner(format!("shrinking {}", shows.anomaly));
     let mut all = Vec::new();
     let mut tried = 0;
     for seed in seeds {
-        let options = Options { seed: *seed, ..options.clone() };
-        let setup = Setup::new(options).map_err(Failure::arguments)?;
+        let run = RunSpec { seed: *seed, ..run.clone() };
+        let setup = Setup::new(lock, run).map_err(Failure::arguments)?;
         let (_, schedule) = simulate::record(&setup).map_err(Failure::could_not)?;
-        let shrunk = shrink(&schedule, shows, &mut |now| {
+        let shrunk = shrink(lock, &schedule, shows, &mut |now| {
             bar.set_position(tried + now);
             !stop.load(Ordering::Relaxed)
         });
         let shrunk = shrunk.map_err(Failure::could_not)?;
         tried += shrunk.tried;
         all.push(shrunk);
-        let is_good = |schedule: &Schedule| is_small(schedule) && is_robust(schedule);
+        let is_good = |schedule: &Schedule| is_small(lock, schedule) && is_robust(lock, schedule);
         let enough = tried >= ENOUGH_RUNS && all.iter().any(|shrunk| is_good(&shrunk.schedule));
         if enough || stop.load(Ordering::Relaxed) {
             break;
         }
     }
     bar.finish_and_clear();
-    let rank = |s: &Schedule| (!is_small(s), !is_robust(s), size(s));
+    let rank = |s: &Schedule| (!is_small(lock, s), !is_robust(lock, s), size(s));
     let best = all.into_iter().min_by_key(|shrunk| rank(&shrunk.schedule));
     let best = best.expect("an anomaly was seen by some seed");
     Ok(Shrunk { tried, ..best })
@@ -215,19 +219,20 @@ pub fn tell_result(
 /// Prints what a search found, and stores it.
 pub fn tell(
     tally: &Tally,
+    lock: &LockInfo,
     format: Format,
     out: Option<&Path>,
     losses: &mut OutputLosses,
 ) -> Result<(), Failure> {
-    tell_result(tally, || summary(tally), format, out, losses)
+    tell_result(tally, || summary(tally, lock), format, out, losses)
 }
 
 /// The result, for people.
-fn summary(tally: &Tally) -> String {
+fn summary(tally: &Tally, lock: &LockInfo) -> String {
     let Tally { held, violated, inconclusive, .. } = *tally;
     let what = &tally.searched;
     let schedules = tally.schedules();
-    let nemesis = match what.nemesis.as_str() {
+    let nemesis = match what.run.nemesis.as_str() {
         "none" => "without faults".to_owned(),
         nemesis => format!("under {nemesis}"),
     };
@@ -252,7 +257,7 @@ fn summary(tally: &Tally) -> String {
         ));
     }
     text.push_str(&anomalies(tally));
-    text.push_str(&again(tally));
+    text.push_str(&again(tally, lock));
     text.push('\n');
     text.push_str(&last_line(tally));
     text
@@ -298,7 +303,7 @@ fn anomalies(tally: &Tally) -> String {
 }
 
 /// The commands that run the first schedule of each anomaly again, and the other first seeds.
-fn again(tally: &Tally) -> String {
+fn again(tally: &Tally, lock: &LockInfo) -> String {
     let mut text = String::new();
     let mut told: Vec<u64> = Vec::new();
     for Sighting { anomaly, cause, seeds, .. } in &tally.anomalies {
@@ -307,7 +312,8 @@ fn again(tally: &Tally) -> String {
             continue;
         }
         told.push(*first);
-        let command = replay_command(&tally.searched.options(*first));
+        let run = RunSpec { seed: *first, ..tally.searched.run.clone() };
+        let command = replay_command(lock, &run);
         let others: Vec<String> = others.iter().map(u64::to_string).collect();
         let others = match others.is_empty() {
             true => String::new(),

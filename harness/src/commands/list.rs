@@ -6,10 +6,11 @@ use stores::StoreId;
 
 use super::Failure;
 use crate::Exit;
-use crate::cli::{Format, ListArgs, ListWhat};
+use crate::cli::{AUTO_SUMMARY, Format, ListArgs, ListWhat};
 use crate::fault_script;
 use crate::manner::style;
 use crate::output::say;
+use crate::worlds::WORLDS;
 use reports::terminal::table;
 
 /// A kind of thing: its title, and each thing's name and summary.
@@ -43,21 +44,11 @@ fn section(what: ListWhat) -> Section {
         ListWhat::Models => {
             ("models", checkers::MODELS.iter().map(|m| (m.name, m.summary)).collect())
         }
-        ListWhat::Backends => (
-            "backends",
-            vec![
-                (
-                    "auto",
-                    "docker when its image is there, else local when its programs are, else sim",
-                ),
-                ("sim", "the simulator: virtual time, replayed exactly by its seed"),
-                ("docker", "real servers in containers, real client processes"),
-                (
-                    "local",
-                    "real servers as processes, from the programs of this machine; no Docker, no root",
-                ),
-            ],
-        ),
+        ListWhat::Backends => {
+            let chosen = WORLDS.iter().filter(|world| world.is_chosen);
+            let auto = std::iter::once(("auto", AUTO_SUMMARY));
+            ("backends", auto.chain(chosen.map(|world| (world.name, world.summary))).collect())
+        }
     }
 }
 

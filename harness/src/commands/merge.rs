@@ -1,6 +1,6 @@
 //! `picklock merge`: adds up what several searches found.
 
-use super::{Failure, explore::tell};
+use super::{Failure, catalogued, explore::tell};
 use crate::Exit;
 use crate::cli::MergeArgs;
 use crate::explore::{Tally, merge};
@@ -25,7 +25,8 @@ pub fn run(args: &MergeArgs) -> Result<Exit, Failure> {
         parts.push((file, tally));
     }
     let sum = merge(parts).map_err(Failure::could_not)?;
+    let lock = catalogued(&sum.searched.algo)?;
     let mut losses = OutputLosses::default();
-    tell(&sum, args.format, args.out.as_deref(), &mut losses)?;
+    tell(&sum, &lock.info, args.format, args.out.as_deref(), &mut losses)?;
     Ok(losses.end(sum.outcome()))
 }

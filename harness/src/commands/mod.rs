@@ -2,7 +2,6 @@
 
 pub mod bench;
 pub mod check;
-mod choice;
 pub mod clean;
 pub mod doctor;
 mod exhaustive;
@@ -17,16 +16,18 @@ pub mod test;
 
 use crate::Exit;
 use crate::input::{self, JudgingBudget};
+use crate::nearest::Unlisted;
 use crate::output::note;
 use crate::place;
-use crate::plan::{Options, ScriptFile};
 use crate::setup::SetupError;
-use base::visible;
+use crate::worlds::ChoiceError;
+use base::{RunSpec, ScriptFile, visible};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use workloads::TestedLock;
 
 /// The reason why a command could not do its work, in one line, and the exit code.
 #[derive(Debug)]
@@ -99,16 +100,33 @@ impl From<SetupError> for Failure {
     }
 }
 
+impl From<ChoiceError> for Failure {
+    fn from(error: ChoiceError) -> Self {
+        match error {
+            ChoiceError::Script(error) => error.into(),
+            ChoiceError::Refused(_) => Self::arguments(error),
+            ChoiceError::Absent(_) => Self::could_not(error),
+        }
+    }
+}
+
+/// Finds a lock of the catalogue.
+fn catalogued(name: &str) -> Result<TestedLock, Failure> {
+    let all = || workloads::LOCKS.iter().map(|lock| lock.name);
+    let unlisted = || Failure::arguments(Unlisted::new("lock", name, all()));
+    workloads::lock(name).ok_or_else(unlisted)
+}
+
 /// Reads the fault script that was asked for, if one was.
-fn with_script(options: Options, path: Option<&Path>) -> Result<Options, Failure> {
-    let Some(path) = path else { return Ok(options) };
+fn with_script(run: RunSpec, path: Option<&Path>) -> Result<RunSpec, Failure> {
+    let Some(path) = path else { return Ok(run) };
     if !path.exists() {
         let help = "give a fault script (docs/scripts.md)";
         return Err(Failure::arguments(place::missing(path, help)));
     }
     let script =
         ScriptFile { path: path.into(), text: input::text(path, JudgingBudget::default())? };
-    Ok(Options { nemesis: script.name(), script: Some(Arc::new(script)), ..options })
+    Ok(RunSpec { nemesis: script.name(), script: Some(Arc::new(script)), ..run })
 }
 
 /// The first Ctrl-C ends the run in order; the second one ends the program. So do the other ways to
@@ -139,13 +157,5 @@ fn is_ignored(signal: i32) -> bool {
 
 /// Runs `picklock client`.
 pub fn client() -> Result<Exit, Failure> {
-    #[cfg(feature = "real")]
-    return Ok(crate::client::run()?);
-    #[cfg(not(feature = "real"))]
-    Err(Failure::could_not(NO_REAL))
+    Ok(crate::client::run()?)
 }
-
-/// The error where real servers are asked for and this build has none.
-#[cfg(not(feature = "real"))]
-pub const NO_REAL: &str =
-    "this picklock was built without real servers; build it with the cargo feature `docker`";

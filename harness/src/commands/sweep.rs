@@ -2,21 +2,22 @@
 //! for when its holder has died. Faults and holds are as long for every ttl, and virtual time makes the
 //! figures those of the lock.
 
-use base::Verdict;
 use base::units::counted;
+use base::{LockInfo, RunSpec, Verdict, nanos};
 use checkers::Judgement;
 use reports::sweep::{SweepPoint, TtlSweep};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
+use workloads::TestedLock;
 
 use super::explore::{cores, writable};
 use super::judge::json;
-use super::{Failure, interruptible};
+use super::{Failure, catalogued, interruptible};
 use crate::Exit;
 use crate::cli::{Format, SweepArgs};
+use crate::options::{flags, time};
 use crate::output::{say, write_whole};
-use crate::plan::Options;
 use crate::setup::Setup;
 use crate::simulate;
 
@@ -24,12 +25,13 @@ pub fn run(args: &SweepArgs) -> Result<Exit, Failure> {
     for (file, flag) in [(&args.svg, "--svg"), (&args.html, "--html")] {
         file.as_deref().map_or(Ok(()), |file| writable(file, flag))?;
     }
+    let lock = catalogued(&args.algo)?;
     let ttls = args.ttl.points(args.points);
     for ttl in &ttls {
-        Setup::new(options(args, *ttl, 0))?;
+        Setup::new(&lock, spec(args, &lock.info, *ttl, 0))?;
     }
     let stop = interruptible()?;
-    let runs = measure(args, &ttls, &stop)?;
+    let runs = measure(args, &lock, &ttls, &stop)?;
     if stop.load(Ordering::Relaxed) {
         return Err(Failure::interrupted("interrupted; nothing was written"));
     }
@@ -37,7 +39,7 @@ pub fn run(args: &SweepArgs) -> Result<Exit, Failure> {
     let sweep = TtlSweep {
         algo: args.algo.clone(),
         nemesis: args.nemesis.clone(),
-        command: command(args),
+        command: command(args, &lock.info),
         points: ttls.iter().map(of).collect(),
     };
     if let Some(file) = &args.svg {
@@ -54,16 +56,11 @@ pub fn run(args: &SweepArgs) -> Result<Exit, Failure> {
     Ok(Exit::Held)
 }
 
-fn options(args: &SweepArgs, ttl: Duration, seed: u64) -> Options {
-    let usual = Options::new(&args.algo, &args.nemesis, seed);
-    Options {
-        ttl,
-        fault_scale: Some(args.fault_scale.unwrap_or(usual.ttl)),
-        hold: args.hold,
-        clients: args.clients,
-        time_limit: args.time_limit,
-        ..usual
-    }
+/// Returns a run of a ttl: its faults and holds are as long as those of any other.
+fn spec(args: &SweepArgs, lock: &LockInfo, ttl: Duration, seed: u64) -> RunSpec {
+    let usual = args.load.0.run(lock, &args.nemesis, seed);
+    let fault_scale_ns = Some(nanos(usual.fault_scale()));
+    RunSpec { ttl_ns: nanos(ttl), fault_scale_ns, ..usual }
 }
 
 /// The figures of one run.
@@ -80,6 +77,7 @@ struct SweepRun {
 /// Makes all runs, on all cores.
 fn measure(
     args: &SweepArgs,
+    lock: &TestedLock,
     ttls: &[Duration],
     stop: &AtomicBool,
 ) -> Result<Vec<SweepRun>, Failure> {
@@ -90,7 +88,7 @@ fn measure(
         while !stop.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(ttl) = ttls.get(number / seeds) else { return };
-            let run = one(args, *ttl, (number % seeds) as u64);
+            let run = one(args, lock, *ttl, (number % seeds) as u64);
             done.lock().unwrap_or_else(|error| error.into_inner()).push(run);
         }
     };
@@ -102,8 +100,8 @@ fn measure(
     done.into_inner().unwrap_or_else(|error| error.into_inner()).into_iter().collect()
 }
 
-fn one(args: &SweepArgs, ttl: Duration, seed: u64) -> Result<SweepRun, Failure> {
-    let setup = Setup::new(options(args, ttl, seed))?;
+fn one(args: &SweepArgs, lock: &TestedLock, ttl: Duration, seed: u64) -> Result<SweepRun, Failure> {
+    let setup = Setup::new(lock, spec(args, &lock.info, ttl, seed))?;
     let run = simulate::run(&setup).map_err(Failure::could_not)?;
     let verdicts = Judgement::of(&run).verdicts;
     let measure = |name: &str| {
@@ -148,17 +146,14 @@ fn median(mut values: Vec<u64>) -> Option<u64> {
     values.get(values.len() / 2).copied()
 }
 
-/// The command that measures the same again.
-fn command(args: &SweepArgs) -> String {
-    let time = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
-    let SweepArgs { algo, nemesis, points, seeds, hold, clients, .. } = args;
+/// Returns the command that measures the same again.
+fn command(args: &SweepArgs, lock: &LockInfo) -> String {
+    let SweepArgs { algo, nemesis, points, seeds, .. } = args;
     let ttl = format!("{}..{}", time(args.ttl.least), time(args.ttl.greatest));
-    let limit = time(args.time_limit);
-    let scale = args.fault_scale.map(|scale| format!(" --fault-scale {}", time(scale)));
+    let load = flags(&args.load.0.run(lock, nemesis, 0), lock);
     format!(
         "picklock sweep --algo {algo} --nemesis {nemesis} --ttl {ttl} --points {points} --seeds \
-         {seeds} --hold {hold} --clients {clients} --time-limit {limit}{}",
-        scale.unwrap_or_default()
+         {seeds}{load}"
     )
 }
 

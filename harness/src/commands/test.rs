@@ -2,41 +2,38 @@
 
 #![expect(clippy::disallowed_methods, reason = "draws a seed and measures how long a run took")]
 
-use base::{Backend, Mono, Outcome, Run, RunInfo};
+use base::{Mono, Outcome, RunSpec};
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::ChoiceLog;
-#[cfg(feature = "docker")]
-use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
-use stores::WorldSpec;
 
-use super::choice::{Choice, choose_for};
 use super::explore::writable;
-use super::{Failure, interruptible, judge::judge, with_script};
+use super::{Failure, catalogued, interruptible, judge::judge, with_script};
 use crate::Exit;
 use crate::ExpectedOutcome;
 use crate::cli::{Format, TestArgs};
-use crate::drive::{DriveError, Recorder, Watcher, drive};
+use crate::drive::{DriveError, Recorder, Watcher};
 use crate::fault_script;
 use crate::folder::RunFolder;
 use crate::input::JudgingBudget;
 use crate::manner;
-#[cfg(feature = "docker")]
-use crate::manner::hint;
 use crate::output::{OutputLosses, note, say, write_whole};
-use crate::plan::Options;
+use crate::run::{self, Means};
 use crate::schedule::Schedule;
 use crate::setup::Setup;
-use crate::simulate;
+use crate::worlds::{World, choose_for};
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
-    let setup = Setup::new(options(args)?)?;
-    let choice = choose_for(&setup, args.backend)?;
-    let info = setup.info_for(choice.name());
+    let lock = catalogued(&args.algo)?;
+    let seed = args.seed.unwrap_or_else(random_seed);
+    let run = args.load.run(&lock.info, &args.nemesis, seed);
+    let run = RunSpec { servers: args.servers.clone(), links: args.links, ..run };
+    let setup = Setup::new(&lock, with_script(run, args.script.as_deref())?)?;
+    let world = choose_for(&setup, args.backend.0)?;
     if let Some(file) = args.print_script.as_deref().filter(|file| *file != Path::new("-")) {
         writable(file, "--print-script")?;
     }
@@ -46,7 +43,7 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
         script: args.print_script.as_deref(),
         expect: args.expect,
     };
-    perform(&setup, info, choice, ChoiceLog::record(), &results, None)
+    perform(&setup, world, ChoiceLog::record(), &results, None)
 }
 
 /// The places for what a run has to tell.
@@ -89,41 +86,41 @@ impl Results<'_> {
     }
 }
 
-/// Makes a run, judges it and stores it with its schedule, under this header. The simulator keeps
-/// to the budget; real servers take the time that they take.
+/// Makes a run, judges it and stores it with its schedule. The simulator keeps to the budget; real
+/// servers take the time that they take.
 pub fn perform(
     setup: &Setup,
-    info: RunInfo,
-    choice: Choice,
-    choice_log: ChoiceLog,
+    world: &World,
+    choices: ChoiceLog,
     results: &Results<'_>,
     budget: Option<JudgingBudget>,
 ) -> Result<Exit, Failure> {
     let interrupted = interruptible()?;
-    let budget = budget.filter(|_| choice.name() == Choice::Sim.name());
+    let budget = budget.filter(|_| !world.is_real());
     let mut losses = OutputLosses::default();
+    let info = setup.info_for(world.name);
     let folder = RunFolder::create(results.store, &info, &mut losses)?;
-    let choice_log = Rc::new(choice_log);
+    let choices = Rc::new(choices);
     let begun = Instant::now();
 
-    let mut recorder = recorder(folder.as_ref(), &mut losses);
-    let plan = setup.plan();
-    let mut watcher = RunProgress::new(interrupted, plan.time_limit + plan.quiet, budget);
-    let mut backend = match start(choice, setup, &choice_log, folder.as_ref(), &watcher) {
-        Ok(backend) => backend,
-        Err(failure) => {
-            folder.iter().for_each(RunFolder::discard);
-            return Err(failure);
-        }
+    let length = setup.plan.time_limit + setup.plan.quiet;
+    let mut watcher = RunProgress::new(interrupted, length, budget, folder.as_ref());
+    watcher.progress("starting");
+    let means = Means {
+        recorder: recorder(folder.as_ref(), &mut losses),
+        watcher: &mut watcher,
+        choices: Some(choices.clone()),
+        logs: folder.as_ref().map(|folder| folder.file("log")),
+        client: None,
     };
-    folder.iter().for_each(RunFolder::publish);
-    let outcome = drive(backend.as_mut(), &plan, setup.nemeses(), &mut recorder, &mut watcher);
-    watcher.bar.set_message("stopping");
-    let ledger = backend.ledger();
-    losses.note(backend.stop().map_err(anyhow::Error::from));
+    let made = run::run(setup, world, means).map_err(|error| {
+        folder.iter().for_each(RunFolder::discard);
+        Failure::could_not(error)
+    })?;
     watcher.bar.finish_and_clear();
-    losses.note(recorder.stored());
-    match outcome {
+    losses.note(made.stopped.map_err(anyhow::Error::from));
+    losses.note(made.stored);
+    match made.driven {
         // The history says what somebody else has done, and the verdict with it.
         Ok(()) | Err(DriveError::Interference(_)) => {}
         Err(error) => {
@@ -133,18 +130,17 @@ pub fn perform(
         }
     }
 
-    let link = crate::links::usual_delay(setup.world().link_delay);
-    let played = recorder.take_played();
-    let script = || fault_script::print(&plan, &played, &info, recorder.history());
+    let (run, played) = (made.run, made.played);
+    let script = || fault_script::print(&setup.plan, &played, &info, &run.history);
     losses.note(results.write_script(script));
-    let schedule = Schedule::of(setup, played, choice_log.taken(link));
     if let Some(folder) = &folder {
+        let link = crate::links::usual_delay(setup.world.link_delay);
+        let schedule = Schedule::of(setup, played, choices.taken(link));
         losses.note(folder.write("schedule.json", &schedule.to_json()));
-        if let Some(ledger) = &ledger {
+        if let Some(ledger) = &run.ledger {
             losses.note(folder.write("ledger.jsonl", &ledger.to_lines()));
         }
     }
-    let run = Run { info, history: recorder.into_history(), ledger };
     let (told, elapsed) = (results.told(), Some(begun.elapsed()));
     let outcome = judge(&run, folder.as_ref(), told, elapsed, budget, &mut losses)?;
     Ok(results.end(outcome, losses))
@@ -161,13 +157,6 @@ fn recorder(folder: Option<&RunFolder>, losses: &mut OutputLosses) -> Recorder {
         }
         None => Recorder::in_memory(),
     }
-}
-
-fn options(args: &TestArgs) -> Result<Options, Failure> {
-    let seed = args.seed.unwrap_or_else(random_seed);
-    let options = args.load.options(&args.algo, &args.nemesis, seed);
-    let options = Options { given: args.servers.clone(), toxiproxy: args.links, ..options };
-    with_script(options, args.script.as_deref())
 }
 
 /// A seed short enough to be typed again.
@@ -201,82 +190,37 @@ fn cut_short(error: &DriveError, spent: Option<&str>, folder: Option<&RunFolder>
     }
 }
 
-fn start(
-    choice: Choice,
-    setup: &Setup,
-    choice_log: &Rc<ChoiceLog>,
-    folder: Option<&RunFolder>,
-    watcher: &RunProgress,
-) -> Result<Box<dyn Backend>, Failure> {
-    watcher.note("starting");
-    let world = WorldSpec { logs: folder.map(|folder| folder.file("log")), ..setup.world() };
-    match choice {
-        Choice::Sim => Ok(simulate::world(setup.lock, &world, Some(choice_log.clone()))),
-        #[cfg(feature = "real")]
-        Choice::Local => {
-            let backend = local::LocalBackend::start(&world, &|line| watcher.note(line));
-            Ok(Box::new(backend.map_err(Failure::could_not)?))
-        }
-        #[cfg(feature = "real")]
-        Choice::Given => {
-            let start = testbed::RealBackend::<testbed::GivenServers>::start;
-            let backend = start(&world, &|line| watcher.note(line));
-            Ok(Box::new(backend.map_err(Failure::could_not)?))
-        }
-        #[cfg(feature = "real")]
-        Choice::Docker => start_docker(&world, watcher),
-    }
-}
-
-#[cfg(feature = "docker")]
-fn start_docker(world: &WorldSpec, watcher: &RunProgress) -> Result<Box<dyn Backend>, Failure> {
-    let say = |line: &str| watcher.note(line);
-    let told = Cell::new(false);
-    docker::ensure_image(&|line| {
-        if !told.replace(true) {
-            hint("making the image of the servers, once; this takes some minutes");
-        }
-        say(line);
-    })
-    .map_err(Failure::could_not)?;
-    let backend = docker::DockerBackend::start(world, &say).map_err(Failure::could_not)?;
-    Ok(Box::new(backend))
-}
-
-#[cfg(all(feature = "real", not(feature = "docker")))]
-fn start_docker(_: &WorldSpec, _: &RunProgress) -> Result<Box<dyn Backend>, Failure> {
-    Err(Failure::could_not(super::choice::NO_DOCKER))
-}
-
 /// Shows how far the run has got, on a terminal; in a pipe it is quiet.
-struct RunProgress {
+struct RunProgress<'a> {
     bar: ProgressBar,
     interrupted: Arc<AtomicBool>,
     budget: Option<JudgingBudget>,
     /// The part of the budget that is used up.
     spent: Option<&'static str>,
+    /// The folder that becomes the latest one once the run begins.
+    folder: Option<&'a RunFolder>,
 }
 
 /// The most memory that an event of a run takes, in bytes, with its share of all that is made of
 /// it.
 const EVENT: usize = 1 << 10;
 
-impl RunProgress {
-    fn new(interrupted: Arc<AtomicBool>, length: Duration, budget: Option<JudgingBudget>) -> Self {
+impl<'a> RunProgress<'a> {
+    fn new(
+        interrupted: Arc<AtomicBool>,
+        length: Duration,
+        budget: Option<JudgingBudget>,
+        folder: Option<&'a RunFolder>,
+    ) -> Self {
         let bar = ProgressBar::new(length.as_millis() as u64);
         bar.set_draw_target(manner::progress());
         let style = "{elapsed_precise} [{bar:30}] {percent:>3}% {msg}";
         bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
-        Self { bar, interrupted, budget, spent: None }
-    }
-
-    fn note(&self, line: &str) {
-        self.bar.set_message(line.to_owned());
-        self.bar.tick();
+        Self { bar, interrupted, budget, spent: None, folder }
     }
 }
 
-impl Watcher for RunProgress {
+impl Watcher for RunProgress<'_> {
     fn goes_on(&mut self, now: Mono, events: usize) -> bool {
         self.bar.set_position(now.millis());
         self.bar.set_message(format!("{events} events"));
@@ -286,5 +230,14 @@ impl Watcher for RunProgress {
             () => None,
         });
         self.spent.is_none() && !self.interrupted.load(Ordering::Relaxed)
+    }
+
+    fn progress(&self, line: &str) {
+        self.bar.set_message(line.to_owned());
+        self.bar.tick();
+    }
+
+    fn started(&mut self) {
+        self.folder.iter().for_each(|folder| folder.publish());
     }
 }

@@ -43,6 +43,12 @@ pub enum DriveError {
 pub trait Watcher {
     /// The run has got this far. Says whether it may go on.
     fn goes_on(&mut self, now: Mono, events: usize) -> bool;
+
+    /// Takes a line about what the world does.
+    fn progress(&self, _line: &str) {}
+
+    /// The world has been started, and the run begins.
+    fn started(&mut self) {}
 }
 
 /// A watcher that never ends the run.

@@ -1,9 +1,8 @@
 //! Runs whose world breaks at a fault end at once, with the one error, and with nothing in force.
 
 use super::{DriveError, Recorder, Unwatched, drive};
-use crate::plan::Options;
 use crate::setup::Setup;
-use crate::simulate;
+use crate::worlds::sim::{config, world};
 use base::{
     Backend, BackendError, ClientRequest, F, Fault, FaultId, Kind, Message, Mono, Notice, Passing,
 };
@@ -114,7 +113,8 @@ impl Backend for Breaking {
 
 #[test]
 fn a_world_that_breaks_at_a_fault_ends_the_run_at_once() {
-    let setup = Setup::new(Options::new("redis-set-nx-px", "pause-server", 1));
+    let lock = workloads::lock("redis-set-nx-px").expect("a lock of the list");
+    let setup = Setup::new(&lock, lock.info.run("pause-server", 1));
     let setup = setup.unwrap_or_else(|why| panic!("{why}"));
     for how in [
         Breakage::Refused,
@@ -123,11 +123,11 @@ fn a_world_that_breaks_at_a_fault_ends_the_run_at_once() {
         Breakage::Unhealed,
         Breakage::Interfered,
     ] {
-        let world = simulate::world(setup.lock, &setup.world(), None);
+        let world = world(&setup.lock, config(&setup.world), None);
         let mut breaking = Breaking { world, how, given_up: None, fails: false, broke: None };
         let mut recorder = Recorder::in_memory();
         let nemeses = setup.nemeses();
-        let ended = drive(&mut breaking, &setup.plan(), nemeses, &mut recorder, &mut Unwatched);
+        let ended = drive(&mut breaking, &setup.plan, nemeses, &mut recorder, &mut Unwatched);
         let told = match ended {
             Err(DriveError::Backend(error)) if how != Breakage::Interfered => error.to_string(),
             Err(DriveError::Interference(what)) if how == Breakage::Interfered => what,

@@ -1,21 +1,23 @@
 //! Runs the seeds of a search on several threads, each run in a world of its own, and adds them up
 //! in the order of their seeds: the result does not depend on how many threads there were.
 
-use base::{BackendError, Outcome, RunInfo};
+use base::{BackendError, Outcome, RunInfo, RunSpec};
 use checkers::Judgement;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use workloads::TestedLock;
 
 use super::{SearchPart, Tally};
-use crate::plan::Options;
 use crate::setup::{Setup, SetupError};
 use crate::simulate;
 
 /// The parameters of a search.
 pub struct Search<'a> {
-    /// The options of every seed but for the seed itself.
-    pub options: &'a Options,
+    /// The lock under test.
+    pub lock: &'a TestedLock,
+    /// The run of every seed but for the seed itself.
+    pub run: &'a RunSpec,
     /// The seeds to search.
     pub part: SearchPart,
     /// The number of threads.
@@ -48,11 +50,12 @@ pub enum SearchError {
 /// One line when the simulated world broke, which is a bug in it.
 pub fn search(search: &Search<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<Tally, SearchError> {
     let seeds = search.part.seeds();
+    let setup = Setup::new(search.lock, search.run.clone())?;
     let shared = SharedSearch {
         next: AtomicU64::new(seeds.start),
         broken: AtomicBool::new(false),
         collected: Mutex::new(Collected {
-            tally: Tally::new(search.options, search.part.clone()),
+            tally: Tally::new(&setup, search.part.clone()),
             next: seeds.start,
             early: BTreeMap::new(),
             error: None,
@@ -95,7 +98,7 @@ impl SharedSearch {
             if seed >= end {
                 return;
             }
-            let outcome = run(search.options, seed);
+            let outcome = run(search, seed);
             self.collect(search, seed, outcome);
             progress(1);
         }
@@ -133,8 +136,8 @@ impl SharedSearch {
 }
 
 /// Runs and judges one seed.
-fn run(options: &Options, seed: u64) -> Result<(RunInfo, Judgement), SearchError> {
-    let setup = Setup::new(Options { seed, ..options.clone() })?;
+fn run(search: &Search<'_>, seed: u64) -> Result<(RunInfo, Judgement), SearchError> {
+    let setup = Setup::new(search.lock, RunSpec { seed, ..search.run.clone() })?;
     let run = simulate::run(&setup).map_err(|error| SearchError::Run { seed, error })?;
     let judgement = Judgement::of(&run);
     Ok((run.info, judgement))

@@ -1,18 +1,14 @@
 //! The result of a search, as data: `explore` makes it, `merge` adds it up, both print it.
 
-use base::{Cause, Ensemble, Outcome, RunInfo, WrongVersion};
+use base::{Cause, EnsembleSpec, LockName, Outcome, RunInfo, RunSpec, WrongVersion};
 use checkers::Judgement;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use std::sync::Arc;
-use std::time::Duration;
-use stores::StoreId;
 
-use crate::plan::{Options, ScriptFile};
-use crate::setup;
+use crate::setup::Setup;
 
 /// The version of the stored form.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// The least number of schedules that held to support a bound worth the name: with ten of them,
 /// three in ten may break a promise.
@@ -96,58 +92,10 @@ pub struct Missing {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Searched {
     /// The name of the lock.
-    pub algo: String,
-    /// The nemeses, joined by commas.
-    pub nemesis: String,
-    /// The fault script in their place, if there was one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub script: Option<ScriptFile>,
-    /// True if each seed drew its own configuration.
-    pub swarm: bool,
-    /// The most clients.
-    pub clients: u32,
-    /// The length of the phase with faults.
-    pub time_limit_ns: u64,
-    /// The lock's time to live, or its session time-out.
-    pub ttl_ns: u64,
-    /// The name of the topology.
-    pub topology: String,
-    /// The settings of the servers, where they have some that matter to sessions.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub ensemble: Option<Ensemble>,
-    /// The name of the task.
-    pub task: String,
-    /// The length of holds, as `--hold` takes it.
-    pub hold: String,
-    /// The time between two turns of a worker, as `--think` takes it.
-    pub think: String,
-    /// The least delay of each client-server link, each way.
-    pub link_delay_ns: u64,
-    /// The number of keys.
-    pub keys: u32,
-}
-
-impl Searched {
-    /// The options of a seed of this search.
-    pub fn options(&self, seed: u64) -> Options {
-        let defaults = Options::new(&self.algo, &self.nemesis, seed);
-        Options {
-            script: self.script.clone().map(Arc::new),
-            task: workloads::task(&self.task).unwrap_or(defaults.task),
-            swarm: self.swarm,
-            clients: self.clients,
-            time_limit: Duration::from_nanos(self.time_limit_ns),
-            ttl: Duration::from_nanos(self.ttl_ns),
-            topology: StoreId::topology(&self.topology),
-            tick: self.ensemble.map(|it| Duration::from_nanos(it.tick_ns)),
-            sync_limit: self.ensemble.map(|it| it.sync_limit),
-            hold: self.hold.parse().unwrap_or(defaults.hold),
-            think: self.think.parse().ok(),
-            link_delay: Duration::from_nanos(self.link_delay_ns),
-            keys: self.keys,
-            ..defaults
-        }
-    }
+    pub algo: LockName,
+    /// The run of each seed, but for the seed.
+    #[serde(flatten)]
+    pub run: RunSpec,
 }
 
 /// The number of times that an anomaly was seen by one cause.
@@ -185,28 +133,19 @@ impl Sighting {
 
 impl Tally {
     /// Makes a tally of nothing searched yet.
-    pub fn new(options: &Options, part: SearchPart) -> Self {
-        let nanos = |d: std::time::Duration| d.as_nanos() as u64;
+    pub fn new(setup: &Setup, part: SearchPart) -> Self {
+        let (info, asked) = (setup.info_for("sim"), setup.asked());
+        let run = RunSpec {
+            seed: 0,
+            topology: Some(info.topology),
+            ensemble: info.ensemble.map(EnsembleSpec::from).unwrap_or_default(),
+            think: Some(asked.think()),
+            ..asked.clone()
+        };
         Self {
             picklock_explore: VERSION,
             picklock: env!("CARGO_PKG_VERSION").into(),
-            searched: Searched {
-                algo: options.algo.clone(),
-                nemesis: options.nemesis.clone(),
-                script: options.script.as_deref().cloned(),
-                swarm: options.swarm,
-                clients: options.clients,
-                time_limit_ns: nanos(options.time_limit),
-                ttl_ns: nanos(options.ttl),
-                topology: setup::topology_name(options),
-                ensemble: workloads::find(&options.algo)
-                    .and_then(|lock| options.ensemble(lock.store())),
-                task: options.task.name.into(),
-                hold: options.hold.to_string(),
-                think: options.think().to_string(),
-                link_delay_ns: nanos(options.link_delay),
-                keys: options.keys,
-            },
+            searched: Searched { algo: setup.lock.info.name.clone(), run },
             asked: vec![part.seeds()],
             parts: vec![part],
             seeds: Vec::new(),
@@ -510,7 +449,9 @@ mod tests {
 
     fn tally(seeds: Range<u64>, violated: &[u64]) -> Tally {
         let part = SearchPart { whole: seeds.clone(), of: 1, shard: 1 };
-        let mut tally = Tally::new(&Options::new("zk-rw", "pause", 0), part);
+        let lock = workloads::lock("zk-rw").expect("a lock of the list");
+        let setup = Setup::new(&lock, lock.info.run("pause", 0)).expect("a run");
+        let mut tally = Tally::new(&setup, part);
         tally.seeds.push(seeds.clone());
         tally.violated = violated.len() as u64;
         tally.held = seeds.end - seeds.start - tally.violated;
@@ -524,12 +465,14 @@ mod tests {
 
     #[test]
     fn a_seed_of_a_search_has_its_settings() {
-        let topology = StoreId::topology("zookeeper-x5");
-        let (tick, sync_limit) = (Some(Duration::from_millis(500)), Some(5));
-        let options = Options { topology, tick, sync_limit, ..Options::new("zk-rw", "pause", 0) };
+        let lock = workloads::lock("zk-rw").expect("a lock of the list");
+        let ensemble = EnsembleSpec { tick_ns: Some(500_000_000), sync_limit: Some(5) };
+        let topology = Some("zookeeper-x5".to_owned());
+        let run = RunSpec { topology, ensemble, ..lock.info.run("pause", 0) };
+        let setup = Setup::new(&lock, run).expect("a run");
         let part = SearchPart { whole: 0..1, of: 1, shard: 1 };
-        let again = Tally::new(&options, part).searched.options(7);
-        let flags = setup::flags(&again);
+        let again = Tally::new(&setup, part).searched.run;
+        let flags = crate::options::flags(&again, &lock.info);
         assert_eq!(flags, " --on zookeeper-x5 --tick 500ms --sync-limit 5");
     }
 
@@ -553,7 +496,7 @@ mod tests {
         assert!(says(&[one.clone(), tally(9..12, &[])]).contains("both have seed 9"));
         assert!(says(&[one.clone(), one.clone()]).contains("both have seed 0"));
         let mut other = tally(10..20, &[]);
-        other.searched.nemesis = "crash".into();
+        other.searched.run.nemesis = "crash".into();
         assert!(says(&[one.clone(), other]).contains("nemesis is \"pause\" and \"crash\""));
         let mut old = tally(10..20, &[]);
         old.picklock = "0.0.1".into();

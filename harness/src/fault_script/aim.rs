@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::Crew;
+use super::ScriptedRun;
 use super::error::{Mistake, ScriptMistake};
 use super::fields::Fields;
 use super::fits::{check_link, check_links, check_node};
@@ -85,11 +85,11 @@ const TARGET: &str = "the name of a target: target = \"holder\"";
 const LINKS: &str = "a list of links: links = [[\"holder\", \"vault\"]]";
 
 impl Whom {
-    pub(super) fn read(text: &str, crew: &Crew<'_>) -> Result<Self, Mistake> {
+    pub(super) fn read(text: &str, run: &ScriptedRun<'_>) -> Result<Self, Mistake> {
         Ok(match text {
             "vault" => Self::Vault,
             "clients" => Self::Clients,
-            "servers" => Self::Servers((0..crew.servers.len() as u32).collect()),
+            "servers" => Self::Servers((0..run.servers.len() as u32).collect()),
             "all" => Self::All,
             "holder" => Self::Holder,
             "asker" => Self::Asker,
@@ -98,35 +98,35 @@ impl Whom {
             "random-client" => Self::RandomClient,
             "random-server" => Self::RandomServer,
             "same-client" => Self::SameClient,
-            "leader" | "follower" if !crew.peers => {
+            "leader" | "follower" if !run.peers => {
                 let none = "the servers of this run are nothing to each other: none leads";
                 return Err(Mistake::Misfit(none.into()));
             }
             "leader" => Self::Leader,
             "follower" => Self::Follower,
-            "minority" if crew.servers.len() < 3 => {
+            "minority" if run.servers.len() < 3 => {
                 let none = "the servers of this run are too few for a minority of them";
                 return Err(Mistake::Misfit(none.into()));
             }
             "minority" => Self::Minority,
             "majority" => Self::Majority,
-            name => return Self::named(name, crew),
+            name => return Self::named(name, run),
         })
     }
 
     /// A client, a server or the servers of a role.
-    fn named(name: &str, crew: &Crew<'_>) -> Result<Self, Mistake> {
+    fn named(name: &str, run: &ScriptedRun<'_>) -> Result<Self, Mistake> {
         if let Some(number) = name.strip_prefix("client-").and_then(|n| n.parse().ok()) {
-            return match number < crew.clients {
+            return match number < run.clients {
                 true => Ok(Self::Client(number)),
                 false => Err(Mistake::Absent(format!(
                     "there is no {name} in this run, which has client-0 to client-{}",
-                    crew.clients - 1
+                    run.clients - 1
                 ))),
             };
         }
         let is_meant = |server: &base::ServerInfo| server.name == name || server.role == name;
-        let meant = (0..).zip(crew.servers).filter(|(_, server)| is_meant(server));
+        let meant = (0..).zip(run.servers).filter(|(_, server)| is_meant(server));
         let numbers: Vec<u32> = meant.map(|(number, _)| number).collect();
         if !numbers.is_empty() {
             return Ok(Self::Servers(numbers));
@@ -134,11 +134,11 @@ impl Whom {
         if name.strip_prefix("server-").is_some_and(|n| n.parse::<u32>().is_ok()) {
             return Err(Mistake::Absent(format!(
                 "there is no {name} in this run, which has server-0 to server-{}",
-                crew.servers.len().saturating_sub(1)
+                run.servers.len().saturating_sub(1)
             )));
         }
         let words = WORDS.iter().map(|(word, _)| *word).filter(|word| *word != "member");
-        let roles = crew.servers.iter().map(|server| server.role.as_str());
+        let roles = run.servers.iter().map(|server| server.role.as_str());
         let mut known: Vec<&str> = words.chain(roles).collect();
         known.dedup();
         Err(Mistake::Unknown(nearest::unknown("target", name, &known)))
@@ -150,7 +150,7 @@ impl Aim {
     pub(super) fn read(
         fields: &Fields<'_>,
         action: Action,
-        crew: &Crew<'_>,
+        run: &ScriptedRun<'_>,
     ) -> Result<Self, ScriptMistake> {
         let is_of_links = matches!(action, Action::Cut(_) | Action::Link(_));
         let name = action.spec().name;
@@ -171,13 +171,13 @@ impl Aim {
                 Err(Mistake::Misfit(misfit).at(at))
             }
             (None, Some((links, at))) => {
-                let links = links.iter().map(|link| read_link(link, action, crew));
+                let links = links.iter().map(|link| read_link(link, action, run));
                 let links = links.collect::<Result<Vec<_>, _>>()?;
                 check_links(&links).map_err(|mistake| mistake.at(at))?;
                 Ok(Self::Links(links))
             }
             (Some((text, at)), None) => {
-                let whom = Whom::read(text, crew).map_err(|mistake| mistake.at(at.clone()))?;
+                let whom = Whom::read(text, run).map_err(|mistake| mistake.at(at.clone()))?;
                 if is_of_links {
                     return Ok(Self::LinksOf(whom));
                 }
@@ -214,17 +214,17 @@ impl Aim {
 fn read_link(
     link: &Spanned<DeValue<'_>>,
     action: Action,
-    crew: &Crew<'_>,
+    run: &ScriptedRun<'_>,
 ) -> Result<(Whom, Whom), ScriptMistake> {
     let wanted = || Mistake::Type { field: "links", wanted: LINKS }.at(link.span());
     let ends = link.get_ref().as_array().ok_or_else(wanted)?;
     let [a, b] = &ends[..] else { return Err(wanted()) };
     let end = |end: &Spanned<DeValue<'_>>| {
         let text = end.get_ref().as_str().ok_or_else(wanted)?;
-        Whom::read(text, crew).map_err(|mistake| mistake.at(end.span()))
+        Whom::read(text, run).map_err(|mistake| mistake.at(end.span()))
     };
     let link_of = (end(a)?, end(b)?);
-    check_link(action, &link_of, crew).map_err(|mistake| mistake.at(link.span()))?;
+    check_link(action, &link_of, run).map_err(|mistake| mistake.at(link.span()))?;
     Ok(link_of)
 }
 

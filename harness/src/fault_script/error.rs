@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::excerpt::Excerpt;
-use crate::plan::ScriptFile;
+use base::ScriptFile;
 
 /// A mistake in a fault script, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 use base::{Ability, Action};
 
 use super::error::Mistake;
-use super::{Aim, Crew, Whom};
+use super::{Aim, ScriptedRun, Whom};
 
 /// The kind of nodes that a target is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,10 +94,14 @@ pub fn check_node(action: Action, whom: &Whom, text: &str) -> Result<(), Mistake
 }
 
 /// Checks that there are such links, and that the action can hit them.
-pub fn check_link(action: Action, (a, b): &(Whom, Whom), crew: &Crew<'_>) -> Result<(), Mistake> {
+pub fn check_link(
+    action: Action,
+    (a, b): &(Whom, Whom),
+    run: &ScriptedRun<'_>,
+) -> Result<(), Mistake> {
     let refused = match (a.sort(), b.sort()) {
         (Sort::Clients, Sort::Servers | Sort::Vault) => return Ok(()),
-        (Sort::Servers, Sort::Servers) if !crew.peers => {
+        (Sort::Servers, Sort::Servers) if !run.peers => {
             "the servers of this run do not talk to each other: there is no such link"
         }
         (Sort::Servers, Sort::Servers) if matches!(action, Action::Link(link_fault) if !link_fault.is_delay()) => {

@@ -19,9 +19,9 @@ use base::{Ability, Action, LinkFault, ScriptedFault, ServerInfo};
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::plan::ScriptFile;
 pub use action::about;
 pub use aim::{Aim, WORDS, Whom};
+use base::ScriptFile;
 use error::Mistake;
 pub use error::ScriptError;
 pub use follow::Follower;
@@ -57,7 +57,7 @@ pub struct ScriptFault {
 
 /// The run that a script is for, as far as the script has to know it.
 #[derive(Clone, Debug)]
-pub struct Crew<'a> {
+pub struct ScriptedRun<'a> {
     /// The number of clients.
     pub clients: u32,
     /// The servers, by number.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::error::{Mistake, ScriptMistake};
 use super::fields::{Fields, Placed};
 use super::time;
-use super::{Aim, Crew, Whom};
+use super::{Aim, ScriptedRun, Whom};
 use crate::nearest;
 
 /// The time at which a fault comes.
@@ -92,7 +92,7 @@ impl Moment {
         fields: &Fields<'_>,
         aim: &Aim,
         is_first: bool,
-        crew: &Crew<'_>,
+        run: &ScriptedRun<'_>,
     ) -> Result<Self, ScriptMistake> {
         match (fields.text("at", AT)?, fields.text("when", WHEN)?) {
             (Some(_), Some((_, place))) => {
@@ -103,14 +103,14 @@ impl Moment {
                 let missing = "a moment: at = \"3s\" or when = \"granted\"";
                 Err(Mistake::Missing(missing).at(fields.at.clone()))
             }
-            (Some(at), None) => read_at(fields, at, crew),
+            (Some(at), None) => read_at(fields, at, run),
             (None, Some((text, place))) => {
-                let trigger = read_trigger(fields, (text, place.clone()), is_first, crew)?;
-                let (trigger, command) = read_command(fields, (trigger, place), crew)?;
+                let trigger = read_trigger(fields, (text, place.clone()), is_first, run)?;
+                let (trigger, command) = read_command(fields, (trigger, place), run)?;
                 let nth = fields.count("nth", NTH)?.map_or(1, |(nth, _)| nth);
                 let after = fields.text("after", AFTER)?;
-                let after = after.map(|after| read_time(after, crew)).transpose()?;
-                let (client, after) = (who(fields, aim, crew)?, after.unwrap_or_default());
+                let after = after.map(|after| read_time(after, run)).transpose()?;
+                let (client, after) = (who(fields, aim, run)?, after.unwrap_or_default());
                 Ok(Self::When { trigger, command, client, nth, after })
             }
         }
@@ -121,16 +121,16 @@ impl Moment {
 fn read_at(
     fields: &Fields<'_>,
     at: Placed<&str>,
-    crew: &Crew<'_>,
+    run: &ScriptedRun<'_>,
 ) -> Result<Moment, ScriptMistake> {
     absent(fields, "nth", "`nth` counts the moments of `when`")?;
     absent(fields, "command", "`command` goes with when = \"sent\" or \"answered\"")?;
     absent(fields, "who", "`who` says whose moment `when` means")?;
     absent(fields, "after", "`after` goes with `when`; `at` is exact")?;
     let place = at.1.clone();
-    match read_time(at, crew)? {
-        at if at < crew.time_limit => Ok(Moment::At(at)),
-        _ => Err(late("the fault would come", crew).at(place)),
+    match read_time(at, run)? {
+        at if at < run.time_limit => Ok(Moment::At(at)),
+        _ => Err(late("the fault would come", run).at(place)),
     }
 }
 
@@ -139,7 +139,7 @@ fn read_trigger(
     fields: &Fields<'_>,
     (text, place): Placed<&str>,
     is_first: bool,
-    crew: &Crew<'_>,
+    run: &ScriptedRun<'_>,
 ) -> Result<LockEvent, ScriptMistake> {
     let named = MOMENTS.iter().find(|(name, ..)| *name == text).map(|(_, trigger, _)| *trigger);
     match named {
@@ -155,7 +155,7 @@ fn read_trigger(
             absent(fields, "who", "`fault` is no client's moment")?;
             Ok(LockEvent::Fault)
         }
-        Some(LockEvent::Majority) if !crew.several => {
+        Some(LockEvent::Majority) if !run.several => {
             let why = "`majority` is for locks on servers that know nothing of each other, such as \
                        redlock: give `answered`";
             Err(Mistake::Misfit(why.into()).at(place))
@@ -168,7 +168,7 @@ fn read_trigger(
 fn read_command(
     fields: &Fields<'_>,
     (trigger, place): Placed<LockEvent>,
-    crew: &Crew<'_>,
+    run: &ScriptedRun<'_>,
 ) -> Result<(LockEvent, Option<&'static str>), ScriptMistake> {
     let Some((text, at)) = fields.text("command", COMMAND)? else {
         return match trigger {
@@ -184,9 +184,9 @@ fn read_command(
             return Err(Mistake::Contradiction(misplaced).at(at));
         }
     };
-    match crew.commands.iter().find(|known| known.eq_ignore_ascii_case(text)) {
+    match run.commands.iter().find(|known| known.eq_ignore_ascii_case(text)) {
         Some(command) => Ok((trigger, Some(*command))),
-        None => Err(Mistake::Unknown(nearest::unknown("command", text, &crew.commands)).at(at)),
+        None => Err(Mistake::Unknown(nearest::unknown("command", text, &run.commands)).at(at)),
     }
 }
 
@@ -196,9 +196,13 @@ fn absent(fields: &Fields<'_>, field: &str, why: &'static str) -> Result<(), Scr
 }
 
 /// Reads whose moment it is: that of a named client, or of the client by its number that is hit.
-fn who(fields: &Fields<'_>, aim: &Aim, crew: &Crew<'_>) -> Result<Option<u32>, ScriptMistake> {
+fn who(
+    fields: &Fields<'_>,
+    aim: &Aim,
+    run: &ScriptedRun<'_>,
+) -> Result<Option<u32>, ScriptMistake> {
     let Some((text, place)) = fields.text("who", WHO)? else { return Ok(aim.client()) };
-    match Whom::read(text, crew).map_err(|mistake| mistake.at(place.clone()))? {
+    match Whom::read(text, run).map_err(|mistake| mistake.at(place.clone()))? {
         Whom::Client(client) => Ok(Some(client)),
         _ => Err(Mistake::Type { field: "who", wanted: WHO }.at(place)),
     }
@@ -208,12 +212,12 @@ fn who(fields: &Fields<'_>, aim: &Aim, crew: &Crew<'_>) -> Result<Option<u32>, S
 pub(super) fn read_lasts(
     fields: &Fields<'_>,
     moment: Moment,
-    crew: &Crew<'_>,
+    run: &ScriptedRun<'_>,
 ) -> Result<Duration, ScriptMistake> {
     let missing = || Mistake::Missing("a length: lasts = \"1.5 ttl\"").at(fields.at.clone());
     let lasts = fields.text("lasts", "a time: lasts = \"2.5s\"")?.ok_or_else(missing)?;
     let place = lasts.1.clone();
-    let lasts = read_time(lasts, crew)?;
+    let lasts = read_time(lasts, run)?;
     if lasts.is_zero() {
         let none = "a fault that lasts no time does nothing".into();
         return Err(Mistake::Number(none).at(place));
@@ -222,18 +226,21 @@ pub(super) fn read_lasts(
         Moment::At(at) => at + lasts,
         Moment::When { after, .. } => after + lasts,
     };
-    match healed <= crew.time_limit {
+    match healed <= run.time_limit {
         true => Ok(lasts),
-        false => Err(late("the fault would be healed", crew).at(place)),
+        false => Err(late("the fault would be healed", run).at(place)),
     }
 }
 
-fn read_time((text, place): Placed<&str>, crew: &Crew<'_>) -> Result<Duration, ScriptMistake> {
-    time::read(text, crew.ttl).map_err(|why| Mistake::Number(why).at(place))
+fn read_time(
+    (text, place): Placed<&str>,
+    run: &ScriptedRun<'_>,
+) -> Result<Duration, ScriptMistake> {
+    time::read(text, run.ttl).map_err(|why| Mistake::Number(why).at(place))
 }
 
-fn late(what: &str, crew: &Crew<'_>) -> Mistake {
-    let limit = humantime::format_duration(crew.time_limit);
+fn late(what: &str, run: &ScriptedRun<'_>) -> Mistake {
+    let limit = humantime::format_duration(run.time_limit);
     Mistake::Number(format!(
         "{what} after the run's time limit of {limit}: give a longer --time-limit"
     ))

@@ -7,9 +7,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Mistake, ScriptError, ScriptMistake};
 use super::fields::Fields;
-use super::{Aim, Crew, FaultScript, Moment, ScriptFault, action, aim, moment};
+use super::{Aim, FaultScript, Moment, ScriptFault, ScriptedRun, action, aim, moment};
 use crate::excerpt::line_of;
-use crate::plan::ScriptFile;
+use base::ScriptFile;
 
 /// The fields of a fault, beside those that give an action its extent.
 const FIELDS: &[&str] = &[
@@ -24,13 +24,13 @@ impl FaultScript {
     ///
     /// # Errors
     /// Fails at the first mistake, with its place.
-    pub fn read(file: &ScriptFile, crew: &Crew<'_>) -> Result<Self, ScriptError> {
-        let entries = entries(&file.text, crew);
+    pub fn read(file: &ScriptFile, run: &ScriptedRun<'_>) -> Result<Self, ScriptError> {
+        let entries = entries(&file.text, run);
         Ok(Self { entries: entries.map_err(|wrong| ScriptError::new(file, wrong))? })
     }
 }
 
-fn entries(text: &str, crew: &Crew<'_>) -> Result<Vec<ScriptFault>, ScriptMistake> {
+fn entries(text: &str, run: &ScriptedRun<'_>) -> Result<Vec<ScriptFault>, ScriptMistake> {
     let table = DeTable::parse(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
         Mistake::Toml(error.message().replace('\n', "; ")).at(at)
@@ -40,7 +40,7 @@ fn entries(text: &str, crew: &Crew<'_>) -> Result<Vec<ScriptFault>, ScriptMistak
     let faults = faults.ok_or_else(|| Mistake::Empty.at(0..0))?.0;
     let mut entries: Vec<ScriptFault> = Vec::new();
     for fault in faults.iter() {
-        let entry = entry(text, fault, entries.is_empty(), crew)?;
+        let entry = entry(text, fault, entries.is_empty(), run)?;
         if entries.last().is_some_and(|last| last.line == entry.line) {
             return Err(Mistake::SameLine.at(fault.span()));
         }
@@ -56,18 +56,18 @@ fn entry(
     text: &str,
     fault: &Spanned<DeValue<'_>>,
     is_first: bool,
-    crew: &Crew<'_>,
+    run: &ScriptedRun<'_>,
 ) -> Result<ScriptFault, ScriptMistake> {
     let at = header(text, fault.span());
     let wrong = || Mistake::Type { field: "fault", wanted: FAULTS }.at(fault.span());
     let table = fault.get_ref().as_table().ok_or_else(wrong)?;
     let known = [FIELDS, action::EXTENTS].concat();
     let fields = Fields::of(table, at.clone(), &known)?;
-    let action = action::read(&fields, crew.ttl)?;
-    let aim = Aim::read(&fields, action, crew)?;
-    check_eviction(&fields, action, crew)?;
-    let moment = Moment::read(&fields, &aim, is_first, crew)?;
-    let lasts = moment::read_lasts(&fields, moment, crew)?;
+    let action = action::read(&fields, run.ttl)?;
+    let aim = Aim::read(&fields, action, run)?;
+    check_eviction(&fields, action, run)?;
+    let moment = Moment::read(&fields, &aim, is_first, run)?;
+    let lasts = moment::read_lasts(&fields, moment, run)?;
     let optional = fields.flag("optional", "true or false: optional = true")?;
     let (line, what) = (line_of(text, at.start) as u32, what(&fields, text));
     let at = fields.place("action").unwrap_or(at);
@@ -83,9 +83,9 @@ fn header(text: &str, at: Range<usize>) -> Range<usize> {
 fn check_eviction(
     fields: &Fields<'_>,
     action: Action,
-    crew: &Crew<'_>,
+    run: &ScriptedRun<'_>,
 ) -> Result<(), ScriptMistake> {
-    match (action.spec().ability, crew.junk) {
+    match (action.spec().ability, run.junk) {
         (Ability::Evict, Err(why)) => {
             let misfit = format!("`evict` does nothing to these servers: {why}");
             Err(Mistake::Misfit(misfit).at(aim::place(fields)))

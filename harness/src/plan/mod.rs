@@ -1,24 +1,16 @@
-//! A run as pure data: its options, its plan, the replay that it follows, and the decisions that
+//! A run as pure data: its plan, the replay that it follows, and the decisions that
 //! were made in it. The rest of the harness stands on this module, and it stands on none.
 
-mod named_server;
-mod options;
 mod played;
 mod replay;
 mod replayer;
-mod script_file;
-mod toxiproxy_at;
 
 use base::{Load, Promises, ServerInfo};
 use std::time::Duration;
 
-pub use named_server::{NamedServer, NoNamedServer};
-pub use options::{Length, Options, UNLIMITED};
 pub use played::Played;
 pub use replay::{FaultTiming, Planned, PlannedTurn, Replay, Trigger, Victim};
 pub use replayer::Replayer;
-pub use script_file::ScriptFile;
-pub use toxiproxy_at::{NoToxiproxy, ToxiproxyAt};
 
 /// The parameters of the drive loop for one run.
 pub struct Plan {

@@ -19,16 +19,13 @@ pub enum SetupError {
     /// The run cannot use servers that somebody else runs.
     #[error(transparent)]
     Given(#[from] GivenError),
-    /// A schedule names a lock that does not exist.
-    #[error("there is no lock `{0}`")]
-    NoLock(String),
     /// The lock does not run on the topology.
     #[error("{lock} does not run on {asked}: give {}", .known.join(" or "))]
     Topology {
         /// The name of the lock.
-        lock: &'static str,
+        lock: String,
         /// The name of the topology.
-        asked: &'static str,
+        asked: String,
         /// The topologies on which it runs.
         known: Vec<&'static str>,
     },
@@ -40,7 +37,7 @@ pub enum SetupError {
         /// The kind of lock that it needs.
         needs: &'static str,
         /// The name of the lock.
-        lock: &'static str,
+        lock: String,
         /// The locks that do promise it.
         able: Vec<&'static str>,
     },
@@ -50,7 +47,7 @@ pub enum SetupError {
         /// The name of the property.
         property: &'static str,
         /// The name of the lock.
-        lock: &'static str,
+        lock: String,
         /// The reason, as a clause.
         why: &'static str,
     },
@@ -60,7 +57,7 @@ pub enum SetupError {
         /// The name of the nemesis.
         nemesis: &'static str,
         /// The name of the lock.
-        lock: &'static str,
+        lock: String,
         /// The reason why its servers never evict.
         why: &'static str,
         /// The locks whose servers do.
@@ -76,7 +73,7 @@ pub enum SetupError {
         /// The name of the nemesis.
         nemesis: &'static str,
         /// The name of the lock.
-        lock: &'static str,
+        lock: String,
         /// The name of the topology.
         topology: &'static str,
         /// The topologies on which the lock meets it.
@@ -98,7 +95,7 @@ pub enum SetupError {
         /// The servers that it needs.
         needed: ServersNeeded,
         /// The name of the lock.
-        lock: &'static str,
+        lock: String,
         /// The name of the topology.
         on: &'static str,
         /// The topologies on which the lock meets it.
@@ -129,7 +126,7 @@ pub enum SetupError {
     )]
     Untimed {
         /// The name of the lock.
-        lock: &'static str,
+        lock: String,
         /// The name of its store.
         store: &'static str,
     },

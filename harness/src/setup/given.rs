@@ -1,9 +1,9 @@
 //! Checks that a run can use servers that somebody else runs: client-side faults only, and keys of its own.
 
-use workloads::LockSpec;
+use base::RunSpec;
+use workloads::TestedLock;
 
 use super::topology;
-use crate::plan::Options;
 
 /// A mistake in asking for servers that somebody else runs. Each says what to give instead, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,21 +41,21 @@ pub enum GivenError {
 ///
 /// # Errors
 /// One line that names the mistake and its fix.
-pub fn check(lock: &LockSpec, options: &Options) -> Result<(), GivenError> {
-    if options.given.is_empty() {
+pub fn check(lock: &TestedLock, run: &RunSpec) -> Result<(), GivenError> {
+    if run.servers.is_empty() {
         return Ok(());
     }
-    check_names(lock, options)?;
-    let topology = topology(lock, options);
+    check_names(lock, run)?;
+    let topology = topology(lock, run);
     lock.store()
         .can_be_given(topology)
         .map_err(|why| GivenError::Store { topology: topology.name, why })?;
-    if options.script.is_none() { check_nemeses(&options.nemesis) } else { Ok(()) }
+    if run.script.is_none() { check_nemeses(&run.nemesis) } else { Ok(()) }
 }
 
-fn check_names(lock: &LockSpec, options: &Options) -> Result<(), GivenError> {
-    let topology = topology(lock, options);
-    let mut named: Vec<&str> = options.given.iter().map(|server| &*server.name).collect();
+fn check_names(lock: &TestedLock, run: &RunSpec) -> Result<(), GivenError> {
+    let topology = topology(lock, run);
+    let mut named: Vec<&str> = run.servers.iter().map(|server| &*server.name).collect();
     let nodes = topology.nodes();
     let mut wanted: Vec<&str> = nodes.iter().map(|node| &*node.name).collect();
     named.sort_unstable();
@@ -79,8 +79,8 @@ fn check_nemeses(names: &str) -> Result<(), GivenError> {
 }
 
 /// The addresses of the servers, by number.
-pub fn addresses(lock: &LockSpec, options: &Options) -> Vec<String> {
-    let nodes = topology(lock, options).nodes();
-    let of = |name: &str| options.given.iter().find(|server| server.name == name);
+pub fn addresses(lock: &TestedLock, run: &RunSpec) -> Vec<String> {
+    let nodes = topology(lock, run).nodes();
+    let of = |name: &str| run.servers.iter().find(|server| server.name == name);
     nodes.iter().filter_map(|node| of(&node.name)).map(|server| server.address.clone()).collect()
 }

@@ -7,9 +7,10 @@
 mod small;
 mod story;
 
-use base::{Action, DeltaDebugger, Direction, Fault, Node};
+use base::{Action, DeltaDebugger, Direction, Fault, Node, nanos};
 use sim::Chances;
 use std::time::Duration;
+use workloads::TestedLock;
 
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
@@ -19,9 +20,9 @@ pub use story::{StoryError, ToldCounterexample, is_small, story, story_of};
 /// Returns true if a schedule shows its anomaly where nothing is exact, too: with the faults at
 /// their triggers, over links with delays of their own. Then it most likely does so on real
 /// servers.
-pub fn is_robust(schedule: &Schedule) -> bool {
+pub fn is_robust(lock: &TestedLock, schedule: &Schedule) -> bool {
     let shows = |seed: u64| {
-        let setup = schedule.loose_setup(seed).ok()?;
+        let setup = schedule.loose_setup(lock, seed).ok()?;
         let run = simulate::run(&setup).ok()?;
         Some(schedule.shows.as_ref()?.is_in(&run))
     };
@@ -78,26 +79,27 @@ const FEW_TURNS: usize = 16;
 /// # Errors
 /// Fails when the schedule does not show it.
 pub fn shrink(
+    lock: &TestedLock,
     schedule: &Schedule,
     shows: &Shows,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Shrunk, NotShown> {
-    if is_small(schedule) {
-        return take_out(schedule, shows, go_on);
+    if is_small(lock, schedule) {
+        return take_out(lock, schedule, shows, go_on);
     }
-    if !simulate::replay(schedule).is_ok_and(|run| shows.is_in(&run)) {
+    if !simulate::replay(lock, schedule).is_ok_and(|run| shows.is_in(&run)) {
         return Err(NotShown { anomaly: shows.anomaly.clone() });
     }
     let mut tried = 1;
-    let drawn = draw_small(schedule, shows, MOST_DRAWN, &mut || {
+    let drawn = draw_small(lock, schedule, shows, MOST_DRAWN, &mut || {
         tried += 1;
         go_on(tried)
     });
     let mut least: Option<Shrunk> = None;
     for candidate in drawn.iter().chain([schedule]) {
-        let shrunk = take_out(candidate, shows, &mut |now| go_on(tried + now))?;
+        let shrunk = take_out(lock, candidate, shows, &mut |now| go_on(tried + now))?;
         tried += shrunk.tried;
-        let done = is_small(&shrunk.schedule) || shrunk.cut_short == Some(CutShort::Told);
+        let done = is_small(lock, &shrunk.schedule) || shrunk.cut_short == Some(CutShort::Told);
         let is_less = |least: &Shrunk| size(&shrunk.schedule) < size(&least.schedule);
         if least.as_ref().is_none_or(is_less) {
             least = Some(shrunk);
@@ -111,19 +113,22 @@ pub fn shrink(
 }
 
 /// Returns true if a schedule shows the anomaly, and would with more quiet.
-fn is_shown(schedule: &Schedule, shows: &Shows) -> bool {
+fn is_shown(lock: &TestedLock, schedule: &Schedule, shows: &Shows) -> bool {
     // One that cannot be run shows nothing.
-    let shown = |schedule: &Schedule| simulate::replay(schedule).is_ok_and(|run| shows.is_in(&run));
+    let shown =
+        |schedule: &Schedule| simulate::replay(lock, schedule).is_ok_and(|run| shows.is_in(&run));
     shown(schedule) && (schedule.quiet_ns == 0 || shown(&schedule.with_more_quiet()))
 }
 
 /// Takes out of a schedule what its anomaly does not need.
 fn take_out(
+    lock: &TestedLock,
     schedule: &Schedule,
     shows: &Shows,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Shrunk, NotShown> {
     let mut shrinker = Shrinker {
+        lock,
         best: Schedule { shows: Some(shows.clone()), ..schedule.clone() },
         shows,
         robust: false,
@@ -150,6 +155,7 @@ fn take_out(
 }
 
 struct Shrinker<'a> {
+    lock: &'a TestedLock,
     best: Schedule,
     shows: &'a Shows,
     /// The best one shows its anomaly where nothing is exact, too.
@@ -180,7 +186,7 @@ impl Shrinker<'_> {
     /// Gives each turn the time at which it really began, where it waited for the turn before it:
     /// that one can then be taken out without moving it.
     fn pin_turns(&mut self) {
-        let Ok((_, played)) = simulate::replay_played(&self.best) else { return };
+        let Ok((_, played)) = simulate::replay_played(self.lock, &self.best) else { return };
         self.attempt(|s| {
             for (client, turns) in (0..).zip(&mut s.clients) {
                 *turns = played.turns_of(client);
@@ -196,7 +202,7 @@ impl Shrinker<'_> {
         } else if self.tried >= MOST_RUNS {
             self.done = Some(CutShort::Bound);
         }
-        is_shown(schedule, self.shows)
+        is_shown(self.lock, schedule, self.shows)
     }
 
     /// Keeps a changed schedule if it still shows the anomaly.
@@ -210,9 +216,9 @@ impl Shrinker<'_> {
         if candidate == self.best || !self.still(&candidate) {
             return false;
         }
-        refresh_triggers(&mut candidate);
+        refresh_triggers(self.lock, &mut candidate);
         // What has become robust once stays so.
-        let robust = is_robust(&candidate);
+        let robust = is_robust(self.lock, &candidate);
         let kept = robust || !self.robust;
         if kept {
             self.robust = robust;
@@ -235,7 +241,7 @@ impl Shrinker<'_> {
         SLOW_LINKS.iter().any(|link| {
             self.attempt(|s| {
                 change(s);
-                s.link_delay_ns = 0;
+                s.run.link_delay_ns = 0;
                 s.chance = Chances::plain(Duration::from_nanos(*link));
             })
         })
@@ -243,14 +249,14 @@ impl Shrinker<'_> {
 
     /// Removes what comes after the anomaly, first of all: every later run is shorter for it.
     fn less_after(&mut self) {
-        self.least(MILLI / 100, |s| &mut s.time_limit_ns);
+        self.least(MILLI / 100, |s| &mut s.run.time_limit_ns);
         self.least(MILLI / 100, |s| &mut s.quiet_ns);
     }
 
     /// All that the simulator leaves to chance made plain, at once or one by one.
     fn plain_chance(&mut self) {
         let fast = |s: &mut Schedule| {
-            s.link_delay_ns = 0;
+            s.run.link_delay_ns = 0;
             s.chance.link_ns = FAST_LINK;
         };
         let link = Duration::from_nanos(self.best.chance.link_ns);
@@ -290,8 +296,7 @@ impl Shrinker<'_> {
     /// have made them late enough for a fault to hit them.
     fn fewer_turns_longer(&mut self) {
         // Beyond the longest hold that is drawn a lock may break for another reason.
-        let longest = workloads::find(&self.best.algo).map_or(0.0, |lock| lock.longest_hold);
-        let longest = (self.best.ttl_ns as f64 * longest) as u64;
+        let longest = nanos(self.lock.info.longest_hold(self.best.run.ttl()));
         for client in 0..self.best.clients.len() {
             for place in (0..self.best.clients[client].len()).rev() {
                 for longer in [500 * MILLI, 3_000 * MILLI] {
@@ -432,8 +437,8 @@ impl Shrinker<'_> {
 
 /// Gives faults the triggers that they have in this very schedule: the lock's life has changed with
 /// it.
-fn refresh_triggers(schedule: &mut Schedule) {
-    if let Ok((_, again)) = simulate::replay_played(schedule) {
+fn refresh_triggers(lock: &TestedLock, schedule: &mut Schedule) {
+    if let Ok((_, again)) = simulate::replay_played(lock, schedule) {
         for (planned, new) in schedule.faults.iter_mut().zip(again.faults) {
             planned.moment = new.moment;
         }
@@ -446,7 +451,7 @@ pub fn size(s: &Schedule) -> (usize, usize, usize, usize, u64) {
     let delays = s.chance.delays.iter().map(|link| link.delays_ns.len()).sum::<usize>();
     let turns = s.clients.iter().map(Vec::len).sum();
     let told: u64 = times(&mut s.clone()).into_iter().map(|time| *time / MILLI).sum();
-    let time = told + (s.time_limit_ns + s.quiet_ns) / MILLI;
+    let time = told + (s.run.time_limit_ns + s.quiet_ns) / MILLI;
     (s.faults.len() + links, s.clients.len(), turns, delays, time)
 }
 

@@ -5,8 +5,9 @@
 //! the faults are drawn, over links with random delays, until they show the same anomaly by the
 //! same cause.
 
-use base::{Action, Mode, Node, Rng};
+use base::{Action, Mode, Node, Rng, RunSpec, nanos};
 use std::time::Duration;
+use workloads::TestedLock;
 
 use super::is_shown;
 use crate::plan::{FaultTiming, Planned, PlannedTurn, Trigger, Victim};
@@ -23,30 +24,31 @@ const LINKS: [u64; 4] = [0, 2, 10, 40];
 /// Draws small schedules with the pieces of `found` until one shows the same; `go_on` is asked
 /// before each. What is found is recorded exactly.
 pub fn draw_small(
+    lock: &TestedLock,
     found: &Schedule,
     shows: &Shows,
     tries: u64,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Option<Schedule> {
     (0..tries).take_while(|_| go_on()).find_map(|n| {
-        let drawn = draw(found, &mut Rng::new(n));
-        let setup = drawn.as_it_is(FaultTiming::Trigger, n).ok()?;
+        let drawn = draw(lock, found, &mut Rng::new(n));
+        let setup = drawn.as_it_is(lock, FaultTiming::Trigger, n).ok()?;
         let (run, schedule) = simulate::record(&setup).ok()?;
         // A client that is done waits for ever, which is no turn.
         let (shows_it, clients) = (Some(shows.clone()), drawn.clients);
         let schedule = Schedule { shows: shows_it, clients, ..schedule };
         // A fault by its trigger came between events of one instant, and at its time comes before
         // them.
-        (shows.is_in(&run) && is_shown(&schedule, shows)).then_some(schedule)
+        (shows.is_in(&run) && is_shown(lock, &schedule, shows)).then_some(schedule)
     })
 }
 
-fn draw(found: &Schedule, rng: &mut Rng) -> Schedule {
+fn draw(lock: &TestedLock, found: &Schedule, rng: &mut Rng) -> Schedule {
     let clients = 2 + rng.below(CLIENTS - 1) as u32;
-    let spread = pick(rng, &[0, found.ttl_ns / 20, found.ttl_ns / 2, 2 * found.ttl_ns]);
+    let spread = pick(rng, &[0, found.run.ttl_ns / 20, found.run.ttl_ns / 2, 2 * found.run.ttl_ns]);
     let turns = (0..clients * found.workers_each()).map(|_| {
         let turns = 1 + u64::from(rng.chance(0.3));
-        (0..turns).map(|_| turn(found, spread, rng)).collect()
+        (0..turns).map(|_| turn(lock, found, spread, rng)).collect()
     });
     let turns: Vec<Vec<PlannedTurn>> = turns.collect();
     let mut faults: Vec<Planned> = Vec::new();
@@ -58,22 +60,20 @@ fn draw(found: &Schedule, rng: &mut Rng) -> Schedule {
     faults.sort_by_key(|planned| planned.moment.grants);
     let lasts: u64 = faults.iter().map(|planned| planned.lasts_ns).sum();
     let millis = Duration::from_millis(pick(rng, &LINKS)).as_nanos() as u64;
-    Schedule {
-        clients: turns,
-        faults,
-        link_delay_ns: if rng.chance(0.3) { found.link_delay_ns } else { millis },
+    let run = RunSpec {
+        link_delay_ns: if rng.chance(0.3) { found.run.link_delay_ns } else { millis },
         // A stuck lock shows while somebody still asks for it.
         time_limit_ns: pick(
             rng,
-            &[spread, spread + found.ttl_ns, 2 * spread + 4 * found.ttl_ns + lasts],
+            &[spread, spread + found.run.ttl_ns, 2 * spread + 4 * found.run.ttl_ns + lasts],
         ),
-        ..found.clone()
-    }
+        ..found.run.clone()
+    };
+    Schedule { clients: turns, faults, run, ..found.clone() }
 }
 
-fn turn(found: &Schedule, spread: u64, rng: &mut Rng) -> PlannedTurn {
-    let longest = workloads::find(&found.algo).map_or(0.0, |lock| lock.longest_hold);
-    let longest = (found.ttl_ns as f64 * longest) as u64;
+fn turn(lock: &TestedLock, found: &Schedule, spread: u64, rng: &mut Rng) -> PlannedTurn {
+    let longest = nanos(lock.info.longest_hold(found.run.ttl()));
     let like = found.clients.iter().flatten().nth(rng.below(8) as usize);
     let shared = found.clients.iter().flatten().any(|turn| turn.mode == Mode::Shared);
     PlannedTurn {
@@ -108,12 +108,12 @@ fn fault(found: &Schedule, clients: u32, rng: &mut Rng) -> Option<Planned> {
         later_ns: if rng.chance(0.5) {
             planned.moment.later_ns
         } else {
-            rng.below(found.ttl_ns / 4 + 1)
+            rng.below(found.run.ttl_ns / 4 + 1)
         },
     };
     let lasts = match rng.chance(0.5) {
         true => planned.lasts_ns,
-        false => rng.below(found.ttl_ns * 5 / 2 + 1),
+        false => rng.below(found.run.ttl_ns * 5 / 2 + 1),
     };
     Some(Planned { fault, at_ns: 0, lasts_ns: lasts, moment })
 }

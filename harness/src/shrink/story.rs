@@ -6,6 +6,7 @@ use base::{Anomaly, BackendError, Event, F, Kind, Process, Run};
 use checkers::Judgement;
 use reports::facts::HistoryFacts;
 use reports::steps::{StoryStep, steps};
+use workloads::TestedLock;
 
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
@@ -42,12 +43,12 @@ const SMALL: (usize, usize, usize) = (3, 2, 12);
 ///
 /// # Errors
 /// Fails when the schedule cannot be run, or does not show the anomaly that it is said to show.
-pub fn story_of(schedule: &Schedule) -> Result<ToldCounterexample, StoryError> {
+pub fn story_of(lock: &TestedLock, schedule: &Schedule) -> Result<ToldCounterexample, StoryError> {
     let Some(shows) = &schedule.shows else {
         return Err(StoryError::NothingToShow);
     };
     let Shows { property, anomaly, .. } = shows;
-    let run = simulate::replay(schedule)?;
+    let run = simulate::replay(lock, schedule)?;
     let verdicts = Judgement::of(&run).verdicts;
     let verdict = verdicts.into_iter().find(|verdict| verdict.property == *property);
     let mut anomalies = verdict.into_iter().flat_map(|verdict| verdict.anomalies);
@@ -57,10 +58,10 @@ pub fn story_of(schedule: &Schedule) -> Result<ToldCounterexample, StoryError> {
 }
 
 /// Returns true if a counterexample fits on one screen.
-pub fn is_small(schedule: &Schedule) -> bool {
+pub fn is_small(lock: &TestedLock, schedule: &Schedule) -> bool {
     let (clients, faults, messages) = SMALL;
     let few = schedule.client_count() as usize <= clients && schedule.faults.len() <= faults;
-    few && story_of(schedule).is_ok_and(|told| told.messages <= messages)
+    few && story_of(lock, schedule).is_ok_and(|told| told.messages <= messages)
 }
 
 /// The story of an anomaly in its run.
@@ -112,7 +113,6 @@ fn is_told_by_its_end(events: &[&Event], place: usize, end: Option<usize>) -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Options;
     use crate::setup::Setup;
     use base::{Fault, FaultEvent, History, Node};
 
@@ -139,8 +139,10 @@ mod tests {
             }
             history.push(event);
         }
-        let options = Options::new("redis-set-nx-px", "pause", 0);
-        let info = Setup::new(options).unwrap_or_else(|e| panic!("{e}")).info_for("sim");
+        let lock = workloads::lock("redis-set-nx-px").expect("a lock of the list");
+        let info = Setup::new(&lock, lock.info.run("pause", 0))
+            .unwrap_or_else(|e| panic!("{e}"))
+            .info_for("sim");
         let witness = vec![history.events().len() as u64 - 1];
         let told =
             story(&Run { info, history, ledger: None }, Anomaly { witness, ..Anomaly::default() });

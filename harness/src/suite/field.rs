@@ -1,14 +1,149 @@
-//! The values of a suite's fields, each read from a text and refused with its place.
+//! The fields of a suite's entry, each read from its value and refused with its place.
 
 use reports::hazards::{self, HAZARDS, Hazard};
-use serde::de::{Deserialize, Deserializer, Error};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
-use stores::{StoreId, Topology};
-use workloads::LockSpec;
+use toml::Spanned;
+use workloads::TestedLock;
 
+use super::Expectation;
 use crate::nearest;
-use crate::plan::Length;
+use crate::options::{GivenOptions, OPTIONS, RunOption, parse_duration};
+
+/// The fields of an entry: its own, and the options of its run.
+pub struct EntryFields {
+    pub name: Option<String>,
+    pub hazards: Vec<String>,
+    pub lock: TestedLock,
+    pub nemesis: Option<String>,
+    pub script: Option<Spanned<PathBuf>>,
+    pub options: GivenOptions,
+    pub seeds: Option<Spanned<u64>>,
+    pub rare: bool,
+    pub real: u64,
+    pub real_time_limit: Option<Duration>,
+    pub expect: Spanned<Expectation>,
+}
+
+/// A field of an entry, by its name.
+enum Field {
+    Own(&'static str),
+    Option(&'static RunOption),
+}
+
+/// The fields that are no options of a run.
+const OWN: &[&str] = &[
+    "name",
+    "hazards",
+    "lock",
+    "nemesis",
+    "script",
+    "seeds",
+    "rare",
+    "real",
+    "real-time-limit",
+    "expect",
+];
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        let own = OWN.iter().find(|own| **own == name).map(|own| Self::Own(own));
+        let option = || OPTIONS.iter().find(|option| option.name == name).map(Self::Option);
+        own.or_else(option).ok_or_else(|| {
+            let names: Vec<&str> =
+                OWN.iter().copied().chain(OPTIONS.iter().map(|option| option.name)).collect();
+            D::Error::custom(nearest::unknown("field", &name, &names))
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for EntryFields {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(EntryVisitor)
+    }
+}
+
+struct EntryVisitor;
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = EntryFields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an entry of a suite")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EntryFields, A::Error> {
+        let (mut lock, mut expect) = (None, None);
+        let (mut name, mut nemesis, mut script) = (None, None, None);
+        let (mut hazards, mut options) = (Vec::new(), GivenOptions::default());
+        let (mut seeds, mut rare, mut real, mut real_time_limit) = (None, false, 0, None);
+        while let Some(field) = map.next_key()? {
+            match field {
+                Field::Own("name") => name = Some(map.next_value()?),
+                Field::Own("hazards") => {
+                    let named: Vec<HazardField> = map.next_value()?;
+                    hazards = named.iter().map(|hazard| hazard.0.name()).collect();
+                }
+                Field::Own("lock") => lock = Some(map.next_value::<LockField>()?.0),
+                Field::Own("nemesis") => nemesis = Some(map.next_value()?),
+                Field::Own("script") => script = Some(map.next_value()?),
+                Field::Own("seeds") => seeds = Some(map.next_value()?),
+                Field::Own("rare") => rare = map.next_value()?,
+                Field::Own("real") => real = map.next_value()?,
+                Field::Own("real-time-limit") => {
+                    real_time_limit = Some(map.next_value::<TimeField>()?.0);
+                }
+                Field::Own(_) => expect = Some(map.next_value()?),
+                Field::Option(option) => map.next_value_seed(OptionSeed(option, &mut options))?,
+            }
+        }
+        Ok(EntryFields {
+            name,
+            hazards,
+            lock: lock.ok_or_else(|| A::Error::missing_field("lock"))?,
+            nemesis,
+            script,
+            options,
+            seeds,
+            rare,
+            real,
+            real_time_limit,
+            expect: expect.ok_or_else(|| A::Error::missing_field("expect"))?,
+        })
+    }
+}
+
+/// Reads the value of an option and adds it to the others.
+struct OptionSeed<'a>(&'static RunOption, &'a mut GivenOptions);
+
+/// The value of an option: a text, a whole number, or a list of texts.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OptionValue {
+    Text(String),
+    Number(u64),
+    List(Vec<String>),
+}
+
+impl<'de> DeserializeSeed<'de> for OptionSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        let Self(option, options) = self;
+        let value = OptionValue::deserialize(from)
+            .map_err(|_| D::Error::custom("write it as a text or a whole number"))?;
+        let text = match value {
+            OptionValue::Text(text) => text,
+            OptionValue::Number(number) => number.to_string(),
+            OptionValue::List(texts) => texts.join(","),
+        };
+        options.add(option, text).map_err(D::Error::custom)
+    }
+}
 
 /// Reads a text and makes something of it.
 fn read<'de, D: Deserializer<'de>, T>(
@@ -19,22 +154,20 @@ fn read<'de, D: Deserializer<'de>, T>(
 }
 
 /// A lock of the catalogue.
-#[derive(Clone, Copy)]
-pub struct LockField(pub &'static LockSpec);
+struct LockField(TestedLock);
 
 impl<'de> Deserialize<'de> for LockField {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let names = || workloads::LOCKS.iter().map(|lock| lock.name).collect::<Vec<_>>();
         let find = |name: &str| {
-            workloads::find(name).ok_or_else(|| nearest::unknown("lock", name, &names()))
+            workloads::lock(name).ok_or_else(|| nearest::unknown("lock", name, &names()))
         };
         read(from, find).map(Self)
     }
 }
 
 /// A hazard of the list, by its name: "H7".
-#[derive(Clone, Copy)]
-pub struct HazardField(pub &'static Hazard);
+struct HazardField(&'static Hazard);
 
 impl<'de> Deserialize<'de> for HazardField {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -47,63 +180,11 @@ impl<'de> Deserialize<'de> for HazardField {
     }
 }
 
-/// A topology of the list.
-#[derive(Clone, Copy)]
-pub struct TopologyField(pub &'static Topology);
-
-impl<'de> Deserialize<'de> for TopologyField {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let names = || StoreId::all_topologies().map(|on| on.name).collect::<Vec<_>>();
-        let find = |name: &str| {
-            StoreId::topology(name).ok_or_else(|| nearest::unknown("topology", name, &names()))
-        };
-        read(from, find).map(Self)
-    }
-}
-
-/// A task of the list.
-#[derive(Clone, Copy)]
-pub struct TaskField(pub &'static base::Task);
-
-impl<'de> Deserialize<'de> for TaskField {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let names = || workloads::TASKS.iter().map(|task| task.name).collect::<Vec<_>>();
-        let find = |name: &str| {
-            workloads::task(name).ok_or_else(|| nearest::unknown("task", name, &names()))
-        };
-        read(from, find).map(Self)
-    }
-}
-
 /// A length of time, such as "500ms".
-#[derive(Clone, Copy)]
-pub struct TimeField(pub Duration);
+struct TimeField(Duration);
 
 impl<'de> Deserialize<'de> for TimeField {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let parse = |text: &str| humantime::parse_duration(text);
-        let wrong = |why| format!("{why}; write it as \"500ms\", \"2s\" or \"1m30s\"");
-        read(from, |text| parse(text).map_err(wrong)).map(Self)
-    }
-}
-
-/// The length of holds or pauses, such as "exact:50ms".
-#[derive(Clone, Copy)]
-pub struct LengthField(pub Length);
-
-impl<'de> Deserialize<'de> for LengthField {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let parse = |text: &str| text.parse::<Length>().map_err(|why| why.to_string());
-        read(from, parse).map(Self)
-    }
-}
-
-/// The path of a fault script, from the folder of the suite.
-#[derive(Clone)]
-pub struct ScriptField(pub PathBuf);
-
-impl<'de> Deserialize<'de> for ScriptField {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        read(from, |path| Ok(PathBuf::from(path))).map(Self)
+        read(from, |text| parse_duration(text).map_err(|why| why.to_string())).map(Self)
     }
 }

@@ -1,22 +1,18 @@
 //! The reader of suites.
 
-use base::ExtraPromise;
+use base::{RunSpec, ScriptFile, nanos};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use toml::Spanned;
 
-use super::entry::EntryNumbers;
-use super::field::{
-    HazardField, LengthField, LockField, ScriptField, TaskField, TimeField, TopologyField,
-};
-use super::{Expectation, SuiteEntry};
+use super::SuiteEntry;
+use super::field::EntryFields;
 use crate::excerpt::Excerpt;
-use crate::plan::ScriptFile;
-use crate::setup::flags;
+use crate::options::flags;
 
 /// The version of the format that this build reads.
 const VERSION: u32 = 1;
@@ -55,39 +51,6 @@ struct SuiteFields {
     version: Spanned<u32>,
     #[serde(default)]
     entry: Vec<Spanned<EntryFields>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct EntryFields {
-    name: Option<String>,
-    #[serde(default)]
-    hazards: Vec<HazardField>,
-    lock: LockField,
-    #[serde(default)]
-    nemesis: Option<String>,
-    script: Option<Spanned<ScriptField>>,
-    on: Option<TopologyField>,
-    task: Option<TaskField>,
-    #[serde(default)]
-    demand: Vec<ExtraPromise>,
-    clients: Option<u32>,
-    keys: Option<u32>,
-    ttl: Option<TimeField>,
-    hold: Option<LengthField>,
-    think: Option<LengthField>,
-    link_delay: Option<TimeField>,
-    fault_scale: Option<TimeField>,
-    tick: Option<TimeField>,
-    sync_limit: Option<u32>,
-    time_limit: Option<TimeField>,
-    seeds: Option<Spanned<u64>>,
-    #[serde(default)]
-    rare: bool,
-    #[serde(default)]
-    real: u64,
-    real_time_limit: Option<TimeField>,
-    expect: Spanned<Expectation>,
 }
 
 type SuiteMistake = (Range<usize>, String);
@@ -154,44 +117,31 @@ fn entry(fields: EntryFields, folder: &Path, at: Range<usize>) -> Result<SuiteEn
         0 => Err((seeds.span(), "an entry has one seed at least".to_owned())),
         many => Ok(many),
     })?;
-    let time = |field: Option<TimeField>| field.map(|TimeField(time)| time);
-    let length = |field: Option<LengthField>| field.map(|LengthField(length)| length);
-    let mut entry = SuiteEntry {
-        name: String::new(),
-        hazards: fields.hazards.iter().map(|hazard| hazard.0.name()).collect(),
-        lock: fields.lock.0,
-        nemesis,
-        script,
-        on: fields.on.map(|TopologyField(on)| on),
-        task: fields.task.map_or(&base::Task::CONTEND, |TaskField(task)| task),
-        extra_promises: fields.demand,
-        numbers: EntryNumbers {
-            clients: fields.clients,
-            keys: fields.keys,
-            ttl: time(fields.ttl),
-            hold: length(fields.hold),
-            think: length(fields.think),
-            link_delay: time(fields.link_delay),
-            fault_scale: time(fields.fault_scale),
-            tick: time(fields.tick),
-            sync_limit: fields.sync_limit,
-            time_limit: time(fields.time_limit),
-        },
+    let (lock, real_time_limit) = (fields.lock, fields.real_time_limit.unwrap_or(REAL_TIME_LIMIT));
+    let run = fields.options.apply(lock.info.run(&nemesis, 0));
+    // Its length is no part of its name.
+    let usual = lock.info.run(&nemesis, 0).time_limit_ns;
+    let name = fields.name.unwrap_or_else(|| {
+        let run = RunSpec { time_limit_ns: usual, script: None, ..run.clone() };
+        format!("{} under {nemesis}{}", lock.name(), flags(&run, &lock.info))
+    });
+    let time_limit_ns = match fields.options.has("time-limit") {
+        true => run.time_limit_ns,
+        false => nanos(real_time_limit),
+    };
+    let entry = SuiteEntry {
+        name,
+        hazards: fields.hazards,
+        lock,
+        run: RunSpec { script, time_limit_ns, ..run },
         seeds,
         rare: fields.rare,
         real: fields.real,
-        real_time_limit: time(fields.real_time_limit).unwrap_or(REAL_TIME_LIMIT),
+        real_time_limit,
         expect: fields.expect.get_ref().clone(),
     };
-    entry.name = fields.name.unwrap_or_else(|| name(&entry));
     check(&entry, &at, fields.expect.span())?;
     Ok(entry)
-}
-
-/// The name of an entry that has none of its own: its run, as flags say it.
-fn name(entry: &SuiteEntry) -> String {
-    let SuiteEntry { lock, nemesis, .. } = entry;
-    format!("{} under {nemesis}{}", lock.name, flags(&entry.options(0)))
 }
 
 /// Refuses what cannot be run, and what its lock can never show.
@@ -200,13 +150,13 @@ fn check(entry: &SuiteEntry, at: &Range<usize>, expect: Range<usize>) -> Result<
     if entry.real > 0 {
         entry.on_servers(0).map_err(|error| (at.clone(), format!("on real servers: {error}")))?;
     }
-    let known = entry.lock.known();
+    let known = &entry.lock.info.known;
     for (_, sight) in entry.expect.sights() {
         let is_known = known.iter().any(|known| {
             known.anomaly == sight.anomaly && sight.cause.is_none_or(|it| it == known.cause)
         });
         if !is_known {
-            let lock = entry.lock.name;
+            let lock = entry.lock.name();
             let mut may: Vec<String> =
                 known.iter().map(|it| format!("{} by {}", it.anomaly, it.cause.name())).collect();
             may.dedup();
@@ -220,11 +170,8 @@ fn check(entry: &SuiteEntry, at: &Range<usize>, expect: Range<usize>) -> Result<
     Ok(())
 }
 
-fn read_script(
-    script: &Spanned<ScriptField>,
-    folder: &Path,
-) -> Result<Arc<ScriptFile>, SuiteMistake> {
-    let path = folder.join(&script.get_ref().0);
+fn read_script(script: &Spanned<PathBuf>, folder: &Path) -> Result<Arc<ScriptFile>, SuiteMistake> {
+    let path = folder.join(script.get_ref());
     let wrong = |error| (script.span(), format!("cannot read `{}`: {error}", path.display()));
     let text = std::fs::read_to_string(&path).map_err(wrong)?;
     Ok(Arc::new(ScriptFile { path, text }))

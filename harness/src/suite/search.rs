@@ -105,8 +105,8 @@ fn finding(
     let outcome = EntryOutcome {
         name: entry.name.clone(),
         hazards: entry.hazards.clone(),
-        lock: entry.lock.name.into(),
-        nemesis: entry.nemesis.clone(),
+        lock: entry.lock.name().into(),
+        nemesis: entry.run.nemesis.clone(),
         expected: entry.expect.to_string(),
         status,
         schedules,

@@ -97,7 +97,7 @@ fn costs(lock: &LockSpec, figures: Option<&Figures>) -> String {
     format!(
         "| [{0}](#{0}) | {1} | {2} | {3} | {4} | {5} | {6} |\n",
         lock.name,
-        lock.topology().name,
+        lock.lock().topology().name,
         number(of(|it| it.grants_mhz)),
         time(of(|it| it.acquire_median_ns)),
         time(of(|it| it.acquire_99_ns)),
@@ -237,7 +237,7 @@ fn seen(pair: &Pair) -> String {
 fn links(lock: &LockSpec, nemesis: &NemesisSpec, all: &[Counterexample]) -> String {
     let of = all
         .iter()
-        .filter(|it| it.schedule.algo == lock.name && it.schedule.nemesis == nemesis.name);
+        .filter(|it| *it.schedule.algo == *lock.name && it.schedule.run.nemesis == nemesis.name);
     let link = |it: &Counterexample| {
         let anomaly = it.schedule.shows.as_ref().map_or("", |shows| shows.anomaly.as_str());
         format!("[{anomaly}](../counterexamples/{})", it.file)
@@ -252,7 +252,7 @@ fn in_suite(
     counterexamples: &[Counterexample],
 ) {
     let own: Vec<&SuiteEntry> =
-        entries.iter().filter(|entry| entry.lock.name == lock.name).collect();
+        entries.iter().filter(|entry| entry.lock.name() == lock.name).collect();
     if own.is_empty() {
         return;
     }

@@ -3,6 +3,7 @@
 use picklock::schedule::Schedule;
 use picklock::suite::SuiteEntry;
 use std::path::Path;
+use workloads::TestedLock;
 
 /// A shrunk schedule that shows an anomaly.
 pub struct Counterexample {
@@ -10,6 +11,8 @@ pub struct Counterexample {
     pub file: String,
     /// The schedule.
     pub schedule: Schedule,
+    /// Its lock.
+    pub lock: TestedLock,
 }
 
 impl Counterexample {
@@ -26,7 +29,7 @@ impl Counterexample {
     /// The reason why its lock is known to break so.
     pub fn why(&self) -> Option<String> {
         let shows = self.schedule.shows.as_ref()?;
-        let known = workloads::find(&self.schedule.algo)?.known();
+        let known = &self.lock.info.known;
         let of = |it: &&base::Known| Some(it.cause) == shows.cause && it.anomaly == shows.anomaly;
         known.iter().find(of).map(|known| known.why.clone())
     }
@@ -38,9 +41,11 @@ pub fn read(root: &Path) -> Vec<Counterexample> {
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("readable").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|it| it == "json"));
     paths.sort();
-    let read = |path: &std::path::PathBuf| Counterexample {
-        file: path.file_name().expect("a name").to_string_lossy().into_owned(),
-        schedule: Schedule::read(path).unwrap_or_else(|error| panic!("{error}")),
+    let read = |path: &std::path::PathBuf| {
+        let read = Schedule::read(path, &workloads::lock);
+        let (schedule, lock) = read.unwrap_or_else(|error| panic!("{error}"));
+        let file = path.file_name().expect("a name").to_string_lossy().into_owned();
+        Counterexample { file, schedule, lock }
     };
     paths.iter().map(read).collect()
 }
@@ -53,7 +58,7 @@ pub fn of_entry<'a>(
     let begins = entry.expect.sights().map(|(_, sight)| {
         let anomaly = sight.anomaly.replace(' ', "-");
         let cause = sight.cause.map_or(String::new(), |cause| format!("{}.json", cause.name()));
-        format!("{}+{}+{anomaly}+{cause}", entry.lock.name, entry.nemesis)
+        format!("{}+{}+{anomaly}+{cause}", entry.lock.name(), entry.run.nemesis)
     });
     let begins: Vec<String> = begins.collect();
     all.iter().filter(move |it| begins.iter().any(|begin| it.file.starts_with(begin)))

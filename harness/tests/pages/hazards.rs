@@ -100,7 +100,8 @@ fn of_hazard<'a>(
 fn picture(counterexample: &Counterexample) -> Option<(String, String)> {
     let Schedule { shows, .. } = &counterexample.schedule;
     let shows = shows.as_ref()?;
-    let run = simulate::replay(&counterexample.schedule).expect("the simulator runs");
+    let run = simulate::replay(&counterexample.lock, &counterexample.schedule)
+        .expect("the simulator runs");
     let verdicts = Judgement::of(&run).verdicts;
     let of = verdicts.iter().filter(|verdict| verdict.property == shows.property);
     let anomaly = of.flat_map(|verdict| &verdict.anomalies).find(|anomaly| {

@@ -4,7 +4,6 @@
 use base::{Cause, Node, Outcome};
 use checkers::Judgement;
 use nemesis::NEMESES;
-use picklock::plan::Options;
 use picklock::setup::Setup;
 use picklock::simulate;
 use serde::{Deserialize, Serialize};
@@ -56,7 +55,8 @@ pub enum SurveyLine {
 
 /// Returns the setup of a lock under a nemesis, if that can be run.
 fn setup(lock: &LockSpec, nemesis: &str, seed: u64) -> Option<Setup> {
-    Setup::new(Options::new(lock.name, nemesis, seed)).ok()
+    let lock = lock.lock();
+    Setup::new(&lock, lock.info.run(nemesis, seed)).ok()
 }
 
 /// Lists the pairs that can be run, in the order of the registries.

@@ -1,6 +1,7 @@
 //! The table of the README: the suite in short.
 
-use picklock::setup::flags;
+use base::RunSpec;
+use picklock::options::flags;
 use picklock::suite::SuiteEntry;
 use std::fmt::Write as _;
 
@@ -11,8 +12,8 @@ const BEGIN: &str = "<!-- table: PICKLOCK_PAGES=write cargo test --release --tes
 const END: &str = "<!-- end of table -->\n";
 
 /// Entries that differ in their locks alone.
-struct TableRow {
-    locks: Vec<&'static str>,
+struct TableRow<'a> {
+    locks: Vec<&'a str>,
     faults: String,
     expected: String,
     real: bool,
@@ -26,17 +27,17 @@ pub fn make(readme: &str, entries: &[SuiteEntry]) -> String {
 }
 
 fn table(entries: &[SuiteEntry]) -> String {
-    let mut rows: Vec<TableRow> = Vec::new();
+    let mut rows: Vec<TableRow<'_>> = Vec::new();
     for entry in entries {
         let (faults, expected) = (faults(entry), expected(entry));
         let real = entry.real > 0;
-        let alike = |row: &&mut TableRow| {
+        let alike = |row: &&mut TableRow<'_>| {
             row.faults == faults && row.expected == expected && row.real == real
         };
         match rows.iter_mut().find(alike) {
-            Some(row) if row.locks.contains(&entry.lock.name) => {}
-            Some(row) => row.locks.push(entry.lock.name),
-            None => rows.push(TableRow { locks: vec![entry.lock.name], faults, expected, real }),
+            Some(row) if row.locks.contains(&entry.lock.name()) => {}
+            Some(row) => row.locks.push(entry.lock.name()),
+            None => rows.push(TableRow { locks: vec![entry.lock.name()], faults, expected, real }),
         }
     }
     let mut text: String =
@@ -50,8 +51,9 @@ fn table(entries: &[SuiteEntry]) -> String {
 }
 
 fn faults(entry: &SuiteEntry) -> String {
-    let flags = flags(&entry.options(0));
-    let nemesis = code(&entry.nemesis);
+    let (nemesis, lock) = (code(&entry.run.nemesis), &entry.lock.info);
+    let time_limit_ns = lock.run("none", 0).time_limit_ns;
+    let flags = flags(&RunSpec { time_limit_ns, ..entry.run.clone() }, lock);
     if flags.is_empty() { nemesis } else { format!("{nemesis} {}", code(flags.trim())) }
 }
 

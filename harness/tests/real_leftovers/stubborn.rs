@@ -5,10 +5,10 @@ use super::{
     LIMIT, ended, files, in_docker, picklock, place, processes, test_on, until_in_full_swing,
     until_no_processes,
 };
+use base::RunSpec;
 use docker::ensure_image;
 use local::LocalServers;
 use picklock::drive::{DriveError, Recorder, Watcher, drive};
-use picklock::plan::Options;
 use picklock::setup::Setup;
 use std::fs;
 use std::path::Path;
@@ -58,16 +58,17 @@ fn clients_that_ignore_signals_are_ended_with_their_run() {
     // As many seconds as nobody else sleeps.
     let mark = format!("{}", 200_000 + std::process::id());
     for (nemesis, events) in [("none", usize::MAX), ("crash-client", usize::MAX), ("none", 60)] {
-        let options = Options { time_limit: Duration::from_secs(2), ..options(nemesis) };
-        let setup = Setup::new(options).unwrap_or_else(|why| panic!("{why}"));
+        let lock = workloads::lock("redis-set-nx-px").expect("a lock of the list");
+        let run = RunSpec { time_limit_ns: 2_000_000_000, ..lock.info.run(nemesis, 1) };
+        let setup = Setup::new(&lock, run).unwrap_or_else(|why| panic!("{why}"));
         let picklock = env!("CARGO_BIN_EXE_picklock").to_owned();
         let args = ["-c".into(), STUBBORN.into(), picklock, mark.clone()].to_vec();
         let client = ClientCommand { program: "/bin/bash".into(), args };
-        let backend = RealBackend::<LocalServers>::start_with(&setup.world(), client, &|_| ());
+        let backend = RealBackend::<LocalServers>::start_with(&setup.world, client, &|_| ());
         let mut backend = backend.unwrap_or_else(|error| panic!("{error}"));
-        let (plan, mut recorder) = (setup.plan(), Recorder::in_memory());
+        let mut recorder = Recorder::in_memory();
         let mut watcher = EndsAfter(events);
-        let ended = drive(&mut backend, &plan, setup.nemeses(), &mut recorder, &mut watcher);
+        let ended = drive(&mut backend, &setup.plan, setup.nemeses(), &mut recorder, &mut watcher);
         match ended {
             Ok(()) => assert_eq!(events, usize::MAX),
             Err(DriveError::Interrupted) => assert_ne!(events, usize::MAX),
@@ -79,10 +80,6 @@ fn clients_that_ignore_signals_are_ended_with_their_run() {
         println!("{nemesis}: stopped after {:?}", begun.elapsed());
         assert_eq!((with_argument(&mark), own_folders()), (0, 0), "{nemesis}");
     }
-}
-
-fn options(nemesis: &str) -> Options {
-    Options::new("redis-set-nx-px", nemesis, 1)
 }
 
 /// The containers of a run, by the process that owns it.

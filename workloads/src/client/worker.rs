@@ -197,14 +197,14 @@ impl<S: Store> Worker<S> {
     /// The index of the lock for a hold of a key, which is opened when it is asked for the first
     /// time.
     fn place(&mut self, key: &Key, hold: usize) -> usize {
-        let spec = self.process.spec;
-        let hold = if spec.promises.reentrant { 0 } else { hold };
+        let lock = &self.process.lock;
+        let hold = if lock.promises.reentrant { 0 } else { hold };
         let known = self.locks.iter().position(|it| it.key == *key && it.hold == hold);
         known.unwrap_or_else(|| {
-            let ttl = spec.own_ttl().unwrap_or(self.process.ttl);
+            let ttl = lock.own_ttl.unwrap_or(self.process.ttl);
             let settings =
                 LockSettings { key: key.clone(), ttl, process: self.process.fields.clone() };
-            let lock = Some((self.process.open.open)(self.client.clone(), settings));
+            let lock = Some((self.process.on.open)(self.client.clone(), settings));
             self.locks.push(Opened { key: key.clone(), hold, lock });
             self.locks.len() - 1
         })

@@ -40,11 +40,12 @@ mod zk_sequential_herd;
 mod zk_sequential_naive;
 mod zookeeper;
 
-use base::{Key, Known, Lock, Promises};
+use base::{Key, Known, Lock, LockInfo, Promises};
 pub use known::Breaks;
 use known::unpromised;
 pub use process_fields::ProcessFields;
 use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 use stores::{Shape, Store, StoreId, Topology};
 
@@ -85,12 +86,17 @@ pub const LOCKS: &[&LockSpec] = &[
     &zk_rw_as_printed::SPEC,
 ];
 
-/// The lock with this name.
+/// Returns the lock with this name.
 pub fn find(name: &str) -> Option<&'static LockSpec> {
     LOCKS.iter().copied().find(|spec| spec.name == name)
 }
 
-/// A lock in the catalogue.
+/// Returns the lock with this name as owned data, with the way to open it.
+pub fn lock(name: &str) -> Option<TestedLock> {
+    find(name).map(LockSpec::lock)
+}
+
+/// A lock in the catalogue, as its file describes it.
 pub struct LockSpec {
     /// The name, as `--algo` takes it.
     pub name: &'static str,
@@ -100,67 +106,46 @@ pub struct LockSpec {
     pub promises: Promises,
     /// The causes that are known to break it.
     pub breaks: &'static [&'static [Breaks]],
-    /// The longest hold that its clients draw, in ttls: see [`BELOW_TTL`] and [`BEYOND_SESSION`].
-    pub longest_hold: f64,
+    /// The longest hold that its clients draw, in thousandths of a ttl: see [`BELOW_TTL`] and
+    /// [`BEYOND_SESSION`].
+    pub longest_hold: u32,
     /// The function with which a client opens it.
     pub open: &'static dyn Opens,
 }
 
 /// The longest hold for a lock that runs out by time: with a hold beyond the ttl it would break
 /// without any fault (H8), and with this one there is time left for a slow machine.
-pub const BELOW_TTL: f64 = 0.6;
+pub const BELOW_TTL: u32 = 600;
 
 /// The longest hold for a lock that lives as long as its client's session: only a hold that
 /// outlasts the session of a client that is cut off can show whether the client stops in time
 /// (H24).
-pub const BEYOND_SESSION: f64 = 1.75;
+pub const BEYOND_SESSION: u32 = 1_750;
 
 impl LockSpec {
-    /// The store that it is built on.
-    pub fn store(&self) -> StoreId {
-        self.open.store()
-    }
-
-    /// The topologies on which it runs, the usual one first.
-    pub fn topologies(&self) -> impl Iterator<Item = &'static Topology> {
-        let shape = self.open.shape();
-        self.store().topologies().iter().filter(move |topology| topology.shape == shape)
-    }
-
-    /// The topology on which it runs unless told otherwise.
+    /// Returns the lock as owned data, with the way to open it.
     ///
     /// # Panics
-    /// Panics when its store has none that fits, which no lock of the list has.
-    pub fn topology(&self) -> &'static Topology {
-        self.topologies().next().expect("a store has a topology for each of its locks")
+    /// Panics when its name is none, or its store has no topology for it; no lock of the list is such.
+    pub fn lock(&self) -> TestedLock {
+        let store = self.open.store();
+        let topology = store.topologies().iter().find(|it| it.shape == self.open.shape());
+        let info = LockInfo {
+            name: self.name.try_into().unwrap_or_else(|error| panic!("{error}")),
+            summary: self.summary.into(),
+            promises: self.promises,
+            known: self.known(),
+            longest_hold_permille: self.longest_hold,
+            store: store.name().into(),
+            shape: self.open.shape(),
+            topology: topology.expect("a store has a topology for each of its locks").name.into(),
+            ttl: store.ttl(),
+            own_ttl: self.open.own_ttl(),
+        };
+        TestedLock { info: Arc::new(info), opener: self.open.shared() }
     }
 
-    /// The topology with this name, if it runs on that; else the usual one.
-    pub fn topology_named(&self, name: &str) -> &'static Topology {
-        self.topologies().find(|topology| topology.name == name).unwrap_or_else(|| self.topology())
-    }
-
-    /// The time for which its grants live, whatever ttl the run has; `None` if they live for that
-    /// ttl.
-    pub fn own_ttl(&self) -> Option<Duration> {
-        self.open.own_ttl()
-    }
-
-    /// The slowest message that its acquire can bear, with this ttl: a server must answer in time,
-    /// and the round trips of one try must leave enough of a lock that runs out for its longest
-    /// hold.
-    pub fn slowest_message(&self, ttl: Duration) -> Duration {
-        let pace = &self.promises.pace;
-        let answered = ttl * pace.answer_permille / 1_000 / 2;
-        if self.longest_hold >= 1.0 {
-            return answered;
-        }
-        let rounded = Duration::from_nanos(pace.rounded_ns(ttl.as_nanos() as u64));
-        let left = rounded.saturating_sub(ttl.mul_f64(self.longest_hold));
-        answered.min(left / pace.round_trips.max(1) / 2)
-    }
-
-    /// The causes that are known to break it, in the form in which they are stored with a run.
+    /// Returns the causes that are known to break it, in the form in which they are stored with a run.
     pub fn known(&self) -> Vec<Known> {
         let rows = |breaks: &'static Breaks| {
             let pairs = breaks.by.iter().flat_map(|by| breaks.shows.iter().map(move |it| (by, it)));
@@ -175,6 +160,47 @@ impl LockSpec {
     }
 }
 
+/// A lock under test: its description, and the way in which a client opens it. Clones are the same.
+#[derive(Clone)]
+pub struct TestedLock {
+    /// The description.
+    pub info: Arc<LockInfo>,
+    /// The way in which a client opens it.
+    pub opener: Arc<dyn Opens>,
+}
+
+impl TestedLock {
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    /// Returns the store that it is built on.
+    pub fn store(&self) -> StoreId {
+        self.opener.store()
+    }
+
+    /// Returns the topologies on which it runs, the usual one first.
+    pub fn topologies(&self) -> impl Iterator<Item = &'static Topology> {
+        let shape = self.info.shape;
+        self.store().topologies().iter().filter(move |topology| topology.shape == shape)
+    }
+
+    /// Returns the topology on which it usually runs.
+    pub fn topology(&self) -> &'static Topology {
+        self.topology_named(&self.info.topology)
+    }
+
+    /// Returns the topology with this name, if it runs on that; else the first on which it runs.
+    ///
+    /// # Panics
+    /// Panics when its store has no topology of its shape.
+    pub fn topology_named(&self, name: &str) -> &'static Topology {
+        let named = self.topologies().find(|topology| topology.name == name);
+        named.or_else(|| self.topologies().next()).expect("a store has topologies of each shape")
+    }
+}
+
 /// The way in which a client opens a lock on a store.
 pub struct On<S: Store> {
     /// The function that opens it.
@@ -182,6 +208,14 @@ pub struct On<S: Store> {
     shape: Shape,
     own_ttl: Option<Duration>,
 }
+
+impl<S: Store> Clone for On<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Store> Copy for On<S> {}
 
 impl<S: Store> On<S> {
     /// Opens a lock on one store, whichever server answers for it.
@@ -202,15 +236,18 @@ impl<S: Store> On<S> {
 }
 
 /// The way in which a client opens a lock, on whichever store: an [`On`].
-pub trait Opens: Any + Sync {
+pub trait Opens: Any + Send + Sync {
     /// Returns the store on which the lock is built.
     fn store(&self) -> StoreId;
 
-    /// The shape in which the lock sees the servers.
+    /// Returns the shape in which the lock sees the servers.
     fn shape(&self) -> Shape;
 
-    /// The time for which its grants live, if that is not the run's ttl.
+    /// Returns the time for which its grants live, if that is not the run's ttl.
     fn own_ttl(&self) -> Option<Duration>;
+
+    /// Returns it as an owned value.
+    fn shared(&self) -> Arc<dyn Opens>;
 }
 
 impl<S: Store> Opens for On<S> {
@@ -224,6 +261,10 @@ impl<S: Store> Opens for On<S> {
 
     fn own_ttl(&self) -> Option<Duration> {
         self.own_ttl
+    }
+
+    fn shared(&self) -> Arc<dyn Opens> {
+        Arc::new(*self)
     }
 }
 

@@ -21,7 +21,6 @@ use crate::cli::Format;
 use crate::commands::Failure;
 use crate::nearest;
 use crate::output::say;
-use crate::plan::Options;
 use crate::setup::Setup;
 
 mod command;
@@ -315,8 +314,9 @@ fn searched(args: &BenchCheckArgs, name: &str, operations: &[Operation]) -> Resu
 
 /// Returns the header of a run of so many clients.
 fn info(clients: u32) -> RunInfo {
-    let options = Options { clients, ..Options::new("redis-set-nx-px", "none", 0) };
-    Setup::new(options).expect("a lock of the list").info_for("sim")
+    let lock = workloads::lock("redis-set-nx-px").expect("a lock of the list");
+    let run = base::RunSpec { clients, ..lock.info.run("none", 0) };
+    Setup::new(&lock, run).expect("a lock of the list").info_for("sim")
 }
 
 fn all_checkers(args: &BenchCheckArgs) -> Result<RowFigures> {

@@ -7,7 +7,7 @@
 //! than the clients, which wait most of the time, and so flatters their ratio: measure it alone.
 
 use anyhow::{Context, Result};
-use base::{Backend, F, Kind, Mono};
+use base::{Backend, F, Kind, Mono, RunSpec, nanos};
 use clap::Args;
 use serde_json::json;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::Exit;
-use crate::cli::{Format, duration};
-use crate::commands::{Failure, interruptible};
+use crate::cli::Format;
+use crate::commands::{Failure, catalogued, interruptible};
 use crate::drive::{Recorder, Watcher, drive};
 use crate::manner::hint;
+use crate::options::parse_duration as duration;
 use crate::output::say;
-use crate::plan::Options;
-use crate::setup::{Setup, SetupError};
+use crate::setup::Setup;
 use docker::DockerBackend;
 
 const EXAMPLES: &str = "Examples:
@@ -56,7 +56,7 @@ pub struct RealArgs {
 const SETS: u32 = 50_000;
 
 pub fn run(args: &RealArgs) -> Result<Exit, Failure> {
-    let setup = setup(args).map_err(Failure::arguments)?;
+    let setup = setup(args)?;
     hint("measuring on real servers, for some seconds each");
     let stop = interruptible()?;
     let measured = measure(&setup, args, &mut UntilInterrupted(stop.clone()));
@@ -81,27 +81,25 @@ pub fn run(args: &RealArgs) -> Result<Exit, Failure> {
     Ok(Exit::Held)
 }
 
-/// The reason why a lock cannot be measured.
-#[derive(Debug, thiserror::Error)]
-enum RealError {
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    #[error("redis-benchmark needs one Redis, and {lock} is on {on}")]
-    NotRedis { lock: &'static str, on: &'static str },
-}
-
-fn setup(args: &RealArgs) -> Result<Setup, RealError> {
-    let options = Options::new(&args.algo, "none", 0);
-    let setup = Setup::new(Options {
-        task: workloads::task("hammer").expect("a task of the list"),
-        clients: args.clients,
-        keys: args.keys,
-        time_limit: args.time.max(Duration::from_secs(1)),
-        ..options
-    })?;
-    match setup.world().topology.name {
+fn setup(args: &RealArgs) -> Result<Setup, Failure> {
+    let lock = catalogued(&args.algo)?;
+    let mut setup = Setup::new(
+        &lock,
+        RunSpec {
+            task: "hammer".into(),
+            clients: args.clients,
+            keys: args.keys,
+            time_limit_ns: nanos(args.time.max(Duration::from_secs(1))),
+            ..lock.info.run("none", 0)
+        },
+    )?;
+    setup.plan.quiet = Duration::ZERO;
+    match setup.world.topology.name {
         "redis" => Ok(setup),
-        on => Err(RealError::NotRedis { lock: setup.lock.name, on }),
+        on => Err(Failure::arguments(format!(
+            "redis-benchmark needs one Redis, and {} is on {on}",
+            lock.name()
+        ))),
     }
 }
 
@@ -124,7 +122,7 @@ struct Rates {
 
 fn measure(setup: &Setup, args: &RealArgs, watcher: &mut UntilInterrupted) -> Result<Rates> {
     docker::ensure_image(&|_| {})?;
-    let mut backend = DockerBackend::start(&setup.world(), &|_| {})?;
+    let mut backend = DockerBackend::start(&setup.world, &|_| {})?;
     let measured = measured(&mut backend, setup, args, watcher);
     backend.stop()?;
     measured
@@ -138,8 +136,7 @@ fn measured(
 ) -> Result<Rates> {
     let before = sets(backend, args)?;
     let mut recorder = Recorder::in_memory();
-    let plan = crate::plan::Plan { quiet: Duration::ZERO, ..setup.plan() };
-    drive(backend, &plan, Vec::new(), &mut recorder, watcher)?;
+    drive(backend, &setup.plan, Vec::new(), &mut recorder, watcher)?;
     let history = recorder.into_history();
     let ended = |f, kind| history.events().iter().filter(move |e| e.f == f && e.kind == kind);
     let released = ended(F::Release, Kind::Ok).count();

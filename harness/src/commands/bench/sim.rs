@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use super::clock::Stopwatch;
 use crate::Exit;
-use crate::cli::{Format, duration};
+use crate::cli::Format;
 use crate::commands::Failure;
 use crate::nearest;
+use crate::options::parse_duration as duration;
 use crate::output::say;
 use crate::scenario::{RunCounts, SCENARIOS, Scenario, find};
 

@@ -16,7 +16,7 @@ pub enum EnumerationError {
     )]
     Servers {
         /// The name of the lock.
-        lock: &'static str,
+        lock: String,
         /// The servers that it wants.
         servers: u32,
     },

@@ -2,28 +2,29 @@
 
 #![expect(clippy::disallowed_methods, reason = "measures how long an entry took")]
 
-mod kept;
 mod told;
-mod worlds;
 
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use base::{BackendError, Mono};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use self::kept::KeptWorlds;
-use self::worlds::{EntryWorld, of_entry};
 use super::{Failure, explore::cores, interruptible};
 use crate::Exit;
-use crate::cli::{Format, SuiteArgs, SuiteBackend};
+use crate::cli::{Format, SuiteArgs};
+use crate::drive::Watcher;
 use crate::folder::RunFolder;
 use crate::input::{self, JudgingBudget};
-use crate::manner;
+use crate::manner::{self, hint};
 use crate::output::{OutputLosses, say, write_whole};
-use crate::place;
+use crate::place::missing;
+use crate::run::{self, Means};
+use crate::setup::Setup;
 use crate::suite::{Baseline, EntryFinding, EntryOutcome, EntryStatus, Suite, SuiteEntry, search};
+use crate::worlds::{WORLDS, World, choose_of};
 
 /// The number of entries on real servers at a time: a run mostly waits, but more would starve each
 /// other of processor time.
@@ -38,7 +39,7 @@ pub fn run(args: &SuiteArgs) -> Result<Exit, Failure> {
     let suite = read(&args.file)?;
     let work = work(&suite, args)?;
     let baseline = baseline(args)?;
-    worlds::prepare(work.iter().map(|(_, world)| world)).map_err(Failure::could_not)?;
+    prepare(&work).map_err(Failure::could_not)?;
     let stop = interruptible()?;
     let run = SuiteRun {
         args,
@@ -53,7 +54,7 @@ pub fn run(args: &SuiteArgs) -> Result<Exit, Failure> {
     };
     let begun = Instant::now();
     std::thread::scope(|scope| {
-        for _ in 0..args.jobs.unwrap_or_else(|| usual_jobs(args.backend)).min(run.work.len()) {
+        for _ in 0..args.jobs.unwrap_or_else(|| usual_jobs(&run.work)).min(run.work.len()) {
             scope.spawn(|| run.go_on());
         }
     });
@@ -74,7 +75,7 @@ fn init(file: &Path) -> Result<Exit, Failure> {
 fn read(file: &Path) -> Result<Suite, Failure> {
     if !file.exists() {
         let help = "picklock suite FILE --init writes one to begin with";
-        return Err(Failure::arguments(place::missing(file, help)));
+        return Err(Failure::arguments(missing(file, help)));
     }
     let text = input::text(file, JudgingBudget::default())?;
     let folder = file.parent().unwrap_or(Path::new(""));
@@ -93,13 +94,42 @@ fn baseline(args: &SuiteArgs) -> Result<Option<Baseline>, Failure> {
         false if args.update_baseline => Ok(Some(Baseline::empty())),
         false => {
             let help = "--update-baseline writes one";
-            Err(Failure::arguments(place::missing(file, help)))
+            Err(Failure::arguments(missing(file, help)))
         }
     }
 }
 
 /// An entry in a world.
-type Work = (SuiteEntry, EntryWorld);
+struct Work {
+    entry: SuiteEntry,
+    world: &'static World,
+    /// The reason why it cannot be run there.
+    obstacle: Option<String>,
+}
+
+/// Returns an entry in the first of these worlds in which it can be run; none for an entry that is for
+/// the simulator alone, if they are worlds of real servers.
+fn place(entry: &SuiteEntry, worlds: &[&'static World]) -> Option<Work> {
+    let world = worlds.first()?;
+    let of = |world, obstacle| Work { entry: entry.clone(), world, obstacle };
+    if !world.is_real() {
+        return Some(of(world, None));
+    }
+    let setup = (entry.real > 0).then(|| entry.on_servers(0))?;
+    let chosen = setup.map_err(|error| error.to_string());
+    Some(match chosen.and_then(|setup| choose_of(worlds, &setup)) {
+        Ok(chosen) => of(chosen, None),
+        Err(reason) => of(world, Some(reason)),
+    })
+}
+
+/// Makes what the worlds need beforehand: an image is to be made once, and not by each of them.
+fn prepare(work: &[Work]) -> Result<(), BackendError> {
+    let used = |world: &&&World| {
+        work.iter().any(|it| it.world.name == world.name && it.obstacle.is_none())
+    };
+    WORLDS.iter().filter(used).try_for_each(|world| (world.prepare)(&hint))
+}
 
 /// The entries that were asked for, each in its worlds.
 fn work(suite: &Suite, args: &SuiteArgs) -> Result<Vec<Work>, Failure> {
@@ -112,10 +142,10 @@ fn work(suite: &Suite, args: &SuiteArgs) -> Result<Vec<Work>, Failure> {
     let asked: Vec<&SuiteEntry> = suite.entries.iter().filter(asked).collect();
     let part = args.shard.part(0..asked.len() as u64).seeds();
     let asked = asked[part.start as usize..part.end as usize].iter();
-    let worlds = asked.flat_map(|entry| {
-        of_entry(entry, args.backend).into_iter().map(|world| ((*entry).clone(), world))
+    let places = asked.flat_map(|entry| {
+        args.backend.0.iter().filter_map(|worlds| place(entry, worlds)).collect::<Vec<_>>()
     });
-    let work: Vec<Work> = worlds.collect();
+    let work: Vec<Work> = places.collect();
     match work.is_empty() {
         true => Err(Failure::arguments(
             "no entry is left to run: ask for others with --filter, --shard or --backend",
@@ -124,10 +154,10 @@ fn work(suite: &Suite, args: &SuiteArgs) -> Result<Vec<Work>, Failure> {
     }
 }
 
-fn usual_jobs(backend: SuiteBackend) -> usize {
-    match backend {
-        SuiteBackend::Sim => cores(),
-        SuiteBackend::Local | SuiteBackend::Docker | SuiteBackend::Both => REAL_SIDE_BY_SIDE,
+fn usual_jobs(work: &[Work]) -> usize {
+    match work.iter().any(|work| work.world.is_real()) {
+        true => REAL_SIDE_BY_SIDE,
+        false => cores(),
     }
 }
 
@@ -155,11 +185,10 @@ struct SuiteRun<'a> {
 
 impl SuiteRun<'_> {
     fn go_on(&self) {
-        let mut kept = KeptWorlds::new(self.args.keep);
         while !self.stop.load(Ordering::Relaxed) && self.lock_failed().is_none() {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some((entry, world)) = self.work.get(number) else { return };
-            match self.one(entry, world, &mut kept) {
+            let Some(work) = self.work.get(number) else { return };
+            match self.one(work) {
                 Ok(outcome) => self.take(number, outcome),
                 Err(_) if self.stop.load(Ordering::Relaxed) => return,
                 Err(failure) => {
@@ -174,16 +203,11 @@ impl SuiteRun<'_> {
     }
 
     /// Runs an entry in its world, again if that is asked for.
-    fn one(
-        &self,
-        entry: &SuiteEntry,
-        world: &EntryWorld,
-        kept: &mut KeptWorlds,
-    ) -> Result<EntryOutcome, Failure> {
+    fn one(&self, work: &Work) -> Result<EntryOutcome, Failure> {
         let begun = Instant::now();
-        let mut tries = if world.is_real() { self.args.retries } else { 0 };
+        let mut tries = if work.world.is_real() { self.args.retries } else { 0 };
         let finding = loop {
-            let finding = self.search(entry, world, kept)?;
+            let finding = self.search(work)?;
             let right = matches!(finding.outcome.status, EntryStatus::AsExpected);
             if right || tries == 0 || self.stop.load(Ordering::Relaxed) {
                 break finding;
@@ -192,7 +216,7 @@ impl SuiteRun<'_> {
         };
         let EntryFinding { mut outcome, shown } = finding;
         outcome.took_ns = begun.elapsed().as_nanos() as u64;
-        outcome.backend = world.name().into();
+        outcome.backend = work.world.name.into();
         outcome.command = shown.as_ref().map_or(String::new(), |(run, _)| run.info.command.clone());
         self.compare(&mut outcome);
         if let (EntryStatus::NotAsExpected(_), Some((run, judgement))) = (&outcome.status, &shown) {
@@ -213,13 +237,8 @@ impl SuiteRun<'_> {
         }
     }
 
-    fn search(
-        &self,
-        entry: &SuiteEntry,
-        world: &EntryWorld,
-        kept: &mut KeptWorlds,
-    ) -> Result<EntryFinding, Failure> {
-        if let EntryWorld::Impossible { reason, .. } = world {
+    fn search(&self, Work { entry, world, obstacle }: &Work) -> Result<EntryFinding, Failure> {
+        if let Some(reason) = obstacle {
             return Ok(EntryFinding::inconclusive(entry, reason.clone()));
         }
         let real = world.is_real();
@@ -227,7 +246,12 @@ impl SuiteRun<'_> {
         // A lock that must hold is held against one run on real servers.
         let seeds = if real && !entry.expect.is_violation() { 1 } else { seeds };
         let setup = |seed| if real { entry.on_servers(seed) } else { entry.simulated(seed) };
-        let found = search(entry, seeds, setup, |setup| worlds::run(setup, world, kept, self.stop));
+        let run = |setup: &Setup| {
+            let mut watcher = UntilStopped(self.stop);
+            let made = run::run(setup, world, Means::in_memory(&mut watcher))?;
+            made.whole().map(|(run, _)| run)
+        };
+        let found = search(entry, seeds, setup, run);
         found.map_err(|error| Failure::could_not(format!("{}: {error}", entry.name)))
     }
 
@@ -282,5 +306,14 @@ impl SuiteRun<'_> {
                 Exit::CouldNotRun
             }
         })
+    }
+}
+
+/// Ends a run when the suite is to end.
+struct UntilStopped<'a>(&'a AtomicBool);
+
+impl Watcher for UntilStopped<'_> {
+    fn goes_on(&mut self, _: Mono, _: usize) -> bool {
+        !self.0.load(Ordering::Relaxed)
     }
 }

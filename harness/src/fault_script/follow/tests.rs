@@ -1,9 +1,8 @@
 //! Tests of the aims and moments of a fault script.
 
-use super::super::Crew;
+use super::super::ScriptedRun;
 use super::*;
-use crate::plan::ScriptFile;
-use base::{Action, CallView, ClientState, ClientView, ServerInfo};
+use base::{Action, CallView, ClientState, ClientView, ScriptFile, ServerInfo};
 use std::time::Duration;
 
 const TTL: Duration = Duration::from_secs(4);
@@ -19,7 +18,7 @@ fn servers(count: u32) -> Vec<ServerInfo> {
 
 /// A script for five clients and three servers, begun at time 0.
 fn follower(text: &str) -> Follower {
-    let crew = Crew {
+    let run = ScriptedRun {
         clients: 5,
         servers: &servers(3),
         peers: true,
@@ -30,7 +29,7 @@ fn follower(text: &str) -> Follower {
         commands: vec!["SETNX", "EXPIRE"],
     };
     let file = ScriptFile { path: "it.toml".into(), text: text.into() };
-    let script = FaultScript::read(&file, &crew).unwrap_or_else(|error| panic!("{error}"));
+    let script = FaultScript::read(&file, &run).unwrap_or_else(|error| panic!("{error}"));
     let mut follower = Follower::new(Arc::new(script));
     // Its times count from the first look.
     ask(&mut follower, ms(0), [IDLE; 5]);

@@ -1,0 +1,104 @@
+//! The options of a run as arguments, made from their list.
+
+use base::{LockInfo, RunSpec};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use crate::options::{GivenOptions, OPTIONS, RunOption, check};
+
+/// The load on the lock: who contends, for how long, over which links.
+#[derive(Clone, Default)]
+pub struct LoadArgs(GivenOptions);
+
+impl LoadArgs {
+    /// Returns a run of a lock under this load.
+    pub fn run(&self, lock: &LockInfo, nemesis: &str, seed: u64) -> RunSpec {
+        self.apply(lock.run(nemesis, seed))
+    }
+
+    /// Returns a run that differs from another one by these options.
+    pub fn apply(&self, run: RunSpec) -> RunSpec {
+        self.0.apply(run)
+    }
+}
+
+impl Args for LoadArgs {
+    fn augment_args(command: Command) -> Command {
+        OPTIONS.iter().fold(command, |command, option| command.arg(argument(option)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for LoadArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut given = GivenOptions::default();
+        for option in OPTIONS {
+            // A command may have left some of them out.
+            let values = matches.try_get_many::<String>(option.name).ok().flatten();
+            let Some(values) = values else { continue };
+            let value = values.cloned().collect::<Vec<_>>().join(",");
+            given.add(option, value).expect("it was checked");
+        }
+        Ok(Self(given))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The load of a sweep: every option but the ttl, which it sweeps over, with defaults of its own.
+#[derive(Clone, Default)]
+pub struct SweepLoadArgs(pub LoadArgs);
+
+/// The defaults of a sweep that are not those of a run.
+const SWEEP_DEFAULTS: [(&str, &str); 2] = [("hold", "exact:50ms"), ("time-limit", "60s")];
+
+impl Args for SweepLoadArgs {
+    fn augment_args(command: Command) -> Command {
+        let options = OPTIONS.iter().filter(|option| option.name != "ttl");
+        options.fold(command, |command, option| {
+            let own = SWEEP_DEFAULTS.iter().find(|(name, _)| *name == option.name);
+            let argument = argument(option);
+            command.arg(match own {
+                Some((_, value)) => argument.default_value(value),
+                None => argument,
+            })
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SweepLoadArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        LoadArgs::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+fn argument(option: &'static RunOption) -> Arg {
+    let read = |text: &str| check(option, text).map(|()| text.to_owned());
+    let argument = Arg::new(option.name)
+        .long(option.name)
+        .value_name(option.value)
+        .help(option.help)
+        .allow_hyphen_values(true)
+        .value_parser(read);
+    let argument = match option.is_list {
+        true => argument.value_delimiter(',').action(ArgAction::Append),
+        false => argument,
+    };
+    match option.default {
+        Some(value) => argument.default_value(value),
+        None => argument,
+    }
+}

@@ -1,0 +1,94 @@
+//! The tests of setups.
+
+use super::*;
+use crate::links::slowest_link;
+use crate::options::flags;
+use base::{EnsembleSpec, Length};
+
+fn refusal(algo: &str, change: impl FnOnce(&mut RunSpec)) -> String {
+    let lock = workloads::lock(algo).expect("a lock of the list");
+    let mut run = lock.info.run("none", 1);
+    change(&mut run);
+    Setup::new(&lock, run).err().expect("refused").to_string()
+}
+
+#[test]
+fn nonsense_is_refused_in_one_line_that_names_the_fix() {
+    assert!(refusal("zk-rw", |o| o.clients = 0).contains("give 1 to 200"));
+    assert!(refusal("zk-rw", |o| o.ttl_ns = 0).contains("--ttl 0s is out of range: give 100ms"));
+    assert!(
+        refusal("zk-rw", |o| o.hold = Length::about(Duration::from_secs(9))).contains("--hold")
+    );
+    assert!(refusal("zk-rw", |o| o.link_delay_ns = o.ttl_ns / 5).contains("give 0s to 265ms"));
+    assert!(refusal("zk-rw", |o| o.nemesis = "pause,partitoin".into()).contains("partition"));
+    assert!(refusal("zk-rw", |o| o.ttl_ns = 400_000_000).contains("give 500ms or more"));
+    assert!(refusal("zk-rw", |o| o.ensemble.tick_ns = Some(o.ttl_ns)).contains("2 to 20 ticks"));
+    assert!(refusal("zk-rw", |o| o.ensemble.sync_limit = Some(0)).contains("--sync-limit 0"));
+    for (algo, why) in [
+        ("redlock", "a Redis without maxmemory evicts no key"),
+        ("zk-rw", "a ZooKeeper evicts no node"),
+    ] {
+        let refused = refusal(algo, |o| o.nemesis = "pause,evict".into());
+        assert!(refused.contains(&format!("evict does nothing to {algo}: {why}")), "{refused}");
+    }
+    let on_three = refusal("zk-rw", |o| o.nemesis = "partition-ring".into());
+    assert!(on_three.contains("5 servers that talk to each other"), "{on_three}");
+    assert!(on_three.ends_with("give --on zookeeper-x5"), "{on_three}");
+    let apart = refusal("redlock", |o| o.nemesis = "partition-ring".into());
+    assert!(apart.ends_with("give --nemesis partition"), "{apart}");
+    let on_redis = refusal("redlock", |o| o.ensemble.sync_limit = Some(5));
+    assert!(on_redis.contains("redlock is on Redis"), "{on_redis}");
+}
+
+#[test]
+fn a_link_is_no_slower_than_the_calls_of_its_lock_can_bear() {
+    let largest = |algo: &str| refusal(algo, |run| run.link_delay_ns = 1_000_000_000);
+    // Five servers with a tenth of the ttl each; one or two round trips of one server.
+    assert!(largest("redlock").ends_with("give 0s to 131ms"), "{}", largest("redlock"));
+    let one = largest("redis-set-nx-px");
+    assert!(one.ends_with("give 0s to 531ms"), "{one}");
+    let two = largest("redis-setnx-expire");
+    assert!(two.ends_with("give 0s to 265ms"), "{two}");
+}
+
+#[test]
+fn a_late_grant_leaves_time_for_the_longest_hold() {
+    for lock in workloads::LOCKS.iter().filter(|lock| lock.longest_hold < 1_000) {
+        let lock = lock.lock();
+        for ttl in [100, 500, 1_000, 4_000, 60_000].map(Duration::from_millis) {
+            let slowest = slowest_link(&lock.info, ttl);
+            for link_delay in [Duration::ZERO, slowest / 2, slowest] {
+                let link_delay_ns = nanos(link_delay);
+                let run = RunSpec::new("none", ttl, 1);
+                let call_timeout = call_timeout(&RunSpec { link_delay_ns, ..run });
+                let hold = lock.info.longest_hold(ttl);
+                assert!(call_timeout - link_delay + hold < ttl, "{} {ttl:?}", lock.name());
+                assert!(call_timeout >= link_delay * 2 + LEAST_SPARE, "{}", lock.name());
+            }
+        }
+    }
+}
+
+/// The least time left to a call beside the delays of its link.
+const LEAST_SPARE: Duration = Duration::from_millis(10);
+
+#[test]
+fn the_command_names_what_is_not_the_default() {
+    let lock = workloads::lock("zk-rw").expect("a lock of the list");
+    let mut run = lock.info.run("pause", 7);
+    run.ttl_ns = 1_500_000_000;
+    let info = Setup::new(&lock, run).unwrap_or_else(|e| panic!("{e}")).info_for("sim");
+    let expected = "picklock test --algo zk-rw --nemesis pause --backend sim --seed 7 \
+                    --ttl 1s500ms";
+    assert_eq!(info.command, expected);
+    let mut run = lock.info.run("pause", 7);
+    run.ensemble = EnsembleSpec { tick_ns: Some(1_000_000_000), sync_limit: Some(5) };
+    assert_eq!(flags(&run, &lock.info), " --tick 1s --sync-limit 5");
+    run.ensemble = Timing::of(run.ttl()).ensemble().into();
+    assert_eq!(flags(&run, &lock.info), "", "that is the default");
+    let on = |name: &str| Some(name.to_owned());
+    run.topology = on("zookeeper-x5");
+    assert_eq!(flags(&run, &lock.info), " --on zookeeper-x5");
+    run.topology = on("zookeeper-x3");
+    assert_eq!(flags(&run, &lock.info), "", "that is the default");
+}

@@ -1,0 +1,151 @@
+//! The choice of a world for a run.
+
+use base::{Ability, Lack, Readiness};
+use stores::WorldSpec;
+
+use super::{SIMULATOR, World, given, real, toxiproxy};
+use crate::manner::hint;
+use crate::setup::{Setup, SetupError};
+
+/// The reason why no world can be had for a run. Each names the remedy, in one line.
+#[derive(Debug, thiserror::Error)]
+pub enum ChoiceError {
+    /// Something is asked for that the world does not do.
+    #[error("{0}")]
+    Refused(String),
+    /// A fault script asks for it.
+    #[error(transparent)]
+    Script(#[from] SetupError),
+    /// This build does not have the world.
+    #[error("{0}")]
+    Absent(String),
+}
+
+/// Chooses a world for a run; `None` asks for the best that this machine is ready for. What a fault
+/// script cannot have is refused with its line.
+///
+/// # Errors
+/// Fails when the world that was asked for cannot do what the run needs.
+pub fn choose_for(
+    setup: &Setup,
+    asked: Option<&'static World>,
+) -> Result<&'static World, ChoiceError> {
+    check_bandwidths(setup)?;
+    let choose = |needs: &[Ability]| choose(asked, &setup.world, needs);
+    choose(&setup.needs()).or_else(|failure| {
+        if choose(&[]).is_err() {
+            return Err(failure);
+        }
+        let refusal = |ability| choose(&[ability]).err().map(|why| why.to_string());
+        Err(setup.refused(refusal).map_or(failure, ChoiceError::from))
+    })
+}
+
+/// Chooses a world for these servers and faults that need these abilities. Says in one line what was
+/// taken where nothing was asked for, and how to get another.
+///
+/// # Errors
+/// As for [`choose_for`].
+pub fn choose(
+    asked: Option<&'static World>,
+    spec: &WorldSpec,
+    needs: &[Ability],
+) -> Result<&'static World, ChoiceError> {
+    if spec.toxiproxy.is_some() {
+        check_toxiproxy(asked, spec, needs)?;
+    }
+    let world = match asked {
+        _ if !spec.given.is_empty() => &given::WORLD,
+        Some(world) => world,
+        None => return Ok(best(spec, needs)),
+    };
+    let Some(Lack { reason, fix }) = world.lack(spec.store, needs) else { return Ok(world) };
+    let or = fix.map(|fix| format!(", or {fix}")).unwrap_or_default();
+    let line = format!("{reason}; the faults of this run need it: give --backend sim{or}");
+    Err(ChoiceError::Refused(line))
+}
+
+/// Checks that the links of a run can lead through Toxiproxy.
+fn check_toxiproxy(
+    asked: Option<&World>,
+    spec: &WorldSpec,
+    needs: &[Ability],
+) -> Result<(), ChoiceError> {
+    toxiproxy::is_built_in().map_err(ChoiceError::Absent)?;
+    if spec.given.is_empty() && !asked.is_some_and(World::is_real) {
+        let line = "--links is for real servers that were asked for: give --backend local, \
+                    --backend docker or --servers";
+        return Err(ChoiceError::Refused(line.into()));
+    }
+    let lack = needs.iter().find_map(|ability| toxiproxy::can(*ability).err());
+    lack.map_or(Ok(()), |Lack { reason, fix }| {
+        let fix = fix.map(|fix| format!("; {fix}")).unwrap_or_default();
+        Err(ChoiceError::Refused(format!("{reason}{fix}")))
+    })
+}
+
+/// Checks that Toxiproxy knows the bandwidths of a run whose links lead through it.
+fn check_bandwidths(setup: &Setup) -> Result<(), ChoiceError> {
+    let odd = setup.bandwidths().into_iter().find(|rate| !toxiproxy::is_rate(*rate));
+    match odd.filter(|_| setup.world.toxiproxy.is_some()) {
+        None => Ok(()),
+        Some(rate) => Err(ChoiceError::Refused(format!(
+            "Toxiproxy cannot limit a link to {rate} bytes a second: it counts in thousands of them; \
+             give --fault-scale 1s to a nemesis, such a number in a script, or leave --links out"
+        ))),
+    }
+}
+
+/// Takes the first world of real servers that can do these faults and that this machine is ready for,
+/// else the simulator.
+fn best(spec: &WorldSpec, needs: &[Ability]) -> &'static World {
+    let (mut reasons, mut fixes) = (Vec::new(), Vec::new());
+    for world in real() {
+        let Some(Lack { reason, fix }) = obstacle(world, spec, needs) else {
+            let name = world.name;
+            let why: String = reasons.iter().map(|reason| format!(": {reason}")).collect();
+            hint(&format!("running on real servers ({name}){why}; the simulator is --backend sim"));
+            return world;
+        };
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+        fixes.extend(fix.filter(|fix| !fixes.contains(fix)));
+    }
+    let fixes = match fixes.join(", or ") {
+        none if none.is_empty() => none,
+        some => format!("; for real servers: {some}"),
+    };
+    hint(&format!("running in the simulator: {}{fixes}", reasons.join(", and ")));
+    SIMULATOR
+}
+
+/// Returns the reason why a run cannot be made at once in a world.
+fn obstacle(world: &World, spec: &WorldSpec, needs: &[Ability]) -> Option<Lack> {
+    world.lack(spec.store, needs).or_else(|| match (world.ready)(spec.store, spec.topology) {
+        Readiness::Ready => None,
+        Readiness::NotReady { reason, fix } => Some(Lack { reason, fix: Some(fix) }),
+    })
+}
+
+/// Returns the first of these worlds in which a run can be made, where what is missing may be made first.
+///
+/// # Errors
+/// Fails with the reasons.
+pub fn choose_of(worlds: &[&'static World], setup: &Setup) -> Result<&'static World, String> {
+    let (spec, needs) = (&setup.world, setup.needs());
+    let mut reasons = Vec::new();
+    for world in worlds {
+        let obstacle = match world.is_made {
+            true => world.lack(spec.store, &needs),
+            false => obstacle(world, spec, &needs),
+        };
+        match obstacle {
+            None => return Ok(world),
+            Some(Lack { reason, fix }) => {
+                reasons.push(fix.map_or(reason.clone(), |fix| format!("{reason}: {fix}")));
+            }
+        }
+    }
+    Err(reasons.join("; "))
+}

@@ -1,0 +1,36 @@
+//! Servers that somebody else runs, and how real servers are started at all.
+
+use base::{Backend, BackendError, Readiness};
+use stores::WorldSpec;
+use testbed::{ClientCommand, GivenServers, RealBackend, Servers};
+
+use super::{Cleaned, Start, World};
+use crate::plan::FaultTiming;
+use crate::setup::Setup;
+
+/// The world in the list. Whether the servers are there is seen when they are used.
+pub const WORLD: World = World {
+    name: "servers",
+    summary: "Servers that somebody else runs",
+    timing: FaultTiming::Trigger,
+    is_chosen: false,
+    is_made: false,
+    can: testbed::can::<GivenServers>,
+    ready: |_, _| Readiness::Ready,
+    prepare: |_| Ok(()),
+    start: start::<GivenServers>,
+    clean: |_| Ok(Cleaned::default()),
+};
+
+/// Starts real servers, with clients that are processes.
+pub(super) fn start<S: Servers>(
+    setup: &Setup,
+    means: Start<'_>,
+) -> Result<Box<dyn Backend>, BackendError> {
+    let world = WorldSpec { logs: means.logs, ..setup.world.clone() };
+    let client = match means.client {
+        Some((program, args)) => ClientCommand { program, args },
+        None => ClientCommand::built_in()?,
+    };
+    Ok(Box::new(RealBackend::<S>::start_with(&world, client, means.progress)?))
+}

@@ -1,0 +1,31 @@
+//! Real servers as child processes on the loopback interface.
+
+use local::LocalServers;
+use testbed::owner::Certainty;
+
+use super::given::start;
+use super::{Cleaned, World};
+use crate::plan::FaultTiming;
+
+/// The world in the list.
+pub const WORLD: World = World {
+    name: "local",
+    summary: "Real servers as processes, from the programs of this machine; no Docker, no root",
+    timing: FaultTiming::Trigger,
+    is_chosen: true,
+    is_made: false,
+    can: testbed::can::<LocalServers>,
+    ready: local::ready,
+    prepare: |_| Ok(()),
+    start: start::<LocalServers>,
+    clean: |everything| {
+        let local::Cleaned { processes, folders } = local::clean(certainty(everything))?;
+        let removed = vec![(processes, "process", "processes"), (folders, "folder", "folders")];
+        Ok(Cleaned { removed, ..Cleaned::default() })
+    },
+};
+
+/// Returns how certain the end of an owner must be, for what it left to be removed.
+pub(super) const fn certainty(everything: bool) -> Certainty {
+    if everything { Certainty::NotSeen } else { Certainty::Ended }
+}
