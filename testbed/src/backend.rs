@@ -7,7 +7,7 @@
 use super::broken;
 use super::clients::{ClientCommand, RunningClient};
 use super::clock::RunClock;
-use super::faults::{self, Active};
+use super::faults::{self, Heal};
 use super::interference;
 use super::kept::KeptServers;
 use super::notices::{NoticeReceiver, notices};
@@ -42,8 +42,8 @@ pub struct RealBackend<S: Servers> {
     tasks: Vec<JoinHandle<()>>,
     inbox: NoticeReceiver,
     clock: RunClock,
-    /// The injection of each fault, which its heal waits for.
-    faults: BTreeMap<FaultId, JoinHandle<Option<Active<S::Server>>>>,
+    /// The injection of each fault, which yields its heal.
+    faults: BTreeMap<FaultId, JoinHandle<Option<Heal>>>,
     /// The standings of the servers, once somebody wants to know them.
     standings: Option<Arc<StandingsTold>>,
     /// True once a fault was to hit a server or a link between servers.
@@ -220,9 +220,9 @@ impl<S: Servers> Backend for RealBackend<S> {
         let fault = fault.clone();
         let injection = self.runtime.spawn(async move {
             match faults::inject(&testbed, &fault).await {
-                Ok(active) => {
+                Ok(heal) => {
                     testbed.outbox.tell(Notice::Injected { id });
-                    Some(active)
+                    Some(heal)
                 }
                 Err(error) => {
                     testbed.give_up(id, broken(format!("cannot inject \"{fault}\""), error)).await;
@@ -242,8 +242,8 @@ impl<S: Servers> Backend for RealBackend<S> {
         let fault = fault.clone();
         let heal = self.runtime.spawn(async move {
             // One that failed has been reported, and is nothing to undo.
-            let Ok(Some(active)) = injection.await else { return };
-            match faults::heal(&testbed, active).await {
+            let Ok(Some(heal)) = injection.await else { return };
+            match heal.await {
                 Ok(effect) => drop(testbed.outbox.tell(Notice::Healed { id, effect })),
                 Err(error) => {
                     testbed.give_up(id, broken(format!("cannot heal \"{fault}\""), error)).await;
