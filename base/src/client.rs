@@ -12,7 +12,7 @@
 //! number that was never used before is a new worker. A worker has up to [`HOLDS`](crate::HOLDS)
 //! grants at once, by numbers that its requests give them.
 
-use crate::{ClockSetting, Facts, Key, Mode};
+use crate::{ClockSetting, Facts, Key, Kind, Mode};
 use serde::{Deserialize, Serialize};
 use std::task::{Context, Poll};
 
@@ -204,6 +204,20 @@ impl ClientReply {
         Self::Fail { error: error.into(), facts: None }
     }
 
+    /// Returns how it ends a request: the kind of the event, the reason if it was no success, the
+    /// facts and the token. `None`: it is a notice.
+    pub fn outcome(self) -> Option<ReplyOutcome> {
+        let (kind, error, facts, token) = match self {
+            Self::Ok { token, facts } => (Kind::Ok, None, facts, token),
+            Self::Fail { error, facts } => (Kind::Fail, Some(error), facts, None),
+            Self::Info { error } => (Kind::Info, Some(error), None, None),
+            // No answer to what a worker asks for.
+            Self::Clock { .. } => (Kind::Info, None, None, None),
+            Self::Lost { .. } | Self::Calls { .. } | Self::Notified { .. } => return None,
+        };
+        Some(ReplyOutcome { kind, error, facts, token })
+    }
+
     /// Converts every time in the reply to another clock.
     pub fn on_clock(&mut self, read: impl Fn(u64) -> u64) {
         match self {
@@ -214,6 +228,19 @@ impl ClientReply {
             _ => {}
         }
     }
+}
+
+/// The end of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplyOutcome {
+    /// The kind of the event that records it.
+    pub kind: Kind,
+    /// The reason, in words, if it was no success.
+    pub error: Option<String>,
+    /// The store facts.
+    pub facts: Option<Box<Facts>>,
+    /// The fencing token of a grant, where the lock has one.
+    pub token: Option<u64>,
 }
 
 /// A client's end of the conversation.

@@ -40,11 +40,14 @@ mod verdict;
 mod version;
 mod visible;
 mod wakeups;
+mod worker;
 mod world;
 
 pub use backend::{Backend, BackendError, Message, Notice, Passing};
 pub use cause::Cause;
-pub use client::{Acquire, ClientReply, ClientRequest, Command, Init, Mailbox, Response};
+pub use client::{
+    Acquire, ClientReply, ClientRequest, Command, Init, Mailbox, ReplyOutcome, Response,
+};
 pub use clock::{Clock, ClockSetting};
 pub use delta::DeltaDebugger;
 pub use emplace::emplace;
@@ -85,4 +88,5 @@ pub use verdict::{Anomaly, Belief, Measure, Outcome, Verdict};
 pub use version::WrongVersion;
 pub use visible::{is_hidden, show_strings, visible, visible_json};
 pub use wakeups::Wakeups;
+pub use worker::{Operation, Worker, WorkerGrant, WorkerStep};
 pub use world::{Answer, CallError, Link, LocalFuture, Protocol, World};

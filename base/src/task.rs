@@ -1,8 +1,8 @@
 //! Tasks: what the workers of a client do with a lock, as data.
 //!
 //! A worker takes turns. A turn draws a few numbers ([`Turn`]) and then executes one of its task's
-//! scripts ([`Step`]). The drive loop and the enumeration both walk a script with [`Walk`], which
-//! alone knows what is left to do when an acquire is refused or a hold is lost.
+//! scripts ([`Step`]). A [`Walk`] is a place in a script, which alone knows what is left to do when an
+//! acquire is refused or a hold is lost; [`crate::Worker`] executes it.
 
 use crate::{Mode, Rng, Spread};
 use std::hash::Hash;
@@ -197,7 +197,7 @@ impl Walk {
 
     /// Notes that an acquire was refused: what needs its grant is left out.
     pub fn refused(&mut self) {
-        self.retreats |= !self.holds_any();
+        self.retreats |= !self.held.contains(&true);
     }
 
     /// Gives up what is left but for the releases.
@@ -210,14 +210,9 @@ impl Walk {
         (self.next, self.held, self.retreats)
     }
 
-    /// Returns true while a grant is held.
-    pub fn holds(&self, hold: usize) -> bool {
-        self.held[hold]
-    }
-
-    /// Returns true while any grant is held.
-    pub fn holds_any(&self) -> bool {
-        self.held.contains(&true)
+    /// Returns for each grant whether it is held.
+    pub const fn held(&self) -> [bool; HOLDS] {
+        self.held
     }
 }
 

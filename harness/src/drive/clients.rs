@@ -243,8 +243,8 @@ impl Clients {
         recorder: &mut Recorder,
     ) {
         let worker = &mut self.workers[number];
-        if let WorkerStage::AtVault { touch, .. } = worker.stage {
-            let left = !touch.served && vault.give_up(worker.open);
+        if let WorkerStage::AtVault { served, .. } = worker.stage {
+            let left = !served && vault.give_up(worker.open);
             worker.give_up_on_vault(left, now, &self.round, recorder);
         }
     }
@@ -300,7 +300,7 @@ impl Clients {
             ClientReply::Lost { key, error, .. } => {
                 return worker.hear_lost(key, error, at, round, recorder);
             }
-            ClientReply::Notified { .. } => return worker.hear_notified(at, recorder),
+            ClientReply::Notified { .. } => return worker.hear_notified(at, round, recorder),
             ClientReply::Calls { command } => return worker.hear_call(&command, at),
             _ => {}
         }
@@ -368,7 +368,7 @@ impl Clients {
     fn give_up(&mut self, number: usize, at: Mono, recorder: &mut Recorder) {
         let worker = &self.workers[number];
         if worker.holds_any() {
-            worker.record_death(at, Some(GIVEN_UP), recorder);
+            worker.record_death(at, Some(GIVEN_UP), &self.round, recorder);
         }
         let until = Some(at + RESPAWN);
         if self.each() == 1 {
@@ -443,7 +443,7 @@ impl Clients {
             vault.hang_up(worker.process);
             // One that was given up has died, as far as the history goes.
             if alone || !matches!(worker.stage, WorkerStage::Down { .. }) {
-                worker.record_death(at, error, recorder);
+                worker.record_death(at, error, &self.round, recorder);
             }
         }
     }

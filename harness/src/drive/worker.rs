@@ -1,8 +1,9 @@
-//! One worker of a client: its turns, its grants, and the step of its script at which it is.
+//! One worker of a client: its turns, their times, and the events that record what it does. What a
+//! turn consists of is decided by the worker machine ([`Worker`]).
 
 use base::{
-    Acquire, CallView, ClientReply, ClientState, Command, Event, F, Facts, HOLDS, Key, Kind, Load,
-    Mode, Mono, Process, Rng, Step, Turn, Wait, Walk,
+    CallView, ClientReply, ClientState, Command, Event, F, HOLDS, Key, Kind, Load, Mono, Operation,
+    Process, ReplyOutcome, Rng, Step, Turn, Wait, Worker, WorkerGrant, WorkerStep,
 };
 use std::time::Duration;
 
@@ -21,18 +22,13 @@ pub enum WorkerStage {
     Done,
     /// It is to take the next step of its script.
     Ready,
-    /// It has asked for the lock.
-    Acquiring { hold: usize, since: Mono, last_reply: Option<Mono>, answers: Answers },
-    /// An access to the vault is about to leave its client.
-    Touching { f: F, hold: usize },
-    /// It waits for the vault until then.
-    AtVault { until: Mono, touch: Touch },
+    /// It has made the request that is open, and waits for its client.
+    Asking { since: Mono, last_reply: Option<Mono>, answers: Answers },
+    /// Its access has left its client. It waits for the vault until then; `served`: the vault has
+    /// served it or fenced it off.
+    AtVault { until: Mono, served: bool },
     /// It works until then.
     Working { until: Mono },
-    /// It has asked for another mode.
-    Converting { hold: usize, mode: Mode },
-    /// It has released the lock and waits for the answer.
-    Releasing { hold: usize, last_reply: Option<Mono> },
 }
 
 /// The servers that have answered an acquire, as far as they have not been asked again since. A
@@ -49,29 +45,6 @@ impl Answers {
     const fn count(self) -> u32 {
         self.0.count_ones()
     }
-}
-
-/// An access that has left its client.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Touch {
-    pub f: F,
-    pub hold: usize,
-    /// The vault has served it or fenced it off.
-    pub served: bool,
-}
-
-/// A grant of the worker's turn.
-#[derive(Clone)]
-struct WorkerHold {
-    key: Key,
-    mode: Mode,
-    /// The time at which it was granted.
-    since: Mono,
-    token: Option<u64>,
-    /// The value that was read last.
-    value: u64,
-    /// The client has said that it may have lost it.
-    lost: bool,
 }
 
 /// The source of a worker's turns.
@@ -127,17 +100,9 @@ impl TurnSettings {
         }
     }
 
-    /// A hold as a turn asks for it, of the key so many after the turn's own.
-    fn hold(&self, turn: &Turn, offset: u32) -> WorkerHold {
-        let key = (turn.key + offset) as usize % self.keys.len();
-        WorkerHold {
-            key: self.keys[key].clone(),
-            mode: turn.mode,
-            since: Mono::ZERO,
-            token: None,
-            value: 0,
-            lost: false,
-        }
+    /// The name of the key of a grant.
+    fn key(&self, grant: &WorkerGrant) -> &Key {
+        &self.keys[grant.key as usize]
     }
 
     fn acquire_timeout_ns(&self, wait: Wait) -> u64 {
@@ -155,8 +120,9 @@ pub struct DrivenWorker {
     pub process: u32,
     pub stage: WorkerStage,
     turn: Turn,
-    walk: Walk,
-    holds: [WorkerHold; HOLDS],
+    machine: Worker,
+    /// The times of its grants.
+    since: [Mono; HOLDS],
     /// The request that waits for its answer.
     pub open: u64,
     /// The index of the event with which it was made.
@@ -186,8 +152,8 @@ impl DrivenWorker {
             number,
             process: number,
             stage: WorkerStage::Down { until: None },
-            holds: std::array::from_fn(|_| round.hold(&turn, 0)),
-            walk: Walk::new(&[]),
+            machine: Worker::new(round.load.keys, turn.key, turn.mode),
+            since: [Mono::ZERO; HOLDS],
             turn,
             open: 0,
             begun: 0,
@@ -196,19 +162,20 @@ impl DrivenWorker {
         }
     }
 
-    /// Records an event of this worker, about a hold of its turn.
+    /// Records an event of this worker, about a grant of its turn.
     fn record(
         &self,
-        recorder: &mut Recorder,
         hold: usize,
         (at, kind, f): (Mono, Kind, F),
+        round: &TurnSettings,
+        recorder: &mut Recorder,
         fill: impl FnOnce(&mut Event),
     ) {
-        let WorkerHold { key, mode, token, .. } = &self.holds[hold];
+        let grant = self.machine.grant(hold);
         recorder.push((at, Process::Client(self.process), kind, f), |event| {
-            event.key = Some(key.clone());
-            event.mode = Some(*mode);
-            event.token = *token;
+            event.key = Some(round.key(grant).clone());
+            event.mode = Some(grant.mode);
+            event.token = grant.token;
             fill(event);
         });
     }
@@ -221,8 +188,7 @@ impl DrivenWorker {
             return;
         };
         self.turn = turn;
-        self.holds = std::array::from_fn(|_| round.hold(&turn, 0));
-        self.walk = Walk::new(round.load.task.scripts[turn.script as usize]);
+        self.machine.begin(round.load.task.scripts[turn.script as usize], turn.key, turn.mode);
         let until = match (&self.turns, round.origin) {
             (TurnSource::Drawn(..), _) => now + turn.think,
             (TurnSource::Listed(_), Some(origin)) => now.max(origin + turn.think),
@@ -262,145 +228,119 @@ impl DrivenWorker {
         round: &TurnSettings,
         recorder: &mut Recorder,
     ) -> Option<Command> {
-        let Some(step) = self.walk.step() else {
-            self.think(now, round, recorder);
-            return None;
-        };
-        let (f, hold, mode, command) = match step {
-            Step::Work(part) => {
+        let operation = match self.machine.step() {
+            WorkerStep::End => {
+                self.think(now, round, recorder);
+                return None;
+            }
+            WorkerStep::Work(part) => {
                 self.stage = WorkerStage::Working { until: now + self.turn.hold / part };
                 return None;
             }
-            Step::Convert(hold, mode) if self.holds[hold].mode == mode => {
-                return self.step(now, request, round, recorder);
-            }
-            Step::Acquire { hold, key, wait } => {
-                let wanted = round.hold(&self.turn, key);
-                let (key, mode) = (wanted.key.clone(), wanted.mode);
-                self.holds[hold] = wanted;
-                let answers = Answers::default();
-                self.stage = WorkerStage::Acquiring { hold, since: now, last_reply: None, answers };
-                let acquire_timeout_ns = round.acquire_timeout_ns(wait);
-                let wanted = Acquire { key, hold, mode, acquire_timeout_ns };
-                (F::Acquire, hold, mode, Command::Acquire(Box::new(wanted)))
-            }
-            Step::Read(hold) | Step::Write(hold) => {
-                let mode = self.holds[hold].mode;
-                let writes = matches!(step, Step::Write(_)) && mode == Mode::Exclusive;
-                let f = if writes { F::Write } else { F::Read };
-                self.stage = WorkerStage::Touching { f, hold };
-                (f, hold, mode, Command::Touch { hold })
-            }
-            Step::Convert(hold, mode) => {
-                self.stage = WorkerStage::Converting { hold, mode };
-                (F::Convert, hold, mode, Command::Convert { hold, mode })
-            }
-            Step::Release(hold) => {
-                self.walk.ended(hold);
-                self.stage = WorkerStage::Releasing { hold, last_reply: None };
-                (F::Release, hold, self.holds[hold].mode, Command::Release { hold })
-            }
+            WorkerStep::Request(operation) => operation,
         };
+        let answers = Answers::default();
+        self.stage = WorkerStage::Asking { since: now, last_reply: None, answers };
         (self.open, self.call) = (request, None);
         self.begun = recorder.history().events().len() as u64;
-        let value = self.to_write(f, hold);
-        self.record(recorder, hold, (now, Kind::Invoke, f), |event| {
+        let Operation { f, hold, mode, wait, .. } = operation;
+        let value = self.machine.to_write(operation);
+        self.record(hold, (now, Kind::Invoke, f), round, recorder, |event| {
             (event.value, event.mode) = (value, Some(mode));
         });
-        Some(command)
+        let key = round.key(self.machine.grant(hold)).clone();
+        Some(Worker::command(operation, key, round.acquire_timeout_ns(wait)))
     }
 
     /// Goes on after a step. Work begins at once; anything else is to be done in its turn.
     fn go_on(&mut self, now: Mono, round: &TurnSettings, recorder: &mut Recorder) {
-        self.stage = match self.walk.peek() {
+        self.stage = match self.machine.peek() {
             None => return self.think(now, round, recorder),
             Some(Step::Work(part)) => {
-                self.walk.step();
+                self.machine.step();
                 WorkerStage::Working { until: now + self.turn.hold / part }
             }
             Some(_) => WorkerStage::Ready,
         };
     }
 
-    /// The value that an access writes.
-    fn to_write(&self, f: F, hold: usize) -> Option<u64> {
-        (f == F::Write).then_some(self.holds[hold].value + 1)
-    }
-
     /// An access of the vault as it leaves.
-    fn access(&self, f: F, hold: usize) -> AccessOnItsWay {
-        let WorkerHold { key, mode, token, .. } = self.holds[hold].clone();
+    fn access(&self, operation: Operation, round: &TurnSettings) -> AccessOnItsWay {
+        let grant = self.machine.grant(operation.hold);
         AccessOnItsWay {
             worker: self.number,
             process: self.process,
             request: self.open,
-            f,
-            key,
-            mode,
-            token,
-            value: self.to_write(f, hold),
+            f: operation.f,
+            key: round.key(grant).clone(),
+            mode: grant.mode,
+            token: grant.token,
+            value: self.machine.to_write(operation),
             begun: self.begun,
         }
     }
 
-    /// Records that an access ends without the vault having had it, and goes on to release.
+    /// Records that an access ends without having reached the vault, and goes on to release.
     fn touched_in_vain(
         &mut self,
-        (f, hold): (F, usize),
+        operation: Operation,
         (at, kind, error): (Mono, Kind, &str),
         round: &TurnSettings,
         recorder: &mut Recorder,
     ) {
-        let value = self.to_write(f, hold);
-        self.record(recorder, hold, (at, kind, f), |event| {
+        let value = self.machine.to_write(operation);
+        self.record(operation.hold, (at, kind, operation.f), round, recorder, |event| {
             (event.value, event.error) = (value, Some(error.into()));
         });
-        self.give_up_turn(at, round, recorder);
+        self.end(kind, None, at, round, recorder);
     }
 
-    /// Does nothing more in this turn but to release what is held.
-    fn give_up_turn(&mut self, at: Mono, round: &TurnSettings, recorder: &mut Recorder) {
-        self.walk.retreat();
+    /// Ends the open operation, and goes on.
+    fn end(
+        &mut self,
+        kind: Kind,
+        given: Option<u64>,
+        at: Mono,
+        round: &TurnSettings,
+        recorder: &mut Recorder,
+    ) {
+        self.machine.ended(kind, given);
         self.go_on(at, round, recorder);
     }
 
     /// The vault has served an access or fenced it off.
     pub fn served(&mut self, request: u64) {
-        if let WorkerStage::AtVault { touch, .. } = &mut self.stage
+        if let WorkerStage::AtVault { served, .. } = &mut self.stage
             && self.open == request
         {
-            touch.served = true;
+            *served = true;
         }
     }
 
-    /// The worker hears from the vault, or from its own machine that the connection there is no
-    /// more.
+    /// Takes the answer of the vault, or the report of the worker's own machine that the connection
+    /// there is no more.
     pub fn hear_vault(
         &mut self,
-        said: AccessOutcome,
+        outcome: AccessOutcome,
         at: Mono,
         round: &TurnSettings,
         recorder: &mut Recorder,
     ) {
-        let WorkerStage::AtVault { touch, .. } = self.stage else { return };
-        match said {
-            AccessOutcome::Served(value) => {
-                let hold = &mut self.holds[touch.hold];
-                hold.value = value;
-                self.go_on(at, round, recorder);
-            }
-            AccessOutcome::Fenced => self.give_up_turn(at, round, recorder),
-            AccessOutcome::Unsent(error) => {
-                self.unheard(touch, (at, Kind::Fail, error), round, recorder)
-            }
+        if !matches!(self.stage, WorkerStage::AtVault { .. }) {
+            return;
+        }
+        match outcome {
+            AccessOutcome::Served(value) => self.end(Kind::Ok, Some(value), at, round, recorder),
+            AccessOutcome::Fenced => self.end(Kind::Fail, None, at, round, recorder),
+            AccessOutcome::Unsent(error) => self.unheard((at, Kind::Fail, error), round, recorder),
             AccessOutcome::Broken => {
-                self.unheard(touch, (at, Kind::Info, "connection reset"), round, recorder);
+                self.unheard((at, Kind::Info, "connection reset"), round, recorder);
             }
         }
     }
 
-    /// The worker has waited long enough for the vault, and `left` says whether its access has left
-    /// its client. It goes on, whatever becomes of that.
+    /// Gives up waiting for the vault; `left`: the access has left its client. The worker goes on,
+    /// whatever becomes of it.
     pub fn give_up_on_vault(
         &mut self,
         left: bool,
@@ -408,30 +348,24 @@ impl DrivenWorker {
         round: &TurnSettings,
         recorder: &mut Recorder,
     ) {
-        let WorkerStage::AtVault { touch, .. } = self.stage else { return };
         let (kind, error) = match left {
             true => (Kind::Info, "no reply in time"),
             false => (Kind::Fail, "no connection in time"),
         };
-        self.unheard(touch, (now, kind, error), round, recorder);
+        self.unheard((now, kind, error), round, recorder);
     }
 
     /// No answer to an access comes any more, for this reason. If the vault had served it all the
     /// same, the history knows already.
-    fn unheard(
-        &mut self,
-        touch: Touch,
-        how: (Mono, Kind, &str),
-        round: &TurnSettings,
-        recorder: &mut Recorder,
-    ) {
-        match touch.served {
-            true => self.give_up_turn(how.0, round, recorder),
-            false => self.touched_in_vain((touch.f, touch.hold), how, round, recorder),
+    fn unheard(&mut self, how: (Mono, Kind, &str), round: &TurnSettings, recorder: &mut Recorder) {
+        let WorkerStage::AtVault { served, .. } = self.stage else { return };
+        match self.machine.open() {
+            Some(operation) if !served => self.touched_in_vain(operation, how, round, recorder),
+            _ => self.end(how.1, None, how.0, round, recorder),
         }
     }
 
-    /// The worker's client has answered its request. `send` takes an access of the vault.
+    /// Takes the answer of the worker's client to its request. `send` takes an access of the vault.
     pub fn hear(
         &mut self,
         reply: ClientReply,
@@ -440,66 +374,52 @@ impl DrivenWorker {
         recorder: &mut Recorder,
         send: impl FnOnce(AccessOnItsWay),
     ) -> Heard {
-        let (f, hold, mode) = match self.stage {
-            WorkerStage::Touching { f, hold } => {
-                let ReplyOutcome { kind, error, .. } = reply.into();
-                if kind == Kind::Ok {
-                    send(self.access(f, hold));
-                    let touch = Touch { f, hold, served: false };
-                    self.stage = WorkerStage::AtVault { until: at + round.at_vault, touch };
-                } else {
-                    let error = error.as_deref().unwrap_or_default();
-                    self.touched_in_vain((f, hold), (at, kind, error), round, recorder);
-                }
+        let (WorkerStage::Asking { .. }, Some(operation)) = (self.stage, self.machine.open())
+        else {
+            return Heard::Goes;
+        };
+        let Some(outcome) = reply.outcome() else { return Heard::Goes };
+        let ReplyOutcome { kind, error, facts, token } = outcome;
+        let Operation { f, hold, mode, .. } = operation;
+        match (f, kind) {
+            (F::Read | F::Write, Kind::Ok) => {
+                send(self.access(operation, round));
+                let until = at + round.at_vault;
+                self.stage = WorkerStage::AtVault { until, served: false };
                 return Heard::Goes;
             }
-            WorkerStage::Acquiring { hold, .. } => (F::Acquire, hold, self.holds[hold].mode),
-            WorkerStage::Converting { hold, mode } => (F::Convert, hold, mode),
-            WorkerStage::Releasing { hold, .. } => (F::Release, hold, self.holds[hold].mode),
-            _ => return Heard::Goes,
-        };
-        if let ClientReply::Ok { token, .. } = reply {
-            self.succeeded(f, hold, (token, mode), at, recorder);
+            (F::Read | F::Write, _) => {
+                let error = error.as_deref().unwrap_or_default();
+                self.touched_in_vain(operation, (at, kind, error), round, recorder);
+                return Heard::Goes;
+            }
+            (F::Acquire, Kind::Ok) => {
+                self.since[hold] = at;
+                recorder.played.granted(at);
+            }
+            _ => {}
         }
-        let ReplyOutcome { kind, facts, error } = reply.into();
-        self.record(recorder, hold, (at, kind, f), |event| {
+        self.machine.ended(kind, token);
+        self.record(hold, (at, kind, f), round, recorder, |event| {
             (event.facts, event.error, event.mode) = (facts, error, Some(mode));
         });
-        match kind {
-            Kind::Info => return Heard::Doubt,
-            Kind::Fail if f == F::Convert => self.walk.retreat(),
-            Kind::Fail if f == F::Acquire => self.walk.refused(),
-            _ => {}
+        if kind == Kind::Info {
+            return Heard::Doubt;
         }
         self.go_on(at, round, recorder);
         Heard::Goes
     }
 
-    fn succeeded(
-        &mut self,
-        f: F,
-        hold: usize,
-        (token, mode): (Option<u64>, Mode),
-        at: Mono,
-        recorder: &mut Recorder,
-    ) {
-        let of = &mut self.holds[hold];
-        match f {
-            F::Acquire => {
-                (of.token, of.since) = (token, at);
-                self.walk.granted(hold);
-                recorder.played.granted(at);
-            }
-            F::Convert => (of.token, of.mode) = (token.or(of.token), mode),
-            _ => {}
-        }
+    /// Returns the open operation, while the worker waits for its client.
+    fn asking(&self) -> Option<Operation> {
+        self.machine.open().filter(|_| matches!(self.stage, WorkerStage::Asking { .. }))
     }
 
     /// The store has woken the worker's client. A worker that has its answer already does not wait
     /// any more.
-    pub fn hear_notified(&self, at: Mono, recorder: &mut Recorder) {
-        if let WorkerStage::Acquiring { hold, .. } = self.stage {
-            self.record(recorder, hold, (at, Kind::Info, F::Notified), |_| {});
+    pub fn hear_notified(&self, at: Mono, round: &TurnSettings, recorder: &mut Recorder) {
+        if let Some(Operation { f: F::Acquire, hold, .. }) = self.asking() {
+            self.record(hold, (at, Kind::Info, F::Notified), round, recorder, |_| {});
         }
     }
 
@@ -510,13 +430,8 @@ impl DrivenWorker {
 
     /// Returns the last command that its operation has sent, while that goes on.
     pub fn call(&self) -> Option<&CallView> {
-        let goes_on = matches!(
-            self.stage,
-            WorkerStage::Acquiring { .. }
-                | WorkerStage::Converting { .. }
-                | WorkerStage::Releasing { .. }
-        );
-        self.call.as_ref().filter(|_| goes_on)
+        let goes_on = |operation: Operation| !matches!(operation.f, F::Read | F::Write);
+        self.call.as_ref().filter(|_| self.asking().is_some_and(goes_on))
     }
 
     /// The client has learnt that the worker's grants of a key may be gone.
@@ -531,16 +446,10 @@ impl DrivenWorker {
         if !matches!(self.state(), ClientState::Holding { .. }) {
             return;
         }
-        let gone = |worker: &Self, hold: usize| {
-            let WorkerHold { key: of, lost, .. } = &worker.holds[hold];
-            worker.walk.holds(hold) && *of == key && !lost
-        };
-        let Some(first) = (0..HOLDS).find(|hold| gone(self, *hold)) else { return };
-        self.record(recorder, first, (at, Kind::Info, F::Lost), |event| event.error = Some(error));
-        for hold in first..HOLDS {
-            self.holds[hold].lost |= gone(self, hold);
-        }
-        self.walk.retreat();
+        let lost = self.machine.lost(|number| round.keys[number as usize] == key);
+        let Some(first) = lost else { return };
+        let what = (at, Kind::Info, F::Lost);
+        self.record(first, what, round, recorder, |event| event.error = Some(error));
         // A request that is on its way is answered first.
         if matches!(self.stage, WorkerStage::Ready | WorkerStage::Working { .. }) {
             self.go_on(at, round, recorder);
@@ -548,8 +457,14 @@ impl DrivenWorker {
     }
 
     /// Records that the worker's process is gone.
-    pub fn record_death(&self, at: Mono, error: Option<&str>, recorder: &mut Recorder) {
-        self.record(recorder, 0, (at, Kind::Info, F::Death), |event| {
+    pub fn record_death(
+        &self,
+        at: Mono,
+        error: Option<&str>,
+        round: &TurnSettings,
+        recorder: &mut Recorder,
+    ) {
+        self.record(0, (at, Kind::Info, F::Death), round, recorder, |event| {
             event.error = error.map(Into::into);
         });
     }
@@ -558,10 +473,7 @@ impl DrivenWorker {
     /// process.
     pub fn replace(&mut self, workers: u32, until: Option<Mono>) {
         self.process += workers;
-        self.walk = Walk::new(&[]);
-        for hold in &mut self.holds {
-            (hold.token, hold.value, hold.lost) = (None, 0, false);
-        }
+        self.machine.forget();
         self.stage = WorkerStage::Down { until };
     }
 
@@ -571,20 +483,19 @@ impl DrivenWorker {
         if let Some(call) = &mut self.call {
             call.answered.get_or_insert(at);
         }
-        match &mut self.stage {
-            WorkerStage::Acquiring { last_reply, answers, .. } => {
-                *last_reply = Some(at);
-                answers.add(server);
-            }
-            WorkerStage::Releasing { last_reply, .. } => *last_reply = Some(at),
-            _ => return false,
+        let asks = self.asking().is_some_and(|it| matches!(it.f, F::Acquire | F::Release));
+        if let WorkerStage::Asking { last_reply, answers, .. } = &mut self.stage
+            && asks
+        {
+            *last_reply = Some(at);
+            answers.add(server);
         }
-        true
+        asks
     }
 
     /// Returns true while the worker holds a lock.
     pub fn holds_any(&self) -> bool {
-        self.walk.holds_any()
+        self.machine.held().next().is_some()
     }
 
     /// Returns the time at which the worker has something to do; `None`: it waits for an answer or
@@ -609,16 +520,16 @@ impl DrivenWorker {
 
     /// The activity of the worker, as a nemesis sees it.
     pub fn state(&self) -> ClientState {
-        let held = (0..HOLDS).filter(|hold| self.walk.holds(*hold));
-        let since = held.map(|hold| self.holds[hold].since).min();
+        let since = self.machine.held().map(|hold| self.since[hold]).min();
+        let f = self.machine.open().map(|operation| operation.f);
         match (self.stage, since) {
             (WorkerStage::Down { .. }, _) => ClientState::Down,
             (WorkerStage::Thinking { .. } | WorkerStage::Done, _) => ClientState::Idle,
-            (WorkerStage::Acquiring { since, last_reply, answers, .. }, None) => {
+            (WorkerStage::Asking { since, last_reply, answers }, None) if f == Some(F::Acquire) => {
                 let answers = answers.count();
                 ClientState::Acquiring { since, last_reply, answers }
             }
-            (WorkerStage::Releasing { last_reply, .. }, None) => {
+            (WorkerStage::Asking { last_reply, .. }, None) if f == Some(F::Release) => {
                 ClientState::Releasing { last_reply }
             }
             (WorkerStage::Ready, Some(_)) if self.is_leaving() => {
@@ -631,32 +542,7 @@ impl DrivenWorker {
 
     /// Returns true if the next step releases the only lock that is held.
     fn is_leaving(&self) -> bool {
-        let held = (0..HOLDS).filter(|hold| self.walk.holds(*hold)).count();
-        held == 1 && matches!(self.walk.peek(), Some(Step::Release(_)))
-    }
-}
-
-/// The end of an operation that a reply brings, with its facts and its error.
-struct ReplyOutcome {
-    kind: Kind,
-    /// The facts from the store, as the reply passes them on.
-    facts: Option<Box<Facts>>,
-    error: Option<String>,
-}
-
-impl From<ClientReply> for ReplyOutcome {
-    fn from(reply: ClientReply) -> Self {
-        let (kind, facts, error) = match reply {
-            ClientReply::Ok { facts, .. } => (Kind::Ok, facts, None),
-            ClientReply::Fail { error, facts } => (Kind::Fail, facts, Some(error)),
-            ClientReply::Info { error } | ClientReply::Lost { error, .. } => {
-                (Kind::Info, None, Some(error))
-            }
-            ClientReply::Notified { .. }
-            | ClientReply::Calls { .. }
-            | ClientReply::Clock { .. } => (Kind::Info, None, None),
-        };
-        Self { kind, facts, error }
+        self.machine.held().count() == 1 && matches!(self.machine.peek(), Some(Step::Release(_)))
     }
 }
 

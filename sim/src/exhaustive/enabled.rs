@@ -1,7 +1,7 @@
 //! Enabled steps: which can be taken in a state, which are taken at once, and what a state without
 //! any means.
 
-use base::{Mode, Walk};
+use base::{Mode, Worker};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -56,9 +56,8 @@ impl<S: Store> Explorer<S> {
         state.clients.push(ClientPart {
             log: Log::start(client),
             stage: ClientStage::Idle,
-            mode: Mode::Exclusive,
-            walk: Walk::new(&[]),
-            claims: Default::default(),
+            worker: Worker::new(self.case.keys, client, Mode::Exclusive),
+            marks: Default::default(),
             turns: 0,
             asked: 0,
             timers: Vec::new(),
@@ -92,8 +91,7 @@ impl<S: Store> Explorer<S> {
             }
             ClientStage::Granted { .. } => steps.push(Move::Enter(client)),
             ClientStage::Working => steps.push(Move::Leave(client)),
-            ClientStage::Acquiring(_) | ClientStage::Converting(..) | ClientStage::Releasing(_) => {
-            }
+            ClientStage::Asking => {}
         }
         let heard = state.wires_of(client).filter(|(_, wire)| !wire.down.is_empty());
         steps.extend(heard.map(|(connection, _)| Move::Hear(connection)));
@@ -273,7 +271,9 @@ impl<S: Store> Explorer<S> {
         }
         (0..).zip(&state.clients).any(|(client, part)| {
             let alone = (0..).zip(&state.clients).all(|(other, theirs): (u32, _)| {
-                other == client || theirs.turns == 0 || self.key(other, 0) != self.key(client, 0)
+                other == client
+                    || theirs.turns == 0
+                    || other % self.case.keys != client % self.case.keys
             });
             alone && part.is_acquiring() && part.timers.is_empty() && state.is_quiet(client)
         })

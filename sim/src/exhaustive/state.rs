@@ -1,6 +1,6 @@
 //! A state of the enumeration: plain data that can be copied and compared.
 
-use base::{Facts, HOLDS, Mode, Mono, Walk};
+use base::{F, Facts, HOLDS, Mono, Operation, Worker, WorkerGrant};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -51,40 +51,22 @@ pub enum ClientStage {
     Idle,
     /// It has asked as often as it had to and does nothing more.
     Done,
-    /// It has asked for a hold.
-    Acquiring(usize),
-    /// It has been granted a hold and has not yet entered what the lock guards.
+    /// It has made the request that is open.
+    Asking,
+    /// It has been granted what it asked for and has not yet entered what the lock guards.
     Granted {
-        hold: usize,
         token: Option<u64>,
         lost: bool,
     },
     /// The client holds the lock and works.
     Working,
-    /// It has asked for a hold in another mode.
-    Converting(usize, Mode),
-    /// It has released a hold.
-    Releasing(usize),
     /// It died, or ended in doubt.
     Gone,
 }
 
-/// A lock that the client has asked for in its turn.
+/// What others have done to a grant while it was held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct TurnClaim {
-    /// The number of its key after the client's own.
-    pub key: u32,
-    pub mode: Mode,
-    pub hold: Option<ClientHold>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ClientHold {
-    pub token: Option<u64>,
-    /// The value that it read from the vault; `None` when the vault fenced it off.
-    pub read: Option<u64>,
-    /// True once it has learnt that it may have lost the lock.
-    pub lost: bool,
+pub struct GrantMarks {
     /// A later grant that excludes this one has been given.
     pub overtaken: bool,
     /// Another has written since the read.
@@ -113,11 +95,8 @@ pub const VAIN: u32 = 3;
 pub struct ClientPart<P> {
     pub log: Rc<Log<P>>,
     pub stage: ClientStage,
-    /// The mode of its turn.
-    pub mode: Mode,
-    /// Its place in the script of its turn.
-    pub walk: Walk,
-    pub claims: [TurnClaim; HOLDS],
+    pub worker: Worker,
+    pub marks: [GrantMarks; HOLDS],
     /// The number of times that it has asked for the lock.
     pub turns: u32,
     /// The number of requests that the harness has made.
@@ -156,15 +135,25 @@ impl<S: Store> StoredServer<S> {
 }
 
 impl<P> ClientPart<P> {
-    /// The holds of the client, each with its claim.
-    pub fn holds(&mut self) -> impl Iterator<Item = (u32, Mode, &mut ClientHold)> {
-        let holds = self.claims.iter_mut();
-        holds.filter_map(|claim| Some((claim.key, claim.mode, claim.hold.as_mut()?)))
+    /// The grants that the client holds, each with its number.
+    pub fn holds(&self) -> impl Iterator<Item = (usize, &WorkerGrant)> {
+        self.worker.held().map(|hold| (hold, self.worker.grant(hold)))
+    }
+
+    /// The request that it waits for.
+    pub fn asking(&self) -> Option<Operation> {
+        self.worker.open().filter(|_| self.stage == ClientStage::Asking)
     }
 
     /// Returns true while the client waits for a lock.
     pub fn is_acquiring(&self) -> bool {
-        matches!(self.stage, ClientStage::Acquiring(_))
+        self.asking().is_some_and(|operation| operation.f == F::Acquire)
+    }
+
+    /// The client does nothing more, whatever it holds.
+    pub fn give_up(&mut self) {
+        self.stage = ClientStage::Gone;
+        self.worker.forget();
     }
 
     /// Returns true if it never does anything any more.
@@ -207,7 +196,8 @@ impl<S: Store> WorldState<S> {
             print.add(part.stage);
             if !part.is_over() {
                 print.add((part.log.digest, part.attempt, part.turns));
-                print.add((part.walk.place(), part.claims));
+                print.add(part.worker.place());
+                part.holds().for_each(|(hold, _)| print.add(part.marks[hold]));
             }
         }
         for (connection, wire) in &self.wires {
@@ -238,8 +228,7 @@ impl<S: Store> WorldState<S> {
 
     /// Returns true if a release by one client ends the hold of another.
     pub fn robs(&self, by: Option<(u32, bool)>, owner: u32) -> bool {
-        let claims = &self.clients[owner as usize].claims;
-        let believes = claims.iter().filter_map(|claim| claim.hold).any(|hold| !hold.lost);
+        let believes = self.clients[owner as usize].holds().any(|(_, grant)| !grant.lost);
         believes && by.is_some_and(|(client, releasing)| releasing && client != owner)
     }
 

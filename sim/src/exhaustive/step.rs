@@ -1,8 +1,8 @@
 //! One step: what an action does to a state.
 
 use base::{
-    Acquire, ClientReply, ClientRequest, Command, Effect, Event, F, Facts, Fault, Key, Kind,
-    LinkFault, Mode, Mono, Node, Response, Step, Wait, Walk,
+    ClientReply, ClientRequest, Effect, Event, F, Facts, Fault, Key, Kind, LinkFault, Mode, Mono,
+    Node, Operation, ReplyOutcome, Response, Wait, Worker, WorkerStep,
 };
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,8 +13,7 @@ use stores::{Enumerable, PacketOf, Store};
 use super::action::{Move, client_of, connection, connections, local_of};
 use super::actor::{ClientInput, NEVER};
 use super::state::{
-    Attempt, ClientHold, ClientStage, Printed, StoredServer, TurnClaim, Up, VAIN, WireState,
-    WorldState,
+    Attempt, ClientStage, GrantMarks, Printed, StoredServer, Up, VAIN, WireState, WorldState,
 };
 use super::story::{LAPSE, SeenStep};
 use super::{Explorer, Sign, TTL};
@@ -23,20 +22,6 @@ use crate::clock::up_for;
 type Outgoing<S> = Vec<Out<PacketOf<S>>>;
 
 impl<S: Store> Explorer<S> {
-    /// The key of a client, or so many after it.
-    pub(super) fn key(&self, client: u32, later: u32) -> Key {
-        format!("k{}", (client + later) % self.case.keys).into()
-    }
-
-    /// Fills in what an event says about a claim of a client.
-    fn about(&self, client: u32, claim: TurnClaim) -> impl Fn(&mut Event) + use<S> {
-        let key = self.key(client, claim.key);
-        move |event: &mut Event| {
-            event.key = Some(key.clone());
-            event.mode = Some(claim.mode);
-        }
-    }
-
     /// Lets an action happen.
     pub(super) fn apply(&mut self, state: &mut WorldState<S>, action: Move, seen: &mut SeenStep) {
         if let Some(story) = &mut seen.story {
@@ -68,9 +53,8 @@ impl<S: Store> Explorer<S> {
         seen: &mut SeenStep,
     ) {
         let part = &mut state.clients[client as usize];
-        part.mode = mode;
         part.turns += 1;
-        part.walk = Walk::new(self.task.scripts[script as usize]);
+        part.worker.begin(self.task.scripts[script as usize], client, mode);
         self.proceed(state, client, seen);
     }
 
@@ -78,106 +62,67 @@ impl<S: Store> Explorer<S> {
     fn proceed(&mut self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
         loop {
             let part = &mut state.clients[client as usize];
-            match part.walk.step() {
-                None => {
+            match part.worker.step() {
+                WorkerStep::End => {
                     part.stage = match part.turns == self.case.cycles {
                         true => ClientStage::Done,
                         false => ClientStage::Idle,
                     };
                     return;
                 }
-                Some(Step::Work(_)) => {
+                WorkerStep::Work(_) => {
                     part.stage = ClientStage::Working;
                     return;
                 }
-                Some(Step::Acquire { hold, key, wait }) => {
-                    part.claims[hold] = TurnClaim { key, mode: part.mode, hold: None };
-                    return self.acquire(state, client, (hold, wait), seen);
-                }
-                Some(Step::Convert(hold, mode)) if part.claims[hold].mode != mode => {
-                    return self.convert(state, client, (hold, mode), seen);
-                }
-                Some(Step::Convert(..)) => {}
-                Some(Step::Read(hold)) => {
-                    if !self.read(state, client, hold, seen) {
-                        // Fenced off: it notices when it has nothing else to do.
-                        let part = &mut state.clients[client as usize];
-                        part.walk.retreat();
-                        part.stage = ClientStage::Working;
-                        return;
+                WorkerStep::Request(operation) => match operation.f {
+                    // Time stands still: what a shared holder reads again is what it has read.
+                    F::Read if operation.again => part.worker.ended(Kind::Ok, None),
+                    F::Read => {
+                        if !access(state, client, operation, seen) {
+                            // Fenced off: it notices when it has nothing else to do.
+                            state.clients[client as usize].stage = ClientStage::Working;
+                            return;
+                        }
                     }
-                }
-                Some(Step::Write(hold)) => self.write(state, client, hold, seen),
-                Some(Step::Release(hold)) => return self.release(state, client, hold, seen),
+                    F::Write => drop(access(state, client, operation, seen)),
+                    _ => return self.ask(state, client, operation, seen),
+                },
             }
         }
     }
 
-    fn acquire(
+    /// Has a client make a request.
+    fn ask(
         &mut self,
         state: &mut WorldState<S>,
         client: u32,
-        (hold, wait): (usize, Wait),
+        operation: Operation,
         seen: &mut SeenStep,
     ) {
         let part = &mut state.clients[client as usize];
-        (part.stage, part.attempt) = (ClientStage::Acquiring(hold), Attempt::Unseen);
-        let claim = part.claims[hold];
+        part.stage = ClientStage::Asking;
+        part.asked += 1;
+        let Operation { f, hold, mode, wait, .. } = operation;
+        if f == F::Acquire {
+            part.attempt = Attempt::Unseen;
+        }
+        let key = key(part.worker.grant(hold).key);
+        seen.event(client, Kind::Invoke, f, about(&key, mode));
+        seen.line(|| match f {
+            F::Acquire => {
+                let beside = if hold > 0 { ", beside the one that it holds" } else { "" };
+                format!("client {client} asks for the lock{}{beside}", shared(mode))
+            }
+            F::Convert => format!("client {client} asks to hold the lock{}", shared(mode)),
+            _ => format!("client {client} releases"),
+        });
         let acquire_timeout = match wait {
             Wait::Long => NEVER,
             Wait::Short => TTL.0,
             Wait::Try => Duration::ZERO,
         };
         let acquire_timeout_ns = u64::try_from(acquire_timeout.as_nanos()).unwrap_or(u64::MAX);
-        seen.event(client, Kind::Invoke, F::Acquire, self.about(client, claim));
-        let beside = if hold > 0 { ", beside the one that it holds" } else { "" };
-        seen.line(|| format!("client {client} asks for the lock{}{beside}", shared(claim.mode)));
-        let (key, mode) = (self.key(client, claim.key), claim.mode);
-        let wanted = Acquire { key, hold, mode, acquire_timeout_ns };
-        self.ask(state, client, Command::Acquire(Box::new(wanted)), seen);
-    }
-
-    fn convert(
-        &mut self,
-        state: &mut WorldState<S>,
-        client: u32,
-        (hold, mode): (usize, Mode),
-        seen: &mut SeenStep,
-    ) {
-        let part = &mut state.clients[client as usize];
-        part.stage = ClientStage::Converting(hold, mode);
-        let claim = TurnClaim { mode, ..part.claims[hold] };
-        seen.event(client, Kind::Invoke, F::Convert, self.about(client, claim));
-        seen.line(|| format!("client {client} asks to hold the lock{}", shared(mode)));
-        self.ask(state, client, Command::Convert { hold, mode }, seen);
-    }
-
-    fn release(
-        &mut self,
-        state: &mut WorldState<S>,
-        client: u32,
-        hold: usize,
-        seen: &mut SeenStep,
-    ) {
-        let part = &mut state.clients[client as usize];
-        part.walk.ended(hold);
-        part.stage = ClientStage::Releasing(hold);
-        part.claims[hold].hold = None;
-        let claim = part.claims[hold];
-        seen.event(client, Kind::Invoke, F::Release, self.about(client, claim));
-        seen.line(|| format!("client {client} releases"));
-        self.ask(state, client, Command::Release { hold }, seen);
-    }
-
-    fn ask(
-        &mut self,
-        state: &mut WorldState<S>,
-        client: u32,
-        command: Command,
-        seen: &mut SeenStep,
-    ) {
-        let part = &mut state.clients[client as usize];
-        part.asked += 1;
+        let command = Worker::command(operation, key, acquire_timeout_ns);
         let request = ClientRequest { id: part.asked, worker: client, command };
         self.feed(state, client, ClientInput::Request(request), seen);
     }
@@ -222,123 +167,11 @@ impl<S: Store> Explorer<S> {
         for wish in &reaction.wants {
             wire(state, client, wish);
         }
-        let goes_on = reaction.said.iter().filter(|it| self.said(state, client, it, seen)).count();
+        let goes_on = reaction.said.iter().filter(|it| hear(state, client, it, seen)).count();
         if goes_on > 0 {
             self.proceed(state, client, seen);
         }
         reaction.wants.is_empty() && reaction.said.is_empty()
-    }
-
-    /// A client says something. Returns true if it goes on with its script at once.
-    fn said(
-        &self,
-        state: &mut WorldState<S>,
-        client: u32,
-        response: &Response,
-        seen: &mut SeenStep,
-    ) -> bool {
-        let (kind, error) = match &response.reply {
-            ClientReply::Notified { .. } => {
-                self.notified(state, client, seen);
-                return false;
-            }
-            ClientReply::Lost { key, error, .. } => {
-                self.lost(state, client, (key, error), seen);
-                return false;
-            }
-            ClientReply::Clock { .. } | ClientReply::Calls { .. } => return false,
-            ClientReply::Ok { .. } => (Kind::Ok, None),
-            ClientReply::Fail { error, .. } => (Kind::Fail, Some(error.clone())),
-            ClientReply::Info { error } => (Kind::Info, Some(error.clone())),
-        };
-        let facts = facts(&response.reply);
-        let part = &mut state.clients[client as usize];
-        let (f, hold, mode) = match (part.stage, &response.reply) {
-            (ClientStage::Acquiring(hold), ClientReply::Ok { token, .. }) => {
-                part.stage = ClientStage::Granted { hold, token: *token, lost: false };
-                part.facts = facts.map(Rc::from);
-                return false;
-            }
-            (ClientStage::Acquiring(hold), _) => (F::Acquire, hold, part.claims[hold].mode),
-            (ClientStage::Converting(hold, mode), _) => (F::Convert, hold, mode),
-            (ClientStage::Releasing(hold), _) => (F::Release, hold, part.claims[hold].mode),
-            // Its `init`, and what nobody listens to any more.
-            _ => return false,
-        };
-        let about = self.about(client, TurnClaim { mode, ..part.claims[hold] });
-        let because = error.clone().unwrap_or_default();
-        seen.event(client, kind, f, |event| {
-            about(event);
-            event.error = error;
-            event.facts.clone_from(&facts);
-        });
-        seen.line(|| match kind {
-            Kind::Ok => format!("client {client}: {f} ok"),
-            Kind::Fail => format!("client {client}: {f} failed: {because}"),
-            _ => format!("client {client}: {f} ended in doubt: {because}"),
-        });
-        match (kind, f) {
-            (Kind::Info, _) => self.give_up(state, client, seen),
-            (Kind::Ok, F::Convert) => part.claims[hold].mode = mode,
-            (Kind::Fail, F::Convert) => part.walk.retreat(),
-            (Kind::Fail, F::Acquire) => part.walk.refused(),
-            _ => {}
-        }
-        kind != Kind::Info
-    }
-
-    /// A client whose operation ended in doubt does nothing more, whatever else it holds.
-    fn give_up(&self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
-        let part = &mut state.clients[client as usize];
-        part.stage = ClientStage::Gone;
-        let held = part.claims.iter().position(|claim| claim.hold.is_some());
-        if let Some(hold) = held {
-            let about = self.about(client, part.claims[hold]);
-            seen.event(client, Kind::Info, F::Death, about);
-        }
-        part.claims.iter_mut().for_each(|claim| claim.hold = None);
-    }
-
-    fn notified(&self, state: &WorldState<S>, client: u32, seen: &mut SeenStep) {
-        let part = &state.clients[client as usize];
-        let hold = if let ClientStage::Acquiring(hold) = part.stage { hold } else { 0 };
-        seen.event(client, Kind::Info, F::Notified, self.about(client, part.claims[hold]));
-    }
-
-    /// A client has learnt that it may have lost its grants of a key.
-    fn lost(
-        &self,
-        state: &mut WorldState<S>,
-        client: u32,
-        (key, because): (&Key, &String),
-        seen: &mut SeenStep,
-    ) {
-        let part = &mut state.clients[client as usize];
-        if let ClientStage::Granted { hold, lost, .. } = &mut part.stage
-            && self.key(client, part.claims[*hold].key) == *key
-        {
-            *lost = true;
-        }
-        let mut told = false;
-        for place in 0..part.claims.len() {
-            let claim = &mut part.claims[place];
-            let of = self.key(client, claim.key) == *key;
-            let Some(hold) = claim.hold.as_mut().filter(|hold| of && !hold.lost) else { continue };
-            hold.lost = true;
-            if !std::mem::replace(&mut told, true) {
-                let about = self.about(client, *claim);
-                seen.event(client, Kind::Info, F::Lost, |event| {
-                    about(event);
-                    event.error = Some(because.clone());
-                });
-                seen.line(|| {
-                    format!("client {client} knows that it may have lost the lock: {because}")
-                });
-            }
-        }
-        if told {
-            part.walk.retreat();
-        }
     }
 
     fn wake(&mut self, state: &mut WorldState<S>, client: u32, timer: u64, seen: &mut SeenStep) {
@@ -380,133 +213,66 @@ impl<S: Store> Explorer<S> {
     /// The hold begins, and the client goes on.
     fn enter(&mut self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
         let part = &mut state.clients[client as usize];
-        let ClientStage::Granted { hold: place, token, lost } = part.stage else { return };
-        let claim = part.claims[place];
-        let about = self.about(client, claim);
-        let told = |event: &mut Event| {
+        let (ClientStage::Granted { token, lost }, Some(Operation { hold, mode, .. })) =
+            (part.stage, part.worker.open())
+        else {
+            return;
+        };
+        part.worker.ended(Kind::Ok, token);
+        part.marks[hold] = GrantMarks::default();
+        let number = part.worker.grant(hold).key;
+        let about = about(&key(number), mode);
+        let with_token = |event: &mut Event| {
             about(event);
             event.token = token;
         };
         let facts = part.facts.as_deref().cloned();
         seen.event(client, Kind::Ok, F::Acquire, |event| {
-            told(event);
+            with_token(event);
             event.facts = facts.map(Box::new);
         });
-        seen.line(|| format!("client {client} holds the lock{}", shared(claim.mode)));
-        part.walk.granted(place);
-        let mut hold = ClientHold { token, read: None, lost, overtaken: false, stolen: false };
-        if !lost {
-            self.overlap(state, client, claim, &mut hold, seen);
-        }
-        let part = &mut state.clients[client as usize];
-        part.claims[place].hold = Some(hold);
+        seen.line(|| format!("client {client} holds the lock{}", shared(mode)));
         if lost {
             // It had learnt so before it could enter.
-            seen.event(client, Kind::Info, F::Lost, told);
-            part.walk.retreat();
+            seen.event(client, Kind::Info, F::Lost, with_token);
+            part.worker.lost(|other| other == number);
             part.stage = ClientStage::Working;
         } else {
+            self.overlap(state, client, hold, seen);
             self.proceed(state, client, seen);
         }
     }
 
     /// Notes every client that holds the lock now though this grant excludes it.
-    fn overlap(
-        &self,
-        state: &mut WorldState<S>,
-        client: u32,
-        claim: TurnClaim,
-        mine: &mut ClientHold,
-        seen: &mut SeenStep,
-    ) {
-        let key = self.key(client, claim.key);
+    fn overlap(&self, state: &mut WorldState<S>, client: u32, hold: usize, seen: &mut SeenStep) {
+        let mine = *state.clients[client as usize].worker.grant(hold);
+        let mut overtaken = false;
         for (other, part) in (0..).zip(&mut state.clients).filter(|(other, _)| *other != client) {
-            for (later, mode, theirs) in part.holds() {
-                let excludes = claim.mode == Mode::Exclusive || mode == Mode::Exclusive;
-                if theirs.lost || !excludes || self.key(other, later) != key {
+            for place in part.worker.held() {
+                let theirs = part.worker.grant(place);
+                let excludes = mine.mode == Mode::Exclusive || theirs.mode == Mode::Exclusive;
+                if theirs.lost || !excludes || theirs.key != mine.key {
                     continue;
                 }
                 seen.signs.push(Sign::Overlap);
-                seen.line(|| format!("  while client {other} holds it as well{}", shared(mode)));
+                let mode = shared(theirs.mode);
+                seen.line(|| format!("  while client {other} holds it as well{mode}"));
                 // The later grant is the one with the higher token: news of it can come first.
                 match (self.case.fenced, mine.token, theirs.token) {
                     (true, Some(mine_is), Some(theirs_is)) if mine_is < theirs_is => {
-                        mine.overtaken = true
+                        overtaken = true;
                     }
-                    _ => theirs.overtaken = true,
+                    _ => part.marks[place].overtaken = true,
                 }
             }
         }
+        state.clients[client as usize].marks[hold].overtaken |= overtaken;
     }
 
     /// A client has done its work.
     fn leave(&mut self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
         if state.clients[client as usize].stage == ClientStage::Working {
             self.proceed(state, client, seen);
-        }
-    }
-
-    /// Reads what a lock guards. Returns false if the vault fenced it off.
-    fn read(
-        &self,
-        state: &mut WorldState<S>,
-        client: u32,
-        place: usize,
-        seen: &mut SeenStep,
-    ) -> bool {
-        let claim = state.clients[client as usize].claims[place];
-        let Some(hold) = claim.hold else { return true };
-        let about = self.about(client, claim);
-        let told = |event: &mut Event| {
-            about(event);
-            event.token = hold.token;
-        };
-        let read = state.vault.read(&self.key(client, claim.key), claim.mode, hold.token);
-        seen.event(client, Kind::Invoke, F::Read, told);
-        let kind = if read.is_ok() { Kind::Ok } else { Kind::Fail };
-        seen.event(client, kind, F::Read, |event| {
-            told(event);
-            event.value = read.ok();
-            event.error = read.err().map(|fenced| fenced.to_string());
-        });
-        state.clients[client as usize].claims[place].hold =
-            Some(ClientHold { read: read.ok(), ..hold });
-        read.is_ok()
-    }
-
-    /// Writes what a lock guards, if the client holds it alone.
-    fn write(&self, state: &mut WorldState<S>, client: u32, place: usize, seen: &mut SeenStep) {
-        let claim = state.clients[client as usize].claims[place];
-        let TurnClaim { mode: Mode::Exclusive, hold: Some(hold), .. } = claim else { return };
-        let Some(value) = hold.read.map(|read| read + 1) else { return };
-        let key = self.key(client, claim.key);
-        let about = self.about(client, claim);
-        let told = |event: &mut Event| {
-            about(event);
-            event.token = hold.token;
-            event.value = Some(value);
-        };
-        seen.event(client, Kind::Invoke, F::Write, told);
-        let written = state.vault.write(&key, hold.token, value);
-        let kind = if written.is_ok() { Kind::Ok } else { Kind::Fail };
-        seen.event(client, kind, F::Write, |event| {
-            told(event);
-            event.error = written.err().map(|fenced| fenced.to_string());
-        });
-        if let Err(fenced) = written {
-            return seen.line(|| format!("client {client} writes {value}: {fenced}"));
-        }
-        seen.line(|| format!("client {client} writes {value}"));
-        if hold.overtaken {
-            seen.signs.push(Sign::StaleWrite);
-        }
-        if hold.stolen {
-            seen.signs.push(Sign::LostUpdate);
-        }
-        for (other, part) in (0..).zip(&mut state.clients) {
-            for (later, _, theirs) in part.holds() {
-                theirs.stolen |= self.key(other, later) == key;
-            }
         }
     }
 
@@ -622,13 +388,13 @@ impl<S: Store> Explorer<S> {
     fn crash(&mut self, state: &mut WorldState<S>, client: u32, kept: usize, seen: &mut SeenStep) {
         state.faults += 1;
         let part = &mut state.clients[client as usize];
-        part.stage = ClientStage::Gone;
-        let about = self.about(client, TurnClaim { mode: part.mode, ..part.claims[0] });
+        let grant = part.worker.grant(0);
+        let about = about(&key(grant.key), grant.mode);
+        part.give_up();
         let kill = Fault::at(Node::Client(client), base::Action::Kill);
         seen.fault(|| (kill, Effect::of(base::Action::Kill, 1)));
         seen.event(client, Kind::Info, F::Death, about);
         seen.line(|| format!("client {client} dies"));
-        part.claims.iter_mut().for_each(|claim| claim.hold = None);
         for wire in state.wires.range_mut(connections(client)).map(|(_, wire)| wire) {
             wire.up.truncate(kept);
         }
@@ -691,7 +457,8 @@ fn route<S: Store>(state: &mut WorldState<S>, out: Outgoing<S>) {
 
 /// Does what a client wants done to its wires.
 fn wire<S: Store>(state: &mut WorldState<S>, client: u32, wish: &Do<PacketOf<S>>) {
-    let releasing = matches!(state.clients[client as usize].stage, ClientStage::Releasing(_));
+    let asking = state.clients[client as usize].asking();
+    let releasing = asking.is_some_and(|operation| operation.f == F::Release);
     let (local, packet) = match wish {
         Do::Open { connection: local, .. } => {
             let fresh = WireState { up: Default::default(), down: Default::default(), open: true };
@@ -708,13 +475,154 @@ fn wire<S: Store>(state: &mut WorldState<S>, client: u32, wish: &Do<PacketOf<S>>
     }
 }
 
-/// Returns the facts that the store gave with an answer. Times mean nothing here.
-fn facts(reply: &ClientReply) -> Option<Box<Facts>> {
-    let (ClientReply::Ok { facts, .. } | ClientReply::Fail { facts, .. }) = reply else {
-        return None;
+/// The name of a key.
+fn key(number: u32) -> Key {
+    format!("k{number}").into()
+}
+
+/// Fills in the lock that an event is about.
+fn about(key: &Key, mode: Mode) -> impl Fn(&mut Event) + use<> {
+    let key = key.clone();
+    move |event: &mut Event| {
+        event.key = Some(key.clone());
+        event.mode = Some(mode);
+    }
+}
+
+/// A client responds. Returns true if it goes on with its script at once.
+fn hear<S: Store>(
+    state: &mut WorldState<S>,
+    client: u32,
+    response: &Response,
+    seen: &mut SeenStep,
+) -> bool {
+    let part = &mut state.clients[client as usize];
+    match &response.reply {
+        ClientReply::Notified { .. } => {
+            let hold = match part.worker.open() {
+                Some(Operation { hold, .. }) if part.is_acquiring() => hold,
+                _ => 0,
+            };
+            let grant = part.worker.grant(hold);
+            let about = about(&key(grant.key), grant.mode);
+            seen.event(client, Kind::Info, F::Notified, about);
+        }
+        ClientReply::Lost { key, error, .. } => lost(state, client, (key, error), seen),
+        _ => {}
+    }
+    let part = &mut state.clients[client as usize];
+    let Some(outcome) = response.reply.clone().outcome() else { return false };
+    let ReplyOutcome { kind, error, facts, token } = outcome;
+    // No request is open at its `init`, or once nobody waits for an answer any more.
+    let Some(Operation { f, hold, mode, .. }) = part.asking() else { return false };
+    let facts = facts.map(timeless).filter(|facts| !facts.is_empty());
+    if (kind, f) == (Kind::Ok, F::Acquire) {
+        part.stage = ClientStage::Granted { token, lost: false };
+        part.facts = facts.map(Rc::from);
+        return false;
+    }
+    let about = about(&key(part.worker.grant(hold).key), mode);
+    let because = error.clone().unwrap_or_default();
+    seen.event(client, kind, f, |event| {
+        about(event);
+        (event.error, event.facts) = (error, facts);
+    });
+    seen.line(|| match kind {
+        Kind::Ok => format!("client {client}: {f} ok"),
+        Kind::Fail => format!("client {client}: {f} failed: {because}"),
+        _ => format!("client {client}: {f} ended in doubt: {because}"),
+    });
+    part.worker.ended(kind, token);
+    if kind == Kind::Info {
+        give_up(state, client, seen);
+    }
+    kind != Kind::Info
+}
+
+/// A client whose operation ended in doubt does nothing more, whatever else it holds.
+fn give_up<S: Store>(state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
+    let part = &mut state.clients[client as usize];
+    if let Some((_, grant)) = part.holds().next() {
+        seen.event(client, Kind::Info, F::Death, about(&key(grant.key), grant.mode));
+    }
+    part.give_up();
+}
+
+/// A client has learnt that it may have lost its grants of a key.
+fn lost<S: Store>(
+    state: &mut WorldState<S>,
+    client: u32,
+    (name, because): (&Key, &String),
+    seen: &mut SeenStep,
+) {
+    let part = &mut state.clients[client as usize];
+    let is_key = |number| key(number) == *name;
+    if let (ClientStage::Granted { lost, .. }, Some(Operation { hold, .. })) =
+        (&mut part.stage, part.worker.open())
+    {
+        *lost |= is_key(part.worker.grant(hold).key);
+    }
+    let Some(hold) = part.worker.lost(is_key) else { return };
+    let about = about(name, part.worker.grant(hold).mode);
+    seen.event(client, Kind::Info, F::Lost, |event| {
+        about(event);
+        event.error = Some(because.clone());
+    });
+    seen.line(|| format!("client {client} knows that it may have lost the lock: {because}"));
+}
+
+/// Reads or writes what a lock guards, and ends the operation. Returns false if the vault fenced it
+/// off.
+fn access<S: Store>(
+    state: &mut WorldState<S>,
+    client: u32,
+    operation: Operation,
+    seen: &mut SeenStep,
+) -> bool {
+    let part = &mut state.clients[client as usize];
+    let Operation { f, hold, mode, .. } = operation;
+    let (grant, value) = (*part.worker.grant(hold), part.worker.to_write(operation));
+    let key = key(grant.key);
+    let about = about(&key, mode);
+    let told = |event: &mut Event| {
+        about(event);
+        (event.token, event.value) = (grant.token, value);
     };
-    let timeless = Facts { asked_ns: None, expires_ns: None, ..*facts.clone()? };
-    (!timeless.is_empty()).then(|| Box::new(timeless))
+    seen.event(client, Kind::Invoke, f, told);
+    let served = match value {
+        None => state.vault.read(&key, mode, grant.token),
+        Some(value) => state.vault.write(&key, grant.token, value).map(|()| value),
+    };
+    let kind = if served.is_ok() { Kind::Ok } else { Kind::Fail };
+    part.worker.ended(kind, served.ok());
+    let fenced = served.err().map(|fenced| fenced.to_string());
+    seen.event(client, kind, f, |event| {
+        told(event);
+        event.value = served.ok().or(value);
+        event.error.clone_from(&fenced);
+    });
+    if let Some(value) = value {
+        seen.line(|| match fenced {
+            Some(fenced) => format!("client {client} writes {value}: {fenced}"),
+            None => format!("client {client} writes {value}"),
+        });
+    }
+    if value.is_some() && served.is_ok() {
+        let GrantMarks { overtaken, stolen } = part.marks[hold];
+        seen.signs.extend(overtaken.then_some(Sign::StaleWrite));
+        seen.signs.extend(stolen.then_some(Sign::LostUpdate));
+        for part in &mut state.clients {
+            for hold in part.worker.held() {
+                part.marks[hold].stolen |= part.worker.grant(hold).key == grant.key;
+            }
+        }
+    }
+    served.is_ok()
+}
+
+/// The facts that the store gave with an answer, without the times, which mean nothing here.
+fn timeless(facts: Box<Facts>) -> Box<Facts> {
+    Box::new(Facts { asked_ns: None, expires_ns: None, ..*facts })
 }
 
 fn shared(mode: Mode) -> &'static str {
