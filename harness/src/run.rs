@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::drive::{DriveError, Recorder, Watcher, drive};
 use crate::plan::Played;
 use crate::setup::Setup;
-use crate::worlds::{Start, World};
+use crate::worlds::{RunWorld, Start};
 use sim::ChoiceLog;
 use std::rc::Rc;
 
@@ -65,7 +65,7 @@ impl MadeRun {
 ///
 /// # Errors
 /// Fails when the world cannot be started; nothing is left of it then.
-pub fn run(setup: &Setup, world: &World, means: Means<'_>) -> Result<MadeRun, BackendError> {
+pub fn run(setup: &Setup, world: &RunWorld, means: Means<'_>) -> Result<MadeRun, BackendError> {
     let Means { mut recorder, watcher, choices, logs, client } = means;
     let progress = |line: &str| watcher.progress(line);
     let mut backend = (world.start)(setup, Start { choices, logs, client, progress: &progress })?;

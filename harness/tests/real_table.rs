@@ -13,7 +13,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use picklock::drive::Unwatched;
 use picklock::run::{MadeRun, Means};
 use picklock::suite::SuiteEntry;
-use picklock::worlds::{World, named};
+use picklock::worlds::{RunWorld, named};
 use rows::{judge, rows};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ fn is_in_containers(row: &SuiteEntry) -> bool {
     IN_CONTAINERS.contains(&(row.lock.name(), row.run.nemesis.as_str()))
 }
 
-fn run(row: &SuiteEntry, world: &World, seed: u64) -> Run {
+fn run(row: &SuiteEntry, world: &RunWorld, seed: u64) -> Run {
     let setup = row.on_servers(seed).unwrap_or_else(|error| panic!("{error}"));
     let mut watcher = Unwatched;
     let means = Means { client: Some(client()), ..Means::in_memory(&mut watcher) };
@@ -73,7 +73,7 @@ fn keep(run: &Run, row: &SuiteEntry, seed: u64) -> String {
 }
 
 /// Runs one row and says what is wrong with it, if anything is.
-fn check(row: &SuiteEntry, world: &World, seed: u64) -> Result<(), Failed> {
+fn check(row: &SuiteEntry, world: &RunWorld, seed: u64) -> Result<(), Failed> {
     // Chance aims the faults: a lock that must be caught has some runs for it.
     let runs = row.real.max(1);
     let mut wrong = String::new();

@@ -2,11 +2,11 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::worlds::{self, SIMULATOR, WORLDS, World};
+use crate::worlds::{self, RunWorld, SIMULATOR, WORLDS};
 
 /// The world that was asked for; `None` asks for the best that this machine is ready for.
 #[derive(Clone, Copy)]
-pub struct BackendArg(pub Option<&'static World>);
+pub struct BackendArg(pub Option<&'static RunWorld>);
 
 /// The name that leaves the choice to picklock.
 const AUTO: &str = "auto";
@@ -29,7 +29,7 @@ pub fn backend() -> impl TypedValueParser<Value = BackendArg> {
 
 /// The worlds of a suite: each entry is run in the first of each list in which it can be.
 #[derive(Clone)]
-pub struct SuiteBackendArg(pub Vec<Vec<&'static World>>);
+pub struct SuiteBackendArg(pub Vec<Vec<&'static RunWorld>>);
 
 /// The name that asks for the simulator and for real servers.
 const BOTH: &str = "both";
@@ -44,7 +44,7 @@ pub fn suite_backend() -> impl TypedValueParser<Value = SuiteBackendArg> {
         SuiteBackendArg(match worlds::named(&name) {
             Some(world) => vec![vec![world]],
             None => {
-                let mut real: Vec<&World> = worlds::real().collect();
+                let mut real: Vec<&RunWorld> = worlds::real().collect();
                 // Processes start faster than containers.
                 real.sort_by_key(|world| world.is_made);
                 vec![vec![SIMULATOR], real]

@@ -11,7 +11,7 @@ use crate::Exit;
 use crate::cli::{DoctorArgs, Format};
 use crate::manner::{style, told};
 use crate::output::say;
-use crate::worlds::{self, World, toxiproxy};
+use crate::worlds::{self, RunWorld, toxiproxy};
 
 /// The findings: one for each backend and topology, and one for each ability.
 struct Findings {
@@ -29,7 +29,7 @@ struct AbilityFinding {
 }
 
 impl AbilityFinding {
-    fn look(ability: Ability, worlds: &[&World]) -> Self {
+    fn look(ability: Ability, worlds: &[&RunWorld]) -> Self {
         let (mut places, mut remedies) = (Vec::new(), Vec::new());
         for world in worlds {
             let mut able = Vec::new();
@@ -72,7 +72,7 @@ impl Findings {
     fn look() -> Self {
         let mut servers: Vec<_> =
             StoreId::all_topologies().map(|on| (on.name, Vec::new())).collect();
-        let worlds: Vec<&World> = worlds::real().collect();
+        let worlds: Vec<&RunWorld> = worlds::real().collect();
         for world in &worlds {
             let places = StoreId::ALL
                 .iter()

@@ -21,7 +21,7 @@ use crate::schedule::{Schedule, Shows};
 use crate::setup::{Setup, replay_command};
 use crate::shrink::{StoryError, ToldCounterexample, story_of};
 use crate::simulate;
-use crate::worlds::{World, choose};
+use crate::worlds::{RunWorld, choose};
 
 pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let budget = args.budget.begin();
@@ -42,7 +42,7 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
 
 /// Returns the command that replays it once more. (`picklock test` with the same options would draw
 /// another schedule.)
-fn again(args: &ReplayArgs, lock: &TestedLock, world: &World) -> Result<String, Failure> {
+fn again(args: &ReplayArgs, lock: &TestedLock, world: &RunWorld) -> Result<String, Failure> {
     let backend = world.name;
     if let (Some(_), Some(seed)) = (&args.algo, seed(args)) {
         let command = replay_command(&lock.info, &of_seed(args, lock, seed)?);

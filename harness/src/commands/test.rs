@@ -25,7 +25,7 @@ use crate::output::{OutputLosses, note, say, write_whole};
 use crate::run::{self, Means};
 use crate::schedule::Schedule;
 use crate::setup::Setup;
-use crate::worlds::{World, choose_for};
+use crate::worlds::{RunWorld, choose_for};
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let lock = catalogued(&args.algo)?;
@@ -90,7 +90,7 @@ impl Results<'_> {
 /// servers take the time that they take.
 pub fn perform(
     setup: &Setup,
-    world: &World,
+    world: &RunWorld,
     choices: ChoiceLog,
     results: &Results<'_>,
     budget: Option<JudgingBudget>,

@@ -3,7 +3,7 @@
 use base::{Ability, Lack, Readiness};
 use stores::WorldSpec;
 
-use super::{SIMULATOR, World, given, real, toxiproxy};
+use super::{RunWorld, SIMULATOR, given, real, toxiproxy};
 use crate::manner::hint;
 use crate::setup::{Setup, SetupError};
 
@@ -28,8 +28,8 @@ pub enum ChoiceError {
 /// Fails when the world that was asked for cannot do what the run needs.
 pub fn choose_for(
     setup: &Setup,
-    asked: Option<&'static World>,
-) -> Result<&'static World, ChoiceError> {
+    asked: Option<&'static RunWorld>,
+) -> Result<&'static RunWorld, ChoiceError> {
     check_bandwidths(setup)?;
     let choose = |needs: &[Ability]| choose(asked, &setup.world, needs);
     choose(&setup.needs()).or_else(|failure| {
@@ -47,10 +47,10 @@ pub fn choose_for(
 /// # Errors
 /// As for [`choose_for`].
 pub fn choose(
-    asked: Option<&'static World>,
+    asked: Option<&'static RunWorld>,
     spec: &WorldSpec,
     needs: &[Ability],
-) -> Result<&'static World, ChoiceError> {
+) -> Result<&'static RunWorld, ChoiceError> {
     if spec.toxiproxy.is_some() {
         check_toxiproxy(asked, spec, needs)?;
     }
@@ -67,12 +67,12 @@ pub fn choose(
 
 /// Checks that the links of a run can lead through Toxiproxy.
 fn check_toxiproxy(
-    asked: Option<&World>,
+    asked: Option<&RunWorld>,
     spec: &WorldSpec,
     needs: &[Ability],
 ) -> Result<(), ChoiceError> {
     toxiproxy::is_built_in().map_err(ChoiceError::Absent)?;
-    if spec.given.is_empty() && !asked.is_some_and(World::is_real) {
+    if spec.given.is_empty() && !asked.is_some_and(RunWorld::is_real) {
         let line = "--links is for real servers that were asked for: give --backend local, \
                     --backend docker or --servers";
         return Err(ChoiceError::Refused(line.into()));
@@ -98,7 +98,7 @@ fn check_bandwidths(setup: &Setup) -> Result<(), ChoiceError> {
 
 /// Takes the first world of real servers that can do these faults and that this machine is ready for,
 /// else the simulator.
-fn best(spec: &WorldSpec, needs: &[Ability]) -> &'static World {
+fn best(spec: &WorldSpec, needs: &[Ability]) -> &'static RunWorld {
     let (mut reasons, mut fixes) = (Vec::new(), Vec::new());
     for world in real() {
         let Some(Lack { reason, fix }) = obstacle(world, spec, needs) else {
@@ -121,7 +121,7 @@ fn best(spec: &WorldSpec, needs: &[Ability]) -> &'static World {
 }
 
 /// Returns the reason why a run cannot be made at once in a world.
-fn obstacle(world: &World, spec: &WorldSpec, needs: &[Ability]) -> Option<Lack> {
+fn obstacle(world: &RunWorld, spec: &WorldSpec, needs: &[Ability]) -> Option<Lack> {
     world.lack(spec.store, needs).or_else(|| match (world.ready)(spec.store, spec.topology) {
         Readiness::Ready => None,
         Readiness::NotReady { reason, fix } => Some(Lack { reason, fix: Some(fix) }),
@@ -132,7 +132,7 @@ fn obstacle(world: &World, spec: &WorldSpec, needs: &[Ability]) -> Option<Lack> 
 ///
 /// # Errors
 /// Fails with the reasons.
-pub fn choose_of(worlds: &[&'static World], setup: &Setup) -> Result<&'static World, String> {
+pub fn choose_of(worlds: &[&'static RunWorld], setup: &Setup) -> Result<&'static RunWorld, String> {
     let (spec, needs) = (&setup.world, setup.needs());
     let mut reasons = Vec::new();
     for world in worlds {

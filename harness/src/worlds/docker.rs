@@ -6,12 +6,12 @@ use std::cell::Cell;
 
 use super::given::start;
 use super::local::certainty;
-use super::{Cleaned, World};
+use super::{Cleaned, RunWorld};
 use crate::manner::hint;
 use crate::plan::FaultTiming;
 
 /// The world in the list.
-pub const WORLD: World = World {
+pub const WORLD: RunWorld = RunWorld {
     name: "docker",
     summary: "Real servers in containers; builds the image when it is missing",
     timing: FaultTiming::Trigger,

@@ -4,12 +4,12 @@ use base::{Backend, BackendError, Readiness};
 use stores::WorldSpec;
 use testbed::{ClientCommand, GivenServers, RealBackend, Servers};
 
-use super::{Cleaned, Start, World};
+use super::{Cleaned, RunWorld, Start};
 use crate::plan::FaultTiming;
 use crate::setup::Setup;
 
 /// The world in the list. Whether the servers are there is seen when they are used.
-pub const WORLD: World = World {
+pub const WORLD: RunWorld = RunWorld {
     name: "servers",
     summary: "Servers that somebody else runs",
     timing: FaultTiming::Trigger,

@@ -4,11 +4,11 @@ use local::LocalServers;
 use testbed::owner::Certainty;
 
 use super::given::start;
-use super::{Cleaned, World};
+use super::{Cleaned, RunWorld};
 use crate::plan::FaultTiming;
 
 /// The world in the list.
-pub const WORLD: World = World {
+pub const WORLD: RunWorld = RunWorld {
     name: "local",
     summary: "Real servers as processes, from the programs of this machine; no Docker, no root",
     timing: FaultTiming::Trigger,

@@ -23,7 +23,7 @@ use ::sim::ChoiceLog;
 pub use choice::{ChoiceError, choose, choose_for, choose_of};
 
 /// A world: what it can do, whether this machine is ready for it, and how it is started.
-pub struct World {
+pub struct RunWorld {
     /// The name, as `--backend` takes it.
     pub name: &'static str,
     /// One line about it.
@@ -71,12 +71,12 @@ pub struct Cleaned {
 }
 
 /// All worlds, in the order in which they are listed.
-pub const WORLDS: &[&World] = &[&sim::WORLD, &docker::WORLD, &local::WORLD, &given::WORLD];
+pub const WORLDS: &[&RunWorld] = &[&sim::WORLD, &docker::WORLD, &local::WORLD, &given::WORLD];
 
 /// The simulator.
-pub const SIMULATOR: &World = &sim::WORLD;
+pub const SIMULATOR: &RunWorld = &sim::WORLD;
 
-impl World {
+impl RunWorld {
     /// A world of which this build has no more than the name.
     #[cfg_attr(feature = "docker", expect(dead_code, reason = "this build has all worlds"))]
     const fn absent(name: &'static str, summary: &'static str, is_chosen: bool) -> Self {
@@ -113,11 +113,11 @@ fn not_built() -> BackendError {
 }
 
 /// Returns the worlds of real servers that picklock starts itself.
-pub fn real() -> impl Iterator<Item = &'static World> {
+pub fn real() -> impl Iterator<Item = &'static RunWorld> {
     WORLDS.iter().copied().filter(|world| world.is_real() && world.is_chosen)
 }
 
 /// Returns the world of this name, of those that `--backend` takes.
-pub fn named(name: &str) -> Option<&'static World> {
+pub fn named(name: &str) -> Option<&'static RunWorld> {
     WORLDS.iter().copied().find(|world| world.is_chosen && world.name == name)
 }

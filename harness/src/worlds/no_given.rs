@@ -1,6 +1,6 @@
 //! A world that this build does not have.
 
-use super::World;
+use super::RunWorld;
 
 /// The world in the list.
-pub const WORLD: World = World::absent("servers", "Servers that somebody else runs", false);
+pub const WORLD: RunWorld = RunWorld::absent("servers", "Servers that somebody else runs", false);

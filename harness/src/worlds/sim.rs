@@ -8,12 +8,12 @@ use stores::{Store, Visit, WorldSpec};
 use workloads::TestedLock;
 use workloads::client::serve;
 
-use super::{Cleaned, World};
+use super::{Cleaned, RunWorld};
 use crate::links;
 use crate::plan::FaultTiming;
 
 /// The simulator in the list of worlds.
-pub const WORLD: World = World {
+pub const WORLD: RunWorld = RunWorld {
     name: "sim",
     summary: "The simulator: virtual time, replayed exactly by its seed",
     timing: FaultTiming::Time,

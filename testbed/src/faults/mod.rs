@@ -4,10 +4,10 @@ mod links;
 mod nodes;
 
 use super::abilities::can;
-use base::Lack;
 use super::servers::{Servers, StartedServer};
 use super::testbed::Testbed;
 use super::toxiproxy;
+use base::Lack;
 use base::{Ability, Action, BackendError, Effect, Fault, Node, Target};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ use crate::place::missing;
 use crate::run::{self, Means};
 use crate::setup::Setup;
 use crate::suite::{Baseline, EntryFinding, EntryOutcome, EntryStatus, Suite, SuiteEntry, search};
-use crate::worlds::{WORLDS, World, choose_of};
+use crate::worlds::{RunWorld, WORLDS, choose_of};
 
 /// The number of entries on real servers at a time: a run mostly waits, but more would starve each
 /// other of processor time.
@@ -102,14 +102,14 @@ fn baseline(args: &SuiteArgs) -> Result<Option<Baseline>, Failure> {
 /// An entry in a world.
 struct Work {
     entry: SuiteEntry,
-    world: &'static World,
+    world: &'static RunWorld,
     /// The reason why it cannot be run there.
     obstacle: Option<String>,
 }
 
 /// Returns an entry in the first of these worlds in which it can be run; none for an entry that is for
 /// the simulator alone, if they are worlds of real servers.
-fn place(entry: &SuiteEntry, worlds: &[&'static World]) -> Option<Work> {
+fn place(entry: &SuiteEntry, worlds: &[&'static RunWorld]) -> Option<Work> {
     let world = worlds.first()?;
     let of = |world, obstacle| Work { entry: entry.clone(), world, obstacle };
     if !world.is_real() {
@@ -125,7 +125,7 @@ fn place(entry: &SuiteEntry, worlds: &[&'static World]) -> Option<Work> {
 
 /// Makes what the worlds need beforehand: an image is to be made once, and not by each of them.
 fn prepare(work: &[Work]) -> Result<(), BackendError> {
-    let used = |world: &&&World| {
+    let used = |world: &&&RunWorld| {
         work.iter().any(|it| it.world.name == world.name && it.obstacle.is_none())
     };
     WORLDS.iter().filter(used).try_for_each(|world| (world.prepare)(&hint))
