@@ -1,13 +1,10 @@
 //! The history: an append-only list of what clients believed, what the vault saw and what the
 //! nemesis did, in Jepsen's vocabulary, stored as JSON Lines behind a versioned header.
 
-use crate::reading::Lines;
-use crate::{Effect, Facts, Fault, FaultId, HistoryError, Key, Mode, WrongVersion, emplace};
+use crate::{Effect, Facts, Fault, FaultId, Key, Mode, emplace};
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
-use std::io::BufRead;
 
 /// The version of the header that this build writes and reads.
 pub const HEADER_VERSION: u32 = 2;
@@ -234,7 +231,7 @@ impl Event {
 
     /// An upper bound on the bytes that the event owns on the heap, if its line has this length:
     /// whatever is there is shorter than its written form.
-    fn heap(&self, line: usize) -> usize {
+    pub fn heap(&self, line: usize) -> usize {
         let boxes = match (&self.fault, &self.facts) {
             (None, None) if self.error.is_none() => return self.key.as_deref().map_or(0, str::len),
             (None, None) => 0,
@@ -248,6 +245,13 @@ impl Event {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     events: Vec<Event>,
+}
+
+impl From<Vec<Event>> for History {
+    /// Takes events that have their indices already.
+    fn from(events: Vec<Event>) -> Self {
+        Self { events }
+    }
 }
 
 impl History {
@@ -294,113 +298,6 @@ impl History {
         }
         text
     }
-
-    /// Reads the stored form. A last line that was cut off (a run killed at any moment) is left
-    /// out; [`Parsed::cut_off`] says so.
-    ///
-    /// # Errors
-    /// With the number of the first line that is not what it should be.
-    pub fn read(reader: impl BufRead) -> Result<Parsed, HistoryError> {
-        Self::read_within(reader, usize::MAX)
-    }
-
-    /// Does the same with events that take at most so many bytes; [`Parsed::full`] says whether
-    /// there are more.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub fn read_within(reader: impl BufRead, room: usize) -> Result<Parsed, HistoryError> {
-        let mut lines = Lines::new(reader);
-        read_header(lines.read()?.ok_or(HistoryError::Empty)?.text)?;
-        let (mut history, mut cut_off, mut full) = (Self::default(), false, false);
-        let (mut pairs, mut heap) = (Pairs::default(), 0);
-        while let Some(line) = lines.read()? {
-            full = history.events.capacity() * size_of::<Event>() + heap > room;
-            if full {
-                break;
-            }
-            let number = line.number;
-            let event = match serde_json::from_str::<Event>(line.text) {
-                Ok(event) => event,
-                Err(_) if !line.whole => {
-                    cut_off = true;
-                    break;
-                }
-                Err(said) => return Err(HistoryError::Line { line: number, said }),
-            };
-            let expected = history.events.len() as u64;
-            if event.index != expected {
-                return Err(HistoryError::Index { line: number, found: event.index, expected });
-            }
-            pairs.follow(number, &event)?;
-            heap += event.heap(line.text.len());
-            history.events.push(event);
-        }
-        Ok(Parsed { history, cut_off, full })
-    }
-
-    /// Reads the stored form from memory.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub fn from_jsonl(text: &str) -> Result<Parsed, HistoryError> {
-        Self::read(text.as_bytes())
-    }
-}
-
-/// Checks that each process has one operation at a time: what ends has begun, and what begins does
-/// so when nothing else of its process is under way.
-#[derive(Debug, Default)]
-struct Pairs {
-    /// The operation that each process has under way and the line of its beginning, by process
-    /// number, where that is small.
-    small: Vec<Option<(u64, F)>>,
-    large: BTreeMap<u32, (u64, F)>,
-}
-
-impl Pairs {
-    /// Records what a process has under way, and returns what it had.
-    fn put(&mut self, process: u32, now: Option<(u64, F)>) -> Option<(u64, F)> {
-        const SMALL: usize = 1 << 12;
-        let place = process as usize;
-        if place < SMALL {
-            self.small.resize(self.small.len().max(place + 1), None);
-            return std::mem::replace(&mut self.small[place], now);
-        }
-        match now {
-            Some(now) => self.large.insert(process, now),
-            None => self.large.remove(&process),
-        }
-    }
-
-    fn follow(&mut self, line: u64, event: &Event) -> Result<(), HistoryError> {
-        let Process::Client(process) = event.process else { return Ok(()) };
-        if !matches!(event.f, F::Acquire | F::Release | F::Read | F::Write) {
-            return Ok(());
-        }
-        let (number, f) = (&process, &event.f);
-        if event.kind == Kind::Invoke {
-            return match self.put(process, Some((line, event.f))) {
-                Some((since, open)) => Err(HistoryError::busy(line, number, f, &open, since)),
-                None => Ok(()),
-            };
-        }
-        match self.put(process, None) {
-            Some((_, open)) if open == event.f => Ok(()),
-            _ => Err(HistoryError::not_begun(line, number, f)),
-        }
-    }
-}
-
-/// The result of reading a stored history.
-#[derive(Debug, Default)]
-pub struct Parsed {
-    /// The events that were read.
-    pub history: History,
-    /// True if the file ends in the middle of a line, which was left out.
-    pub cut_off: bool,
-    /// True if there are more events than were asked for.
-    pub full: bool,
 }
 
 /// The first line of a stored history.
@@ -413,44 +310,9 @@ pub fn event_line(event: &Event) -> String {
     serde_json::to_string(event).expect("an event is plain data") + "\n"
 }
 
-pub(crate) fn read_header(line: &str) -> Result<(), HistoryError> {
-    let header: Header = serde_json::from_str(line).map_err(|_| HistoryError::NoHeader)?;
-    WrongVersion::check(header.picklock_history.into(), HEADER_VERSION)
-        .map_err(HistoryError::Version)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Action, Node};
-
-    fn sample() -> History {
-        let mut history = History::default();
-        let mut acquire = Event::new(5, Process::Client(1), Kind::Invoke, F::Acquire);
-        acquire.mode = Some(Mode::Exclusive);
-        acquire.key = Some("k0".into());
-        history.push(acquire);
-        let mut fault = Event::new(9, Process::Nemesis, Kind::Info, F::Heal);
-        fault.fault = Some(Box::new(FaultEvent {
-            id: 1,
-            fault: Fault::at(Node::Client(1), Action::Pause),
-            effect: Some(Effect::new("process state T", 3)),
-            line: None,
-            leaders: Vec::new(),
-        }));
-        history.push(fault);
-        history
-    }
-
-    #[test]
-    fn what_is_written_is_read() {
-        let text = sample().to_jsonl();
-        assert!(text.contains(r#""process":1,"type":"invoke","f":"acquire","key":"k0""#), "{text}");
-        assert!(text.contains(r#""process":"nemesis""#), "{text}");
-        let parsed = History::from_jsonl(&text).unwrap();
-        assert_eq!(parsed.history, sample());
-        assert!(!parsed.cut_off);
-    }
 
     #[test]
     fn a_line_without_store_facts_is_read_as_one_with_none() {
@@ -466,36 +328,8 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_off_line_is_left_out_and_said() {
-        let text = sample().to_jsonl();
-        let parsed = History::from_jsonl(&text[..text.len() - 10]).unwrap();
-        assert_eq!(parsed.history.events().len(), 1);
-        assert!(parsed.cut_off);
-    }
-
-    #[test]
     fn events_are_small() {
         // Ten million operations are twenty million events, which must fit in 8 GB with the rest.
         assert!(size_of::<Event>() <= 128, "{}", size_of::<Event>());
-    }
-
-    #[test]
-    fn what_is_no_history_is_refused_with_its_line() {
-        let says = |text: &str| History::from_jsonl(text).unwrap_err().to_string();
-        assert!(says("").contains("empty"));
-        assert!(says("hello\n").contains("not a picklock history"));
-        assert!(says("{\"picklock_history\":99}\n").contains("99"));
-        let text = sample().to_jsonl();
-        let broken = text.replace("\"invoke\"", "\"begin\"");
-        assert!(says(&broken).starts_with("line 2:"), "{}", says(&broken));
-        let huge = text.replace("\"process\":1", "\"process\":9223372036854775808");
-        assert!(says(&huge).starts_with("line 2: not an event: invalid value"), "{}", says(&huge));
-        let early = text.replace("\"invoke\"", "\"ok\"");
-        assert_eq!(says(&early), "line 2: process 1 ends its acquire, which it did not begin");
-        let large = early.replace("\"process\":1", "\"process\":4294967295");
-        let said = "line 2: process 4294967295 ends its acquire, which it did not begin";
-        assert_eq!(says(&large), said);
-        let twice = text.clone() + text.lines().nth(1).unwrap() + "\n";
-        assert!(says(&twice).starts_with("line 4:"), "{}", says(&twice));
     }
 }

@@ -10,8 +10,6 @@ mod client;
 mod clock;
 mod delta;
 mod emplace;
-mod error;
-mod export;
 mod extra_promise;
 mod facts;
 mod fault;
@@ -26,7 +24,6 @@ mod named_server;
 mod nemesis;
 pub mod phrases;
 mod readiness;
-pub mod reading;
 mod rng;
 mod run;
 mod script_file;
@@ -51,7 +48,6 @@ pub use client::{
 pub use clock::{Clock, ClockSetting};
 pub use delta::DeltaDebugger;
 pub use emplace::emplace;
-pub use error::HistoryError;
 pub use extra_promise::ExtraPromise;
 pub use facts::{Facts, Removed};
 pub use fault::{
@@ -59,8 +55,7 @@ pub use fault::{
     FaultId, LinkFault, Node, Target,
 };
 pub use history::{
-    Event, F, FaultEvent, HEADER_VERSION, Header, History, Kind, Parsed, Process, event_line,
-    header_line,
+    Event, F, FaultEvent, HEADER_VERSION, Header, History, Kind, Process, event_line, header_line,
 };
 pub use key::Key;
 pub use lease::{LeaseEnd, Leases};

@@ -21,11 +21,11 @@
 //! failures" (2021).
 
 use crate::faults::FaultSpan;
-use crate::holds::Claim;
 use crate::stretches::Stretches;
 use crate::words::{count, decided, seconds};
 use crate::{Case, Checker};
 use base::{Anomaly, Cause, Node, Outcome, Verdict};
+use histories::holds::Claim;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! that excludes theirs.
 
 use crate::Case;
-use crate::holds::{AcquireAnswer, Claims};
 use crate::reentrancy::nested;
 use base::Mode;
+use histories::holds::{AcquireAnswer, Claims};
 use std::collections::BTreeSet;
 
 /// An acquire that was overtaken.

@@ -1,8 +1,8 @@
 //! The stretches of a run that no fault disturbs: there, what a lock does is its own doing.
 
 use crate::Case;
-use crate::holds::{AcquireAnswer, Ending};
 use base::History;
+use histories::holds::{AcquireAnswer, Ending};
 
 /// The troubled stretches of a run, in nanoseconds, merged and in order.
 #[derive(Debug)]

@@ -26,11 +26,11 @@
 //! **Source.** stateright's `sometimes` properties; "a green run must be able to be red".
 
 use crate::faults::FaultSpan;
-use crate::holds::{AcquireAnswer, Claim, Claims};
 use crate::stretches::Stretches;
 use crate::words::{count, seconds};
 use crate::{Case, Checker};
 use base::{Event, Mode, Outcome, Run, RunInfo, ScriptedFault, Verdict};
+use histories::holds::{AcquireAnswer, Claim, Claims};
 use std::collections::BTreeMap;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `exclusion`: did two clients believe that they held the lock at once?
 //!
 //! **Decides** mutual exclusion, from what clients believe alone: the definite holds of
-//! [`holds`](crate::holds), by the sweep of [`sweep`](crate::sweep), which is exact. Anomalies are
+//! [`holds`](histories::holds), by the sweep of [`sweep`](histories::sweep), which is exact. Anomalies are
 //! `double hold` (two exclusive holds overlap) and `reader-writer overlap` (an exclusive and a
 //! shared one do). Each counts the grants that were given while another hold forbade them.
 //!
@@ -10,14 +10,14 @@
 //! with fewer than two grants is inconclusive.
 //!
 //! **Source.** Jepsen's mutex model, decided by intervals instead of by search; the reason why
-//! that is the same stands in [`sweep`](crate::sweep).
+//! that is the same stands in [`sweep`](histories::sweep).
 
 use crate::causes::{self, Occurrence, by_cause};
-use crate::holds::{Claim, Claims};
-use crate::sweep::{Conflict, Overlap};
 use crate::words::{Story, count, process};
 use crate::{Case, Checker};
 use base::{Anomaly, Event, Outcome, Verdict};
+use histories::holds::{Claim, Claims};
+use histories::sweep::{Conflict, Overlap};
 use std::collections::BTreeSet;
 
 /// The mutual exclusion checker.

@@ -25,10 +25,10 @@
 
 use crate::bypass::excludes;
 use crate::causes::{self, Occurrence, by_cause};
-use crate::holds::Claim;
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Cause, Kind, Outcome, Removed, Verdict};
+use histories::holds::Claim;
 use std::collections::BTreeSet;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The claims of each key, sorted out once for all checkers.
 
-use crate::holds::{Claim, Claims};
+use histories::holds::{Claim, Claims};
 
 /// Numbers of claims by key; those of a key stay in the order in which they came.
 #[derive(Debug)]

@@ -18,10 +18,10 @@
 
 use crate::bypass::excludes;
 use crate::causes::by_recipe;
-use crate::holds::{AcquireAnswer, Claim, Claims};
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{F, Key, Measure, Outcome, Verdict, Wakes};
+use histories::holds::{AcquireAnswer, Claim, Claims};
 use std::collections::BTreeMap;
 
 #[cfg(test)]

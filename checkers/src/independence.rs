@@ -16,10 +16,10 @@
 //! with each other queues up behind each other.
 
 use crate::causes::by_recipe;
-use crate::holds::Claim;
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Mode, Outcome, Verdict};
+use histories::holds::Claim;
 use std::collections::BTreeMap;
 
 #[cfg(test)]

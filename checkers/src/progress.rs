@@ -46,11 +46,11 @@
 //! **Source.** TigerBeetle's VOPR: a phase of faults, then one without, in which progress is due.
 
 use crate::causes::{self, Occurrence, by_cause};
-use crate::holds::Claim;
 use crate::phase::QuietPhase;
 use crate::words::{Story, count, process, seconds};
 use crate::{Case, Checker};
 use base::{Anomaly, Measure, Outcome, Run, Verdict};
+use histories::holds::Claim;
 
 mod culprit;
 mod deaths;

@@ -15,10 +15,10 @@
 
 use crate::bypass::excludes;
 use crate::causes::{by_recipe, of_overlap};
-use crate::holds::{AcquireAnswer, Claim, Ending};
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Anomaly, Cause, Outcome, Removed, Verdict};
+use histories::holds::{AcquireAnswer, Claim, Ending};
 use std::collections::BTreeMap;
 
 #[cfg(test)]

@@ -16,10 +16,10 @@
 //! that was set: the lock is then freed by its ttl alone, and nothing else shows it.
 
 use crate::causes::{self, Occurrence, by_cause};
-use crate::holds::{Claim, Ending};
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Cause, Kind, Outcome, Removed, Verdict};
+use histories::holds::{Claim, Ending};
 use std::cell::LazyCell;
 
 #[cfg(test)]

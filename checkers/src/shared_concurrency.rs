@@ -13,10 +13,10 @@
 //! **Source.** Courtois, Heymans, Parnas, "Concurrent control with readers and writers", 1971.
 
 use crate::causes::by_recipe;
-use crate::holds::{Claim, Ending};
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Mode, Outcome, Verdict};
+use histories::holds::{Claim, Ending};
 
 #[cfg(test)]
 mod tests;

@@ -2,11 +2,11 @@
 
 use crate::Case;
 use crate::faults::FaultSpan;
-use crate::holds::{Claim, Ending, HoldEnd};
 use base::{
     Action, Anomaly, Belief, Cause, Event, F, Family, Fault, FaultId, Kind, LeaseEnd, Leases, Mode,
     Node, Removed, Run, phrases, units,
 };
+use histories::holds::{Claim, Ending, HoldEnd};
 use std::ops::Range;
 
 /// A duration: "1.4 s".

@@ -1,17 +1,16 @@
 //! The work of each fuzz target on its bytes. The test `harness/tests/hostile.rs` does the same
 //! with the corpus and with mutations of it, on every run of the tests.
 
-use base::History;
-use base::reading::{Entries, Notation, Value};
-use checkers::{Budget, Pairing, Reading, decide};
+use histories::reading::{Entries, Notation, Value};
+use histories::{Budget, Pairing, Reading, decide};
 
 /// Bytes as a stored run: what can be read can be written, and is then read as the same.
 pub fn run(data: &[u8]) {
-    let Ok(parsed) = History::read(data) else { return };
-    let again = History::from_jsonl(&parsed.history.to_jsonl()).expect("it was just written");
+    let Ok(parsed) = histories::read(data) else { return };
+    let again = histories::read(parsed.history.to_jsonl().as_bytes()).expect("it was just written");
     assert_eq!(again.history, parsed.history);
     for event in parsed.history.events() {
-        let text = event.edn();
+        let text = histories::edn(event);
         text.parse::<Value>().unwrap_or_else(|error| panic!("{text}: {error}"));
     }
 }

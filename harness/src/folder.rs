@@ -5,8 +5,9 @@ use crate::input::{self, JudgingBudget};
 use crate::output::{OutputLosses, write_whole};
 use crate::place;
 use anyhow::{Context as _, Result, bail};
-use base::{History, HistoryError, Ledger, Parsed, RUN_VERSION, Run, RunInfo, WrongVersion};
+use base::{Ledger, RUN_VERSION, Run, RunInfo, WrongVersion};
 use checkers::Judgement;
+use histories::{HistoryError, StoredHistory};
 use reports::Context;
 use serde::Deserialize;
 use std::fs;
@@ -145,15 +146,15 @@ impl RunFolder {
         let info = run_info(&run_json, &text)?;
         let path = self.file("history.jsonl");
         let (reader, bar) = input::open(&path, budget.to_read())?;
-        let read = History::read_within(reader, budget.memory / SHARE);
+        let read = histories::read_within(reader, budget.memory / SHARE);
         bar.finish_and_clear();
         let budget = budget.to_read();
         let read = match read {
             // Nobody wrote anything in time.
-            Err(HistoryError::Empty) if budget.is_over() => Ok(Parsed::default()),
+            Err(HistoryError::Empty) if budget.is_over() => Ok(StoredHistory::default()),
             read => read.with_context(|| format!("`{}`", path.display())),
         };
-        let Parsed { history, cut_off, full } = read?;
+        let StoredHistory { history, cut_off, full } = read?;
         let unread = match (full, budget.is_over()) {
             (true, _) => Some("it is larger than the memory budget"),
             (_, true) => Some("the time budget was spent in reading it"),

@@ -4,7 +4,7 @@
 
 use crate::manner;
 use anyhow::{Context, Result, bail};
-use base::reading::Until;
+use histories::reading::Until;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};

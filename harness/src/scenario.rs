@@ -2,8 +2,8 @@
 //! mutual exclusion checked at the end of each.
 
 use base::{RunSpec, Spread, nanos};
-use checkers::holds::Claims;
-use checkers::sweep::sweep;
+use histories::holds::Claims;
+use histories::sweep::sweep;
 use sim::SimConfig;
 use std::time::Duration;
 use workloads::TestedLock;

@@ -5,7 +5,7 @@
 mod targets;
 
 use base::Rng;
-use base::reading::Notation;
+use histories::reading::Notation;
 use std::fs;
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! The ledger of a run, by thing: the life of each key or node, change by change.
 
 use crate::Case;
-use crate::holds::{AcquireAnswer, Claim};
 use base::{Change, HOLDS, Ledger};
 use hashbrown::{HashMap, HashSet};
+use histories::holds::{AcquireAnswer, Claim};
 use rustc_hash::FxBuildHasher;
 use std::ops::Range;
 
@@ -240,9 +240,9 @@ impl ClaimStep {
         }
         match claim.end {
             Some(end) if passed(end.at) => match end.how {
-                crate::holds::Ending::Released => Self::Releasing,
-                crate::holds::Ending::Lost => Self::Holding,
-                crate::holds::Ending::Death => Self::Over,
+                histories::holds::Ending::Released => Self::Releasing,
+                histories::holds::Ending::Lost => Self::Holding,
+                histories::holds::Ending::Death => Self::Over,
             },
             _ => Self::Holding,
         }

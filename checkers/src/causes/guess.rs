@@ -7,9 +7,9 @@ use super::span::{Trouble, clock_off, had};
 use super::{is_queued, nested};
 use crate::Case;
 use crate::faults::FaultSpan;
-use crate::holds::Claim;
-use crate::sweep::{Conflict, HoldChange};
 use base::{Cause, Change};
+use histories::holds::Claim;
+use histories::sweep::{Conflict, HoldChange};
 use std::collections::BTreeMap;
 
 /// The cause for which two claims were held at once at a time.

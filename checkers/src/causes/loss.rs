@@ -5,8 +5,8 @@ use super::span::{
     Trouble, broken, had, lasted, longest_of, longest_until, not_running, ran_wrong, unreachable,
 };
 use crate::Case;
-use crate::holds::{Claim, Ending};
 use base::{Cause, Change};
+use histories::holds::{Claim, Ending};
 use std::ops::Range;
 
 /// The part that a client still has in the store of what it took.

@@ -29,10 +29,10 @@ mod stuck;
 mod tests;
 
 use crate::Case;
-use crate::holds::{Claim, Ending};
 use crate::words::decided;
 use base::{Anomaly, Cause};
 use books::ClaimStep;
+use histories::holds::{Claim, Ending};
 use loss::LeftInStore;
 use span::Trouble;
 

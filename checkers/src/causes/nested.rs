@@ -4,7 +4,7 @@
 use super::loss::{self, LeftInStore};
 use super::span::{Trouble, had};
 use crate::Case;
-use crate::holds::Claim;
+use histories::holds::Claim;
 
 /// Returns the claim by which a process took what it holds: the outermost hold around this one, if
 /// that still had what it took when this one was granted.

@@ -3,8 +3,8 @@
 use super::span::{Trouble, clock_off};
 use crate::Case;
 use crate::faults::FaultSpan;
-use crate::holds::{Claim, Ending};
 use base::{Cause, Family};
+use histories::holds::{Claim, Ending};
 use std::ops::Range;
 
 /// Returns the cause for which the second of two claims took the first for one that had run out: the clock

@@ -4,8 +4,8 @@ use super::span::delays;
 use crate::Case;
 use crate::bypass::excludes;
 use crate::faults::FaultSpan;
-use crate::holds::{Claim, Ending};
 use base::{Action, Cause, Kind, Node, Removed};
+use histories::holds::{Claim, Ending};
 use std::ops::Range;
 
 /// A release that removed whatever stood there, or of which nobody knows what it did.

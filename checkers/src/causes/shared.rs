@@ -7,8 +7,8 @@ use super::is_queued;
 use super::loss::{self, LeftInStore};
 use crate::Case;
 use crate::bypass::excludes;
-use crate::holds::Claim;
 use base::HOLDS;
+use histories::holds::Claim;
 use std::collections::BTreeMap;
 
 /// The claims that were held, or being freed, together with another one of the same client that excludes

@@ -6,8 +6,8 @@ use super::releases;
 use super::span::{Trouble, clock_off, had};
 use super::{is_queued, of_phantom, of_sleeper};
 use crate::Case;
-use crate::holds::{AcquireAnswer, Claim, Ending};
 use base::{Cause, Change, Kind};
+use histories::holds::{AcquireAnswer, Claim, Ending};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! The causes that pictures have, with a ledger and without.
 
-use crate::holds::Claim;
 use crate::picture::picture;
 use crate::{CHECKERS, Case};
 use base::{Cause, Ensemble, Run};
+use histories::holds::Claim;
 
 /// The causes of an anomaly in a run, in the order in which they are told.
 fn causes_in(run: &Run, anomaly: &str) -> Vec<Option<Cause>> {
@@ -595,7 +595,7 @@ fn stuck_in(run: &Run) -> Option<Cause> {
 }
 
 fn is_gone(claim: &Claim) -> bool {
-    claim.end.is_some_and(|end| end.how == crate::holds::Ending::Death)
+    claim.end.is_some_and(|end| end.how == histories::holds::Ending::Death)
 }
 
 #[test]

@@ -4,10 +4,10 @@ use super::standstill::Standstill;
 use super::waiting::is_phantom;
 use crate::Case;
 use crate::causes;
-use crate::holds::{AcquireAnswer, Claim, Ending};
 use crate::phase::QuietPhase;
 use crate::words::{Story, process, seconds};
 use base::{Cause, F, Kind, Removed, phrases};
+use histories::holds::{AcquireAnswer, Claim, Ending};
 use std::ops::Range;
 
 /// The culprit that keeps a stuck lock from everybody.

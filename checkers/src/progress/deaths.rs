@@ -2,9 +2,9 @@
 
 use crate::Case;
 use crate::bypass::excludes;
-use crate::holds::{Claim, Ending};
 use crate::stretches::Stretches;
 use base::Measure;
+use histories::holds::{Claim, Ending};
 use std::collections::BTreeMap;
 
 /// The longest time from the death of a holder to the next grant that its hold excluded, counted

@@ -4,8 +4,8 @@
 
 use super::{LockFate, persistent};
 use crate::Case;
-use crate::holds::Claim;
 use crate::phase::{EventTime, QuietPhase};
+use histories::holds::Claim;
 
 /// A stretch in which a lock was stuck, between two events.
 #[derive(Clone, Copy, Debug)]

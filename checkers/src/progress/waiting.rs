@@ -3,8 +3,8 @@
 use crate::Case;
 use crate::bypass::{Bypass, woken};
 use crate::causes::{self, Occurrence, by_cause};
-use crate::holds::{AcquireAnswer, Claim};
 use base::{Anomaly, Cause};
+use histories::holds::{AcquireAnswer, Claim};
 
 /// An acquire that slept on and should have been woken.
 #[derive(Debug)]

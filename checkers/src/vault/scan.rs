@@ -1,9 +1,9 @@
 //! One pass over a history: every access of the vault with the grant that it belongs to.
 
-use crate::holds::{self, Claim, Claims};
-use crate::processes::Processes;
 use base::{F, History, Kind, Mode};
 use hashbrown::HashMap;
+use histories::Processes;
+use histories::holds::{self, Claim, Claims};
 use rustc_hash::FxBuildHasher;
 
 /// A place in the order of grants, with the access that the vault served under that grant.

@@ -1,8 +1,8 @@
 //! The arguments of `picklock check`.
 
 use super::{BudgetArgs, Format};
-use base::reading::{self, EdnError, Value};
 use clap::{Args, ValueEnum};
+use histories::reading::{self, EdnError, Value};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:

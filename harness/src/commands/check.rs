@@ -8,7 +8,6 @@ use crate::input::{self, JudgingBudget};
 use crate::output::{OutputLosses, note, unless_closed};
 use crate::place;
 use anyhow::Context;
-use base::History;
 use checkers::Judgement;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -57,7 +56,7 @@ fn history_in(path: &Path) -> PathBuf {
 /// Writes a history of ours as EDN to stdout, an operation a line.
 fn export(path: &Path, budget: JudgingBudget) -> Result<Exit, Failure> {
     let (reader, bar) = input::open(path, budget)?;
-    let read = History::read_within(reader, budget.memory);
+    let read = histories::read_within(reader, budget.memory);
     bar.finish_and_clear();
     let parsed = read.with_context(|| format!("`{}`", path.display()))?;
     if parsed.full || budget.is_over() {
@@ -69,7 +68,7 @@ fn export(path: &Path, budget: JudgingBudget) -> Result<Exit, Failure> {
     }
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut events = parsed.history.events().iter();
-    let written = events.try_for_each(|event| writeln!(out, "{}", event.edn()));
+    let written = events.try_for_each(|event| writeln!(out, "{}", histories::edn(event)));
     unless_closed(written.and_then(|()| out.flush())).context("cannot write to stdout")?;
     Ok(Exit::Held)
 }

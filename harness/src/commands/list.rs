@@ -42,7 +42,7 @@ fn section(what: ListWhat) -> Section {
             ("checkers", checkers::CHECKERS.iter().map(|c| (c.name(), c.summary())).collect())
         }
         ListWhat::Models => {
-            ("models", checkers::MODELS.iter().map(|m| (m.name, m.summary)).collect())
+            ("models", histories::MODELS.iter().map(|m| (m.name, m.summary)).collect())
         }
         ListWhat::Backends => {
             let chosen = WORLDS.iter().filter(|world| world.is_chosen);

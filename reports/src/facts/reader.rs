@@ -3,7 +3,7 @@
 use super::{AcquireOutcome, FaultTimes, HistoryFacts, HoldEnding, HoldSpan, WaitSpan};
 use base::{Event, F, History, Kind, Leases, Run};
 use checkers::faults::FaultSpan;
-use checkers::holds::{self, Claim, Claims, Part};
+use histories::holds::{self, Claim, Claims, Part};
 use std::collections::BTreeSet;
 
 /// A run, the claims of its history, and the time at which this ends.

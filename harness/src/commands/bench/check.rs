@@ -6,14 +6,15 @@
 
 use anyhow::Result;
 use base::{History, Run, RunInfo};
-use checkers::holds::Claims;
-use checkers::operation::Operation;
-use checkers::{Budget, Decision, check_all, decide, decide_by_search};
+use checkers::check_all;
 use clap::Args;
+use histories::holds::Claims;
+use histories::operation::Operation;
+use histories::{Budget, Decision, decide, decide_by_search};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use self::histories::{BenchLoad, add_doubtful_pairs, contended, operations, register};
+use self::inputs::{BenchLoad, add_doubtful_pairs, contended, operations, register};
 use super::clock::Stopwatch;
 use super::memory::Peak;
 use crate::Exit;
@@ -24,7 +25,7 @@ use crate::output::say;
 use crate::setup::Setup;
 
 mod command;
-mod histories;
+mod inputs;
 
 const EXAMPLES: &str = "Examples:
   picklock bench check
@@ -117,7 +118,7 @@ const ROWS: &[BenchRow] = &[
         summary: "the sweep alone, over claims that are read already",
         measure: |args| {
             let claims = Claims::of(&contended(BenchLoad::new(args.operations, 10)));
-            best(args, args.operations, || legal(checkers::sweep::sweep(&claims).is_empty()))
+            best(args, args.operations, || legal(histories::sweep::sweep(&claims).is_empty()))
         },
     },
     BenchRow {
@@ -271,7 +272,7 @@ fn legal(legal: bool) -> &'static str {
     if legal { "legal" } else { "illegal" }
 }
 
-fn told(decision: Result<Decision, checkers::Misfit>) -> &'static str {
+fn told(decision: Result<Decision, histories::Misfit>) -> &'static str {
     match decision {
         Ok(Decision::Legal) => "legal",
         Ok(Decision::Illegal(_)) => "illegal",
@@ -279,7 +280,7 @@ fn told(decision: Result<Decision, checkers::Misfit>) -> &'static str {
     }
 }
 
-fn model(name: &str) -> checkers::NamedModel {
+fn model(name: &str) -> histories::NamedModel {
     name.parse().expect("a model of the list")
 }
 
@@ -289,7 +290,7 @@ fn budget() -> Budget<'static> {
 }
 
 fn believed(history: &History) -> &'static str {
-    legal(checkers::sweep::sweep(&Claims::of(history)).is_empty())
+    legal(histories::sweep::sweep(&Claims::of(history)).is_empty())
 }
 
 fn belief(args: &BenchCheckArgs, load: BenchLoad) -> Result<RowFigures> {

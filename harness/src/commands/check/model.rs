@@ -3,10 +3,12 @@
 //! not.
 
 use anyhow::{Context, Result};
-use base::reading::{Entries, Notation as Written, Value};
+use base::Outcome;
 use base::units::{count, counted};
-use base::{HistoryError, Outcome};
-use checkers::{Decision, Illegal, MODELS, NamedModel, NoModel, Paired, Pairing, Reading};
+use histories::reading::{Entries, Notation as Written, Value};
+use histories::{
+    Decision, HistoryError, Illegal, MODELS, NamedModel, NoModel, Paired, Pairing, Reading,
+};
 use reports::terminal::{Decided, decision};
 use serde::Serialize;
 use std::path::Path;
@@ -295,8 +297,8 @@ fn decide(
         return Ok(JudgedHistory { outcome: Outcome::Inconclusive, why: Some(why), decision });
     }
     let memory = budget.memory.saturating_sub(paired.memory());
-    let limits = checkers::Budget { memory, expired: &mut || budget.is_over() };
-    let decision = checkers::decide(model, &paired.operations, limits);
+    let limits = histories::Budget { memory, expired: &mut || budget.is_over() };
+    let decision = histories::decide(model, &paired.operations, limits);
     let decision = decision.map_err(|misfit| {
         let operation = paired.describe(&paired.operations[misfit.0]);
         Failure::could_not(format!("the model {model} has no {operation}"))

@@ -1,8 +1,8 @@
 //! The page of a history that was held against a model: what was decided, with a picture of it.
 
 use base::Kind;
-use checkers::operation::{Ended, Operation};
-use checkers::{Decision, Extract, KeyExtract, NamedModel, Names, Paired, Room, extract};
+use histories::operation::{Ended, Operation};
+use histories::{Decision, Extract, KeyExtract, NamedModel, Names, Paired, Room, extract};
 use reports::history::{Drawn, End, OperationRole, PictureKey, PictureView, Point, Sheet};
 use reports::terminal::Decided;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +55,7 @@ impl PageSubject<'_> {
             looks > MOST || looks > GRACE && self.budget.is_over()
         };
         let memory = self.budget.memory.saturating_sub(self.paired.memory());
-        let budget = checkers::Budget { memory, expired: &mut expired };
+        let budget = histories::Budget { memory, expired: &mut expired };
         extract(self.model, &self.paired.operations, self.decision, ROOM, budget)
     }
 
@@ -63,7 +63,7 @@ impl PageSubject<'_> {
         let line = &key.line;
         let shown: BTreeSet<usize> =
             key.close.shown.iter().chain(&key.wide.shown).copied().collect();
-        let told = |(number, point): (usize, &checkers::LinePoint)| {
+        let told = |(number, point): (usize, &histories::LinePoint)| {
             let state = line.states.get(&number).map(|state| state.clause(self.paired));
             let number = number as u64 + 1;
             (point.operation, Point { number, before: point.before, state })
@@ -71,7 +71,7 @@ impl PageSubject<'_> {
         let numbered = line.points.iter().enumerate();
         let points: BTreeMap<usize, Point> =
             numbered.filter(|(_, point)| shown.contains(&point.operation)).map(told).collect();
-        let view = |view: &checkers::ShownOperations| PictureView {
+        let view = |view: &histories::ShownOperations| PictureView {
             operations: view.shown.iter().map(|id| self.drawn(key, *id, &points)).collect(),
             skipped: view.skipped.iter().map(|(place, count)| (*place, *count as u64)).collect(),
         };

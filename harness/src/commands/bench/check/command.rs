@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::histories::{BenchLoad, play};
+use super::inputs::{BenchLoad, play};
 use super::{RowFigures, info};
 use crate::folder::RunFolder;
 

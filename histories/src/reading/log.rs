@@ -10,7 +10,8 @@ use super::edn::{NextForm, NoForm, Parser};
 use super::entry::{Entry, Value, Verb};
 use super::lines::TextLine;
 use super::operation::{client, kind_of};
-use crate::{HistoryError, Kind};
+use crate::HistoryError;
+use base::Kind;
 
 /// The meaning of a line of a log.
 #[derive(Debug, PartialEq, Eq)]

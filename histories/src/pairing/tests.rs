@@ -1,7 +1,7 @@
 //! Tests of what events become: operations, or an error with its line.
 
 use super::*;
-use base::reading::Entries;
+use crate::reading::Entries;
 
 fn pair(model: &str, reading: Reading, text: &str) -> Result<Paired, String> {
     let mut pairing = Pairing::new(model.parse().unwrap(), reading);

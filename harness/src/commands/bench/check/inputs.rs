@@ -2,7 +2,7 @@
 //! as many operations as possible are open at once; and a register under the same load.
 
 use base::{Event, F, History, Key, Kind, Mode, Process, Rng};
-use checkers::operation::{Ended, Operation, OperationKind, Token};
+use histories::operation::{Ended, Operation, OperationKind, Token};
 
 /// The load that clients put on the lock.
 #[derive(Clone, Copy, Debug)]

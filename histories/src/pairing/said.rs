@@ -4,10 +4,11 @@
 //! A model that knows both modes has to know which it is, and one that compares tokens which they
 //! are; what cannot be understood is refused there. Other models do not look at it.
 
+use crate::HistoryError;
 use crate::models::NamedModel;
 use crate::operation::Token;
-use base::reading::{Entry, Value, Verb, mode_of, short};
-use base::{HistoryError, Kind, Mode};
+use crate::reading::{Entry, Value, Verb, mode_of, short};
+use base::{Kind, Mode};
 
 /// The mode and the token of a lock that is asked for, or given.
 #[derive(Clone, Copy, Debug, Default)]

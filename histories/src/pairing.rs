@@ -10,10 +10,11 @@
 //! is then `[key value]`. A field that makes a difference to the model is understood or refused,
 //! never passed over.
 
+use crate::HistoryError;
 use crate::models::NamedModel;
 use crate::operation::{Ended, Operation, OperationKind};
-use base::reading::{Entry, Value, Verb, short};
-use base::{HistoryError, Kind, Mode};
+use crate::reading::{Entry, Value, Verb, short};
+use base::{Kind, Mode};
 use said::Said;
 use std::collections::BTreeMap;
 use std::sync::Arc;

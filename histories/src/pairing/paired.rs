@@ -3,9 +3,9 @@
 use super::numbers::Numbers;
 use crate::models::NamedModel;
 use crate::operation::{self, Ended, Operation, OperationKind};
+use crate::reading::{Value, short};
 use crate::state::Names;
 use base::Mode;
-use base::reading::{Value, short};
 use base::units::{count, counted};
 
 /// The operations of a history, and the names behind their numbers.

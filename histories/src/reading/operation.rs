@@ -1,7 +1,8 @@
 //! The map of one operation of a Jepsen history as an [`Entry`].
 
 use super::entry::{Entry, Value, Verb};
-use crate::{HistoryError, Kind, Mode};
+use crate::HistoryError;
+use base::{Kind, Mode};
 
 /// An event as its map describes it: its place in the order, and its entry if it is a client's.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Errors in a stored history.
 
 use crate::reading::LONGEST_LINE;
-use crate::{HEADER_VERSION, WrongVersion};
+use base::{HEADER_VERSION, WrongVersion};
 use std::fmt::Display;
 use std::io;
 

@@ -1,7 +1,7 @@
 //! Tests of the readers together: detection of the format, reading, refusal.
 
 use super::*;
-use crate::Kind;
+use base::Kind;
 use std::io;
 
 /// Reads a text: each entry as a few words, and the line in which the text breaks off.

@@ -3,7 +3,8 @@
 use super::entry::{Entry, Value, Verb};
 use super::number::decimal;
 use super::operation::{ToldEvent, client, mode_of};
-use crate::{HistoryError, Kind, Mode};
+use crate::HistoryError;
+use base::{Kind, Mode};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Small numbers for names.
 
-use base::reading::Value;
+use crate::reading::Value;
 use std::collections::BTreeMap;
 
 /// Small numbers for things, in the order in which they come.

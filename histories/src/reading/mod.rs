@@ -22,8 +22,9 @@ pub use lines::{LONGEST_LINE, Lines, TextLine};
 pub use operation::{mode_of, short};
 pub use until::Until;
 
-use crate::history::read_header;
-use crate::{Header, HistoryError};
+use crate::HistoryError;
+use crate::stored::read_header;
+use base::Header;
 use edn::{NextForm, NoForm, Parser};
 use operation::ToldEvent;
 use std::io::{BufRead, Chain, Cursor, Read};

@@ -8,7 +8,7 @@ const SMALL: u32 = 1 << 12;
 
 /// A record for each process, by its number.
 #[derive(Debug)]
-pub(crate) struct Processes<T> {
+pub struct Processes<T> {
     small: Vec<T>,
     large: HashMap<u32, T, FxBuildHasher>,
 }
@@ -21,7 +21,7 @@ impl<T> Default for Processes<T> {
 
 impl<T: Default> Processes<T> {
     /// Returns the record of a process.
-    pub(crate) fn of(&mut self, process: u32) -> &mut T {
+    pub fn of(&mut self, process: u32) -> &mut T {
         if process >= SMALL {
             return self.large.entry(process).or_default();
         }
@@ -33,7 +33,7 @@ impl<T: Default> Processes<T> {
     }
 
     /// All that have been asked for, and perhaps others, by their numbers.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &T)> {
+    pub fn all(&self) -> impl Iterator<Item = (u32, &T)> {
         let mut large: Vec<(u32, &T)> = self.large.iter().map(|(n, it)| (*n, it)).collect();
         large.sort_unstable_by_key(|(process, _)| *process);
         (0..).zip(&self.small).chain(large)

@@ -1,45 +1,43 @@
 //! An event as Jepsen and Knossos write it: an EDN map.
 
 use crate::reading::{Quoted, Value};
-use crate::{Event, Kind, Mode, Process};
+use base::{Event, Kind, Mode, Process};
 use serde::Serialize;
 use std::fmt::Write;
 
-impl Event {
-    /// The event as a map of EDN, on one line and without its end.
-    pub fn edn(&self) -> String {
-        let mut map = format!("{{:index {}, :time {}", self.index, self.time_ns);
-        let mut add = |name: &str, value: &str| {
-            write!(map, ", :{name} {value}").expect("a string takes all");
-        };
-        match self.process {
-            Process::Nemesis => add("process", ":nemesis"),
-            Process::Client(number) => add("process", &number.to_string()),
-        }
-        add("type", kind(self.kind));
-        add("f", &format!(":{}", self.f));
-        add("value", &self.value.map_or("nil".into(), |value| value.to_string()));
-        if let Some(key) = &self.key {
-            add("key", &Quoted(key).to_string());
-        }
-        if let Some(mode) = self.mode {
-            add("mode", if mode == Mode::Shared { ":shared" } else { ":exclusive" });
-        }
-        if let Some(token) = self.token {
-            add("token", &token.to_string());
-        }
-        if let Some(error) = &self.error {
-            add("error", &Quoted(error).to_string());
-        }
-        if let Some(fault) = &self.fault {
-            add("fault", &plain(fault));
-        }
-        if let Some(facts) = &self.facts {
-            add("facts", &plain(facts));
-        }
-        map.push('}');
-        map
+/// Returns an event as a map of EDN, on one line and without its end.
+pub fn edn(event: &Event) -> String {
+    let mut map = format!("{{:index {}, :time {}", event.index, event.time_ns);
+    let mut add = |name: &str, value: &str| {
+        write!(map, ", :{name} {value}").expect("a string takes all");
+    };
+    match event.process {
+        Process::Nemesis => add("process", ":nemesis"),
+        Process::Client(number) => add("process", &number.to_string()),
     }
+    add("type", kind(event.kind));
+    add("f", &format!(":{}", event.f));
+    add("value", &event.value.map_or("nil".into(), |value| value.to_string()));
+    if let Some(key) = &event.key {
+        add("key", &Quoted(key).to_string());
+    }
+    if let Some(mode) = event.mode {
+        add("mode", if mode == Mode::Shared { ":shared" } else { ":exclusive" });
+    }
+    if let Some(token) = event.token {
+        add("token", &token.to_string());
+    }
+    if let Some(error) = &event.error {
+        add("error", &Quoted(error).to_string());
+    }
+    if let Some(fault) = &event.fault {
+        add("fault", &plain(fault));
+    }
+    if let Some(facts) = &event.facts {
+        add("facts", &plain(facts));
+    }
+    map.push('}');
+    map
 }
 
 fn kind(kind: Kind) -> &'static str {
@@ -61,7 +59,7 @@ fn plain(data: &impl Serialize) -> String {
 mod tests {
     use super::*;
     use crate::reading::{Entries, Entry};
-    use crate::{Action, Effect, F, Fault, FaultEvent, History, Node};
+    use base::{Action, Effect, F, Fault, FaultEvent, History, Node};
 
     fn entries(text: &str) -> Vec<Entry> {
         let read: Result<Vec<Entry>, _> = Entries::open(text.as_bytes(), None).unwrap().collect();
@@ -89,8 +87,8 @@ mod tests {
             leaders: Vec::new(),
         }));
         history.push(heal);
-        let lines: Vec<String> = history.events().iter().map(|event| event.edn() + "\n").collect();
-        assert!(lines[0].trim_end().chars().all(|c| !crate::is_hidden(c)), "{}", lines[0]);
+        let lines: Vec<String> = history.events().iter().map(|event| edn(event) + "\n").collect();
+        assert!(lines[0].trim_end().chars().all(|c| !base::is_hidden(c)), "{}", lines[0]);
         assert!(lines[2].contains(":process :nemesis, :type :info, :f :heal"), "{}", lines[2]);
         assert!(lines[2].contains("\"process state T\""), "{}", lines[2]);
         let mut ours = entries(&history.to_jsonl());

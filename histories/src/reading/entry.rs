@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::Kind;
+use base::Kind;
 
 /// One event of a client, as its file records it. Events of a nemesis are not entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Entry {
     /// The value read or written; in foreign histories also the mode in which a lock is asked for.
     pub value: Value,
     /// The mode in which a lock is asked for; `None` where the file does not say.
-    pub mode: Option<crate::Mode>,
+    pub mode: Option<base::Mode>,
     /// The fencing token of a grant; `nil` where the file does not say.
     pub token: Value,
 }
@@ -242,7 +242,7 @@ impl fmt::Display for Quoted<'_> {
                 '\n' => f.write_str("\\n")?,
                 '\r' => f.write_str("\\r")?,
                 '\t' => f.write_str("\\t")?,
-                c if crate::is_hidden(c) => {
+                c if base::is_hidden(c) => {
                     let mut units = [0; 2];
                     c.encode_utf16(&mut units).iter().try_for_each(|u| write!(f, "\\u{u:04x}"))?;
                 }

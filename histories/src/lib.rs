@@ -1,0 +1,35 @@
+//! Histories as texts, and what a model says of them: no files, no clock, no drawing.
+//!
+//! [`read`] reads a run of ours; [`reading`] reads histories from anywhere as entries, which
+//! [`Pairing`] makes into operations. [`decide`] holds operations against a model of [`MODELS`]: a
+//! model is one file and one line there. [`holds`] reads the claims of clients to each lock and
+//! their holds from a run of ours, and [`sweep`] finds holds that overlap against the rules.
+
+#![warn(missing_docs)]
+
+mod decide;
+mod error;
+mod export;
+mod extract;
+pub mod holds;
+mod models;
+pub mod operation;
+mod pairing;
+mod places;
+mod processes;
+pub mod reading;
+mod search;
+mod state;
+mod stored;
+pub mod sweep;
+
+pub use decide::{Decision, Illegal, Misfit, decide, decide_by_search};
+pub use error::HistoryError;
+pub use export::edn;
+pub use extract::{Extract, KeyExtract, Room, ShownOperations, extract};
+pub use models::{MODELS, ModelSpec, NamedModel, NoModel};
+pub use pairing::{Paired, Pairing, Reading};
+pub use processes::Processes;
+pub use search::{Budget, Line, LinePoint};
+pub use state::{ModelState, Names};
+pub use stored::{StoredHistory, read, read_within};
