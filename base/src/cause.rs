@@ -5,6 +5,10 @@
 //! history and, where there is one, the [ledger](crate::Ledger) of the store; a lock lists the
 //! causes that are known to break it.
 
+mod set;
+
+pub use set::Causes;
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -41,7 +41,7 @@ mod worker;
 mod world;
 
 pub use backend::{Backend, BackendError, Message, Notice, Passing};
-pub use cause::Cause;
+pub use cause::{Cause, Causes};
 pub use client::{
     Acquire, ClientReply, ClientRequest, Command, Init, Mailbox, ReplyOutcome, Response,
 };

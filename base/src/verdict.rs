@@ -1,6 +1,6 @@
 //! Verdicts: the answers of checkers, with their evidence.
 
-use crate::{Cause, FaultId, Mode};
+use crate::{Causes, FaultId, Mode};
 use serde::{Deserialize, Serialize};
 
 /// An answer of a checker. Answers are ordered as they merge: the greatest wins.
@@ -27,9 +27,9 @@ pub enum Outcome {
 pub struct Anomaly {
     /// The name of the breach: "double hold", "stale write accepted".
     pub name: String,
-    /// The cause; anomalies of one name and several causes are told apart. `None`: not known.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub cause: Option<Cause>,
+    /// The cause, as far as it is known; an anomaly of one name has an entry for each.
+    #[serde(skip_serializing_if = "Causes::is_unknown", default)]
+    pub cause: Causes,
     /// The number of times that it was seen in this run.
     pub count: u64,
     /// The events that show its first occurrence, by index, in order.

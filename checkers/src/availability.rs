@@ -104,7 +104,7 @@ fn unavailable(case: &Case<'_>, times: u64, witness: [u64; 3]) -> Anomaly {
         false => "a majority of its servers was up",
     };
     let anomaly = decided("unavailable", times, witness, reason);
-    Anomaly { cause: is_alone.then_some(Cause::OnlyServerDown), ..anomaly }
+    Anomaly { cause: is_alone.then_some(Cause::OnlyServerDown).into(), ..anomaly }
 }
 
 enum AvailabilityFinding {

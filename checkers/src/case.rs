@@ -3,7 +3,7 @@
 
 use crate::bypass::{self, Bypasses};
 use crate::calm::Calm;
-use crate::causes::{Books, Left, LooseReleases, SharedClaims};
+use crate::causes::{Books, Left, SharedClaims};
 use crate::faults::FaultSpan;
 use crate::groups::Groups;
 use crate::phase::QuietPhase;
@@ -52,8 +52,6 @@ pub struct Case<'a> {
     fault_span_times: OnceCell<Stretches>,
     /// The contents of the store, by time.
     left: RefCell<BTreeMap<u64, Rc<Left>>>,
-    /// The releases that may have freed what was another's.
-    loose: OnceCell<LooseReleases>,
 }
 
 /// The events at which each process was woken, by process.
@@ -82,7 +80,6 @@ impl<'a> Case<'a> {
             wakes: OnceCell::new(),
             fault_span_times: OnceCell::new(),
             left: RefCell::default(),
-            loose: OnceCell::new(),
         }
     }
 
@@ -121,11 +118,6 @@ impl<'a> Case<'a> {
     pub(crate) fn left(&self, books: &Books, at_ns: u64) -> Rc<Left> {
         let mut left = self.left.borrow_mut();
         left.entry(at_ns).or_insert_with(|| Rc::new(Left::of(self, books, at_ns))).clone()
-    }
-
-    /// The releases that may have freed what was another's, as far as the history tells.
-    pub(crate) fn loose_releases(&self) -> &LooseReleases {
-        self.loose.get_or_init(|| LooseReleases::of(self))
     }
 
     /// The stretches of the run that nothing disturbs.
@@ -188,8 +180,8 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the claims that share their owner with another one in the store.
-    pub(crate) fn shared(&self) -> &SharedClaims {
-        self.shared.get_or_init(|| SharedClaims::of(self))
+    pub(crate) fn shared(&self, books: &Books) -> &SharedClaims {
+        self.shared.get_or_init(|| SharedClaims::of(self, books))
     }
 
     /// Returns the ends of the leases and sessions behind grants.

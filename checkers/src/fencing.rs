@@ -15,7 +15,7 @@
 use crate::causes::{self, by_recipe};
 use crate::words::{count, decided};
 use crate::{Case, Checker};
-use base::{Anomaly, Outcome, Verdict};
+use base::{Anomaly, Causes, Outcome, Verdict};
 
 #[cfg(test)]
 mod tests;
@@ -47,6 +47,14 @@ impl Checker for Fencing {
         }
         seen.verdict(self.name(), case)
     }
+}
+
+/// The cause for which the second of two grants, by their events, has no greater token.
+fn of_token(case: &Case<'_>, [before, later]: [u64; 2]) -> Causes {
+    let granted = |at| case.claims.granted_at(at);
+    granted(before)
+        .zip(granted(later))
+        .map_or(Causes::UNKNOWN, |(before, later)| causes::of_token(case, before, later))
 }
 
 /// The findings: each anomaly's first events, and how many there are.
@@ -91,7 +99,7 @@ impl FencingFindings {
     fn verdict(&self, name: &str, case: &Case<'_>) -> Verdict {
         let reason = "a later grant must have a greater token";
         let back = self.first_back.map(|at| Anomaly {
-            cause: causes::of_token(case, at[1]),
+            cause: of_token(case, at),
             ..decided("token went back", self.back, at, reason)
         });
         let reason = "the lock promises a token with each grant";

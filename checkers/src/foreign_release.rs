@@ -3,21 +3,19 @@
 //! **Decides** from what the store said that a release removed. `nothing` and `own` free nobody
 //! else. Where the store removed whatever stood there (`any`: a bare `DEL`, a mark that others have
 //! too), the release was foreign if another process had been given the lock *later*, in a mode that
-//! excludes the first grant, and had its answer before the release began. So it was if it is the
-//! cause for which another's hold was overlapped: what that one had was gone before its time, and
-//! nothing else can have removed it. The anomaly is `foreign release`. Where there is a
-//! [ledger](base::Ledger) of the store, it says the same exactly: a release deleted what another had
-//! been granted the lock with.
+//! excludes the first grant, and had its answer before the release began. The anomaly is `foreign
+//! release`. Where there is a [ledger](base::Ledger) of the store, it says the same exactly: a release
+//! deleted what another had been granted the lock with.
 //!
 //! **Which grant is later.** The news of a grant may come late (its client was paused or cut off),
 //! so the order of two `ok` does not tell. A grant is certainly later when the request that took
 //! it was sent after the other's `ok`: when its acquire began after it, or the recipe says so
 //! (`asked`). Whatever is not certain is no anomaly.
 //!
-//! **Limits.** Without a ledger a release of unknown outcome is seen only if it made room for a
-//! second holder before its client gave it up. A deletion that arrives later is seen by what it
-//! leads to (`exclusion`), not here. Where a primary may have been replaced, nobody knows which of
-//! two a release went to, so that one whose lock was lost by that is passed over.
+//! **Limits.** Without a ledger only a release that was answered counts. What one of unknown outcome
+//! removed, or one that was on its way when another was granted the lock, is seen by what it leads to
+//! (`exclusion`), not here. Where a primary may have been replaced, nobody knows which of two a release
+//! went to, so that it is passed over.
 //! Inconclusive when no release says what it removed.
 //!
 //! **Source.** Redis' documentation of `SET`, "the lock could be deleted by another client": the
@@ -29,7 +27,6 @@ use crate::words::count;
 use crate::{Case, Checker};
 use base::{Cause, Kind, Outcome, Removed, Verdict};
 use histories::holds::Claim;
-use std::collections::BTreeSet;
 
 #[cfg(test)]
 mod tests;
@@ -76,21 +73,9 @@ impl Checker for ForeignRelease {
                 }
             }
         }
-        let known: BTreeSet<u64> = foreign.iter().map(released_at).collect();
-        let by_overlap = causes::releases_behind_overlaps(case).into_iter();
-        let by_overlap = by_overlap.filter(|(claim, robbed)| is_later(case, claim, robbed));
-        let by_overlap = by_overlap.filter_map(|(claim, robbed)| occurrence(case, claim, robbed));
-        // Whoever had not lost the lock has freed its own, and made room for that grant.
-        let by_overlap = by_overlap.filter(|it| it.cause.is_some());
-        foreign.extend(by_overlap.filter(|it| !known.contains(&released_at(it))));
         foreign.sort_unstable_by(|a, b| a.witness.cmp(&b.witness));
         verdict(self.name(), told, foreign)
     }
-}
-
-/// The event of the release in an occurrence.
-fn released_at(occurrence: &Occurrence) -> u64 {
-    occurrence.witness.last().copied().unwrap_or_default()
 }
 
 fn count_released(case: &Case<'_>) -> u64 {
@@ -140,7 +125,7 @@ fn occurrence(case: &Case<'_>, claim: &Claim, robbed: &Claim) -> Option<Occurren
     let (freed, _) = claim.freed?;
     let cause = causes::of_loss(case, claim, freed);
     // A primary that was replaced may have served the release, and the new one the other's grant.
-    if cause == Some(Cause::ServerForgets) && case.run.info.failover_ns > 0 {
+    if cause.contains(Cause::ServerForgets) && case.run.info.failover_ns > 0 {
         return None;
     }
     Some(Occurrence::new(cause, [claim.granted()?, robbed.granted()?, freed]))

@@ -151,7 +151,7 @@ fn stuck(case: &Case<'_>, findings: &[LockFate]) -> (Vec<Slept>, Vec<Anomaly>) {
     let (mut asleep, mut left) = (Vec::new(), Vec::new());
     for stuck @ Standstill { key, first, until, .. } in all_standstills(case, findings) {
         let invoke = case.claims.claims[first].invoke;
-        let (at, culprit) = match culprit(case, &stuck) {
+        let at = match culprit(case, &stuck) {
             Culprit::Phantom => continue,
             Culprit::Sleeper { claim, freed } => {
                 let witness = [Some(claim.invoke), freed, Some(until)];
@@ -160,10 +160,10 @@ fn stuck(case: &Case<'_>, findings: &[LockFate]) -> (Vec<Slept>, Vec<Anomaly>) {
                 asleep.push(Slept { key, cause, witness, reason: String::new() });
                 continue;
             }
-            Culprit::Gone(at, claim) => (Some(at), Some(claim)),
-            Culprit::Unknown => (None, None),
+            Culprit::Gone(at, _) => Some(at),
+            Culprit::Unknown => None,
         };
-        let cause = causes::of_stuck(case, key, stuck.kept_ns(case), culprit);
+        let cause = causes::of_stuck(case, key, stuck.kept_ns(case));
         let witness: Vec<u64> = at.into_iter().chain([invoke, until]).collect();
         left.push(Occurrence::new(cause, witness));
     }
@@ -191,10 +191,10 @@ fn lost_wake_ups(case: &Case<'_>, stuck: Vec<Slept>) -> Vec<Anomaly> {
     let known: Vec<usize> = stuck.iter().map(|slept| slept.key).collect();
     let others = slept(case).into_iter().filter(|slept| !known.contains(&slept.key));
     let all: Vec<Slept> = stuck.into_iter().chain(others).collect();
-    let occurrence = |slept: &Slept| Occurrence::new(Some(slept.cause), slept.witness.clone());
+    let occurrence = |slept: &Slept| Occurrence::new(slept.cause, slept.witness.clone());
     let mut anomalies = by_cause("lost wake-up", "", all.iter().map(occurrence));
     for anomaly in &mut anomalies {
-        let first = all.iter().find(|slept| Some(slept.cause) == anomaly.cause);
+        let first = all.iter().find(|slept| slept.cause == anomaly.cause);
         anomaly.explanation = first.map_or(String::new(), |slept| slept.reason.clone());
     }
     anomalies

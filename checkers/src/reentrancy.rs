@@ -125,8 +125,9 @@ fn freed(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
         }
         // An outer hold that was lost for another reason was not freed by the inner release. Only a
         // ledger knows that for certain.
-        let cause = case.ownership().and(of_overlap(case, outer, other, other.granted()?));
-        let by_recipe = cause.is_none_or(|cause| cause == Cause::Recipe);
+        let cause = of_overlap(case, outer, other, other.granted()?);
+        let by_recipe =
+            case.ownership().is_none() || cause.only().is_none_or(|cause| cause == Cause::Recipe);
         by_recipe.then_some([outer.granted()?, inner.granted()?, from, other.granted()?])
     };
     let found: Vec<[u64; 4]> = nested.iter().filter_map(stolen).collect();

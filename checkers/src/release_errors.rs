@@ -60,19 +60,19 @@ impl Checker for ReleaseErrors {
                 _ if !held() => excused += 1,
                 Kind::Fail | Kind::Ok => {
                     let occurrence = Occurrence::new(causes::of_loss(case, claim, at), [ok, at]);
-                    match occurrence.cause {
+                    match kind {
                         // The lock may have been given and taken before the client heard of either.
-                        Some(Cause::ForeignRelease) => excused += 1,
-                        _ if kind == Kind::Fail => failed.push(occurrence),
+                        _ if occurrence.cause == Cause::ForeignRelease.into() => excused += 1,
+                        Kind::Fail => failed.push(occurrence),
                         _ => idle.push(occurrence),
                     }
                 }
             }
         }
         // A recipe whose releases fail without a fault, or one and all, has those that fail near one fail as well.
-        let by_recipe = |failed: &Occurrence| failed.cause == Some(Cause::Recipe);
+        let by_recipe = |failed: &Occurrence| failed.cause == Cause::Recipe.into();
         if case.ownership().is_none() && (sound == 0 || failed.iter().any(by_recipe)) {
-            failed.iter_mut().for_each(|failed| failed.cause = Some(Cause::Recipe));
+            failed.iter_mut().for_each(|failed| failed.cause = Cause::Recipe.into());
         }
         let reason = "its hold had not run out, no fault was near and nobody else had the lock";
         let wrong = (failed.len() + idle.len()) as u64;

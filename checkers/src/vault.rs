@@ -24,7 +24,7 @@
 use crate::causes::{self, Occurrence, by_cause};
 use crate::words::{Story, count, process};
 use crate::{Case, Checker};
-use base::{Anomaly, Cause, F, Outcome, Verdict};
+use base::{Anomaly, Causes, F, Outcome, Verdict};
 use scan::{Because, Scan, WrongWrite};
 
 mod scan;
@@ -98,7 +98,9 @@ fn fenced_off(scan: &Scan<'_>) -> String {
 }
 
 fn anomalies(case: &Case<'_>, scan: &Scan<'_>) -> Vec<Anomaly> {
-    let occurrence = |breach: &WrongWrite| Occurrence::new(cause(case, breach), witness(breach));
+    let occurrence = |breach: &WrongWrite| {
+        Occurrence::new(cause(case, breach).unwrap_or_default(), witness(breach))
+    };
     let decide = |(name, breaches): (&str, &[WrongWrite])| {
         by_cause(name, "", breaches.iter().map(occurrence))
     };
@@ -110,7 +112,7 @@ fn witness(breach: &WrongWrite) -> [u64; 2] {
 }
 
 /// Returns the reason why the write came too late.
-fn cause(case: &Case<'_>, breach: &WrongWrite) -> Option<Cause> {
+fn cause(case: &Case<'_>, breach: &WrongWrite) -> Option<Causes> {
     let claims = &case.claims.claims;
     let later = match breach.because {
         Because::Later(grant) => Some(grant),
@@ -122,12 +124,12 @@ fn cause(case: &Case<'_>, breach: &WrongWrite) -> Option<Cause> {
             let (granted, theirs) = (claims[breach.claim].granted(), claims[other].granted());
             if theirs < granted {
                 let (writer, later) = (&claims[other], &claims[breach.claim]);
-                return causes::of_late_write(case, writer, later, breach.over);
+                return Some(causes::of_late_write(case, writer, later, breach.over));
             }
             Some(other)
         }
     };
-    causes::of_late_write(case, &claims[breach.claim], &claims[later?], breach.write)
+    Some(causes::of_late_write(case, &claims[breach.claim], &claims[later?], breach.write))
 }
 
 fn named<'a>(scan: &'a Scan<'_>) -> [(&'static str, &'a [WrongWrite]); 2] {

@@ -3,8 +3,8 @@
 use crate::Case;
 use crate::faults::FaultSpan;
 use base::{
-    Action, Anomaly, Belief, Cause, Event, F, Family, Fault, FaultId, Kind, LeaseEnd, Leases, Mode,
-    Node, Removed, Run, phrases, units,
+    Action, Anomaly, Belief, Cause, Causes, Event, F, Family, Fault, FaultId, Kind, LeaseEnd,
+    Leases, Mode, Node, Removed, Run, phrases, units,
 };
 use histories::holds::{Claim, Ending, HoldEnd};
 use std::ops::Range;
@@ -72,8 +72,8 @@ struct Clause {
 /// looked at: a clause, a fault, a claim. Past them the story is silent, and says so.
 pub struct Story<'a> {
     run: &'a Run,
-    /// The cause of what it tells, if that is known.
-    cause: Option<Cause>,
+    /// The cause of what it tells, as far as it is known.
+    cause: Causes,
     fault_spans: &'a [FaultSpan],
     claims: &'a [Claim],
     leases: &'a Leases,
@@ -86,7 +86,7 @@ pub struct Story<'a> {
 }
 
 impl<'a> Story<'a> {
-    pub(crate) fn new(case: &'a Case<'_>, cause: Option<Cause>, steps: u64) -> Self {
+    pub(crate) fn new(case: &'a Case<'_>, cause: Causes, steps: u64) -> Self {
         Self {
             run: case.run,
             cause,
@@ -104,13 +104,13 @@ impl<'a> Story<'a> {
 
     /// Returns true if its cause lies with the servers, whatever befell clients besides.
     pub(crate) fn is_of_servers(&self) -> bool {
-        self.cause.is_some_and(Cause::is_of_servers)
+        self.cause.iter().any(Cause::is_of_servers)
     }
 
     /// Returns true if the faults of servers belong to the story of an overlap: its cause lies with
     /// them, or it needs some fault, and no client had one.
     pub(crate) fn concerns_servers(&self, hit: bool) -> bool {
-        let needs_none = self.cause.is_some_and(|cause| families(cause).is_empty());
+        let needs_none = self.cause.only().is_some_and(|cause| families(cause).is_empty());
         self.is_of_servers() || (!hit && !needs_none)
     }
 
@@ -296,7 +296,7 @@ impl<'a> Story<'a> {
         let meets = |o: &&FaultSpan| o.meets(during.start, during.end) && !o.had_none();
         let mut found: Vec<_> = self.fault_spans.iter().filter(meets).filter(is).collect();
         let may_be_it = |it: &&&FaultSpan| {
-            self.cause.is_some_and(|cause| families(cause).contains(&it.fault.family()))
+            self.cause.iter().any(|cause| families(cause).contains(&it.fault.family()))
         };
         let longest = found.iter().filter(may_be_it).max_by_key(|it| self.lasted(it)).copied();
         found.drain(..found.len().saturating_sub(2));

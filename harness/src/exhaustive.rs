@@ -5,7 +5,7 @@
 //! ledger.
 
 use base::{
-    Anomaly, Cause, Event, F, History, Kind, Outcome, Process, Run, RunInfo, RunSpec, Task,
+    Anomaly, Cause, Causes, Event, F, History, Kind, Outcome, Process, Run, RunInfo, RunSpec, Task,
 };
 use checkers::Judgement;
 use reports::reading::{Breach, breaches};
@@ -197,7 +197,7 @@ fn unjudged(sign: Sign, story: &ScheduleStory, info: &RunInfo) -> Finding {
     let anomaly = sign.to_string();
     let known = info.known.iter().find(|k| Some(k.cause) == cause && k.anomaly == anomaly);
     let known = known.map(|known| known.why.clone());
-    Finding { anomaly, cause, known, ..Finding::default() }
+    Finding { anomaly, cause: cause.into(), known, ..Finding::default() }
 }
 
 /// The result of an enumeration.
@@ -217,8 +217,8 @@ pub struct Finding {
     pub property: String,
     /// The name of the anomaly.
     pub anomaly: String,
-    /// Its cause, if the checkers find it.
-    pub cause: Option<Cause>,
+    /// Its cause, as far as the checkers find it.
+    pub cause: Causes,
     /// The reason for which it was to be expected of this lock, if it was.
     pub known: Option<String>,
     /// The number of states that show it first.

@@ -108,7 +108,7 @@ impl Shows {
 
     /// Returns true if an anomaly of the same property is the one that is shown.
     pub(crate) fn fits(&self, seen: &Anomaly) -> bool {
-        seen.name == self.anomaly && self.cause.is_none_or(|cause| seen.cause == Some(cause))
+        seen.name == self.anomaly && self.cause.is_none_or(|cause| seen.cause.contains(cause))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Exhaustive enumeration: spaces that are known to be clean or broken, the reduction held against
 //! the enumeration without it, and the counterexamples held against the checkers.
 
-use base::Cause;
+use base::{Cause, Causes};
 use checkers::Judgement;
 use picklock::exhaustive::{Enumerated, Enumeration, Finding, Found};
 use sim::exhaustive::{EnumerationCase, FaultKind, Sign};
@@ -25,7 +25,7 @@ fn search(enumeration: &Enumeration) -> Found {
 }
 
 /// Returns the anomalies that were found, each with its cause.
-fn anomalies(found: &Found) -> BTreeSet<(String, Option<Cause>)> {
+fn anomalies(found: &Found) -> BTreeSet<(String, Causes)> {
     found.findings.iter().map(|f| (f.anomaly.clone(), f.cause)).collect()
 }
 
@@ -98,7 +98,7 @@ fn whatever_two_faults_hit_a_lock_on_sessions_nobody_waits_for_ever() {
     assert!(found.extent.exhausted, "{found:?}");
     let overlaps = ["double hold", "lost update", "stale write accepted"];
     assert_eq!(names(&found), BTreeSet::from(overlaps));
-    let slept = |finding: &Finding| finding.cause == Some(Cause::HolderPaused);
+    let slept = |finding: &Finding| finding.cause == Cause::HolderPaused.into();
     assert!(found.findings.iter().all(slept), "{found:?}");
 }
 
@@ -106,13 +106,13 @@ fn whatever_two_faults_hit_a_lock_on_sessions_nobody_waits_for_ever() {
 #[track_caller]
 fn breaks(enumeration: &Enumeration, anomaly: &str, cause: Cause) -> Vec<String> {
     let found = search(enumeration);
-    let is_it = |finding: &&Finding| finding.anomaly == anomaly && finding.cause == Some(cause);
+    let is_it = |finding: &&Finding| finding.anomaly == anomaly && finding.cause == cause.into();
     let finding = found.findings.iter().find(is_it);
     let finding = finding.unwrap_or_else(|| panic!("{anomaly}: {:#?}", found.findings));
     assert!(finding.known.is_some(), "{finding:?}");
     let (story, signs) = enumeration.replay(&finding.schedule).expect("it replays");
     let again = signs.into_iter().flat_map(|sign| enumeration.judge(sign, &story));
-    let mut again = again.filter(|again| again.anomaly == anomaly && again.cause == Some(cause));
+    let mut again = again.filter(|again| again.anomaly == anomaly && again.cause == cause.into());
     assert!(again.next().is_some(), "{anomaly}");
     assert!(finding.schedule.len() < 60 && story.lines.len() < 30, "{:#?}", story.lines);
     story.lines

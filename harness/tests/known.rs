@@ -1,18 +1,18 @@
 //! The matrix: every lock under every nemesis, and under some of them at once. Whatever breaks must
 //! be listed in what is known to break the lock, by its cause, and its nemesis must list that cause: an
 //! anomaly that is not there is a hazard that nobody has understood yet, a mistake of a model, a
-//! wrong cause, or a false alarm. Where a run leaves no doubt without its ledger, it is
-//! judged without it, too, as a run on real servers is.
+//! wrong cause, or a false alarm. Each run is judged without its ledger, too: the causes that it
+//! can have had then must include the one that it had.
 //!
 //! `PICKLOCK_MATRIX` sets another number of seeds than 2; `PICKLOCK_ALGO`, `PICKLOCK_NEMESIS`,
 //! `PICKLOCK_TASK` and `PICKLOCK_ON` choose some locks, nemeses, tasks and topologies, joined by a space.
 
-use base::{Anomaly, Cause, Run, RunSpec, Task};
+use base::{Anomaly, Cause, Run, RunSpec, Task, Verdict};
 use checkers::Judgement;
 use picklock::setup::{Setup, check_eviction, check_primary, check_servers, check_task};
 use picklock::simulate;
 use reports::reading::{Breach, breaches};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env::var;
 use stores::{StoreId, Topology};
 use workloads::LockSpec;
@@ -59,29 +59,43 @@ fn anomalies(
     let setup = Setup::new(&lock, run).unwrap_or_else(|error| panic!("{error}"));
     let mut run = simulate::run(&setup).expect("the simulator runs");
     let mut found = judged(&run, nemesis);
-    if run.ledger.take().is_some() && !takes_a_ledger(&run, nemesis) {
-        let guessed = judged(&run, nemesis).into_iter();
-        found.extend(guessed.map(|(name, known)| (format!("{name}, without a ledger"), known)));
+    let exact = Judgement::of(&run).verdicts;
+    if run.ledger.take().is_some() {
+        found.extend(passed_over(&exact, &Judgement::of(&run).verdicts));
     }
     Some(found)
 }
 
-/// Returns true if it takes a ledger to tell the causes of a run: of several faults at once any may have done
-/// something, and a client's clock ends no session on real servers, where there is no ledger.
-fn takes_a_ledger(run: &Run, nemesis: &str) -> bool {
-    let of_client = nemesis.starts_with("clock") && !nemesis.ends_with("-server");
-    nemesis.contains(',') || (run.info.ensemble.is_some() && of_client)
+/// Returns the causes that faults have brought about by the ledger, and that are not among those which
+/// the same anomaly can have had without it. (Without a ledger not every occurrence is seen.)
+fn passed_over(exact: &[Verdict], possible: &[Verdict]) -> Vec<(String, bool)> {
+    let of = |verdicts: &[Verdict], name: &str| -> (u64, BTreeSet<Cause>) {
+        let all = verdicts.iter().flat_map(|verdict| &verdict.anomalies);
+        let named: Vec<&Anomaly> = all.filter(|anomaly| anomaly.name == name).collect();
+        let causes = named.iter().flat_map(|anomaly| anomaly.cause.iter()).collect();
+        (named.iter().map(|anomaly| anomaly.count).sum(), causes)
+    };
+    let anomalies = exact.iter().flat_map(|verdict| &verdict.anomalies);
+    let by_fault =
+        anomalies.filter_map(|it| Some((it, it.cause.only().filter(|it| it.needs_fault())?)));
+    let missed = by_fault.filter_map(|(anomaly, cause)| {
+        let (count, causes) = of(possible, &anomaly.name);
+        let all_seen = count >= of(exact, &anomaly.name).0;
+        let why = || format!("{} by {}, impossible without a ledger", anomaly.name, cause.name());
+        (all_seen && !causes.contains(&cause)).then(|| (why(), false))
+    });
+    missed.collect()
 }
 
 /// The anomalies that a run is judged to have.
 fn judged(run: &Run, nemesis: &str) -> Vec<(String, bool)> {
     let verdicts = Judgement::of(run).verdicts;
     let named = |anomaly: &Anomaly| {
-        let cause = anomaly.cause.map_or("no cause", Cause::name);
+        let cause = anomaly.cause.names();
         format!("{} by {cause}", anomaly.name)
     };
     let right =
-        |breach: &Breach| breach.known.is_some() && can_cause(nemesis, breach.anomaly.cause);
+        |breach: &Breach| breach.known.is_some() && can_cause(nemesis, breach.anomaly.cause.only());
     let seen = breaches(&run.info, &verdicts).into_iter();
     seen.map(|breach| (named(breach.anomaly), right(&breach))).collect()
 }

@@ -29,11 +29,11 @@ pub fn breaches<'a>(info: &'a RunInfo, verdicts: &'a [Verdict]) -> Vec<Breach<'a
     verdicts.iter().flat_map(of_verdict).collect()
 }
 
-/// The row of the lock that expects an anomaly: one of its name and its cause. An anomaly whose
-/// cause nobody could find is never expected.
+/// The row of the lock that expects an anomaly: one of its name, by a cause that it can have. An
+/// anomaly of which no cause is known is never expected.
 fn known<'a>(info: &'a RunInfo, anomaly: &Anomaly) -> Option<&'a Known> {
-    let cause = anomaly.cause?;
-    info.known.iter().find(|known| known.cause == cause && known.anomaly == anomaly.name)
+    let may_be = |known: &&Known| anomaly.cause.contains(known.cause);
+    info.known.iter().filter(|known| known.anomaly == anomaly.name).find(may_be)
 }
 
 /// The relation of a run's outcome to what is known of its lock.
@@ -59,13 +59,17 @@ pub fn surprise(outcome: Outcome, breaches: &[Breach<'_>]) -> Surprise {
 
 /// Tells whether a breach was to be expected, in two parts: the answer, and why.
 pub fn expectation(breach: &Breach<'_>) -> (&'static str, String) {
-    match (breach.known, breach.anomaly.cause) {
-        (Some(known), Some(cause)) => {
+    let cause = breach.anomaly.cause;
+    match breach.known {
+        Some(known) => {
             let why = sentence(&hazards::with_links(&known.why));
-            ("Expected", format!("because {cause}. {why}"))
+            let because = if cause.only().is_some() { "because" } else { "by" };
+            ("Expected", format!("{because} {cause}. {why}"))
         }
-        (_, Some(cause)) => ("Not expected", format!("of this lock: {cause}.")),
-        (_, None) => ("Not expected", "of this lock, and its cause could not be found.".to_owned()),
+        None if cause.is_unknown() => {
+            ("Not expected", "of this lock, and its cause could not be found.".to_owned())
+        }
+        None => ("Not expected", format!("of this lock: {cause}.")),
     }
 }
 

@@ -52,9 +52,9 @@ fn one_unknown_breach_makes_it_a_surprise() {
 
 #[test]
 fn what_is_known_by_another_cause_is_a_surprise() {
-    let with_cause = |cause| {
+    let with_cause = |cause: Option<Cause>| {
         let mut sample = double_hold();
-        sample.verdicts[0].anomalies[0].cause = cause;
+        sample.verdicts[0].anomalies[0].cause = cause.into();
         let breaches = breaches(&sample.run.info, &sample.verdicts);
         (surprised(&sample), expectation(&breaches[0]).1)
     };

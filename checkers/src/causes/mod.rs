@@ -12,16 +12,14 @@
 //! **A lock that stays taken** has the cause for which the thing that still stands in the store was
 //! left there: its client died, never learnt that it had made it, or gave up before it was made.
 //!
-//! Without a ledger (real servers) the same is concluded from what the recipe knows (when its grant
-//! runs out) and from the faults, as far as that goes. What cannot be concluded is `None`, and an
-//! anomaly without a cause is never expected.
+//! Without a ledger nobody can know, and [`possible`] lists the causes that it can have been.
+//!
+//! An anomaly of which no cause is known is never expected.
 
 mod books;
-mod guess;
 mod loss;
 mod nested;
-mod recovery;
-mod releases;
+mod possible;
 mod shared;
 mod span;
 mod stuck;
@@ -30,22 +28,20 @@ mod tests;
 
 use crate::Case;
 use crate::words::decided;
-use base::{Anomaly, Cause};
+use base::{Anomaly, Cause, Causes};
 use books::ClaimStep;
 use histories::holds::{Claim, Ending};
 use loss::LeftInStore;
 use span::Trouble;
 
 pub(crate) use books::Books;
-pub(crate) use guess::releases_behind_overlaps;
-pub(crate) use releases::LooseReleases;
 pub(crate) use shared::SharedClaims;
 
 /// One occurrence of an anomaly.
 #[derive(Clone, Debug)]
 pub(crate) struct Occurrence {
-    /// The cause of the anomaly, if one was found.
-    pub(crate) cause: Option<Cause>,
+    /// The cause of the anomaly, as far as it is known.
+    pub(crate) cause: Causes,
     /// The clarity with which it shows: of several, the clearest is told.
     pub(crate) clarity: u64,
     /// The events that prove it.
@@ -54,8 +50,8 @@ pub(crate) struct Occurrence {
 
 impl Occurrence {
     /// An occurrence that shows as clearly as any other.
-    pub(crate) fn new(cause: Option<Cause>, witness: impl Into<Vec<u64>>) -> Self {
-        Self { cause, clarity: 0, witness: witness.into() }
+    pub(crate) fn new(cause: impl Into<Causes>, witness: impl Into<Vec<u64>>) -> Self {
+        Self { cause: cause.into(), clarity: 0, witness: witness.into() }
     }
 }
 
@@ -92,20 +88,30 @@ pub(crate) fn by_recipe(
     witness: impl IntoIterator<Item = u64>,
     reason: impl Into<String>,
 ) -> Anomaly {
-    Anomaly { cause: Some(Cause::Recipe), ..decided(name, count, witness, reason) }
+    Anomaly { cause: Cause::Recipe.into(), ..decided(name, count, witness, reason) }
 }
 
 /// The cause for which two claims, of which the second was granted later, were held at once at an
 /// event.
-pub(crate) fn of_overlap(case: &Case<'_>, first: &Claim, second: &Claim, at: u64) -> Option<Cause> {
-    if [first, second].iter().any(|claim| case.shared().has(case, claim, at)) {
+pub(crate) fn of_overlap(case: &Case<'_>, first: &Claim, second: &Claim, at: u64) -> Causes {
+    match case.ownership() {
+        Some(books) => by_ledger(case, books, (first, second), at).into(),
+        None => possible::of_loss(case, &[first, second], case.time(at)),
+    }
+}
+
+fn by_ledger(
+    case: &Case<'_>,
+    books: &Books,
+    (first, second): (&Claim, &Claim),
+    at: u64,
+) -> Option<Cause> {
+    if [first, second].iter().any(|claim| case.shared(books).has(claim, at)) {
         return Some(Cause::SharedIdentity);
     }
-    let (first, second) = (nested::taken_by(case, first), nested::taken_by(case, second));
+    let taken_by = |claim| nested::taken_by(case, books, claim);
+    let (first, second) = (taken_by(first), taken_by(second));
     let until_ns = case.time(at);
-    let Some(books) = case.ownership() else {
-        return guess::of_overlap(case, first, second, until_ns);
-    };
     let losses = [(first, second), (second, first)]
         .map(|(claim, other)| (claim, loss::of(case, books, claim, until_ns, Some(other))));
     let never = losses
@@ -130,20 +136,20 @@ fn is_queued(case: &Case<'_>, claim: &Claim) -> bool {
 }
 
 /// The cause for which a client no longer had the lock when its release was answered at an event.
-pub(crate) fn of_loss(case: &Case<'_>, claim: &Claim, at: u64) -> Option<Cause> {
-    if case.shared().has(case, claim, at) {
-        return Some(Cause::SharedIdentity);
+pub(crate) fn of_loss(case: &Case<'_>, claim: &Claim, at: u64) -> Causes {
+    let Some(books) = case.ownership() else {
+        return possible::of_loss(case, &[claim], case.time(at));
+    };
+    if case.shared(books).has(claim, at) {
+        return Cause::SharedIdentity.into();
     }
     // Where nothing tells what became of it, and nothing was near, the recipe is what is left.
     let by_recipe = || case.calm().spans(claim.invoke, at).then_some(Cause::Recipe);
-    of_loss_by(case, claim, case.time(at)).or_else(by_recipe)
+    of_loss_by(case, books, claim, case.time(at)).or_else(by_recipe).into()
 }
 
-/// The same at a time, in nanoseconds.
-fn of_loss_by(case: &Case<'_>, claim: &Claim, until_ns: u64) -> Option<Cause> {
-    let Some(books) = case.ownership() else {
-        return guess::of_loss(case, claim, until_ns);
-    };
+/// The same by the ledger alone, at a time, in nanoseconds.
+fn of_loss_by(case: &Case<'_>, books: &Books, claim: &Claim, until_ns: u64) -> Option<Cause> {
     match loss::of(case, books, claim, until_ns, None) {
         LeftInStore::Kept => Some(Cause::Recipe),
         LeftInStore::Never => Some(Cause::NothingTaken),
@@ -166,9 +172,9 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
         let robbed = books.busy_with(case, owner, write.at_ns)?;
         let end = claim.end.filter(|end| end.how == Ending::Released)?;
         let cause = match ClaimStep::of(case, claim, at_ns) {
-            ClaimStep::Releasing => of_loss_by(case, claim, at_ns),
+            ClaimStep::Releasing => of_loss_by(case, books, claim, at_ns),
             ClaimStep::Over if loss::frees_anyway(case, claim, write.at_ns) => {
-                of_loss_by(case, claim, at_ns)
+                of_loss_by(case, books, claim, at_ns)
             }
             ClaimStep::Over => Some(Cause::LateRequest),
             ClaimStep::Asking | ClaimStep::Holding => return None,
@@ -181,59 +187,63 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
 }
 
 /// The cause of a write that the vault applied at an event after it had served a later grant.
-pub(crate) fn of_late_write(
-    case: &Case<'_>,
-    writer: &Claim,
-    later: &Claim,
-    write: u64,
-) -> Option<Cause> {
+pub(crate) fn of_late_write(case: &Case<'_>, writer: &Claim, later: &Claim, write: u64) -> Causes {
+    let Some(books) = case.ownership() else {
+        let mut causes = possible::of_loss(case, &[writer, later], case.time(write));
+        // The history says so: it had left before its client let go.
+        causes.extend(sent_before(case, writer, later, write).map(|_| Cause::WriteDelayed));
+        return causes;
+    };
     let granted = later.granted().unwrap_or(later.invoke);
     // A vault that checks tokens takes a late write only if the later token is not the greater one.
-    if let (Some(token), Some(later)) = (writer.token, later.token)
+    if let (Some(token), Some(next)) = (writer.token, later.token)
         && case.run.info.promises.fenced
-        && later <= token
+        && next <= token
     {
-        return of_token(case, granted);
+        return of_token(case, writer, later);
     }
     // Otherwise its client still believed in its hold, and the question is how that came.
-    let let_go = writer.end.is_some_and(|end| end.at < granted);
-    let sent = sent(case, writer, write).filter(|sent| let_go && *sent < granted);
     let delayed = |sent: u64| {
-        let stood = case.ownership().is_none_or(|books| {
-            matches!(loss::of(case, books, writer, case.time(sent), None), LeftInStore::Kept)
-        });
+        let left = loss::of(case, books, writer, case.time(sent), None);
+        let stood = matches!(left, LeftInStore::Kept);
         let on_its_way = case.time(sent)..case.time(write);
         // A client that is paused has not sent it yet, unless it has waited for the answer in vain.
         let had_left = case.facts(write).is_some_and(|facts| facts.begun.is_some());
         stood && (had_left || !span::had(case, Trouble::Paused, writer.process, on_its_way))
     };
-    match sent {
-        Some(sent) if delayed(sent) => Some(Cause::WriteDelayed),
+    match sent_before(case, writer, later, write) {
+        Some(sent) if delayed(sent) => Cause::WriteDelayed.into(),
         _ => of_overlap(case, writer, later, granted.max(writer.granted().unwrap_or(0))),
     }
 }
 
-/// The cause for which a token that was granted at an event had not grown: what counts them was
-/// lost, or they are counted wrongly.
-pub(crate) fn of_token(case: &Case<'_>, at: u64) -> Option<Cause> {
-    let at_ns = case.time(at);
-    let wiped = match &case.run.ledger {
-        Some(ledger) => {
-            let before = ledger.entries().iter().take_while(|entry| entry.time_ns <= at_ns);
-            before.into_iter().any(|entry| entry.change == base::Change::Wiped)
-        }
-        None => span::had(case, Trouble::Wiped, 0, 0..at_ns),
+/// The cause for which the token of a later claim had not grown: what counts them was lost, or they
+/// are counted wrongly.
+pub(crate) fn of_token(case: &Case<'_>, before: &Claim, later: &Claim) -> Causes {
+    let at_ns = case.time(later.granted().unwrap_or(later.invoke));
+    let Some(ledger) = &case.run.ledger else {
+        return possible::of_loss(case, &[before, later], at_ns);
     };
-    Some(if wiped { Cause::ServerForgets } else { Cause::Recipe })
+    let mut before = ledger.entries().iter().take_while(|entry| entry.time_ns <= at_ns);
+    let wiped = before.any(|entry| entry.change == base::Change::Wiped);
+    if wiped { Cause::ServerForgets.into() } else { Cause::Recipe.into() }
 }
 
 /// The cause for which the store counts a client as the holder that was told that it is not.
-pub(crate) fn of_phantom(case: &Case<'_>, claim: &Claim) -> Option<Cause> {
+pub(crate) fn of_phantom(case: &Case<'_>, claim: &Claim) -> Causes {
+    match case.ownership() {
+        Some(_) => reply_lost(case, claim).into(),
+        None => possible::of_stuck(case, &[claim], case.time(claim.asking().end)),
+    }
+}
+
+/// The same from the faults alone: a reply was lost if any can have been.
+fn reply_lost(case: &Case<'_>, claim: &Claim) -> Cause {
     let asking = case.time(claim.invoke)..case.time(claim.asking().end);
     let troubles = [Trouble::CutOff, Trouble::Paused, Trouble::Servers];
     let hit =
         troubles.iter().any(|trouble| span::had(case, *trouble, claim.process, asking.clone()));
-    Some(if hit { Cause::ReplyLost } else { Cause::Recipe })
+    if hit { Cause::ReplyLost } else { Cause::Recipe }
 }
 
 /// The cause for which a client sleeps on though the lock was freed, up to an event.
@@ -241,19 +251,40 @@ pub(crate) fn of_phantom(case: &Case<'_>, claim: &Claim) -> Option<Cause> {
 /// Whoever waits in a queue has its place in the store before it looks, and hears of every change
 /// from then on: it can miss one only between its look and its sleep, which take as long as its own
 /// clock says. Over a connection that nothing keeps alive it does not hear either that the server is gone.
-pub(crate) fn of_sleeper(case: &Case<'_>, claim: &Claim, until: u64) -> Cause {
-    let info = &case.run.info;
-    let looked = case.last_woken(claim.process, claim.invoke..until).unwrap_or(claim.invoke);
-    let looked_ns = case.time(looked);
-    let asleep = looked_ns..case.time(until);
-    if info.ensemble.is_none() && span::had(case, Trouble::Servers, claim.process, asleep) {
-        return Cause::ServersApart;
+pub(crate) fn of_sleeper(case: &Case<'_>, claim: &Claim, until: u64) -> Causes {
+    if case.ownership().is_none() {
+        return possible::of_stuck(case, &[claim], case.time(until));
     }
+    if hears_nothing(case, claim, until) {
+        return Cause::ServersApart.into();
+    }
+    let info = &case.run.info;
+    let looked_ns = case.time(last_look(case, claim, until));
     let during = looked_ns..looked_ns.saturating_add(info.pick_up_ns());
     match info.promises.fifo && span::stood_still(case, claim.process, during) {
-        true => Cause::ClientClock,
-        false => Cause::Recipe,
+        true => Cause::ClientClock.into(),
+        false => Cause::Recipe.into(),
     }
+}
+
+/// Returns true if a client that waits cannot hear that its server is gone, up to an event.
+pub(crate) fn hears_nothing(case: &Case<'_>, claim: &Claim, until: u64) -> bool {
+    let asleep = case.time(last_look(case, claim, until))..case.time(until);
+    let alone = case.run.info.ensemble.is_none();
+    alone && span::had(case, Trouble::Servers, claim.process, asleep)
+}
+
+/// The event before another at which a client looked for the last time whether it can have the lock.
+fn last_look(case: &Case<'_>, claim: &Claim, until: u64) -> u64 {
+    case.last_woken(claim.process, claim.invoke..until).unwrap_or(claim.invoke)
+}
+
+/// The event at which a write was sent that was applied under a later grant at another, if its client
+/// had let go before that grant.
+fn sent_before(case: &Case<'_>, writer: &Claim, later: &Claim, write: u64) -> Option<u64> {
+    let granted = later.granted().unwrap_or(later.invoke);
+    let let_go = writer.end.is_some_and(|end| end.at < granted);
+    sent(case, writer, write).filter(|sent| let_go && *sent < granted)
 }
 
 /// The event at which a process sent the write that was applied at another.

@@ -1,6 +1,7 @@
 //! Holds within holds: what the owner of a re-entrant lock has in the store it took with its outer
 //! hold.
 
+use super::books::Books;
 use super::loss::{self, LeftInStore};
 use super::span::{Trouble, had};
 use crate::Case;
@@ -8,7 +9,7 @@ use histories::holds::Claim;
 
 /// Returns the claim by which a process took what it holds: the outermost hold around this one, if
 /// that still had what it took when this one was granted.
-pub(super) fn taken_by<'a>(case: &'a Case<'_>, claim: &'a Claim) -> &'a Claim {
+pub(super) fn taken_by<'a>(case: &'a Case<'_>, books: &Books, claim: &'a Claim) -> &'a Claim {
     if !case.run.info.promises.reentrant {
         return claim;
     }
@@ -21,13 +22,12 @@ pub(super) fn taken_by<'a>(case: &'a Case<'_>, claim: &'a Claim) -> &'a Claim {
     };
     let before = case.claims.claims.partition_point(|other| other.invoke < claim.invoke);
     let outer = case.claims.claims[..before].iter().find(is_around);
-    outer.filter(|outer| stood(case, outer, claim)).unwrap_or(claim)
+    outer.filter(|outer| stood(case, books, outer, claim)).unwrap_or(claim)
 }
 
 /// Returns true if the inner hold was granted on what the outer one had taken: that still stood, or
 /// its client had just been paused and could not know better yet.
-fn stood(case: &Case<'_>, outer: &Claim, inner: &Claim) -> bool {
-    let Some(books) = case.ownership() else { return true };
+fn stood(case: &Case<'_>, books: &Books, outer: &Claim, inner: &Claim) -> bool {
     let granted_ns = inner.granted().map_or(u64::MAX, |ok| case.time(ok));
     let lately = granted_ns.saturating_sub(case.run.info.ttl_ns / 4)..granted_ns;
     matches!(loss::of(case, books, outer, granted_ns, None), LeftInStore::Kept)

@@ -2,7 +2,7 @@
 //! worker, grants the lock to its owner again, and the first release frees it for both. So does an acquire
 //! that is given up, and takes back what it finds under its own name.
 
-use super::guess;
+use super::books::Books;
 use super::is_queued;
 use super::loss::{self, LeftInStore};
 use crate::Case;
@@ -17,12 +17,10 @@ use std::collections::BTreeMap;
 pub(crate) struct SharedClaims {
     /// The event from which each of them was, by its `invoke`.
     claims: BTreeMap<u64, u64>,
-    /// The earliest such event of each key.
-    keys: BTreeMap<usize, u64>,
 }
 
 impl SharedClaims {
-    pub(crate) fn of(case: &Case<'_>) -> Self {
+    pub(crate) fn of(case: &Case<'_>, books: &Books) -> Self {
         let mut shared = Self::default();
         let mut granted: Vec<&Claim> =
             case.claims.claims.iter().filter(|claim| lives_on(case, claim)).collect();
@@ -32,11 +30,11 @@ impl SharedClaims {
             owners.entry(owner(case, claim)).or_default().push(claim);
         }
         for claims in owners.values() {
-            shared.note_those_let_in(case, claims);
+            shared.note_those_let_in(case, books, claims);
         }
         for claim in case.claims.claims.iter().filter(|claim| claim.granted().is_none()) {
             let claims = owners.get(&owner(case, claim)).map_or(&[][..], Vec::as_slice);
-            if let Some(owner) = taken_back(case, claims, claim) {
+            if let Some(owner) = taken_back(case, books, claims, claim) {
                 shared.note(owner, claim.invoke);
             }
         }
@@ -44,13 +42,13 @@ impl SharedClaims {
     }
 
     /// Notes the claims of one client and key, by their grants, that were let in beside another of them.
-    fn note_those_let_in(&mut self, case: &Case<'_>, claims: &[&Claim]) {
+    fn note_those_let_in(&mut self, case: &Case<'_>, books: &Books, claims: &[&Claim]) {
         let mut live: Vec<&Claim> = Vec::new();
         for claim in claims {
             let Some(hold) = claim.definite() else { continue };
             live.retain(|other| stands_until(other).is_some_and(|until| until > hold.start));
             let rivals = |other: &&&Claim| is_rival(case, other, claim);
-            let shares = |it: &&&Claim| is_let_in(case, it, claim, hold.start);
+            let shares = |it: &&&Claim| is_let_in(case, books, it, claim, hold.start);
             for other in live.iter().filter(rivals).filter(shares) {
                 self.note(other, hold.start);
                 self.note(claim, hold.start);
@@ -61,18 +59,11 @@ impl SharedClaims {
 
     fn note(&mut self, claim: &Claim, since: u64) {
         self.claims.entry(claim.invoke).or_insert(since);
-        let first = self.keys.entry(claim.key).or_insert(since);
-        *first = since.min(*first);
     }
 
-    /// Returns true if a claim was held so before an event. Where nothing says which of several
-    /// workers did something, whatever befalls the lock after the first such hold comes of it.
-    pub(super) fn has(&self, case: &Case<'_>, claim: &Claim, before: u64) -> bool {
-        let since = match case.run.info.workers {
-            1 => self.claims.get(&claim.invoke),
-            _ => self.keys.get(&claim.key),
-        };
-        since.is_some_and(|since| *since <= before)
+    /// Returns true if a claim was held so before an event.
+    pub(super) fn has(&self, claim: &Claim, before: u64) -> bool {
+        self.claims.get(&claim.invoke).is_some_and(|since| *since <= before)
     }
 }
 
@@ -92,23 +83,23 @@ fn lives_on(case: &Case<'_>, claim: &Claim) -> bool {
 /// Returns true if nothing had taken the lock from its owner by the event at which it was granted
 /// again, and the second grant put nothing of its own into the store. (One without a place in a queue
 /// was given by nobody.)
-fn is_let_in(case: &Case<'_>, owner: &Claim, again: &Claim, at: u64) -> bool {
+fn is_let_in(case: &Case<'_>, books: &Books, owner: &Claim, again: &Claim, at: u64) -> bool {
     if !is_queued(case, again) || has_own_place(case, owner, again) {
         return false;
     }
     let at_ns = case.time(at);
-    match case.ownership() {
-        Some(books) => {
-            let loss = |claim| loss::of(case, books, claim, at_ns, None);
-            matches!((loss(owner), loss(again)), (LeftInStore::Kept, LeftInStore::Never))
-        }
-        None => !guess::may_be_lost(case, owner, at_ns),
-    }
+    let loss = |claim| loss::of(case, books, claim, at_ns, None);
+    matches!((loss(owner), loss(again)), (LeftInStore::Kept, LeftInStore::Never))
 }
 
 /// Returns the claim that lost what it had taken to another one of its client that was given up. `granted` are
 /// those of the client, by their grants.
-fn taken_back<'a>(case: &Case<'_>, granted: &[&'a Claim], given_up: &Claim) -> Option<&'a Claim> {
+fn taken_back<'a>(
+    case: &Case<'_>,
+    books: &Books,
+    granted: &[&'a Claim],
+    given_up: &Claim,
+) -> Option<&'a Claim> {
     let asking = given_up.asking();
     let before = granted.partition_point(|claim| claim.granted() < Some(asking.end));
     // No more of them can stand at once.
@@ -116,20 +107,8 @@ fn taken_back<'a>(case: &Case<'_>, granted: &[&'a Claim], given_up: &Claim) -> O
     let mut rivals = latest.filter(|claim| is_rival(case, claim, given_up));
     let robbed = rivals.find(|claim| {
         let Some(hold) = claim.definite() else { return false };
-        match case.ownership() {
-            Some(books) => {
-                let during = case.time(asking.start.max(hold.start))..case.time(hold.end);
-                books.took_back(case, claim, during)
-            }
-            // Sessions are what holds of one client have in common without a ledger to tell.
-            None => {
-                let until = hold.end.min(asking.end);
-                case.run.info.ensemble.is_some()
-                    && !case.run.info.promises.fifo
-                    && until > asking.start
-                    && !guess::may_be_lost(case, claim, case.time(until))
-            }
-        }
+        let during = case.time(asking.start.max(hold.start))..case.time(hold.end);
+        books.took_back(case, claim, during)
     });
     robbed.copied()
 }

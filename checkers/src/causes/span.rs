@@ -24,10 +24,6 @@ pub(super) enum Trouble {
     ServersCut,
     /// Any of these two.
     Servers,
-    /// A server came back without all of its data.
-    Wiped,
-    /// A server evicted what it stored.
-    Evicted,
 }
 
 /// Returns the time in all for which the client of a process had such trouble in a span of time, in
@@ -202,7 +198,7 @@ fn met<'a>(
 ) -> impl Iterator<Item = &'a FaultSpan> {
     let client = Node::Client(case.run.info.client_of(process));
     let met = case.fault_spans_in(during).filter(|fault_span| !fault_span.had_none());
-    met.filter(move |fault_span| bears(case, &fault_span.fault, trouble, client))
+    met.filter(move |fault_span| bears(&fault_span.fault, trouble, client))
 }
 
 /// Returns true if a client had such trouble in a span of time.
@@ -210,10 +206,8 @@ pub(super) fn had(case: &Case<'_>, trouble: Trouble, process: u32, during: Range
     lasted(case, trouble, process, during).is_some()
 }
 
-/// Returns true if a fault is such trouble of a client. Servers that promote a replica when the primary
-/// is down, or seems to be, lose what that had not got.
-fn bears(case: &Case<'_>, fault: &Fault, trouble: Trouble, client: Node) -> bool {
-    let promotes = case.run.info.failover_ns > 0;
+/// Returns true if a fault is such trouble of a client.
+fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
     let is_server = |node: &Node| matches!(node, Node::Server(_));
     let ours = |links: &[(Node, Node)]| links.iter().any(|(a, b)| *a == client || *b == client);
     let is_clock = fault.family() == Family::Clock;
@@ -224,14 +218,6 @@ fn bears(case: &Case<'_>, fault: &Fault, trouble: Trouble, client: Node) -> bool
         (Trouble::ServerDown | Trouble::Servers, Target::Node(node)) => {
             fault.spec().takes_server_down && is_server(node)
         }
-        (Trouble::Wiped, Target::Node(node)) => {
-            let down = promotes && fault.spec().takes_server_down;
-            is_server(node) && (loses_data(case, fault.action()) || down)
-        }
-        (Trouble::Wiped, Target::Links(links)) => {
-            promotes && links.iter().any(|(a, b)| is_server(a) && is_server(b))
-        }
-        (Trouble::Evicted, Target::Node(_)) => fault.action() == Action::Evict,
         (Trouble::CutOff, Target::Links(links)) => ours(links) && !fault.is_at_vault(),
         (Trouble::Broken, Target::Links(links)) => {
             ours(links) && !fault.is_at_vault() && !slows(fault.action())
@@ -241,11 +227,7 @@ fn bears(case: &Case<'_>, fault: &Fault, trouble: Trouble, client: Node) -> bool
         }
         (Trouble::CutOff | Trouble::Broken | Trouble::ServersCut, Target::Node(_))
         | (
-            Trouble::Paused
-            | Trouble::ClientClock
-            | Trouble::ServerClock
-            | Trouble::ServerDown
-            | Trouble::Evicted,
+            Trouble::Paused | Trouble::ClientClock | Trouble::ServerClock | Trouble::ServerDown,
             Target::Links(_),
         ) => false,
     }
@@ -284,7 +266,7 @@ const fn slows(action: Action) -> bool {
 }
 
 /// Returns true if a server comes back from a fault without all of its data.
-fn loses_data(case: &Case<'_>, action: Action) -> bool {
+pub(super) fn loses_data(case: &Case<'_>, action: Action) -> bool {
     match action {
         Action::Crash(Data::Lost) => true,
         // A member of an ensemble has its data on disk before it answers for them.

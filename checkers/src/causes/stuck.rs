@@ -2,119 +2,25 @@
 
 use super::books::{Books, Standing, Written};
 use super::loss::why_session_ended;
-use super::releases;
+use super::possible;
 use super::span::{Trouble, clock_off, had};
-use super::{is_queued, of_phantom, of_sleeper};
+use super::{is_queued, reply_lost};
 use crate::Case;
-use base::{Cause, Change, Kind};
+use base::{Cause, Causes, Change, Kind};
 use histories::holds::{AcquireAnswer, Claim, Ending};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The cause for which nobody is granted a lock, at a time in nanoseconds: that of the latest thing
-/// which stands in the store and was left there by a claim for this lock. `culprit` is the claim
-/// that the history suspects, for runs without a ledger.
-pub(crate) fn of_stuck(
-    case: &Case<'_>,
-    key: usize,
-    at_ns: u64,
-    culprit: Option<&Claim>,
-) -> Option<Cause> {
-    let Some(books) = case.ownership() else {
-        return Some(guessed(case, key, at_ns, culprit));
-    };
-    Some(left_by(case, books, key, at_ns).map_or(Cause::Recipe, |(_, cause)| cause))
-}
-
-/// Returns the most likely cause, without a ledger: what the suspect suffered, or else one of those that
-/// ask in vain.
-fn guessed(case: &Case<'_>, key: usize, at_ns: u64, culprit: Option<&Claim>) -> Cause {
-    let suspect = culprit.or_else(|| last_granted(case, key, at_ns));
-    if let Some(cause) = suspect.and_then(|claim| kept_by_some_clock(case, claim, at_ns)) {
-        return cause;
+/// which stands in the store and was left there by a claim for this lock.
+pub(crate) fn of_stuck(case: &Case<'_>, key: usize, at_ns: u64) -> Causes {
+    match case.ownership() {
+        Some(books) => left_by(case, books, key, at_ns).map_or(Cause::Recipe, |it| it.1).into(),
+        None => {
+            let asked: Vec<&Claim> = case.asked(key).map(|(_, claim)| claim).collect();
+            possible::of_stuck(case, &asked, at_ns)
+        }
     }
-    let left = culprit.map(|claim| (claim, why_left(case, claim, None)));
-    // Without a fault nothing was lost on its way.
-    let left = left.filter(|(claim, cause)| *cause == Cause::ClientDied || had_faults(case, claim));
-    let left = left.map(|(_, cause)| cause);
-    let asking = || case.asked(key).filter(|(_, claim)| asks(case, claim, at_ns));
-    left.filter(|cause| *cause != Cause::Recipe)
-        .or_else(|| why_all_ask_in_vain(case, asking().map(|(_, claim)| claim)))
-        .or_else(|| {
-            let missed = asking().any(|(_, claim)| missed_a_reply(case, claim));
-            missed.then_some(Cause::ReplyLost)
-        })
-        // One of them may have missed that it is its turn.
-        .or_else(|| {
-            let asleep = |claim: &Claim| of_sleeper(case, claim, claim.asking().end);
-            asking().map(|(_, claim)| asleep(claim)).find(|cause| *cause != Cause::Recipe)
-        })
-        .or_else(|| came_late(case, key, at_ns))
-        .unwrap_or(Cause::Recipe)
-}
-
-/// Returns the cause of a lock that was taken by a request which a fault had held until nobody waited for it
-/// any more: one of an acquire that had ended before the last grant.
-fn came_late(case: &Case<'_>, key: usize, at_ns: u64) -> Option<Cause> {
-    let granted_ns = case.time(last_granted(case, key, at_ns)?.granted()?);
-    let late = |claim: &Claim| {
-        let ended_ns = case.time(claim.asking().end);
-        let held_ns = || releases::held_until(case, claim, claim.asking());
-        claim.granted().is_none() && ended_ns < at_ns && held_ns() > ended_ns.max(granted_ns)
-    };
-    case.asked(key).any(|(_, claim)| late(claim)).then_some(Cause::LateRequest)
-}
-
-/// Returns true if any fault had an effect while a claim was asked for, held and freed.
-fn had_faults(case: &Case<'_>, claim: &Claim) -> bool {
-    let gone = claim.gone_at().unwrap_or(claim.asking().end);
-    // A primary that was replaced serves on for a while after the fault.
-    let since_ns =
-        case.time(claim.invoke).saturating_sub(case.run.info.failover_ns.saturating_mul(2));
-    let during = since_ns..case.time(gone);
-    case.fault_spans_in(&during).any(|span| !span.had_none() && !span.fault.is_at_vault())
-}
-
-/// Returns the latest grant of a lock before a time, in nanoseconds.
-fn last_granted<'a>(case: &'a Case<'_>, key: usize, at_ns: u64) -> Option<&'a Claim> {
-    let mut granted = case.granted(key).map(|(_, claim)| claim);
-    granted.rfind(|claim| claim.granted().is_some_and(|ok| case.time(ok) < at_ns))
-}
-
-/// Returns the reason why all of some acquires ask in vain. Where one of them could still be granted the lock, it
-/// is kept by something else; but a lock that never recovers is kept by a single release that failed.
-fn why_all_ask_in_vain<'a>(
-    case: &Case<'_>,
-    askers: impl Iterator<Item = &'a Claim>,
-) -> Option<Cause> {
-    let mut reasons = askers.map(|claim| why_in_vain(case, claim));
-    match case.run.info.promises.recovers {
-        Some(_) => reasons.collect::<Option<Vec<Cause>>>()?.first().copied(),
-        None => reasons.find_map(|reason| reason),
-    }
-}
-
-/// Returns the reason why an acquire may ask in vain: the release before it failed, because the session had
-/// ended, or the lock is kept for good.
-fn why_in_vain(case: &Case<'_>, asker: &Claim) -> Option<Cause> {
-    let before = |claim: &&Claim| claim.process == asker.process && claim.invoke < asker.invoke;
-    let claim = case.claims.grants().filter(before).max_by_key(|claim| claim.invoke)?;
-    let (at, kind) = claim.freed?;
-    let runs_out = case.facts(claim.granted()?).is_some_and(|facts| facts.expires_ns.is_some());
-    if kind != Kind::Fail || runs_out || !is_queued(case, claim) {
-        return None;
-    }
-    let trouble = why_session_ended(case, claim, case.time(at), case.time(at))?;
-    Some(case.run.info.promises.recovers.map_or(Cause::ReleaseLost, |_| trouble))
-}
-
-/// Returns true if an acquire may wait for what it has taken itself, because a reply was lost.
-fn missed_a_reply(case: &Case<'_>, asker: &Claim) -> bool {
-    let asking = case.time(asker.asking().start)..case.time(asker.asking().end);
-    let had = |trouble| had(case, trouble, asker.process, asking.clone());
-    // A member of an ensemble that is cut off from the others, or down, takes its connections with it.
-    let hung_up = case.run.info.ensemble.is_some() && had(Trouble::Servers);
-    hung_up || had(Trouble::Broken)
 }
 
 /// The claim that left a lock taken, by the ledger, at a time in nanoseconds.
@@ -274,15 +180,6 @@ fn kept_by_a_clock(
     clock_that_kept(case, claim, (write.at_ns..write.at_ns, made), stood_ns)
 }
 
-/// The same without a ledger, at a time in nanoseconds: a recipe that knows when its grants run out says
-/// when it asked for them.
-fn kept_by_some_clock(case: &Case<'_>, claim: &Claim, at_ns: u64) -> Option<Cause> {
-    let facts = case.facts(claim.granted()?)?;
-    facts.expires_ns?;
-    let made = case.time(claim.invoke).max(facts.asked_ns?)..case.time(claim.asking().end);
-    clock_that_kept(case, claim, (made.clone(), made), at_ns)
-}
-
 /// Returns the clock by which a claim stood so long: that of a server or of its client, in the times at
 /// which each of them was read.
 fn clock_that_kept(
@@ -339,7 +236,7 @@ fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
         (AcquireAnswer::Failed(at) | AcquireAnswer::Unknown(at), ..) if late(at) => {
             Cause::LateRequest
         }
-        (AcquireAnswer::Failed(_), ..) => of_phantom(case, claim).unwrap_or(Cause::Recipe),
+        (AcquireAnswer::Failed(_), ..) => reply_lost(case, claim),
         (AcquireAnswer::Unknown(_) | AcquireAnswer::Open, ..) => Cause::ReplyLost,
         (AcquireAnswer::Granted(_), Some(end), _) if end.how == Ending::Death => Cause::ClientDied,
         (AcquireAnswer::Granted(_), _, Some((at, Kind::Info))) if is_death(at) => Cause::ClientDied,

@@ -279,10 +279,8 @@ fn a_server_fault_is_told_when_no_client_was_hit() {
 }
 
 #[test]
-fn a_server_fault_is_told_beside_one_that_hit_a_client_only_if_it_is_the_cause() {
-    for (client, fault, is_told) in
-        [(0, "pause s0", false), (0, "wipe s0", true), (1, "wipe s0", true)]
-    {
+fn a_server_fault_is_told_beside_one_that_hit_a_client_if_it_may_be_the_cause() {
+    for (client, fault) in [(0, "pause s0"), (0, "wipe s0"), (1, "wipe s0")] {
         let verdict = ANY.judge(&format!(
             "
             p0      | A=====R
@@ -293,7 +291,7 @@ fn a_server_fault_is_told_beside_one_that_hit_a_client_only_if_it_is_the_cause()
         ));
         let text = &verdict.anomalies[0].explanation;
         assert!(text.contains("was paused"), "{text}");
-        assert_eq!(text.contains("server 0"), is_told, "{text}");
+        assert!(text.contains("server 0"), "{text}");
     }
 }
 

@@ -109,19 +109,6 @@ fn the_answer_to_a_deletion_may_come_after_the_next_grant() {
     );
 }
 
-/// Nothing else can have taken the lock of the second one, of which the third was granted.
-#[test]
-fn the_next_grant_came_during_the_release_and_was_overlapped() {
-    ANY.rejects(
-        "
-        p0 | A==r----D
-        p1 | a-----A======N
-        p2 |  a--------A====O",
-        "foreign release",
-        1,
-    );
-}
-
 #[test]
 fn a_release_that_compares_is_not_to_blame_for_an_overlap() {
     ANY.accepts(

@@ -66,7 +66,7 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Optio
     case.run.info.promises.wakes?;
     if let Some(books) = case.ownership() {
         let nothing_left =
-            causes::of_stuck(case, stuck.key, stuck.kept_ns(case), None) == Some(Cause::Recipe);
+            causes::of_stuck(case, stuck.key, stuck.kept_ns(case)) == Cause::Recipe.into();
         return nothing_left.then(|| asleep(case, books, ours, stuck)).flatten();
     }
     if let Some(deaf) = deaf(case, ours, stuck) {
@@ -91,8 +91,7 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Optio
 /// vain. What keeps others out of a lock that recovers is over by then.
 fn deaf<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
     case.run.info.promises.recovers?;
-    let heard_nothing =
-        |claim: &&Claim| causes::of_sleeper(case, claim, stuck.until) == Cause::ServersApart;
+    let heard_nothing = |claim: &&Claim| causes::hears_nothing(case, claim, stuck.until);
     let deaf = slept_through(case, ours, stuck).filter(heard_nothing);
     let claim = deaf.min_by_key(|claim| claim.invoke)?;
     Some(Culprit::Sleeper { claim, freed: None })

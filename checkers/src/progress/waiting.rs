@@ -3,7 +3,7 @@
 use crate::Case;
 use crate::bypass::{Bypass, woken};
 use crate::causes::{self, Occurrence, by_cause};
-use base::{Anomaly, Cause};
+use base::{Anomaly, Cause, Causes};
 use histories::holds::{AcquireAnswer, Claim};
 
 /// An acquire that slept on and should have been woken.
@@ -11,7 +11,7 @@ use histories::holds::{AcquireAnswer, Claim};
 pub(super) struct Slept {
     /// The lock that it asked for, as an index into the claims' keys.
     pub(super) key: usize,
-    pub(super) cause: Cause,
+    pub(super) cause: Causes,
     pub(super) witness: Vec<u64>,
     pub(super) reason: String,
 }
@@ -41,7 +41,7 @@ fn overtaken(case: &Case<'_>, bypass: &Bypass) -> Slept {
         claim.process, bypass.count
     );
     let witness = [claim.invoke, bypass.first].into_iter().chain(answer).collect();
-    Slept { key: claim.key, cause: Cause::Recipe, witness, reason }
+    Slept { key: claim.key, cause: Cause::Recipe.into(), witness, reason }
 }
 
 /// Returns the event at which a claim was told "no" while the lock stood in its client's name.
@@ -59,8 +59,8 @@ pub(super) fn phantom_holders(case: &Case<'_>) -> Vec<Anomaly> {
     let reason = "and the store counts it as the holder all the same";
     let mut phantoms: Vec<Occurrence> = case.claims.claims.iter().filter_map(phantom).collect();
     // A recipe that does so without a fault does so under one as well.
-    if phantoms.iter().any(|phantom| phantom.cause == Some(Cause::Recipe)) {
-        phantoms.iter_mut().for_each(|phantom| phantom.cause = Some(Cause::Recipe));
+    if phantoms.iter().any(|phantom| phantom.cause == Cause::Recipe.into()) {
+        phantoms.iter_mut().for_each(|phantom| phantom.cause = Cause::Recipe.into());
     }
     by_cause("phantom holder", reason, phantoms)
 }

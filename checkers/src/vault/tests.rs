@@ -77,7 +77,7 @@ fn the_reader_that_was_overtaken_writes_first() {
 }
 
 #[test]
-fn a_fault_on_a_server_is_told_where_none_on_the_client_is_and_if_it_is_the_cause() {
+fn a_fault_on_a_server_is_told_where_none_on_the_client_is_and_if_it_may_be_the_cause() {
     let told = |rows: &str| {
         let text = format!(
             "
@@ -89,9 +89,9 @@ fn a_fault_on_a_server_is_told_where_none_on_the_client_is_and_if_it_is_the_caus
     };
     assert!(told("wipe s0 |   [ ]").contains("server 0 crashed and lost its data"));
     let both = |server| told(&format!("{server} s0 |   [ ]\n        pause c0 |   [ ]"));
-    let (beside, cause) = (both("pause"), both("wipe"));
-    assert!(beside.contains("was paused") && !beside.contains("server 0"), "{beside}");
-    assert!(cause.contains("was paused") && cause.contains("server 0"), "{cause}");
+    for text in [both("pause"), both("wipe")] {
+        assert!(text.contains("process 0 was paused") && text.contains("server 0"), "{text}");
+    }
 }
 
 #[test]
@@ -300,5 +300,5 @@ fn a_late_write_had_left_though_its_client_was_paused_since() {
         ",
     );
     let causes: Vec<_> = verdict.anomalies.iter().map(|anomaly| anomaly.cause).collect();
-    assert_eq!(causes, [Some(base::Cause::WriteDelayed); 2]);
+    assert!(causes.iter().all(|causes| causes.contains(base::Cause::WriteDelayed)), "{causes:?}");
 }

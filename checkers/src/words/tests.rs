@@ -40,7 +40,7 @@ fn numbers_are_told_as_people_read_them() {
 fn a_story_goes_on_as_long_as_its_steps_last_and_no_longer() {
     let run = picture("p0 | A=R");
     let case = Case::of(&run);
-    let mut story = Story::new(&case, None, 10);
+    let mut story = Story::new(&case, Causes::UNKNOWN, 10);
     assert_eq!([4, 6, 0, 1, 0].map(|steps| story.pay(steps)), [true, true, true, false, false]);
 }
 

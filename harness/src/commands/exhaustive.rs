@@ -173,8 +173,10 @@ fn counterexample(enumeration: &Enumeration, finding: &Finding, found: &Found) -
 /// Tells whether a finding was to be expected, and its cause.
 fn because(finding: &Finding) -> String {
     match (finding.cause, &finding.known) {
-        (Some(cause), Some(why)) => format!("  expected, because {cause}: {why}"),
-        (Some(cause), None) => format!("  not expected of this lock: {cause}"),
-        (None, _) => "  not expected of this lock, and its cause could not be found".into(),
+        (cause, _) if cause.is_unknown() => {
+            "  not expected of this lock, and its cause could not be found".into()
+        }
+        (cause, Some(why)) => format!("  expected, because {cause}: {why}"),
+        (cause, None) => format!("  not expected of this lock: {cause}"),
     }
 }

@@ -70,7 +70,8 @@ fn shrink_all(
 ) -> Result<(), Failure> {
     for sighting in &tally.anomalies {
         let Sighting { anomaly, property, cause, .. } = sighting;
-        let shows = Shows { property: property.clone(), anomaly: anomaly.clone(), cause: *cause };
+        let shows =
+            Shows { property: property.clone(), anomaly: anomaly.clone(), cause: cause.only() };
         let Shrunk { schedule, tried, cut_short } =
             shrink_best(&shows, &sighting.seeds, lock, run, stop)?;
         // What was interrupted must not take the place of a smaller one that stands there.
@@ -90,7 +91,7 @@ fn shrink_all(
         }
         let folder = &args.counterexamples;
         let (algo, nemesis) = (lock.name(), &run.nemesis);
-        let cause = cause.map_or("unknown", Cause::name);
+        let cause = cause.only().map_or("unknown", Cause::name);
         let name = format!("{algo}+{nemesis}+{}+{cause}.json", anomaly.replace(' ', "-"));
         let path = folder.join(name);
         let made = std::fs::create_dir_all(folder)
@@ -281,7 +282,6 @@ fn anomalies(tally: &Tally) -> String {
     for sighting in &tally.anomalies {
         let Sighting { anomaly, cause, known, property, .. } = sighting;
         let expected = if known.is_some() { "expected" } else { "NOT EXPECTED" };
-        let cause = cause.map_or("its cause could not be found".into(), |c| c.to_string());
         text.push_str(&format!(
             "\n  {anomaly:width$}  in {}, first by seed {} ({property}), {expected}:\n  {:width$}  \
              {cause}",
@@ -319,7 +319,7 @@ fn again(tally: &Tally, lock: &LockInfo) -> String {
             true => String::new(),
             false => format!(" (also by seeds {})", others.join(", ")),
         };
-        let why = cause.map_or(String::new(), |cause| format!(", because {cause}"));
+        let why = if cause.is_unknown() { String::new() } else { format!(", because {cause}") };
         text.push_str(&format!("\nrun again: {anomaly}{why}{others}:\n  {command}\n"));
     }
     text

@@ -1,6 +1,6 @@
 //! The result of a search, as data: `explore` makes it, `merge` adds it up, both print it.
 
-use base::{Cause, EnsembleSpec, LockName, Outcome, RunInfo, RunSpec, WrongVersion};
+use base::{Causes, EnsembleSpec, LockName, Outcome, RunInfo, RunSpec, WrongVersion};
 use checkers::Judgement;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -103,9 +103,9 @@ pub struct Searched {
 pub struct Sighting {
     /// The name of the anomaly.
     pub anomaly: String,
-    /// Its cause; absent where none was found.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub cause: Option<Cause>,
+    /// Its cause, as far as it is known; absent where none was found.
+    #[serde(skip_serializing_if = "Causes::is_unknown", default)]
+    pub cause: Causes,
     /// The property that it breaks.
     pub property: String,
     /// The number of schedules that show it.
@@ -119,7 +119,7 @@ pub struct Sighting {
 
 impl Sighting {
     /// Returns the key that tells sightings apart and orders them.
-    fn order(&self) -> (&str, Option<Cause>) {
+    fn order(&self) -> (&str, Causes) {
         (&self.anomaly, self.cause)
     }
 

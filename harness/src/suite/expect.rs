@@ -80,7 +80,7 @@ impl Expectation {
                 if let Some(breach) =
                     breaches(info, &judgement.verdicts).iter().find(|breach| breach.known.is_none())
                 {
-                    let cause = breach.anomaly.cause.map_or("unknown cause", Cause::name);
+                    let cause = breach.anomaly.cause.names();
                     let name = &breach.anomaly.name;
                     return Fit::Misfit(format!(
                         "{name} by {cause}, which nobody knows of this lock"
@@ -127,7 +127,7 @@ impl Sight {
     pub fn is_in(&self, property: &str, judgement: &Judgement) -> bool {
         let of_property = judgement.verdicts.iter().filter(|verdict| verdict.property == property);
         of_property.flat_map(|verdict| &verdict.anomalies).any(|anomaly| {
-            anomaly.name == self.anomaly && self.cause.is_none_or(|it| anomaly.cause == Some(it))
+            anomaly.name == self.anomaly && self.cause.is_none_or(|it| anomaly.cause.contains(it))
         })
     }
 

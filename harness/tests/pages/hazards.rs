@@ -105,7 +105,8 @@ fn picture(counterexample: &Counterexample) -> Option<(String, String)> {
     let verdicts = Judgement::of(&run).verdicts;
     let of = verdicts.iter().filter(|verdict| verdict.property == shows.property);
     let anomaly = of.flat_map(|verdict| &verdict.anomalies).find(|anomaly| {
-        anomaly.name == shows.anomaly && (shows.cause.is_none() || anomaly.cause == shows.cause)
+        anomaly.name == shows.anomaly
+            && shows.cause.is_none_or(|cause| anomaly.cause.contains(cause))
     });
     let anomaly = anomaly?;
     Some((picture_file(&run, anomaly)?, sentence(&anomaly.explanation)))

@@ -109,7 +109,7 @@ fn anomaly(name: &str, count: u64, witness: Vec<u64>, explanation: &str) -> Anom
         count,
         witness,
         explanation: explanation.into(),
-        cause: Some(Cause::HolderPaused),
+        cause: Cause::HolderPaused.into(),
         ..Anomaly::default()
     }
 }

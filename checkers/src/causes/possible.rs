@@ -1,0 +1,173 @@
+//! The causes that an anomaly can have in a run without a ledger: those that the faults in force can
+//! bring about, and those that the recipe's own records leave open. Nothing here chooses one of them.
+//!
+//! A fault counts if it was in force, or its aftermath went on, somewhere from the earliest request of
+//! the claims that the anomaly is about to the anomaly itself. The aftermath of a fault lasts for as
+//! long as a lock that was left taken may stay so.
+
+use super::is_queued;
+use super::span::loses_data;
+use crate::Case;
+use crate::bypass::excludes;
+use base::{Action, Cause, Causes, F, Fault, LinkFault, Node, Removed};
+use histories::holds::{Claim, Ending};
+
+/// What a fault of a client itself, or of its links, can bring about for its own claims.
+const CUT_OFF: &[Cause] = &[
+    Cause::HolderCutOff,
+    Cause::LateGrant,
+    Cause::LateRequest,
+    Cause::ReplyLost,
+    Cause::ReleaseLost,
+    Cause::ClientDied,
+];
+const PAUSED: &[Cause] = &[
+    Cause::HolderPaused,
+    Cause::LateGrant,
+    Cause::LateRequest,
+    Cause::ReplyLost,
+    Cause::ReleaseLost,
+    Cause::ClientDied,
+];
+/// What a server that does not answer can bring about, for all clients.
+const SERVER_DOWN: &[Cause] = &[
+    Cause::ServersApart,
+    Cause::OnlyServerDown,
+    Cause::ShortSession,
+    Cause::ServerSilent,
+    Cause::LateGrant,
+    Cause::LateRequest,
+    Cause::ReplyLost,
+    Cause::ReleaseLost,
+    Cause::ClientDied,
+];
+const FORGETS: &[Cause] = &[Cause::ServerForgets];
+
+/// Causes that leave a lock taken, and take it from nobody.
+const LEAVE_TAKEN: &[Cause] =
+    &[Cause::ReplyLost, Cause::ReleaseLost, Cause::ClientDied, Cause::OnlyServerDown];
+
+/// Returns the causes for which some claims, of which one was lost, can have met at a time.
+pub(super) fn of_loss(case: &Case<'_>, claims: &[&Claim], at_ns: u64) -> Causes {
+    causes(case, claims, at_ns, |cause| !LEAVE_TAKEN.contains(&cause))
+}
+
+/// Returns the causes for which a lock can have been left taken by one of its claims, or a client
+/// can sleep on, at a time.
+pub(super) fn of_stuck(case: &Case<'_>, claims: &[&Claim], at_ns: u64) -> Causes {
+    causes(case, claims, at_ns, |_| true)
+}
+
+fn causes(case: &Case<'_>, claims: &[&Claim], at_ns: u64, can: impl Fn(Cause) -> bool) -> Causes {
+    let info = &case.run.info;
+    let clients: Vec<Node> =
+        claims.iter().map(|claim| Node::Client(info.client_of(claim.process))).collect();
+    let since_ns = claims.iter().map(|claim| case.time(claim.invoke)).min().unwrap_or(0);
+    let during = since_ns.saturating_sub(info.due_ns())..at_ns;
+    let in_force = case.fault_spans_in(&during).filter(|span| !span.had_none());
+    let by_faults = in_force.flat_map(|span| by_fault(case, &span.fault, &clients));
+    let mut found: Causes = by_faults.copied().filter(|cause| can(*cause)).collect();
+    if found.is_unknown() {
+        found.extend([Cause::Recipe]);
+    }
+    found.extend(recorded(case, claims, at_ns).filter(|cause| can(*cause)));
+    found
+}
+
+/// Returns true if the client of a claim died while it asked, held or released.
+fn is_death(case: &Case<'_>, claim: &Claim) -> bool {
+    let gone = claim.gone_at().and_then(|at| case.run.history.get(at));
+    gone.is_some_and(|event| event.f == F::Death)
+}
+
+/// Returns the causes that a fault can bring about for these clients. What befalls any other client
+/// bears on them by what it asks of the servers late, or by a wrong clock.
+fn by_fault<'a>(
+    case: &'a Case<'_>,
+    fault: &'a Fault,
+    clients: &'a [Node],
+) -> impl Iterator<Item = &'static Cause> + use<'a> {
+    let is_server = |node: &Node| matches!(node, Node::Server(_));
+    let nodes = fault.nodes();
+    let ours = nodes.iter().any(|node| clients.contains(node));
+    let among_servers = nodes.iter().all(is_server);
+    let promotes = case.run.info.failover_ns > 0;
+    let own: &[&[Cause]] = match fault.action() {
+        Action::Cut(_) | Action::Link(_) if fault.is_at_vault() => &[&[Cause::WriteDelayed]],
+        Action::Cut(_) | Action::Link(_) if among_servers && promotes => &[SERVER_DOWN, FORGETS],
+        Action::Cut(_) | Action::Link(_) if among_servers => &[SERVER_DOWN],
+        Action::Cut(_) | Action::Link(LinkFault::Refuse) if ours => {
+            &[CUT_OFF, &[Cause::ServerSilent]]
+        }
+        Action::Link(_) if ours => &[CUT_OFF],
+        Action::Pause if ours => &[PAUSED],
+        Action::Cut(_) | Action::Link(_) | Action::Pause if !nodes.iter().all(is_server) => {
+            &[&[Cause::LateRequest]]
+        }
+        Action::Kill => &[&[Cause::ClientDied]],
+        Action::Clock(_) if among_servers => &[&[Cause::ServerClock]],
+        Action::Clock(_) => &[&[Cause::ClientClock]],
+        Action::Evict => &[&[Cause::Evicted]],
+        action if promotes || loses_data(case, action) => &[SERVER_DOWN, FORGETS],
+        _ => &[SERVER_DOWN],
+    };
+    own.iter().copied().flatten()
+}
+
+/// Returns the causes that need no fault, and of which the claims of the same lock say themselves
+/// that they are possible: when a grant ran out, what a release removed, whether a client died.
+fn recorded<'a>(
+    case: &'a Case<'_>,
+    claims: &'a [&Claim],
+    at_ns: u64,
+) -> impl Iterator<Item = Cause> + use<'a> {
+    let of_lock = || {
+        let ours = |it: &&Claim| claims.iter().any(|claim| claim.key == it.key);
+        case.claims.claims.iter().filter(ours)
+    };
+    let before = |at: u64| case.time(at) <= at_ns;
+    let ran_out = |claim: &&&Claim| {
+        let facts = claim.granted().and_then(|ok| case.facts(ok));
+        facts.and_then(|facts| facts.expires_ns).is_some_and(|expires_ns| expires_ns <= at_ns)
+    };
+    let released =
+        |claim: &Claim| claim.end.is_some_and(|end| end.how == Ending::Released && before(end.at));
+    let frees_any = |it: &Claim| it.removed == Some(Removed::Any);
+    let died = |it: &Claim| it.gone_at().is_some_and(before) && is_death(case, it);
+    let recovers = |it: &Claim| {
+        it.granted()
+            .filter(|ok| before(*ok))
+            .and_then(|ok| case.facts(ok))
+            .is_some_and(|it| it.recovered)
+    };
+    let client = |claim: &Claim| case.run.info.client_of(claim.process);
+    let shares = |claim: &Claim| {
+        let (wanted, again) = (claim.wanted(), case.run.info.promises.reentrant);
+        of_lock().any(|it| {
+            let other = it.wanted();
+            it.invoke != claim.invoke
+                && client(it) == client(claim)
+                && !(again && it.process == claim.process)
+                && excludes(it.mode, claim.mode)
+                && other.start < wanted.end
+                && wanted.start < other.end
+        })
+    };
+    let found = [
+        (Cause::LongHold, claims.iter().any(|claim| ran_out(&claim))),
+        (Cause::LateGrant, claims.iter().any(|claim| ran_out(&claim))),
+        (
+            Cause::RanOutWhileReleasing,
+            claims.iter().any(|claim| ran_out(&claim) && released(claim)),
+        ),
+        (Cause::ForeignRelease, of_lock().any(frees_any)),
+        (Cause::Recovery, of_lock().any(recovers)),
+        (Cause::ClientDied, of_lock().any(died)),
+        (
+            Cause::NothingTaken,
+            claims.iter().any(|claim| claim.granted().is_some() && !is_queued(case, claim)),
+        ),
+        (Cause::SharedIdentity, claims.iter().any(|claim| shares(claim))),
+    ];
+    found.into_iter().filter(|(_, is_possible)| *is_possible).map(|(cause, _)| cause)
+}
