@@ -9,11 +9,13 @@ use super::is_queued;
 use super::span::loses_data;
 use crate::Case;
 use crate::bypass::excludes;
-use base::{Action, Cause, Causes, F, Fault, LinkFault, Node, Removed};
+use base::{Action, Cause, Causes, F, Fault, Node, Removed};
 use histories::holds::{Claim, Ending};
 
 /// What a fault of a client itself, or of its links, can bring about for its own claims.
 const CUT_OFF: &[Cause] = &[
+    // Its server, which is cut off itself, does not say so over a link that is cut.
+    Cause::ServerSilent,
     Cause::HolderCutOff,
     Cause::LateGrant,
     Cause::LateRequest,
@@ -41,7 +43,6 @@ const SERVER_DOWN: &[Cause] = &[
     Cause::ReleaseLost,
     Cause::ClientDied,
 ];
-const FORGETS: &[Cause] = &[Cause::ServerForgets];
 
 /// Causes that leave a lock taken, and take it from nobody.
 const LEAVE_TAKEN: &[Cause] =
@@ -65,8 +66,8 @@ fn causes(case: &Case<'_>, claims: &[&Claim], at_ns: u64, can: impl Fn(Cause) ->
     let since_ns = claims.iter().map(|claim| case.time(claim.invoke)).min().unwrap_or(0);
     let during = since_ns.saturating_sub(info.due_ns())..at_ns;
     let in_force = case.fault_spans_in(&during).filter(|span| !span.had_none());
-    let by_faults = in_force.flat_map(|span| by_fault(case, &span.fault, &clients));
-    let mut found: Causes = by_faults.copied().filter(|cause| can(*cause)).collect();
+    let by_faults = in_force.flat_map(|span| by_fault(case, &span.fault, &clients).iter());
+    let mut found: Causes = by_faults.filter(|cause| can(*cause)).collect();
     if found.is_unknown() {
         found.extend([Cause::Recipe]);
     }
@@ -82,36 +83,28 @@ fn is_death(case: &Case<'_>, claim: &Claim) -> bool {
 
 /// Returns the causes that a fault can bring about for these clients. What befalls any other client
 /// bears on them by what it asks of the servers late, or by a wrong clock.
-fn by_fault<'a>(
-    case: &'a Case<'_>,
-    fault: &'a Fault,
-    clients: &'a [Node],
-) -> impl Iterator<Item = &'static Cause> + use<'a> {
+fn by_fault(case: &Case<'_>, fault: &Fault, clients: &[Node]) -> Causes {
     let is_server = |node: &Node| matches!(node, Node::Server(_));
-    let nodes = fault.nodes();
+    let (nodes, links, action) = (fault.nodes(), fault.links(), fault.action());
     let ours = nodes.iter().any(|node| clients.contains(node));
-    let among_servers = nodes.iter().all(is_server);
-    let promotes = case.run.info.failover_ns > 0;
-    let own: &[&[Cause]] = match fault.action() {
-        Action::Cut(_) | Action::Link(_) if fault.is_at_vault() => &[&[Cause::WriteDelayed]],
-        Action::Cut(_) | Action::Link(_) if among_servers && promotes => &[SERVER_DOWN, FORGETS],
-        Action::Cut(_) | Action::Link(_) if among_servers => &[SERVER_DOWN],
-        Action::Cut(_) | Action::Link(LinkFault::Refuse) if ours => {
-            &[CUT_OFF, &[Cause::ServerSilent]]
-        }
-        Action::Link(_) if ours => &[CUT_OFF],
-        Action::Pause if ours => &[PAUSED],
-        Action::Cut(_) | Action::Link(_) | Action::Pause if !nodes.iter().all(is_server) => {
-            &[&[Cause::LateRequest]]
-        }
-        Action::Kill => &[&[Cause::ClientDied]],
-        Action::Clock(_) if among_servers => &[&[Cause::ServerClock]],
-        Action::Clock(_) => &[&[Cause::ClientClock]],
-        Action::Evict => &[&[Cause::Evicted]],
-        action if promotes || loses_data(case, action) => &[SERVER_DOWN, FORGETS],
-        _ => &[SERVER_DOWN],
-    };
-    own.iter().copied().flatten()
+    let of_clients = !nodes.iter().all(is_server) && !fault.is_at_vault();
+    let apart = links.iter().any(|(a, b)| is_server(a) && is_server(b));
+    let down = fault.spec().takes_server_down && fault.node().is_some_and(|node| is_server(&node));
+    let forgets = (case.run.info.failover_ns > 0 && (apart || down)) || loses_data(case, action);
+    let (of_links, clock) = (!links.is_empty(), matches!(action, Action::Clock(_)));
+    let brought: [(bool, &[Cause]); 10] = [
+        (apart || down, SERVER_DOWN),
+        (forgets, &[Cause::ServerForgets]),
+        (action == Action::Evict, &[Cause::Evicted]),
+        (clock && !of_clients, &[Cause::ServerClock]),
+        (clock && of_clients, &[Cause::ClientClock]),
+        (action == Action::Kill, &[Cause::ClientDied]),
+        (fault.is_at_vault(), &[Cause::WriteDelayed]),
+        (of_links && of_clients && ours, CUT_OFF),
+        (action == Action::Pause && of_clients && ours, PAUSED),
+        ((of_links || action == Action::Pause) && of_clients, &[Cause::LateRequest]),
+    ];
+    brought.into_iter().filter(|(so, _)| *so).flat_map(|(_, causes)| causes).copied().collect()
 }
 
 /// Returns the causes that need no fault, and of which the claims of the same lock say themselves
