@@ -4,7 +4,7 @@
 #[path = "../../testbed/tests/shared/mod.rs"]
 mod shared;
 
-use base::{Ability, Action, Backend, BackendError, Data, Fault, Node, Notice};
+use base::{Ability, Action, Backend, Data, Fault, Node, Notice};
 use picklock_local::{LocalServers, RealServers, clean, ready};
 use shared::{LIMIT, backend, interference, processes, redis, start_world, suffer, until, world};
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use std::process::Command;
 use stores::{StoreId, WorldSpec};
 use testbed::owner::Certainty;
 use testbed::process::is_stopped;
-use testbed::{ClientCommand, Readiness, RealBackend, StartedServer, can, owner};
+use testbed::{Readiness, RealBackend, StartedServer, can, owner};
 
 tests_of_a_backend!(LocalServers);
 
@@ -198,44 +198,4 @@ fn a_postgresql_is_paused_and_killed_with_all_its_processes_and_leaves_no_memory
     session(address);
     drop(backend);
     assert!(!is_there());
-}
-
-#[test]
-fn servers_outlive_a_run_that_has_not_touched_them_and_no_other() {
-    let spec = world(StoreId::Redis);
-    let client = ClientCommand { program: "/bin/true".into(), args: Vec::new() };
-    let backend = start_world::<LocalServers>(&spec);
-    let address = backend.servers()[0].address().unwrap();
-    let process = processes(&mark(address));
-    let mut kept = backend.stop_and_keep().unwrap().unwrap();
-    let longer = WorldSpec { ttl: spec.ttl * 2, ..spec.clone() };
-    assert!(kept.fits(&longer), "a Redis is the same for every ttl");
-    assert!(!kept.fits(&WorldSpec { sets_clocks: true, ..spec.clone() }));
-    assert!(!kept.fits(&world(StoreId::ZooKeeper)));
-    kept.renew().unwrap();
-    let first = kept.allotment().to_owned();
-    kept.renew().unwrap();
-    assert_ne!(kept.allotment(), first, "each run has keys of its own");
-    let mut backend = RealBackend::on(&spec, client, kept).unwrap();
-    assert_eq!(processes(&mark(address)), process);
-    suffer(&mut backend, &Fault::at(Node::Server(0), Action::Pause), |_| {});
-    assert!(backend.stop_and_keep().unwrap().is_none());
-    assert!(processes(&mark(address)).is_empty());
-}
-
-#[test]
-fn servers_that_somebody_has_killed_meanwhile_are_not_used_again() {
-    let backend = backend::<LocalServers>(StoreId::Redis);
-    let address = backend.servers()[0].address().unwrap();
-    let mut kept = backend.stop_and_keep().unwrap().unwrap();
-    let [process] = processes(&mark(address))[..] else { panic!("one process") };
-    assert!(Command::new("kill").args(["-KILL", &process.to_string()]).status().unwrap().success());
-    let BackendError(error) = kept.renew().unwrap_err();
-    assert!(error.contains("server 0"), "{error}");
-}
-
-#[test]
-fn servers_without_keys_of_a_run_s_own_are_not_kept() {
-    let backend = backend::<LocalServers>(StoreId::Postgres);
-    assert!(backend.stop_and_keep().unwrap().is_none());
 }

@@ -224,35 +224,6 @@ impl StoreId {
         Self::all_topologies().find(|topology| topology.name == name)
     }
 
-    /// Returns true if the servers of both clusters are started in the same way.
-    pub fn are_alike(self, one: &Cluster, other: &Cluster) -> bool {
-        let launches = |cluster: &Cluster| {
-            let ports = match self.told_ports(cluster.topology) {
-                [] => self.ports().peers,
-                told => told,
-            };
-            let member = |number| Member { host: node_name(number), ports: ports.to_vec() };
-            let place = Place {
-                data: String::new(),
-                host: "",
-                port: self.ports().clients,
-                peer_ports: ports.to_vec(),
-                source: None,
-                members: (0..cluster.servers()).map(member).collect(),
-            };
-            (0..cluster.servers()).map(|it| self.launch(cluster, it, &place)).collect::<Vec<_>>()
-        };
-        one.topology == other.topology
-            && one.sets_clocks == other.sets_clocks
-            && one.given == other.given
-            && launches(one) == launches(other)
-    }
-
-    /// Returns the store of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|store| store.name() == name)
-    }
-
     /// The topologies of all stores.
     pub fn all_topologies() -> impl Iterator<Item = &'static Topology> {
         Self::ALL.iter().flat_map(|store| store.topologies())

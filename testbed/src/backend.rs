@@ -4,16 +4,15 @@
 //! by tasks on a runtime of this backend, which go on whenever the drive loop waits for their messages
 //! (`advance`).
 
-use super::broken;
 use super::clients::{ClientCommand, RunningClient};
 use super::clock::RunClock;
 use super::faults::{self, Heal};
 use super::interference;
-use super::kept::KeptServers;
 use super::notices::{NoticeReceiver, notices};
 use super::servers::{Servers, save_logs};
 use super::standings::StandingsTold;
 use super::testbed::Testbed;
+use super::{broken, runtime};
 use base::{
     Backend, BackendError, ClientRequest, Command, Fault, FaultId, Init, Message, Mono, Notice,
     Passing, Rng, ServerStanding,
@@ -35,8 +34,8 @@ const STEP: Duration = Duration::from_millis(100);
 pub struct RealBackend<S: Servers> {
     spec: WorldSpec,
     client_command: ClientCommand,
-    runtime: Arc<Runtime>,
-    kept: Option<KeptServers<S>>,
+    runtime: Runtime,
+    servers: Option<S>,
     testbed: Option<Arc<Testbed<S::Server>>>,
     /// The watch over the servers, and the heals. They end before the servers are removed.
     tasks: Vec<JoinHandle<()>>,
@@ -46,8 +45,6 @@ pub struct RealBackend<S: Servers> {
     faults: BTreeMap<FaultId, JoinHandle<Option<Heal>>>,
     /// The standings of the servers, once somebody wants to know them.
     standings: Option<Arc<StandingsTold>>,
-    /// True once a fault was to hit a server or a link between servers.
-    hits_servers: bool,
 }
 
 impl<S: Servers> RealBackend<S> {
@@ -73,49 +70,32 @@ impl<S: Servers> RealBackend<S> {
             // A run goes on without its logs; `stop` says so.
             let _ = std::fs::create_dir_all(folder);
         }
-        Self::on(spec, client_command, KeptServers::start(spec, progress)?)
-    }
-
-    /// Makes a run on servers that are there.
-    ///
-    /// # Errors
-    /// Fails when there are no links to them.
-    pub fn on(
-        spec: &WorldSpec,
-        client_command: ClientCommand,
-        kept: KeptServers<S>,
-    ) -> Result<Self, BackendError> {
-        let servers = kept.servers().ok_or_else(|| BackendError("there are no servers".into()))?;
+        let runtime = runtime()?;
+        let servers = runtime.block_on(S::start(spec.store, spec.cluster(), progress))?;
         let clock = RunClock::start();
         let (outbox, inbox) = notices(clock);
-        let testbed = Testbed::new(spec, servers.all(), outbox);
-        let testbed = Arc::new(kept.runtime().block_on(testbed)?);
+        let testbed = match runtime.block_on(Testbed::new(spec, servers.all(), outbox)) {
+            Ok(testbed) => Arc::new(testbed),
+            Err(error) => {
+                // What stays is removed by the next start.
+                let _ = runtime.block_on(servers.remove());
+                return Err(error);
+            }
+        };
         let watch = interference::watch(servers.reports(), S::LOOKS, testbed.clone());
-        let tasks = vec![kept.runtime().spawn(watch)];
+        let tasks = vec![runtime.spawn(watch)];
         Ok(Self {
             spec: spec.clone(),
             client_command,
-            runtime: kept.runtime().clone(),
-            kept: Some(kept),
+            runtime,
+            servers: Some(servers),
             testbed: Some(testbed),
             tasks,
             inbox,
             clock,
             faults: BTreeMap::new(),
             standings: None,
-            hits_servers: false,
         })
-    }
-
-    /// Ends the run, and keeps its servers for another one; none if it has done something to them, or
-    /// somebody else has, or if no other run could have keys of its own there.
-    ///
-    /// # Errors
-    /// Fails when a log cannot be written.
-    pub fn stop_and_keep(mut self) -> Result<Option<KeptServers<S>>, BackendError> {
-        let odd = self.hits_servers || self.interference().is_some();
-        self.end_run()?;
-        Ok(self.kept.take().filter(|kept| !odd && kept.fits(&self.spec)))
     }
 
     /// Ends the clients and all that goes on between them and the servers, and saves the logs.
@@ -134,7 +114,7 @@ impl<S: Servers> RealBackend<S> {
                 Some(testbed) => testbed.remove_toxic_links().await,
                 None => Ok(()),
             };
-            let saved = match (&self.spec.logs, self.kept.as_ref().and_then(KeptServers::servers)) {
+            let saved = match (&self.spec.logs, &self.servers) {
                 (Some(folder), Some(servers)) => save_logs(servers.all(), folder).await,
                 _ => Ok(()),
             };
@@ -144,7 +124,7 @@ impl<S: Servers> RealBackend<S> {
 
     /// The servers, by number; none once the run has been stopped.
     pub fn servers(&self) -> &[Arc<S::Server>] {
-        self.kept.as_ref().and_then(KeptServers::servers).map_or(&[], S::all)
+        self.servers.as_ref().map_or(&[], S::all)
     }
 
     /// Waits for something that is to be known of them, beside the run.
@@ -168,7 +148,7 @@ impl<S: Servers> RealBackend<S> {
             algo: self.spec.algo.clone(),
             process,
             servers: testbed.addresses(client_number),
-            allotment: self.kept.as_ref().map_or("", KeptServers::allotment).into(),
+            allotment: self.servers.as_ref().map_or("", S::allotment).into(),
             topology: self.spec.topology.name.into(),
             ttl_ns: nanos(self.spec.ttl),
             call_timeout_ns: nanos(self.spec.call_timeout),
@@ -216,7 +196,6 @@ impl<S: Servers> Backend for RealBackend<S> {
     fn inject(&mut self, id: FaultId, fault: &Fault) -> Result<(), BackendError> {
         let testbed = self.testbed()?;
         faults::check::<S>(&testbed, fault)?;
-        self.hits_servers |= !fault.is_of_clients();
         let fault = fault.clone();
         let injection = self.runtime.spawn(async move {
             match faults::inject(&testbed, &fault).await {
@@ -283,7 +262,8 @@ impl<S: Servers> Backend for RealBackend<S> {
 
     fn stop(&mut self) -> Result<(), BackendError> {
         let saved = self.end_run();
-        self.kept.take().map_or(Ok(()), |mut kept| kept.remove()).and(saved)
+        let removed = self.servers.take().map(|servers| self.runtime.block_on(servers.remove()));
+        removed.unwrap_or(Ok(())).and(saved)
     }
 }
 

@@ -18,7 +18,6 @@ mod clock;
 mod faults;
 mod given;
 mod interference;
-mod kept;
 mod memory;
 mod notices;
 mod real_servers;
@@ -35,7 +34,6 @@ pub use clients::ClientCommand;
 pub use clock::monotonic_nanos;
 pub use given::GivenServers;
 pub use interference::CLIENTS;
-pub use kept::KeptServers;
 pub use real_servers::RealServers;
 pub use servers::{ClockAct, Servers, StartedServer, start_all};
 
