@@ -47,7 +47,10 @@ pub trait Protocol: 'static {
 pub type Answer<P> = Result<<P as Protocol>::Reply, CallError<<P as Protocol>::Refusal>>;
 
 /// The links of one client to the servers of one store.
-pub trait Link<P: Protocol>: World {
+pub trait Link<P: Protocol> {
+    /// The facilities of the client's machine.
+    fn world(&self) -> &dyn World;
+
     /// Sends one command to a server and waits for its answer. The command leaves now, and not when
     /// the future is first polled; to drop the future does not withdraw it.
     ///

@@ -23,7 +23,7 @@ impl Lock for Smuggler {
         timeout: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         Box::pin(async move {
-            self.link.sleep((self.wait)()).await;
+            self.link.world().sleep((self.wait)()).await;
             self.lock.acquire(mode, timeout).await
         })
     }

@@ -1,7 +1,7 @@
 //! The link of a simulated client: the calls of its lock on one side, the driver of its store on
 //! the other. The lock's futures wait here for what the driver has found out.
 
-use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
+use base::{Answer, CallError, Link, LocalFuture, Mono, World};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -204,25 +204,11 @@ struct SimLink<S: Store> {
     call_timeout: Duration,
 }
 
-impl<S: Store> World for SimLink<S> {
-    fn now(&self) -> WallTime {
-        self.machine.now()
-    }
-
-    fn monotonic(&self) -> Mono {
-        self.machine.monotonic()
-    }
-
-    fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()> {
-        self.machine.sleep(duration)
-    }
-
-    fn random(&self) -> u64 {
-        self.machine.random()
-    }
-}
-
 impl<S: Store> Link<S> for SimLink<S> {
+    fn world(&self) -> &dyn World {
+        &*self.machine
+    }
+
     fn call(&self, server: usize, request: S::Request) -> LocalFuture<'_, Answer<S>> {
         let id = self.shared.borrow_mut().call(server, request);
         let timeout = S::Driver::CALLS_TIME_OUT.then(|| self.machine.timer(self.call_timeout));

@@ -45,30 +45,6 @@ pub(crate) fn name_of(key: &str) -> Option<&str> {
     key.split_once(END).map(|(name, _)| name)
 }
 
-/// Makes a link forward its clocks, and all but its calls, to the one that it is around.
-macro_rules! forward_world {
-    ($link:ty $(, $parameter:ident: $bound:path)?) => {
-        impl$(<$parameter: $bound>)? base::World for $link {
-            fn now(&self) -> base::WallTime {
-                self.link.now()
-            }
-
-            fn monotonic(&self) -> base::Mono {
-                self.link.monotonic()
-            }
-
-            fn sleep(&self, duration: std::time::Duration) -> base::LocalFuture<'_, ()> {
-                self.link.sleep(duration)
-            }
-
-            fn random(&self) -> u64 {
-                self.link.random()
-            }
-        }
-    };
-}
-pub(crate) use forward_world;
-
 impl StoreId {
     /// Checks that servers of a topology which somebody else runs can be used.
     ///

@@ -16,6 +16,8 @@ pub mod real;
 pub mod redis;
 mod settable_clock;
 mod standing;
+#[cfg(test)]
+mod stopped_world;
 mod store;
 mod topology;
 pub mod vault;

@@ -1,13 +1,12 @@
 //! The names of the commands that a client sends: noted at its link, told by the worker that sent them.
 
-use base::{Answer, CallError, Link, LocalFuture};
+use base::{Answer, CallError, Link, LocalFuture, World};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::Waker;
 
 use crate::Store;
-use crate::allotment::forward_world;
 
 /// Gives the variants of an enum of commands their names: a list of them, and the name of each value's own.
 macro_rules! named_commands {
@@ -51,9 +50,11 @@ impl<S: Store> NamedCalls<S> {
     }
 }
 
-forward_world!(NamedCalls<S>, S: Store);
-
 impl<S: Store> Link<S> for NamedCalls<S> {
+    fn world(&self) -> &dyn World {
+        self.link.world()
+    }
+
     fn call(&self, server: usize, request: S::Request) -> LocalFuture<'_, Answer<S>> {
         self.names.0.borrow_mut().push_back(S::command(&request).into_owned());
         self.link.call(server, request)

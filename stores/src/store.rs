@@ -168,7 +168,7 @@ pub trait StoreClient: Clone + 'static {
 
 impl<S: Protocol> StoreClient for Rc<dyn Link<S>> {
     fn world(&self) -> &dyn World {
-        &**self
+        (**self).world()
     }
 }
 

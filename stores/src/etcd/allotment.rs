@@ -2,8 +2,8 @@
 //! that are drawn from so many that nobody else has them, and run out by themselves.
 
 use super::{Etcd, Request, Signal};
-use crate::allotment::{Allotment, forward_world, within};
-use base::{Answer, Link, LocalFuture};
+use crate::allotment::{Allotment, within};
+use base::{Answer, Link, LocalFuture, World};
 use std::rc::Rc;
 use std::task::Waker;
 
@@ -23,6 +23,10 @@ struct Confined {
 }
 
 impl Link<Etcd> for Confined {
+    fn world(&self) -> &dyn World {
+        self.link.world()
+    }
+
     fn call(&self, server: usize, mut request: Request) -> LocalFuture<'_, Answer<Etcd>> {
         match &mut request {
             Request::Create { key, .. }
@@ -49,8 +53,6 @@ impl Link<Etcd> for Confined {
         self.link.servers()
     }
 }
-
-forward_world!(Confined);
 
 #[cfg(feature = "real")]
 mod real {

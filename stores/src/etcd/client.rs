@@ -73,7 +73,7 @@ impl Client {
 
     /// The clocks, the sleep and the randomness of this client's machine.
     pub fn world(&self) -> &dyn World {
-        &*self.linked.link
+        self.linked.link.world()
     }
 
     /// The wake-ups that a recipe notes when a watch has woken it.

@@ -15,7 +15,7 @@ mod messages;
 
 use super::{DeletionWatchId, Etcd, Refusal, Reply, Request, Signal};
 use crate::real::RealWorld;
-use base::{Answer, CallError, Link, LocalFuture, Mono, Rng, WallTime, World};
+use base::{Answer, CallError, Link, LocalFuture, Rng, World};
 use connection::{AnswerBody, MemberConnection};
 use futures_util::FutureExt;
 use messages::WatchLine;
@@ -93,7 +93,7 @@ impl RealLink {
 
     /// Asks the member that the link goes to.
     async fn ask(&self, request: Request) -> Answer<Etcd> {
-        let deadline = self.monotonic() + self.call_timeout;
+        let deadline = self.world.monotonic() + self.call_timeout;
         let visit = self.shared.borrow().visit;
         let answer = match self.world.in_time(deadline, self.connected(visit)).await {
             Some(Ok(connection)) => {
@@ -181,7 +181,7 @@ impl RealLink {
             let (_, mut answer) = connection.send(messages::STATUS, "{}".into()).await.ok()?;
             messages::leads(&answer.all().await.ok()?)
         };
-        self.world.in_time(self.monotonic() + self.call_timeout, asked).await?
+        self.world.in_time(self.world.monotonic() + self.call_timeout, asked).await?
     }
 
     fn unwatch(&self, watch: DeletionWatchId) {
@@ -229,25 +229,11 @@ impl Drop for RealLink {
     }
 }
 
-impl World for RealLink {
-    fn now(&self) -> WallTime {
-        self.world.now()
-    }
-
-    fn monotonic(&self) -> Mono {
-        self.world.monotonic()
-    }
-
-    fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()> {
-        self.world.sleep(duration)
-    }
-
-    fn random(&self) -> u64 {
-        self.world.random()
-    }
-}
-
 impl Link<Etcd> for RealLink {
+    fn world(&self) -> &dyn World {
+        &self.world
+    }
+
     /// The request leaves now and not when the future is first awaited: the future is polled once here,
     /// which makes the library send.
     fn call(&self, _server: usize, request: Request) -> LocalFuture<'_, Answer<Etcd>> {

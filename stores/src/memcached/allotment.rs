@@ -1,8 +1,8 @@
 //! The allotment of a run on a memcached that others use, too: keys with a name in front.
 
 use super::{Memcached, Request};
-use crate::allotment::{Allotment, forward_world, within};
-use base::{Answer, Link, LocalFuture};
+use crate::allotment::{Allotment, within};
+use base::{Answer, Link, LocalFuture, World};
 use std::rc::Rc;
 
 /// The way to keep to it, and to clear it.
@@ -21,6 +21,10 @@ struct Confined {
 }
 
 impl Link<Memcached> for Confined {
+    fn world(&self) -> &dyn World {
+        self.link.world()
+    }
+
     fn call(&self, server: usize, mut request: Request) -> LocalFuture<'_, Answer<Memcached>> {
         let (Request::Add { key, .. }
         | Request::Set { key, .. }
@@ -34,8 +38,6 @@ impl Link<Memcached> for Confined {
         self.link.servers()
     }
 }
-
-forward_world!(Confined);
 
 #[cfg(feature = "real")]
 mod real {

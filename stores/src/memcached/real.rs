@@ -7,7 +7,7 @@ use super::{Memcached, Refusal, Reply, Request};
 use crate::driver::no_server;
 use crate::real::RealWorld;
 use async_memcached::{AsciiProtocol, Client, Error, Status};
-use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
+use base::{Answer, CallError, Link, LocalFuture, World};
 use futures_util::FutureExt;
 use std::future::ready;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl RealLink {
     }
 
     async fn ask(&self, server: usize, request: Request) -> Answer<Memcached> {
-        let deadline = self.monotonic() + self.call_timeout;
+        let deadline = self.world.monotonic() + self.call_timeout;
         let Some(server) = self.servers.get(server) else {
             return Err(no_server::<Memcached>(server));
         };
@@ -94,25 +94,11 @@ fn judge(error: Error) -> Answer<Memcached> {
     }
 }
 
-impl World for RealLink {
-    fn now(&self) -> WallTime {
-        self.world.now()
-    }
-
-    fn monotonic(&self) -> Mono {
-        self.world.monotonic()
-    }
-
-    fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()> {
-        self.world.sleep(duration)
-    }
-
-    fn random(&self) -> u64 {
-        self.world.random()
-    }
-}
-
 impl Link<Memcached> for RealLink {
+    fn world(&self) -> &dyn World {
+        &self.world
+    }
+
     /// The request leaves now and not when the future is first awaited: the future is polled once
     /// here, which makes the library send.
     fn call(&self, server: usize, request: Request) -> LocalFuture<'_, Answer<Memcached>> {

@@ -67,7 +67,7 @@ impl Client {
 
     /// The clocks, the sleep and the randomness of this client's machine.
     pub fn world(&self) -> &dyn World {
-        &*self.shared.link
+        self.shared.link.world()
     }
 
     /// The wake-ups that a recipe notes when the server has answered what waited for a lock.

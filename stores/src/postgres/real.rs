@@ -8,7 +8,7 @@ use super::driver::PATIENCE;
 use super::outcome::{no_connection, outcome};
 use super::{Postgres, Refusal, Reply, Request, SessionId, SessionSettings, Signal, Statement};
 use crate::real::{MachineClock, RealWorld};
-use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
+use base::{Answer, CallError, Link, LocalFuture, Mono, World};
 use futures_util::FutureExt;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -120,7 +120,7 @@ impl RealLink {
             client,
             tasks: RefCell::default(),
             open: Cell::new(0),
-            answered: Cell::new(self.monotonic()),
+            answered: Cell::new(self.world.monotonic()),
             clock: self.world.clock(),
         });
         self.live.borrow_mut().sessions.insert(id, session.clone());
@@ -187,25 +187,11 @@ async fn watch(
     }
 }
 
-impl World for RealLink {
-    fn now(&self) -> WallTime {
-        self.world.now()
-    }
-
-    fn monotonic(&self) -> Mono {
-        self.world.monotonic()
-    }
-
-    fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()> {
-        self.world.sleep(duration)
-    }
-
-    fn random(&self) -> u64 {
-        self.world.random()
-    }
-}
-
 impl Link<Postgres> for RealLink {
+    fn world(&self) -> &dyn World {
+        &self.world
+    }
+
     /// The request leaves now and not when the future is first awaited: the future is polled once
     /// here, which makes the library send.
     fn call(&self, _server: usize, request: Request) -> LocalFuture<'_, Answer<Postgres>> {

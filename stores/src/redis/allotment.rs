@@ -4,8 +4,8 @@
 //! refused and never sent. So is a script without KEYS; what else a script names nobody can see.
 
 use super::{Redis, Refusal};
-use crate::allotment::{Allotment, END, forward_world};
-use base::{Answer, CallError, Link, LocalFuture};
+use crate::allotment::{Allotment, END};
+use base::{Answer, CallError, Link, LocalFuture, World};
 use redis::{Arg, Cmd};
 use std::ops::Range;
 use std::rc::Rc;
@@ -107,6 +107,10 @@ fn keys(words: &[&[u8]]) -> Result<Range<usize>, String> {
 }
 
 impl Link<Redis> for Confined {
+    fn world(&self) -> &dyn World {
+        self.link.world()
+    }
+
     fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer<Redis>> {
         match self.confine(&request) {
             Ok(confined) => self.link.call(server, Rc::new(confined)),
@@ -118,8 +122,6 @@ impl Link<Redis> for Confined {
         self.link.servers()
     }
 }
-
-forward_world!(Confined);
 
 #[cfg(feature = "real")]
 mod real {

@@ -7,7 +7,7 @@ use super::outcome::{AskedAs, CommandProgress, judge_error, judge_reply};
 use super::{Redis, Refusal};
 use crate::driver::no_server;
 use crate::real::RealWorld;
-use base::{CallError, Link, LocalFuture, Mono, WallTime, World};
+use base::{CallError, Link, LocalFuture, World};
 use futures_util::FutureExt;
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
@@ -52,7 +52,7 @@ impl RealLink {
     }
 
     async fn ask(&self, server: usize, request: &Cmd) -> BoxedAnswer {
-        let deadline = self.monotonic() + self.call_timeout;
+        let deadline = self.world.monotonic() + self.call_timeout;
         let Some(server) = self.servers.get(server) else {
             return Err(no_server::<Redis>(server));
         };
@@ -120,25 +120,11 @@ fn info(address: &str) -> Result<ConnectionInfo, RedisError> {
         .set_redis_settings(RedisConnectionInfo::default().set_skip_set_lib_name()))
 }
 
-impl World for RealLink {
-    fn now(&self) -> WallTime {
-        self.world.now()
-    }
-
-    fn monotonic(&self) -> Mono {
-        self.world.monotonic()
-    }
-
-    fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()> {
-        self.world.sleep(duration)
-    }
-
-    fn random(&self) -> u64 {
-        self.world.random()
-    }
-}
-
 impl Link<Redis> for RealLink {
+    fn world(&self) -> &dyn World {
+        &self.world
+    }
+
     /// The request leaves now and not when the future is first awaited: the future is polled once
     /// here, which makes the library send.
     fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, BoxedAnswer> {

@@ -9,7 +9,7 @@ use super::sentinel_timing::MASTER;
 use super::{Layout, Redis, Refusal};
 use crate::driver::no_server;
 use crate::node_number;
-use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
+use base::{Answer, CallError, Link, LocalFuture, World};
 use redis::{Cmd, FromRedisValue, Value};
 use std::cell::Cell;
 use std::future::ready;
@@ -56,7 +56,7 @@ impl Routed {
         let mut ask = Cmd::new();
         ask.arg("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(MASTER);
         let (ask, first) = (Rc::new(ask), self.first.get());
-        let begun = self.monotonic();
+        let begun = self.links.world().monotonic();
         for next in (first..first + self.sentinels).map(|next| next % self.sentinels) {
             self.first.set(next);
             if let Ok(told) = self.links.call(self.data + next, ask.clone()).await {
@@ -64,7 +64,7 @@ impl Routed {
                 return node_number(&name).map(|number| number as usize);
             }
             self.first.set((next + 1) % self.sentinels);
-            if self.monotonic().since(begun) > AT_ONCE {
+            if self.links.world().monotonic().since(begun) > AT_ONCE {
                 break;
             }
         }
@@ -86,6 +86,10 @@ fn refused(why: &str) -> CallError<Refusal> {
 }
 
 impl Link<Redis> for Routed {
+    fn world(&self) -> &dyn World {
+        self.links.world()
+    }
+
     /// The command leaves now if the primary is known.
     fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer<Redis>> {
         if server > 0 {
@@ -114,29 +118,12 @@ impl Link<Redis> for Routed {
     }
 }
 
-impl World for Routed {
-    fn now(&self) -> WallTime {
-        self.links.now()
-    }
-
-    fn monotonic(&self) -> Mono {
-        self.links.monotonic()
-    }
-
-    fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()> {
-        self.links.sleep(duration)
-    }
-
-    fn random(&self) -> u64 {
-        self.links.random()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::redis::reply::{bulk, error};
     use crate::redis::{PORT, judge_reply};
+    use crate::stopped_world::StoppedWorld;
     use crate::{StoreId, node_name};
     use std::cell::RefCell;
     use std::collections::BTreeSet;
@@ -171,25 +158,11 @@ mod tests {
         }
     }
 
-    impl World for Links {
-        fn now(&self) -> WallTime {
-            WallTime::ZERO
-        }
-
-        fn monotonic(&self) -> Mono {
-            Mono::ZERO
-        }
-
-        fn sleep(&self, _: Duration) -> LocalFuture<'_, ()> {
-            Box::pin(ready(()))
-        }
-
-        fn random(&self) -> u64 {
-            0
-        }
-    }
-
     impl Link<Redis> for Links {
+        fn world(&self) -> &dyn World {
+            &StoppedWorld
+        }
+
         fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer<Redis>> {
             let name = match request.args_iter().next() {
                 Some(redis::Arg::Simple(name)) => String::from_utf8_lossy(name).into_owned(),

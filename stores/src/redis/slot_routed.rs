@@ -10,7 +10,7 @@ use super::shards::slot;
 use super::{Redis, Refusal, Shards};
 use crate::driver::no_server;
 use crate::node_number;
-use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
+use base::{Answer, CallError, Link, LocalFuture, World};
 use redis::{Arg, Cmd, FromRedisValue, Value};
 use std::cell::{Cell, RefCell};
 use std::future::ready;
@@ -71,7 +71,7 @@ impl SlotRouted {
         let mut ask = Cmd::new();
         ask.arg("CLUSTER").arg("SLOTS");
         let (ask, first) = (Rc::new(ask), self.first.get());
-        let (count, begun) = (self.links.servers(), self.monotonic());
+        let (count, begun) = (self.links.servers(), self.links.world().monotonic());
         for server in (first..first + count).map(|server| server % count) {
             self.first.set((server + 1) % count);
             if let Ok(told) = self.links.call(server, ask.clone()).await {
@@ -80,7 +80,7 @@ impl SlotRouted {
                 }
                 return;
             }
-            if self.monotonic().since(begun) > AT_ONCE {
+            if self.links.world().monotonic().since(begun) > AT_ONCE {
                 return;
             }
         }
@@ -129,6 +129,10 @@ fn first_key(request: &Cmd) -> Option<&[u8]> {
 }
 
 impl Link<Redis> for SlotRouted {
+    fn world(&self) -> &dyn World {
+        self.links.world()
+    }
+
     /// The command leaves now if the primary is known.
     fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer<Redis>> {
         if server > 0 {
@@ -161,24 +165,6 @@ impl Link<Redis> for SlotRouted {
 
     fn servers(&self) -> usize {
         1
-    }
-}
-
-impl World for SlotRouted {
-    fn now(&self) -> WallTime {
-        self.links.now()
-    }
-
-    fn monotonic(&self) -> Mono {
-        self.links.monotonic()
-    }
-
-    fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()> {
-        self.links.sleep(duration)
-    }
-
-    fn random(&self) -> u64 {
-        self.links.random()
     }
 }
 

@@ -149,7 +149,7 @@ impl Client {
 
     /// The clocks, the sleep and the randomness of this client's machine.
     pub fn world(&self) -> &dyn World {
-        &*self.session.link
+        self.session.link.world()
     }
 
     /// The wake-ups that a recipe notes when a watch has woken it, and that its client reports.

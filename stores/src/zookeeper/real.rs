@@ -7,7 +7,7 @@ mod requests;
 use super::outcome::outcome;
 use super::{Refusal, Request, SessionState, Signal, WatchId, ZooKeeper};
 use crate::real::RealWorld;
-use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
+use base::{Answer, CallError, Link, LocalFuture, World};
 use futures_util::FutureExt;
 use requests::{FiredWatch, perform};
 use std::cell::RefCell;
@@ -181,25 +181,11 @@ async fn open(
     connector.connect(&servers.join(",")).await
 }
 
-impl World for RealSession {
-    fn now(&self) -> WallTime {
-        self.world.now()
-    }
-
-    fn monotonic(&self) -> Mono {
-        self.world.monotonic()
-    }
-
-    fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()> {
-        self.world.sleep(duration)
-    }
-
-    fn random(&self) -> u64 {
-        self.world.random()
-    }
-}
-
 impl Link<ZooKeeper> for RealSession {
+    fn world(&self) -> &dyn World {
+        &self.world
+    }
+
     /// The request leaves now and not when the future is first awaited, so that requests keep the
     /// order in which they were made: the future is polled once here, which makes the library send.
     fn call(&self, _server: usize, request: Request) -> LocalFuture<'_, Answer<ZooKeeper>> {

@@ -86,7 +86,7 @@ impl MemcachedNode {
 
     /// A value that no other acquire uses.
     pub fn unique(&self) -> String {
-        format!("{:016x}{:016x}", self.link.random(), self.link.random())
+        format!("{:016x}{:016x}", self.link.world().random(), self.link.world().random())
     }
 
     /// Adds a key, again and again until it is added, in doubt, or the time is up.
@@ -96,23 +96,23 @@ impl MemcachedNode {
         value: &str,
         timeout: Duration,
     ) -> Result<Grant, AcquireError> {
-        let until = self.link.monotonic() + timeout;
+        let until = self.link.world().monotonic() + timeout;
         // A value is gone up to a second before its time.
         let life = Duration::from_secs(self.ttl.as_nanos().div_ceil(u128::from(SECOND)) as u64);
         let exptime = life.as_secs() as i64 + 1;
         loop {
-            let asked = self.link.monotonic();
+            let asked = self.link.world().monotonic();
             let add = Request::Add { key: key.into(), value: value.into(), exptime };
             if added(self.call(add).await.map_err(no_grant)?).map_err(no_grant)? {
                 let expires = Some(asked + life);
                 return Ok(Grant { asked: Some(asked), expires, ..Grant::default() });
             }
-            if self.link.monotonic() >= until {
+            if self.link.world().monotonic() >= until {
                 return Err(AcquireError::Failed("held by others".into()));
             }
             let span = (BACK_OFF.end - BACK_OFF.start).as_nanos() as u64;
-            let jitter = Duration::from_nanos(self.link.random() % span);
-            self.link.sleep(BACK_OFF.start + jitter).await;
+            let jitter = Duration::from_nanos(self.link.world().random() % span);
+            self.link.world().sleep(BACK_OFF.start + jitter).await;
         }
     }
 

@@ -39,7 +39,7 @@ struct AddAsPrinted {
 
 impl Recipe for AddAsPrinted {
     async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
-        let timestamp = self.node.link.now().millis().to_string();
+        let timestamp = self.node.link.world().now().millis().to_string();
         self.node.add(&self.added, &timestamp, timeout).await
     }
 

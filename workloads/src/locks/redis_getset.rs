@@ -73,7 +73,7 @@ struct GetSet(RedisNode);
 impl GetSet {
     /// The client's wall clock, in whole seconds.
     fn now(&self) -> u64 {
-        self.0.link.now().millis() / 1_000
+        self.0.link.world().now().millis() / 1_000
     }
 
     fn timeout(&self) -> u64 {

@@ -80,7 +80,7 @@ struct GetSetPhp {
 impl GetSetPhp {
     /// Stands for `time()`: the client's wall clock, in whole seconds.
     fn time(&self) -> u64 {
-        self.node.link.now().millis() / 1_000
+        self.node.link.world().now().millis() / 1_000
     }
 
     /// Stands for the method `timeout`.

@@ -75,15 +75,15 @@ impl RedisNode {
 
     /// A value that no other acquire uses.
     pub fn unique(&self) -> String {
-        let high = u128::from(self.link.random());
-        hex(high << 64 | u128::from(self.link.random()))
+        let high = u128::from(self.link.world().random());
+        hex(high << 64 | u128::from(self.link.world().random()))
     }
 
     /// A pause between two tries: clients that retry in step would collide for ever.
     pub async fn back_off(&self, pause: &Range<Duration>) {
         let span = pause.end.saturating_sub(pause.start).as_nanos().max(1) as u64;
-        let jitter = Duration::from_nanos(self.link.random() % span);
-        self.link.sleep(pause.start + jitter).await;
+        let jitter = Duration::from_nanos(self.link.world().random() % span);
+        self.link.world().sleep(pause.start + jitter).await;
     }
 
     /// Tries again and again until an attempt gives a grant, is in doubt, or the time is up.
@@ -95,15 +95,15 @@ impl RedisNode {
         pause: Range<Duration>,
         mut attempt: impl AsyncFnMut(Mono) -> CallResult<Option<Grant>>,
     ) -> Result<Grant, AcquireError> {
-        let until = self.link.monotonic() + timeout;
+        let until = self.link.world().monotonic() + timeout;
         loop {
-            let asked = self.link.monotonic();
+            let asked = self.link.world().monotonic();
             match attempt(asked).await {
                 Ok(Some(grant)) => return Ok(Grant { asked: Some(asked), ..grant }),
                 Ok(None) => {}
                 Err(error) => return Err(no_grant(error)),
             }
-            if self.link.monotonic() >= until {
+            if self.link.world().monotonic() >= until {
                 return Err(AcquireError::Failed("held by others".into()));
             }
             self.back_off(&pause).await;

@@ -81,10 +81,10 @@ impl Recipe for Renewed {
 /// Renews the lock that was asked for at this time, until that fails. Returns the reason.
 async fn watch(node: Rc<RedisNode>, value: String, mut asked: Mono) -> String {
     loop {
-        let left = |since: Mono| (since + node.ttl).since(node.link.monotonic());
+        let left = |since: Mono| (since + node.ttl).since(node.link.world().monotonic());
         let pause = left(asked).saturating_sub(node.ttl - node.ttl / RENEWALS);
-        node.link.sleep(pause).await;
-        let end = pin!(node.link.sleep(left(asked)));
+        node.link.world().sleep(pause).await;
+        let end = pin!(node.link.world().sleep(left(asked)));
         match select(end, pin!(renew(&node, &value))).await {
             Either::Left(_) => return "it was not renewed within its ttl".into(),
             Either::Right((None, _)) => return "its key is not this client's any more".into(),
@@ -97,7 +97,7 @@ async fn watch(node: Rc<RedisNode>, value: String, mut asked: Mono) -> String {
 /// if the lock is not this client's any more.
 async fn renew(node: &RedisNode, value: &str) -> Option<Mono> {
     loop {
-        let asked = node.link.monotonic();
+        let asked = node.link.world().monotonic();
         match compare_and_renew(node, value).await {
             Ok(0) => return None,
             Ok(_) => return Some(asked),

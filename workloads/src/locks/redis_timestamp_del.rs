@@ -70,7 +70,7 @@ struct TimestampDel(RedisNode);
 impl TimestampDel {
     /// The client's wall clock, in whole seconds.
     fn now(&self) -> u64 {
-        self.0.link.now().millis() / 1_000
+        self.0.link.world().now().millis() / 1_000
     }
 
     /// `SETNX`; or, when the time that stands there has passed, `DEL` and `SETNX` again.

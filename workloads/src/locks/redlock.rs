@@ -97,7 +97,7 @@ impl Redlock {
         let command = &Rc::new(command);
         let calls = (0..self.servers()).map(|server| async move {
             let call = self.node.call_at::<T>(server, command.clone());
-            let time_out = self.node.link.sleep(self.node.ttl / 10);
+            let time_out = self.node.link.world().sleep(self.node.ttl / 10);
             match select(Box::pin(call), time_out).await {
                 Either::Left((answer, _)) => Some(answer),
                 Either::Right(_) => None,
@@ -113,12 +113,12 @@ impl Redlock {
     /// One try: `None` when there was no majority, or no time left.
     async fn attempt(&mut self) -> Option<Grant> {
         self.value = self.node.unique();
-        let asked = self.node.link.monotonic();
+        let asked = self.node.link.world().monotonic();
         let set = self.node.set_nx_px_command(&self.value);
         let votes = self.ask_all(set, |granted: Option<String>| granted.is_some()).await;
 
         let expires = asked + self.node.ttl.saturating_sub(self.drift());
-        if votes.yes >= self.majority() && self.node.link.monotonic() < expires {
+        if votes.yes >= self.majority() && self.node.link.world().monotonic() < expires {
             return Some(Grant { asked: Some(asked), expires: Some(expires), ..Grant::default() });
         }
         // A server that was asked in vain may have granted it nevertheless, or may do so later.
@@ -153,13 +153,13 @@ impl Votes {
 
 impl Recipe for Redlock {
     async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
-        let until = self.node.link.monotonic() + timeout;
+        let until = self.node.link.world().monotonic() + timeout;
         self.left = 0;
         loop {
             if let Some(grant) = self.attempt().await {
                 return Ok(grant);
             }
-            if self.node.link.monotonic() >= until {
+            if self.node.link.world().monotonic() >= until {
                 return Err(self.given_up());
             }
             self.node.back_off(&BACK_OFF).await;

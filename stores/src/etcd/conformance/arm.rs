@@ -2,7 +2,7 @@
 
 use super::{Sequence, SequenceStep, cases};
 use crate::etcd::{DeletionWatchId, RealLink, Refusal, Reply, Request, Revision, Signal};
-use base::{CallError, Link, World};
+use base::{CallError, Link};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub async fn real_arm(addresses: Vec<String>, seeds: std::ops::Range<u64>) -> Co
     for lease in 1..=LIVES {
         report.lives_ms.extend(life_ms(&links[0], lease).await);
         // Another place between two looks of the leader.
-        links[0].sleep(Duration::from_millis(170)).await;
+        links[0].world().sleep(Duration::from_millis(170)).await;
     }
     report
 }
@@ -82,8 +82,8 @@ impl ConformanceReport {
     async fn compare_watches(&mut self, links: &[RealLink], sequence: &Sequence) {
         let expected: BTreeSet<DeletionWatchId> = sequence.fired().into_iter().collect();
         let mut fired = BTreeSet::new();
-        let begun = links[0].monotonic();
-        while fired.len() < expected.len() && links[0].monotonic().since(begun) < LIMIT {
+        let begun = links[0].world().monotonic();
+        while fired.len() < expected.len() && links[0].world().monotonic().since(begun) < LIMIT {
             while let Some(signal) = links.iter().find_map(|link| link.signal()) {
                 match signal {
                     Signal::Deleted { watch } => fired.insert(watch),
@@ -94,7 +94,7 @@ impl ConformanceReport {
                     }
                 };
             }
-            links[0].sleep(Duration::from_millis(1)).await;
+            links[0].world().sleep(Duration::from_millis(1)).await;
         }
         self.fired += fired.len() as u64;
         if fired != expected {
@@ -155,14 +155,16 @@ fn earlier(mut reply: Reply, base: Revision) -> Reply {
 /// Measures how long a lease of two seconds lives, by its key.
 async fn life_ms(link: &RealLink, lease: i64) -> Option<u64> {
     let key = format!("picklock-life-{lease}");
-    let begun = link.monotonic();
+    let begun = link.world().monotonic();
     link.call(0, Request::LeaseGrant { lease, ttl: 2 }).await.ok()?;
     let create = Request::Create { key: key.clone(), value: "v".into(), lease };
     link.call(0, create).await.ok()?;
     loop {
         match link.call(0, Request::Get { key: key.clone() }).await.ok()? {
-            Reply::Found { found: Some(_), .. } => link.sleep(Duration::from_millis(5)).await,
-            _ => return Some(link.monotonic().since(begun).as_millis() as u64),
+            Reply::Found { found: Some(_), .. } => {
+                link.world().sleep(Duration::from_millis(5)).await
+            }
+            _ => return Some(link.world().monotonic().since(begun).as_millis() as u64),
         }
     }
 }

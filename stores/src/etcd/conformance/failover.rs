@@ -4,7 +4,7 @@
 use super::arm::was_there;
 use super::leader::{LeaderFigures, PATIENCE, TTL};
 use crate::etcd::{RealLink, Reply, Request};
-use base::{Link, World};
+use base::Link;
 use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
@@ -59,7 +59,7 @@ pub fn measure_failover(
 async fn create(link: &RealLink, lease: i64, key: &str) -> Result<(), String> {
     grant(link, lease).await?;
     let (create, begun) =
-        (Request::Create { key: key.into(), value: "v".into(), lease }, link.monotonic());
+        (Request::Create { key: key.into(), value: "v".into(), lease }, link.world().monotonic());
     // The key is there even if the answer that counts is not the first one.
     while link.call(0, create.clone()).await.is_err() {
         in_time(link, begun).await?;
@@ -69,13 +69,13 @@ async fn create(link: &RealLink, lease: i64, key: &str) -> Result<(), String> {
 
 /// Measures from the death of the leader, which is now.
 async fn measure(link: &RealLink, fresh: i64, key: &str) -> Result<LeaderFigures, String> {
-    let died = link.monotonic();
+    let died = link.world().monotonic();
     grant(link, fresh).await?;
-    let writable = link.monotonic().since(died);
+    let writable = link.world().monotonic().since(died);
     loop {
         let read = link.call(0, Request::Get { key: key.into() }).await;
         if matches!(read, Ok(Reply::Found { found: None, .. })) {
-            let lease_over = link.monotonic().since(died);
+            let lease_over = link.world().monotonic().since(died);
             return Ok(LeaderFigures { writable, lease_over });
         }
         in_time(link, died).await?;
@@ -84,7 +84,7 @@ async fn measure(link: &RealLink, fresh: i64, key: &str) -> Result<LeaderFigures
 
 /// Makes a lease, however often it takes.
 async fn grant(link: &RealLink, lease: i64) -> Result<(), String> {
-    let begun = link.monotonic();
+    let begun = link.world().monotonic();
     loop {
         let answer = link.call(0, Request::LeaseGrant { lease, ttl: TTL }).await;
         if answer.is_ok() || was_there(&answer) {
@@ -95,8 +95,8 @@ async fn grant(link: &RealLink, lease: i64) -> Result<(), String> {
 }
 
 async fn in_time(link: &RealLink, begun: base::Mono) -> Result<(), String> {
-    link.sleep(PAUSE).await;
-    match link.monotonic().since(begun) < LIMIT {
+    link.world().sleep(PAUSE).await;
+    match link.world().monotonic().since(begun) < LIMIT {
         true => Ok(()),
         false => Err(format!("not within {LIMIT:?}")),
     }
@@ -104,7 +104,7 @@ async fn in_time(link: &RealLink, begun: base::Mono) -> Result<(), String> {
 
 /// The member that leads.
 async fn leader(links: &[RealLink]) -> Result<usize, String> {
-    let begun = links[0].monotonic();
+    let begun = links[0].world().monotonic();
     loop {
         for (number, link) in links.iter().enumerate() {
             if link.leads().await == Some(true) {

@@ -3,7 +3,7 @@
 use super::{expected, pass, pressed, sequence, used};
 use crate::memcached::memory::{CAPACITY, GRAIN};
 use crate::memcached::{RealLink, Reply, Request, Server, junk};
-use base::{Link, World};
+use base::Link;
 use std::fmt;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -61,7 +61,7 @@ pub async fn real_arm(address: &str, seeds: std::ops::Range<u64>) -> Conformance
     for number in 0..LIVES {
         report.lives_ms.extend(life_ms(&link, number).await);
         // Another place between two ticks.
-        link.sleep(Duration::from_millis(370)).await;
+        link.world().sleep(Duration::from_millis(370)).await;
     }
     report.use_late(&link).await;
     report
@@ -108,7 +108,7 @@ impl ConformanceReport {
         let ([early, late], mut model) = (used(), Server::default());
         self.compare(link, "used late", &early, &mut model).await;
         let longer = Duration::from_secs(GRAIN as u64 + 2);
-        link.sleep(longer).await;
+        link.world().sleep(longer).await;
         pass(&mut model, longer);
         self.compare(link, "used late", &late, &mut model).await;
     }
@@ -126,10 +126,10 @@ async fn evictions(address: &str) -> Option<u64> {
 /// Measures how long a value with `exptime` 2 is there.
 async fn life_ms(link: &RealLink, number: u32) -> Option<u64> {
     let key = format!("picklock-life-{number}");
-    let (begun, value) = (link.monotonic(), "v".into());
+    let (begun, value) = (link.world().monotonic(), "v".into());
     link.call(0, Request::Set { key: key.clone(), value, exptime: 2 }).await.ok()?;
     while link.call(0, Request::Get { key: key.clone() }).await.ok()? != Reply::Value(None) {
-        link.sleep(Duration::from_millis(5)).await;
+        link.world().sleep(Duration::from_millis(5)).await;
     }
-    Some(link.monotonic().since(begun).as_millis() as u64)
+    Some(link.world().monotonic().since(begun).as_millis() as u64)
 }

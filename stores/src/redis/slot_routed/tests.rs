@@ -3,6 +3,7 @@
 use super::*;
 use crate::redis::judge_reply;
 use crate::redis::reply::{bulk, error};
+use crate::stopped_world::StoppedWorld;
 use crate::{StoreId, node_name};
 use std::collections::BTreeSet;
 use std::task::{Context, Poll, Waker};
@@ -48,25 +49,11 @@ impl Links {
     }
 }
 
-impl World for Links {
-    fn now(&self) -> WallTime {
-        WallTime::ZERO
-    }
-
-    fn monotonic(&self) -> Mono {
-        Mono::ZERO
-    }
-
-    fn sleep(&self, _: Duration) -> LocalFuture<'_, ()> {
-        Box::pin(ready(()))
-    }
-
-    fn random(&self) -> u64 {
-        0
-    }
-}
-
 impl Link<Redis> for Links {
+    fn world(&self) -> &dyn World {
+        &StoppedWorld
+    }
+
     fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer<Redis>> {
         let name = match request.args_iter().next() {
             Some(Arg::Simple(name)) => String::from_utf8_lossy(name).into_owned(),
