@@ -50,6 +50,10 @@ pub struct RunSpec {
     /// The time between two turns of a worker. `None`: half of a hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub think: Option<Length>,
+    /// The longest time that an acquire waits. `None`: long enough for every other worker to have a long
+    /// hold before it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub wait_ns: Option<u64>,
     /// The delay of each client-server link, each way.
     #[serde(default)]
     pub link_delay_ns: u64,
@@ -116,6 +120,7 @@ impl RunSpec {
             ensemble: EnsembleSpec::default(),
             hold: short_hold(),
             think: None,
+            wait_ns: None,
             link_delay_ns: 0,
             keys: one(),
             demand: Vec::new(),

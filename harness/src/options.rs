@@ -148,6 +148,22 @@ pub const OPTIONS: &[RunOption] = &[
         },
     },
     RunOption {
+        name: "wait",
+        value: "DURATION",
+        help: "The longest time that an acquire waits before it gives up [default: long enough for \
+               every other worker to have a long hold before it]",
+        default: None,
+        is_list: false,
+        read: |run, text| match duration(text)? {
+            Duration::ZERO => Err("an acquire waits for some time: give 1ms or more".into()),
+            wait => {
+                run.wait_ns = Some(nanos(wait));
+                Ok(())
+            }
+        },
+        print: |run, _| run.wait_ns.map(|it| time(Duration::from_nanos(it))),
+    },
+    RunOption {
         name: "link-delay",
         value: "DURATION",
         help: "Delays each client-server link by this, each way",

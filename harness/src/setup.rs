@@ -375,9 +375,11 @@ fn call_timeout(run: &RunSpec) -> Duration {
     usual.min(run.ttl() * 3 / 8 + run.link_delay())
 }
 
-/// A worker waits long enough for every other to have a long hold before it.
+/// Returns the longest time that an acquire waits: usually long enough for every other worker to have a
+/// long hold before it.
 fn acquire_timeout(lock: &TestedLock, run: &RunSpec, workers: u32) -> Duration {
-    longest_hold(lock, run).max(run.ttl()) * (run.clients * workers).max(5)
+    let usual = longest_hold(lock, run).max(run.ttl()) * (run.clients * workers).max(5);
+    run.wait_ns.map_or(usual, Duration::from_nanos)
 }
 
 /// Returns the longest time of an acquire with a short wait, which leaves time for the round trips of one
