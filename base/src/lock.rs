@@ -17,6 +17,13 @@ pub enum Mode {
     Shared,
 }
 
+impl Mode {
+    /// Returns true if the two modes cannot be held together.
+    pub fn excludes(self, other: Self) -> bool {
+        self == Self::Exclusive || other == Self::Exclusive
+    }
+}
+
 /// The result of a successful acquire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {

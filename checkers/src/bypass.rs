@@ -1,11 +1,9 @@
 //! Overtaken acquires: those during which others that began later were granted the lock, in a mode
 //! that excludes theirs.
 
-use crate::Case;
-use crate::reentrancy::nested;
-use base::Mode;
-use histories::holds::{AcquireAnswer, Claims};
-use std::collections::BTreeSet;
+use base::{Mode, RunInfo};
+use histories::holds::{AcquireAnswer, Claim, Claims};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An acquire that was overtaken.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +18,8 @@ pub(crate) struct Bypass {
 
 /// Returns the number of times that an acquire may be overtaken. In a queue it can be overtaken by
 /// those who ask at the same moment. More than four grants per client are not a coincidence.
-pub(crate) fn bearable(case: &Case<'_>) -> u64 {
-    u64::from(case.run.info.all_workers().max(1)) * 4
+pub(crate) fn bearable(info: &RunInfo) -> u64 {
+    u64::from(info.all_workers().max(1)) * 4
 }
 
 /// The acquires of a run that were overtaken, and how often.
@@ -42,15 +40,15 @@ struct Waiter {
 }
 
 /// Looks at every acquire, in the order of the answers.
-pub(crate) fn bypasses(case: &Case<'_>) -> Bypasses {
-    let (bearable, bound) = (bearable(case), bearable(case) * 4);
-    let claims = &case.claims.claims;
+pub(crate) fn bypasses(info: &RunInfo, all: &Claims) -> Bypasses {
+    let (bearable, bound) = (bearable(info), bearable(info) * 4);
+    let claims = &all.claims;
     let mut found = Bypasses::default();
     // The acquires of each key that are open: few at a time.
-    let mut waiting: Vec<Vec<Waiter>> = vec![Vec::new(); case.claims.keys.len()];
+    let mut waiting: Vec<Vec<Waiter>> = vec![Vec::new(); all.keys.len()];
     let mut begun = 0;
-    let again = again(case);
-    for id in answers(&case.claims) {
+    let again = again(info, claims);
+    for id in answers(all) {
         let claim = &claims[id];
         let at = claim.asking().end;
         while let Some(next) = claims.get(begun).filter(|claim| claim.invoke < at) {
@@ -70,7 +68,7 @@ pub(crate) fn bypasses(case: &Case<'_>) -> Bypasses {
         let overtaken = |waiter: &&mut Waiter| {
             waiter.bypass.claim < id
                 && waiter.bypass.count < bound
-                && excludes(waiter.mode, claim.mode)
+                && waiter.mode.excludes(claim.mode)
         };
         for Waiter { bypass, .. } in waiting.iter_mut().filter(overtaken) {
             bypass.first = if bypass.count == 0 { at } else { bypass.first };
@@ -81,9 +79,9 @@ pub(crate) fn bypasses(case: &Case<'_>) -> Bypasses {
 }
 
 /// The requests of those that held the lock already, which overtake nobody.
-fn again(case: &Case<'_>) -> BTreeSet<u64> {
-    match case.run.info.promises.reentrant {
-        true => nested(case).into_iter().map(|(_, inner)| inner.invoke).collect(),
+fn again(info: &RunInfo, claims: &[Claim]) -> BTreeSet<u64> {
+    match info.promises.reentrant {
+        true => nested(claims).into_iter().map(|(_, inner)| inner.invoke).collect(),
         false => BTreeSet::new(),
     }
 }
@@ -95,13 +93,20 @@ fn answers(claims: &Claims) -> impl Iterator<Item = usize> {
     claims.answered.iter().map(|id| *id as usize).chain(open)
 }
 
-/// Returns true if two modes cannot be held together.
-pub(crate) fn excludes(a: Mode, b: Mode) -> bool {
-    a == Mode::Exclusive || b == Mode::Exclusive
-}
-
-/// Returns true if the store woke an acquire after it was first overtaken.
-pub(crate) fn woken(case: &Case<'_>, bypass: &Bypass) -> bool {
-    let claim = &case.claims.claims[bypass.claim];
-    case.woken(claim.process, bypass.first..claim.asking().end)
+/// Each acquire of what its process held: the outer hold and the inner claim.
+pub(crate) fn nested(claims: &[Claim]) -> Vec<(&Claim, &Claim)> {
+    let mut latest: BTreeMap<(u32, usize), &Claim> = BTreeMap::new();
+    let mut nested = Vec::new();
+    for claim in claims {
+        let owner = (claim.process, claim.key);
+        let outer = latest.get(&owner).copied();
+        let holds = |outer: &&Claim| outer.definite().is_some_and(|h| h.contains(&claim.invoke));
+        match outer.filter(holds) {
+            Some(outer) => nested.push((outer, claim)),
+            None => {
+                latest.insert(owner, claim);
+            }
+        }
+    }
+    nested
 }

@@ -1,8 +1,8 @@
 //! The stretches of a run that no fault disturbs: there, what a lock does is its own doing.
 
-use crate::Case;
-use base::History;
-use histories::holds::{AcquireAnswer, Ending};
+use crate::faults::FaultSpan;
+use base::{History, Run};
+use histories::holds::{AcquireAnswer, Claims, Ending};
 
 /// The troubled stretches of a run, in nanoseconds, merged and in order.
 #[derive(Debug)]
@@ -15,15 +15,15 @@ impl<'a> Calm<'a> {
     /// Trouble lasts from the begin of a fault until its heal, and on for as long as a lock that
     /// was left taken meanwhile may stay so and then be picked up (a session runs out, a server
     /// comes back). It lasts as long after a death or an acquire of unknown outcome.
-    pub(crate) fn of(case: &Case<'a>) -> Self {
-        let grace = case.run.info.due_ns();
-        let history = &case.run.history;
+    pub(crate) fn of(run: &'a Run, claims: &Claims, fault_spans: &[FaultSpan]) -> Self {
+        let grace = run.info.due_ns();
+        let history = &run.history;
         let time = |at: u64| history.get(at).map_or(u64::MAX, |event| event.time_ns);
-        let fault_spans = case.fault_spans.iter().map(|fault_span| {
+        let fault_spans = fault_spans.iter().map(|fault_span| {
             let healed = fault_span.healed.map_or(u64::MAX, time);
             (time(fault_span.begin), healed.saturating_add(grace))
         });
-        let ends = case.claims.claims.iter().filter_map(|claim| match (claim.answer, claim.end) {
+        let ends = claims.claims.iter().filter_map(|claim| match (claim.answer, claim.end) {
             (AcquireAnswer::Unknown(at), _) => Some(at),
             (_, Some(end)) if end.how == Ending::Death => Some(end.at),
             _ => None,

@@ -25,6 +25,7 @@
 //!
 //! **Source.** stateright's `sometimes` properties; "a green run must be able to be red".
 
+use crate::evidence::Evidence;
 use crate::faults::FaultSpan;
 use crate::stretches::Stretches;
 use crate::words::{count, seconds};
@@ -56,7 +57,7 @@ impl Checker for Coverage {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        let Case { run, claims, .. } = case;
+        let Evidence { run, claims, .. } = &**case;
         let mut facts = CoverageFacts::default();
         contention(run, claims, &mut facts);
         if run.info.nemesis != "none" {
@@ -204,7 +205,7 @@ fn no_longer_wanted(claims: &Claims) -> impl Iterator<Item = (u64, u32)> {
     })
 }
 
-fn faults(Case { run, claims, fault_spans, .. }: &Case<'_>, facts: &mut CoverageFacts) {
+fn faults(Evidence { run, claims, fault_spans, .. }: &Evidence<'_>, facts: &mut CoverageFacts) {
     let wanted = WantedStretches::of(claims, &run.info);
     let bit = fault_spans
         .iter()
@@ -222,7 +223,7 @@ fn faults(Case { run, claims, fault_spans, .. }: &Case<'_>, facts: &mut Coverage
 }
 
 /// Looks for each fault of the run's script among those that came.
-fn script(Case { run, fault_spans, .. }: &Case<'_>, facts: &mut CoverageFacts) {
+fn script(Evidence { run, fault_spans, .. }: &Evidence<'_>, facts: &mut CoverageFacts) {
     for ScriptedFault { line, what } in &run.info.script {
         let named = format!("the fault in line {line} of the script, {what},");
         let mut came = fault_spans.iter().filter(|fault_span| fault_span.line == Some(*line));
@@ -270,7 +271,7 @@ impl WantedStretches {
     }
 }
 
-fn recovery(Case { run, claims, phase, .. }: &Case<'_>, facts: &mut CoverageFacts) {
+fn recovery(Evidence { run, claims, phase, .. }: &Evidence<'_>, facts: &mut CoverageFacts) {
     let phase = match *phase {
         Ok(phase) => phase,
         Err(why) => return facts.missed.push(why.into()),

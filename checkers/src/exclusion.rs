@@ -13,7 +13,9 @@
 //! that is the same stands in [`sweep`](histories::sweep).
 
 use crate::causes::{self, Occurrence, by_cause};
-use crate::words::{Story, count, process};
+use crate::evidence::Evidence;
+use crate::story::Story;
+use crate::words::{count, process};
 use crate::{Case, Checker};
 use base::{Anomaly, Event, Outcome, Verdict};
 use histories::holds::{Claim, Claims};
@@ -33,7 +35,7 @@ impl Checker for Exclusion {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        let Case { claims, conflicts, .. } = case;
+        let Evidence { claims, conflicts, .. } = &**case;
         if conflicts.is_empty() {
             return without_conflict(self.name(), claims);
         }

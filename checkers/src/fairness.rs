@@ -17,7 +17,7 @@
 //! **Source.** Lamport's bakery, 1974 (first come, first served, from the doorway on); Jain, Chiu,
 //! Hawe, "A quantitative measure of fairness", 1984.
 
-use crate::bypass::{Bypass, woken};
+use crate::bypass::Bypass;
 use crate::causes::by_recipe;
 use crate::words::count;
 use crate::{Case, Checker};
@@ -83,7 +83,7 @@ fn starvation(case: &Case<'_>) -> Option<Anomaly> {
     let sleeps = case.run.info.promises.wakes.is_some();
     let starved = |bypass: &&Bypass| {
         let claim = &case.claims.claims[bypass.claim];
-        case.calm().spans(claim.invoke, claim.asking().end) && (!sleeps || woken(case, bypass))
+        case.calm().spans(claim.invoke, claim.asking().end) && (!sleeps || case.woken_since(bypass))
     };
     let mut starved = case.bypasses().long.iter().filter(starved);
     let first = starved.next()?;

@@ -21,7 +21,6 @@
 //! **Source.** Redis' documentation of `SET`, "the lock could be deleted by another client": the
 //! reason for a unique value and a compare-and-delete.
 
-use crate::bypass::excludes;
 use crate::causes::{self, Occurrence, by_cause};
 use crate::words::count;
 use crate::{Case, Checker};
@@ -118,7 +117,7 @@ fn is_later(case: &Case<'_>, claim: &Claim, other: &Claim) -> bool {
     let Some(ok) = claim.granted() else { return false };
     let asked = other.granted().and_then(|at| case.facts(at)?.asked_ns);
     let certain = other.invoke > ok || asked.is_some_and(|asked| asked > case.time(ok));
-    other.process != claim.process && excludes(claim.mode, other.mode) && certain
+    other.process != claim.process && claim.mode.excludes(other.mode) && certain
 }
 
 fn occurrence(case: &Case<'_>, claim: &Claim, robbed: &Claim) -> Option<Occurrence> {

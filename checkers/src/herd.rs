@@ -16,7 +16,6 @@
 //! **Source.** ZooKeeper's recipes, "Locks": "each node is watched by exactly one client … avoids
 //! the herd effect".
 
-use crate::bypass::excludes;
 use crate::causes::by_recipe;
 use crate::words::count;
 use crate::{Case, Checker};
@@ -181,7 +180,7 @@ impl GrantOrder {
         if who != process || !asking.contains(&at) {
             return None;
         }
-        let excludes = |id: usize| id == mine || excludes(claims[id].mode, claims[mine].mode);
+        let excludes = |id: usize| id == mine || claims[id].mode.excludes(claims[mine].mode);
         let next = self.grants.partition_point(|(ok, _)| *ok < at);
         let (ok, id) = *self.grants[next..].iter().find(|(_, id)| excludes(*id))?;
         (id != mine && asking.contains(&ok)).then_some(ok)

@@ -1,6 +1,6 @@
 //! The judgement of a run by all checkers together, as it is stored beside its history.
 
-use crate::words::Story;
+use crate::story::Story;
 use crate::{CHECKERS, Case, Checker};
 use base::{Event, History, Outcome, Run, Verdict};
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,11 @@ fn undisturbed(run: &Run, seen: &Event) -> Run {
         history.push(event.clone());
     }
     Run { history, ..run.clone() }
+}
+
+/// Returns each checker's verdict on a run, in the order of [`CHECKERS`], without explanations.
+pub fn check_all(run: &Run) -> Vec<Verdict> {
+    check_case(&Case::of(run), &|| false)
 }
 
 /// Returns each checker's verdict on a case, without explanations, until the time is `expired`.

@@ -16,9 +16,10 @@
 mod availability;
 mod bypass;
 mod calm;
-mod case;
 mod causes;
+mod checker;
 mod coverage;
+mod evidence;
 mod exclusion;
 mod fairness;
 pub mod faults;
@@ -28,6 +29,7 @@ mod groups;
 mod herd;
 mod independence;
 mod judgement;
+mod list;
 mod perf;
 mod phase;
 #[cfg(test)]
@@ -36,52 +38,31 @@ mod progress;
 mod reentrancy;
 mod release_errors;
 mod shared_concurrency;
+mod story;
 mod stretches;
 mod vault;
 mod words;
 
 pub use availability::Availability;
-pub use case::{Case, Checker};
+pub use causes::Case;
+pub use checker::Checker;
 pub use coverage::Coverage;
+pub use evidence::Evidence;
 pub use exclusion::Exclusion;
 pub use fairness::Fairness;
 pub use fencing::Fencing;
 pub use foreign_release::ForeignRelease;
 pub use herd::Herd;
 pub use independence::Independence;
-pub use judgement::{EXPLANATION_STEPS, JUDGEMENT_VERSION, Judgement, overall};
+pub use judgement::{EXPLANATION_STEPS, JUDGEMENT_VERSION, Judgement, check_all, overall};
+pub use list::CHECKERS;
 pub use perf::Perf;
 pub use progress::Progress;
 pub use reentrancy::Reentrancy;
 pub use release_errors::ReleaseErrors;
 pub use shared_concurrency::SharedConcurrency;
+pub use story::Story;
 pub use vault::VaultChecker;
-pub use words::Story;
-
-use base::{Run, Verdict};
-
-/// Every checker, in the order in which reports show them.
-pub const CHECKERS: &[&dyn Checker] = &[
-    &Exclusion,
-    &VaultChecker,
-    &Fencing,
-    &ForeignRelease,
-    &Progress,
-    &Fairness,
-    &Herd,
-    &Reentrancy,
-    &Independence,
-    &SharedConcurrency,
-    &ReleaseErrors,
-    &Availability,
-    &Coverage,
-    &Perf,
-];
-
-/// Returns each checker's verdict on a run, in the order of [`CHECKERS`], without explanations.
-pub fn check_all(run: &Run) -> Vec<Verdict> {
-    judgement::check_case(&Case::of(run), &|| false)
-}
 
 #[cfg(test)]
 mod tests;

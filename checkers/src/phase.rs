@@ -1,6 +1,6 @@
 //! The quiet phase of a history: from `quiet`, when all faults are healed, to `stop`.
 
-use crate::words::seconds;
+use base::units::span as seconds;
 use base::{Event, F, History, Kind};
 use std::ops::Range;
 

@@ -46,8 +46,10 @@
 //! **Source.** TigerBeetle's VOPR: a phase of faults, then one without, in which progress is due.
 
 use crate::causes::{self, Occurrence, by_cause};
+use crate::evidence::Evidence;
 use crate::phase::QuietPhase;
-use crate::words::{Story, count, process, seconds};
+use crate::story::Story;
+use crate::words::{count, process, seconds};
 use crate::{Case, Checker};
 use base::{Anomaly, Measure, Outcome, Run, Verdict};
 use histories::holds::Claim;
@@ -277,7 +279,7 @@ fn without_anomaly(
     findings: &[LockFate],
     slowest_after_death: Option<u64>,
 ) -> Verdict {
-    let Case { run, claims, .. } = case;
+    let Evidence { run, claims, .. } = &**case;
     let firsts = first_grants(case, phase);
     let mut slowest = None;
     let mut total = 0;

@@ -13,13 +13,12 @@
 //!
 //! **Source.** Curator's InterProcessMutex, whose owner counts.
 
-use crate::bypass::excludes;
+use crate::bypass::nested;
 use crate::causes::{by_recipe, of_overlap};
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Anomaly, Cause, Outcome, Removed, Verdict};
 use histories::holds::{AcquireAnswer, Claim, Ending};
-use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +44,7 @@ impl Checker for Reentrancy {
             let why = "the lock does not promise that its holder may take it again";
             return Verdict::new(self.name(), Outcome::NotApplicable, why);
         }
-        let nested = nested(case);
+        let nested = nested(&case.claims.claims);
         if nested.is_empty() {
             let why = "no process asked for what it held";
             return Verdict::new(self.name(), Outcome::Inconclusive, why);
@@ -64,24 +63,6 @@ impl Checker for Reentrancy {
         let summary = format!("{wrong} of {inner} went wrong");
         Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) }
     }
-}
-
-/// Each acquire of what its process held: the outer hold and the inner claim.
-pub(crate) fn nested<'a>(case: &'a Case<'_>) -> Vec<(&'a Claim, &'a Claim)> {
-    let mut latest: BTreeMap<(u32, usize), &Claim> = BTreeMap::new();
-    let mut nested = Vec::new();
-    for claim in &case.claims.claims {
-        let owner = (claim.process, claim.key);
-        let outer = latest.get(&owner).copied();
-        let holds = |outer: &&Claim| outer.definite().is_some_and(|h| h.contains(&claim.invoke));
-        match outer.filter(holds) {
-            Some(outer) => nested.push((outer, claim)),
-            None => {
-                latest.insert(owner, claim);
-            }
-        }
-    }
-    nested
 }
 
 fn refused(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
@@ -119,7 +100,7 @@ fn freed(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
         let first = grants.partition_point(|other| other.granted() < Some(from));
         let mut between = grants[first..].iter().take_while(|other| other.granted() < Some(until));
         let other = between
-            .find(|other| other.process != outer.process && excludes(other.mode, outer.mode))?;
+            .find(|other| other.process != outer.process && other.mode.excludes(outer.mode))?;
         if inner.removed == Some(Removed::Kept) {
             return None;
         }

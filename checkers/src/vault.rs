@@ -22,7 +22,9 @@
 //! paused past its lease, and the one that was delayed on its way.
 
 use crate::causes::{self, Occurrence, by_cause};
-use crate::words::{Story, count, process};
+use crate::evidence::Evidence;
+use crate::story::Story;
+use crate::words::{count, process};
 use crate::{Case, Checker};
 use base::{Anomaly, Causes, F, Outcome, Verdict};
 use scan::{Because, Scan, WrongWrite};
@@ -137,7 +139,7 @@ fn named<'a>(scan: &'a Scan<'_>) -> [(&'static str, &'a [WrongWrite]); 2] {
 }
 
 /// Tells what the two processes did, in order, and the faults of the one that was overtaken.
-fn tell(story: &mut Story<'_>, Case { run, claims, .. }: &Case<'_>, breach: WrongWrite) {
+fn tell(story: &mut Story<'_>, Evidence { run, claims, .. }: &Evidence<'_>, breach: WrongWrite) {
     let claim = &claims.claims[breach.claim];
     story.grant(claim);
     let value = |at: u64| {

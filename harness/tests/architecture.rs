@@ -1,5 +1,5 @@
 //! The arrows that ARCHITECTURE.md draws are the arrows that there are: which crate may depend on
-//! which, and which module of the harness on which others. And the names of types that it says are
+//! which, and which module of the harness, and of the checkers, on which others. And the names of types that it says are
 //! shared are those that are.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,22 +75,43 @@ fn identifier(text: &str) -> &str {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
 }
 
-/// Reads which modules of the harness each of them names, beside its tests, from their sources.
-fn modules() -> Arrows {
+/// Returns the names that follow `crate::`: one, or those of a list in braces.
+fn first_names(text: &str) -> Vec<&str> {
+    match text.strip_prefix('{').and_then(|list| list.split_once('}')) {
+        Some((list, _)) => list.split(',').map(str::trim).map(identifier).collect(),
+        None => vec![identifier(text)],
+    }
+}
+
+/// Reads the names that a crate's root takes from its modules, each with its module.
+fn reexported(member: &str) -> BTreeMap<String, String> {
+    let root = root().join(member).join("src/lib.rs");
+    let text = std::fs::read_to_string(root).expect("a source");
+    let mut names = BTreeMap::new();
+    for item in text.split("\npub use ").skip(1) {
+        let item = item.split(';').next().unwrap_or_default();
+        let Some((module, taken)) = item.split_once("::") else { continue };
+        let taken = taken.trim_matches(['{', '}']).split(',').map(str::trim);
+        names.extend(taken.map(|name| (name.to_owned(), module.to_owned())));
+    }
+    names
+}
+
+/// Reads which modules of a crate each of them names, beside its tests, from their sources.
+fn modules(member: &str) -> Arrows {
     let mut arrows = Arrows::new();
-    for (path, code) in sources("harness") {
+    let reexported = reexported(member);
+    for (path, code) in sources(member) {
         let module = path.iter().next().expect("a part").to_string_lossy();
         let module = module.trim_end_matches(".rs").to_owned();
-        if ["lib", "main"].contains(&module.as_str()) {
+        if ["lib", "main", "picture"].contains(&module.as_str()) {
             continue;
         }
         let code: String =
             code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         let on = arrows.entry(module.clone()).or_default();
-        let named = code.split("crate::").skip(1).map(identifier);
-        // The names that are taken from the root.
-        let of_exit = ["Exit", "ExpectedOutcome"];
-        let named = named.map(|name| if of_exit.contains(&name) { "exit" } else { name });
+        let named = code.split("crate::").skip(1).flat_map(first_names);
+        let named = named.map(|name| reexported.get(name).map_or(name, String::as_str));
         on.extend(named.filter(|name| *name != module).map(String::from));
     }
     arrows
@@ -154,12 +175,13 @@ fn absent_arrows_between_crates_stay_absent() {
 
 #[test]
 fn absent_arrows_between_modules_stay_absent_and_none_leads_back() {
-    let arrows = modules();
-    assert_eq!(arrows, drawn("module"));
-    let mut left = arrows;
-    while let Some(leaf) = left.iter().find(|(_, on)| on.is_empty()).map(|(it, _)| it.clone()) {
-        left.remove(&leaf);
-        left.values_mut().for_each(|on| _ = on.remove(&leaf));
+    for (member, table) in [("harness", "module"), ("checkers", "checkers' module")] {
+        let mut left = modules(member);
+        assert_eq!(left, drawn(table));
+        while let Some(leaf) = left.iter().find(|(_, on)| on.is_empty()).map(|(it, _)| it.clone()) {
+            left.remove(&leaf);
+            left.values_mut().for_each(|on| _ = on.remove(&leaf));
+        }
+        assert!(left.is_empty(), "a circle in {member}: {left:?}");
     }
-    assert!(left.is_empty(), "a circle: {left:?}");
 }

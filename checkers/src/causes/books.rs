@@ -1,6 +1,6 @@
 //! The ledger of a run, by thing: the life of each key or node, change by change.
 
-use crate::Case;
+use crate::evidence::Evidence;
 use base::{Change, HOLDS, Ledger};
 use hashbrown::{HashMap, HashSet};
 use histories::holds::{AcquireAnswer, Claim};
@@ -46,7 +46,7 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    pub(crate) fn of(case: &Case<'_>, ledger: &Ledger) -> Self {
+    pub(crate) fn of(evidence: &Evidence<'_>, ledger: &Ledger) -> Self {
         let mut books = Self::default();
         // On several servers a thing of one name is one thing each.
         let mut things: HashMap<(u32, u32), usize, FxBuildHasher> = HashMap::default();
@@ -69,7 +69,7 @@ impl Books {
             }
             life.push(Changed { at_ns: entry.time_ns, change: entry.change });
         }
-        for (place, claim) in case.claims.claims.iter().enumerate() {
+        for (place, claim) in evidence.claims.claims.iter().enumerate() {
             books.claims.entry(claim.process).or_default().push(place);
         }
         books
@@ -92,14 +92,19 @@ impl Books {
 
     /// The latest write of each thing by the process of a claim, while the claim was asked for or
     /// converted, of those that it did not remove again by then.
-    pub(super) fn taken(&self, case: &Case<'_>, claim: &Claim) -> Vec<Written> {
-        let to = converted(case, claim).unwrap_or(claim.asking().end);
-        self.taken_until(case, claim, case.time(to))
+    pub(super) fn taken(&self, evidence: &Evidence<'_>, claim: &Claim) -> Vec<Written> {
+        let to = converted(evidence, claim).unwrap_or(claim.asking().end);
+        self.taken_until(evidence, claim, evidence.time(to))
     }
 
     /// The same with what reached the store after its answer, up to a time in nanoseconds.
-    pub(super) fn taken_until(&self, case: &Case<'_>, claim: &Claim, to: u64) -> Vec<Written> {
-        let from = case.time(claim.invoke);
+    pub(super) fn taken_until(
+        &self,
+        evidence: &Evidence<'_>,
+        claim: &Claim,
+        to: u64,
+    ) -> Vec<Written> {
+        let from = evidence.time(claim.invoke);
         let Some(writes) = self.writes.get(&claim.process) else { return Vec::new() };
         let begin = writes.partition_point(|write| write.at_ns < from);
         let mut latest: Vec<Written> = Vec::new();
@@ -113,7 +118,7 @@ impl Books {
             next.is_none_or(|next| next.change != own || next.at_ns > to)
         });
         // Of a store with replicas only the copy counts on which the last try was made.
-        if case.run.info.failover_ns > 0
+        if evidence.run.info.failover_ns > 0
             && let Some(last) = latest.last().map(|write| self.server(write.thing))
         {
             latest.retain(|write| self.server(write.thing) == last);
@@ -122,17 +127,27 @@ impl Books {
     }
 
     /// Returns true if the process of a claim removed something of what it had taken, between these times.
-    pub(super) fn took_back(&self, case: &Case<'_>, claim: &Claim, during: Range<u64>) -> bool {
+    pub(super) fn took_back(
+        &self,
+        evidence: &Evidence<'_>,
+        claim: &Claim,
+        during: Range<u64>,
+    ) -> bool {
         let own = Change::Deleted(claim.process);
         let next = |write: &Written| self.after(*write).first().copied();
         let is_own = |next: Changed| next.change == own && during.contains(&next.at_ns);
-        self.taken(case, claim).iter().filter_map(next).any(is_own)
+        self.taken(evidence, claim).iter().filter_map(next).any(is_own)
     }
 
     /// The first write of a thing by the process of a claim that comes at or after a time, up to
     /// its answer.
-    pub(super) fn takes(&self, case: &Case<'_>, claim: &Claim, thing: usize) -> Option<u64> {
-        let of_thing = self.taken(case, claim).into_iter().find(|write| write.thing == thing);
+    pub(super) fn takes(
+        &self,
+        evidence: &Evidence<'_>,
+        claim: &Claim,
+        thing: usize,
+    ) -> Option<u64> {
+        let of_thing = self.taken(evidence, claim).into_iter().find(|write| write.thing == thing);
         of_thing.map(|write| write.at_ns)
     }
 
@@ -170,16 +185,19 @@ impl Books {
     /// as it holds at once, the one that it was asking for or freeing, else the last.
     pub(super) fn busy_with<'a>(
         &self,
-        case: &'a Case<'_>,
+        evidence: &'a Evidence<'_>,
         process: u32,
         at_ns: u64,
     ) -> Option<&'a Claim> {
         let mine = self.claims.get(&process)?;
-        let claim = |place: &usize| &case.claims.claims[*place];
-        let begun = mine.partition_point(|place| case.time(claim(place).invoke) <= at_ns);
+        let claim = |place: &usize| &evidence.claims.claims[*place];
+        let begun = mine.partition_point(|place| evidence.time(claim(place).invoke) <= at_ns);
         let mut latest = mine[..begun].iter().rev().take(HOLDS).map(claim);
         let works = |claim: &&Claim| {
-            matches!(ClaimStep::of(case, claim, at_ns), ClaimStep::Asking | ClaimStep::Releasing)
+            matches!(
+                ClaimStep::of(evidence, claim, at_ns),
+                ClaimStep::Asking | ClaimStep::Releasing
+            )
         };
         latest.clone().find(works).or_else(|| latest.next())
     }
@@ -226,8 +244,8 @@ pub(super) enum ClaimStep {
 
 impl ClaimStep {
     /// The step of a claim at a time, in nanoseconds.
-    pub(crate) fn of(case: &Case<'_>, claim: &Claim, at_ns: u64) -> Self {
-        let passed = |event: u64| case.time(event) < at_ns;
+    pub(crate) fn of(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64) -> Self {
+        let passed = |event: u64| evidence.time(event) < at_ns;
         match claim.answer {
             AcquireAnswer::Failed(at) | AcquireAnswer::Unknown(at) if passed(at) => {
                 return Self::Over;
@@ -250,10 +268,10 @@ impl ClaimStep {
 }
 
 /// The event that answered the last conversion of a claim.
-fn converted(case: &Case<'_>, claim: &Claim) -> Option<u64> {
-    let hold = claim.definite().filter(|_| case.run.info.promises.downgrades)?;
+fn converted(evidence: &Evidence<'_>, claim: &Claim) -> Option<u64> {
+    let hold = claim.definite().filter(|_| evidence.run.info.promises.downgrades)?;
     let range = usize::try_from(hold.start).ok()?..;
-    let events = case.run.history.events().get(range)?.iter();
+    let events = evidence.run.history.events().get(range)?.iter();
     let ours = events.take_while(|event| event.index < hold.end);
     let answer = |event: &&base::Event| {
         event.f == base::F::Convert

@@ -4,7 +4,7 @@ use super::books::{Books, Changed, ClaimStep, Written};
 use super::span::{
     Trouble, broken, had, lasted, longest_of, longest_until, not_running, ran_wrong, unreachable,
 };
-use crate::Case;
+use crate::evidence::Evidence;
 use base::{Cause, Change};
 use histories::holds::{Claim, Ending};
 use std::ops::Range;
@@ -37,49 +37,49 @@ pub(super) struct Lost {
 /// servers the one without which it would still have had a majority. Those count that the other
 /// claim has taken since, if it took enough of them.
 pub(super) fn of(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     books: &Books,
     claim: &Claim,
     until_ns: u64,
     other: Option<&Claim>,
 ) -> LeftInStore {
-    let mut taken = books.taken(case, claim);
+    let mut taken = books.taken(evidence, claim);
     if taken.is_empty() {
         return LeftInStore::Never;
     }
     // A server may be asked by a message that comes when others have granted the lock already. (What is
     // written under another name belongs to another lock.)
-    let end_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
-    let late = books.taken_until(case, claim, until_ns.min(end_ns)).into_iter();
+    let end_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
+    let late = books.taken_until(evidence, claim, until_ns.min(end_ns)).into_iter();
     let is_known = |write: &Written| taken.iter().any(|known| known.thing == write.thing);
     let is_copy = |write: &Written| taken.iter().any(|it| books.is_copy(it.thing, write.thing));
     let late: Vec<Written> = late.filter(|write| !is_known(write) && is_copy(write)).collect();
     taken.extend(late);
     let lost = |write: &Written| {
-        let lost = of_thing(case, books, claim, *write, until_ns)?;
-        let since = other.and_then(|other| books.takes(case, other, write.thing));
+        let lost = of_thing(evidence, books, claim, *write, until_ns)?;
+        let since = other.and_then(|other| books.takes(evidence, other, write.thing));
         Some(Lost { spare: since.is_none_or(|since| since < lost.at_ns), ..lost })
     };
     let mut losses: Vec<Lost> = taken.iter().filter_map(lost).collect();
     losses.sort_by_key(|lost| (lost.spare, lost.at_ns));
-    let breaks = bearable(case, books, &taken);
+    let breaks = bearable(evidence, books, &taken);
     losses.get(breaks).map_or(LeftInStore::Kept, |lost| LeftInStore::Lost(*lost))
 }
 
 /// Returns how many of the servers on which a claim took something may forget it: as many as leave
 /// it a majority.
-fn bearable(case: &Case<'_>, books: &Books, taken: &[Written]) -> usize {
+fn bearable(evidence: &Evidence<'_>, books: &Books, taken: &[Written]) -> usize {
     let mut servers: Vec<u32> = taken.iter().map(|write| books.server(write.thing)).collect();
     servers.sort_unstable();
     servers.dedup();
-    let majority = case.run.info.servers as usize / 2 + 1;
+    let majority = evidence.run.info.servers as usize / 2 + 1;
     servers.len().saturating_sub(majority)
 }
 
 /// The change that took a thing from the client that made it: the first that removed it, or with
 /// which another was granted the lock. (Whoever tries in vain may overwrite a thing as well.)
 fn of_thing(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     books: &Books,
     claim: &Claim,
     write: Written,
@@ -94,15 +94,15 @@ fn of_thing(
     let changed = life.find(|changed| match changed.change {
         Change::Written(by) => {
             let clock = || {
-                let tried = tried(case, books, by, changed.at_ns);
-                had(case, Trouble::ClientClock, by, tried.start.min(write.at_ns)..changed.at_ns)
+                let tried = tried(evidence, books, by, changed.at_ns);
+                had(evidence, Trouble::ClientClock, by, tried.start.min(write.at_ns)..changed.at_ns)
             };
-            if is_late(case, books, by, changed.at_ns) {
+            if is_late(evidence, books, by, changed.at_ns) {
                 spoilt = Some(Cause::LateRequest);
             } else if spoilt.is_none() && clock() {
                 spoilt = Some(Cause::ClientClock);
             }
-            has_won(case, books, by, changed.at_ns)
+            has_won(evidence, books, by, changed.at_ns)
         }
         _ => true,
     })?;
@@ -116,27 +116,27 @@ fn of_thing(
 }
 
 /// Returns true if a process was granted the lock by what it wrote at a time.
-pub(super) fn has_won(case: &Case<'_>, books: &Books, by: u32, at_ns: u64) -> bool {
-    let Some(claim) = books.busy_with(case, by, at_ns) else { return false };
-    let last = books.taken(case, claim).into_iter().map(|write| write.at_ns).max();
+pub(super) fn has_won(evidence: &Evidence<'_>, books: &Books, by: u32, at_ns: u64) -> bool {
+    let Some(claim) = books.busy_with(evidence, by, at_ns) else { return false };
+    let last = books.taken(evidence, claim).into_iter().map(|write| write.at_ns).max();
     claim.granted().is_some() && last == Some(at_ns)
 }
 
 /// Returns true if a request of a process took effect after its client had given it up.
-fn is_late(case: &Case<'_>, books: &Books, by: u32, at_ns: u64) -> bool {
-    let claim = books.busy_with(case, by, at_ns);
-    claim.is_none_or(|claim| ClaimStep::of(case, claim, at_ns) == ClaimStep::Over)
+fn is_late(evidence: &Evidence<'_>, books: &Books, by: u32, at_ns: u64) -> bool {
+    let claim = books.busy_with(evidence, by, at_ns);
+    claim.is_none_or(|claim| ClaimStep::of(evidence, claim, at_ns) == ClaimStep::Over)
 }
 
 /// Returns the time from when a process began the try in which it wrote something at a time, and
 /// looked at its clock, until it was granted the lock, or wrote.
-fn tried(case: &Case<'_>, books: &Books, by: u32, at_ns: u64) -> Range<u64> {
-    let Some(claim) = books.busy_with(case, by, at_ns) else { return at_ns..at_ns };
-    let asked = claim.granted().and_then(|ok| case.facts(ok)?.asked_ns);
+fn tried(evidence: &Evidence<'_>, books: &Books, by: u32, at_ns: u64) -> Range<u64> {
+    let Some(claim) = books.busy_with(evidence, by, at_ns) else { return at_ns..at_ns };
+    let asked = claim.granted().and_then(|ok| evidence.facts(ok)?.asked_ns);
     // The last try is known by its grant. One that came to nothing took no longer than any.
-    let any = at_ns.saturating_sub(case.run.info.pick_up_ns()).max(case.time(claim.invoke));
+    let any = at_ns.saturating_sub(evidence.run.info.pick_up_ns()).max(evidence.time(claim.invoke));
     let begun = asked.filter(|asked| *asked <= at_ns).unwrap_or(any);
-    begun..claim.granted().map_or(at_ns, |ok| case.time(ok).max(at_ns))
+    begun..claim.granted().map_or(at_ns, |ok| evidence.time(ok).max(at_ns))
 }
 
 /// Returns true if something was lost by time alone.
@@ -146,27 +146,27 @@ pub(super) fn ran_out(lost: &Lost) -> bool {
 
 /// Returns the reason why a client lost what it had, and believed on until a time.
 pub(super) fn why(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     books: &Books,
     claim: &Claim,
     lost: &Lost,
     until_ns: u64,
 ) -> Option<Cause> {
     match lost.how {
-        Change::SessionEnded(_) => why_session_ended(case, claim, lost.at_ns, until_ns),
-        Change::Expired if promised_life(case, claim).is_none() => {
-            why_not_renewed(case, claim, lost.at_ns, until_ns)
+        Change::SessionEnded(_) => why_session_ended(evidence, claim, lost.at_ns, until_ns),
+        Change::Expired if promised_life(evidence, claim).is_none() => {
+            why_not_renewed(evidence, claim, lost.at_ns, until_ns)
         }
-        Change::Expired => Some(why_expired(case, claim, lost, until_ns)),
+        Change::Expired => Some(why_expired(evidence, claim, lost, until_ns)),
         Change::Wiped | Change::Restored | Change::Evicted
-            if had_outlived(case, claim, lost, until_ns) =>
+            if had_outlived(evidence, claim, lost, until_ns) =>
         {
-            Some(why_expired(case, claim, lost, until_ns))
+            Some(why_expired(evidence, claim, lost, until_ns))
         }
         Change::Wiped | Change::Restored => Some(Cause::ServerForgets),
         Change::Evicted => Some(Cause::Evicted),
         Change::Deleted(by) | Change::Written(by) => {
-            Some(why_taken(case, books, claim, (lost, by), until_ns))
+            Some(why_taken(evidence, books, claim, (lost, by), until_ns))
         }
     }
 }
@@ -174,11 +174,11 @@ pub(super) fn why(
 /// Returns true if a lock would have run out in any case while its client relied on it, and that is
 /// why another got in by a time: it had run out by then, or its client would have been done by then
 /// but for its pauses. Then it does not matter what took it.
-fn had_outlived(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
-    let end_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
-    let Some(life) = promised_life(case, claim) else { return false };
+fn had_outlived(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
+    let end_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
+    let Some(life) = promised_life(evidence, claim) else { return false };
     let due_ns = lost.made_ns.saturating_add(life);
-    let paused = || lasted(case, Trouble::Paused, claim.process, lost.made_ns..end_ns);
+    let paused = || lasted(evidence, Trouble::Paused, claim.process, lost.made_ns..end_ns);
     let done_ns = || end_ns.saturating_sub(paused().unwrap_or(0));
     due_ns < end_ns && (due_ns <= until_ns.saturating_add(GRAIN_NS) || done_ns() <= until_ns)
 }
@@ -187,24 +187,29 @@ fn had_outlived(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> b
 const GRAIN_NS: u64 = 5_000_000;
 
 /// Returns the reason why a client believed on though its lock had run out by time.
-pub(super) fn why_expired(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> Cause {
+pub(super) fn why_expired(
+    evidence: &Evidence<'_>,
+    claim: &Claim,
+    lost: &Lost,
+    until_ns: u64,
+) -> Cause {
     let life = lost.at_ns.saturating_sub(lost.made_ns);
-    if is_early(case, claim, lost, until_ns) {
+    if is_early(evidence, claim, lost, until_ns) {
         return Cause::ServerClock;
     }
     // Awake all the time, it would have let go before.
-    let due_ns = due_ns(case, claim, lost);
-    let end_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
-    let paused = lasted(case, Trouble::Paused, claim.process, lost.made_ns..end_ns);
+    let due_ns = due_ns(evidence, claim, lost);
+    let end_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
+    let paused = lasted(evidence, Trouble::Paused, claim.process, lost.made_ns..end_ns);
     if paused.is_some_and(|paused| end_ns.saturating_sub(paused) <= due_ns + GRAIN_NS) {
         return Cause::HolderPaused;
     }
-    let slow = ran_wrong(case, Trouble::ClientClock, claim.process, lost.made_ns..until_ns);
+    let slow = ran_wrong(evidence, Trouble::ClientClock, claim.process, lost.made_ns..until_ns);
     if slow.is_some_and(|slow| slow >= until_ns.saturating_sub(due_ns)) {
         return Cause::ClientClock;
     }
-    let ended_ns = ran_out_ns(case, claim, lost);
-    let granted = claim.granted().map_or(ended_ns, |ok| case.time(ok));
+    let ended_ns = ran_out_ns(evidence, claim, lost);
+    let granted = claim.granted().map_or(ended_ns, |ok| evidence.time(ok));
     let late = granted.saturating_sub(lost.made_ns);
     // With a grant in time the same work would have been done so soon. Up to an overlap it harms
     // nobody; a release comes too late once the lock has run out.
@@ -219,24 +224,24 @@ pub(super) fn why_expired(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns:
 /// Returns the reason why a lock ran out after its release had begun and before that was done, at a
 /// time: a fault without which it would have been done before; or else its steps took too long.
 pub(super) fn why_released_late(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     claim: &Claim,
     lost: &Lost,
     until_ns: u64,
 ) -> Cause {
-    let late_ns = until_ns.saturating_sub(due_ns(case, claim, lost));
+    let late_ns = until_ns.saturating_sub(due_ns(evidence, claim, lost));
     let made_up = |lasted: Option<u64>| lasted.is_some_and(|lasted| lasted + GRAIN_NS >= late_ns);
-    let begun_ns = case.time(claim.end.map_or(u64::MAX, |end| end.at));
+    let begun_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
     let (all, releasing) = (|| lost.made_ns..until_ns, || begun_ns..until_ns);
-    if is_early(case, claim, lost, until_ns) {
+    if is_early(evidence, claim, lost, until_ns) {
         Cause::ServerClock
-    } else if made_up(not_running(case, claim.process, all())) {
+    } else if made_up(not_running(evidence, claim.process, all())) {
         Cause::HolderPaused
-    } else if made_up(ran_wrong(case, Trouble::ClientClock, claim.process, all())) {
+    } else if made_up(ran_wrong(evidence, Trouble::ClientClock, claim.process, all())) {
         Cause::ClientClock
-    } else if made_up(unreachable(case, claim.process, releasing())) {
+    } else if made_up(unreachable(evidence, claim.process, releasing())) {
         Cause::HolderCutOff
-    } else if made_up(lasted(case, Trouble::ServerDown, claim.process, releasing())) {
+    } else if made_up(lasted(evidence, Trouble::ServerDown, claim.process, releasing())) {
         Cause::ServersApart
     } else {
         Cause::RanOutWhileReleasing
@@ -245,31 +250,31 @@ pub(super) fn why_released_late(
 
 /// The time at which a lock ran out that was found to have done so. A server may find it some time
 /// later, when somebody asks or when it looks through its keys.
-pub(super) fn ran_out_ns(case: &Case<'_>, claim: &Claim, lost: &Lost) -> u64 {
-    let promised = promised_life(case, claim).map(|life| lost.made_ns.saturating_add(life));
-    let wrong = had(case, Trouble::ServerClock, claim.process, lost.made_ns..lost.at_ns);
+pub(super) fn ran_out_ns(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost) -> u64 {
+    let promised = promised_life(evidence, claim).map(|life| lost.made_ns.saturating_add(life));
+    let wrong = had(evidence, Trouble::ServerClock, claim.process, lost.made_ns..lost.at_ns);
     promised.filter(|_| !wrong).map_or(lost.at_ns, |promised| lost.at_ns.min(promised))
 }
 
 /// The time at which a lock would have run out by a right clock.
-fn due_ns(case: &Case<'_>, claim: &Claim, lost: &Lost) -> u64 {
-    let promised = promised_life(case, claim).unwrap_or(0);
+fn due_ns(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost) -> u64 {
+    let promised = promised_life(evidence, claim).unwrap_or(0);
     lost.at_ns.max(lost.made_ns.saturating_add(promised))
 }
 
 /// Returns true if a server's clock ended a lock before its time, and its client had not outlived it
 /// in any case.
-fn is_early(case: &Case<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
+fn is_early(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
     let life = lost.at_ns.saturating_sub(lost.made_ns);
     let early = |promised: u64| life + GRAIN_NS < promised;
-    promised_life(case, claim).is_some_and(early)
-        && !had_outlived(case, claim, lost, until_ns)
-        && had(case, Trouble::ServerClock, claim.process, lost.made_ns..until_ns)
+    promised_life(evidence, claim).is_some_and(early)
+        && !had_outlived(evidence, claim, lost, until_ns)
+        && had(evidence, Trouble::ServerClock, claim.process, lost.made_ns..until_ns)
 }
 
 /// Returns the time that a grant was to live, as its recipe knows it, in nanoseconds.
-fn promised_life(case: &Case<'_>, claim: &Claim) -> Option<u64> {
-    let facts = case.facts(claim.granted()?)?;
+fn promised_life(evidence: &Evidence<'_>, claim: &Claim) -> Option<u64> {
+    let facts = evidence.facts(claim.granted()?)?;
     facts.expires_ns?.checked_sub(facts.asked_ns?)
 }
 
@@ -277,26 +282,26 @@ fn promised_life(case: &Case<'_>, claim: &Claim) -> Option<u64> {
 /// it was paused and could not notice; or else the longest trouble in the time in which the servers
 /// must have missed it.
 pub(super) fn why_session_ended(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     claim: &Claim,
     at_ns: u64,
     until_ns: u64,
 ) -> Option<Cause> {
-    if slept_through(case, claim.process, at_ns, until_ns) {
+    if slept_through(evidence, claim.process, at_ns, until_ns) {
         return Some(Cause::HolderPaused);
     }
-    if let Some(cause) = own_trouble(case, claim, at_ns) {
+    if let Some(cause) = own_trouble(evidence, claim, at_ns) {
         return Some(cause);
     }
-    let missed_ns = 2 * case.run.info.ttl_ns;
+    let missed_ns = 2 * evidence.run.info.ttl_ns;
     let (process, times) = (claim.process, (at_ns, until_ns));
-    let worst = |ns: u64| worst_trouble(case, claim, at_ns.saturating_sub(ns), times);
+    let worst = |ns: u64| worst_trouble(evidence, claim, at_ns.saturating_sub(ns), times);
     let worst_of_servers =
-        |ns: u64| worst_of_servers(case, process, at_ns.saturating_sub(ns), times);
+        |ns: u64| worst_of_servers(evidence, process, at_ns.saturating_sub(ns), times);
     // Servers without a leader end no session. After the last fault they recover for as long as a
     // quiet phase, and the first thing that their leader does is to give each session its whole
     // time anew.
-    let recovered_ns = missed_ns + case.run.info.quiet_ns;
+    let recovered_ns = missed_ns + evidence.run.info.quiet_ns;
     worst(missed_ns).or_else(|| worst_of_servers(recovered_ns)).or_else(|| worst(recovered_ns))
 }
 
@@ -304,18 +309,18 @@ pub(super) fn why_session_ended(
 /// a time while the client believed in it until another. It is like a session; but a server keeps it by its
 /// wall clock, and a replica that is promoted may lack the last renewal.
 pub(super) fn why_not_renewed(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     claim: &Claim,
     at_ns: u64,
     until_ns: u64,
 ) -> Option<Cause> {
-    let during = at_ns.saturating_sub(case.run.info.ttl_ns)..at_ns;
-    let asleep = slept_through(case, claim.process, at_ns, until_ns);
-    if !asleep && had(case, Trouble::ServerClock, claim.process, during) {
+    let during = at_ns.saturating_sub(evidence.run.info.ttl_ns)..at_ns;
+    let asleep = slept_through(evidence, claim.process, at_ns, until_ns);
+    if !asleep && had(evidence, Trouble::ServerClock, claim.process, during) {
         return Some(Cause::ServerClock);
     }
-    let promotes = case.run.info.failover_ns > 0;
-    match why_session_ended(case, claim, at_ns, until_ns) {
+    let promotes = evidence.run.info.failover_ns > 0;
+    match why_session_ended(evidence, claim, at_ns, until_ns) {
         Some(Cause::ServersApart | Cause::HolderCutOff) if promotes => Some(Cause::ServerForgets),
         cause => cause,
     }
@@ -323,8 +328,8 @@ pub(super) fn why_not_renewed(
 
 /// Returns true if a client could not notice until a time that its session had ended at another: it
 /// was paused, or had only just woken from a pause in which it ended.
-fn slept_through(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> bool {
-    let paused = |during| lasted(case, Trouble::Paused, process, during);
+fn slept_through(evidence: &Evidence<'_>, process: u32, at_ns: u64, until_ns: u64) -> bool {
+    let paused = |during| lasted(evidence, Trouble::Paused, process, during);
     let asleep = paused(at_ns..at_ns).and_then(|_| paused(at_ns..until_ns));
     let awake = asleep.map(|asleep| until_ns.saturating_sub(at_ns).saturating_sub(asleep));
     awake.is_some_and(|awake| awake <= GRAIN_NS) || paused(until_ns..until_ns).is_some()
@@ -333,18 +338,18 @@ fn slept_through(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> bo
 /// The trouble of a client's own for which its session ended at a time, if one filled most of the
 /// session before: then it does not matter what else was wrong. (A client that obeys *Disconnected*
 /// finds out after two thirds of a session.)
-fn own_trouble(case: &Case<'_>, claim: &Claim, at_ns: u64) -> Option<Cause> {
-    let (process, session) = (claim.process, case.run.info.ttl_ns);
+fn own_trouble(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64) -> Option<Cause> {
+    let (process, session) = (claim.process, evidence.run.info.ttl_ns);
     // A session that its client has slept through is over, however late the servers end it.
-    let held = claim.granted().map_or(at_ns, |ok| case.time(ok).min(at_ns))..at_ns;
-    if longest_of(case, Trouble::Paused, process, held).is_some_and(|slept| slept >= session) {
+    let held = claim.granted().map_or(at_ns, |ok| evidence.time(ok).min(at_ns))..at_ns;
+    if longest_of(evidence, Trouble::Paused, process, held).is_some_and(|slept| slept >= session) {
         return Some(Cause::HolderPaused);
     }
     let during = || at_ns.saturating_sub(session)..at_ns;
     let troubles = [
-        (lasted(case, Trouble::Paused, process, during()), Cause::HolderPaused),
-        (kept_wrong_time(case, process, during()), Cause::ClientClock),
-        (unreachable(case, process, during()), Cause::HolderCutOff),
+        (lasted(evidence, Trouble::Paused, process, during()), Cause::HolderPaused),
+        (kept_wrong_time(evidence, process, during()), Cause::ClientClock),
+        (unreachable(evidence, process, during()), Cause::HolderCutOff),
     ];
     let met = troubles.into_iter().filter_map(|(lasted, cause)| Some((lasted?, cause)));
     let longest = met.max_by_key(|(lasted, _)| *lasted);
@@ -354,56 +359,56 @@ fn own_trouble(case: &Case<'_>, claim: &Claim, at_ns: u64) -> Option<Cause> {
 /// Returns the time by which the clock that a client's session lives on was wrong in a span of time, in
 /// nanoseconds. The library of ZooKeeper pings by the machine's clock on real servers, where there is no
 /// ledger.
-fn kept_wrong_time(case: &Case<'_>, process: u32, during: Range<u64>) -> Option<u64> {
-    if case.run.ledger.is_none() && case.run.info.ensemble.is_some() {
+fn kept_wrong_time(evidence: &Evidence<'_>, process: u32, during: Range<u64>) -> Option<u64> {
+    if evidence.run.ledger.is_none() && evidence.run.info.ensemble.is_some() {
         return None;
     }
-    ran_wrong(case, Trouble::ClientClock, process, during)
+    ran_wrong(evidence, Trouble::ClientClock, process, during)
 }
 
 /// The cause for which a client's session ended at a time while it believed in it until another:
 /// the longest trouble since `since_ns`. A link that is only slow is one if there is no other.
 fn worst_trouble(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     claim: &Claim,
     since_ns: u64,
     (at_ns, until_ns): (u64, u64),
 ) -> Option<Cause> {
     let (process, during) = (claim.process, || since_ns..at_ns);
-    let lasted = |trouble| lasted(case, trouble, process, during());
-    let granted_ns = claim.granted().map_or(at_ns, |ok| case.time(ok));
+    let lasted = |trouble| lasted(evidence, trouble, process, during());
+    let granted_ns = claim.granted().map_or(at_ns, |ok| evidence.time(ok));
     let own = [
-        (kept_wrong_time(case, process, during()), Cause::ClientClock),
-        (broken(case, process, granted_ns, during()), Cause::HolderCutOff),
+        (kept_wrong_time(evidence, process, during()), Cause::ClientClock),
+        (broken(evidence, process, granted_ns, during()), Cause::HolderCutOff),
         (lasted(Trouble::Paused), Cause::HolderPaused),
     ];
-    let of_servers = troubles_of_servers(case, process, since_ns, (at_ns, until_ns));
+    let of_servers = troubles_of_servers(evidence, process, since_ns, (at_ns, until_ns));
     longest(of_servers.into_iter().chain(own))
         .or_else(|| lasted(Trouble::CutOff).map(|_| Cause::HolderCutOff))
 }
 
 /// The same of the servers' troubles alone.
 fn worst_of_servers(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     process: u32,
     since_ns: u64,
     times: (u64, u64),
 ) -> Option<Cause> {
-    longest(troubles_of_servers(case, process, since_ns, times))
+    longest(troubles_of_servers(evidence, process, since_ns, times))
 }
 
 /// The time that each of the servers' troubles lasted, in nanoseconds, and the cause that it is.
 fn troubles_of_servers(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     process: u32,
     since_ns: u64,
     (at_ns, until_ns): (u64, u64),
 ) -> [(Option<u64>, Cause); 2] {
     let during = || since_ns..at_ns;
-    let apart = servers_apart(case, process, at_ns, until_ns);
+    let apart = servers_apart(evidence, process, at_ns, until_ns);
     [
-        (lasted(case, Trouble::Servers, process, during()), apart),
-        (ran_wrong(case, Trouble::ServerClock, process, during()), Cause::ServerClock),
+        (lasted(evidence, Trouble::Servers, process, during()), apart),
+        (ran_wrong(evidence, Trouble::ServerClock, process, during()), Cause::ServerClock),
     ]
 }
 
@@ -420,13 +425,13 @@ fn longest(troubles: impl IntoIterator<Item = (Option<u64>, Cause)>) -> Option<C
 /// cut off closes its clients' connections in time, unless something keeps it from doing so: then
 /// they find out by themselves, after two thirds of a session without an answer, which is too late.
 /// (Of a client that does not believe on there is nothing to find out.)
-fn servers_apart(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> Cause {
-    let info = &case.run.info;
+fn servers_apart(evidence: &Evidence<'_>, process: u32, at_ns: u64, until_ns: u64) -> Cause {
+    let info = &evidence.run.info;
     let during = at_ns.saturating_sub(info.ttl_ns)..until_ns;
-    let had = |trouble| had(case, trouble, process, during.clone());
+    let had = |trouble| had(evidence, trouble, process, during.clone());
     // Whoever obeys would have found out before.
     let silent = |trouble| {
-        longest_until(case, trouble, process, during.start..at_ns)
+        longest_until(evidence, trouble, process, during.start..at_ns)
             .is_some_and(|silent| silent > info.ttl_ns / 3 * 2)
     };
     let outlasts = info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl_ns));
@@ -434,7 +439,7 @@ fn servers_apart(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> Ca
         Cause::ShortSession
     } else if silent(Trouble::ServerDown) || !had(Trouble::ServersCut) {
         Cause::ServersApart
-    } else if ran_wrong(case, Trouble::ServerClock, process, during.clone())
+    } else if ran_wrong(evidence, Trouble::ServerClock, process, during.clone())
         .is_some_and(|wrong| wrong >= info.tick_ns)
     {
         // The server that is cut off counts its silence by that clock.
@@ -451,14 +456,14 @@ fn servers_apart(case: &Case<'_>, process: u32, at_ns: u64, until_ns: u64) -> Ca
 
 /// Returns true if the release of a claim would have removed what was made at a time also if it had
 /// not been late: it was there when the release began.
-pub(super) fn frees_anyway(case: &Case<'_>, claim: &Claim, made_ns: u64) -> bool {
+pub(super) fn frees_anyway(evidence: &Evidence<'_>, claim: &Claim, made_ns: u64) -> bool {
     let begun = claim.end.filter(|end| end.how == Ending::Released);
-    begun.is_some_and(|end| made_ns < case.time(end.at))
+    begun.is_some_and(|end| made_ns < evidence.time(end.at))
 }
 
 /// Returns the reason why another client's request took something from its owner.
 fn why_taken(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     books: &Books,
     owner: &Claim,
     (lost, by): (&Lost, u32),
@@ -466,24 +471,28 @@ fn why_taken(
 ) -> Cause {
     // A recoverer goes by times that clients have written by their own clocks, and by its own until
     // it believes.
-    let clock = |process, during| had(case, Trouble::ClientClock, process, during);
-    let (owned, took) =
-        (tried(case, books, owner.process, lost.made_ns), tried(case, books, by, lost.at_ns));
+    let clock = |process, during| had(evidence, Trouble::ClientClock, process, during);
+    let (owned, took) = (
+        tried(evidence, books, owner.process, lost.made_ns),
+        tried(evidence, books, by, lost.at_ns),
+    );
     let wrong = || {
         clock(owner.process, owned.start..lost.at_ns)
             || clock(by, took.start.min(lost.made_ns)..took.end)
     };
-    let taker = books.busy_with(case, by, lost.at_ns);
-    let recovers = match taker.map(|taker| ClaimStep::of(case, taker, lost.at_ns)) {
-        Some(ClaimStep::Over) if taker.is_some_and(|it| frees_anyway(case, it, lost.made_ns)) => {
+    let taker = books.busy_with(evidence, by, lost.at_ns);
+    let recovers = match taker.map(|taker| ClaimStep::of(evidence, taker, lost.at_ns)) {
+        Some(ClaimStep::Over)
+            if taker.is_some_and(|it| frees_anyway(evidence, it, lost.made_ns)) =>
+        {
             Err(Cause::ForeignRelease)
         }
         None | Some(ClaimStep::Over) => Err(Cause::LateRequest),
         Some(ClaimStep::Releasing) => Err(Cause::ForeignRelease),
         Some(ClaimStep::Asking | ClaimStep::Holding) => Ok(lost.spoilt.unwrap_or(Cause::Recovery)),
     };
-    if had_outlived(case, owner, lost, until_ns) {
-        why_expired(case, owner, lost, until_ns)
+    if had_outlived(evidence, owner, lost, until_ns) {
+        why_expired(evidence, owner, lost, until_ns)
     } else if recovers.is_ok() && wrong() {
         Cause::ClientClock
     } else {

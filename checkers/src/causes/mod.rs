@@ -17,6 +17,7 @@
 //! An anomaly of which no cause is known is never expected.
 
 mod books;
+mod case;
 mod loss;
 mod nested;
 mod possible;
@@ -26,7 +27,7 @@ mod stuck;
 #[cfg(test)]
 mod tests;
 
-use crate::Case;
+use crate::evidence::Evidence;
 use crate::words::decided;
 use base::{Anomaly, Cause, Causes};
 use books::ClaimStep;
@@ -35,7 +36,7 @@ use loss::LeftInStore;
 use span::Trouble;
 
 pub(crate) use books::Books;
-pub(crate) use shared::SharedClaims;
+pub use case::Case;
 
 /// One occurrence of an anomaly.
 #[derive(Clone, Debug)]
@@ -130,9 +131,9 @@ fn by_ledger(
 }
 
 /// Returns true if a grant of a queue has a place in it; of a lock without a queue, always.
-fn is_queued(case: &Case<'_>, claim: &Claim) -> bool {
-    let place = || claim.granted().and_then(|ok| case.facts(ok)?.place);
-    !case.run.info.promises.fifo || place().is_some()
+fn is_queued(evidence: &Evidence<'_>, claim: &Claim) -> bool {
+    let place = || claim.granted().and_then(|ok| evidence.facts(ok)?.place);
+    !evidence.run.info.promises.fifo || place().is_some()
 }
 
 /// The cause for which a client no longer had the lock when its release was answered at an event.
@@ -303,4 +304,4 @@ fn sent(case: &Case<'_>, writer: &Claim, write: u64) -> Option<u64> {
     .map(|event| event.index)
 }
 
-pub(crate) use stuck::{Left, culprit_of, of_stuck};
+pub(crate) use stuck::{culprit_of, of_stuck};

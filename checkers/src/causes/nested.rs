@@ -4,13 +4,17 @@
 use super::books::Books;
 use super::loss::{self, LeftInStore};
 use super::span::{Trouble, had};
-use crate::Case;
+use crate::evidence::Evidence;
 use histories::holds::Claim;
 
 /// Returns the claim by which a process took what it holds: the outermost hold around this one, if
 /// that still had what it took when this one was granted.
-pub(super) fn taken_by<'a>(case: &'a Case<'_>, books: &Books, claim: &'a Claim) -> &'a Claim {
-    if !case.run.info.promises.reentrant {
+pub(super) fn taken_by<'a>(
+    evidence: &'a Evidence<'_>,
+    books: &Books,
+    claim: &'a Claim,
+) -> &'a Claim {
+    if !evidence.run.info.promises.reentrant {
         return claim;
     }
     let is_around = |outer: &&Claim| {
@@ -20,16 +24,16 @@ pub(super) fn taken_by<'a>(case: &'a Case<'_>, books: &Books, claim: &'a Claim) 
             && outer.invoke < claim.invoke
             && hold.is_some_and(|hold| hold.contains(&claim.invoke))
     };
-    let before = case.claims.claims.partition_point(|other| other.invoke < claim.invoke);
-    let outer = case.claims.claims[..before].iter().find(is_around);
-    outer.filter(|outer| stood(case, books, outer, claim)).unwrap_or(claim)
+    let before = evidence.claims.claims.partition_point(|other| other.invoke < claim.invoke);
+    let outer = evidence.claims.claims[..before].iter().find(is_around);
+    outer.filter(|outer| stood(evidence, books, outer, claim)).unwrap_or(claim)
 }
 
 /// Returns true if the inner hold was granted on what the outer one had taken: that still stood, or
 /// its client had just been paused and could not know better yet.
-fn stood(case: &Case<'_>, books: &Books, outer: &Claim, inner: &Claim) -> bool {
-    let granted_ns = inner.granted().map_or(u64::MAX, |ok| case.time(ok));
-    let lately = granted_ns.saturating_sub(case.run.info.ttl_ns / 4)..granted_ns;
-    matches!(loss::of(case, books, outer, granted_ns, None), LeftInStore::Kept)
-        || had(case, Trouble::Paused, inner.process, lately)
+fn stood(evidence: &Evidence<'_>, books: &Books, outer: &Claim, inner: &Claim) -> bool {
+    let granted_ns = inner.granted().map_or(u64::MAX, |ok| evidence.time(ok));
+    let lately = granted_ns.saturating_sub(evidence.run.info.ttl_ns / 4)..granted_ns;
+    matches!(loss::of(evidence, books, outer, granted_ns, None), LeftInStore::Kept)
+        || had(evidence, Trouble::Paused, inner.process, lately)
 }

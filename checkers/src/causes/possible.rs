@@ -7,8 +7,7 @@
 
 use super::is_queued;
 use super::span::loses_data;
-use crate::Case;
-use crate::bypass::excludes;
+use crate::evidence::Evidence;
 use base::{Action, Cause, Causes, F, Fault, Node, Removed};
 use histories::holds::{Claim, Ending};
 
@@ -49,48 +48,54 @@ const LEAVE_TAKEN: &[Cause] =
     &[Cause::ReplyLost, Cause::ReleaseLost, Cause::ClientDied, Cause::OnlyServerDown];
 
 /// Returns the causes for which some claims, of which one was lost, can have met at a time.
-pub(super) fn of_loss(case: &Case<'_>, claims: &[&Claim], at_ns: u64) -> Causes {
-    causes(case, claims, at_ns, |cause| !LEAVE_TAKEN.contains(&cause))
+pub(super) fn of_loss(evidence: &Evidence<'_>, claims: &[&Claim], at_ns: u64) -> Causes {
+    causes(evidence, claims, at_ns, |cause| !LEAVE_TAKEN.contains(&cause))
 }
 
 /// Returns the causes for which a lock can have been left taken by one of its claims, or a client
 /// can sleep on, at a time.
-pub(super) fn of_stuck(case: &Case<'_>, claims: &[&Claim], at_ns: u64) -> Causes {
-    causes(case, claims, at_ns, |_| true)
+pub(super) fn of_stuck(evidence: &Evidence<'_>, claims: &[&Claim], at_ns: u64) -> Causes {
+    causes(evidence, claims, at_ns, |_| true)
 }
 
-fn causes(case: &Case<'_>, claims: &[&Claim], at_ns: u64, can: impl Fn(Cause) -> bool) -> Causes {
-    let info = &case.run.info;
+fn causes(
+    evidence: &Evidence<'_>,
+    claims: &[&Claim],
+    at_ns: u64,
+    can: impl Fn(Cause) -> bool,
+) -> Causes {
+    let info = &evidence.run.info;
     let clients: Vec<Node> =
         claims.iter().map(|claim| Node::Client(info.client_of(claim.process))).collect();
-    let since_ns = claims.iter().map(|claim| case.time(claim.invoke)).min().unwrap_or(0);
+    let since_ns = claims.iter().map(|claim| evidence.time(claim.invoke)).min().unwrap_or(0);
     let during = since_ns.saturating_sub(info.due_ns())..at_ns;
-    let in_force = case.fault_spans_in(&during).filter(|span| !span.had_none());
-    let by_faults = in_force.flat_map(|span| by_fault(case, &span.fault, &clients).iter());
+    let in_force = evidence.fault_spans_in(&during).filter(|span| !span.had_none());
+    let by_faults = in_force.flat_map(|span| by_fault(evidence, &span.fault, &clients).iter());
     let mut found: Causes = by_faults.filter(|cause| can(*cause)).collect();
     if found.is_unknown() {
         found.extend([Cause::Recipe]);
     }
-    found.extend(recorded(case, claims, at_ns).filter(|cause| can(*cause)));
+    found.extend(recorded(evidence, claims, at_ns).filter(|cause| can(*cause)));
     found
 }
 
 /// Returns true if the client of a claim died while it asked, held or released.
-fn is_death(case: &Case<'_>, claim: &Claim) -> bool {
-    let gone = claim.gone_at().and_then(|at| case.run.history.get(at));
+fn is_death(evidence: &Evidence<'_>, claim: &Claim) -> bool {
+    let gone = claim.gone_at().and_then(|at| evidence.run.history.get(at));
     gone.is_some_and(|event| event.f == F::Death)
 }
 
 /// Returns the causes that a fault can bring about for these clients. What befalls any other client
 /// bears on them by what it asks of the servers late, or by a wrong clock.
-fn by_fault(case: &Case<'_>, fault: &Fault, clients: &[Node]) -> Causes {
+fn by_fault(evidence: &Evidence<'_>, fault: &Fault, clients: &[Node]) -> Causes {
     let is_server = |node: &Node| matches!(node, Node::Server(_));
     let (nodes, links, action) = (fault.nodes(), fault.links(), fault.action());
     let ours = nodes.iter().any(|node| clients.contains(node));
     let of_clients = !nodes.iter().all(is_server) && !fault.is_at_vault();
     let apart = links.iter().any(|(a, b)| is_server(a) && is_server(b));
     let down = fault.spec().takes_server_down && fault.node().is_some_and(|node| is_server(&node));
-    let forgets = (case.run.info.failover_ns > 0 && (apart || down)) || loses_data(case, action);
+    let forgets =
+        (evidence.run.info.failover_ns > 0 && (apart || down)) || loses_data(evidence, action);
     let (of_links, clock) = (!links.is_empty(), matches!(action, Action::Clock(_)));
     let brought: [(bool, &[Cause]); 10] = [
         (apart || down, SERVER_DOWN),
@@ -110,38 +115,38 @@ fn by_fault(case: &Case<'_>, fault: &Fault, clients: &[Node]) -> Causes {
 /// Returns the causes that need no fault, and of which the claims of the same lock say themselves
 /// that they are possible: when a grant ran out, what a release removed, whether a client died.
 fn recorded<'a>(
-    case: &'a Case<'_>,
+    evidence: &'a Evidence<'_>,
     claims: &'a [&Claim],
     at_ns: u64,
 ) -> impl Iterator<Item = Cause> + use<'a> {
     let of_lock = || {
         let ours = |it: &&Claim| claims.iter().any(|claim| claim.key == it.key);
-        case.claims.claims.iter().filter(ours)
+        evidence.claims.claims.iter().filter(ours)
     };
-    let before = |at: u64| case.time(at) <= at_ns;
+    let before = |at: u64| evidence.time(at) <= at_ns;
     let ran_out = |claim: &&&Claim| {
-        let facts = claim.granted().and_then(|ok| case.facts(ok));
+        let facts = claim.granted().and_then(|ok| evidence.facts(ok));
         facts.and_then(|facts| facts.expires_ns).is_some_and(|expires_ns| expires_ns <= at_ns)
     };
     let released =
         |claim: &Claim| claim.end.is_some_and(|end| end.how == Ending::Released && before(end.at));
     let frees_any = |it: &Claim| it.removed == Some(Removed::Any);
-    let died = |it: &Claim| it.gone_at().is_some_and(before) && is_death(case, it);
+    let died = |it: &Claim| it.gone_at().is_some_and(before) && is_death(evidence, it);
     let recovers = |it: &Claim| {
         it.granted()
             .filter(|ok| before(*ok))
-            .and_then(|ok| case.facts(ok))
+            .and_then(|ok| evidence.facts(ok))
             .is_some_and(|it| it.recovered)
     };
-    let client = |claim: &Claim| case.run.info.client_of(claim.process);
+    let client = |claim: &Claim| evidence.run.info.client_of(claim.process);
     let shares = |claim: &Claim| {
-        let (wanted, again) = (claim.wanted(), case.run.info.promises.reentrant);
+        let (wanted, again) = (claim.wanted(), evidence.run.info.promises.reentrant);
         of_lock().any(|it| {
             let other = it.wanted();
             it.invoke != claim.invoke
                 && client(it) == client(claim)
                 && !(again && it.process == claim.process)
-                && excludes(it.mode, claim.mode)
+                && it.mode.excludes(claim.mode)
                 && other.start < wanted.end
                 && wanted.start < other.end
         })
@@ -158,7 +163,7 @@ fn recorded<'a>(
         (Cause::ClientDied, of_lock().any(died)),
         (
             Cause::NothingTaken,
-            claims.iter().any(|claim| claim.granted().is_some() && !is_queued(case, claim)),
+            claims.iter().any(|claim| claim.granted().is_some() && !is_queued(evidence, claim)),
         ),
         (Cause::SharedIdentity, claims.iter().any(|claim| shares(claim))),
     ];

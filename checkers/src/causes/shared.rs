@@ -5,8 +5,7 @@
 use super::books::Books;
 use super::is_queued;
 use super::loss::{self, LeftInStore};
-use crate::Case;
-use crate::bypass::excludes;
+use crate::evidence::Evidence;
 use base::HOLDS;
 use histories::holds::Claim;
 use std::collections::BTreeMap;
@@ -20,21 +19,21 @@ pub(crate) struct SharedClaims {
 }
 
 impl SharedClaims {
-    pub(crate) fn of(case: &Case<'_>, books: &Books) -> Self {
+    pub(crate) fn of(evidence: &Evidence<'_>, books: &Books) -> Self {
         let mut shared = Self::default();
         let mut granted: Vec<&Claim> =
-            case.claims.claims.iter().filter(|claim| lives_on(case, claim)).collect();
+            evidence.claims.claims.iter().filter(|claim| lives_on(evidence, claim)).collect();
         granted.sort_unstable_by_key(|claim| claim.granted());
         let mut owners: BTreeMap<(u32, usize), Vec<&Claim>> = BTreeMap::new();
         for claim in granted {
-            owners.entry(owner(case, claim)).or_default().push(claim);
+            owners.entry(owner(evidence, claim)).or_default().push(claim);
         }
         for claims in owners.values() {
-            shared.note_those_let_in(case, books, claims);
+            shared.note_those_let_in(evidence, books, claims);
         }
-        for claim in case.claims.claims.iter().filter(|claim| claim.granted().is_none()) {
-            let claims = owners.get(&owner(case, claim)).map_or(&[][..], Vec::as_slice);
-            if let Some(owner) = taken_back(case, books, claims, claim) {
+        for claim in evidence.claims.claims.iter().filter(|claim| claim.granted().is_none()) {
+            let claims = owners.get(&owner(evidence, claim)).map_or(&[][..], Vec::as_slice);
+            if let Some(owner) = taken_back(evidence, books, claims, claim) {
                 shared.note(owner, claim.invoke);
             }
         }
@@ -42,13 +41,13 @@ impl SharedClaims {
     }
 
     /// Notes the claims of one client and key, by their grants, that were let in beside another of them.
-    fn note_those_let_in(&mut self, case: &Case<'_>, books: &Books, claims: &[&Claim]) {
+    fn note_those_let_in(&mut self, evidence: &Evidence<'_>, books: &Books, claims: &[&Claim]) {
         let mut live: Vec<&Claim> = Vec::new();
         for claim in claims {
             let Some(hold) = claim.definite() else { continue };
             live.retain(|other| stands_until(other).is_some_and(|until| until > hold.start));
-            let rivals = |other: &&&Claim| is_rival(case, other, claim);
-            let shares = |it: &&&Claim| is_let_in(case, books, it, claim, hold.start);
+            let rivals = |other: &&&Claim| is_rival(evidence, other, claim);
+            let shares = |it: &&&Claim| is_let_in(evidence, books, it, claim, hold.start);
             for other in live.iter().filter(rivals).filter(shares) {
                 self.note(other, hold.start);
                 self.note(claim, hold.start);
@@ -75,27 +74,33 @@ fn stands_until(claim: &Claim) -> Option<u64> {
 }
 
 /// Returns true if a claim was granted for as long as its client lives.
-fn lives_on(case: &Case<'_>, claim: &Claim) -> bool {
-    let facts = claim.granted().map(|ok| case.facts(ok));
+fn lives_on(evidence: &Evidence<'_>, claim: &Claim) -> bool {
+    let facts = claim.granted().map(|ok| evidence.facts(ok));
     facts.is_some_and(|facts| facts.is_none_or(|facts| facts.expires_ns.is_none()))
 }
 
 /// Returns true if nothing had taken the lock from its owner by the event at which it was granted
 /// again, and the second grant put nothing of its own into the store. (One without a place in a queue
 /// was given by nobody.)
-fn is_let_in(case: &Case<'_>, books: &Books, owner: &Claim, again: &Claim, at: u64) -> bool {
-    if !is_queued(case, again) || has_own_place(case, owner, again) {
+fn is_let_in(
+    evidence: &Evidence<'_>,
+    books: &Books,
+    owner: &Claim,
+    again: &Claim,
+    at: u64,
+) -> bool {
+    if !is_queued(evidence, again) || has_own_place(evidence, owner, again) {
         return false;
     }
-    let at_ns = case.time(at);
-    let loss = |claim| loss::of(case, books, claim, at_ns, None);
+    let at_ns = evidence.time(at);
+    let loss = |claim| loss::of(evidence, books, claim, at_ns, None);
     matches!((loss(owner), loss(again)), (LeftInStore::Kept, LeftInStore::Never))
 }
 
 /// Returns the claim that lost what it had taken to another one of its client that was given up. `granted` are
 /// those of the client, by their grants.
 fn taken_back<'a>(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     books: &Books,
     granted: &[&'a Claim],
     given_up: &Claim,
@@ -103,28 +108,28 @@ fn taken_back<'a>(
     let asking = given_up.asking();
     let before = granted.partition_point(|claim| claim.granted() < Some(asking.end));
     // No more of them can stand at once.
-    let latest = granted[..before].iter().rev().take(HOLDS * case.run.info.workers as usize);
-    let mut rivals = latest.filter(|claim| is_rival(case, claim, given_up));
+    let latest = granted[..before].iter().rev().take(HOLDS * evidence.run.info.workers as usize);
+    let mut rivals = latest.filter(|claim| is_rival(evidence, claim, given_up));
     let robbed = rivals.find(|claim| {
         let Some(hold) = claim.definite() else { return false };
-        let during = case.time(asking.start.max(hold.start))..case.time(hold.end);
-        books.took_back(case, claim, during)
+        let during = evidence.time(asking.start.max(hold.start))..evidence.time(hold.end);
+        books.took_back(evidence, claim, during)
     });
     robbed.copied()
 }
 
-fn owner(case: &Case<'_>, claim: &Claim) -> (u32, usize) {
-    (case.run.info.client_of(claim.process), claim.key)
+fn owner(evidence: &Evidence<'_>, claim: &Claim) -> (u32, usize) {
+    (evidence.run.info.client_of(claim.process), claim.key)
 }
 
 /// Returns true if two claims have places of their own in a queue: they can be told apart, if not by whose
 /// client they are.
-fn has_own_place(case: &Case<'_>, one: &Claim, other: &Claim) -> bool {
-    let place = |claim: &Claim| claim.granted().and_then(|ok| case.facts(ok)?.place);
+fn has_own_place(evidence: &Evidence<'_>, one: &Claim, other: &Claim) -> bool {
+    let place = |claim: &Claim| claim.granted().and_then(|ok| evidence.facts(ok)?.place);
     place(one).zip(place(other)).is_some_and(|(one, other)| one != other)
 }
 
-fn is_rival(case: &Case<'_>, one: &Claim, other: &Claim) -> bool {
-    let again = case.run.info.promises.reentrant && one.process == other.process;
-    excludes(one.mode, other.mode) && !again
+fn is_rival(evidence: &Evidence<'_>, one: &Claim, other: &Claim) -> bool {
+    let again = evidence.run.info.promises.reentrant && one.process == other.process;
+    one.mode.excludes(other.mode) && !again
 }

@@ -1,6 +1,6 @@
 //! The faults that a client or the servers had in a span of time.
 
-use crate::Case;
+use crate::evidence::Evidence;
 use crate::faults::FaultSpan;
 use base::{Action, ClockChange, Data, Family, Fault, LinkFault, Node, Target};
 use std::ops::Range;
@@ -29,35 +29,39 @@ pub(super) enum Trouble {
 /// Returns the time in all for which the client of a process had such trouble in a span of time, in
 /// nanoseconds; `None` when it had none.
 pub(super) fn lasted(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     trouble: Trouble,
     process: u32,
     during: Range<u64>,
 ) -> Option<u64> {
-    united(case, met(case, trouble, process, &during), &during)
+    united(evidence, met(evidence, trouble, process, &during), &during)
 }
 
 /// Returns the time in all for which a client did not run in a span of time, in nanoseconds; `None`
 /// when it always ran. (An enumeration has no time: it tells of a request that is held up by a
 /// pause, of which hardly anything was measured.)
-pub(super) fn not_running(case: &Case<'_>, process: u32, during: Range<u64>) -> Option<u64> {
+pub(super) fn not_running(
+    evidence: &Evidence<'_>,
+    process: u32,
+    during: Range<u64>,
+) -> Option<u64> {
     let measured = |fault_span: &&FaultSpan| {
-        let span = case.span(fault_span);
+        let span = evidence.span(fault_span);
         let lasted_ms = span.end.saturating_sub(span.start) / 1_000_000;
         let effect = fault_span.effect.as_ref().map_or(lasted_ms, |effect| effect.amount);
         fault_span.healed.is_none() || effect >= lasted_ms / 2
     };
-    united(case, met(case, Trouble::Paused, process, &during).filter(measured), &during)
+    united(evidence, met(evidence, Trouble::Paused, process, &during).filter(measured), &during)
 }
 
 /// Returns the time in all for which faults were in force in a span of time, in nanoseconds: of
 /// several at once the time counts once. `None`: none of them was.
 fn united<'a>(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     fault_spans: impl Iterator<Item = &'a FaultSpan>,
     during: &Range<u64>,
 ) -> Option<u64> {
-    let part = |fault_span| part(case, fault_span, during);
+    let part = |fault_span| part(evidence, fault_span, during);
     let mut parts: Vec<Range<u64>> = fault_spans.filter_map(part).collect();
     parts.sort_unstable_by_key(|part| part.start);
     let (mut all, mut until) = (0, 0);
@@ -71,79 +75,88 @@ fn united<'a>(
 /// Returns the longest time for which one such trouble lasted in a span of time, in nanoseconds;
 /// `None` when there was none.
 pub(super) fn longest_of(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     trouble: Trouble,
     process: u32,
     during: Range<u64>,
 ) -> Option<u64> {
-    let parts = met(case, trouble, process, &during).filter_map(|one| part(case, one, &during));
+    let parts =
+        met(evidence, trouble, process, &during).filter_map(|one| part(evidence, one, &during));
     parts.map(|part| part.end - part.start).max()
 }
 
 /// Returns the longest time for which one such trouble of a span of time had lasted by its end or
 /// the span's, in nanoseconds, from before the span where it began there; `None` when there was none.
 pub(super) fn longest_until(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     trouble: Trouble,
     process: u32,
     during: Range<u64>,
 ) -> Option<u64> {
     let lasted = |fault_span| {
-        let span = case.span(fault_span);
+        let span = evidence.span(fault_span);
         span.end.min(during.end).saturating_sub(span.start)
     };
-    met(case, trouble, process, &during).map(lasted).max()
+    met(evidence, trouble, process, &during).map(lasted).max()
 }
 
 /// Returns the part of a span of time in which a fault was in force.
-fn part(case: &Case<'_>, fault_span: &FaultSpan, during: &Range<u64>) -> Option<Range<u64>> {
-    let span = case.span(fault_span);
+fn part(
+    evidence: &Evidence<'_>,
+    fault_span: &FaultSpan,
+    during: &Range<u64>,
+) -> Option<Range<u64>> {
+    let span = evidence.span(fault_span);
     let (from, to) = (span.start.max(during.start), span.end.min(during.end));
     (from <= to).then_some(from..to)
 }
 
 /// Returns the time in all for which the client of a process could reach no server in a span of
 /// time, in nanoseconds; `None` when it always could.
-pub(super) fn unreachable(case: &Case<'_>, process: u32, during: Range<u64>) -> Option<u64> {
-    let servers = case.run.info.servers;
+pub(super) fn unreachable(
+    evidence: &Evidence<'_>,
+    process: u32,
+    during: Range<u64>,
+) -> Option<u64> {
+    let servers = evidence.run.info.servers;
     let is_off = |fault_span: &&FaultSpan| {
         let action = fault_span.fault.action();
         let links = fault_span.fault.links();
         let to = |server| links.iter().any(|(a, b)| [*a, *b].contains(&Node::Server(server)));
-        keeps_off(action, case) && (0..servers).all(to)
+        keeps_off(action, evidence) && (0..servers).all(to)
     };
-    united(case, met(case, Trouble::CutOff, process, &during).filter(is_off), &during)
+    united(evidence, met(evidence, Trouble::CutOff, process, &during).filter(is_off), &during)
 }
 
 /// Returns the time in all for which links of a client were broken in a span of time, in nanoseconds;
 /// `None` if none was. A link to some of the servers that it could do without when it was granted a lock,
 /// at `granted_ns`, does not count.
 pub(super) fn broken(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     process: u32,
     granted_ns: u64,
     during: Range<u64>,
 ) -> Option<u64> {
-    let servers = case.run.info.servers;
+    let servers = evidence.run.info.servers;
     let is_needed = |fault_span: &&FaultSpan| {
         let links = fault_span.fault.links();
         let to = |server| links.iter().any(|(a, b)| [*a, *b].contains(&Node::Server(server)));
-        (0..servers).all(to) || case.span(fault_span).start >= granted_ns
+        (0..servers).all(to) || evidence.span(fault_span).start >= granted_ns
     };
-    united(case, met(case, Trouble::Broken, process, &during).filter(is_needed), &during)
+    united(evidence, met(evidence, Trouble::Broken, process, &during).filter(is_needed), &during)
 }
 
 /// Returns the time in all by which the clocks that such trouble is about ran slower or faster than
 /// they should in a span of time, in nanoseconds; `None` when they ran well. A clock that only
 /// jumped runs well.
 pub(super) fn ran_wrong(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     trouble: Trouble,
     process: u32,
     during: Range<u64>,
 ) -> Option<u64> {
     let off = |fault_span: &FaultSpan| {
-        let part = part(case, fault_span, &during)?;
+        let part = part(evidence, fault_span, &during)?;
         let lasted = part.end - part.start;
         match fault_span.fault.action() {
             Action::Clock(ClockChange::Jump(_)) => None,
@@ -151,19 +164,19 @@ pub(super) fn ran_wrong(
             _ => Some(lasted),
         }
     };
-    met(case, trouble, process, &during).filter_map(off).max()
+    met(evidence, trouble, process, &during).filter_map(off).max()
 }
 
 /// Returns the time by which the clocks that such trouble is about were wrong at most in a span of
 /// time, in nanoseconds; `None` when they were right.
 pub(super) fn clock_off(
-    case: &Case<'_>,
+    evidence: &Evidence<'_>,
     trouble: Trouble,
     process: u32,
     during: Range<u64>,
 ) -> Option<u64> {
     let off = |fault_span: &FaultSpan| {
-        let span = case.span(fault_span);
+        let span = evidence.span(fault_span);
         let lasted = during.end.min(span.end).saturating_sub(span.start);
         let by_itself = match fault_span.fault.action() {
             Action::Clock(ClockChange::Jump(by)) => by.unsigned_abs(),
@@ -174,14 +187,14 @@ pub(super) fn clock_off(
         let healed = fault_span.effect.as_ref().filter(|_| span.end < during.end);
         by_itself.max(healed.map_or(0, |effect| effect.amount.saturating_mul(1_000)))
     };
-    met(case, trouble, process, &during).map(off).reduce(u64::saturating_add)
+    met(evidence, trouble, process, &during).map(off).reduce(u64::saturating_add)
 }
 
 /// Returns true if a client's clock stood still at some time in a span of it, in nanoseconds.
-pub(super) fn stood_still(case: &Case<'_>, process: u32, during: Range<u64>) -> bool {
+pub(super) fn stood_still(evidence: &Evidence<'_>, process: u32, during: Range<u64>) -> bool {
     let freezes =
         |fault_span: &FaultSpan| fault_span.fault.action() == Action::Clock(ClockChange::Freeze);
-    met(case, Trouble::ClientClock, process, &during).any(freezes)
+    met(evidence, Trouble::ClientClock, process, &during).any(freezes)
 }
 
 /// Returns the error of a clock after it has drifted for a time, both in nanoseconds.
@@ -191,19 +204,24 @@ fn drifted(lasted: u64, ppm: i32) -> u64 {
 
 /// The faults that had an effect and may have been in force somewhere in a span of time.
 fn met<'a>(
-    case: &'a Case<'_>,
+    evidence: &'a Evidence<'_>,
     trouble: Trouble,
     process: u32,
     during: &Range<u64>,
 ) -> impl Iterator<Item = &'a FaultSpan> {
-    let client = Node::Client(case.run.info.client_of(process));
-    let met = case.fault_spans_in(during).filter(|fault_span| !fault_span.had_none());
+    let client = Node::Client(evidence.run.info.client_of(process));
+    let met = evidence.fault_spans_in(during).filter(|fault_span| !fault_span.had_none());
     met.filter(move |fault_span| bears(&fault_span.fault, trouble, client))
 }
 
 /// Returns true if a client had such trouble in a span of time.
-pub(super) fn had(case: &Case<'_>, trouble: Trouble, process: u32, during: Range<u64>) -> bool {
-    lasted(case, trouble, process, during).is_some()
+pub(super) fn had(
+    evidence: &Evidence<'_>,
+    trouble: Trouble,
+    process: u32,
+    during: Range<u64>,
+) -> bool {
+    lasted(evidence, trouble, process, during).is_some()
 }
 
 /// Returns true if a fault is such trouble of a client.
@@ -235,17 +253,18 @@ fn bears(fault: &Fault, trouble: Trouble, client: Node) -> bool {
 
 /// Returns true if a fault keeps what goes over its links back for so long that a session cannot go
 /// on: its client hears from the servers once in a third of it.
-fn keeps_off(action: Action, case: &Case<'_>) -> bool {
+fn keeps_off(action: Action, evidence: &Evidence<'_>) -> bool {
     match action {
         Action::Cut(_) | Action::Link(LinkFault::Refuse) => true,
-        _ => delays(case, action).is_some_and(|delay_ns| delay_ns >= case.run.info.ttl_ns / 3),
+        _ => delays(evidence, action)
+            .is_some_and(|delay_ns| delay_ns >= evidence.run.info.ttl_ns / 3),
     }
 }
 
 /// Returns the longest time that a message takes over links that a fault slows down, in nanoseconds; `None`
 /// for one that does not.
-pub(super) fn delays(case: &Case<'_>, action: Action) -> Option<u64> {
-    let info = &case.run.info;
+pub(super) fn delays(evidence: &Evidence<'_>, action: Action) -> Option<u64> {
+    let info = &evidence.run.info;
     match action {
         Action::Link(LinkFault::Slow(factor)) => {
             Some(info.slowest_message_ns.max(info.link_delay_ns).saturating_mul(factor.into()))
@@ -266,12 +285,12 @@ const fn slows(action: Action) -> bool {
 }
 
 /// Returns true if a server comes back from a fault without all of its data.
-pub(super) fn loses_data(case: &Case<'_>, action: Action) -> bool {
+pub(super) fn loses_data(evidence: &Evidence<'_>, action: Action) -> bool {
     match action {
         Action::Crash(Data::Lost) => true,
         // A member of an ensemble has its data on disk before it answers for them.
-        Action::Crash(Data::Unsynced) => case.run.info.ensemble.is_none(),
-        Action::Crash(Data::Kept) | Action::Vanish => case.run.info.volatile,
+        Action::Crash(Data::Unsynced) => evidence.run.info.ensemble.is_none(),
+        Action::Crash(Data::Kept) | Action::Vanish => evidence.run.info.volatile,
         _ => false,
     }
 }

@@ -1,11 +1,11 @@
 //! Locks that stay taken: the thing that still stands in the store, and how it was left there.
 
+use super::Case;
 use super::books::{Books, Standing, Written};
 use super::loss::why_session_ended;
 use super::possible;
 use super::span::{Trouble, clock_off, had};
 use super::{is_queued, reply_lost};
-use crate::Case;
 use base::{Cause, Causes, Change, Kind};
 use histories::holds::{AcquireAnswer, Claim, Ending};
 use std::collections::BTreeMap;

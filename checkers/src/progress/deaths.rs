@@ -1,7 +1,6 @@
 //! The time for which a holder that has died keeps a lock from the living.
 
 use crate::Case;
-use crate::bypass::excludes;
 use crate::stretches::Stretches;
 use base::Measure;
 use histories::holds::{Claim, Ending};
@@ -50,7 +49,7 @@ impl<'a> KeyClaims<'a> {
 
     fn after(&self, case: &Case<'_>, dead: &Claim) -> Option<u64> {
         let died = dead.end?.at;
-        let rival = |claim: &&&Claim| excludes(claim.mode, dead.mode);
+        let rival = |claim: &&&Claim| claim.mode.excludes(dead.mode);
         let later = self.granted.partition_point(|claim| claim.granted() <= Some(died));
         let next = self.granted[later..].iter().find(rival)?;
         let mut asked = self.asking.meeting(died + 1, u64::MAX).map(|id| &self.asked[id]);

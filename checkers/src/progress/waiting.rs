@@ -1,7 +1,7 @@
 //! Clients that wait for ever, and those that hold the lock without knowing it.
 
 use crate::Case;
-use crate::bypass::{Bypass, woken};
+use crate::bypass::Bypass;
 use crate::causes::{self, Occurrence, by_cause};
 use base::{Anomaly, Cause, Causes};
 use histories::holds::{AcquireAnswer, Claim};
@@ -29,7 +29,8 @@ pub(super) fn slept(case: &Case<'_>) -> Vec<Slept> {
         until.saturating_sub(since) >= case.run.info.due_ns()
             && case.calm().spans(claim.invoke, claim.asking().end)
     };
-    let lost = case.bypasses().long.iter().filter(|bypass| long(bypass) && !woken(case, bypass));
+    let lost =
+        case.bypasses().long.iter().filter(|bypass| long(bypass) && !case.woken_since(bypass));
     lost.map(|bypass| overtaken(case, bypass)).collect()
 }
 

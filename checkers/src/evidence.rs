@@ -1,27 +1,22 @@
-//! The case that checkers judge: a run, and what several of them want to know of it, read once for
-//! all.
+//! The facts of a run that several checkers need, read once for all.
 
-use crate::bypass::{self, Bypasses};
+use crate::bypass::{self, Bypass, Bypasses};
 use crate::calm::Calm;
-use crate::causes::{Books, Left, SharedClaims};
 use crate::faults::FaultSpan;
 use crate::groups::Groups;
 use crate::phase::QuietPhase;
 use crate::stretches::Stretches;
-use crate::words::Story;
-use base::{Anomaly, Event, F, Facts, Leases, Run, Verdict};
+use base::{Event, F, Facts, Leases, Run};
 use hashbrown::HashMap;
 use histories::holds::{Claim, Claims};
 use histories::sweep::{Conflict, sweep};
 use rustc_hash::FxBuildHasher;
-use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
 use std::ops::Range;
-use std::rc::Rc;
 
-/// A run with its readings.
+/// A run with what has been read from it.
 #[derive(Debug)]
-pub struct Case<'a> {
+pub struct Evidence<'a> {
     /// The run with its history.
     pub run: &'a Run,
     /// The claims: who asked for and held which lock, and under which grant the vault was touched.
@@ -32,11 +27,8 @@ pub struct Case<'a> {
     pub fault_spans: Vec<FaultSpan>,
     /// The phase in which progress is due, or why there is none.
     pub(crate) phase: Result<QuietPhase, &'static str>,
-    /// The ledger by thing. Made when it is first asked for, as is all below: most runs break
-    /// nothing.
-    books: OnceCell<Option<Books>>,
-    shared: OnceCell<SharedClaims>,
-    /// The ends of leases and sessions.
+    /// The ends of leases and sessions. Made when it is first asked for, as is all below: most runs
+    /// break nothing.
     leases: OnceCell<Leases>,
     /// The claims by key and request.
     asked: OnceCell<Groups>,
@@ -50,14 +42,12 @@ pub struct Case<'a> {
     wakes: OnceCell<WokenAt>,
     /// The times of the faults.
     fault_span_times: OnceCell<Stretches>,
-    /// The contents of the store, by time.
-    left: RefCell<BTreeMap<u64, Rc<Left>>>,
 }
 
 /// The events at which each process was woken, by process.
 type WokenAt = HashMap<u32, Vec<u64>, FxBuildHasher>;
 
-impl<'a> Case<'a> {
+impl<'a> Evidence<'a> {
     /// Reads a run.
     pub fn of(run: &'a Run) -> Self {
         let claims = Claims::of(&run.history);
@@ -70,8 +60,6 @@ impl<'a> Case<'a> {
             conflicts,
             fault_spans,
             phase,
-            books: OnceCell::new(),
-            shared: OnceCell::new(),
             leases: OnceCell::new(),
             asked: OnceCell::new(),
             answered: OnceCell::new(),
@@ -79,7 +67,6 @@ impl<'a> Case<'a> {
             bypasses: OnceCell::new(),
             wakes: OnceCell::new(),
             fault_span_times: OnceCell::new(),
-            left: RefCell::default(),
         }
     }
 
@@ -113,26 +100,25 @@ impl<'a> Case<'a> {
             .filter(|claim| claim.granted().is_some())
     }
 
-    /// Returns the contents of the store at a time. Many locks that are stuck are so at the same
-    /// one.
-    pub(crate) fn left(&self, books: &Books, at_ns: u64) -> Rc<Left> {
-        let mut left = self.left.borrow_mut();
-        left.entry(at_ns).or_insert_with(|| Rc::new(Left::of(self, books, at_ns))).clone()
-    }
-
     /// The stretches of the run that nothing disturbs.
     pub(crate) fn calm(&self) -> &Calm<'a> {
-        self.calm.get_or_init(|| Calm::of(self))
+        self.calm.get_or_init(|| Calm::of(self.run, &self.claims, &self.fault_spans))
     }
 
     /// Returns the acquires that were overtaken.
     pub(crate) fn bypasses(&self) -> &Bypasses {
-        self.bypasses.get_or_init(|| bypass::bypasses(self))
+        self.bypasses.get_or_init(|| bypass::bypasses(&self.run.info, &self.claims))
     }
 
     /// Returns true if the store woke a process in a stretch of the history.
     pub(crate) fn woken(&self, process: u32, during: Range<u64>) -> bool {
         self.last_woken(process, during).is_some()
+    }
+
+    /// Returns true if the store woke an acquire after it was first overtaken.
+    pub(crate) fn woken_since(&self, bypass: &Bypass) -> bool {
+        let claim = &self.claims.claims[bypass.claim];
+        self.woken(claim.process, bypass.first..claim.asking().end)
     }
 
     /// Returns the last event at which the store woke a process in a stretch of the history.
@@ -171,19 +157,6 @@ impl<'a> Case<'a> {
         self.time(fault_span.begin)..fault_span.healed.map_or(u64::MAX, |healed| self.time(healed))
     }
 
-    /// Returns the writer and the remover of each thing in the store, if they are known of this
-    /// run: the store's ledger knows clients, and not which of several workers it was.
-    pub(crate) fn ownership(&self) -> Option<&Books> {
-        let ledger = || self.run.ledger.as_ref().filter(|_| self.run.info.workers == 1);
-        let read = || ledger().map(|ledger| Books::of(self, ledger));
-        self.books.get_or_init(read).as_ref()
-    }
-
-    /// Returns the claims that share their owner with another one in the store.
-    pub(crate) fn shared(&self, books: &Books) -> &SharedClaims {
-        self.shared.get_or_init(|| SharedClaims::of(self, books))
-    }
-
     /// Returns the ends of the leases and sessions behind grants.
     pub(crate) fn leases(&self) -> &Leases {
         self.leases.get_or_init(|| Leases::of(self.run))
@@ -204,29 +177,5 @@ impl<'a> Case<'a> {
     /// Returns the facts that the store gave with an answer.
     pub fn facts(&self, at: u64) -> Option<&'a Facts> {
         self.run.history.get(at)?.facts.as_deref()
-    }
-}
-
-/// Decides one property of a case, and from nothing else: no files, no clock, no drawing.
-pub trait Checker {
-    /// The property's name, as verdicts and reports say it.
-    fn name(&self) -> &'static str;
-    /// One line for `picklock list`.
-    fn summary(&self) -> &'static str;
-    /// Returns true if a run says nothing as long as this property is inconclusive. A property that
-    /// most runs give no chance to be tested is not decisive: it can break a run, but not hold it
-    /// up.
-    fn decisive(&self) -> bool {
-        true
-    }
-
-    /// The verdict. Its anomalies name the events that prove them, and may have a reason as their
-    /// explanation; the rest is told by `explain`.
-    fn check(&self, case: &Case<'_>) -> Verdict;
-
-    /// Tells how an anomaly of this checker came about, after all verdicts stand. Whatever is told
-    /// costs steps of the story's own budget, and changes no verdict.
-    fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
-        story.retell(case, &anomaly.witness);
     }
 }

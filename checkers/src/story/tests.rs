@@ -1,7 +1,9 @@
 //! Tests of what is told of an anomaly, and in which words.
 
 use super::*;
+use crate::causes::Case;
 use crate::picture::{Gallery, judge, picture};
+use crate::words::count;
 use crate::{Availability, Exclusion, ForeignRelease, Reentrancy, ReleaseErrors};
 use base::{ClockChange, Data, Direction, LinkFault};
 

@@ -1,0 +1,24 @@
+//! The list of checkers.
+
+use crate::{
+    Availability, Checker, Coverage, Exclusion, Fairness, Fencing, ForeignRelease, Herd,
+    Independence, Perf, Progress, Reentrancy, ReleaseErrors, SharedConcurrency, VaultChecker,
+};
+
+/// Every checker, in the order in which reports show them.
+pub const CHECKERS: &[&dyn Checker] = &[
+    &Exclusion,
+    &VaultChecker,
+    &Fencing,
+    &ForeignRelease,
+    &Progress,
+    &Fairness,
+    &Herd,
+    &Reentrancy,
+    &Independence,
+    &SharedConcurrency,
+    &ReleaseErrors,
+    &Availability,
+    &Coverage,
+    &Perf,
+];
