@@ -83,5 +83,5 @@ pub use verdict::{Anomaly, Belief, Measure, Outcome, Verdict};
 pub use version::WrongVersion;
 pub use visible::{is_hidden, show_strings, visible, visible_json};
 pub use wakeups::Wakeups;
-pub use worker::{Operation, Worker, WorkerGrant, WorkerStep};
+pub use worker::{WorkerGrant, WorkerMachine, WorkerRequest, WorkerStep};
 pub use world::{Answer, CallError, Link, LocalFuture, Protocol, World};

@@ -1,14 +1,14 @@
 //! The worker machine: what a worker does in its turn, as a pure function of the responses to it.
 //!
-//! It has no clock and no recorder. The drive loop gives it the times of real or simulated runs, the
-//! exhaustive search takes its steps in every order; both interpret the steps of a task by it alone.
+//! It has no clock and no recorder. The drive loop puts its requests at the times of a run, the
+//! exhaustive search takes them in every order; both interpret the steps of a task by it alone.
 
 use crate::{Acquire, Command, F, HOLDS, Key, Kind, Mode, Step, Wait, Walk};
 use std::hash::Hash;
 
-/// An operation of a worker: the request that it makes, and the event that records it.
+/// A request that a worker makes, and the operation that its event records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation {
+pub struct WorkerRequest {
     /// Its kind: an acquire, a conversion, a release, or a read or a write of what the lock guards.
     pub f: F,
     /// The number of the grant.
@@ -29,7 +29,7 @@ pub enum WorkerStep {
     /// It works for this part of the turn's hold: 2 is a half.
     Work(u32),
     /// It makes this request, and waits for its end.
-    Request(Operation),
+    Request(WorkerRequest),
 }
 
 /// A grant of a worker's turn, or what it asks for in its place.
@@ -55,17 +55,17 @@ impl WorkerGrant {
 
 /// A worker in its turn.
 #[derive(Clone, Debug)]
-pub struct Worker {
+pub struct WorkerMachine {
     walk: Walk,
     /// The number of keys.
     keys: u32,
     /// The key and the mode of the turn.
     turn: (u32, Mode),
     grants: [WorkerGrant; HOLDS],
-    open: Option<Operation>,
+    open: Option<WorkerRequest>,
 }
 
-impl Worker {
+impl WorkerMachine {
     /// Makes a worker between two turns, the next of which may be about this key of so many.
     pub fn new(keys: u32, key: u32, mode: Mode) -> Self {
         let key = key % keys;
@@ -103,7 +103,7 @@ impl Worker {
                 }
             };
             let again = f == F::Read && matches!(step, Step::Write(_));
-            let operation = Operation { f, hold, mode, wait, again };
+            let operation = WorkerRequest { f, hold, mode, wait, again };
             self.open = Some(operation);
             return WorkerStep::Request(operation);
         }
@@ -115,14 +115,14 @@ impl Worker {
     }
 
     /// Returns the operation that has not ended yet.
-    pub const fn open(&self) -> Option<Operation> {
+    pub const fn open(&self) -> Option<WorkerRequest> {
         self.open
     }
 
     /// Returns the command for the client with which an operation begins. `key` is the name of its
     /// key; an acquire waits for so many nanoseconds at most.
-    pub fn command(operation: Operation, key: Key, acquire_timeout_ns: u64) -> Command {
-        let Operation { f, hold, mode, .. } = operation;
+    pub fn command(operation: WorkerRequest, key: Key, acquire_timeout_ns: u64) -> Command {
+        let WorkerRequest { f, hold, mode, .. } = operation;
         match f {
             F::Acquire => {
                 Command::Acquire(Box::new(Acquire { key, hold, mode, acquire_timeout_ns }))
@@ -134,15 +134,15 @@ impl Worker {
     }
 
     /// Returns the value that an operation writes; `None` if it does not write.
-    pub fn to_write(&self, operation: Operation) -> Option<u64> {
+    pub fn to_write(&self, operation: WorkerRequest) -> Option<u64> {
         (operation.f == F::Write).then(|| self.grants[operation.hold].value + 1)
     }
 
-    /// Ends the open operation. `given` is the token of a grant, or the value that an access has read
-    /// or written. An access that is not served, and a conversion that is refused, leave nothing to
-    /// do but to release what is held. After a doubt of any other kind the worker is to be replaced.
+    /// Ends the open request. `given` is the token of a grant, or the value that an access has read
+    /// or written. After an access that is not served, and a conversion that is refused, the worker
+    /// only releases what is held. After a doubt of any other kind it is to be replaced.
     pub fn ended(&mut self, kind: Kind, given: Option<u64>) {
-        let Some(Operation { f, hold, mode, .. }) = self.open.take() else { return };
+        let Some(WorkerRequest { f, hold, mode, .. }) = self.open.take() else { return };
         let grant = &mut self.grants[hold];
         match (f, kind) {
             (F::Acquire, Kind::Ok) => {
@@ -158,8 +158,8 @@ impl Worker {
         }
     }
 
-    /// Notes that the grants of a key may be gone; `is_key` recognises its number. Returns the first
-    /// grant of which that is new.
+    /// Notes that the grants of a key may be gone; `is_key` recognises its number. Returns the
+    /// first grant of which that is new.
     pub fn lost(&mut self, is_key: impl Fn(u32) -> bool) -> Option<usize> {
         let held = self.walk.held();
         let mut first = None;
@@ -212,14 +212,14 @@ mod tests {
 
     const KEYS: u32 = 3;
 
-    fn worker(script: &'static [Step], mode: Mode) -> Worker {
-        let mut worker = Worker::new(KEYS, 0, Mode::Exclusive);
+    fn worker(script: &'static [Step], mode: Mode) -> WorkerMachine {
+        let mut worker = WorkerMachine::new(KEYS, 0, Mode::Exclusive);
         worker.begin(script, 5, mode);
         worker
     }
 
     /// Takes a step, which has to be a request.
-    fn requested(worker: &mut Worker) -> Operation {
+    fn requested(worker: &mut WorkerMachine) -> WorkerRequest {
         match worker.step() {
             WorkerStep::Request(operation) => operation,
             other => panic!("{other:?} is no request"),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     /// Takes steps until the turn is over, each of which ends in this way.
-    fn played(worker: &mut Worker, kind: Kind, given: Option<u64>) -> Vec<F> {
+    fn played(worker: &mut WorkerMachine, kind: Kind, given: Option<u64>) -> Vec<F> {
         let mut done = Vec::new();
         loop {
             match worker.step() {

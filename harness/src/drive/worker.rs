@@ -1,9 +1,9 @@
 //! One worker of a client: its turns, their times, and the events that record what it does. What a
-//! turn consists of is decided by the worker machine ([`Worker`]).
+//! turn consists of is decided by the worker machine ([`WorkerMachine`]).
 
 use base::{
-    CallView, ClientReply, ClientState, Command, Event, F, HOLDS, Key, Kind, Load, Mono, Operation,
-    Process, ReplyOutcome, Rng, Step, Turn, Wait, Worker, WorkerGrant, WorkerStep,
+    CallView, ClientReply, ClientState, Command, Event, F, HOLDS, Key, Kind, Load, Mono, Process,
+    ReplyOutcome, Rng, Step, Turn, Wait, WorkerGrant, WorkerMachine, WorkerRequest, WorkerStep,
 };
 use std::time::Duration;
 
@@ -120,7 +120,7 @@ pub struct DrivenWorker {
     pub process: u32,
     pub stage: WorkerStage,
     turn: Turn,
-    machine: Worker,
+    machine: WorkerMachine,
     /// The times of its grants.
     since: [Mono; HOLDS],
     /// The request that waits for its answer.
@@ -152,7 +152,7 @@ impl DrivenWorker {
             number,
             process: number,
             stage: WorkerStage::Down { until: None },
-            machine: Worker::new(round.load.keys, turn.key, turn.mode),
+            machine: WorkerMachine::new(round.load.keys, turn.key, turn.mode),
             since: [Mono::ZERO; HOLDS],
             turn,
             open: 0,
@@ -243,13 +243,13 @@ impl DrivenWorker {
         self.stage = WorkerStage::Asking { since: now, last_reply: None, answers };
         (self.open, self.call) = (request, None);
         self.begun = recorder.history().events().len() as u64;
-        let Operation { f, hold, mode, wait, .. } = operation;
+        let WorkerRequest { f, hold, mode, wait, .. } = operation;
         let value = self.machine.to_write(operation);
         self.record(hold, (now, Kind::Invoke, f), round, recorder, |event| {
             (event.value, event.mode) = (value, Some(mode));
         });
         let key = round.key(self.machine.grant(hold)).clone();
-        Some(Worker::command(operation, key, round.acquire_timeout_ns(wait)))
+        Some(WorkerMachine::command(operation, key, round.acquire_timeout_ns(wait)))
     }
 
     /// Goes on after a step. Work begins at once; anything else is to be done in its turn.
@@ -265,7 +265,7 @@ impl DrivenWorker {
     }
 
     /// An access of the vault as it leaves.
-    fn access(&self, operation: Operation, round: &TurnSettings) -> AccessOnItsWay {
+    fn access(&self, operation: WorkerRequest, round: &TurnSettings) -> AccessOnItsWay {
         let grant = self.machine.grant(operation.hold);
         AccessOnItsWay {
             worker: self.number,
@@ -283,7 +283,7 @@ impl DrivenWorker {
     /// Records that an access ends without having reached the vault, and goes on to release.
     fn touched_in_vain(
         &mut self,
-        operation: Operation,
+        operation: WorkerRequest,
         (at, kind, error): (Mono, Kind, &str),
         round: &TurnSettings,
         recorder: &mut Recorder,
@@ -380,7 +380,7 @@ impl DrivenWorker {
         };
         let Some(outcome) = reply.outcome() else { return Heard::Goes };
         let ReplyOutcome { kind, error, facts, token } = outcome;
-        let Operation { f, hold, mode, .. } = operation;
+        let WorkerRequest { f, hold, mode, .. } = operation;
         match (f, kind) {
             (F::Read | F::Write, Kind::Ok) => {
                 send(self.access(operation, round));
@@ -411,14 +411,14 @@ impl DrivenWorker {
     }
 
     /// Returns the open operation, while the worker waits for its client.
-    fn asking(&self) -> Option<Operation> {
+    fn asking(&self) -> Option<WorkerRequest> {
         self.machine.open().filter(|_| matches!(self.stage, WorkerStage::Asking { .. }))
     }
 
     /// The store has woken the worker's client. A worker that has its answer already does not wait
     /// any more.
     pub fn hear_notified(&self, at: Mono, round: &TurnSettings, recorder: &mut Recorder) {
-        if let Some(Operation { f: F::Acquire, hold, .. }) = self.asking() {
+        if let Some(WorkerRequest { f: F::Acquire, hold, .. }) = self.asking() {
             self.record(hold, (at, Kind::Info, F::Notified), round, recorder, |_| {});
         }
     }
@@ -430,7 +430,7 @@ impl DrivenWorker {
 
     /// Returns the last command that its operation has sent, while that goes on.
     pub fn call(&self) -> Option<&CallView> {
-        let goes_on = |operation: Operation| !matches!(operation.f, F::Read | F::Write);
+        let goes_on = |operation: WorkerRequest| !matches!(operation.f, F::Read | F::Write);
         self.call.as_ref().filter(|_| self.asking().is_some_and(goes_on))
     }
 

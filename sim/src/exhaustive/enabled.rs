@@ -1,7 +1,7 @@
 //! Enabled steps: which can be taken in a state, which are taken at once, and what a state without
 //! any means.
 
-use base::{Mode, Worker};
+use base::{Mode, WorkerMachine};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -56,7 +56,7 @@ impl<S: Store> Explorer<S> {
         state.clients.push(ClientPart {
             log: Log::start(client),
             stage: ClientStage::Idle,
-            worker: Worker::new(self.case.keys, client, Mode::Exclusive),
+            worker: WorkerMachine::new(self.case.keys, client, Mode::Exclusive),
             marks: Default::default(),
             turns: 0,
             asked: 0,
@@ -91,7 +91,7 @@ impl<S: Store> Explorer<S> {
             }
             ClientStage::Granted { .. } => steps.push(Move::Enter(client)),
             ClientStage::Working => steps.push(Move::Leave(client)),
-            ClientStage::Asking => {}
+            ClientStage::Acquiring | ClientStage::Converting | ClientStage::Releasing => {}
         }
         let heard = state.wires_of(client).filter(|(_, wire)| !wire.down.is_empty());
         steps.extend(heard.map(|(connection, _)| Move::Hear(connection)));

@@ -1,6 +1,6 @@
 //! A state of the enumeration: plain data that can be copied and compared.
 
-use base::{F, Facts, HOLDS, Mono, Operation, Worker, WorkerGrant};
+use base::{Facts, HOLDS, Mono, WorkerGrant, WorkerMachine, WorkerRequest};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -51,8 +51,8 @@ pub enum ClientStage {
     Idle,
     /// It has asked as often as it had to and does nothing more.
     Done,
-    /// It has made the request that is open.
-    Asking,
+    /// It has asked for the lock.
+    Acquiring,
     /// It has been granted what it asked for and has not yet entered what the lock guards.
     Granted {
         token: Option<u64>,
@@ -60,6 +60,10 @@ pub enum ClientStage {
     },
     /// The client holds the lock and works.
     Working,
+    /// It has asked for another mode.
+    Converting,
+    /// It has released the lock.
+    Releasing,
     /// It died, or ended in doubt.
     Gone,
 }
@@ -95,7 +99,7 @@ pub const VAIN: u32 = 3;
 pub struct ClientPart<P> {
     pub log: Rc<Log<P>>,
     pub stage: ClientStage,
-    pub worker: Worker,
+    pub worker: WorkerMachine,
     pub marks: [GrantMarks; HOLDS],
     /// The number of times that it has asked for the lock.
     pub turns: u32,
@@ -141,13 +145,17 @@ impl<P> ClientPart<P> {
     }
 
     /// The request that it waits for.
-    pub fn asking(&self) -> Option<Operation> {
-        self.worker.open().filter(|_| self.stage == ClientStage::Asking)
+    pub fn asking(&self) -> Option<WorkerRequest> {
+        let waits = matches!(
+            self.stage,
+            ClientStage::Acquiring | ClientStage::Converting | ClientStage::Releasing
+        );
+        self.worker.open().filter(|_| waits)
     }
 
     /// Returns true while the client waits for a lock.
     pub fn is_acquiring(&self) -> bool {
-        self.asking().is_some_and(|operation| operation.f == F::Acquire)
+        self.stage == ClientStage::Acquiring
     }
 
     /// The client does nothing more, whatever it holds.

@@ -2,7 +2,7 @@
 
 use base::{
     ClientReply, ClientRequest, Effect, Event, F, Facts, Fault, Key, Kind, LinkFault, Mode, Mono,
-    Node, Operation, ReplyOutcome, Response, Wait, Worker, WorkerStep,
+    Node, ReplyOutcome, Response, Wait, WorkerMachine, WorkerRequest, WorkerStep,
 };
 use std::rc::Rc;
 use std::time::Duration;
@@ -96,13 +96,17 @@ impl<S: Store> Explorer<S> {
         &mut self,
         state: &mut WorldState<S>,
         client: u32,
-        operation: Operation,
+        operation: WorkerRequest,
         seen: &mut SeenStep,
     ) {
         let part = &mut state.clients[client as usize];
-        part.stage = ClientStage::Asking;
         part.asked += 1;
-        let Operation { f, hold, mode, wait, .. } = operation;
+        let WorkerRequest { f, hold, mode, wait, .. } = operation;
+        part.stage = match f {
+            F::Acquire => ClientStage::Acquiring,
+            F::Convert => ClientStage::Converting,
+            _ => ClientStage::Releasing,
+        };
         if f == F::Acquire {
             part.attempt = Attempt::Unseen;
         }
@@ -122,7 +126,7 @@ impl<S: Store> Explorer<S> {
             Wait::Try => Duration::ZERO,
         };
         let acquire_timeout_ns = u64::try_from(acquire_timeout.as_nanos()).unwrap_or(u64::MAX);
-        let command = Worker::command(operation, key, acquire_timeout_ns);
+        let command = WorkerMachine::command(operation, key, acquire_timeout_ns);
         let request = ClientRequest { id: part.asked, worker: client, command };
         self.feed(state, client, ClientInput::Request(request), seen);
     }
@@ -213,7 +217,7 @@ impl<S: Store> Explorer<S> {
     /// The hold begins, and the client goes on.
     fn enter(&mut self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
         let part = &mut state.clients[client as usize];
-        let (ClientStage::Granted { token, lost }, Some(Operation { hold, mode, .. })) =
+        let (ClientStage::Granted { token, lost }, Some(WorkerRequest { hold, mode, .. })) =
             (part.stage, part.worker.open())
         else {
             return;
@@ -457,8 +461,7 @@ fn route<S: Store>(state: &mut WorldState<S>, out: Outgoing<S>) {
 
 /// Does what a client wants done to its wires.
 fn wire<S: Store>(state: &mut WorldState<S>, client: u32, wish: &Do<PacketOf<S>>) {
-    let asking = state.clients[client as usize].asking();
-    let releasing = asking.is_some_and(|operation| operation.f == F::Release);
+    let releasing = state.clients[client as usize].stage == ClientStage::Releasing;
     let (local, packet) = match wish {
         Do::Open { connection: local, .. } => {
             let fresh = WireState { up: Default::default(), down: Default::default(), open: true };
@@ -500,7 +503,7 @@ fn hear<S: Store>(
     match &response.reply {
         ClientReply::Notified { .. } => {
             let hold = match part.worker.open() {
-                Some(Operation { hold, .. }) if part.is_acquiring() => hold,
+                Some(WorkerRequest { hold, .. }) if part.is_acquiring() => hold,
                 _ => 0,
             };
             let grant = part.worker.grant(hold);
@@ -514,7 +517,7 @@ fn hear<S: Store>(
     let Some(outcome) = response.reply.clone().outcome() else { return false };
     let ReplyOutcome { kind, error, facts, token } = outcome;
     // No request is open at its `init`, or once nobody waits for an answer any more.
-    let Some(Operation { f, hold, mode, .. }) = part.asking() else { return false };
+    let Some(WorkerRequest { f, hold, mode, .. }) = part.asking() else { return false };
     let facts = facts.map(timeless).filter(|facts| !facts.is_empty());
     if (kind, f) == (Kind::Ok, F::Acquire) {
         part.stage = ClientStage::Granted { token, lost: false };
@@ -557,7 +560,7 @@ fn lost<S: Store>(
 ) {
     let part = &mut state.clients[client as usize];
     let is_key = |number| key(number) == *name;
-    if let (ClientStage::Granted { lost, .. }, Some(Operation { hold, .. })) =
+    if let (ClientStage::Granted { lost, .. }, Some(WorkerRequest { hold, .. })) =
         (&mut part.stage, part.worker.open())
     {
         *lost |= is_key(part.worker.grant(hold).key);
@@ -576,11 +579,11 @@ fn lost<S: Store>(
 fn access<S: Store>(
     state: &mut WorldState<S>,
     client: u32,
-    operation: Operation,
+    operation: WorkerRequest,
     seen: &mut SeenStep,
 ) -> bool {
     let part = &mut state.clients[client as usize];
-    let Operation { f, hold, mode, .. } = operation;
+    let WorkerRequest { f, hold, mode, .. } = operation;
     let (grant, value) = (*part.worker.grant(hold), part.worker.to_write(operation));
     let key = key(grant.key);
     let about = about(&key, mode);
@@ -594,7 +597,11 @@ fn access<S: Store>(
         Some(value) => state.vault.write(&key, grant.token, value).map(|()| value),
     };
     let kind = if served.is_ok() { Kind::Ok } else { Kind::Fail };
-    part.worker.ended(kind, served.ok());
+    match f {
+        F::Read => part.worker.ended(kind, served.ok()),
+        // Nobody waits for the outcome: what comes after a write comes after a failed one, too.
+        _ => part.worker.ended(Kind::Ok, None),
+    }
     let fenced = served.err().map(|fenced| fenced.to_string());
     seen.event(client, kind, f, |event| {
         told(event);

@@ -139,7 +139,8 @@ fn peer_links<'a, S: StartedServer>(
     })
 }
 
-/// The same links as Toxiproxy has them, each with its link proxy; `None` if they do not lead there.
+/// The same links as Toxiproxy has them, each with its link proxy; `None` if they do not lead
+/// there.
 fn toxic_pairs<'a, S: StartedServer>(
     testbed: &'a Testbed<S>,
     links: &'a [(Node, Node)],

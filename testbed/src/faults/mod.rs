@@ -1,4 +1,4 @@
-//! The faults of the testbed. Each returns its heal, which undoes it and measures what it did in between.
+//! The faults of the testbed. Each returns its heal, which undoes it and measures its effect.
 
 mod links;
 mod nodes;

@@ -138,8 +138,8 @@ async fn crash<S: StartedServer>(
     Ok(Box::pin(async move { revive(&testbed, &*server, data, since).await }))
 }
 
-/// Makes a server vanish. Nobody notices its death: its last packets do not reach its peers, and the
-/// links of clients hold what is sent in its name.
+/// Makes a server vanish. Nobody notices its death: its last packets do not reach its peers, and
+/// the links of clients hold what is sent in its name.
 async fn vanish<S: StartedServer>(
     testbed: Arc<Testbed<S>>,
     server: Arc<S>,
