@@ -17,7 +17,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{LocalSet, spawn_local};
 use workloads::TestedLock;
-use workloads::client::serve;
+use workloads::client::serve_begun;
 
 use crate::Exit;
 
@@ -37,22 +37,20 @@ async fn conversation() -> Result<()> {
     let (queue, requests) = unbounded_channel();
     let clock = MachineClock::of_this_thread();
     spawn_local(read(queue, clock.clone()));
-    let mut pipe = Pipe { requests, first: None, clock };
+    let mut pipe = Pipe { requests, clock };
     let Some(request) = poll_fn(|cx| pipe.poll_next(cx)).await else { return Ok(()) };
-    let Command::Init(init) = &request.command else {
+    let ClientRequest { id, command: Command::Init(init), .. } = request else {
         bail!("the first line must be an `init`; see the protocol in base/src/client.rs");
     };
-    let Init { algo, servers, allotment, ttl_ns, call_timeout_ns, seed, process, .. } = &**init;
+    let Init { algo, ttl_ns, call_timeout_ns, seed, process, .. } = &*init;
     let lock = workloads::lock(algo).with_context(|| format!("there is no lock `{algo}`"))?;
-    let seed = base::Rng::fork(*seed, 1_000 + u64::from(*process)).next();
     let settings = RealSettings {
-        servers: servers.clone(),
+        servers: init.servers.clone(),
         ttl: Duration::from_nanos(*ttl_ns),
         call_timeout: Duration::from_nanos(*call_timeout_ns),
-        seed,
+        seed: base::Rng::fork(*seed, 1_000 + u64::from(*process)).next(),
     };
-    let allotment = allotment.clone();
-    lock.store().visit(Serve { lock, settings, allotment, request, pipe }).await
+    lock.store().visit(Serve { lock, settings, id, init, pipe }).await
 }
 
 /// Reads requests, and does at once what concerns the machine and no worker.
@@ -90,10 +88,10 @@ fn stdin() -> Box<dyn AsyncRead + Unpin> {
 struct Serve {
     lock: TestedLock,
     settings: RealSettings,
-    /// The name that all its keys begin with; empty for none.
-    allotment: String,
-    /// The `init`, which is answered once the client can be asked for the lock.
-    request: ClientRequest,
+    /// The `init` and the number of its request, which is answered once the client can be asked for
+    /// the lock.
+    id: u64,
+    init: Box<Init>,
     pipe: Pipe,
 }
 
@@ -101,17 +99,16 @@ impl Visit for Serve {
     type Out = LocalFuture<'static, Result<()>>;
 
     fn visit<S: Store>(self) -> Self::Out {
-        let Self { lock, settings, allotment, request, mut pipe } = self;
+        let Self { lock, settings, id, init, mut pipe } = self;
         Box::pin(async move {
-            match S::connect(settings).await.and_then(|link| confined::<S>(link, &allotment)) {
+            match S::connect(settings).await.and_then(|link| confined::<S>(link, &init.allotment)) {
                 Ok(link) => {
-                    pipe.first = Some(request);
-                    serve::<S>(lock, link, Box::new(pipe)).await;
+                    serve_begun::<S>(lock, link, (id, init), Box::new(pipe)).await;
                     Ok(())
                 }
                 Err(error) => {
                     let reply = ClientReply::fail(error.to_string());
-                    pipe.say(Response { id: Some(request.id), worker: 0, reply });
+                    pipe.say(Response { id: Some(id), worker: 0, reply });
                     Err(error.into())
                 }
             }
@@ -134,18 +131,13 @@ fn confined<S: Store>(
 /// Stdin and stdout as a mailbox.
 struct Pipe {
     requests: UnboundedReceiver<ClientRequest>,
-    /// A request that was read before the conversation began.
-    first: Option<ClientRequest>,
     /// Translates the times that the client has read for the harness.
     clock: Rc<MachineClock>,
 }
 
 impl Mailbox for Pipe {
     fn poll_next(&mut self, cx: &mut Waiting<'_>) -> Poll<Option<ClientRequest>> {
-        match self.first.take() {
-            Some(first) => Poll::Ready(Some(first)),
-            None => self.requests.poll_recv(cx),
-        }
+        self.requests.poll_recv(cx)
     }
 
     fn say(&mut self, mut response: Response) {

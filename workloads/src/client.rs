@@ -35,8 +35,22 @@ pub async fn serve<S: Store>(
     link: Rc<dyn Link<S>>,
     mut mailbox: Box<dyn Mailbox>,
 ) {
+    if let Some((id, init)) = begin(mailbox.as_mut()).await {
+        serve_begun(lock, link, (id, init), mailbox).await;
+    }
+}
+
+/// Serves a harness whose `init`, with the number of its request, has been read before.
+///
+/// # Panics
+/// Panics when the lock is built on another store.
+pub async fn serve_begun<S: Store>(
+    lock: TestedLock,
+    link: Rc<dyn Link<S>>,
+    (id, init): (u64, Box<Init>),
+    mut mailbox: Box<dyn Mailbox>,
+) {
     let on: On<S> = *lock.opener.on().expect("the harness links a client to its lock's own store");
-    let Some((id, init)) = begin(mailbox.as_mut()).await else { return };
     let calls = init.names_calls.then(CallNames::default);
     let link = match &calls {
         Some(names) => Rc::new(NamedCalls::new(link, names.clone())),
