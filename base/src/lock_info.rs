@@ -7,45 +7,70 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
-/// A lock under test, as data.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A lock under test, as data. What is not stored of it has a default that nothing is judged by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockInfo {
     /// The name, as `--algo` takes it.
+    #[serde(rename = "algo")]
     pub name: LockName,
     /// One line about it.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
     pub summary: String,
     /// The properties that it promises.
     pub promises: Promises,
     /// The causes that are known to break it.
     pub known: Vec<Known>,
     /// The longest hold that its clients draw, in thousandths of a ttl.
+    #[serde(default)]
     pub longest_hold_permille: u32,
     /// The name of the store that it is built on.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
     pub store: String,
     /// The shape in which it sees the servers.
+    #[serde(default)]
     pub shape: Shape,
     /// The name of the topology on which it usually runs.
+    #[serde(rename = "usual_topology", skip_serializing_if = "String::is_empty", default)]
     pub topology: String,
     /// The time to live, or session time-out, that a run of it has unless another is asked for.
-    pub ttl: Duration,
+    #[serde(default)]
+    pub usual_ttl_ns: u64,
     /// The time for which its grants live, whatever ttl the run has; `None` if they live for that ttl.
-    pub own_ttl: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub own_ttl_ns: Option<u64>,
 }
 
 /// The shape in which a lock sees the servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// One store, whichever server answers for it.
+    #[default]
     One,
     /// Servers that know nothing of each other, which the lock itself combines.
     Several,
 }
 
 impl LockInfo {
+    /// Describes a lock by what it is judged by.
+    pub fn judged(name: LockName, promises: Promises, known: Vec<Known>) -> Self {
+        Self {
+            name,
+            summary: String::new(),
+            promises,
+            known,
+            longest_hold_permille: 0,
+            store: String::new(),
+            shape: Shape::One,
+            topology: String::new(),
+            usual_ttl_ns: 0,
+            own_ttl_ns: None,
+        }
+    }
+
     /// Returns a run of it with the defaults.
     pub fn run(&self, nemesis: &str, seed: u64) -> RunSpec {
-        RunSpec::new(nemesis, self.ttl, seed)
+        RunSpec::new(nemesis, Duration::from_nanos(self.usual_ttl_ns), seed)
     }
 
     /// Returns the longest hold that its clients draw, with this ttl.

@@ -1,6 +1,6 @@
 //! The description of a run: everything that a checker may know besides the history.
 
-use crate::{Cause, History, Ledger, Task};
+use crate::{Cause, EnsembleSpec, History, Ledger, LockInfo, RunSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -194,49 +194,30 @@ pub const RUN_VERSION: u32 = 3;
 pub struct RunInfo {
     /// The version of this format.
     pub version: u32,
-    /// The name of the lock in the catalogue.
-    pub algo: String,
-    /// The nemesis; several are joined by a comma.
-    pub nemesis: String,
+    /// The lock under test, with the promises to which the run holds it.
+    #[serde(flatten)]
+    pub lock: LockInfo,
+    /// The run that was made: nemeses, seed, clients, times and topology.
+    #[serde(flatten)]
+    pub run: RunSpec,
     /// The name of the backend.
     pub backend: String,
-    /// The seed of the schedule.
-    pub seed: u64,
-    /// The name of the task of the clients.
-    #[serde(default = "contend")]
-    pub task: String,
-    /// The number of clients that contended.
-    pub clients: u32,
     /// The number of workers in each client, each with a process number of its own.
     #[serde(default = "one")]
     pub workers: u32,
     /// The number of servers.
     pub servers: u32,
-    /// The name of their layout.
-    #[serde(default)]
-    pub topology: String,
     /// The servers, by number.
     #[serde(default)]
     pub nodes: Vec<ServerInfo>,
-    /// The number of keys.
-    pub keys: u32,
-    /// The lock's time to live, or its session time-out.
-    pub ttl_ns: u64,
-    /// The settings of the servers, where they have some that matter to sessions.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub ensemble: Option<Ensemble>,
     /// The longest time until the servers have agreed on a new primary, where they have one.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub failover_ns: u64,
     /// Nothing that the servers store survives a crash.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub volatile: bool,
-    /// The time during which faults were injected.
-    pub time_limit_ns: u64,
     /// The time for which the run went on after the last heal.
     pub quiet_ns: u64,
-    /// The delay of each link between a client and a server, each way.
-    pub link_delay_ns: u64,
     /// The longest time that a message takes between a client and a server while no fault is in
     /// force.
     #[serde(default)]
@@ -246,19 +227,11 @@ pub struct RunInfo {
     pub tick_ns: u64,
     /// The longest time that an acquire may wait before it gives up.
     pub acquire_timeout_ns: u64,
-    /// The promises of the lock.
-    pub promises: Promises,
-    /// The known weaknesses of the lock.
-    pub known: Vec<Known>,
     /// The faults that its fault script asks for, if it has one.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub script: Vec<ScriptedFault>,
     /// The command that runs it again.
     pub command: String,
-}
-
-fn contend() -> String {
-    Task::CONTEND.name.into()
 }
 
 fn one() -> u32 {
@@ -270,9 +243,41 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl RunInfo {
+    /// Makes the header of a run on one server, by which nothing takes any time.
+    pub fn new(lock: LockInfo, run: RunSpec, backend: &str) -> Self {
+        Self {
+            version: RUN_VERSION,
+            lock,
+            run,
+            backend: backend.into(),
+            workers: 1,
+            servers: 1,
+            nodes: Vec::new(),
+            failover_ns: 0,
+            volatile: false,
+            quiet_ns: 0,
+            slowest_message_ns: 0,
+            tick_ns: 0,
+            acquire_timeout_ns: 0,
+            script: Vec::new(),
+            command: String::new(),
+        }
+    }
+
+    /// Returns the settings of the servers, where they have some that matter to sessions.
+    pub fn ensemble(&self) -> Option<Ensemble> {
+        let EnsembleSpec { tick_ns, sync_limit } = self.run.ensemble;
+        Some(Ensemble { tick_ns: tick_ns?, sync_limit: sync_limit? })
+    }
+
+    /// Returns the name of the layout of the servers.
+    pub fn topology(&self) -> &str {
+        self.run.topology.as_deref().unwrap_or_default()
+    }
+
     /// The number of workers of all clients.
     pub fn all_workers(&self) -> u32 {
-        self.clients.saturating_mul(self.workers)
+        self.run.clients.saturating_mul(self.workers)
     }
 
     /// Returns the worker that had a process number: it is the same before and after its crashes,
@@ -301,8 +306,13 @@ impl RunInfo {
     /// The longest time for which the lock may stay taken by a holder that is gone: what it
     /// promises, in its own measure, and at least one life; and a tick of its store.
     pub fn recovery_ns(&self) -> u64 {
-        let lives = u64::from(self.promises.recovers.unwrap_or(1).max(1));
-        self.promises.pace.life_ns(self.ttl_ns).saturating_mul(lives).saturating_add(self.tick_ns)
+        let lives = u64::from(self.lock.promises.recovers.unwrap_or(1).max(1));
+        self.lock
+            .promises
+            .pace
+            .life_ns(self.run.ttl_ns)
+            .saturating_mul(lives)
+            .saturating_add(self.tick_ns)
     }
 
     /// The longest time from when the lock was left taken until a client that asks must have been
@@ -317,15 +327,15 @@ impl RunInfo {
     /// lock. The members of an ensemble may have elected a leader that none of them follows; once it
     /// gives up, the next one gives each session its whole time anew.
     pub fn settled_ns(&self) -> u64 {
-        let elects = |ensemble: &Ensemble| {
-            ensemble.init_ns().saturating_add(self.ttl_ns).saturating_add(self.pick_up_ns())
+        let elects = |ensemble: Ensemble| {
+            ensemble.init_ns().saturating_add(self.run.ttl_ns).saturating_add(self.pick_up_ns())
         };
-        self.due_ns().max(self.ensemble.as_ref().map_or(0, elects))
+        self.due_ns().max(self.ensemble().map_or(0, elects))
     }
 
     /// The longest time from when the lock is free until a client that asks has it.
     pub fn pick_up_ns(&self) -> u64 {
-        self.promises.pace.pick_up_ns(self.slowest_message_ns.max(self.link_delay_ns))
+        self.lock.promises.pace.pick_up_ns(self.slowest_message_ns.max(self.run.link_delay_ns))
     }
 }
 

@@ -48,7 +48,7 @@ impl Checker for Availability {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        if !case.run.info.promises.available {
+        if !case.run.info.lock.promises.available {
             let why = "the lock does not promise to outlive a server";
             return Verdict::new(self.name(), Outcome::NotApplicable, why);
         }

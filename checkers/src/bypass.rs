@@ -80,7 +80,7 @@ pub(crate) fn bypasses(info: &RunInfo, all: &Claims) -> Bypasses {
 
 /// The requests of those that held the lock already, which overtake nobody.
 fn again(info: &RunInfo, claims: &[Claim]) -> BTreeSet<u64> {
-    match info.promises.reentrant {
+    match info.lock.promises.reentrant {
         true => nested(claims).into_iter().map(|(_, inner)| inner.invoke).collect(),
         false => BTreeSet::new(),
     }

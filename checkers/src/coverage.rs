@@ -60,7 +60,7 @@ impl Checker for Coverage {
         let Evidence { run, claims, .. } = &**case;
         let mut facts = CoverageFacts::default();
         contention(run, claims, &mut facts);
-        if run.info.nemesis != "none" {
+        if run.info.run.nemesis != "none" {
             faults(case, &mut facts);
             recovery(case, &mut facts);
         }
@@ -139,7 +139,7 @@ fn contention(run: &Run, claims: &Claims, facts: &mut CoverageFacts) {
         (_, _) if contended == 0 => facts.miss("nobody had to wait for anybody", RIVALS),
         (_, _) => {}
     }
-    if run.info.promises.shared && !mixed {
+    if run.info.lock.promises.shared && !mixed {
         facts.miss("no reader contended with a writer", LONGER);
     }
 }

@@ -55,7 +55,7 @@ impl Checker for Fairness {
             measures: measures.clone(),
             ..Verdict::new(self.name(), outcome, summary)
         };
-        if !case.run.info.promises.fifo {
+        if !case.run.info.lock.promises.fifo {
             let why = format!("the lock promises no order: {facts}");
             return verdict(Outcome::NotApplicable, why);
         }
@@ -80,7 +80,7 @@ impl Checker for Fairness {
 /// The claim that was overtaken too often. One that was overtaken because nothing woke its client
 /// is for `progress` to name.
 fn starvation(case: &Case<'_>) -> Option<Anomaly> {
-    let sleeps = case.run.info.promises.wakes.is_some();
+    let sleeps = case.run.info.lock.promises.wakes.is_some();
     let starved = |bypass: &&Bypass| {
         let claim = &case.claims.claims[bypass.claim];
         case.calm().spans(claim.invoke, claim.asking().end) && (!sleeps || case.woken_since(bypass))

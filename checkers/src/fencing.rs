@@ -37,7 +37,7 @@ impl Checker for Fencing {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        if !case.run.info.promises.fenced {
+        if !case.run.info.lock.promises.fenced {
             let why = "the lock promises no tokens";
             return Verdict::new(self.name(), Outcome::NotApplicable, why);
         }

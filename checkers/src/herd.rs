@@ -43,7 +43,7 @@ impl Checker for Herd {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        let Some(wakes) = case.run.info.promises.wakes else {
+        let Some(wakes) = case.run.info.lock.promises.wakes else {
             let why = "clients ask again and again, and the store wakes nobody";
             return Verdict::new(self.name(), Outcome::NotApplicable, why);
         };

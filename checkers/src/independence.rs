@@ -88,7 +88,7 @@ fn chances(case: &Case<'_>) -> BTreeMap<(usize, usize), Pair> {
     let calm = case.calm();
     let time = |at: u64| case.run.history.get(at).map_or(case.run.history.end(), |e| e.time_ns);
     let info = &case.run.info;
-    let enough = (info.ttl_ns / 10).max(info.pick_up_ns());
+    let enough = (info.run.ttl_ns / 10).max(info.pick_up_ns());
     let alone = alone(case);
     let answered = case.claims.answered.iter().map(|id| &claims[*id as usize]);
     let exclusive = |c: &&Claim| c.granted().is_some() && c.mode == Mode::Exclusive;

@@ -229,7 +229,7 @@ mod tests {
         let broken = crate::picture::picture(BROKEN);
         assert_eq!(Judgement::of(&broken).of_beginning().outcome, Outcome::Violated);
         let mut kept = crate::picture::picture(KEPT);
-        kept.info.promises.shared = false;
+        kept.info.lock.promises.shared = false;
         assert_eq!(Judgement::of(&kept).outcome, Outcome::Held, "{:#?}", Judgement::of(&kept));
         assert_eq!(Judgement::of(&kept).of_beginning().outcome, Outcome::Inconclusive);
     }

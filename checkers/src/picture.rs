@@ -37,8 +37,8 @@
 
 use base::{
     Action, Change, ClockChange, Data, Direction, Effect, Event, F, Facts, Fault, FaultEvent,
-    History, Key, Kind, Ledger, LinkFault, Mode, Node, Outcome, Process, Promises, Removed, Run,
-    RunInfo, Verdict,
+    History, Key, Kind, Ledger, LinkFault, LockInfo, Mode, Node, Outcome, Process, Promises,
+    Removed, Run, RunInfo, RunSpec, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -79,34 +79,11 @@ pub(crate) fn picture(text: &str) -> Run {
 }
 
 fn info(nemesis: &str) -> RunInfo {
-    RunInfo {
-        version: base::RUN_VERSION,
-        algo: "drawn".into(),
-        nemesis: nemesis.into(),
-        backend: "sim".into(),
-        seed: 0,
-        clients: 5,
-        task: "contend".into(),
-        workers: 1,
-        servers: 1,
-        topology: "redis".into(),
-        nodes: Vec::new(),
-        keys: 1,
-        ttl_ns: 10 * COLUMN,
-        ensemble: None,
-        failover_ns: 0,
-        volatile: false,
-        time_limit_ns: 0,
-        quiet_ns: 0,
-        link_delay_ns: 0,
-        slowest_message_ns: 0,
-        tick_ns: 0,
-        acquire_timeout_ns: 0,
-        promises: Promises { shared: true, recovers: Some(1), ..Promises::MUTEX },
-        known: Vec::new(),
-        script: Vec::new(),
-        command: String::new(),
-    }
+    let promises = Promises { shared: true, recovers: Some(1), ..Promises::MUTEX };
+    let name = "drawn".try_into().expect("a name");
+    let ttl = std::time::Duration::from_nanos(10 * COLUMN);
+    let run = RunSpec { time_limit_ns: 0, ..RunSpec::new(nemesis, ttl, 0) };
+    RunInfo::new(LockInfo::judged(name, promises, Vec::new()), run, "sim")
 }
 
 /// A checker and the promises of the lock that its pictures are of.

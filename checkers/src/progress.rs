@@ -226,7 +226,7 @@ fn examine_ungranted(case: &Case<'_>, phase: &QuietPhase, key: usize) -> LockFat
     if let Some((holder, _)) = ours().find(|(_, claim)| to_the_end(claim)) {
         return LockFate::Held(holder);
     }
-    let recovers = run.info.promises.recovers.is_some();
+    let recovers = run.info.lock.promises.recovers.is_some();
     let excuses = ours().filter_map(|(_, claim)| excused_until(claim, recovers, phase.stop.index));
     let phase = phase.from(run.history.get(excuses.max().unwrap_or(0)));
     persistent(run, &phase, ours())

@@ -40,7 +40,7 @@ impl Checker for Reentrancy {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        if !case.run.info.promises.reentrant {
+        if !case.run.info.lock.promises.reentrant {
             let why = "the lock does not promise that its holder may take it again";
             return Verdict::new(self.name(), Outcome::NotApplicable, why);
         }

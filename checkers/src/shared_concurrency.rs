@@ -41,7 +41,7 @@ impl Checker for SharedConcurrency {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        if !case.run.info.promises.shared {
+        if !case.run.info.lock.promises.shared {
             let why = "the lock knows no readers";
             return Verdict::new(self.name(), Outcome::NotApplicable, why);
         }
@@ -108,7 +108,7 @@ fn pair_behind(case: &Case<'_>, writers: &[&Claim], pair: &[&Claim]) -> Option<[
     let lasted =
         case.run.history.get(end)?.time_ns.saturating_sub(case.run.history.get(first)?.time_ns);
     let info = &case.run.info;
-    let fit = waited && !others && lasted >= (info.ttl_ns / 20).max(info.pick_up_ns());
+    let fit = waited && !others && lasted >= (info.run.ttl_ns / 20).max(info.pick_up_ns());
     fit.then_some([release, first, end, second])
 }
 

@@ -121,7 +121,7 @@ impl<'a> Story<'a> {
 
     /// The grant of a claim.
     pub(crate) fn grant(&mut self, claim: &Claim) {
-        let how = match (self.run.info.promises.shared, claim.mode) {
+        let how = match (self.run.info.lock.promises.shared, claim.mode) {
             (false, _) => phrases::clause(F::Acquire, Kind::Ok),
             (true, Mode::Exclusive) => "acquired exclusively",
             (true, Mode::Shared) => "acquired shared",

@@ -46,7 +46,7 @@ impl Checker for VaultChecker {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
-        let scan = Scan::of(&case.run.history, &case.claims, case.run.info.promises.fenced);
+        let scan = Scan::of(&case.run.history, &case.claims, case.run.info.lock.promises.fenced);
         verdict(self.name(), case, &scan)
     }
 
@@ -55,7 +55,7 @@ impl Checker for VaultChecker {
         if !story.pay(case.claims.accesses.len() as u64) {
             return;
         }
-        let scan = Scan::of(&case.run.history, &case.claims, case.run.info.promises.fenced);
+        let scan = Scan::of(&case.run.history, &case.claims, case.run.info.lock.promises.fenced);
         let found = named(&scan).into_iter().find(|(name, _)| *name == anomaly.name);
         let told = |breach: &&WrongWrite| witness(breach)[..] == anomaly.witness[..];
         if let Some(breach) = found.and_then(|(_, breaches)| breaches.iter().find(told)) {

@@ -195,7 +195,7 @@ fn unjudged(sign: Sign, story: &ScheduleStory, info: &RunInfo) -> Finding {
     let alone = sign == Sign::WaitsForAnotherKey && story.is_faultless();
     let cause = alone.then_some(Cause::Recipe);
     let anomaly = sign.to_string();
-    let known = info.known.iter().find(|k| Some(k.cause) == cause && k.anomaly == anomaly);
+    let known = info.lock.known.iter().find(|k| Some(k.cause) == cause && k.anomaly == anomaly);
     let known = known.map(|known| known.why.clone());
     Finding { anomaly, cause: cause.into(), known, ..Finding::default() }
 }

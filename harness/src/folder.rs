@@ -51,7 +51,7 @@ impl RunFolder {
     pub fn make(store: &Path, info: &RunInfo) -> Result<Self> {
         let time = humantime::format_rfc3339_millis(now()).to_string();
         let stamp = time.replace([':', '-'], "");
-        let kind = format!("{}+{}", info.algo, info.nemesis);
+        let kind = format!("{}+{}", info.lock.name, info.run.nemesis);
         let help = || {
             format!(
                 "cannot write the store folder `{}`; name another with --store",

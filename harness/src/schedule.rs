@@ -6,8 +6,8 @@
 //! need.
 
 use base::{
-    Ability, Action, Anomaly, Cause, ClockChange, EnsembleSpec, Fault, LockInfo, LockName, Run,
-    RunSpec, Task, WrongVersion, nanos,
+    Ability, Action, Anomaly, Cause, ClockChange, Fault, LockInfo, LockName, Run, RunSpec, Task,
+    WrongVersion, nanos,
 };
 use checkers::{CHECKERS, Case};
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ impl Schedule {
         let (plan, lock, run) = (&setup.plan, &setup.lock.info, setup.run());
         let run = RunSpec {
             topology: run.topology.clone().filter(|on| *on != lock.topology),
-            ensemble: setup.ensemble().map(EnsembleSpec::from).unwrap_or_default(),
+            ensemble: setup.ensemble(),
             script: None,
             fault_scale_ns: None,
             ..run.clone()

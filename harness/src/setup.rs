@@ -2,7 +2,7 @@
 //! world of the backend.
 
 use base::{
-    Ability, Ensemble, ExtraPromise, Load, LockInfo, Nemesis, Promises, RunInfo, RunSpec,
+    Ability, EnsembleSpec, ExtraPromise, Load, LockInfo, Nemesis, Promises, RunInfo, RunSpec,
     ScriptFile, Spread, Task, nanos,
 };
 use std::sync::Arc;
@@ -128,7 +128,7 @@ impl Setup {
     #[must_use]
     pub fn known_as(mut self, command: String, seed: Option<u64>) -> Self {
         self.info.command = command;
-        self.info.seed = seed.unwrap_or(self.info.seed);
+        self.info.run.seed = seed.unwrap_or(self.info.run.seed);
         self
     }
 
@@ -165,8 +165,8 @@ impl Setup {
     }
 
     /// Returns the settings of the servers, where they have some that matter to sessions.
-    pub fn ensemble(&self) -> Option<Ensemble> {
-        self.info.ensemble
+    pub fn ensemble(&self) -> EnsembleSpec {
+        self.info.run.ensemble
     }
 
     /// Returns the run as it is made.
@@ -234,33 +234,24 @@ impl Setup {
 /// Returns the header of a run, but for what only its backend knows.
 fn info(lock: &TestedLock, run: &RunSpec, world: &WorldSpec) -> RunInfo {
     let (store, topology) = (lock.store(), world.topology);
+    let ensemble = (store == StoreId::ZooKeeper).then(|| world.timing.ensemble().into());
+    let made = RunSpec {
+        topology: Some(topology.name.into()),
+        ensemble: ensemble.unwrap_or_default(),
+        script: None,
+        ..run.clone()
+    };
+    let judged = LockInfo { promises: promises(&lock.info, run), ..(*lock.info).clone() };
     let mut info = RunInfo {
-        version: base::RUN_VERSION,
-        algo: lock.name().into(),
-        nemesis: run.nemesis.clone(),
-        backend: String::new(),
-        seed: run.seed,
-        task: run.task.clone(),
-        clients: run.clients,
         workers: world.workers,
         servers: topology.servers(),
-        topology: topology.name.into(),
         nodes: topology.nodes(),
-        keys: run.keys,
-        ttl_ns: run.ttl_ns,
-        ensemble: (store == StoreId::ZooKeeper).then(|| world.timing.ensemble()),
         failover_ns: nanos(store.failover(topology, run.ttl())),
         volatile: !store.persists(),
-        time_limit_ns: run.time_limit_ns,
-        quiet_ns: 0,
-        link_delay_ns: run.link_delay_ns,
         slowest_message_ns: nanos(links::slowest(world)),
         tick_ns: nanos(store.tick(&world.timing)),
         acquire_timeout_ns: nanos(acquire_timeout(lock, run, world.workers)),
-        promises: promises(&lock.info, run),
-        known: lock.info.known.clone(),
-        script: Vec::new(),
-        command: String::new(),
+        ..RunInfo::new(judged, made, "")
     };
     info.quiet_ns = nanos(quiet(lock, run, &info));
     info
@@ -300,7 +291,7 @@ fn plan(
         acquire_timeout: Duration::from_nanos(info.acquire_timeout_ns),
         short_wait: short_wait(lock, run),
         load: load(lock, run, task),
-        promises: info.promises,
+        promises: info.lock.promises,
         link_delay: links::usual_delay(run.link_delay()),
         seed: run.seed,
         replay,

@@ -71,7 +71,7 @@ pub fn run_twice(setup: &Setup) -> Result<Run, BackendError> {
         return Ok(first);
     }
     let place = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    let seed = first.info.seed;
+    let seed = first.info.run.seed;
     Err(BackendError(format!(
         "the same seed, {seed}, gave two histories; they differ at event {place}"
     )))

@@ -51,7 +51,7 @@ fn a_grant_with_a_ttl_was_asked_for_before_and_runs_out_after_its_answer() {
     for grant in ok(&run, F::Acquire) {
         let (asked, expires) = (facts(grant).asked_ns, facts(grant).expires_ns);
         assert!(asked.is_some_and(|at| at < grant.time_ns), "{grant:?}");
-        assert_eq!(expires, asked.map(|at| at + run.info.ttl_ns), "{grant:?}");
+        assert_eq!(expires, asked.map(|at| at + run.info.run.ttl_ns), "{grant:?}");
     }
 }
 

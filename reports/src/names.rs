@@ -18,8 +18,8 @@ impl Speaker {
         Self {
             workers: info.all_workers().max(1),
             each: info.workers.max(1),
-            keys: info.keys > 1,
-            modes: info.promises.shared,
+            keys: info.run.keys > 1,
+            modes: info.lock.promises.shared,
         }
     }
 

@@ -33,7 +33,7 @@ pub fn breaches<'a>(info: &'a RunInfo, verdicts: &'a [Verdict]) -> Vec<Breach<'a
 /// anomaly of which no cause is known is never expected.
 fn known<'a>(info: &'a RunInfo, anomaly: &Anomaly) -> Option<&'a Known> {
     let may_be = |known: &&Known| anomaly.cause.contains(known.cause);
-    info.known.iter().filter(|known| known.anomaly == anomaly.name).find(may_be)
+    info.lock.known.iter().filter(|known| known.anomaly == anomaly.name).find(may_be)
 }
 
 /// The relation of a run's outcome to what is known of its lock.
@@ -87,9 +87,9 @@ pub fn sentence(text: &str) -> String {
 
 /// Returns the title of a run: "redis-set-nx-px under pause, backend sim".
 pub fn title(info: &RunInfo) -> String {
-    match info.nemesis.as_str() {
-        "none" => format!("{} without faults, backend {}", info.algo, info.backend),
-        nemesis => format!("{} under {nemesis}, backend {}", info.algo, info.backend),
+    match info.run.nemesis.as_str() {
+        "none" => format!("{} without faults, backend {}", info.lock.name, info.backend),
+        nemesis => format!("{} under {nemesis}, backend {}", info.lock.name, info.backend),
     }
 }
 

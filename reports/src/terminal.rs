@@ -92,13 +92,13 @@ impl Page<'_> {
         let info = &self.subject.run.info;
         let version = &self.subject.context.version;
         self.out.heading(&format!("picklock {version}: {}", title(info)));
-        let faults = if info.nemesis == "none" { "" } else { " of faults" };
+        let faults = if info.run.nemesis == "none" { "" } else { " of faults" };
         let mut settings = vec![
-            counted(info.clients.into(), "client", "clients"),
+            counted(info.run.clients.into(), "client", "clients"),
             counted(info.servers.into(), "server", "servers"),
-            format!("ttl {}", span(info.ttl_ns)),
-            format!("{}{faults} + {} quiet", span(info.time_limit_ns), span(info.quiet_ns)),
-            format!("seed {}", info.seed),
+            format!("ttl {}", span(info.run.ttl_ns)),
+            format!("{}{faults} + {} quiet", span(info.run.time_limit_ns), span(info.quiet_ns)),
+            format!("seed {}", info.run.seed),
         ];
         if let Some(elapsed) = self.subject.context.elapsed {
             settings.push(format!("took {}", duration(elapsed)));

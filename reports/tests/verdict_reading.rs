@@ -40,13 +40,13 @@ fn a_known_breach_is_expected_and_its_reason_is_given_once() {
 #[test]
 fn one_unknown_breach_makes_it_a_surprise() {
     let mut sample = double_hold();
-    sample.run.info.known.pop();
+    sample.run.info.lock.known.pop();
     assert_eq!(surprised(&sample), Surprise::Unexpected);
     assert_eq!(
         word(&sample),
         "double hold, stale write accepted — not expected of this lock: stale write accepted"
     );
-    sample.run.info.known.clear();
+    sample.run.info.lock.known.clear();
     assert_eq!(word(&sample), "double hold, stale write accepted — not expected of this lock");
 }
 

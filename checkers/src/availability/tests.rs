@@ -6,7 +6,7 @@ use crate::picture::Gallery;
 const THREE: Gallery = Gallery {
     checker: &Availability,
     info: |info| {
-        info.promises.available = true;
+        info.lock.promises.available = true;
         info.servers = 3;
     },
 };
@@ -112,7 +112,7 @@ fn half_of_them_are_no_minority() {
     let four = Gallery {
         checker: &Availability,
         info: |info| {
-            info.promises.available = true;
+            info.lock.promises.available = true;
             info.servers = 4;
         },
     };
@@ -189,7 +189,7 @@ fn whoever_goes_meanwhile_may_take_the_lock_with_him() {
 const ALONE: Gallery = Gallery {
     checker: &Availability,
     info: |info| {
-        info.promises.available = true;
+        info.lock.promises.available = true;
         info.servers = 1;
     },
 };
@@ -239,7 +239,7 @@ fn an_ensemble_may_elect_a_leader_that_nobody_follows() {
         info: |info| {
             (THREE.info)(info);
             // Leaders wait for twenty ticks.
-            info.ensemble = Some(base::Ensemble { tick_ns: 100_000_000, sync_limit: 2 });
+            info.run.ensemble = base::Ensemble { tick_ns: 100_000_000, sync_limit: 2 }.into();
         },
     };
     let short = "

@@ -8,7 +8,7 @@ use crate::picture::picture;
 /// columns more.
 fn calm(text: &str) -> Vec<bool> {
     let mut run = picture(text);
-    run.info.ttl_ns = 300_000_000;
+    run.info.run.ttl_ns = 300_000_000;
     let case = Case::of(&run);
     let calm = Calm::of(&run, &case.claims, &case.fault_spans);
     let probes = case.claims.claims.iter().filter(|claim| claim.process == 4);

@@ -269,7 +269,7 @@ impl ClaimStep {
 
 /// The event that answered the last conversion of a claim.
 fn converted(evidence: &Evidence<'_>, claim: &Claim) -> Option<u64> {
-    let hold = claim.definite().filter(|_| evidence.run.info.promises.downgrades)?;
+    let hold = claim.definite().filter(|_| evidence.run.info.lock.promises.downgrades)?;
     let range = usize::try_from(hold.start).ok()?..;
     let events = evidence.run.history.events().get(range)?.iter();
     let ours = events.take_while(|event| event.index < hold.end);

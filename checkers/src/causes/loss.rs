@@ -293,7 +293,7 @@ pub(super) fn why_session_ended(
     if let Some(cause) = own_trouble(evidence, claim, at_ns) {
         return Some(cause);
     }
-    let missed_ns = 2 * evidence.run.info.ttl_ns;
+    let missed_ns = 2 * evidence.run.info.run.ttl_ns;
     let (process, times) = (claim.process, (at_ns, until_ns));
     let worst = |ns: u64| worst_trouble(evidence, claim, at_ns.saturating_sub(ns), times);
     let worst_of_servers =
@@ -314,7 +314,7 @@ pub(super) fn why_not_renewed(
     at_ns: u64,
     until_ns: u64,
 ) -> Option<Cause> {
-    let during = at_ns.saturating_sub(evidence.run.info.ttl_ns)..at_ns;
+    let during = at_ns.saturating_sub(evidence.run.info.run.ttl_ns)..at_ns;
     let asleep = slept_through(evidence, claim.process, at_ns, until_ns);
     if !asleep && had(evidence, Trouble::ServerClock, claim.process, during) {
         return Some(Cause::ServerClock);
@@ -339,7 +339,7 @@ fn slept_through(evidence: &Evidence<'_>, process: u32, at_ns: u64, until_ns: u6
 /// session before: then it does not matter what else was wrong. (A client that obeys *Disconnected*
 /// finds out after two thirds of a session.)
 fn own_trouble(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64) -> Option<Cause> {
-    let (process, session) = (claim.process, evidence.run.info.ttl_ns);
+    let (process, session) = (claim.process, evidence.run.info.run.ttl_ns);
     // A session that its client has slept through is over, however late the servers end it.
     let held = claim.granted().map_or(at_ns, |ok| evidence.time(ok).min(at_ns))..at_ns;
     if longest_of(evidence, Trouble::Paused, process, held).is_some_and(|slept| slept >= session) {
@@ -360,7 +360,7 @@ fn own_trouble(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64) -> Option<Cau
 /// nanoseconds. The library of ZooKeeper pings by the machine's clock on real servers, where there is no
 /// ledger.
 fn kept_wrong_time(evidence: &Evidence<'_>, process: u32, during: Range<u64>) -> Option<u64> {
-    if evidence.run.ledger.is_none() && evidence.run.info.ensemble.is_some() {
+    if evidence.run.ledger.is_none() && evidence.run.info.ensemble().is_some() {
         return None;
     }
     ran_wrong(evidence, Trouble::ClientClock, process, during)
@@ -427,14 +427,14 @@ fn longest(troubles: impl IntoIterator<Item = (Option<u64>, Cause)>) -> Option<C
 /// (Of a client that does not believe on there is nothing to find out.)
 fn servers_apart(evidence: &Evidence<'_>, process: u32, at_ns: u64, until_ns: u64) -> Cause {
     let info = &evidence.run.info;
-    let during = at_ns.saturating_sub(info.ttl_ns)..until_ns;
+    let during = at_ns.saturating_sub(info.run.ttl_ns)..until_ns;
     let had = |trouble| had(evidence, trouble, process, during.clone());
     // Whoever obeys would have found out before.
     let silent = |trouble| {
         longest_until(evidence, trouble, process, during.start..at_ns)
-            .is_some_and(|silent| silent > info.ttl_ns / 3 * 2)
+            .is_some_and(|silent| silent > info.run.ttl_ns / 3 * 2)
     };
-    let outlasts = info.ensemble.is_some_and(|ensemble| ensemble.outlasts(info.ttl_ns));
+    let outlasts = info.ensemble().is_some_and(|ensemble| ensemble.outlasts(info.run.ttl_ns));
     if outlasts && had(Trouble::ServersCut) {
         Cause::ShortSession
     } else if silent(Trouble::ServerDown) || !had(Trouble::ServersCut) {

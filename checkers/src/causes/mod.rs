@@ -133,7 +133,7 @@ fn by_ledger(
 /// Returns true if a grant of a queue has a place in it; of a lock without a queue, always.
 fn is_queued(evidence: &Evidence<'_>, claim: &Claim) -> bool {
     let place = || claim.granted().and_then(|ok| evidence.facts(ok)?.place);
-    !evidence.run.info.promises.fifo || place().is_some()
+    !evidence.run.info.lock.promises.fifo || place().is_some()
 }
 
 /// The cause for which a client no longer had the lock when its release was answered at an event.
@@ -198,7 +198,7 @@ pub(crate) fn of_late_write(case: &Case<'_>, writer: &Claim, later: &Claim, writ
     let granted = later.granted().unwrap_or(later.invoke);
     // A vault that checks tokens takes a late write only if the later token is not the greater one.
     if let (Some(token), Some(next)) = (writer.token, later.token)
-        && case.run.info.promises.fenced
+        && case.run.info.lock.promises.fenced
         && next <= token
     {
         return of_token(case, writer, later);
@@ -262,7 +262,7 @@ pub(crate) fn of_sleeper(case: &Case<'_>, claim: &Claim, until: u64) -> Causes {
     let info = &case.run.info;
     let looked_ns = case.time(last_look(case, claim, until));
     let during = looked_ns..looked_ns.saturating_add(info.pick_up_ns());
-    match info.promises.fifo && span::stood_still(case, claim.process, during) {
+    match info.lock.promises.fifo && span::stood_still(case, claim.process, during) {
         true => Cause::ClientClock.into(),
         false => Cause::Recipe.into(),
     }
@@ -271,7 +271,7 @@ pub(crate) fn of_sleeper(case: &Case<'_>, claim: &Claim, until: u64) -> Causes {
 /// Returns true if a client that waits cannot hear that its server is gone, up to an event.
 pub(crate) fn hears_nothing(case: &Case<'_>, claim: &Claim, until: u64) -> bool {
     let asleep = case.time(last_look(case, claim, until))..case.time(until);
-    let alone = case.run.info.ensemble.is_none();
+    let alone = case.run.info.ensemble().is_none();
     alone && span::had(case, Trouble::Servers, claim.process, asleep)
 }
 

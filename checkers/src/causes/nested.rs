@@ -14,7 +14,7 @@ pub(super) fn taken_by<'a>(
     books: &Books,
     claim: &'a Claim,
 ) -> &'a Claim {
-    if !evidence.run.info.promises.reentrant {
+    if !evidence.run.info.lock.promises.reentrant {
         return claim;
     }
     let is_around = |outer: &&Claim| {
@@ -33,7 +33,7 @@ pub(super) fn taken_by<'a>(
 /// its client had just been paused and could not know better yet.
 fn stood(evidence: &Evidence<'_>, books: &Books, outer: &Claim, inner: &Claim) -> bool {
     let granted_ns = inner.granted().map_or(u64::MAX, |ok| evidence.time(ok));
-    let lately = granted_ns.saturating_sub(evidence.run.info.ttl_ns / 4)..granted_ns;
+    let lately = granted_ns.saturating_sub(evidence.run.info.run.ttl_ns / 4)..granted_ns;
     matches!(loss::of(evidence, books, outer, granted_ns, None), LeftInStore::Kept)
         || had(evidence, Trouble::Paused, inner.process, lately)
 }

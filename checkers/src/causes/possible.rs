@@ -140,7 +140,7 @@ fn recorded<'a>(
     };
     let client = |claim: &Claim| evidence.run.info.client_of(claim.process);
     let shares = |claim: &Claim| {
-        let (wanted, again) = (claim.wanted(), evidence.run.info.promises.reentrant);
+        let (wanted, again) = (claim.wanted(), evidence.run.info.lock.promises.reentrant);
         of_lock().any(|it| {
             let other = it.wanted();
             it.invoke != claim.invoke

@@ -130,6 +130,6 @@ fn has_own_place(evidence: &Evidence<'_>, one: &Claim, other: &Claim) -> bool {
 }
 
 fn is_rival(evidence: &Evidence<'_>, one: &Claim, other: &Claim) -> bool {
-    let again = evidence.run.info.promises.reentrant && one.process == other.process;
+    let again = evidence.run.info.lock.promises.reentrant && one.process == other.process;
     one.mode.excludes(other.mode) && !again
 }

@@ -257,7 +257,7 @@ fn keeps_off(action: Action, evidence: &Evidence<'_>) -> bool {
     match action {
         Action::Cut(_) | Action::Link(LinkFault::Refuse) => true,
         _ => delays(evidence, action)
-            .is_some_and(|delay_ns| delay_ns >= evidence.run.info.ttl_ns / 3),
+            .is_some_and(|delay_ns| delay_ns >= evidence.run.info.run.ttl_ns / 3),
     }
 }
 
@@ -267,7 +267,7 @@ pub(super) fn delays(evidence: &Evidence<'_>, action: Action) -> Option<u64> {
     let info = &evidence.run.info;
     match action {
         Action::Link(LinkFault::Slow(factor)) => {
-            Some(info.slowest_message_ns.max(info.link_delay_ns).saturating_mul(factor.into()))
+            Some(info.slowest_message_ns.max(info.run.link_delay_ns).saturating_mul(factor.into()))
         }
         Action::Link(LinkFault::Jitter(micros)) => Some(u64::from(micros) * 1_000),
         Action::Link(LinkFault::Throttle(rate)) => {
@@ -289,7 +289,7 @@ pub(super) fn loses_data(evidence: &Evidence<'_>, action: Action) -> bool {
     match action {
         Action::Crash(Data::Lost) => true,
         // A member of an ensemble has its data on disk before it answers for them.
-        Action::Crash(Data::Unsynced) => evidence.run.info.ensemble.is_none(),
+        Action::Crash(Data::Unsynced) => evidence.run.info.ensemble().is_none(),
         Action::Crash(Data::Kept) | Action::Vanish => evidence.run.info.volatile,
         _ => false,
     }

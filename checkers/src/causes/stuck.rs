@@ -147,7 +147,7 @@ fn left_behind(
         // thing is one that its client does not know of.
         let taken = books.taken(case, claim);
         let waits_here = taken.iter().max_by_key(|taken| taken.at_ns) == Some(&write);
-        let waits = case.run.info.promises.fifo && waits_here;
+        let waits = case.run.info.lock.promises.fifo && waits_here;
         let unknown = match taken.len() > 1 && is_of_another(case, books, claim) {
             true => Cause::LateRequest,
             false => Cause::ReplyLost,

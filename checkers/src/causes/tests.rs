@@ -27,7 +27,7 @@ fn allows(text: &str, anomaly: &str, cause: Cause) {
 /// The same of a lock that is a queue, whose grants have a place in it.
 fn queue(text: &str) -> Run {
     let mut run = picture(text);
-    run.info.promises.fifo = true;
+    run.info.lock.promises.fifo = true;
     run
 }
 
@@ -370,7 +370,7 @@ fn a_session_lost_by_its_own_client_though_the_servers_were_apart() {
     let slow = slept.replace("pause c0 ", "slow c0-s0").replace("       z", "   z    ");
     let mut run = picture(&slow);
     assert_eq!(causes_in(&run, "double hold"), [Some(Cause::ServersApart)], "hardly slow");
-    run.info.slowest_message_ns = run.info.ttl_ns / 3;
+    run.info.slowest_message_ns = run.info.run.ttl_ns / 3;
     assert_eq!(causes_in(&run, "double hold"), [Some(Cause::HolderCutOff)]);
 }
 
@@ -515,9 +515,9 @@ fn a_token_that_is_given_twice() {
         store    |    0          x 1
         store b  | 2           l",
     );
-    run.info.promises.fenced = true;
+    run.info.lock.promises.fenced = true;
     assert_eq!(causes_in(&run, "stale write accepted"), [Some(Cause::ServerForgets)]);
-    run.info.promises.fenced = false;
+    run.info.lock.promises.fenced = false;
     assert_eq!(causes_in(&run, "stale write accepted"), [Some(Cause::HolderPaused)]);
 }
 
@@ -754,7 +754,7 @@ fn a_folder_keeps_nobody_out() {
         p1       | a-----------------
         run      |      Q           E",
     );
-    (run.info.promises.fifo, run.info.promises.wakes) = (true, Some(base::Wakes::Next));
+    (run.info.lock.promises.fifo, run.info.lock.promises.wakes) = (true, Some(base::Wakes::Next));
     let mut ledger = base::Ledger::default();
     for (ns, name, process) in [(1, "/locks", 1), (2, "/locks/a", 0), (3, "/locks/b", 1)] {
         ledger.note(ns, 0, name, base::Change::Written(process));
@@ -801,7 +801,7 @@ fn a_link_that_a_holder_could_do_without_ended_no_session() {
     let on_three = |text: &str| {
         let mut run = picture(text);
         run.info.servers = 3;
-        run.info.promises.fifo = false;
+        run.info.lock.promises.fifo = false;
         run
     };
     assert_eq!(causes_in(&on_three(text), "double hold"), [Some(Cause::ServersApart)]);
@@ -819,17 +819,17 @@ fn a_waiter_that_only_listens_does_not_hear_that_its_server_is_gone() {
         run      |       Q                      E
         store    | 0  a";
     let mut run = picture(text);
-    run.info.promises.wakes = Some(base::Wakes::Next);
+    run.info.lock.promises.wakes = Some(base::Wakes::Next);
     assert_eq!(causes_in(&run, "lost wake-up"), [Some(Cause::ServersApart)]);
-    run.info.ensemble = Some(Ensemble { tick_ns: 1, sync_limit: 1 });
+    run.info.run.ensemble = Ensemble { tick_ns: 1, sync_limit: 1 }.into();
     assert_eq!(causes_in(&run, "lost wake-up"), [Some(Cause::Recipe)]);
     // Without a ledger: what a release left there, of which nobody knows what it did, would be over.
     let (quiet, _) = text.split_once("\n        store").expect("the last row");
     for release in ["R", "r?"] {
         let mut run = picture(&quiet.replacen('R', release, 1));
-        run.info.promises.wakes = Some(base::Wakes::Next);
+        run.info.lock.promises.wakes = Some(base::Wakes::Next);
         assert!(open_causes(&run, "lost wake-up").contains(&Cause::ServersApart), "{release}");
-        run.info.promises.recovers = None;
+        run.info.lock.promises.recovers = None;
         assert_eq!(open_causes(&run, "lost wake-up"), [], "{release}");
     }
 }
@@ -918,7 +918,7 @@ fn without_a_ledger_the_claims_say_which_causes_need_no_fault() {
     assert_eq!(of(&picture(&recovered)), [Cause::Recovery, Cause::Recipe]);
     assert_eq!(of(&queue(text)), [Cause::NothingTaken, Cause::Recipe]);
     let mut shared = picture(text);
-    shared.info.clients = 1;
+    shared.info.run.clients = 1;
     shared.info.workers = 2;
     assert_eq!(of(&shared), [Cause::SharedIdentity, Cause::Recipe]);
 }

@@ -8,7 +8,7 @@ use base::{History, Outcome, Run, ScriptedFault, Verdict};
 /// A run of a lock for one holder at a time.
 fn mutex(text: &str) -> Run {
     let mut run = picture(text);
-    run.info.promises.shared = false;
+    run.info.lock.promises.shared = false;
     run
 }
 
@@ -135,7 +135,7 @@ fn a_fault_without_effect_or_while_nobody_cared() {
 #[test]
 fn a_nemesis_that_did_nothing() {
     let mut run = busy("run |                Q            E");
-    run.info.nemesis = "pause".into();
+    run.info.run.nemesis = "pause".into();
     misses(&run, "no fault was injected");
 }
 
@@ -149,7 +149,7 @@ fn nothing_was_granted_after_the_heal() {
 fn advice_fits_what_is_missing() {
     let advice = |run: &Run| Coverage.check(&Case::of(run)).advice;
     let mut alone = mutex("p0 | ARARARARARARARARARARAR");
-    alone.info.clients = 1;
+    alone.info.run.clients = 1;
     assert_eq!(advice(&alone), ["more --clients"]);
     misses(&alone, "one client alone has no rival");
     assert_eq!(advice(&mutex("p0 | A=RA=R\np1 | a----A=R")), ["a longer --time-limit"]);

@@ -3,7 +3,7 @@
 use super::Fairness;
 use crate::picture::Gallery;
 
-const QUEUE: Gallery = Gallery { checker: &Fairness, info: |info| info.promises.fifo = true };
+const QUEUE: Gallery = Gallery { checker: &Fairness, info: |info| info.lock.promises.fifo = true };
 
 #[test]
 fn the_second_is_served_before_the_first() {
@@ -45,8 +45,8 @@ fn a_waiter_starves() {
     let alone = Gallery {
         checker: &Fairness,
         info: |info| {
-            info.promises.fifo = true;
-            info.clients = 1;
+            info.lock.promises.fifo = true;
+            info.run.clients = 1;
         },
     };
     alone.rejects(
@@ -65,9 +65,9 @@ fn a_holder_that_takes_its_lock_again_overtakes_nobody() {
     let alone = Gallery {
         checker: &Fairness,
         info: |info| {
-            info.promises.fifo = true;
-            info.promises.reentrant = true;
-            info.clients = 1;
+            info.lock.promises.fifo = true;
+            info.lock.promises.reentrant = true;
+            info.run.clients = 1;
         },
     };
     alone.accepts(
@@ -80,7 +80,7 @@ fn a_holder_that_takes_its_lock_again_overtakes_nobody() {
 
 #[test]
 fn overtakers_are_counted_up_to_sixteen_a_client() {
-    let alone = Gallery { checker: &Fairness, info: |info| info.clients = 1 };
+    let alone = Gallery { checker: &Fairness, info: |info| info.run.clients = 1 };
     for (overtakers, told) in [(12, "at most 12 overtook"), (20, "at most 16 overtook")] {
         let grants = "AR".repeat(overtakers);
         let said = alone.does_not_apply(&format!("p0 | a\np1 |  {grants}"));
@@ -101,8 +101,8 @@ fn few_that_come_later_starve_nobody() {
     let alone = Gallery {
         checker: &Fairness,
         info: |info| {
-            info.promises.fifo = true;
-            info.clients = 1;
+            info.lock.promises.fifo = true;
+            info.run.clients = 1;
         },
     };
     let said = alone.accepts(
@@ -175,7 +175,7 @@ fn grants_without_a_place_cannot_be_compared() {
 
 #[test]
 fn a_lock_without_an_order_is_only_measured() {
-    let plain = Gallery { checker: &Fairness, info: |info| info.clients = 2 };
+    let plain = Gallery { checker: &Fairness, info: |info| info.run.clients = 2 };
     let said = plain.does_not_apply(
         "
         p0 | a--------A=R

@@ -3,7 +3,8 @@
 use super::Fencing;
 use crate::picture::Gallery;
 
-const FENCED: Gallery = Gallery { checker: &Fencing, info: |info| info.promises.fenced = true };
+const FENCED: Gallery =
+    Gallery { checker: &Fencing, info: |info| info.lock.promises.fenced = true };
 
 #[test]
 fn a_later_grant_has_the_same_token() {

@@ -5,7 +5,7 @@ use crate::picture::Gallery;
 use base::Wakes;
 
 const NEXT: Gallery =
-    Gallery { checker: &Herd, info: |info| info.promises.wakes = Some(Wakes::Next) };
+    Gallery { checker: &Herd, info: |info| info.lock.promises.wakes = Some(Wakes::Next) };
 
 #[test]
 fn a_release_wakes_everybody() {
@@ -63,7 +63,7 @@ fn a_fault_between_the_wake_up_and_the_turn_is_a_reason() {
 #[test]
 fn who_gives_up_wakes_others_before_it_is_told_so() {
     let round_trip = |info: &mut base::RunInfo| {
-        info.promises.wakes = Some(Wakes::Next);
+        info.lock.promises.wakes = Some(Wakes::Next);
         info.slowest_message_ns = 50_000_000;
     };
     let timed = Gallery { checker: &Herd, info: round_trip };
@@ -180,7 +180,7 @@ fn each_key_has_its_own_waiters() {
 
 #[test]
 fn who_declares_a_herd_is_only_measured() {
-    let all = Gallery { checker: &Herd, info: |info| info.promises.wakes = Some(Wakes::All) };
+    let all = Gallery { checker: &Herd, info: |info| info.lock.promises.wakes = Some(Wakes::All) };
     let said = all.does_not_apply(
         "
         p0 | A==R

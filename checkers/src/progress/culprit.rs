@@ -64,7 +64,7 @@ fn last_grant<'a>(ours: &[&'a Claim], stop: u64) -> Option<&'a Claim> {
 /// An acquire that slept while the lock was freed, and on for the whole of its bound.
 fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
     let stop = stuck.until;
-    case.run.info.promises.wakes?;
+    case.run.info.lock.promises.wakes?;
     if let Some(books) = case.ownership() {
         let nothing_left =
             causes::of_stuck(case, stuck.key, stuck.kept_ns(case)) == Cause::Recipe.into();
@@ -91,7 +91,7 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Optio
 /// Returns the first, of those that slept for the whole of the bound, that could not hear that it slept in
 /// vain. What keeps others out of a lock that recovers is over by then.
 fn deaf<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
-    case.run.info.promises.recovers?;
+    case.run.info.lock.promises.recovers?;
     let heard_nothing = |claim: &&Claim| causes::hears_nothing(case, claim, stuck.until);
     let deaf = slept_through(case, ours, stuck).filter(heard_nothing);
     let claim = deaf.min_by_key(|claim| claim.invoke)?;
@@ -173,7 +173,7 @@ pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &QuietPhase, s
     story.say(stop, "the run", silence);
     let quiet = seconds(phase.lasts());
     let within = seconds(run.info.settled_ns());
-    story.remark(match (culprit, run.info.promises.recovers) {
+    story.remark(match (culprit, run.info.lock.promises.recovers) {
         (Culprit::Sleeper { claim, .. }, _) => format!(
             "{} slept on when the lock was freed: nothing woke it, and it keeps everybody out",
             process(claim)

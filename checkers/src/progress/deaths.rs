@@ -25,7 +25,7 @@ pub(super) fn slowest(case: &Case<'_>) -> Option<u64> {
 pub(super) fn measures(case: &Case<'_>, slowest: Option<u64>) -> Vec<Measure> {
     let Some(slowest) = slowest else { return Vec::new() };
     let mut measures = vec![Measure::new("slowest grant after a holder's death", "ns", slowest)];
-    if case.run.info.promises.recovers.is_some() {
+    if case.run.info.lock.promises.recovers.is_some() {
         let bound = case.run.info.due_ns();
         measures.push(Measure::new("its bound", "ns", bound));
     }

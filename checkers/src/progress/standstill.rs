@@ -70,7 +70,7 @@ fn free(case: &Case<'_>, key: usize) -> Vec<(u64, u64)> {
     let ours = case.asked(key).map(|(_, claim)| claim);
     let faults =
         case.fault_spans.iter().map(|fault| (fault.begin, fault.healed.unwrap_or(u64::MAX)));
-    let recovers = case.run.info.promises.recovers.is_some();
+    let recovers = case.run.info.lock.promises.recovers.is_some();
     let mut kept: Vec<(u64, u64)> =
         ours.filter_map(|claim| keeps(claim, recovers)).chain(faults).collect();
     kept.sort_unstable();

@@ -12,7 +12,7 @@ fn check(text: &str) -> Verdict {
 
 fn check_unpromised(text: &str) -> Verdict {
     let mut run = picture(text);
-    run.info.promises.recovers = None;
+    run.info.lock.promises.recovers = None;
     judge(&Progress, &run)
 }
 
@@ -317,8 +317,8 @@ fn a_server_is_told_of_where_no_client_left_the_lock_taken() {
 const WOKEN: Gallery = Gallery {
     checker: &Progress,
     info: |info| {
-        info.promises.wakes = Some(Wakes::Next);
-        info.clients = 1;
+        info.lock.promises.wakes = Some(Wakes::Next);
+        info.run.clients = 1;
     },
 };
 
@@ -399,7 +399,7 @@ fn few_that_come_later_or_for_a_short_time_are_no_lost_wake_up() {
 
 #[test]
 fn who_asks_again_and_again_cannot_lose_a_wake_up() {
-    let polls = Gallery { checker: &Progress, info: |info| info.clients = 1 };
+    let polls = Gallery { checker: &Progress, info: |info| info.run.clients = 1 };
     let verdict = polls.judge(
         "
         p0  | A=R
@@ -580,16 +580,16 @@ fn a_lock_that_is_slow_to_pick_up_is_given_the_time() {
     };
     for verdict in [
         slower(|info| info.tick_ns = 400_000_000),
-        slower(|info| info.promises.pace.back_off_ns = 200_000_000),
-        slower(|info| info.promises.pace.grain_ns = 1_500_000_000),
+        slower(|info| info.lock.promises.pace.back_off_ns = 200_000_000),
+        slower(|info| info.lock.promises.pace.grain_ns = 1_500_000_000),
         slower(|info| {
-            info.promises.pace.grain_ns = 1_000_000_000;
-            info.promises.pace.grains_more = 1;
+            info.lock.promises.pace.grain_ns = 1_000_000_000;
+            info.lock.promises.pace.grains_more = 1;
         }),
         slower(|info| info.slowest_message_ns = 100_000_000),
         slower(|info| {
-            info.link_delay_ns = 50_000_000;
-            info.promises.pace.round_trips = 2;
+            info.run.link_delay_ns = 50_000_000;
+            info.lock.promises.pace.round_trips = 2;
         }),
     ] {
         assert_eq!(verdict.outcome, Outcome::Inconclusive, "{verdict:?}");

@@ -18,7 +18,7 @@ pub(super) struct Slept {
 
 /// Acquires that slept while others came later and were served.
 pub(super) fn slept(case: &Case<'_>) -> Vec<Slept> {
-    if case.run.info.promises.wakes.is_none() {
+    if case.run.info.lock.promises.wakes.is_none() {
         return Vec::new();
     }
     let history = &case.run.history;

@@ -4,7 +4,7 @@ use super::Reentrancy;
 use crate::picture::Gallery;
 
 const AGAIN: Gallery =
-    Gallery { checker: &Reentrancy, info: |info| info.promises.reentrant = true };
+    Gallery { checker: &Reentrancy, info: |info| info.lock.promises.reentrant = true };
 
 #[test]
 fn the_holder_is_told_no() {
@@ -28,8 +28,8 @@ fn an_acquire_at_the_very_end_tells_nothing() {
     let slow = Gallery {
         checker: &Reentrancy,
         info: |info| {
-            info.promises.reentrant = true;
-            info.slowest_message_ns = info.ttl_ns;
+            info.lock.promises.reentrant = true;
+            info.slowest_message_ns = info.run.ttl_ns;
         },
     };
     slow.accepts("p0 | A==A==R==R  A==a--");

@@ -116,7 +116,7 @@ fn who_came_later_or_had_a_writer_before_it_makes_no_pair() {
 #[test]
 fn a_reader_that_was_gone_at_once_could_not_be_joined() {
     let five_seconds =
-        Gallery { checker: &SharedConcurrency, info: |info| info.ttl_ns = 5_000_000_000 };
+        Gallery { checker: &SharedConcurrency, info: |info| info.run.ttl_ns = 5_000_000_000 };
     let text = "
         p0 | A===R          A===R          A===R
         p1 |  s----S==R      s----S==R      s----S==R
@@ -138,6 +138,7 @@ fn two_pairs_show_little() {
 
 #[test]
 fn a_lock_without_readers() {
-    let mutex = Gallery { checker: &SharedConcurrency, info: |info| info.promises.shared = false };
+    let mutex =
+        Gallery { checker: &SharedConcurrency, info: |info| info.lock.promises.shared = false };
     mutex.does_not_apply("p0 | A==R");
 }

@@ -19,7 +19,7 @@ fn told_by(gallery: &Gallery, text: &str) -> String {
 
 /// Returns the story of a lock whose inner release frees the outer hold, with what else was drawn.
 fn retold(rows: &str) -> String {
-    let again = Gallery { checker: &Reentrancy, info: |info| info.promises.reentrant = true };
+    let again = Gallery { checker: &Reentrancy, info: |info| info.lock.promises.reentrant = true };
     let text = format!(
         "
         p0 | A==A==R=====R
@@ -120,7 +120,7 @@ fn what_a_release_removed_and_what_a_fault_did_to_a_server_is_retold() {
     let three = Gallery {
         checker: &Availability,
         info: |info| {
-            info.promises.available = true;
+            info.lock.promises.available = true;
             info.servers = 3;
         },
     };

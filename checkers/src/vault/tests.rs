@@ -7,7 +7,7 @@ use base::{Outcome, Verdict};
 
 const ANY: Gallery = Gallery { checker: &VaultChecker, info: |_| {} };
 const FENCED: Gallery =
-    Gallery { checker: &VaultChecker, info: |info| info.promises.fenced = true };
+    Gallery { checker: &VaultChecker, info: |info| info.lock.promises.fenced = true };
 
 fn found(verdict: &Verdict) -> Vec<(&str, u64)> {
     verdict.anomalies.iter().map(|a| (a.name.as_str(), a.count)).collect()

@@ -1,6 +1,6 @@
 //! The result of a search, as data: `explore` makes it, `merge` adds it up, both print it.
 
-use base::{Causes, EnsembleSpec, LockName, Outcome, RunInfo, RunSpec, WrongVersion};
+use base::{Causes, LockName, Outcome, RunInfo, RunSpec, WrongVersion};
 use checkers::Judgement;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -137,8 +137,8 @@ impl Tally {
         let (info, asked) = (setup.info_for("sim"), setup.asked());
         let run = RunSpec {
             seed: 0,
-            topology: Some(info.topology),
-            ensemble: info.ensemble.map(EnsembleSpec::from).unwrap_or_default(),
+            topology: info.run.topology,
+            ensemble: info.run.ensemble,
             think: Some(asked.think()),
             ..asked.clone()
         };
@@ -446,6 +446,7 @@ fn join(mut ranges: Vec<(Range<u64>, String)>) -> Result<Vec<Range<u64>>, MergeE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::EnsembleSpec;
 
     fn tally(seeds: Range<u64>, violated: &[u64]) -> Tally {
         let part = SearchPart { whole: seeds.clone(), of: 1, shard: 1 };

@@ -67,7 +67,7 @@ fn grant(
     let client = planned.client()?;
     let later = planned.moment.later_ns;
     // Where a turn has several grants, or a client several workers, its view does not show each.
-    let is_plain = info.task == Task::CONTEND.name && info.workers == 1;
+    let is_plain = info.run.task == Task::CONTEND.name && info.workers == 1;
     if planned.moment.victim != Victim::Holding || !is_plain {
         return None;
     }

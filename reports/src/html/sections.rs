@@ -186,20 +186,23 @@ fn events(subject: &ReportSubject<'_>, witness: &[u64]) -> Markup {
 pub(super) fn settings(subject: &ReportSubject<'_>) -> Markup {
     let info = &subject.run.info;
     let mut pairs = vec![
-        ("lock", info.algo.clone()),
-        ("nemesis", info.nemesis.clone()),
+        ("lock", info.lock.name.to_string()),
+        ("nemesis", info.run.nemesis.clone()),
         ("backend", info.backend.clone()),
-        ("seed", info.seed.to_string()),
-        ("task", info.task.clone()),
-        ("clients", info.clients.to_string()),
+        ("seed", info.run.seed.to_string()),
+        ("task", info.run.task.clone()),
+        ("clients", info.run.clients.to_string()),
         ("workers in each", info.workers.to_string()),
-        ("topology", info.topology.clone()),
+        ("topology", info.topology().to_owned()),
         ("servers", info.servers.to_string()),
-        ("keys", info.keys.to_string()),
-        ("ttl", span(info.ttl_ns)),
-        (if info.nemesis == "none" { "ran for" } else { "faults for" }, span(info.time_limit_ns)),
+        ("keys", info.run.keys.to_string()),
+        ("ttl", span(info.run.ttl_ns)),
+        (
+            if info.run.nemesis == "none" { "ran for" } else { "faults for" },
+            span(info.run.time_limit_ns),
+        ),
         ("then quiet for", span(info.quiet_ns)),
-        ("link delay", span(info.link_delay_ns)),
+        ("link delay", span(info.run.link_delay_ns)),
         ("acquire timeout", span(info.acquire_timeout_ns)),
     ];
     if let Some(elapsed) = subject.context.elapsed {

@@ -4,7 +4,8 @@
 
 use base::{
     Action, Anomaly, Cause, Data, Effect, Event, F, Facts, Fault, FaultEvent, FaultId, History,
-    Kind, Known, Mode, Node, Outcome, Process, Promises, Rng, Run, RunInfo, Verdict,
+    Kind, Known, LockInfo, Mode, Node, Outcome, Process, Promises, Rng, Run, RunInfo, RunSpec,
+    Verdict,
 };
 use picklock_reports::Context;
 use std::time::Duration;
@@ -59,33 +60,14 @@ pub fn pause(client: u32) -> Fault {
 }
 
 pub fn info(algo: &str, nemesis: &str) -> RunInfo {
+    let promises = Promises { recovers: Some(2), ..Promises::MUTEX };
+    let lock = LockInfo::judged(algo.try_into().expect("a name"), promises, Vec::new());
+    let run = RunSpec::new(nemesis, Duration::from_secs(1), 42);
     RunInfo {
-        version: base::RUN_VERSION,
-        algo: algo.into(),
-        nemesis: nemesis.into(),
-        backend: "sim".into(),
-        seed: 42,
-        clients: 5,
-        task: "contend".into(),
-        workers: 1,
-        servers: 1,
-        topology: "redis".into(),
-        nodes: Vec::new(),
-        keys: 1,
-        ttl_ns: 1_000_000_000,
-        ensemble: None,
-        failover_ns: 0,
-        volatile: false,
-        time_limit_ns: 30_000_000_000,
         quiet_ns: 6_000_000_000,
-        link_delay_ns: 0,
-        slowest_message_ns: 0,
-        tick_ns: 0,
         acquire_timeout_ns: 5_000_000_000,
-        promises: Promises { recovers: Some(2), ..Promises::MUTEX },
-        known: Vec::new(),
-        script: Vec::new(),
         command: format!("picklock test --algo {algo} --nemesis {nemesis} --backend sim --seed 42"),
+        ..RunInfo::new(lock, RunSpec { topology: Some("redis".into()), ..run }, "sim")
     }
 }
 
@@ -151,7 +133,7 @@ pub fn double_hold() -> Sample {
     let known =
         |name: &str| Known { cause: Cause::HolderPaused, anomaly: name.into(), why: why.into() };
     let mut info = info("redis-set-nx-px", "pause:client");
-    info.known = vec![known("double hold"), known("stale write accepted")];
+    info.lock.known = vec![known("double hold"), known("stale write accepted")];
     Sample {
         run: Run { info, history: s.history, ledger: None },
         verdicts: vec![
@@ -211,7 +193,7 @@ pub fn reader_beside_writer() -> Sample {
     s.nemesis(200, Kind::Info, F::Quiet);
     s.nemesis(260, Kind::Info, F::Stop);
     let mut info = info("zk-rw", "none");
-    info.promises.shared = true;
+    info.lock.promises.shared = true;
     info.servers = 3;
     Sample {
         run: Run { info, history: s.history, ledger: None },
@@ -268,8 +250,7 @@ pub fn cut_off() -> Sample {
 pub fn hostile() -> Sample {
     let evil = "</script><script>alert(1)</script>\x1b[31m\r\n\u{202e}\u{2066}\u{9b}<img src=x onerror=alert(2)>\"'&";
     let mut sample = double_hold();
-    sample.run.info.algo = evil.into();
-    sample.run.info.nemesis = evil.into();
+    sample.run.info.run.nemesis = evil.into();
     sample.run.info.command = evil.into();
     let events = sample.run.history.events().to_vec();
     let mut history = History::default();
@@ -443,7 +424,7 @@ impl Busy {
         self.story.nemesis(quiet, Kind::Info, F::Quiet);
         self.story.nemesis(quiet + 3_000, Kind::Info, F::Stop);
         let mut info = info("zk-rw", "partition,crash");
-        info.promises.shared = true;
+        info.lock.promises.shared = true;
         info.servers = 3;
         let summary = "never two conflicting holders at once";
         let verdicts = ["exclusion", "vault", "progress", "coverage"];

@@ -201,7 +201,7 @@ impl<S: Store> Worker<S> {
         let hold = if lock.promises.reentrant { 0 } else { hold };
         let known = self.locks.iter().position(|it| it.key == *key && it.hold == hold);
         known.unwrap_or_else(|| {
-            let ttl = lock.own_ttl.unwrap_or(self.process.ttl);
+            let ttl = lock.own_ttl_ns.map_or(self.process.ttl, Duration::from_nanos);
             let settings =
                 LockSettings { key: key.clone(), ttl, process: self.process.fields.clone() };
             let lock = Some((self.process.on.open)(self.client.clone(), settings));

@@ -40,7 +40,7 @@ mod zk_sequential_herd;
 mod zk_sequential_naive;
 mod zookeeper;
 
-use base::{Key, Known, Lock, LockInfo, Promises};
+use base::{Key, Known, Lock, LockInfo, Promises, nanos};
 pub use known::Breaks;
 use known::unpromised;
 pub use process_fields::ProcessFields;
@@ -139,8 +139,8 @@ impl LockSpec {
             store: store.name().into(),
             shape: self.open.shape(),
             topology: topology.expect("a store has a topology for each of its locks").name.into(),
-            ttl: store.ttl(),
-            own_ttl: self.open.own_ttl(),
+            usual_ttl_ns: nanos(store.ttl()),
+            own_ttl_ns: self.open.own_ttl().map(nanos),
         };
         TestedLock { info: Arc::new(info), opener: self.open.shared() }
     }
