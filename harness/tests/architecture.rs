@@ -78,7 +78,11 @@ fn identifier(text: &str) -> &str {
 /// Returns the names that follow `crate::`: one, or those of a list in braces.
 fn first_names(text: &str) -> Vec<&str> {
     match text.strip_prefix('{').and_then(|list| list.split_once('}')) {
-        Some((list, _)) => list.split(',').map(str::trim).map(identifier).collect(),
+        Some((list, _)) => {
+            // Behind the last one there may be a comma.
+            let names = list.split(',').map(str::trim).map(identifier);
+            names.filter(|name| !name.is_empty()).collect()
+        }
         None => vec![identifier(text)],
     }
 }
