@@ -9,6 +9,8 @@ mod junk;
 mod launch;
 pub mod memcached;
 pub mod model;
+#[cfg(any(test, feature = "real"))]
+mod model_network;
 mod named_calls;
 pub mod postgres;
 #[cfg(feature = "real")]

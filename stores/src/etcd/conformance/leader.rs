@@ -1,8 +1,8 @@
 //! The death of a model's leader, as clients see it: the same questions that real members are asked, and
 //! the same figures.
 
-use crate::etcd::model::ModelCluster;
-use crate::etcd::{Reply, Request};
+use crate::etcd::{Etcd, Reply, Request};
+use crate::model_network::ModelNetwork;
 use base::Rng;
 use std::fmt;
 use std::ops::Range;
@@ -32,14 +32,14 @@ pub struct LeaderFigures {
 impl LeaderFigures {
     /// Kills the leader of a model, and measures what follows.
     pub fn of_model(seed: u64) -> Self {
-        let mut cluster = ModelCluster::new(seed);
+        let mut cluster = ModelNetwork::etcd(seed);
         cluster.run(Duration::from_millis(Rng::fork(seed, 1).below(MOMENTS_MS)));
         let leader = cluster.leader().expect("a cluster of which nothing has failed has a leader");
         let other = (leader + 1) % 3;
         let grant = |lease| Request::LeaseGrant { lease, ttl: TTL };
         cluster.ask(other, grant(1));
         cluster.ask(other, Request::Create { key: "k".into(), value: "v".into(), lease: 1 });
-        cluster.up[leader as usize] = false;
+        cluster.kill(leader);
         let (died, mut fresh) = (cluster.now, 2);
         // A request that is handed on to the dead leader is lost.
         while cluster.ask_for(other, grant(fresh), PATIENCE).is_none() {
@@ -53,7 +53,7 @@ impl LeaderFigures {
     }
 }
 
-fn has_key(cluster: &mut ModelCluster, member: u32) -> bool {
+fn has_key(cluster: &mut ModelNetwork<Etcd>, member: u32) -> bool {
     let read = cluster.ask(member, Request::Get { key: "k".into() });
     matches!(read, Some(Ok(Reply::Found { found: Some(_), .. })))
 }

@@ -1,16 +1,14 @@
 //! etcd as pure state machines: a member, and the state that all members apply the same changes to.
 
-#[cfg(any(test, feature = "real"))]
-mod ensemble;
 mod key_store;
+#[cfg(any(test, feature = "real"))]
+mod network;
 mod packet;
 mod server;
 #[cfg(test)]
 mod tests;
 mod watches;
 
-#[cfg(any(test, feature = "real"))]
-pub use ensemble::ModelCluster;
 pub use key_store::{KeyChange, KeyStore};
 pub use packet::{Asker, LogCommand, LogEntry, LogPlace, PeerMessage, RaftPacket};
 pub use server::{Server, note};

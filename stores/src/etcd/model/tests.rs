@@ -1,8 +1,8 @@
 //! Tests of a whole cluster.
 
-use super::ensemble::ModelCluster;
-use crate::etcd::{LeaseId, Refusal, Reply, Request, Signal};
-use base::{Data, Rng};
+use crate::etcd::{Etcd, LeaseId, Refusal, Reply, Request, Signal};
+use crate::model_network::ModelNetwork;
+use base::{Data, Node, Rng};
 use std::time::Duration;
 
 fn grant(lease: LeaseId) -> Request {
@@ -17,14 +17,14 @@ fn get() -> Request {
     Request::Get { key: "k".into() }
 }
 
-fn is_there(cluster: &mut ModelCluster, server: u32) -> bool {
+fn is_there(cluster: &mut ModelNetwork<Etcd>, server: u32) -> bool {
     let read = cluster.ask(server, get());
     matches!(read, Some(Ok(Reply::Found { found: Some(_), .. })))
 }
 
 /// A cluster with a key that goes with the lease 1; its leader, and another member.
-fn with_key(seed: u64) -> (ModelCluster, u32, u32) {
-    let mut cluster = ModelCluster::new(seed);
+fn with_key(seed: u64) -> (ModelNetwork<Etcd>, u32, u32) {
+    let mut cluster = ModelNetwork::etcd(seed);
     let leader = cluster.leader().expect("there is one");
     let other = (leader + 1) % 3;
     assert_eq!(cluster.ask(other, grant(1)), Some(Ok(Reply::Leased { ttl: 2 })));
@@ -37,7 +37,7 @@ fn a_member_that_is_cut_off_answers_nothing_but_the_others_do() {
     for cut_leader in [true, false] {
         let (mut cluster, leader, other) = with_key(1);
         let cut = if cut_leader { leader } else { other };
-        cluster.cut.insert(cut);
+        cluster.isolate(cut);
         cluster.run(Duration::from_secs(2));
         assert_eq!(cluster.ask(cut, get()), None);
         assert_eq!(cluster.ask(cut, grant(2)), None);
@@ -70,7 +70,7 @@ fn a_lease_runs_out_unless_it_is_kept_alive() {
 fn a_new_leader_gives_each_lease_its_whole_time_anew() {
     let (mut cluster, leader, other) = with_key(3);
     cluster.run(Duration::from_millis(1_500));
-    cluster.up[leader as usize] = false;
+    cluster.kill(leader);
     cluster.run(Duration::from_millis(2_500));
     assert!(is_there(&mut cluster, other), "it is four seconds old");
     cluster.run(Duration::from_millis(2_500));
@@ -80,12 +80,12 @@ fn a_new_leader_gives_each_lease_its_whole_time_anew() {
 #[test]
 fn a_leader_that_wakes_up_ends_no_lease_that_others_keep() {
     let (mut cluster, leader, other) = with_key(4);
-    cluster.paused.insert(leader);
+    cluster.pause(Node::Server(leader));
     for _ in 0..40 {
         cluster.ask(other, Request::LeaseKeepAlive { lease: 1 });
         cluster.run(Duration::from_millis(50));
     }
-    cluster.resume(leader);
+    cluster.resume(Node::Server(leader));
     cluster.run(Duration::from_millis(1_000));
     assert!(is_there(&mut cluster, leader));
 }
@@ -96,15 +96,16 @@ fn a_watch_fires_at_any_member_and_ends_without_a_leader() {
     let watch = |watch| Request::Watch { key: "k".into(), from: 3, watch };
     assert_eq!(cluster.ask(other, watch(1)), Some(Ok(Reply::Watching)));
     cluster.ask(leader, Request::LeaseRevoke { lease: 1 });
-    assert_eq!(cluster.signals, [(other, Signal::Deleted { watch: 1 })]);
+    cluster.run(Duration::from_millis(1));
+    assert_eq!(cluster.watch_signals(), [(other, Signal::Deleted { watch: 1 })]);
     let later = Request::Watch { key: "k".into(), from: 4, watch: 2 };
     assert_eq!(cluster.ask(other, later), Some(Ok(Reply::Watching)));
-    cluster.cut.insert(other);
+    cluster.isolate(other);
     cluster.run(Duration::from_millis(1_400));
-    assert_eq!(cluster.signals.len(), 1);
+    assert_eq!(cluster.watch_signals().len(), 1);
     assert_eq!(cluster.ask(other, watch(3)), Some(Err(Refusal::NoLeader)));
     cluster.run(Duration::from_secs(2));
-    assert_eq!(cluster.signals[1..], [(other, Signal::Ended { watch: 2 })]);
+    assert_eq!(cluster.watch_signals()[1..], [(other, Signal::Ended { watch: 2 })]);
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn whoever_comes_back_has_what_was_answered_with_its_data_and_without() {
     for data in [Data::Kept, Data::Lost] {
         let (mut cluster, leader, other) = with_key(6);
         for server in [leader, other] {
-            cluster.up[server as usize] = false;
+            cluster.kill(server);
             cluster.run(Duration::from_millis(100));
             cluster.start(server, data);
             cluster.run(Duration::from_millis(1_500));
@@ -127,13 +128,12 @@ fn whoever_comes_back_has_what_was_answered_with_its_data_and_without() {
 #[test]
 fn nothing_that_was_answered_is_lost_whatever_befalls_a_minority() {
     for seed in 0..60 {
-        let (mut cluster, mut rng) = (ModelCluster::new(seed), Rng::new(seed));
+        let (mut cluster, mut rng) = (ModelNetwork::etcd(seed), Rng::new(seed));
         let mut done = Vec::new();
         for lease in 1..60 {
             disturb(&mut cluster, &mut rng);
             let server = rng.below(3) as u32;
-            if cluster.up[server as usize]
-                && !cluster.paused.contains(&server)
+            if cluster.is_running(server)
                 && let Some(Ok(_)) = cluster.ask(server, Request::LeaseGrant { lease, ttl: 600 })
             {
                 done.push(lease);
@@ -152,7 +152,7 @@ fn nothing_that_was_answered_is_lost_whatever_befalls_a_minority() {
 }
 
 /// Does something to one member, after what was done to another is over.
-fn disturb(cluster: &mut ModelCluster, rng: &mut Rng) {
+fn disturb(cluster: &mut ModelNetwork<Etcd>, rng: &mut Rng) {
     cluster.run(Duration::from_millis(rng.below(400)));
     if rng.below(3) > 0 {
         return;
@@ -160,20 +160,18 @@ fn disturb(cluster: &mut ModelCluster, rng: &mut Rng) {
     mend(cluster);
     let server = rng.below(3) as u32;
     match rng.below(3) {
-        0 => cluster.up[server as usize] = false,
-        1 => drop(cluster.cut.insert(server)),
-        _ => drop(cluster.paused.insert(server)),
+        0 => cluster.kill(server),
+        1 => cluster.isolate(server),
+        _ => cluster.pause(Node::Server(server)),
     }
 }
 
-fn mend(cluster: &mut ModelCluster) {
+fn mend(cluster: &mut ModelNetwork<Etcd>) {
     for server in 0..3 {
         if !cluster.up[server as usize] {
             cluster.start(server, Data::Kept);
         }
-        if cluster.paused.contains(&server) {
-            cluster.resume(server);
-        }
+        cluster.resume(Node::Server(server));
     }
     cluster.heal();
 }

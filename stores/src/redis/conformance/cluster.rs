@@ -2,7 +2,7 @@
 //! one primary killed after the other. What a real one answers must be what the models answer, and take
 //! as long.
 
-use crate::redis::model::whole::WholeTopology;
+use crate::model_network::ModelNetwork;
 use redis::{Cmd, cmd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -299,7 +299,7 @@ impl ClusterRange {
     pub fn of_models(seeds: Range<u64>, rounds: usize) -> io::Result<Self> {
         let mut range = Self::default();
         for seed in seeds {
-            let mut models = WholeTopology::new("redis-cluster", seed);
+            let mut models = ModelNetwork::redis("redis-cluster", seed);
             for round in 0..rounds {
                 range.extend(round, cluster_failover(&mut models, round)?);
             }
@@ -419,7 +419,7 @@ mod tests {
     #[test]
     fn another_answer_is_found_and_a_time_that_no_model_takes() {
         let range = ClusterRange::of_models(0..5, 1).expect("they answer");
-        let figures = cluster_failover(&mut WholeTopology::new("redis-cluster", 3), 0);
+        let figures = cluster_failover(&mut ModelNetwork::redis("redis-cluster", 3), 0);
         let figures = figures.expect("it answers");
         assert_eq!(range.differences(0, &figures, Duration::ZERO), [""; 0]);
         let mut other = figures.clone();

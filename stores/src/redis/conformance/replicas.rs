@@ -71,89 +71,33 @@ fn answer(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Clocks, Out, Peer, ServerModel};
+    use crate::model_network::ModelNetwork;
+    use crate::redis::Redis;
     use crate::redis::conformance::Moments;
-    use crate::redis::script::Engine;
-    use crate::redis::{Packet, Server};
-    use base::{Mono, WallTime};
     use redis::{Cmd, Value};
-    use std::collections::VecDeque;
 
-    /// A packet's way from one server to the other.
-    const LAG: Duration = Duration::from_millis(30);
-    const TICK: Duration = Duration::from_millis(10);
+    /// Servers of which the second can follow the first.
+    struct Models(ModelNetwork<Redis>);
 
-    struct Pair {
-        servers: [Server; 2],
-        wire: VecDeque<(Mono, u32, u32, Packet)>,
-        now: Mono,
-    }
-
-    impl Pair {
-        fn clocks(&self) -> Clocks {
-            let since = self.now.since(Mono::ZERO);
-            Clocks {
-                wall: WallTime::ZERO + Duration::from_secs(1_700_000_000) + since,
-                mono: self.now,
-            }
-        }
-
-        /// Sends on what a server wants sent; the replies among it are returned.
-        fn carry(&mut self, from: u32, out: Vec<Out<Packet>>) -> Option<Value> {
-            let mut reply = None;
-            for out in out {
-                match out {
-                    Out::Send(Peer::Server(to), packet) => {
-                        self.wire.push_back((self.now + LAG, from, to, packet));
-                    }
-                    Out::Send(_, Packet::Reply { value, .. }) => reply = Some(*value),
-                    other => panic!("{other:?}"),
-                }
-            }
-            reply
-        }
-    }
-
-    impl ConformanceSubject for Pair {
+    impl ConformanceSubject for Models {
         fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value> {
-            let (clocks, mut out) = (self.clocks(), Vec::new());
-            let packet = Packet::Request { id: 1, command: command.clone().into() };
-            self.servers[connection].receive(clocks, Peer::Connection(1), packet, &mut out);
-            Ok(self.carry(connection as u32, out).expect("every request has a reply"))
+            Ok(self.0.ask(connection as u32, command))
         }
 
-        fn timed(&mut self, connection: usize, command: &Cmd) -> io::Result<(Moments, Value)> {
-            let now = self.clocks().wall.millis() as i64;
-            Ok(((now, now), self.call(connection, command)?))
+        fn timed(&mut self, _: usize, _: &Cmd) -> io::Result<(Moments, Value)> {
+            Err(io::ErrorKind::Unsupported.into())
         }
 
         fn wait(&mut self, duration: Duration) {
-            let end = self.now + duration;
-            while self.now < end {
-                self.now = self.now + TICK;
-                while self.wire.front().is_some_and(|(at, ..)| *at <= self.now)
-                    && let Some((_, from, to, packet)) = self.wire.pop_front()
-                {
-                    let (clocks, mut out) = (self.clocks(), Vec::new());
-                    let server = &mut self.servers[to as usize];
-                    server.receive(clocks, Peer::Server(from), packet, &mut out);
-                    self.carry(to, out);
-                }
-                for number in 0..2 {
-                    let (clocks, mut out) = (self.clocks(), Vec::new());
-                    self.servers[number as usize].tick(clocks, &mut out);
-                    self.carry(number, out);
-                }
-            }
+            self.0.run(duration);
         }
     }
 
     #[test]
     fn a_pair_of_models_answers_as_a_pair_of_servers_does() {
-        let engine = Engine::new();
-        let servers = [Server::new(engine.clone()), Server::new(engine)];
-        let mut pair = Pair { servers, wire: VecDeque::new(), now: Mono::ZERO };
-        let report = run(&mut pair, "master 0").expect("the models always answer");
+        let mut models = Models(ModelNetwork::redis("redis-x5", 1));
+        models.0.latency = Duration::from_millis(30);
+        let report = run(&mut models, "master 0").expect("the models always answer");
         assert!(report.differences.is_empty() && report.replies > 50, "{report}");
     }
 }

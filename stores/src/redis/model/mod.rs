@@ -8,13 +8,13 @@ pub mod cluster;
 mod commands;
 mod expiry;
 mod keyspace;
+#[cfg(any(test, feature = "real"))]
+mod network;
 mod number;
 mod option;
 mod replica;
 pub mod sentinel;
 mod strings;
-#[cfg(any(test, feature = "real"))]
-pub(crate) mod whole;
 
 use commands::CommandSpec;
 pub(crate) use commands::names as command_names;

@@ -274,58 +274,29 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redis::script::Engine;
-    use base::{Data, WallTime};
-    use redis::{Cmd, cmd};
-    use std::collections::VecDeque;
+    use crate::model_network::ModelNetwork;
+    use crate::redis::{Instance, Redis};
+    use base::Data;
+    use redis::cmd;
 
-    use crate::model::ServerModel;
-
-    fn at(millis: u64) -> Clocks {
-        let passed = Duration::from_millis(millis);
-        Clocks {
-            wall: WallTime::ZERO + Duration::from_secs(1_000_000) + passed,
-            mono: Mono::ZERO + passed,
-        }
-    }
-
-    /// Two servers; what they send each other waits until it is delivered.
-    struct Pair {
-        servers: [Server; 2],
-        wire: VecDeque<(u32, u32, Packet)>,
-        now: u64,
-    }
+    /// Two servers. What they send each other waits until it is delivered, and they are ticked only
+    /// where a test does it.
+    struct Pair(ModelNetwork<Redis>);
 
     impl Pair {
         /// Server 1 follows server 0, and knows what that holds.
         fn new() -> Self {
-            let engine = Engine::new();
-            let servers = [Server::new(engine.clone()), Server::new(engine)];
-            let mut pair = Self { servers, wire: VecDeque::new(), now: 0 };
+            let mut pair = Self(ModelNetwork::redis("redis-x5", 1));
+            pair.0.latency = Duration::ZERO;
+            pair.0.ticks.fill(None);
             let follow = cmd("REPLICAOF").arg("master").arg(0).clone();
             assert_eq!(pair.ask(1, &follow), Value::Okay);
             pair.deliver();
             pair
         }
 
-        fn carry(&mut self, from: u32, out: Vec<Out<Packet>>) -> Vec<Value> {
-            let mut replies = Vec::new();
-            for out in out {
-                match out {
-                    Out::Send(Peer::Server(to), packet) => self.wire.push_back((from, to, packet)),
-                    Out::Send(_, Packet::Reply { value, .. }) => replies.push(*value),
-                    other => panic!("{other:?}"),
-                }
-            }
-            replies
-        }
-
-        fn ask(&mut self, server: u32, command: &Cmd) -> Value {
-            let mut out = Vec::new();
-            let packet = Packet::Request { id: 1, command: command.clone().into() };
-            let (model, client) = (&mut self.servers[server as usize], Peer::Connection(1));
-            model.receive(at(self.now), client, packet, &mut out);
-            self.carry(server, out).pop().expect("a reply")
+        fn ask(&mut self, server: u32, command: &redis::Cmd) -> Value {
+            self.0.ask(server, command)
         }
 
         fn get(&mut self, server: u32) -> Value {
@@ -333,18 +304,21 @@ mod tests {
         }
 
         fn deliver(&mut self) {
-            while let Some((from, to, packet)) = self.wire.pop_front() {
-                let mut out = Vec::new();
-                let server = &mut self.servers[to as usize];
-                server.receive(at(self.now), Peer::Server(from), packet, &mut out);
-                self.carry(to, out);
-            }
+            self.0.run(Duration::ZERO);
         }
 
-        fn tick(&mut self, server: u32) {
-            let mut out = Vec::new();
-            self.servers[server as usize].tick(at(self.now), &mut out);
-            self.carry(server, out);
+        /// Lets time pass, and ticks a server.
+        fn tick(&mut self, server: u32, passed: u64) {
+            self.0.run(Duration::from_millis(passed));
+            self.0.tick(server);
+            self.0.ticks.fill(None);
+        }
+
+        /// The first server's entries.
+        fn held(&self) -> Vec<(Vec<u8>, Vec<u8>, Option<i64>)> {
+            let Instance::Data(server) = &self.0.servers[0] else { return Vec::new() };
+            let own = |(k, v, e): (&[u8], &[u8], Option<i64>)| (k.to_vec(), v.to_vec(), e);
+            server.entries().map(own).collect()
         }
     }
 
@@ -378,11 +352,10 @@ mod tests {
         let mut pair = Pair::new();
         pair.ask(0, cmd("SET").arg("k").arg("v").arg("PX").arg(100));
         pair.deliver();
-        pair.now = 150;
-        pair.tick(1);
+        pair.tick(1, 150);
         assert_eq!(pair.get(1), Value::Nil);
         assert_eq!(pair.ask(1, &cmd("DBSIZE")), Value::Int(1));
-        pair.tick(0);
+        pair.tick(0, 0);
         pair.deliver();
         assert_eq!(pair.ask(1, &cmd("DBSIZE")), Value::Int(0));
     }
@@ -392,11 +365,11 @@ mod tests {
         let mut pair = Pair::new();
         pair.ask(0, cmd("SET").arg("k").arg("v"));
         pair.deliver();
-        pair.servers[0].restart(at(pair.now), Data::Lost);
+        pair.0.start(0, Data::Lost);
+        pair.0.ticks.fill(None);
         assert_eq!(pair.get(1), text("v"));
         // The replica makes itself known again.
-        pair.now = 1_000;
-        pair.tick(1);
+        pair.tick(1, 1_000);
         pair.deliver();
         assert_eq!(pair.get(1), Value::Nil);
     }
@@ -418,13 +391,9 @@ mod tests {
             let Some(command) = reply else { return true };
             pair.ask(0, cmd("FLUSHALL").arg("SYNC"));
             pair.ask(0, cmd("SET").arg("10").arg("10").arg("PX").arg(5_000));
-            let held = |pair: &Pair| -> Vec<_> {
-                let own = |(k, v, e): (&[u8], &[u8], Option<i64>)| (k.to_vec(), v.to_vec(), e);
-                pair.servers[0].entries().map(own).collect()
-            };
-            let before = held(&pair);
+            let before = pair.held();
             pair.ask(0, &command);
-            before == held(&pair)
+            before == pair.held()
         };
         for name in crate::redis::model::command_names().filter(|name| !name.contains('|')) {
             assert!(kept(name) || writes(name), "{name} writes");

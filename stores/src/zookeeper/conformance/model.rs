@@ -1,9 +1,8 @@
 //! The model's arm: three servers in virtual time.
 
 use super::{ConformanceSubject, SessionEnding};
-use crate::zookeeper::Timing;
-use crate::zookeeper::model::network::TestNetwork;
-use crate::zookeeper::{Refusal, Reply, Request, WatchEvent, WatchId};
+use crate::model_network::ModelNetwork;
+use crate::zookeeper::{Refusal, Reply, Request, Timing, WatchEvent, WatchId, ZooKeeper};
 use base::{CallError, LocalFuture, Node};
 use futures_util::FutureExt;
 use std::collections::BTreeMap;
@@ -11,7 +10,7 @@ use std::future::ready;
 use std::time::Duration;
 
 pub(super) struct ModelEnsemble {
-    network: TestNetwork,
+    network: ModelNetwork<ZooKeeper>,
     sessions: BTreeMap<usize, (u32, SessionEnding)>,
 }
 
@@ -19,7 +18,7 @@ impl ModelEnsemble {
     /// An ensemble of this size.
     pub(super) fn new(servers: u32, seed: u64) -> Self {
         let timing = Timing { tick: Duration::from_millis(400), init_limit: 10, sync_limit: 5 };
-        Self { network: TestNetwork::new(servers, timing, seed), sessions: BTreeMap::new() }
+        Self { network: ModelNetwork::ensemble(servers, timing, seed), sessions: BTreeMap::new() }
     }
 
     fn client(&self, session: usize) -> u32 {
@@ -29,7 +28,7 @@ impl ModelEnsemble {
     fn finish(&mut self, session: usize) {
         match self.sessions.remove(&session) {
             Some((client, SessionEnding::Closed)) => {
-                self.network.with_client(client, |model, _, out| model.close(out));
+                self.network.with_client(client, |driver, _, out| driver.close(out));
             }
             Some((client, SessionEnding::Silent)) => self.network.pause(Node::Client(client)),
             None => {}
@@ -68,13 +67,13 @@ impl ConformanceSubject for ModelEnsemble {
         watch: WatchId,
         within: Duration,
     ) -> LocalFuture<'_, Option<WatchEvent>> {
-        let key = (self.client(session), watch);
-        self.network.run_until(within, |network| network.fired.contains_key(&key));
-        Box::pin(ready(self.network.fired.get(&key).copied()))
+        let client = self.client(session);
+        self.network.run_until(within, |network| network.fired(client, watch).is_some());
+        Box::pin(ready(self.network.fired(client, watch)))
     }
 
     fn wait(&mut self, time: Duration) -> LocalFuture<'_, ()> {
-        self.network.run_for(time);
+        self.network.run(time);
         Box::pin(ready(()))
     }
 

@@ -1,11 +1,13 @@
 //! Random faults over many seeds: whatever happens, members with their data lose nothing that was
 //! acknowledged, agree with each other, and serve again after everything is healed.
 
-use super::network::TestNetwork;
-use crate::zookeeper::{CreateMode, Reply, Request, Timing};
+use crate::model_network::ModelNetwork;
+use crate::zookeeper::{CreateMode, Reply, Request, Timing, ZooKeeper};
 use base::{Data, Node, Rng};
 use std::collections::BTreeSet;
 use std::time::Duration;
+
+type TestNetwork = ModelNetwork<ZooKeeper>;
 
 const FAST: Timing = Timing { tick: Duration::from_millis(200), init_limit: 5, sync_limit: 3 };
 
@@ -27,7 +29,7 @@ impl Chaos {
     fn new(seed: u64, timing: Timing) -> Self {
         let mut rng = Rng::new(seed);
         let size = if rng.chance(0.3) { 5 } else { 3 };
-        let mut network = TestNetwork::new(size, timing, seed);
+        let mut network = TestNetwork::ensemble(size, timing, seed);
         (0..3).for_each(|_| {
             network.client(timing.tick * 10);
         });
@@ -63,7 +65,7 @@ impl Chaos {
             _ => {}
         }
         let time = self.rng.between(self.timing.tick / 40, self.timing.tick * 9 / 2);
-        self.network.run_for(time);
+        self.network.run(time);
     }
 
     fn crash(&mut self) {
@@ -76,7 +78,7 @@ impl Chaos {
 
     fn restart(&mut self) {
         if let Some(server) = self.down.take() {
-            self.network.restart(server, Data::Kept);
+            self.network.start(server, Data::Kept);
         }
     }
 
@@ -122,7 +124,7 @@ fn healed(seed: u64, timing: Timing) -> usize {
     let elected = timing.init() + timing.tick * 5;
     assert!(network.run_until(elected, led), "seed {seed}: no leader");
     assert!(network.run_until(timing.init() * 2, all), "seed {seed}: not healed");
-    network.run_for(timing.tick * 40);
+    network.run(timing.tick * 40);
     assert!(all(&network), "seed {seed}: not stable");
     let first = network.servers[0].database();
     assert!(network.servers.iter().all(|s| s.database() == first), "seed {seed}: differ");

@@ -1,11 +1,10 @@
-//! ZooKeeper as pure state machines: a member of an ensemble, and the client library.
+//! ZooKeeper as a pure state machine: a member of an ensemble.
 
 #[cfg(test)]
 mod chaos;
-mod client;
 mod database;
 #[cfg(test)]
-pub mod network;
+mod network;
 mod packet;
 mod server;
 #[cfg(test)]
@@ -14,7 +13,6 @@ mod tracker;
 mod tree;
 mod watches;
 
-pub use client::{ClientModel, ClientOut};
 pub use database::{Database, Transaction};
 pub use packet::{ElectionRole, Packet, PeerPacket, ToFollower, ToLeader, Vote, WatchKind};
 pub use server::{Server, note, watched};

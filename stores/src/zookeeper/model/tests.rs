@@ -1,10 +1,14 @@
 //! Tests of an ensemble and its clients when members fail, links are cut and sessions move.
 
-use super::ClientOut;
-use super::network::TestNetwork;
-use crate::zookeeper::{CreateMode, Refusal, Reply, Request, SessionState, Timing, WatchEvent};
+use crate::driver::Driver;
+use crate::model_network::ModelNetwork;
+use crate::zookeeper::{
+    CreateMode, Refusal, Reply, Request, SessionState, Timing, WatchEvent, ZooKeeper,
+};
 use base::{CallError, Data, Node};
 use std::time::Duration;
+
+type TestNetwork = ModelNetwork<ZooKeeper>;
 
 const TICK: Duration = Duration::from_millis(200);
 const SESSION: Duration = Duration::from_millis(2_000);
@@ -16,7 +20,7 @@ fn ms(n: u64) -> Duration {
 
 /// Three servers with a leader.
 fn ensemble() -> TestNetwork {
-    let mut network = TestNetwork::new(3, TIMING, 1);
+    let mut network = TestNetwork::ensemble(3, TIMING, 1);
     assert!(network.run_until(ms(2_000), |n| n.servers.iter().all(|s| s.is_serving())));
     network
 }
@@ -53,7 +57,7 @@ fn client_at(network: &mut TestNetwork, leader: bool) -> u32 {
 
 #[test]
 fn a_single_server_serves_alone() {
-    let mut network = TestNetwork::new(1, TIMING, 1);
+    let mut network = TestNetwork::ensemble(1, TIMING, 1);
     let client = network.connected(SESSION);
     assert!(network.now.millis() < 400);
     network.call(client, create("/a", CreateMode::Persistent)).unwrap();
@@ -70,9 +74,9 @@ fn a_leaders_crash_is_survived_with_everything_that_was_acknowledged() {
     assert!(network.run_until(ms(3_000), |n| n.leader().is_some_and(|id| id != old)));
     network.call(client, create("/b", CreateMode::Persistent)).ok();
     assert!(is_there(&mut network, client, "/a"), "the session and its node outlive the leader");
-    network.restart(old, Data::Kept);
+    network.start(old, Data::Kept);
     assert!(network.run_until(ms(3_000), |n| n.servers[old as usize].is_serving()));
-    network.run_for(ms(5_000));
+    network.run(ms(5_000));
     assert_eq!(network.state(client), SessionState::Connected);
 }
 
@@ -84,7 +88,7 @@ fn a_follower_that_is_cut_off_answers_stale_reads_and_pings_and_then_drops_its_c
     network.isolate(follower);
     let cut = network.now;
     network.call(writer, create("/a", CreateMode::Persistent)).unwrap();
-    network.run_for(ms(400));
+    network.run(ms(400));
     assert_eq!(network.state(reader), SessionState::Connected, "its pings are answered");
     assert!(!is_there(&mut network, reader, "/a"), "a stale read");
     let dropped = |n: &TestNetwork| n.state(reader) == SessionState::Disconnected;
@@ -128,7 +132,7 @@ fn a_ping_behind_a_write_that_cannot_commit_is_not_answered() {
     let follower = network.server_of(client).unwrap();
     network.isolate(follower);
     let write = network.submit(client, create("/a", CreateMode::Persistent));
-    network.run_for(ms(20));
+    network.run(ms(20));
     assert_eq!(network.state(client), SessionState::Connected);
     assert!(network.run_until(ms(2_000), |n| n.done.contains_key(&(client, write))));
     assert!(matches!(network.done[&(client, write)], Err(CallError::Unknown(_))));
@@ -143,7 +147,7 @@ fn a_silent_clients_session_expires_a_tick_after_its_time_out_at_most() {
     assert_ne!(network.call(other, watch("/mine", 7)), Ok(Reply::Exists(None)));
     network.pause(Node::Client(silent));
     let since = network.now;
-    assert!(network.run_until(ms(5_000), |n| n.fired.contains_key(&(other, 7))));
+    assert!(network.run_until(ms(5_000), |n| n.fired(other, 7).is_some()));
     let took = network.now.since(since);
     assert!((SESSION - TICK..SESSION + TICK * 2).contains(&took), "expired after {took:?}");
     network.resume(Node::Client(silent));
@@ -156,15 +160,15 @@ fn a_silent_clients_session_expires_a_tick_after_its_time_out_at_most() {
 fn an_expired_session_can_be_renewed() {
     let mut network = ensemble();
     let client = network.connected(SESSION);
-    let old = network.clients[client as usize].id();
+    let old = network.session(client);
     network.pause(Node::Client(client));
-    network.run_for(ms(4_000));
+    network.run(ms(4_000));
     network.resume(Node::Client(client));
     assert!(network.run_until(ms(2_000), |n| n.state(client) == SessionState::Expired));
     network.with_client(client, |model, at, out| model.renew(at, out));
     assert_eq!(network.state(client), SessionState::Expired, "until the new one stands");
     assert!(network.run_until(ms(2_000), |n| n.state(client) == SessionState::Connected));
-    assert_ne!(network.clients[client as usize].id(), old);
+    assert_ne!(network.session(client), old);
     network.call(client, create("/again", CreateMode::Ephemeral)).unwrap();
 }
 
@@ -173,8 +177,8 @@ fn a_client_that_sought_a_session_for_long_finds_one_within_a_time_out_of_the_se
     let mut network = ensemble();
     (0..3).for_each(|id| network.crash(id));
     let client = network.client(SESSION);
-    network.run_for(ms(60_000));
-    (0..3).for_each(|id| network.restart(id, Data::Kept));
+    network.run(ms(60_000));
+    (0..3).for_each(|id| network.start(id, Data::Kept));
     assert!(network.run_until(ms(4_000), |n| n.leader().is_some()));
     let limit = SESSION + ms(500);
     assert!(network.run_until(limit, |n| n.state(client) == SessionState::Connected));
@@ -185,16 +189,16 @@ fn a_session_moves_with_its_nodes_and_the_old_server_is_refused() {
     let mut network = ensemble();
     let client = client_at(&mut network, false);
     network.call(client, create("/mine", CreateMode::Ephemeral)).unwrap();
-    let (id, old) = (network.clients[client as usize].id(), network.server_of(client).unwrap());
+    let (id, old) = (network.session(client), network.server_of(client).unwrap());
     // The request leaves, and waits on a link that is cut; it arrives after the client has moved.
     network.cut(Node::Client(client), Node::Server(old));
     let late = network.submit(client, create("/late", CreateMode::Persistent));
     assert!(network.run_until(ms(3_000), |n| n.state(client) == SessionState::Disconnected));
     assert!(network.run_until(ms(3_000), |n| n.state(client) == SessionState::Connected));
-    assert_eq!(network.clients[client as usize].id(), id);
+    assert_eq!(network.session(client), id);
     assert_ne!(network.server_of(client), Some(old));
     network.heal();
-    network.run_for(ms(1_000));
+    network.run(ms(1_000));
     assert!(matches!(network.done[&(client, late)], Err(CallError::Unknown(_))));
     assert!(is_there(&mut network, client, "/mine"));
     assert!(!is_there(&mut network, client, "/late"), "it came over the server it had left");
@@ -202,18 +206,18 @@ fn a_session_moves_with_its_nodes_and_the_old_server_is_refused() {
 
 #[test]
 fn a_request_of_a_connection_that_was_given_up_is_not_served_after_the_reconnection() {
-    let mut network = TestNetwork::new(1, TIMING, 1);
+    let mut network = TestNetwork::ensemble(1, TIMING, 1);
     let client = network.connected(SESSION);
-    let id = network.clients[client as usize].id();
+    let id = network.session(client);
     network.cut_one_way(Node::Client(client), Node::Server(0));
     let late = network.submit(client, create("/late", CreateMode::Persistent));
     assert!(network.run_until(ms(3_000), |n| n.state(client) == SessionState::Disconnected));
     // Each connection is a wire of its own: what went over the new one may come first.
     network.reopen();
     assert!(network.run_until(ms(3_000), |n| n.state(client) == SessionState::Connected));
-    assert_eq!(network.clients[client as usize].id(), id);
+    assert_eq!(network.session(client), id);
     network.heal();
-    network.run_for(ms(1_000));
+    network.run(ms(1_000));
     assert!(matches!(network.done[&(client, late)], Err(CallError::Unknown(_))));
     assert!(!is_there(&mut network, client, "/late"));
 }
@@ -226,9 +230,9 @@ fn without_a_majority_nobody_is_served() {
     (0..3).filter(|id| *id != leader).for_each(|id| network.crash(id));
     assert!(network.run_until(ms(2_000), |n| n.leader().is_none()));
     assert!(network.run_until(ms(100), |n| n.state(client) == SessionState::Disconnected));
-    network.run_for(ms(1_000));
+    network.run(ms(1_000));
     assert_eq!(network.state(client), SessionState::Disconnected);
-    (0..3).filter(|id| *id != leader).for_each(|id| network.restart(id, Data::Kept));
+    (0..3).filter(|id| *id != leader).for_each(|id| network.start(id, Data::Kept));
     assert!(network.run_until(ms(4_000), |n| n.leader().is_some()));
 }
 
@@ -255,7 +259,7 @@ fn everything_acknowledged_survives_a_restart_of_all_with_data_and_nothing_witho
         let client = network.connected(SESSION);
         network.call(client, create("/a", CreateMode::Persistent)).unwrap();
         (0..3).for_each(|id| network.crash(id));
-        (0..3).for_each(|id| network.restart(id, data));
+        (0..3).for_each(|id| network.start(id, data));
         let fresh = network.connected(SESSION);
         assert_eq!(is_there(&mut network, fresh, "/a"), kept, "{data:?}");
     }
@@ -267,13 +271,13 @@ fn a_new_leader_grants_sessions_their_whole_time_anew() {
     let (silent, other) = (network.connected(SESSION), network.connected(SESSION));
     network.call(silent, create("/mine", CreateMode::Ephemeral)).unwrap();
     network.pause(Node::Client(silent));
-    network.run_for(ms(1_500));
+    network.run(ms(1_500));
     network.crash(network.leader().unwrap());
     assert!(network.run_until(ms(3_000), |n| n.leader().is_some()));
-    network.run_for(ms(1_000));
+    network.run(ms(1_000));
     network.call(other, Request::Sync { path: "/".into() }).ok();
     assert!(is_there(&mut network, other, "/mine"), "1.5 s and 1 s would have been too much");
-    network.run_for(ms(1_500));
+    network.run(ms(1_500));
     assert!(!is_there(&mut network, other, "/mine"));
 }
 
@@ -286,10 +290,10 @@ fn a_change_that_was_missed_while_disconnected_fires_the_watch() {
     let server = network.server_of(watcher).unwrap();
     network.cut(Node::Client(watcher), Node::Server(server));
     network.call(other, create("/a", CreateMode::Persistent)).unwrap();
-    assert!(network.run_until(ms(3_000), |n| n.fired.contains_key(&(watcher, 1))));
-    assert_eq!(network.fired[&(watcher, 1)], WatchEvent::Created);
+    assert!(network.run_until(ms(3_000), |n| n.fired(watcher, 1).is_some()));
+    assert_eq!(network.fired(watcher, 1), Some(WatchEvent::Created));
     network.call(other, create("/never", CreateMode::Persistent)).unwrap();
-    assert!(network.run_until(ms(100), |n| n.fired.contains_key(&(watcher, 2))), "set again");
+    assert!(network.run_until(ms(100), |n| n.fired(watcher, 2).is_some()), "set again");
 }
 
 #[test]
@@ -305,7 +309,7 @@ fn a_client_does_not_go_back_in_time() {
     network.disconnect(client);
     network.cut(Node::Client(client), Node::Server(leader));
     network.cut(Node::Client(client), Node::Server(other));
-    network.run_for(ms(300));
+    network.run(ms(300));
     assert!(network.servers[stale as usize].is_serving());
     assert_eq!(network.state(client), SessionState::Disconnected, "the stale server refuses it");
 }
@@ -317,13 +321,7 @@ fn a_watch_event_comes_before_the_reply_that_follows_it() {
     network.call(client, watch("/a", 1)).unwrap();
     let request = network.submit(client, create("/a", CreateMode::Persistent));
     assert!(network.run_until(ms(1_000), |n| n.done.contains_key(&(client, request))));
-    let place = |wanted: fn(&ClientOut) -> bool| {
-        network.said.iter().position(|(_, id, out)| *id == client && wanted(out)).unwrap()
-    };
-    let fired = place(|out| matches!(out, ClientOut::Fired { watch: 1, .. }));
-    let done =
-        place(|out| matches!(out, ClientOut::Done { result: Ok(Reply::Created { .. }), .. }));
-    assert!(fired < done);
+    assert_eq!(network.fired(client, 1), Some(WatchEvent::Created));
 }
 
 #[test]
@@ -341,13 +339,12 @@ fn one_sessions_requests_keep_their_order() {
 fn a_cut_client_disconnects_at_two_fifths_and_expires_after_seven_fifths() {
     let mut network = ensemble();
     let client = network.connected(SESSION);
-    network.run_for(ms(50));
+    network.run(ms(50));
     (0..3).for_each(|id| network.cut(Node::Client(client), Node::Server(id)));
     let cut = network.now;
     assert!(network.run_until(ms(5_000), |n| n.state(client) == SessionState::Disconnected));
     let silence = network.now.since(cut);
     assert!((SESSION / 5..=SESSION / 2).contains(&silence), "disconnected after {silence:?}");
-    assert_eq!(network.clients[client as usize].disconnects(), 1);
     let waiting = network.submit(client, exists("/"));
 
     assert!(network.run_until(ms(9_000), |n| n.state(client) == SessionState::Expired));
@@ -365,8 +362,8 @@ fn the_same_seed_gives_the_same_run() {
         for client in clients {
             network.submit(client, create("/a-", CreateMode::EphemeralSequential));
         }
-        network.run_for(ms(10_000));
-        network.said
+        network.run(ms(10_000));
+        (network.done, network.signals)
     };
     assert_eq!(run(), run());
 }

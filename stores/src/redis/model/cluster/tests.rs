@@ -1,10 +1,11 @@
 //! A whole cluster of models on a wire of its own: one failover, step by step, and random faults after
 //! which every slot must be served again.
 
-use crate::redis::model::whole::{TTL, WholeTopology, bulk};
-use crate::redis::reply::error;
-use crate::redis::{ClusterTiming, Instance};
-use base::Rng;
+use crate::Store;
+use crate::model_network::ModelNetwork;
+use crate::redis::reply::{bulk, error};
+use crate::redis::{ClusterTiming, Instance, Redis};
+use base::{Data, Node, Rng};
 use redis::{Value, cmd};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,9 +16,9 @@ const STEP: Duration = Duration::from_millis(5);
 /// A key of each shard.
 const KEYS: [&str; 3] = ["b", "k", "foo"];
 
-impl WholeTopology {
+impl ModelNetwork<Redis> {
     fn cluster(seed: u64) -> Self {
-        Self::new("redis-cluster", seed)
+        Self::redis("redis-cluster", seed)
     }
 
     fn write(&mut self, server: u32, key: &str, value: u64) -> Value {
@@ -50,7 +51,7 @@ fn moved(slot: u16, server: u32) -> Value {
 /// The times from the death of a primary until the others refuse all keys, and until a replica has
 /// taken its place.
 fn failover(seed: u64) -> (Duration, Duration) {
-    let mut servers = WholeTopology::cluster(seed);
+    let mut servers = ModelNetwork::cluster(seed);
     servers.run(SECOND + Duration::from_millis(seed * 7 % 1_000));
     assert_eq!(servers.write(0, "b", 1), Value::Okay);
     servers.run(SECOND);
@@ -84,47 +85,47 @@ fn a_primary_that_dies_is_replaced_in_time() {
 
 #[test]
 fn a_primary_that_comes_back_follows_its_successor_and_loses_what_it_alone_has() {
-    let mut servers = WholeTopology::cluster(1);
+    let mut servers = ModelNetwork::cluster(1);
     servers.run(SECOND);
     servers.write(0, "b", 1);
     servers.run(SECOND);
-    servers.cut.insert((0, 3));
+    servers.cut(Node::Server(0), Node::Server(3));
     assert_eq!(servers.write(0, "b", 2), Value::Okay);
     servers.crash(0);
     servers.until(3, "b", &bulk("1"));
-    servers.cut.clear();
-    servers.start(0);
+    servers.heal();
+    servers.start(0, Data::Kept);
     servers.run(STEP * 20);
     assert_eq!(servers.read(0, "b"), moved(3_300, 3));
     assert!(!servers.is_master(0));
     servers.run(SECOND);
-    let Instance::Data(server) = &servers.all[0] else { panic!("it has data") };
+    let Instance::Data(server) = &servers.servers[0] else { panic!("it has data") };
     assert_eq!(server.entries().next().map(|(_, value, _)| value), Some(&b"1"[..]));
 }
 
 #[test]
 fn a_primary_that_hears_of_no_majority_serves_no_more() {
-    let mut servers = WholeTopology::cluster(1);
+    let mut servers = ModelNetwork::cluster(1);
     servers.run(SECOND);
-    servers.cut.extend((1..6).map(|other| (0, other)));
+    servers.isolate(0);
     assert_eq!(servers.write(0, "b", 1), Value::Okay, "it does not know yet");
     let served = servers.until(0, "b", &down());
-    let timeout = ClusterTiming::of(TTL).node_timeout;
+    let timeout = ClusterTiming::of(Redis::TTL).node_timeout;
     assert!(served >= timeout && served < timeout * 3, "{served:?}");
     let took = servers.until(3, "b", &Value::Nil);
     assert!(took < SECOND * 2, "what it took is lost: {took:?}");
-    servers.cut.clear();
+    servers.heal();
     servers.until(0, "b", &moved(3_300, 3));
     assert!(!servers.is_master(0));
 }
 
 #[test]
 fn a_primary_that_was_not_missed_serves_again_two_seconds_after_its_start() {
-    let mut servers = WholeTopology::cluster(1);
+    let mut servers = ModelNetwork::cluster(1);
     servers.run(SECOND);
     servers.write(0, "b", 1);
     servers.crash(0);
-    servers.start(0);
+    servers.start(0, Data::Kept);
     servers.run(STEP * 30);
     assert_eq!(servers.read(0, "b"), down());
     let took = servers.until(0, "b", &bulk("1"));
@@ -133,7 +134,7 @@ fn a_primary_that_was_not_missed_serves_again_two_seconds_after_its_start() {
 
 #[test]
 fn a_member_says_whose_key_it_is() {
-    let mut servers = WholeTopology::cluster(1);
+    let mut servers = ModelNetwork::cluster(1);
     servers.run(SECOND);
     let eval =
         |script: &str, keys: &[&str]| cmd("EVAL").arg(script).arg(keys.len()).arg(keys).clone();
@@ -163,29 +164,9 @@ fn a_member_says_whose_key_it_is() {
     assert_eq!(servers.ask(3, &cmd("FLUSHALL")), read_only);
 }
 
-fn disturb(servers: &mut WholeTopology, rng: &mut Rng) {
-    let server = rng.below(6) as u32;
-    match rng.below(4) {
-        0 if servers.up.iter().filter(|up| **up).count() > 4 && servers.up[server as usize] => {
-            servers.crash(server);
-        }
-        0 | 1 => revive(servers),
-        2 => servers.cut.extend((0..6).map(|other| (server.min(other), server.max(other)))),
-        _ => servers.cut.clear(),
-    }
-}
-
-fn revive(servers: &mut WholeTopology) {
-    for server in 0..6 {
-        if !servers.up[server as usize] {
-            servers.start(server);
-        }
-    }
-}
-
 /// Notes the primary of each epoch, by what each says of itself; there is one.
-fn note(servers: &WholeTopology, primaries: &mut BTreeMap<u64, u32>) {
-    for (instance, number) in servers.all.iter().zip(0..) {
+fn note(servers: &ModelNetwork<Redis>, primaries: &mut BTreeMap<u64, u32>) {
+    for (instance, number) in servers.servers.iter().zip(0..) {
         let Instance::Data(server) = instance else { continue };
         let Some(bus) = &server.bus else { continue };
         if bus.follows().is_none() && bus.is_owner(number) {
@@ -199,16 +180,16 @@ fn note(servers: &WholeTopology, primaries: &mut BTreeMap<u64, u32>) {
 fn whatever_befalls_them_an_epoch_has_one_primary_and_in_the_end_every_slot_is_served() {
     let mut failovers = 0;
     for seed in 0..100 {
-        let (mut servers, mut rng) = (WholeTopology::cluster(seed), Rng::new(seed));
+        let (mut servers, mut rng) = (ModelNetwork::cluster(seed), Rng::new(seed));
         let mut primaries = BTreeMap::new();
         for _ in 0..60 {
-            disturb(&mut servers, &mut rng);
+            servers.disturb(&mut rng);
             servers.run(rng.between(Duration::ZERO, SECOND));
             note(&servers, &mut primaries);
         }
-        servers.cut.clear();
-        revive(&mut servers);
-        servers.run(ClusterTiming::of(TTL).settled());
+        servers.heal();
+        servers.revive();
+        servers.run(ClusterTiming::of(Redis::TTL).settled());
         note(&servers, &mut primaries);
         for (key, shard) in KEYS.into_iter().zip(0..) {
             let masters: Vec<u32> =

@@ -1,10 +1,12 @@
 //! Whole topologies of models on a wire of their own: one failover, step by step, and random faults
 //! after which all must come to agree.
 
+use crate::Store;
+use crate::model_network::ModelNetwork;
 use crate::node_number;
-use crate::redis::model::whole::{TTL, WholeTopology, bulk};
-use crate::redis::{Instance, SentinelTiming};
-use base::Rng;
+use crate::redis::reply::bulk;
+use crate::redis::{Instance, Redis, SentinelTiming};
+use base::{Data, Node, Rng};
 use redis::{FromRedisValue, cmd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,7 +15,7 @@ const DATA: [u32; 3] = [0, 1, 2];
 const SENTINELS: [u32; 3] = [3, 4, 5];
 const SECOND: Duration = Duration::from_secs(1);
 
-impl WholeTopology {
+impl ModelNetwork<Redis> {
     /// The primary that a Sentinel names.
     fn told(&mut self, sentinel: u32) -> u32 {
         let ask = cmd("SENTINEL").arg("get-master-addr-by-name").arg("picklock").clone();
@@ -32,7 +34,7 @@ impl WholeTopology {
 
 /// The time from the death of a primary until all Sentinels name another that is one.
 fn failover(seed: u64) -> Duration {
-    let mut servers = WholeTopology::new("redis-sentinel", seed);
+    let mut servers = ModelNetwork::redis("redis-sentinel", seed);
     servers.run(SECOND * 3 + Duration::from_millis(seed * 7 % 1_000));
     servers.crash(0);
     let begun = servers.now;
@@ -59,16 +61,16 @@ fn a_primary_that_dies_is_replaced_in_time() {
 
 #[test]
 fn who_was_the_primary_follows_the_new_one_in_the_end_and_loses_what_it_alone_has() {
-    let mut servers = WholeTopology::new("redis-sentinel", 1);
+    let mut servers = ModelNetwork::redis("redis-sentinel", 1);
     servers.run(SECOND);
     servers.ask(0, cmd("SET").arg("k").arg("old"));
     servers.run(SECOND);
-    servers.cut.extend([(0, 1), (0, 2)]);
+    [1, 2].into_iter().for_each(|other| servers.cut(Node::Server(0), Node::Server(other)));
     servers.ask(0, cmd("SET").arg("k").arg("lost"));
     servers.crash(0);
     servers.run(SECOND * 3);
-    servers.cut.clear();
-    servers.start(0);
+    servers.heal();
+    servers.start(0, Data::Kept);
     let primary = servers.agreed().expect("they agree");
     assert_ne!(primary, 0);
     assert_eq!(servers.ask(primary, cmd("GET").arg("k")), bulk("old"));
@@ -80,30 +82,9 @@ fn who_was_the_primary_follows_the_new_one_in_the_end_and_loses_what_it_alone_ha
     assert_eq!(servers.ask(0, cmd("GET").arg("k")), bulk("old"));
 }
 
-/// The servers of which one or two are crashed or cut off now.
-fn disturb(servers: &mut WholeTopology, rng: &mut Rng) {
-    let server = rng.below(6) as u32;
-    match rng.below(4) {
-        0 if servers.up.iter().filter(|up| **up).count() > 4 && servers.up[server as usize] => {
-            servers.crash(server);
-        }
-        0 | 1 => revive(servers),
-        2 => servers.cut.extend((0..6).map(|other| (server.min(other), server.max(other)))),
-        _ => servers.cut.clear(),
-    }
-}
-
-fn revive(servers: &mut WholeTopology) {
-    for server in 0..6 {
-        if !servers.up[server as usize] {
-            servers.start(server);
-        }
-    }
-}
-
 /// Notes the primary of each epoch; there is one.
-fn note(servers: &WholeTopology, primaries: &mut BTreeMap<u64, u32>) {
-    for instance in &servers.all {
+fn note(servers: &ModelNetwork<Redis>, primaries: &mut BTreeMap<u64, u32>) {
+    for instance in &servers.servers {
         let Instance::Sentinel(sentinel) = instance else { continue };
         let super::Kept { config_epoch, primary, .. } = sentinel.kept;
         assert_eq!(*primaries.entry(config_epoch).or_insert(primary), primary, "{config_epoch}");
@@ -114,16 +95,16 @@ fn note(servers: &WholeTopology, primaries: &mut BTreeMap<u64, u32>) {
 fn whatever_befalls_them_an_epoch_has_one_primary_and_in_the_end_all_follow_it() {
     let mut failovers = 0;
     for seed in 0..150 {
-        let (mut servers, mut rng) = (WholeTopology::new("redis-sentinel", seed), Rng::new(seed));
+        let (mut servers, mut rng) = (ModelNetwork::redis("redis-sentinel", seed), Rng::new(seed));
         let mut primaries = BTreeMap::new();
         for _ in 0..60 {
-            disturb(&mut servers, &mut rng);
+            servers.disturb(&mut rng);
             servers.run(rng.between(Duration::ZERO, SECOND));
             note(&servers, &mut primaries);
         }
-        servers.cut.clear();
-        revive(&mut servers);
-        servers.run(SentinelTiming::of(TTL).settled());
+        servers.heal();
+        servers.revive();
+        servers.run(SentinelTiming::of(Redis::TTL).settled());
         let primary = servers.agreed().expect("they agree");
         assert!(servers.is_master(primary), "seed {seed}");
         servers.run(SECOND * 30);
@@ -133,7 +114,7 @@ fn whatever_befalls_them_an_epoch_has_one_primary_and_in_the_end_all_follow_it()
         servers.run(SECOND);
         for server in DATA {
             let found = servers.ask(server, cmd("GET").arg("k"));
-            assert_eq!(found, bulk(&seed.to_string()), "seed {seed}, server {server}");
+            assert_eq!(found, bulk(seed.to_string()), "seed {seed}, server {server}");
         }
         failovers += primaries.len() - 1;
     }
@@ -142,10 +123,10 @@ fn whatever_befalls_them_an_epoch_has_one_primary_and_in_the_end_all_follow_it()
 
 #[test]
 fn a_sentinel_that_did_not_run_decides_nothing_for_half_a_minute() {
-    let mut servers = WholeTopology::new("redis-sentinel", 1);
+    let mut servers = ModelNetwork::redis("redis-sentinel", 1);
     servers.run(SECOND);
     for sentinel in SENTINELS {
-        servers.ticks[sentinel as usize] = servers.now + SECOND * 3;
+        servers.ticks[sentinel as usize] = Some(servers.now + SECOND * 3);
     }
     servers.run(SECOND * 4);
     servers.crash(0);

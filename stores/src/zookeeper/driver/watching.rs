@@ -2,7 +2,7 @@
 //! client knows which watches that means.
 
 use super::WatchKind;
-use crate::zookeeper::model::server::watched;
+use crate::zookeeper::model::watched;
 use crate::zookeeper::{Refusal, Reply, Request, WatchEvent, WatchId};
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
 //! Connecting, reconnecting and giving up.
 
-use super::{ClientModel, ClientOut, Packet, SessionState};
+use super::{Packet, SessionState, ZooKeeperDriver};
+use crate::driver::{Do, Outbox};
 use base::{Mono, Rng};
 use std::time::Duration;
 
@@ -90,16 +91,16 @@ impl LibraryTimers {
     }
 }
 
-impl ClientModel {
+impl ZooKeeperDriver {
     /// Begins to seek a new session. The library gives up after a session time-out and its caller
     /// tries again, which matters: the pauses between attempts double, and begin anew with each
     /// try.
-    pub(super) fn seek_session(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
+    pub(super) fn seek_session(&mut self, at: Mono, out: &mut Outbox<Self>) {
         self.seek(at, Some(at + self.wish.max(Duration::from_millis(1))), out);
     }
 
     /// Begins a series of attempts to connect, until `give_up`.
-    fn seek(&mut self, at: Mono, give_up: Option<Mono>, out: &mut Vec<ClientOut>) {
+    fn seek(&mut self, at: Mono, give_up: Option<Mono>, out: &mut Outbox<Self>) {
         shuffle(&mut self.order, &mut self.rng);
         self.attempts = 0;
         self.give_up = give_up;
@@ -107,7 +108,7 @@ impl ClientModel {
     }
 
     /// Chooses the next server, and the pause before the attempt.
-    fn attempt(&mut self, at: Mono, out: &mut Vec<ClientOut>) {
+    fn attempt(&mut self, at: Mono, out: &mut Outbox<Self>) {
         let size = self.order.len().max(1);
         let Some(server) = self.order.get(self.attempts as usize % size).copied() else {
             self.phase = ConnectionPhase::Idle;
@@ -138,7 +139,7 @@ impl ClientModel {
     }
 
     /// Opens a connection, unless the session's time is up: only here is that looked at.
-    pub(super) fn open(&mut self, at: Mono, server: usize, out: &mut Vec<ClientOut>) {
+    pub(super) fn open(&mut self, at: Mono, server: usize, out: &mut Outbox<Self>) {
         if self.give_up.is_some_and(|end| at >= end) {
             return if self.session == 0 { self.seek_session(at, out) } else { self.expire(out) };
         }
@@ -146,22 +147,22 @@ impl ClientModel {
         self.connections += 1;
         self.phase = ConnectionPhase::Opening { connection, since: at };
         (self.timers.heard, self.timers.said, self.timers.pinged) = (at, at, false);
-        out.push(ClientOut::Open { server, connection });
+        out.todo.push(Do::Open { server, connection });
         let packet = Packet::Connect {
             session: self.session,
             timeout: if self.session == 0 { self.wish } else { self.timers.timeout },
             last_zxid: self.last_zxid,
         };
-        out.push(ClientOut::Send { connection, packet });
+        out.todo.push(Do::Send { connection, packet });
         let watches = self.watching.list();
         if !watches.is_empty() {
             let packet = Packet::SetWatches { zxid: self.last_zxid, watches };
-            out.push(ClientOut::Send { connection, packet });
+            out.todo.push(Do::Send { connection, packet });
         }
     }
 
     /// Handles the loss of the connection.
-    pub(super) fn lose(&mut self, at: Mono, why: &str, out: &mut Vec<ClientOut>) {
+    pub(super) fn lose(&mut self, at: Mono, why: &str, out: &mut Outbox<Self>) {
         let served = matches!(self.phase, ConnectionPhase::Serving { .. });
         // A new session that is lost before its first answer has a time to run out, too.
         let fresh = self.session != 0 && self.give_up.is_none();
@@ -177,10 +178,10 @@ impl ClientModel {
         }
     }
 
-    pub(super) fn ping(&mut self, at: Mono, connection: u64, out: &mut Vec<ClientOut>) {
+    pub(super) fn ping(&mut self, at: Mono, connection: u64, out: &mut Outbox<Self>) {
         self.timers.said = at;
         self.timers.pinged = true;
-        out.push(ClientOut::Send { connection, packet: Packet::Ping });
+        out.todo.push(Do::Send { connection, packet: Packet::Ping });
     }
 }
 
