@@ -71,7 +71,7 @@ mod stored_run {
             return Err(S::Error::custom("a run is an object"));
         };
         fields.retain(|name, value| {
-            !DECIDED.contains(&&**name) && !(name == "task" && value == Task::CONTEND.name)
+            !(DECIDED.contains(&&**name) || name == "task" && value == Task::CONTEND.name)
         });
         fields.serialize(to)
     }

@@ -434,7 +434,8 @@ fn a_search_follows_a_script() {
     fs::write(cli.home.path().join("it.toml"), PAUSE.replace("1.5", "2")).expect("written");
     let more = ["--first-seed", "12", "--out", "two.json"];
     cli.run(&[&search[..], &more].concat());
-    cli.run(&["merge", "one.json", "two.json"]).refuses(255, &["script_file is", "1.5 ttl", "2 ttl"]);
+    cli.run(&["merge", "one.json", "two.json"])
+        .refuses(255, &["script_file is", "1.5 ttl", "2 ttl"]);
     let all = cli.run(&[&search[..], &["--exhaustive"]].concat());
     assert_eq!(all.code, 254, "{all:?}");
 }

@@ -99,7 +99,7 @@ fn mistakes_are_told_with_their_place() {
         (
             "[[entry]]\nlock = \"zk-rw\"\nexpcet = \"held\"\n",
             "line 5, column 1",
-            "unknown field `expcet`",
+            "there is no field `expcet`; did you mean expect?",
         ),
         (
             "[[entry]]\nlock = \"zk-rw\"\nnemesis = \"partition-ring\"\nexpect = \"held\"\n",

@@ -10,6 +10,7 @@ mod launch;
 pub mod memcached;
 pub mod model;
 #[cfg(any(test, feature = "real"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "the tests of models use all of it"))]
 mod model_network;
 mod named_calls;
 pub mod postgres;

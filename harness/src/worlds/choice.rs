@@ -32,12 +32,12 @@ pub fn choose_for(
 ) -> Result<&'static RunWorld, ChoiceError> {
     check_bandwidths(setup)?;
     let choose = |needs: &[Ability]| choose(asked, &setup.world, needs);
-    choose(&setup.needs()).or_else(|failure| {
+    choose(&setup.needs()).map_err(|failure| {
         if choose(&[]).is_err() {
-            return Err(failure);
+            return failure;
         }
         let refusal = |ability| choose(&[ability]).err().map(|why| why.to_string());
-        Err(setup.refused(refusal).map_or(failure, ChoiceError::from))
+        setup.refused(refusal).map_or(failure, ChoiceError::from)
     })
 }
 

@@ -518,7 +518,7 @@ fn hear<S: Store>(
     let ReplyOutcome { kind, error, facts, token } = outcome;
     // No request is open at its `init`, or once nobody waits for an answer any more.
     let Some(WorkerRequest { f, hold, mode, .. }) = part.asking() else { return false };
-    let facts = facts.map(timeless).filter(|facts| !facts.is_empty());
+    let facts = facts.map(|facts| timeless(*facts)).filter(|facts| !facts.is_empty());
     if (kind, f) == (Kind::Ok, F::Acquire) {
         part.stage = ClientStage::Granted { token, lost: false };
         part.facts = facts.map(Rc::from);
@@ -628,8 +628,8 @@ fn access<S: Store>(
 }
 
 /// The facts that the store gave with an answer, without the times, which mean nothing here.
-fn timeless(facts: Box<Facts>) -> Box<Facts> {
-    Box::new(Facts { asked_ns: None, expires_ns: None, ..*facts })
+fn timeless(facts: Facts) -> Box<Facts> {
+    Box::new(Facts { asked_ns: None, expires_ns: None, ..facts })
 }
 
 fn shared(mode: Mode) -> &'static str {

@@ -2,6 +2,7 @@
 
 mod key_store;
 #[cfg(any(test, feature = "real"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "the tests of models use all of it"))]
 mod network;
 mod packet;
 mod server;
