@@ -39,7 +39,7 @@ pub struct RunWorld {
     /// Returns whether servers of a topology can be started at once.
     pub ready: fn(StoreId, &Topology) -> Readiness,
     /// Makes what its servers need beforehand, with a line of progress now and then.
-    pub prepare: fn(Progress<'_>) -> Result<(), BackendError>,
+    pub prepare: fn(OnProgress<'_>) -> Result<(), BackendError>,
     /// Starts it.
     pub start: StartWorld,
     /// Removes what killed runs left behind; with `true` also what belongs to a run that cannot be seen
@@ -48,7 +48,7 @@ pub struct RunWorld {
 }
 
 /// Takes a line of progress.
-pub type Progress<'a> = &'a dyn Fn(&str);
+pub type OnProgress<'a> = &'a dyn Fn(&str);
 
 /// Starts a world for a run.
 pub type StartWorld = fn(&Setup, Start<'_>) -> Result<Box<dyn Backend>, BackendError>;
@@ -62,7 +62,7 @@ pub struct Start<'a> {
     /// The program of the clients on real servers: its path and its arguments. `None`: this binary.
     pub client: Option<(PathBuf, Vec<String>)>,
     /// Shows a line of progress.
-    pub progress: Progress<'a>,
+    pub progress: OnProgress<'a>,
 }
 
 /// The things that were removed, each kind with its number, and what could not be.
