@@ -1,5 +1,5 @@
-//! The description of a lock as owned data, which travels with a run; how a client opens the lock stands
-//! apart.
+//! The description of a lock as owned data, which travels with a run; how a client opens the lock
+//! stands apart.
 
 use crate::{Known, Promises, RunSpec};
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,8 @@ pub struct LockInfo {
     /// The time to live, or session time-out, that a run of it has unless another is asked for.
     #[serde(default)]
     pub usual_ttl_ns: u64,
-    /// The time for which its grants live, whatever ttl the run has; `None` if they live for that ttl.
+    /// The time for which its grants live, whatever ttl the run has; `None` if they live for that
+    /// ttl.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub own_ttl_ns: Option<u64>,
 }
@@ -83,9 +84,9 @@ impl LockInfo {
         self.longest_hold_permille >= 1_000
     }
 
-    /// Returns the slowest message that its acquire can bear, with this ttl: a server must answer in
-    /// time, and the round trips of one try must leave enough of a lock that runs out for its longest
-    /// hold.
+    /// Returns the slowest message that its acquire can bear, with this ttl: a server must answer
+    /// in time, and the round trips of one try must leave enough of a lock that runs out for its
+    /// longest hold.
     pub fn slowest_message(&self, ttl: Duration) -> Duration {
         let pace = &self.promises.pace;
         let answered = ttl * pace.answer_permille / 1_000 / 2;

@@ -139,12 +139,12 @@ pub struct Ensemble {
 }
 
 impl Ensemble {
-    /// The shortest time that members have to join a leader, in nanoseconds, as far as ticks of 0.5 s
-    /// and less allow it: a loaded machine takes its time to start three of them.
+    /// The shortest time that members have to join a leader, in nanoseconds, as far as ticks
+    /// of 0.5 s and less allow it: a loaded machine takes its time to start three of them.
     const LEAST_INIT_NS: u64 = 10_000_000_000;
 
-    /// `initLimit`: how many ticks a leader waits for others to follow it. The 10 of the configuration
-    /// file that ZooKeeper comes with; with short ticks up to 20.
+    /// `initLimit`: how many ticks a leader waits for others to follow it. The 10 of the
+    /// configuration file that ZooKeeper comes with; with short ticks up to 20.
     pub const fn init_limit(&self) -> u32 {
         match Self::LEAST_INIT_NS.div_ceil(if self.tick_ns == 0 { 1 } else { self.tick_ns }) {
             few @ 10..=20 => few as u32,
@@ -316,16 +316,16 @@ impl RunInfo {
     }
 
     /// The longest time from when the lock was left taken until a client that asks must have been
-    /// granted it: its recovery, the time in which its servers may be without a primary, and the time
-    /// that clients take to pick it up.
+    /// granted it: its recovery, the time in which its servers may be without a primary, and the
+    /// time that clients take to pick it up.
     pub fn due_ns(&self) -> u64 {
         let free_ns = self.recovery_ns().saturating_add(self.failover_ns);
         free_ns.saturating_add(self.pick_up_ns())
     }
 
     /// The longest time after the last fault until a client that asks must have been granted the
-    /// lock. The members of an ensemble may have elected a leader that none of them follows; once it
-    /// gives up, the next one gives each session its whole time anew.
+    /// lock. The members of an ensemble may have elected a leader that none of them follows; once
+    /// it gives up, the next one gives each session its whole time anew.
     pub fn settled_ns(&self) -> u64 {
         let elects = |ensemble: Ensemble| {
             ensemble.init_ns().saturating_add(self.run.ttl_ns).saturating_add(self.pick_up_ns())

@@ -1,5 +1,5 @@
-//! The description of a run: everything that somebody can ask for, once. The command line, the entries
-//! of suites, schedules, sweeps, searches and `run.json` all contain it.
+//! The description of a run: everything that somebody can ask for, once. The command line, the
+//! entries of suites, schedules, sweeps, searches and `run.json` all contain it.
 
 use crate::{Ensemble, ExtraPromise, Length, NamedServer, ScriptFile, Task, ToxiproxyAt};
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,8 @@ use std::time::Duration;
 /// A time to live that never runs out, for a world without time.
 pub const UNLIMITED_NS: u64 = u64::MAX;
 
-/// Everything that can be asked for of a run, beside its lock and its world. What is not stored has its
-/// default.
+/// Everything that can be asked for of a run, beside its lock and its world. What is not stored has
+/// its default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
@@ -50,8 +50,8 @@ pub struct RunSpec {
     /// The time between two turns of a worker. `None`: half of a hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub think: Option<Length>,
-    /// The longest time that an acquire waits. `None`: long enough for every other worker to have a long
-    /// hold before it.
+    /// The longest time that an acquire waits. `None`: long enough for every other worker to have a
+    /// long hold before it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub wait_ns: Option<u64>,
     /// The delay of each client-server link, each way.
@@ -71,7 +71,8 @@ pub struct RunSpec {
     pub links: Option<ToxiproxyAt>,
 }
 
-/// The settings of a ZooKeeper ensemble that were asked for; the others are as is safe for a session.
+/// The settings of a ZooKeeper ensemble that were asked for; the others are as is safe for a
+/// session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnsembleSpec {

@@ -1,4 +1,4 @@
-//! What a checker is.
+//! The interface of a checker.
 
 use crate::causes::Case;
 use crate::story::Story;

@@ -219,8 +219,8 @@ impl<'a> Story<'a> {
         self.run.info.client_of(claim.process)
     }
 
-    /// The faults that hit the client of this claim in a stretch of the history, the telling two, with
-    /// their heals up to `until`; returns whether there were any.
+    /// The faults that hit the client of this claim in a stretch of the history, the telling two,
+    /// with their heals up to `until`; returns whether there were any.
     pub(crate) fn client_faults(&mut self, claim: &Claim, during: Range<u64>, until: u64) -> bool {
         if !self.pay((self.fault_spans.len() + self.claims.len()) as u64) {
             return false;
@@ -239,8 +239,8 @@ impl<'a> Story<'a> {
         !found.is_empty()
     }
 
-    /// Returns what the worker of a claim had asked for last when a fault hit it at an event: it may
-    /// have been another process then.
+    /// Returns what the worker of a claim had asked for last when a fault hit it at an event: it
+    /// may have been another process then.
     fn hit(&self, claim: &Claim, at: u64) -> Option<&'a Claim> {
         let worker = |it: &Claim| self.run.info.worker_of(it.process);
         let ours = self.claims.iter().filter(|it| worker(it) == worker(claim) && it.invoke <= at);
@@ -266,8 +266,8 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// The latest two of such faults; in the place of the first the longest that can be the cause, if
-    /// neither of them can.
+    /// The latest two of such faults; in the place of the first the longest that can be the cause,
+    /// if neither of them can.
     fn telling(&self, during: Range<u64>, is: impl Fn(&&FaultSpan) -> bool) -> Vec<&'a FaultSpan> {
         let meets = |o: &&FaultSpan| o.meets(during.start, during.end) && !o.had_none();
         let mut found: Vec<_> = self.fault_spans.iter().filter(meets).filter(is).collect();

@@ -47,8 +47,8 @@ pub struct MadeRun {
 }
 
 impl MadeRun {
-    /// Returns the run, if it came to its end. It did, too, if somebody else has done something to its
-    /// servers: its history says so.
+    /// Returns the run, if it came to its end. It did, too, if somebody else has done something to
+    /// its servers: its history says so.
     ///
     /// # Errors
     /// Fails when the run or its world did not end in order.
@@ -61,7 +61,8 @@ impl MadeRun {
     }
 }
 
-/// Makes a run in a world. Whatever happens in it, the world is ended and its recorded part returned.
+/// Makes a run in a world. Whatever happens in it, the world is ended and its recorded part
+/// returned.
 ///
 /// # Errors
 /// Fails when the world cannot be started; nothing is left of it then.

@@ -1,5 +1,5 @@
-//! The setup of a run, from its description: the lock, the header, the plan of the drive loop and the
-//! world of the backend.
+//! The setup of a run, from its description: the lock, the header, the plan of the drive loop and
+//! the world of the backend.
 
 use base::{
     Ability, EnsembleSpec, ExtraPromise, Load, LockInfo, Nemesis, Promises, RunInfo, RunSpec,
@@ -87,8 +87,8 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Prepares a run that is made again. Its numbers are as they are: a shrunk run is shorter than any
-    /// that would be drawn.
+    /// Prepares a run that is made again. Its numbers are as they are: a shrunk run is shorter than
+    /// any that would be drawn.
     ///
     /// # Errors
     /// One line that names a task or a nemesis that does not exist.
@@ -212,8 +212,8 @@ impl Setup {
         }
     }
 
-    /// Returns the bandwidths that its faults limit links to, in bytes a second: those of nemeses are
-    /// multiples of these.
+    /// Returns the bandwidths that its faults limit links to, in bytes a second: those of nemeses
+    /// are multiples of these.
     pub fn bandwidths(&self) -> Vec<u32> {
         if let RunFaults::Script(script) = &self.faults {
             return script.bandwidths().collect();
@@ -366,15 +366,15 @@ fn call_timeout(run: &RunSpec) -> Duration {
     usual.min(run.ttl() * 3 / 8 + run.link_delay())
 }
 
-/// Returns the longest time that an acquire waits: usually long enough for every other worker to have a
-/// long hold before it.
+/// Returns the longest time that an acquire waits: usually long enough for every other worker to
+/// have a long hold before it.
 fn acquire_timeout(lock: &TestedLock, run: &RunSpec, workers: u32) -> Duration {
     let usual = longest_hold(lock, run).max(run.ttl()) * (run.clients * workers).max(5);
     run.wait_ns.map_or(usual, Duration::from_nanos)
 }
 
-/// Returns the longest time of an acquire with a short wait, which leaves time for the round trips of one
-/// try: a message takes half as long again as the delay of its link, at most.
+/// Returns the longest time of an acquire with a short wait, which leaves time for the round trips
+/// of one try: a message takes half as long again as the delay of its link, at most.
 fn short_wait(lock: &TestedLock, run: &RunSpec) -> Duration {
     run.ttl() / 4 + run.link_delay() * 3 * lock.info.promises.pace.round_trips
 }

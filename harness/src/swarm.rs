@@ -19,8 +19,8 @@ const WEIGHTS: u64 = 31;
 /// the next event.
 const PROPOSALS: u32 = 8;
 
-/// Returns the run that the seed draws within the numbers of the one that was asked for, and the delays of
-/// its links.
+/// Returns the run that the seed draws within the numbers of the one that was asked for, and the
+/// delays of its links.
 pub fn vary(lock: &LockInfo, asked: &RunSpec) -> (RunSpec, LinkDelays) {
     let mut rng = Rng::fork(asked.seed, CONFIGURATION);
     let clients = match asked.clients {

@@ -1,11 +1,12 @@
 //! The matrix: every lock under every nemesis, and under some of them at once. Whatever breaks must
-//! be listed in what is known to break the lock, by its cause, and its nemesis must list that cause: an
-//! anomaly that is not there is a hazard that nobody has understood yet, a mistake of a model, a
-//! wrong cause, or a false alarm. Each run is judged without its ledger, too: the causes that it
-//! can have had then must include the one that it had.
+//! be listed in what is known to break the lock, by its cause, and its nemesis must list that
+//! cause: an anomaly that is not there is a hazard that nobody has understood yet, a mistake of a
+//! model, a wrong cause, or a false alarm. Each run is judged without its ledger, too: the causes
+//! that it can have had then must include the one that it had.
 //!
 //! `PICKLOCK_MATRIX` sets another number of seeds than 2; `PICKLOCK_ALGO`, `PICKLOCK_NEMESIS`,
-//! `PICKLOCK_TASK` and `PICKLOCK_ON` choose some locks, nemeses, tasks and topologies, joined by a space.
+//! `PICKLOCK_TASK` and `PICKLOCK_ON` choose some locks, nemeses, tasks and topologies, joined by a
+//! space.
 
 use base::{Anomaly, Cause, Run, RunSpec, Task, Verdict};
 use checkers::Judgement;
@@ -40,7 +41,8 @@ const TOGETHER: &[&str] = &[
 const FOR_TASKS: &[&str] = &["none", "pause", "partition", "crash", "clock-freeze", "clock-strobe"];
 
 /// The anomalies of one run: name and cause, and whether it is known and the nemeses can bring it
-/// about. `None`: the lock cannot do that task, its servers evict nothing, are too few, or have no primary.
+/// about. `None`: the lock cannot do that task, its servers evict nothing, are too few, or have no
+/// primary.
 fn anomalies(
     task: &'static Task,
     topology: Option<&'static Topology>,
@@ -66,8 +68,8 @@ fn anomalies(
     Some(found)
 }
 
-/// Returns the causes that faults have brought about by the ledger, and that are not among those which
-/// the same anomaly can have had without it. (Without a ledger not every occurrence is seen.)
+/// Returns the causes that faults have brought about by the ledger, and that are not among those
+/// which the same anomaly can have had without it. (Without a ledger not every occurrence is seen.)
 fn passed_over(exact: &[Verdict], possible: &[Verdict]) -> Vec<(String, bool)> {
     let of = |verdicts: &[Verdict], name: &str| -> (u64, BTreeSet<Cause>) {
         let all = verdicts.iter().flat_map(|verdict| &verdict.anomalies);
@@ -113,15 +115,15 @@ fn nemeses() -> impl Iterator<Item = &'static str> {
     alone.chain(TOGETHER.iter().copied())
 }
 
-/// Returns true if a lock says what becomes of a task. One that does not promise re-entrance does not
-/// say what its holder's second acquire leads to; and of several workers in a client the ledger does
-/// not tell which of them did something, so that few causes can be found.
+/// Returns true if a lock says what becomes of a task. One that does not promise re-entrance does
+/// not say what its holder's second acquire leads to; and of several workers in a client the ledger
+/// does not tell which of them did something, so that few causes can be found.
 fn is_told(task: &Task, lock: &LockSpec) -> bool {
     (task.name != "reenter" || lock.promises.reentrant) && task.workers == 1
 }
 
-/// Runs every lock under these nemeses, on its usual topology or, where it runs there, on this one, and
-/// asserts that it breaks only as is known. Returns the number of runs.
+/// Runs every lock under these nemeses, on its usual topology or, where it runs there, on this one,
+/// and asserts that it breaks only as is known. Returns the number of runs.
 fn check(task: &'static Task, on: Option<&'static Topology>, nemeses: &[&'static str]) -> u64 {
     let mut runs = 0;
     let mut seen: BTreeMap<_, (u64, u64, bool)> = BTreeMap::new();

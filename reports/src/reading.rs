@@ -29,11 +29,12 @@ pub fn breaches<'a>(info: &'a RunInfo, verdicts: &'a [Verdict]) -> Vec<Breach<'a
     verdicts.iter().flat_map(of_verdict).collect()
 }
 
-/// The row of the lock that expects an anomaly: one of its name, by a cause that it can have. An
-/// anomaly of which no cause is known is never expected.
+/// Returns the row of the lock that expects an anomaly: one of its name, by the first of the causes
+/// that it can have. An anomaly of which no cause is known is never expected.
 fn known<'a>(info: &'a RunInfo, anomaly: &Anomaly) -> Option<&'a Known> {
-    let may_be = |known: &&Known| anomaly.cause.contains(known.cause);
-    info.lock.known.iter().filter(|known| known.anomaly == anomaly.name).find(may_be)
+    let of =
+        |cause| info.lock.known.iter().find(|it| it.anomaly == anomaly.name && it.cause == cause);
+    anomaly.cause.iter().find_map(of)
 }
 
 /// The relation of a run's outcome to what is known of its lock.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use base::{Cause, Outcome, Verdict};
+use base::{Cause, Known, Outcome, Verdict};
 use common::{Sample, double_hold};
 use picklock_reports::reading::{
     Surprise, breaches, expectation, expectations, grouped, last_word, properties, sentence,
@@ -48,6 +48,27 @@ fn one_unknown_breach_makes_it_a_surprise() {
     );
     sample.run.info.lock.known.clear();
     assert_eq!(word(&sample), "double hold, stale write accepted — not expected of this lock");
+}
+
+#[test]
+fn of_several_possible_causes_the_first_gives_the_reason() {
+    let long_hold = Known {
+        cause: Cause::LongHold,
+        anomaly: "double hold".into(),
+        why: "H8: the work took longer".into(),
+    };
+    let reason = |causes: &[Cause]| {
+        let mut sample = double_hold();
+        sample.run.info.lock.known.insert(0, long_hold.clone());
+        sample.verdicts[0].anomalies[0].cause = causes.iter().copied().collect();
+        let breaches = breaches(&sample.run.info, &sample.verdicts);
+        breaches[0].known.map(|known| known.cause)
+    };
+    let (paused, long) = (Cause::HolderPaused, Cause::LongHold);
+    assert_eq!(reason(&[long, paused]), Some(paused));
+    assert_eq!(reason(&[long]), Some(long));
+    assert_eq!(reason(&[Cause::Recovery, long]), Some(long), "the first that is known");
+    assert_eq!(reason(&[Cause::Recovery]), None);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! A network of models in virtual time: the servers and clients of one store, for tests and for
 //! comparisons with real servers.
 //!
-//! Links can be cut, and nodes paused, killed and started again. A client is either the store's client
-//! library, or nobody in particular: what is sent with [`ModelNetwork::send`] arrives at once, and so do
-//! the replies.
+//! Links can be cut, and nodes paused, killed and started again. A client is either the store's
+//! client library, or nobody in particular: what is sent with [`ModelNetwork::send`] arrives at
+//! once, and so do the replies.
 
 use crate::driver::{Do, Driver, Outbox};
 use crate::model::{Clocks, Out, Peer, ServerModel};
@@ -82,7 +82,8 @@ enum Content<P> {
 }
 
 impl<S: Store> ModelNetwork<S> {
-    /// Starts the servers of a cluster. Their wall clocks differ by up to `skew`, as the seed has it.
+    /// Starts the servers of a cluster. Their wall clocks differ by up to `skew`, as the seed has
+    /// it.
     pub fn new(cluster: &Cluster, skew: Duration, seed: u64) -> Self {
         let size = cluster.servers();
         Self {
@@ -158,7 +159,8 @@ impl<S: Store> ModelNetwork<S> {
         self.connections.values().filter(|c| c.client == client).map(|c| c.server).next_back()
     }
 
-    /// Sends a packet to a server without a client library, and returns the number that it was given.
+    /// Sends a packet to a server without a client library, and returns the number that it was
+    /// given.
     pub fn send(&mut self, server: u32, packet: impl FnOnce(u64) -> PacketOf<S>) -> u64 {
         self.count += 1;
         let (number, from) = (self.count, Peer::Connection(DIRECT));

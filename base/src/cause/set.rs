@@ -1,4 +1,4 @@
-//! What is known of the cause of an anomaly: one cause, several that it may be one of, or none.
+//! The set of causes that an anomaly may have: one where its cause is known, several, or none.
 
 use super::Cause;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -35,8 +35,8 @@ impl Causes {
         Cause::ALL.into_iter().filter(move |cause| self.contains(*cause))
     }
 
-    /// Returns the names, as files and options spell them: "holder-paused", or "one of: holder-paused,
-    /// holder-cut-off"; "unknown cause" where nothing is known.
+    /// Returns the names, as files and options spell them: "holder-paused", or "one of:
+    /// holder-paused, holder-cut-off"; "unknown cause" where nothing is known.
     pub fn names(self) -> String {
         match self.is_unknown() {
             true => "unknown cause".into(),

@@ -1,9 +1,10 @@
-//! The causes that an anomaly can have in a run without a ledger: those that the faults in force can
-//! bring about, and those that the recipe's own records leave open. Nothing here chooses one of them.
+//! The causes that an anomaly can have in a run without a ledger: those that the faults in force
+//! can bring about, and those that the recipe's own records leave open. Nothing here chooses one of
+//! them.
 //!
-//! A fault counts if it was in force, or its aftermath went on, somewhere from the earliest request of
-//! the claims that the anomaly is about to the anomaly itself. The aftermath of a fault lasts for as
-//! long as a lock that was left taken may stay so.
+//! A fault counts if it was in force, or its aftermath went on, somewhere from the earliest request
+//! of the claims that the anomaly is about to the anomaly itself. The aftermath of a fault lasts
+//! for as long as a lock that was left taken may stay so.
 
 use super::is_queued;
 use super::span::loses_data;
@@ -11,7 +12,7 @@ use crate::evidence::Evidence;
 use base::{Action, Cause, Causes, F, Fault, Node, Removed};
 use histories::holds::{Claim, Ending};
 
-/// What a fault of a client itself, or of its links, can bring about for its own claims.
+/// Causes that a cut of a client's links can bring about for its own claims.
 const CUT_OFF: &[Cause] = &[
     // Its server, which is cut off itself, does not say so over a link that is cut.
     Cause::ServerSilent,
@@ -22,6 +23,7 @@ const CUT_OFF: &[Cause] = &[
     Cause::ReleaseLost,
     Cause::ClientDied,
 ];
+/// Causes that a pause of a client can bring about for its own claims.
 const PAUSED: &[Cause] = &[
     Cause::HolderPaused,
     Cause::LateGrant,
@@ -30,7 +32,7 @@ const PAUSED: &[Cause] = &[
     Cause::ReleaseLost,
     Cause::ClientDied,
 ];
-/// What a server that does not answer can bring about, for all clients.
+/// Causes that a server that does not answer can bring about, for all clients.
 const SERVER_DOWN: &[Cause] = &[
     Cause::ServersApart,
     Cause::OnlyServerDown,

@@ -11,7 +11,7 @@ pub struct BackendArg(pub Option<&'static RunWorld>);
 /// The name that leaves the choice to picklock.
 const AUTO: &str = "auto";
 
-/// What it chooses.
+/// The rule by which it chooses, for help texts and lists.
 pub const AUTO_SUMMARY: &str =
     "Real servers when this machine is ready for them, docker before local, else the simulator";
 

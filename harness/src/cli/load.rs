@@ -57,15 +57,20 @@ pub struct SweepLoadArgs(pub LoadArgs);
 /// The defaults of a sweep that are not those of a run.
 const SWEEP_DEFAULTS: [(&str, &str); 2] = [("hold", "exact:50ms"), ("time-limit", "60s")];
 
+/// The help of the option whose default a sweep takes from the lock, since it has no one ttl.
+const SWEEP_FAULT_SCALE: &str = "The time that the lengths of faults count in, for every ttl alike \
+                                 [default: the lock's usual ttl]";
+
 impl Args for SweepLoadArgs {
     fn augment_args(command: Command) -> Command {
         let options = OPTIONS.iter().filter(|option| option.name != "ttl");
         options.fold(command, |command, option| {
             let own = SWEEP_DEFAULTS.iter().find(|(name, _)| *name == option.name);
             let argument = argument(option);
-            command.arg(match own {
-                Some((_, value)) => argument.default_value(value),
-                None => argument,
+            command.arg(match (own, option.name) {
+                (Some((_, value)), _) => argument.default_value(value),
+                (None, "fault-scale") => argument.help(SWEEP_FAULT_SCALE),
+                (None, _) => argument,
             })
         })
     }

@@ -1,4 +1,5 @@
-//! The checks of a run that was asked for: whether there can be such a run, and what to ask for instead.
+//! The checks of a run that was asked for: whether there can be such a run, and what to ask for
+//! instead.
 
 use base::{
     Ability, EnsembleSpec, ExtraPromise, Needs, NemesisSpec, Promises, RunSpec, Task, UNLIMITED_NS,

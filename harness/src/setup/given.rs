@@ -1,11 +1,13 @@
-//! Checks that a run can use servers that somebody else runs: client-side faults only, and keys of its own.
+//! Checks that a run can use servers that somebody else runs: client-side faults only, and keys of
+//! its own.
 
 use base::RunSpec;
 use workloads::TestedLock;
 
 use super::topology;
 
-/// A mistake in asking for servers that somebody else runs. Each says what to give instead, in one line.
+/// A mistake in asking for servers that somebody else runs. Each says what to give instead, in one
+/// line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GivenError {
     /// The names are not those of the topology, each once.

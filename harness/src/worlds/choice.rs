@@ -3,7 +3,7 @@
 use base::{Ability, Lack, Readiness};
 use stores::WorldSpec;
 
-use super::{RunWorld, SIMULATOR, given, real, toxiproxy};
+use super::{RunWorld, SIMULATOR, given, not_built, real, toxiproxy};
 use crate::manner::hint;
 use crate::setup::{Setup, SetupError};
 
@@ -41,8 +41,8 @@ pub fn choose_for(
     })
 }
 
-/// Chooses a world for these servers and faults that need these abilities. Says in one line what was
-/// taken where nothing was asked for, and how to get another.
+/// Chooses a world for these servers and faults that need these abilities. Says in one line what
+/// was taken where nothing was asked for, and how to get another.
 ///
 /// # Errors
 /// As for [`choose_for`].
@@ -59,6 +59,9 @@ pub fn choose(
         Some(world) => world,
         None => return Ok(best(spec, needs)),
     };
+    if !world.is_built {
+        return Err(ChoiceError::Absent(not_built().to_string()));
+    }
     let Some(Lack { reason, fix }) = world.lack(spec.store, needs) else { return Ok(world) };
     let or = fix.map(|fix| format!(", or {fix}")).unwrap_or_default();
     let line = format!("{reason}; the faults of this run need it: give --backend sim{or}");
@@ -96,8 +99,8 @@ fn check_bandwidths(setup: &Setup) -> Result<(), ChoiceError> {
     }
 }
 
-/// Takes the first world of real servers that can do these faults and that this machine is ready for,
-/// else the simulator.
+/// Takes the first world of real servers that can do these faults and that this machine is ready
+/// for, else the simulator.
 fn best(spec: &WorldSpec, needs: &[Ability]) -> &'static RunWorld {
     let (mut reasons, mut fixes) = (Vec::new(), Vec::new());
     for world in real() {
@@ -128,7 +131,8 @@ fn obstacle(world: &RunWorld, spec: &WorldSpec, needs: &[Ability]) -> Option<Lac
     })
 }
 
-/// Returns the first of these worlds in which a run can be made, where what is missing may be made first.
+/// Returns the first of these worlds in which a run can be made, where what is missing may be made
+/// first.
 ///
 /// # Errors
 /// Fails with the reasons.

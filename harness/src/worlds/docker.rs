@@ -17,6 +17,7 @@ pub const WORLD: RunWorld = RunWorld {
     timing: FaultTiming::Trigger,
     is_chosen: true,
     is_made: true,
+    is_built: true,
     can: testbed::can::<DockerServers>,
     ready: |_, _| docker::ready(),
     prepare,

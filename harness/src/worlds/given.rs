@@ -15,6 +15,7 @@ pub const WORLD: RunWorld = RunWorld {
     timing: FaultTiming::Trigger,
     is_chosen: false,
     is_made: false,
+    is_built: true,
     can: testbed::can::<GivenServers>,
     ready: |_, _| Readiness::Ready,
     prepare: |_| Ok(()),

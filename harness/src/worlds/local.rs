@@ -14,6 +14,7 @@ pub const WORLD: RunWorld = RunWorld {
     timing: FaultTiming::Trigger,
     is_chosen: true,
     is_made: false,
+    is_built: true,
     can: testbed::can::<LocalServers>,
     ready: local::ready,
     prepare: |_| Ok(()),

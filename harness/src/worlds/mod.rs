@@ -1,5 +1,5 @@
-//! The worlds in which runs are made: the simulator, and real servers in containers, as processes, or as
-//! somebody else runs them.
+//! The worlds in which runs are made: the simulator, and real servers in containers, as processes,
+//! or as somebody else runs them.
 
 mod choice;
 #[cfg_attr(not(feature = "docker"), path = "no_docker.rs")]
@@ -28,12 +28,15 @@ pub struct RunWorld {
     pub name: &'static str,
     /// One line about it.
     pub summary: &'static str,
-    /// The rule by which replayed faults find their time in it: only the simulator repeats a time exactly.
+    /// The rule by which replayed faults find their time in it: only the simulator repeats a time
+    /// exactly.
     pub timing: FaultTiming,
     /// True if `--backend` takes its name; the others have a flag of their own.
     pub is_chosen: bool,
     /// True if what it needs is made when it is missing (`prepare`).
     pub is_made: bool,
+    /// True if this build has it.
+    pub is_built: bool,
     /// Checks that it has an ability for a store.
     pub can: fn(StoreId, Ability) -> Result<(), Lack>,
     /// Returns whether servers of a topology can be started at once.
@@ -42,8 +45,8 @@ pub struct RunWorld {
     pub prepare: fn(OnProgress<'_>) -> Result<(), BackendError>,
     /// Starts it.
     pub start: StartWorld,
-    /// Removes what killed runs left behind; with `true` also what belongs to a run that cannot be seen
-    /// from here and may live.
+    /// Removes what killed runs left behind; with `true` also what belongs to a run that cannot be
+    /// seen from here and may live.
     pub clean: fn(bool) -> Result<Cleaned, BackendError>,
 }
 
@@ -92,8 +95,9 @@ impl RunWorld {
             timing: FaultTiming::Trigger,
             is_chosen,
             is_made: false,
-            can: |_, _| Ok(()),
-            ready: |_, _| Readiness::not(&not_built()),
+            is_built: false,
+            can: |_, _| Err(Lack { reason: NOT_BUILT.into(), fix: Some(BUILD_IT.into()) }),
+            ready: |_, _| Readiness::NotReady { reason: NOT_BUILT.into(), fix: BUILD_IT.into() },
             prepare: |_| Err(not_built()),
             start: |_, _| Err(not_built()),
             clean: |_| Ok(Cleaned::default()),
@@ -112,10 +116,13 @@ impl RunWorld {
     }
 }
 
+/// The reason why a world that is not in this build cannot be had, and the remedy.
+const NOT_BUILT: &str = "this picklock was built without these servers";
+const BUILD_IT: &str = "build it with the cargo feature `docker`";
+
 /// Returns the error where a world is asked for that this build does not have.
 fn not_built() -> BackendError {
-    let text = "this picklock was built without it; fix: build it with the cargo feature `docker`";
-    BackendError(text.into())
+    BackendError(format!("{NOT_BUILT}; {BUILD_IT}"))
 }
 
 /// Returns the worlds of real servers that picklock starts itself.

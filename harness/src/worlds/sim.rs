@@ -19,6 +19,7 @@ pub const WORLD: RunWorld = RunWorld {
     timing: FaultTiming::Time,
     is_chosen: true,
     is_made: false,
+    is_built: true,
     can: |_, _| Ok(()),
     ready: |_, _| Readiness::Ready,
     prepare: |_| Ok(()),
@@ -26,7 +27,8 @@ pub const WORLD: RunWorld = RunWorld {
     clean: |_| Ok(Cleaned::default()),
 };
 
-/// Makes a simulated world for a lock. A choice log records what chance decides in it, or decides itself.
+/// Makes a simulated world for a lock. A choice log records what chance decides in it, or decides
+/// itself.
 pub fn world(
     lock: &TestedLock,
     config: SimConfig,

@@ -68,7 +68,7 @@ pub enum ClientStage {
     Gone,
 }
 
-/// What others have done to a grant while it was held.
+/// Harm that others have done to a grant while it was held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GrantMarks {
     /// A later grant that excludes this one has been given.

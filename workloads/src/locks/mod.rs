@@ -126,7 +126,8 @@ impl LockSpec {
     /// Returns the lock as owned data, with the way to open it.
     ///
     /// # Panics
-    /// Panics when its name is none, or its store has no topology for it; no lock of the list is such.
+    /// Panics when its name is none, or its store has no topology for it; no lock of the list is
+    /// such.
     pub fn lock(&self) -> TestedLock {
         let store = self.open.store();
         let topology = store.topologies().iter().find(|it| it.shape == self.open.shape());
@@ -145,7 +146,8 @@ impl LockSpec {
         TestedLock { info: Arc::new(info), opener: self.open.shared() }
     }
 
-    /// Returns the causes that are known to break it, in the form in which they are stored with a run.
+    /// Returns the causes that are known to break it, in the form in which they are stored with a
+    /// run.
     pub fn known(&self) -> Vec<Known> {
         let rows = |breaks: &'static Breaks| {
             let pairs = breaks.by.iter().flat_map(|by| breaks.shows.iter().map(move |it| (by, it)));

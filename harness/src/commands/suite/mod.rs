@@ -107,8 +107,8 @@ struct Work {
     obstacle: Option<String>,
 }
 
-/// Returns an entry in the first of these worlds in which it can be run; none for an entry that is for
-/// the simulator alone, if they are worlds of real servers.
+/// Returns an entry in the first of these worlds in which it can be run; none for an entry that is
+/// for the simulator alone, if they are worlds of real servers.
 fn place(entry: &SuiteEntry, worlds: &[&'static RunWorld]) -> Option<Work> {
     let world = worlds.first()?;
     let of = |world, obstacle| Work { entry: entry.clone(), world, obstacle };
