@@ -10,7 +10,7 @@ use testcontainers::core::{Host, IntoContainerPort};
 use testcontainers::{ContainerRequest, GenericImage, ImageExt};
 
 /// Paths that `node.sh` knows under the same names.
-const DATA: &str = "/var/lib/picklock/data";
+pub const DATA: &str = "/var/lib/picklock/data";
 const FILES: &str = "/var/lib/picklock/files";
 
 /// The servers of one run.

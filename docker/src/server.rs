@@ -3,7 +3,7 @@
 use super::clock::{self, ContainerClock};
 use super::drop_rule::DropRule;
 use super::exec;
-use super::node::RunContainers;
+use super::node::{DATA, RunContainers};
 use async_trait::async_trait;
 use base::{BackendError, Direction};
 use futures_util::future::try_join_all;
@@ -358,6 +358,10 @@ impl StartedServer for DockerServer {
     async fn silence(&self) -> Result<(), BackendError> {
         let rules = ["OUTPUT", "INPUT"].map(|chain| format!("iptables -w -I {chain} -j DROP"));
         self.shell(&rules.join(" && ")).await.map(drop)
+    }
+
+    async fn shell_in_data(&self, command: String) -> Result<String, BackendError> {
+        self.shell(&format!("cd {DATA} && {command}")).await
     }
 
     async fn log(&self) -> String {

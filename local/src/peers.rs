@@ -113,7 +113,7 @@ impl Peers {
 impl PeerLink {
     fn open(port: u16) -> io::Result<Self> {
         // Nothing is drawn without a delay.
-        let proxy = LinkProxy::open(Delay::default(), Rng::new(0), |_| false, Box::new(|_| ()))?;
+        let proxy = LinkProxy::open(Delay::default(), Rng::new(0), |_| false, Box::new(()))?;
         Ok(Self { proxy, target: (Ipv4Addr::LOCALHOST, port).into() })
     }
 }

@@ -299,6 +299,16 @@ impl StartedServer for LocalServer {
         Some(format!("server {} {what}", self.setup.number))
     }
 
+    async fn shell_in_data(&self, command: String) -> Result<String, BackendError> {
+        let mut shell = tokio::process::Command::new("sh");
+        shell.args(["-c", &command]).current_dir(Self::data(&self.setup.folder));
+        let done = shell.output().await.map_err(|e| self.broken("has no shell", e))?;
+        match done.status.success() {
+            true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
+            false => Err(self.broken("fails at a command", String::from_utf8_lossy(&done.stderr))),
+        }
+    }
+
     async fn log(&self) -> String {
         let log = fs::read(self.log_file()).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()

@@ -3,7 +3,6 @@
 //! Clients are the same code as on real servers; servers are the models of `stores`. The same seed
 //! gives the same history, byte for byte.
 
-mod bookkeeper;
 mod chance;
 mod client;
 mod clock;

@@ -2,6 +2,7 @@
 //! machine), client library, real adapter, and the conformance suite that both worlds must pass.
 
 mod allotment;
+mod bookkeeper;
 pub mod driver;
 mod enumerable;
 pub mod etcd;
@@ -13,6 +14,8 @@ pub mod model;
 #[cfg_attr(not(test), expect(dead_code, reason = "the tests of models use all of it"))]
 mod model_network;
 mod named_calls;
+#[cfg(feature = "real")]
+pub mod observation;
 pub mod postgres;
 #[cfg(feature = "real")]
 pub mod real;
@@ -31,6 +34,7 @@ pub mod zookeeper;
 pub use allotment::Clearing;
 pub use allotment::{Allotment, Chosen};
 pub use base::Shape;
+pub use bookkeeper::Bookkeeper;
 pub use enumerable::Enumerable;
 pub use junk::Junk;
 pub use launch::{Joining, Launch, Member, Need, PROGRAM_FOLDERS, Place, Ports, Probe};
@@ -203,6 +207,18 @@ macro_rules! stores {
             pub fn probe(self, cluster: &Cluster, number: u32) -> Probe {
                 match self {
                     $(Self::$name => <$store>::probe(cluster, number),)*
+                }
+            }
+
+            /// Returns the way to observe a real server, if there is one.
+            #[cfg(feature = "real")]
+            pub fn observer(
+                self,
+                cluster: &Cluster,
+                number: u32,
+            ) -> Option<observation::Observer> {
+                match self {
+                    $(Self::$name => <$store>::observer(cluster, number),)*
                 }
             }
 

@@ -12,6 +12,8 @@ use crate::enumerable::Enumerable;
 use crate::junk::Junk;
 use crate::launch::{Joining, Launch, Need, Place, Ports, Probe};
 use crate::model::ServerModel;
+#[cfg(feature = "real")]
+use crate::observation::Observer;
 use crate::settable_clock::SettableClock;
 use crate::standing::StandingQuestion;
 use crate::topology::Topology;
@@ -123,6 +125,13 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// of the lock, or the answer to one, and is not a client library's own housekeeping.
     fn carries_call(_bytes: &[u8]) -> bool {
         true
+    }
+
+    /// Returns the way to observe a real server; `None` of one that stores nothing, or that nobody can
+    /// observe.
+    #[cfg(feature = "real")]
+    fn observer(_cluster: &Cluster, _number: u32) -> Option<Observer> {
+        None
     }
 
     /// Links a client to real servers. Needs a tokio `LocalSet` around it.

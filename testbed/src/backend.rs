@@ -14,8 +14,8 @@ use super::standings::StandingsTold;
 use super::testbed::Testbed;
 use super::{broken, runtime};
 use base::{
-    Backend, BackendError, ClientRequest, Command, Fault, FaultId, Init, Message, Mono, Notice,
-    Passing, Rng, ServerStanding,
+    Backend, BackendError, ClientRequest, Command, Fault, FaultId, Init, Ledger, Message, Mono,
+    Notice, Passing, Rng, ServerStanding,
 };
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
@@ -253,6 +253,11 @@ impl<S: Servers> Backend for RealBackend<S> {
             self.standings = Some(told);
         }
         self.standings.as_ref().map_or(Vec::new(), |told| told.latest())
+    }
+
+    fn ledger(&mut self) -> Option<Ledger> {
+        let observers = self.testbed.as_ref()?.observers.clone()?;
+        self.runtime.block_on(observers.ledger())
     }
 
     fn interference(&mut self) -> Option<String> {

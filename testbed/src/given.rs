@@ -215,6 +215,10 @@ impl StartedServer for GivenServer {
         None
     }
 
+    async fn shell_in_data(&self, _command: String) -> Result<String, BackendError> {
+        Err(self.not_ours())
+    }
+
     async fn log(&self) -> String {
         "the log of this server is with whoever runs it\n".into()
     }

@@ -20,6 +20,7 @@ mod given;
 mod interference;
 mod memory;
 mod notices;
+mod observers;
 mod real_servers;
 mod server_clock;
 mod servers;

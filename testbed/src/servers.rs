@@ -146,6 +146,12 @@ pub trait StartedServer: Send + Sync + 'static {
     /// The difference from what was made of it here, in words; `None` if there is none.
     async fn interference(&self) -> Option<String>;
 
+    /// Runs a shell command in the folder of its data, and returns its output.
+    ///
+    /// # Errors
+    /// Fails when there is no such folder to be had, or the command fails.
+    async fn shell_in_data(&self, command: String) -> Result<String, BackendError>;
+
     /// Its log so far; what cannot be had of it is left out.
     async fn log(&self) -> String;
 }

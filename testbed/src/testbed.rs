@@ -3,15 +3,17 @@
 
 use super::client_clock::ClientClocks;
 use super::clients::RunningClient;
-use super::link_proxy::{Delay, LinkProxy, OnPassed};
+use super::link_proxy::{Delay, LinkEvents, LinkProxy};
 use super::notices::NoticeSender;
+use super::observers::Observers;
 use super::servers::StartedServer;
 use super::toxiproxy::ToxicLinks;
-use base::{BackendError, Mono, Notice, Rng};
+use base::{BackendError, Data, Mono, Notice, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stores::observation::Passage;
 use stores::{StoreId, WorldSpec};
 
 /// Keeps the randomness of the links apart from that of the clients.
@@ -27,6 +29,8 @@ pub struct Testbed<S> {
     pub filled: Mutex<BTreeSet<u32>>,
     /// The queue for messages to the drive loop.
     pub outbox: Arc<NoticeSender>,
+    /// The observers of the servers, if there are any.
+    pub observers: Option<Arc<Observers>>,
     /// True while replies that pass a link are reported.
     reports_passing: Arc<AtomicBool>,
     link_proxies: BTreeMap<(u32, u32), LinkProxy>,
@@ -46,16 +50,17 @@ impl<S: StartedServer> Testbed<S> {
     ) -> Result<Self, BackendError> {
         let outbox = Arc::new(outbox);
         let reports_passing = Arc::<AtomicBool>::default();
+        let observers = Observers::of(spec, outbox.clock()).map(Arc::new);
         let mut link_proxies = BTreeMap::new();
         for client_number in 0..spec.clients {
             for server in 0..spec.topology.servers() {
-                let (outbox, reported) = (outbox.clone(), reports_passing.clone());
-                let on_passed = move |process| {
-                    if reported.load(Relaxed) {
-                        outbox.tell(Notice::Passed { process, server });
-                    }
+                let events = ClientLink {
+                    server,
+                    outbox: outbox.clone(),
+                    reports_passing: reports_passing.clone(),
+                    observers: observers.clone(),
                 };
-                let link_proxy = open_link_proxy(spec, client_number, server, Box::new(on_passed))?;
+                let link_proxy = open_link_proxy(spec, client_number, server, Box::new(events))?;
                 link_proxies.insert((client_number, server), link_proxy);
             }
         }
@@ -69,6 +74,7 @@ impl<S: StartedServer> Testbed<S> {
             servers,
             filled: Mutex::default(),
             outbox,
+            observers,
             reports_passing,
             link_proxies,
             toxic_links,
@@ -85,7 +91,7 @@ impl<S: StartedServer> Testbed<S> {
 
     async fn aim_all(&self) -> Result<(), BackendError> {
         for server in &self.servers {
-            self.aim_links(server).await?;
+            self.aim_links(server, None).await?;
         }
         Ok(())
     }
@@ -103,9 +109,13 @@ impl<S: StartedServer> Testbed<S> {
         self.reports_passing.store(reported, Relaxed);
     }
 
-    /// Makes the links of a server lead to its present address.
-    pub async fn aim_links(&self, server: &S) -> Result<(), BackendError> {
+    /// Makes the links of a server lead to its present address. `data` is what it was to keep, if it
+    /// had been there before.
+    pub async fn aim_links(&self, server: &Arc<S>, data: Option<Data>) -> Result<(), BackendError> {
         let (address, number) = (server.address()?, server.number());
+        if let Some(observers) = &self.observers {
+            observers.attach(server, data).await?;
+        }
         for client_number in 0..self.client_count() {
             let Some(link_proxy) = self.link_proxy(client_number, number) else { continue };
             let toxic = self.toxic_links.as_ref().and_then(|it| it.get(client_number, number));
@@ -116,6 +126,14 @@ impl<S: StartedServer> Testbed<S> {
             link_proxy.set_target(Some(target)).map_err(no_link)?;
         }
         Ok(())
+    }
+
+    /// Kills a server, and expects that what observes it ends.
+    pub async fn kill(&self, server: &S) -> Result<(), BackendError> {
+        if let Some(observers) = &self.observers {
+            observers.release(server.number()).await;
+        }
+        server.kill().await
     }
 
     /// Makes the links of a server refuse connections: its port may soon be another's.
@@ -189,15 +207,55 @@ impl<S: StartedServer> Testbed<S> {
     }
 }
 
+/// A link of the testbed: what happens on it is known to those who want to know.
+struct ClientLink {
+    server: u32,
+    outbox: Arc<NoticeSender>,
+    reports_passing: Arc<AtomicBool>,
+    observers: Option<Arc<Observers>>,
+}
+
+impl LinkEvents for ClientLink {
+    fn connected(&self, process: u32, port: u16) {
+        if let Some(observers) = &self.observers {
+            observers.connected(self.server, port, process);
+        }
+    }
+
+    fn asked(&self, port: u16, bytes: &[u8]) {
+        if let Some(observers) = &self.observers {
+            observers.passed(self.server, port, || Passage::Request(bytes.to_vec()));
+        }
+    }
+
+    fn answered(&self, port: u16, bytes: &[u8]) {
+        if let Some(observers) = &self.observers {
+            observers.passed(self.server, port, || Passage::Reply(bytes.to_vec()));
+        }
+    }
+
+    fn closed(&self, port: u16) {
+        if let Some(observers) = &self.observers {
+            observers.passed(self.server, port, || Passage::Closed);
+        }
+    }
+
+    fn passed(&self, process: u32) {
+        if self.reports_passing.load(Relaxed) {
+            self.outbox.tell(Notice::Passed { process, server: self.server });
+        }
+    }
+}
+
 fn open_link_proxy(
     spec: &WorldSpec,
     client_number: u32,
     server: u32,
-    on_passed: OnPassed,
+    events: Box<dyn LinkEvents>,
 ) -> Result<LinkProxy, BackendError> {
     let rng = Rng::fork(spec.seed, LINKS + (u64::from(client_number) << 16) + u64::from(server));
     let delay = Delay { base: spec.link_delay, jitter: Duration::ZERO };
-    LinkProxy::open(delay, rng, spec.store.carries_call(), on_passed).map_err(no_link)
+    LinkProxy::open(delay, rng, spec.store.carries_call(), events).map_err(no_link)
 }
 
 fn no_link(error: std::io::Error) -> BackendError {

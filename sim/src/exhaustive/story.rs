@@ -6,7 +6,7 @@ use stores::model::Noted;
 
 use super::Sign;
 use super::action::Move;
-use crate::bookkeeper::Bookkeeper;
+use stores::Bookkeeper;
 
 /// The time that goes by at once: beyond every ttl, however a recipe rounds it up.
 pub const LAPSE: Duration = Duration::from_secs(1_000);

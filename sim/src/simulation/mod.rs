@@ -22,7 +22,6 @@ use stores::model::{Noted, Out};
 use stores::{ClientSettings, PacketOf, Store, StoreId, Visit};
 
 use crate::SimConfig;
-use crate::bookkeeper::Bookkeeper;
 use crate::chance::ChoiceLog;
 use crate::client::{Handle, SimulatedClient};
 use crate::clock::clock_of;
@@ -33,6 +32,7 @@ use crate::network::{Network, PacketOrder};
 use crate::server::SimulatedServer;
 pub use item::Item;
 use item::{Connections, InFlight, InFlightPlace};
+use stores::Bookkeeper;
 
 /// Opens the task of a client of a store.
 pub type OpenClient<S> = Box<dyn Fn(Handle<S>) -> LocalFuture<'static, ()>>;

@@ -9,6 +9,8 @@ mod instance;
 mod launches;
 mod layout;
 pub mod model;
+#[cfg(feature = "real")]
+mod observe;
 mod outcome;
 #[cfg(feature = "real")]
 mod real;

@@ -9,12 +9,16 @@ use std::time::Duration;
 use super::allotment;
 use super::layout::SENTINEL;
 use super::model::command_names;
+#[cfg(feature = "real")]
+use super::observe;
 use super::script::Engine;
 use super::{
     ClusterTiming, Instance, Layout, Packet, Redis, Routed, SentinelTiming, Server, Shards,
     SlotRouted, launches, settable_clock,
 };
 use crate::driver::CallDriver;
+#[cfg(feature = "real")]
+use crate::observation::Observer;
 use crate::zookeeper::Timing;
 use crate::{
     Allotment, ClientSettings, Cluster, Enumerable, Group, Joining, Junk, Launch, Need, PRIMARY,
@@ -148,6 +152,15 @@ impl Store for Redis {
 
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {
         launches::launch(cluster, number, place)
+    }
+
+    #[cfg(feature = "real")]
+    fn observer(cluster: &Cluster, number: u32) -> Option<Observer> {
+        match Layout::of(cluster.topology) {
+            Some(layout) if layout.is_sentinel(number) => None,
+            None if Shards::of(cluster.topology).is_none() => Some(observe::ALONE),
+            _ => Some(observe::MEMBER),
+        }
     }
 
     #[cfg(feature = "real")]

@@ -132,10 +132,10 @@ async fn crash<S: StartedServer>(
     if data == Data::Kept {
         server.keep_data().await?;
     }
-    server.kill().await?;
+    testbed.kill(&*server).await?;
     testbed.loosen_links(&server)?;
     let since = testbed.now();
-    Ok(Box::pin(async move { revive(&testbed, &*server, data, since).await }))
+    Ok(Box::pin(async move { revive(&testbed, &server, data, since).await }))
 }
 
 /// Makes a server vanish. Nobody notices its death: its last packets do not reach its peers, and
@@ -148,10 +148,10 @@ async fn vanish<S: StartedServer>(
     let links = testbed.link_proxies_of(server.number());
     let holds: Vec<_> = links.map(|link| link.hold(Direction::Both)).collect();
     server.silence().await?;
-    server.kill().await?;
+    testbed.kill(&*server).await?;
     let since = testbed.now();
     Ok(Box::pin(async move {
-        let effect = revive(&testbed, &*server, Data::Kept, since).await;
+        let effect = revive(&testbed, &server, Data::Kept, since).await;
         testbed.link_proxies_of(server.number()).for_each(LinkProxy::forget);
         drop(holds);
         effect
@@ -162,7 +162,7 @@ async fn vanish<S: StartedServer>(
 /// and, if it was to lose its data, to start with nothing.
 async fn revive<S: StartedServer>(
     testbed: &Testbed<S>,
-    server: &S,
+    server: &Arc<S>,
     data: Data,
     since: Mono,
 ) -> Result<Effect, BackendError> {
@@ -171,8 +171,8 @@ async fn revive<S: StartedServer>(
     // Until then its links refuse, as its machine would: the engine takes connections before the
     // server does.
     server.until_serving().await?;
-    testbed.settle_clock(server).await?;
-    testbed.aim_links(server).await?;
+    testbed.settle_clock(&**server).await?;
+    testbed.aim_links(server, Some(data)).await?;
     let lasted = testbed.now().since(since);
     if data == Data::Kept {
         return Ok(lasting("ms until it served again", lasted, dead));

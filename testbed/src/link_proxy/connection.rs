@@ -2,7 +2,7 @@
 
 use super::SharedProxy;
 use super::gate::Gate;
-use super::pump::{Abort, SendWindow, pump};
+use super::pump::{Abort, SendWindow, Stages, pump};
 use futures_util::FutureExt;
 use std::io;
 use tokio::io::Interest;
@@ -15,10 +15,11 @@ pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
     let process = shared.process();
     let mut resets = shared.resets.subscribe();
     let mut forgets = shared.forgets.subscribe();
-    let Some(mut server) = connect(shared, &client, &mut resets).await else {
+    let Some((mut server, port)) = connect(shared, &client, &mut resets).await else {
         abort(&client);
         return;
     };
+    shared.events.connected(process, port);
     let on_their_way = SendWindow::new();
     let aborted = tokio::select! {
         // Before what a dead server has left here is let through.
@@ -34,21 +35,23 @@ pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
             }
             true
         }
-        end = carry(shared, process, (&mut client, &mut server), &on_their_way) => end.is_err(),
+        end = carry(shared, (process, port), (&mut client, &mut server), &on_their_way) => end.is_err(),
     };
     if aborted {
         abort(&client);
         abort(&server);
     }
+    drop(server);
+    shared.events.closed(port);
 }
 
-/// The connection to the server, once the link lets a handshake through; `None` if there can be
+/// The connection to the server and the port that it comes from, once the link lets a handshake through; `None` if there can be
 /// none.
 async fn connect(
     shared: &SharedProxy,
     client: &TcpStream,
     resets: &mut watch::Receiver<()>,
-) -> Option<TcpStream> {
+) -> Option<(TcpStream, u16)> {
     if shared.refuses() {
         return None;
     }
@@ -67,7 +70,8 @@ async fn connect(
     let target = shared.target()?;
     let server = TcpStream::connect(target).await.ok()?;
     server.set_nodelay(true).and(client.set_nodelay(true)).ok()?;
-    Some(server)
+    let port = server.local_addr().ok()?.port();
+    Some((server, port))
 }
 
 /// A handshake needs both ways at the same time.
@@ -98,7 +102,7 @@ async fn forgotten(forgets: &mut watch::Receiver<()>, on_their_way: &SendWindow)
 /// Carries what both say. `requests` bounds what the client's side has on its way.
 async fn carry(
     shared: &SharedProxy,
-    process: u32,
+    (process, port): (u32, u16),
     (client, server): (&mut TcpStream, &mut TcpStream),
     requests: &SendWindow,
 ) -> Result<(), Abort> {
@@ -106,12 +110,44 @@ async fn carry(
     let (server_read, server_write) = server.split();
     let replies = SendWindow::new();
     tokio::try_join!(
-        pump((client_read, server_write), &shared.up, shared.pace(), requests, || {}),
-        pump((server_read, client_write), &shared.down, shared.pace(), &replies, || {
-            shared.reply_passed(process);
-        }),
+        pump(
+            (client_read, server_write),
+            &shared.up,
+            shared.pace(),
+            requests,
+            Requests(shared, port)
+        ),
+        pump(
+            (server_read, client_write),
+            &shared.down,
+            shared.pace(),
+            &replies,
+            Replies(shared, port, process)
+        ),
     )?;
     Ok(())
+}
+
+/// The way of a client's chunks, from this port.
+struct Requests<'a>(&'a SharedProxy, u16);
+
+impl Stages for Requests<'_> {
+    fn leaves(&self, bytes: &[u8]) {
+        self.0.events.asked(self.1, bytes);
+    }
+}
+
+/// The way of a server's chunks to this port, and the process there.
+struct Replies<'a>(&'a SharedProxy, u16, u32);
+
+impl Stages for Replies<'_> {
+    fn arrived(&self, bytes: &[u8]) {
+        self.0.events.answered(self.1, bytes);
+    }
+
+    fn passed(&self) {
+        self.0.reply_passed(self.2);
+    }
 }
 
 /// Makes the close that follows an abort (RST): what is unsent is thrown away.

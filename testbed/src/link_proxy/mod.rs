@@ -39,9 +39,26 @@ use tokio::task::{AbortHandle, JoinSet};
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// A callback for each chunk of a server's that passes, with the process number that the link
-/// served when the connection was made.
-pub type OnPassed = Box<dyn Fn(u32) + Send + Sync>;
+/// The receiver of what happens on a link. The process is the one that the link served when the
+/// connection was made, and the port is the one from which that reaches the server.
+pub trait LinkEvents: Send + Sync {
+    /// A connection to the server was made; nothing went through it yet.
+    fn connected(&self, _process: u32, _port: u16) {}
+
+    /// A chunk of the client's is about to reach the server.
+    fn asked(&self, _port: u16, _bytes: &[u8]) {}
+
+    /// A chunk of the server's has come, whatever becomes of it on its way to the client.
+    fn answered(&self, _port: u16, _bytes: &[u8]) {}
+
+    /// A chunk of the server's has passed.
+    fn passed(&self, _process: u32) {}
+
+    /// The connection to the server is closed.
+    fn closed(&self, _port: u16) {}
+}
+
+impl LinkEvents for () {}
 
 /// A link between one client and one server. It ends, and its connections with it, when it is
 /// dropped.
@@ -83,7 +100,7 @@ struct SharedProxy {
     forgets: watch::Sender<()>,
     process: AtomicU32,
     chunks: AtomicU64,
-    on_passed: OnPassed,
+    events: Box<dyn LinkEvents>,
 }
 
 impl LinkProxy {
@@ -96,7 +113,7 @@ impl LinkProxy {
         delay: Delay,
         rng: Rng,
         carries_call: fn(&[u8]) -> bool,
-        on_passed: OnPassed,
+        events: Box<dyn LinkEvents>,
     ) -> io::Result<Self> {
         let port = socket((Ipv4Addr::LOCALHOST, 0).into())?;
         let address = port.local_addr()?;
@@ -115,7 +132,7 @@ impl LinkProxy {
             forgets: watch::Sender::new(()),
             process: AtomicU32::new(0),
             chunks: AtomicU64::new(0),
-            on_passed,
+            events,
         });
         let (entrance, entering) = unbounded_channel();
         let listening = tokio::spawn(listen(shared.clone(), entering)).abort_handle();
@@ -308,9 +325,10 @@ impl SharedProxy {
         self.process.load(Relaxed)
     }
 
+    /// Counts a chunk of the server's that has passed.
     fn reply_passed(&self, process: u32) {
         self.chunks.fetch_add(1, Relaxed);
-        (self.on_passed)(process);
+        self.events.passed(process);
     }
 }
 

@@ -50,22 +50,34 @@ enum QueueItem {
 /// An abort of the connection, by its source or by a fault: both sides have to learn of it as one.
 pub struct Abort;
 
+/// The receiver of a chunk at the stages of its way.
+pub trait Stages {
+    /// It was taken in.
+    fn arrived(&self, _bytes: &[u8]) {}
+
+    /// It has come through the gate.
+    fn passed(&self) {}
+
+    /// It is about to be delivered.
+    fn leaves(&self, _bytes: &[u8]) {}
+}
+
 /// Moves everything from `source` to `sink` until the source has closed and the sink knows it.
-/// `window` bounds what is on its way, and `passed` is called for each chunk that comes through the gate.
+/// `window` bounds what is on its way.
 pub async fn pump(
     (source, sink): (ReadHalf<'_>, WriteHalf<'_>),
     gate: &Gate,
     pace: ChunkSchedule,
     window: &SendWindow,
-    passed: impl Fn(),
+    stages: impl Stages,
 ) -> Result<(), Abort> {
     let (read, waiting) = unbounded_channel();
     let (due, leaving) = unbounded_channel();
     // An abort ends all three at once: the source of a connection that a fault breaks is still open.
     tokio::try_join!(
-        take_in(source, gate, window, read).map(Ok),
-        let_through(waiting, gate, pace, passed, due).map(Ok),
-        deliver(leaving, sink),
+        take_in(source, gate, window, &stages, read).map(Ok),
+        let_through(waiting, gate, pace, &stages, due).map(Ok),
+        deliver(leaving, &stages, sink),
     )
     .map(drop)
 }
@@ -74,6 +86,7 @@ async fn take_in(
     mut source: ReadHalf<'_>,
     gate: &Gate,
     window: &SendWindow,
+    stages: &impl Stages,
     queue: UnboundedSender<QueueItem>,
 ) {
     let mut buffer = vec![0; CHUNK];
@@ -83,6 +96,7 @@ async fn take_in(
             Err(_) => QueueItem::Aborted,
             Ok(n) => {
                 gate.count_bytes(n);
+                stages.arrived(&buffer[..n]);
                 QueueItem::Data(buffer[..n].to_vec(), window.take(n).await)
             }
         };
@@ -100,7 +114,7 @@ async fn let_through(
     mut waiting: UnboundedReceiver<QueueItem>,
     gate: &Gate,
     mut pace: ChunkSchedule,
-    passed: impl Fn(),
+    stages: &impl Stages,
     due: UnboundedSender<(Instant, QueueItem)>,
 ) {
     while let Some(item) = waiting.recv().await {
@@ -112,7 +126,7 @@ async fn let_through(
                 let _ = due.send((pace.due(|delay| delay), QueueItem::Aborted));
                 return;
             }
-            passed();
+            stages.passed();
         }
         if due.send((pace.due(|delay| gate.delayed(delay)), item)).is_err() {
             return;
@@ -124,6 +138,7 @@ async fn let_through(
 /// reports that, and what still comes for it is dropped, as a dead machine's network card would.
 async fn deliver(
     mut leaving: UnboundedReceiver<(Instant, QueueItem)>,
+    stages: &impl Stages,
     mut sink: WriteHalf<'_>,
 ) -> Result<(), Abort> {
     let mut gone = false;
@@ -133,7 +148,10 @@ async fn deliver(
             sleep_until(due).await;
         }
         match item {
-            QueueItem::Data(bytes, _room) if !gone => gone = sink.write_all(&bytes).await.is_err(),
+            QueueItem::Data(bytes, _room) if !gone => {
+                stages.leaves(&bytes);
+                gone = sink.write_all(&bytes).await.is_err();
+            }
             QueueItem::Data(..) => {}
             QueueItem::Closed => {
                 // It may be closed already.

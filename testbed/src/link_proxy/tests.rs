@@ -27,14 +27,26 @@ async fn rig(delay: Delay) -> Rig {
     });
     let passed = Arc::new(AtomicUsize::new(0));
     let counter = passed.clone();
-    let on_passed = Box::new(move |process| {
-        assert_eq!(process, 7);
-        counter.fetch_add(1, Relaxed);
-    });
-    let link = LinkProxy::open(delay, Rng::new(1), |bytes| bytes != b"ping", on_passed).unwrap();
+    let events = Box::new(Counter(counter));
+    let link = LinkProxy::open(delay, Rng::new(1), |bytes| bytes != b"ping", events).unwrap();
     link.set_target(Some(server)).unwrap();
     link.serve(7);
     Rig { link: Arc::new(link), seen, passed }
+}
+
+/// Counts what passes for process 7.
+struct Counter(Arc<AtomicUsize>);
+
+impl LinkEvents for Counter {
+    fn connected(&self, process: u32, port: u16) {
+        assert_eq!(process, 7);
+        assert_ne!(port, 0);
+    }
+
+    fn passed(&self, process: u32) {
+        assert_eq!(process, 7);
+        self.0.fetch_add(1, Relaxed);
+    }
 }
 
 async fn echo(mut stream: TcpStream, tell: UnboundedSender<String>) {

@@ -1,9 +1,9 @@
 //! Keeps the ledger of a world: turns what the models note into entries by process.
 
+use crate::Topology;
+use crate::model::{By, Name, Noted, What};
 use base::{Change, Ledger, Mono};
 use std::collections::BTreeMap;
-use stores::Topology;
-use stores::model::{By, Name, Noted, What};
 
 /// The ledger in the making.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -166,7 +166,7 @@ impl Bookkeeper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stores::StoreId;
+    use crate::StoreId;
 
     fn noted(what: What) -> Vec<Noted> {
         vec![Noted { object: Name::from_slice(b"k"), what, zxid: None }]

@@ -1,0 +1,93 @@
+//! The observation of a real server: the changes to what it stores, as it reports them on a connection
+//! beside those of the clients.
+
+use crate::model::{Name, Noted};
+use futures_util::future::BoxFuture;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+/// A report of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// A change of a thing.
+    Change {
+        /// The port that the client had connected from whose request it was; `None` of what was no
+        /// client's request.
+        caller: Option<u16>,
+        /// The change.
+        noted: Noted,
+        /// Its time by CLOCK_MONOTONIC, in nanoseconds; `None`: now. No report is older than the one
+        /// before it.
+        at_ns: Option<u64>,
+        /// A number that two values share only if they are the same; 0 of what has no value now.
+        value: u64,
+    },
+    /// The names of all things that are there. Reported first of all, and by a replica again and again:
+    /// nothing tells when it takes over the data of another server.
+    Contents(Vec<Name>),
+    /// From now on the server is a primary, or a replica. Reported where there are both.
+    Primary(bool),
+}
+
+/// The receiver of a server's reports, in their order.
+pub type Sights = Arc<dyn Fn(Sight) + Send + Sync>;
+
+/// Something on the connection of a client to the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    /// The time by CLOCK_MONOTONIC, in nanoseconds.
+    pub at_ns: u64,
+    /// The port that the client connects from.
+    pub caller: u16,
+    /// The event.
+    pub passage: Passage,
+}
+
+/// An event on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// These bytes are about to reach the server.
+    Request(Vec<u8>),
+    /// The server has sent these bytes.
+    Reply(Vec<u8>),
+    /// The connection is closed.
+    Closed,
+}
+
+/// Runs a shell command in the folder of a server's data, on its machine, and returns its output, which
+/// has to be text.
+pub type Shell = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<String>> + Send + Sync>;
+
+/// A server to be observed.
+pub struct ObservedServer {
+    /// The address at which it serves.
+    pub address: SocketAddr,
+    /// All that goes over the connections of clients to it, for whoever asked for that.
+    pub traffic: UnboundedReceiver<Traffic>,
+    /// The shell of its machine.
+    pub shell: Shell,
+    /// The receiver of its reports.
+    pub sights: Sights,
+}
+
+/// An observation that has begun.
+pub struct Observation {
+    /// Goes on until it loses sight of the server.
+    pub following: BoxFuture<'static, ()>,
+    /// Resolves when all that the server has done so far is reported.
+    pub catch_up: CatchUp,
+}
+
+/// Makes the future of the same name.
+pub type CatchUp = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// A way to observe a server.
+#[derive(Clone, Copy)]
+pub struct Observer {
+    /// Begins; what the server does once this is there is reported.
+    pub begin: fn(ObservedServer) -> BoxFuture<'static, io::Result<Observation>>,
+    /// True if it reads what goes over the connections of clients.
+    pub reads_traffic: bool,
+}

@@ -1,0 +1,276 @@
+//! The observers of a run's servers. Each hears from one server what becomes of its data, and they
+//! keep one ledger of the store, as the simulator does.
+
+use super::broken;
+use super::clock::{RunClock, monotonic_nanos};
+use super::servers::StartedServer;
+use base::{BackendError, Data, Ledger, Mono};
+use futures_util::future::join_all;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use stores::model::{Name, Noted, What};
+use stores::observation::{
+    CatchUp, ObservedServer, Observer, Passage, Shell, Sight, Sights, Traffic,
+};
+use stores::{Bookkeeper, Topology, WorldSpec};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// The longest time for which the last reports of a server are waited for that is there, or was.
+const LAST_REPORTS: Duration = Duration::from_secs(5);
+
+/// The observers of all servers of a run.
+pub struct Observers {
+    clock: RunClock,
+    /// The way to observe each server, by number; `None` where it stores nothing.
+    observers: Vec<Option<Observer>>,
+    books: Arc<Mutex<Books>>,
+    following: Mutex<BTreeMap<u32, Following>>,
+}
+
+/// The observation of one server, going on.
+struct Following {
+    task: JoinHandle<()>,
+    catch_up: Arc<CatchUp>,
+    /// The server was killed since.
+    is_released: bool,
+    traffic: UnboundedSender<Traffic>,
+}
+
+impl Observers {
+    /// The observers of a world, before any server is there; `None` where nobody is to look, or nobody
+    /// can: behind a Toxiproxy server a connection is not known to be a client's.
+    pub fn of(spec: &WorldSpec, clock: RunClock) -> Option<Self> {
+        let cluster = spec.cluster();
+        let observers = (0..cluster.servers()).map(|it| spec.store.observer(&cluster, it));
+        let observers: Vec<_> = observers.collect();
+        let can = observers.iter().any(Option::is_some) && spec.toxiproxy.is_none();
+        (can && spec.observes).then(|| Self {
+            clock,
+            observers,
+            books: Arc::new(Mutex::new(Books::of(spec.topology))),
+            following: Mutex::default(),
+        })
+    }
+
+    /// Observes a server that has been started, from before any client can reach it. `data` is what it
+    /// was to keep, if it had been there before.
+    ///
+    /// # Errors
+    /// Fails when it cannot be observed.
+    pub async fn attach<S: StartedServer>(
+        &self,
+        server: &Arc<S>,
+        data: Option<Data>,
+    ) -> Result<(), BackendError> {
+        let number = server.number();
+        let Some(observer) = self.observers[number as usize] else { return Ok(()) };
+        let before = self.following().remove(&number);
+        if let Some(Following { mut task, .. }) = before
+            && timeout(LAST_REPORTS, &mut task).await.is_err()
+        {
+            task.abort();
+        }
+        let (books, clock) = (self.books.clone(), self.clock);
+        lock(&books).started.extend(data.map(|data| (number, data)));
+        let sights: Sights = Arc::new(move |sight| lock(&books).take(clock, number, sight));
+        let (traffic, passing) = unbounded_channel();
+        let observed = ObservedServer {
+            address: server.address()?,
+            traffic: passing,
+            shell: shell_of(server.clone()),
+            sights,
+        };
+        let observation = (observer.begin)(observed).await;
+        let observation =
+            observation.map_err(|e| broken(format!("cannot observe server {number}"), e))?;
+        let following = Following {
+            task: tokio::spawn(observation.following),
+            catch_up: Arc::new(observation.catch_up),
+            is_released: false,
+            traffic,
+        };
+        self.following().insert(number, following);
+        Ok(())
+    }
+
+    /// Takes all reports of a server that is about to be killed, and expects no more.
+    pub async fn release(&self, server: u32) {
+        self.catch_up(server).await;
+        if let Some(following) = self.following().get_mut(&server) {
+            lock(&self.books).is_incomplete |= following.task.is_finished();
+            following.is_released = true;
+        }
+    }
+
+    async fn catch_up(&self, server: u32) {
+        let catch_up = self.following().get(&server).map(|following| following.catch_up.clone());
+        if let Some(catch_up) = catch_up {
+            let is_late = timeout(LAST_REPORTS, catch_up()).await.is_err();
+            lock(&self.books).is_incomplete |= is_late;
+        }
+    }
+
+    /// A connection to a server now belongs to this process: the port that it comes from.
+    pub fn connected(&self, server: u32, port: u16, process: u32) {
+        lock(&self.books).callers.insert((server, port), process);
+    }
+
+    /// Passes on what goes over a connection to a server.
+    pub fn passed(&self, server: u32, caller: u16, passage: impl FnOnce() -> Passage) {
+        if self.observers[server as usize].is_some_and(|it| it.reads_traffic)
+            && let Some(following) = self.following().get(&server)
+        {
+            let traffic = Traffic { at_ns: monotonic_nanos(), caller, passage: passage() };
+            // One that sees nothing any more needs none.
+            let _ = following.traffic.send(traffic);
+        }
+    }
+
+    /// Hands over the ledger; `None` if it is not complete.
+    pub async fn ledger(&self) -> Option<Ledger> {
+        let there = self
+            .following()
+            .iter()
+            .filter(|(_, it)| !it.is_released)
+            .map(|(it, _)| *it)
+            .collect::<Vec<_>>();
+        join_all(there.into_iter().map(|server| self.release(server))).await;
+        let mut books = lock(&self.books);
+        (!books.is_incomplete).then(|| books.bookkeeper.take())
+    }
+
+    fn following(&self) -> MutexGuard<'_, BTreeMap<u32, Following>> {
+        lock(&self.following)
+    }
+}
+
+impl Drop for Observers {
+    fn drop(&mut self) {
+        self.following().values().for_each(|it| it.task.abort());
+    }
+}
+
+fn shell_of<S: StartedServer>(server: Arc<S>) -> Shell {
+    Arc::new(move |command| {
+        let server = server.clone();
+        Box::pin(async move { server.shell_in_data(command).await.map_err(io::Error::other) })
+    })
+}
+
+/// The ledger in the making, and what it is made from.
+struct Books {
+    bookkeeper: Bookkeeper,
+    /// The process that each connection belongs to: by server, and the port that it comes from.
+    callers: HashMap<(u32, u16), u32>,
+    /// The things on each server, each with a number that stands for its value.
+    stored: Vec<BTreeMap<Name, u64>>,
+    /// The servers that were replicas when they last said so.
+    replicas: HashSet<u32>,
+    /// The servers that were started again and have not told since what they have, each with what it
+    /// was to keep.
+    started: HashMap<u32, Data>,
+    /// Changes may have been missed.
+    is_incomplete: bool,
+}
+
+impl Books {
+    fn of(topology: &Topology) -> Self {
+        Self {
+            bookkeeper: Bookkeeper::of(topology),
+            callers: HashMap::new(),
+            stored: vec![BTreeMap::new(); topology.servers() as usize],
+            replicas: HashSet::new(),
+            started: HashMap::new(),
+            is_incomplete: false,
+        }
+    }
+
+    /// Takes a report of a server.
+    fn take(&mut self, clock: RunClock, server: u32, sight: Sight) {
+        let now = clock.now();
+        match sight {
+            Sight::Change { caller, noted, at_ns, value } => {
+                let at = at_ns.map_or(now, |at_ns| clock.at(at_ns));
+                let process = caller.and_then(|port| self.callers.get(&(server, port)).copied());
+                if process.is_some() {
+                    // A replica takes no client's command, so it is one no longer.
+                    self.turn(at, server, true);
+                }
+                let stored = &mut self.stored[server as usize];
+                match noted.what {
+                    What::Written(_) => drop(stored.insert(noted.object.clone(), value)),
+                    _ => drop(stored.remove(&noted.object)),
+                }
+                self.bookkeeper.enter(at, server, process, &mut vec![noted]);
+            }
+            Sight::Contents(names) => self.compare(now, server, names),
+            Sight::Primary(is_primary) => self.turn(now, server, is_primary),
+        }
+    }
+
+    /// Compares what is on a server with what should be.
+    fn compare(&mut self, at: Mono, server: u32, names: Vec<Name>) {
+        let from = self.bookkeeper.before(server).unwrap_or(server);
+        // What came from another server has the value that it has there.
+        let value = |name: &Name| {
+            let known = [server, from].iter().find_map(|it| self.stored[*it as usize].get(name));
+            known.copied().unwrap_or(0)
+        };
+        let valued = names.into_iter().map(|name| {
+            let value = value(&name);
+            (name, value)
+        });
+        let now: BTreeMap<Name, u64> = valued.collect();
+        let before = std::mem::replace(&mut self.stored[server as usize], now);
+        let what = match self.started.remove(&server) {
+            Some(Data::Lost) => What::Wiped,
+            // Time went on while it was down.
+            _ => What::Expired,
+        };
+        let stored = &self.stored[server as usize];
+        let gone = before.into_keys().filter(|name| !stored.contains_key(name));
+        let mut noted: Vec<_> = gone.map(|name| noted(name, what)).collect();
+        if from == server {
+            self.bookkeeper.enter(at, server, None, &mut noted);
+        }
+    }
+
+    /// Enters that a server is a primary or a replica from now on.
+    fn turn(&mut self, at: Mono, server: u32, is_primary: bool) {
+        if !is_primary {
+            self.replicas.insert(server);
+        } else if self.replicas.remove(&server)
+            && let Some(before) = self.bookkeeper.before(server)
+        {
+            let mut differences = differences(&self.stored, before, server);
+            self.bookkeeper.go_over_to(at, server, &mut differences);
+        }
+    }
+}
+
+/// The things that are lost, and those that come back, because one server stands for the store in
+/// place of another.
+fn differences(stored: &[BTreeMap<Name, u64>], before: u32, after: u32) -> Vec<Noted> {
+    let (before, after) = (&stored[before as usize], &stored[after as usize]);
+    let only_in = |these: &BTreeMap<Name, u64>, those: &BTreeMap<Name, u64>, what| {
+        let differs = |(name, value): &(&Name, &u64)| those.get(*name) != Some(*value);
+        let names = these.iter().filter(differs).map(|(name, _)| noted(name.clone(), what));
+        names.collect::<Vec<_>>()
+    };
+    let mut differences = only_in(before, after, What::Wiped);
+    differences.extend(only_in(after, before, What::Restored));
+    differences
+}
+
+const fn noted(object: Name, what: What) -> Noted {
+    Noted { object, what, zxid: None }
+}
+
+/// Locks a mutex. Its data are whole at every moment, so a panic elsewhere does not spoil them.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
