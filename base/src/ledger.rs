@@ -88,6 +88,11 @@ impl Ledger {
         object
     }
 
+    /// Puts the changes into the order of their times; those of one time stay in theirs.
+    pub fn sort(&mut self) {
+        self.entries.sort_by_key(|entry| entry.time_ns);
+    }
+
     /// The changes, in order.
     pub fn entries(&self) -> &[LedgerEntry] {
         &self.entries

@@ -3,7 +3,7 @@
 
 mod clock;
 
-pub use clock::MachineClock;
+pub use clock::{MachineClock, monotonic_nanos};
 
 use base::{LocalFuture, Mono, Rng, WallTime, World};
 use std::cell::RefCell;

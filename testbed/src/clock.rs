@@ -2,13 +2,7 @@
 //! a client read on it means the same here.
 
 use base::Mono;
-use nix::time::{ClockId, clock_gettime};
-
-/// CLOCK_MONOTONIC, in nanoseconds.
-pub fn monotonic_nanos() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
-}
+use stores::real::monotonic_nanos;
 
 /// A clock that shows the time since the run began.
 #[derive(Clone, Copy, Debug)]

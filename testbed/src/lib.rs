@@ -32,11 +32,11 @@ pub use abilities::can;
 pub use backend::RealBackend;
 pub use base::{Lack, Readiness};
 pub use clients::ClientCommand;
-pub use clock::monotonic_nanos;
 pub use given::GivenServers;
 pub use interference::CLIENTS;
 pub use real_servers::RealServers;
 pub use servers::{ClockAct, Servers, StartedServer, start_all};
+pub use stores::real::monotonic_nanos;
 
 use base::BackendError;
 use std::fmt::Display;

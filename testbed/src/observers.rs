@@ -2,7 +2,7 @@
 //! keep one ledger of the store, as the simulator does.
 
 use super::broken;
-use super::clock::{RunClock, monotonic_nanos};
+use super::clock::RunClock;
 use super::servers::StartedServer;
 use base::{BackendError, Data, Ledger, Mono};
 use futures_util::future::join_all;
@@ -14,6 +14,7 @@ use stores::model::{Name, Noted, What};
 use stores::observation::{
     CatchUp, ObservedServer, Observer, Passage, Shell, Sight, Sights, Traffic,
 };
+use stores::real::monotonic_nanos;
 use stores::{Bookkeeper, Topology, WorldSpec};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
@@ -25,6 +26,8 @@ const LAST_REPORTS: Duration = Duration::from_secs(5);
 /// The observers of all servers of a run.
 pub struct Observers {
     clock: RunClock,
+    /// True if no fault sets the servers' clocks.
+    shares_clocks: bool,
     /// The way to observe each server, by number; `None` where it stores nothing.
     observers: Vec<Option<Observer>>,
     books: Arc<Mutex<Books>>,
@@ -50,6 +53,7 @@ impl Observers {
         let can = observers.iter().any(Option::is_some) && spec.toxiproxy.is_none();
         (can && spec.observes).then(|| Self {
             clock,
+            shares_clocks: !spec.sets_clocks && spec.given.is_empty(),
             observers,
             books: Arc::new(Mutex::new(Books::of(spec.topology))),
             following: Mutex::default(),
@@ -82,6 +86,7 @@ impl Observers {
             address: server.address()?,
             traffic: passing,
             shell: shell_of(server.clone()),
+            shares_clock: self.shares_clocks,
             sights,
         };
         let observation = (observer.begin)(observed).await;
@@ -140,7 +145,12 @@ impl Observers {
             .collect::<Vec<_>>();
         join_all(there.into_iter().map(|server| self.release(server))).await;
         let mut books = lock(&self.books);
-        (!books.is_incomplete).then(|| books.bookkeeper.take())
+        (!books.is_incomplete).then(|| {
+            let mut ledger = books.bookkeeper.take();
+            // Several servers report side by side.
+            ledger.sort();
+            ledger
+        })
     }
 
     fn following(&self) -> MutexGuard<'_, BTreeMap<u32, Following>> {

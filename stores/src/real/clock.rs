@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -104,8 +104,13 @@ impl Default for MachineClock {
 }
 
 fn machine_mono() -> Mono {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
-    Mono::ZERO + Duration::from(now)
+    Mono::from_nanos(monotonic_nanos())
+}
+
+/// CLOCK_MONOTONIC, in nanoseconds.
+pub fn monotonic_nanos() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
+    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
 #[cfg(test)]

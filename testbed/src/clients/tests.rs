@@ -1,12 +1,13 @@
 //! Clients that are shell scripts, and what becomes of them.
 
 use super::*;
-use crate::clock::{RunClock, monotonic_nanos};
+use crate::clock::RunClock;
 use crate::notices::{NoticeReceiver, notices};
 use base::{Command as Op, Message};
 use nix::sys::signal::Signal;
 use std::collections::VecDeque;
 use std::time::Duration;
+use stores::real::monotonic_nanos;
 
 /// Answers each request with `ok`.
 const OBLIGING: &str = r#"while read line; do
