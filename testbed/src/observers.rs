@@ -79,7 +79,7 @@ impl Observers {
             task.abort();
         }
         let (books, clock) = (self.books.clone(), self.clock);
-        lock(&books).started.extend(data.map(|data| (number, data)));
+        lock(&books).started.insert(number, data);
         let sights: Sights = Arc::new(move |sight| lock(&books).take(clock, number, sight));
         let (traffic, passing) = unbounded_channel();
         let observed = ObservedServer {
@@ -180,9 +180,9 @@ struct Books {
     stored: Vec<BTreeMap<Name, u64>>,
     /// The servers that were replicas when they last said so.
     replicas: HashSet<u32>,
-    /// The servers that were started again and have not told since what they have, each with what it
-    /// was to keep.
-    started: HashMap<u32, Data>,
+    /// The servers that were started and have not told since what they have, each with what it was to
+    /// keep of what it had before.
+    started: HashMap<u32, Option<Data>>,
     /// Changes may have been missed.
     is_incomplete: bool,
 }
@@ -236,17 +236,24 @@ impl Books {
         });
         let now: BTreeMap<Name, u64> = valued.collect();
         let before = std::mem::replace(&mut self.stored[server as usize], now);
-        let what = match self.started.remove(&server) {
-            Some(Data::Lost) => What::Wiped,
-            // Time went on while it was down.
-            _ => What::Expired,
-        };
+        let started = self.started.remove(&server);
+        if from != server {
+            return;
+        }
         let stored = &self.stored[server as usize];
+        let Some(data) = started else {
+            // Nobody has told of the difference.
+            self.is_incomplete |= !before.keys().eq(stored.keys());
+            return;
+        };
+        let what = match data {
+            // It had nothing before, or time went on while it was down.
+            None | Some(Data::Kept) => What::Expired,
+            Some(Data::Lost | Data::Unsynced) => What::Wiped,
+        };
         let gone = before.into_keys().filter(|name| !stored.contains_key(name));
         let mut noted: Vec<_> = gone.map(|name| noted(name, what)).collect();
-        if from == server {
-            self.bookkeeper.enter(at, server, None, &mut noted);
-        }
+        self.bookkeeper.enter(at, server, None, &mut noted);
     }
 
     /// Enters that a server is a primary or a replica from now on.

@@ -6,17 +6,19 @@
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{Observation, ObservedServer, Observer, Sight, Sights};
 use crate::real::monotonic_nanos;
-use combine::stream::Decoder;
+use combine::parser::combinator::AnySendSyncPartialState;
+use combine::stream::{Decoder, PointerOffset};
 use futures_util::future::BoxFuture;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, PushKind, RedisResult, Value, parse_redis_value_async, pipe};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedWriteHalf;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, watch};
 
 /// The requests after which a connection hears of everything. The names of all keys come before: a
@@ -29,62 +31,91 @@ const ASKED_EVERY: Duration = Duration::from_millis(100);
 
 /// The way to observe a server without replicas.
 pub const ALONE: Observer =
-    Observer { begin: |server| Box::pin(hear(server)), reads_traffic: false };
+    Observer { begin: |server| Box::pin(observe(server, false)), reads_traffic: false };
 
 /// The way to observe a primary or a replica.
 pub const MEMBER: Observer =
-    Observer { begin: |server| Box::pin(hear_and_ask(server)), reads_traffic: false };
+    Observer { begin: |server| Box::pin(observe(server, true)), reads_traffic: false };
 
-async fn hear_and_ask(server: ObservedServer) -> io::Result<Observation> {
-    let (address, sights) = (server.address, server.sights.clone());
-    let hearing = hear(server).await?;
-    let client = Client::open(format!("redis://{address}")).map_err(io::Error::other)?;
-    let mut asked = client.get_multiplexed_async_connection().await.map_err(io::Error::other)?;
-    ask(&mut asked, &sights).await.map_err(io::Error::other)?;
-    let asking = async move {
-        // Of a server that does not answer, the end of the hearing tells.
-        while ask(&mut asked, &sights).await.is_ok() {
-            tokio::time::sleep(ASKED_EVERY).await;
-        }
-        std::future::pending().await
-    };
-    let following = Box::pin(async move {
-        tokio::select! {
-            () = hearing.following => {}
-            () = asking => {}
-        }
-    });
-    Ok(Observation { following, ..hearing })
-}
-
-/// Hears of every change from now on.
-async fn hear(server: ObservedServer) -> io::Result<Observation> {
-    let (mut replies, mut requests) = TcpStream::connect(server.address).await?.into_split();
-    requests.write_all(OPENING).await?;
+async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observation> {
     let (pongs, answered) = watch::channel(0);
-    let (mut report, mut decoder) = (Report::new(server, pongs), Decoder::new());
-    while *answered.borrow() == 0 {
-        let value = parse_redis_value_async(&mut decoder, &mut replies).await;
-        report.take(value.map_err(io::Error::other)?)?;
-    }
+    let mut report = Report::new(server, pongs);
+    let mut hearing = Hearing::begin(&mut report).await?;
+    let requests = Arc::new(Mutex::new(hearing.requests.take()));
+    let latest = requests.clone();
     let following = Box::pin(async move {
-        while let Ok(value) = parse_redis_value_async(&mut decoder, &mut replies).await {
-            // Nothing is asked any more, so nothing is refused.
-            let _ = report.take(value);
+        if !is_member {
+            return hearing.follow(&mut report).await;
+        }
+        // A Sentinel has a server close all its connections when it makes it a primary or a replica.
+        loop {
+            let asking = ask_on(report.server.address, report.server.sights.clone());
+            tokio::select! {
+                () = hearing.follow(&mut report) => {}
+                () = asking => {}
+            }
+            let Ok(again) = Hearing::begin(&mut report).await else { return };
+            hearing = again;
+            *latest.lock().await = hearing.requests.take();
         }
     });
-    let requests = Arc::new(Mutex::new(requests));
     let catch_up =
         move || -> BoxFuture<'static, ()> { Box::pin(ping(requests.clone(), answered.clone())) };
     Ok(Observation { following, catch_up: Box::new(catch_up) })
 }
 
 /// Waits until all is heard that was done before.
-async fn ping(requests: Arc<Mutex<OwnedWriteHalf>>, mut answered: watch::Receiver<u64>) {
+async fn ping(requests: Arc<Mutex<Option<OwnedWriteHalf>>>, mut answered: watch::Receiver<u64>) {
     answered.mark_unchanged();
-    // Of a connection that has broken, nothing more is heard.
-    if requests.lock().await.write_all(b"PING\r\n").await.is_ok() {
-        let _ = answered.changed().await;
+    if let Some(requests) = &mut *requests.lock().await {
+        // Of a connection that has broken, nothing more is heard; the next one begins with an answer.
+        let _ = requests.write_all(b"PING\r\n").await;
+    }
+    let _ = answered.changed().await;
+}
+
+/// A connection that hears of every change.
+struct Hearing {
+    replies: OwnedReadHalf,
+    requests: Option<OwnedWriteHalf>,
+    decoder: Decoder<AnySendSyncPartialState, PointerOffset<[u8]>>,
+}
+
+impl Hearing {
+    async fn begin(report: &mut Report) -> io::Result<Self> {
+        let (replies, mut requests) = TcpStream::connect(report.server.address).await?.into_split();
+        requests.write_all(OPENING).await?;
+        let mut it = Self { replies, requests: Some(requests), decoder: Decoder::new() };
+        let before = *report.pongs.borrow();
+        while *report.pongs.borrow() == before {
+            report.take(it.next().await.map_err(io::Error::other)?)?;
+        }
+        Ok(it)
+    }
+
+    async fn next(&mut self) -> RedisResult<Value> {
+        parse_redis_value_async(&mut self.decoder, &mut self.replies).await
+    }
+
+    /// Hears until the connection ends.
+    async fn follow(&mut self, report: &mut Report) {
+        while let Ok(value) = self.next().await {
+            // Nothing is asked any more, so nothing is refused.
+            let _ = report.take(value);
+        }
+    }
+}
+
+/// Asks a server among replicas again and again what no report tells. Its end is not noticed here.
+async fn ask_on(address: SocketAddr, sights: Sights) {
+    let client = Client::open(format!("redis://{address}")).expect("an address is one");
+    loop {
+        if let Ok(mut connection) = client.get_multiplexed_async_connection().await {
+            while ask(&mut connection, &sights).await.is_ok() {
+                tokio::time::sleep(ASKED_EVERY).await;
+            }
+        }
+        tokio::time::sleep(ASKED_EVERY).await;
     }
 }
 
