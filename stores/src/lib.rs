@@ -3,6 +3,8 @@
 
 mod allotment;
 mod bookkeeper;
+#[cfg(any(test, feature = "real"))]
+pub mod conformance;
 pub mod driver;
 mod enumerable;
 pub mod etcd;

@@ -13,85 +13,77 @@ mod failover;
 mod leader;
 
 #[cfg(feature = "real")]
-pub use arm::{ConformanceReport, real_arm};
+pub use arm::real_arm;
 #[cfg(feature = "real")]
-pub use failover::{ClusterKilling, measure_failover};
-pub use leader::{LeaderFigures, LeaderRange};
+pub use failover::measure_failover;
+pub use leader::leader_deaths;
 
 use super::model::KeyStore;
-use super::{DeletionWatchId, Refusal, Reply, Request, Revision};
+use super::{DeletionWatchId, LeaseId, Refusal, Reply, Request, Revision};
 use base::Rng;
 use std::collections::BTreeMap;
 
 /// The time to live of leases that outlive a sequence, in seconds.
 const LONG: i64 = 600;
 
-/// A step of a sequence: a request, and the model's answer.
+/// A step of a sequence: a request to one of the members. Keys and leases are those of the sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SequenceStep {
     /// The member that is asked.
     pub member: usize,
     /// The request itself.
     pub request: Request,
-    /// The answer of the model.
-    pub answer: Result<Reply, Refusal>,
 }
 
-/// A sequence of requests, on keys and leases that no other uses.
+/// The model's keys and leases, and the watches that were set.
 #[derive(Debug)]
-pub struct Sequence {
+pub struct ModelledKeys {
     store: KeyStore,
-    name: String,
-    lease: i64,
     watches: BTreeMap<DeletionWatchId, (String, Revision)>,
-    rng: Rng,
-    /// The steps so far.
-    pub steps: Vec<SequenceStep>,
 }
 
-impl Sequence {
-    fn new(name: String, number: u64) -> Self {
-        Self {
-            store: KeyStore::new(1),
-            name,
-            lease: (number as i64 + 1) << 8,
-            watches: BTreeMap::new(),
-            rng: Rng::new(number),
-            steps: Vec::new(),
-        }
+impl Default for ModelledKeys {
+    fn default() -> Self {
+        Self { store: KeyStore::new(1), watches: BTreeMap::new() }
     }
+}
 
-    /// A random sequence.
-    pub fn drawn(seed: u64) -> Self {
-        let mut sequence = Self::new(format!("seed-{seed}"), seed + 1_000);
-        for _ in 0..30 {
-            let request = sequence.draw();
-            sequence.step(request);
-        }
-        sequence
-    }
-
-    /// Returns the watches that have to have fired in the end.
-    pub fn fired(&self) -> Vec<DeletionWatchId> {
-        let fires = |(key, from): &(String, Revision)| self.store.was_deleted(key, *from);
-        self.watches.iter().filter(|(_, watch)| fires(watch)).map(|(id, _)| *id).collect()
-    }
-
-    fn step(&mut self, request: Request) {
-        if let Request::Watch { key, from, watch } = &request {
+impl ModelledKeys {
+    /// The answer to a request.
+    pub fn answer(&mut self, request: &Request) -> Result<Reply, Refusal> {
+        if let Request::Watch { key, from, watch } = request {
             self.watches.insert(*watch, (key.clone(), *from));
         }
-        let answer = self.store.apply(&request, &mut Vec::new());
-        self.steps.push(SequenceStep { member: self.rng.below(3) as usize, request, answer });
+        self.store.apply(request, &mut Vec::new())
     }
 
-    fn key(&self, number: u64) -> String {
-        format!("picklock-{}-{number}", self.name)
+    /// Returns the watches that have to have fired by now.
+    pub fn fired(&self) -> impl Iterator<Item = DeletionWatchId> {
+        let fires = |(key, from): &(String, Revision)| self.store.was_deleted(key, *from);
+        self.watches.iter().filter(move |(_, watch)| fires(watch)).map(|(id, _)| *id)
     }
+}
 
-    fn draw(&mut self) -> Request {
-        let (key, lease) = (self.rng.below(3), self.lease + self.rng.below(3) as i64);
-        let key = self.key(key);
+/// A generator of steps.
+struct RequestDraw {
+    model: ModelledKeys,
+    rng: Rng,
+}
+
+/// The random sequence of this seed.
+pub fn drawn(seed: u64) -> Vec<SequenceStep> {
+    let mut draw = RequestDraw { model: ModelledKeys::default(), rng: Rng::new(seed + 1_000) };
+    let mut step = || {
+        let request = draw.request();
+        draw.model.answer(&request).ok();
+        SequenceStep { member: draw.rng.below(3) as usize, request }
+    };
+    (0..30).map(|_| step()).collect()
+}
+
+impl RequestDraw {
+    fn request(&mut self) -> Request {
+        let (key, lease) = (self.rng.below(3).to_string(), self.rng.below(3) as LeaseId);
         match self.rng.below(8) {
             0 | 1 => Request::LeaseGrant { lease, ttl: LONG },
             2 => Request::LeaseRevoke { lease },
@@ -107,7 +99,7 @@ impl Sequence {
 
     /// Deletes a key, most of the time by the revision at which it was created.
     fn delete(&mut self, key: String) -> Request {
-        let stored = self.store.keys().find(|(stored, _)| **stored == key);
+        let stored = self.model.store.keys().find(|(stored, _)| **stored == key);
         let created = stored.map_or(1, |(_, stored)| stored.created);
         Request::Delete { key, created: created + i64::from(self.rng.below(4) == 0) }
     }
@@ -116,11 +108,11 @@ impl Sequence {
     fn watch(&mut self, key: String) -> Request {
         let next = self.revision() + 1;
         let from = if self.rng.below(3) == 0 { 2 } else { next };
-        Request::Watch { key, from, watch: self.watches.len() as DeletionWatchId + 1 }
+        Request::Watch { key, from, watch: self.model.watches.len() as DeletionWatchId + 1 }
     }
 
     fn revision(&mut self) -> Revision {
-        match self.store.apply(&Request::Get { key: String::new() }, &mut Vec::new()) {
+        match self.model.store.apply(&Request::Get { key: String::new() }, &mut Vec::new()) {
             Ok(Reply::Found { revision, .. }) => revision,
             _ => 0,
         }
@@ -128,49 +120,57 @@ impl Sequence {
 }
 
 /// The named cases: what somebody may well get wrong.
-pub fn cases() -> Vec<Sequence> {
-    type Steps = fn(&Sequence) -> Vec<Request>;
-    let named: [(&str, Steps); 5] = [
-        ("a lease is made once and ends once", |it| {
-            let (lease, revoke) = (it.lease, Request::LeaseRevoke { lease: it.lease });
-            let keep = Request::LeaseKeepAlive { lease };
-            let grant = Request::LeaseGrant { lease, ttl: LONG };
-            vec![grant.clone(), grant, keep.clone(), revoke.clone(), revoke, keep]
-        }),
-        ("a lease that is not there is missed only by who creates", |it| {
-            let create = |lease| Request::Create { key: it.key(0), value: "v".into(), lease };
-            let grant = Request::LeaseGrant { lease: it.lease, ttl: LONG };
-            vec![create(it.lease), grant, create(it.lease), create(it.lease + 1)]
-        }),
-        ("all keys of a lease go in one revision", |it| {
-            let lease = it.lease;
-            let create = |key| Request::Create { key: it.key(key), value: "v".into(), lease };
-            let watch = |key| Request::Watch { key: it.key(key), from: 4, watch: key + 1 };
-            let get = Request::Get { key: it.key(0) };
-            let grant = Request::LeaseGrant { lease, ttl: LONG };
-            let revoke = Request::LeaseRevoke { lease };
-            vec![grant, create(0), create(1), watch(0), watch(1), revoke, get]
-        }),
-        ("only the revision of its creation deletes a key", |it| {
-            let (key, lease) = (it.key(0), it.lease);
-            let create = Request::Create { key: key.clone(), value: "v".into(), lease };
-            let delete = |created| Request::Delete { key: key.clone(), created };
-            let grant = Request::LeaseGrant { lease, ttl: LONG };
-            vec![grant, create.clone(), delete(3), delete(2), delete(2), create, delete(2)]
-        }),
-        ("a watch fires on what was deleted since, and on nothing before", |it| {
-            let (key, lease) = (it.key(0), it.lease);
-            let create = Request::Create { key: key.clone(), value: "v".into(), lease };
-            let delete = Request::Delete { key: key.clone(), created: 2 };
-            let watch = |from, watch| Request::Watch { key: key.clone(), from, watch };
-            let grant = Request::LeaseGrant { lease, ttl: LONG };
-            vec![grant, create, delete, watch(2, 1), watch(3, 2), watch(4, 3)]
-        }),
+pub fn cases() -> Vec<(&'static str, Vec<SequenceStep>)> {
+    let grant = || Request::LeaseGrant { lease: 0, ttl: LONG };
+    let revoke = || Request::LeaseRevoke { lease: 0 };
+    let keep = || Request::LeaseKeepAlive { lease: 0 };
+    let create_with =
+        |key: &str, lease| Request::Create { key: key.into(), value: "v".into(), lease };
+    let create = |key| create_with(key, 0);
+    let delete = |created| Request::Delete { key: "0".into(), created };
+    let watch = |key: &str, from, watch| Request::Watch { key: key.into(), from, watch };
+    let get = Request::Get { key: "0".into() };
+    let named = [
+        (
+            "a lease is made once and ends once",
+            vec![grant(), grant(), keep(), revoke(), revoke(), keep()],
+        ),
+        (
+            "a lease that is not there is missed only by who creates",
+            vec![create("0"), grant(), create("0"), create_with("0", 1)],
+        ),
+        (
+            "all keys of a lease go in one revision",
+            vec![
+                grant(),
+                create("0"),
+                create("1"),
+                watch("0", 4, 1),
+                watch("1", 4, 2),
+                revoke(),
+                get,
+            ],
+        ),
+        (
+            "only the revision of its creation deletes a key",
+            vec![grant(), create("0"), delete(3), delete(2), delete(2), create("0"), delete(2)],
+        ),
+        (
+            "a watch fires on what was deleted since, and on nothing before",
+            vec![
+                grant(),
+                create("0"),
+                delete(2),
+                watch("0", 2, 1),
+                watch("0", 3, 2),
+                watch("0", 4, 3),
+            ],
+        ),
     ];
-    let case = |(number, (name, steps)): (u64, (&str, Steps))| {
-        let mut sequence = Sequence::new(name.replace(' ', "-"), number);
-        steps(&sequence).into_iter().for_each(|request| sequence.step(request));
-        sequence
+    let case = |(number, (name, requests)): (u64, (_, Vec<Request>))| {
+        let mut rng = Rng::new(number);
+        let step = |request| SequenceStep { member: rng.below(3) as usize, request };
+        (name, requests.into_iter().map(step).collect())
     };
     (0..).zip(named).map(case).collect()
 }
@@ -181,10 +181,16 @@ mod tests {
 
     #[test]
     fn sequences_show_every_kind_of_answer() {
-        let all: Vec<Sequence> = cases().into_iter().chain((0..100).map(Sequence::drawn)).collect();
-        let answers = || all.iter().flat_map(|it| &it.steps).map(|step| &step.answer);
-        let count =
-            |wanted: fn(&Result<Reply, Refusal>) -> bool| answers().filter(|it| wanted(it)).count();
+        let (mut answers, mut fired, mut set) = (Vec::new(), 0, 0);
+        let cases = cases().into_iter().map(|(_, steps)| steps);
+        for steps in cases.chain((0..100).map(drawn)) {
+            let mut model = ModelledKeys::default();
+            answers.extend(steps.iter().map(|step| model.answer(&step.request)));
+            (fired, set) = (fired + model.fired().count(), set + model.watches.len());
+        }
+        let count = |wanted: fn(&Result<Reply, Refusal>) -> bool| {
+            answers.iter().filter(|it| wanted(it)).count()
+        };
         for (count, what) in [
             (count(|it| matches!(it, Ok(Reply::Created { .. }))), "created"),
             (count(|it| matches!(it, Ok(Reply::Found { found: Some(_), .. }))), "found"),
@@ -196,8 +202,6 @@ mod tests {
         ] {
             assert!(count > 10, "{what}: {count}");
         }
-        let fired: usize = all.iter().map(|it| it.fired().len()).sum();
-        let set: usize = all.iter().map(|it| it.watches.len()).sum();
         assert!(fired > 20 && set - fired > 20, "{fired} of {set} watches fire");
     }
 }

@@ -10,10 +10,10 @@
 mod arm;
 
 #[cfg(feature = "real")]
-pub use arm::{ConformanceReport, real_arm};
+pub use arm::real_arm;
 
 use super::memory::CAPACITY;
-use super::{Reply, Request, Server};
+use super::{Request, Server};
 use crate::model::{Clocks, ServerModel};
 use base::{Mono, Rng, WallTime};
 use std::time::Duration;
@@ -21,13 +21,7 @@ use std::time::Duration;
 /// A sequence of commands on three keys.
 pub fn sequence(seed: u64) -> Vec<Request> {
     let mut rng = Rng::new(seed);
-    (0..40).map(|_| command(seed, &mut rng)).collect()
-}
-
-fn command(seed: u64, rng: &mut Rng) -> Request {
-    // Sequences side by side have keys of their own.
-    let key = format!("picklock-{seed}-{}", rng.below(3));
-    on(key, rng)
+    (0..40).map(|_| on(rng.below(3).to_string(), &mut rng)).collect()
 }
 
 /// A command on a key.
@@ -49,39 +43,33 @@ const EARLY: u64 = 40;
 /// was there before. In between come the keys that are the last in its memory then.
 pub fn pressed(seed: u64) -> Vec<Request> {
     let mut rng = Rng::new(seed);
-    let early = |n: u64| format!("picklock-{seed}-early-{n}");
-    let mut sequence: Vec<Request> = fill(&format!("{seed}-first"), CAPACITY).collect();
+    let early = |n: u64| format!("early-{n}");
+    let mut sequence: Vec<Request> = fill("first", CAPACITY).collect();
     sequence.extend((0..EARLY).map(|n| {
         let exptime = [0, 1_000, -1][rng.below(3) as usize];
         Request::Set { key: early(n), value: "v".into(), exptime }
     }));
     let rest = CAPACITY - EARLY as usize + rng.below(10) as usize;
-    sequence.extend(fill(&format!("{seed}-second"), rest));
+    sequence.extend(fill("second", rest));
     sequence.extend((0..60).map(|_| on(early(rng.below(EARLY)), &mut rng)));
     sequence
 }
 
 /// Commands that store so many new items.
 fn fill(name: &str, items: usize) -> impl Iterator<Item = Request> {
-    let key = move |n| format!("picklock-{name}-{n}");
+    let key = move |n| format!("{name}-{n}");
     (0..items).map(move |n| Request::Set { key: key(n), value: "v".into(), exptime: 0 })
 }
 
 /// Commands that show which of two keys was evicted: the first to be stored, unless the use of it
 /// between the two halves counts.
 pub fn used() -> [Vec<Request>; 2] {
-    let key = |name: &str| format!("picklock-used-{name}");
-    let set = |name| Request::Set { key: key(name), value: "v".into(), exptime: 0 };
-    let get = |name| Request::Get { key: key(name) };
+    let set = |key: &str| Request::Set { key: key.into(), value: "v".into(), exptime: 0 };
+    let get = |key: &str| Request::Get { key: key.into() };
     let mut late = vec![get("a")];
-    late.extend(fill("used", CAPACITY - 1));
+    late.extend(fill("late", CAPACITY - 1));
     late.extend([get("a"), get("b")]);
     [vec![set("a"), set("b")], late]
-}
-
-/// The replies of a model to a sequence.
-pub fn expected(server: &mut Server, sequence: &[Request]) -> Vec<Reply> {
-    sequence.iter().map(|request| server.execute(request)).collect()
 }
 
 /// Lets time pass for a model.
@@ -93,7 +81,13 @@ pub fn pass(server: &mut Server, time: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memcached::Reply;
     use crate::memcached::memory::GRAIN;
+
+    /// The replies of a model to a sequence.
+    fn expected(server: &mut Server, sequence: &[Request]) -> Vec<Reply> {
+        sequence.iter().map(|request| server.execute(request)).collect()
+    }
 
     #[test]
     fn a_sequence_under_pressure_shows_what_was_evicted_and_what_was_not() {

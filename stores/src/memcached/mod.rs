@@ -1,6 +1,7 @@
 //! memcached: the commands of its text protocol that locks are made of.
 
 mod allotment;
+#[cfg(any(test, feature = "real"))]
 pub mod conformance;
 mod junk;
 mod memory;

@@ -11,7 +11,7 @@
 mod arm;
 
 #[cfg(feature = "real")]
-pub use arm::{ConformanceReport, real_arm};
+pub use arm::real_arm;
 
 use super::{Packet, Refusal, Reply, Server, SessionId, SessionSettings, Statement};
 use crate::model::{Clocks, Out, Peer, ServerModel};
@@ -37,8 +37,8 @@ pub type Answered = (SessionId, Result<Reply, Refusal>);
 pub struct Expected {
     server: Server,
     out: Vec<Out<Packet>>,
-    /// The sessions that were closed: nobody hears what their backends still answer.
-    closed: BTreeSet<SessionId>,
+    /// The open sessions: nobody hears what the backends of others still answer.
+    open: BTreeSet<SessionId>,
 }
 
 impl Expected {
@@ -47,29 +47,54 @@ impl Expected {
         let at = Clocks { wall: WallTime::ZERO, mono: Mono::ZERO };
         let (connection, packet) = match step {
             SessionStep::Connect(session) => {
-                (*session, Some(Packet::Startup(SessionSettings::default())))
+                self.open.insert(*session);
+                (*session, Packet::Startup(SessionSettings::default()))
             }
             SessionStep::Execute(session, statement) => {
-                (*session, Some(Packet::Statement(statement.clone())))
+                (*session, Packet::Statement(statement.clone()))
             }
-            SessionStep::Close(session) => (*session, None),
+            SessionStep::Close(session) => {
+                self.open.remove(session);
+                self.server.disconnected(at, *session, &mut self.out);
+                return self.told();
+            }
         };
-        match packet {
-            Some(packet) => {
-                self.server.receive(at, Peer::Connection(connection), packet, &mut self.out);
-            }
-            None => {
-                self.closed.insert(connection);
-                self.server.disconnected(at, connection, &mut self.out);
-            }
-        }
+        self.server.receive(at, Peer::Connection(connection), packet, &mut self.out);
+        self.told()
+    }
+
+    fn told(&mut self) -> Vec<Answered> {
         let told = |out| match out {
             Out::Send(Peer::Connection(to), Packet::Answer(answer)) => Some((to, answer)),
             Out::Send(Peer::Connection(to), Packet::Ready) => Some((to, Ok(Reply::Done))),
             _ => None,
         };
-        let heard = |(to, _): &Answered| !self.closed.contains(to);
+        let heard = |(to, _): &Answered| self.open.contains(to);
         self.out.drain(..).filter_map(told).filter(heard).collect()
+    }
+
+    /// Returns true if a step can be taken, and has nobody wait for ever.
+    pub fn can_take(&self, step: &SessionStep) -> bool {
+        match step {
+            SessionStep::Connect(_) => true,
+            SessionStep::Close(session) => self.open.contains(session),
+            SessionStep::Execute(session, statement) => {
+                let frees = matches!(
+                    statement,
+                    Statement::AdvisoryUnlock { .. }
+                        | Statement::Commit
+                        | Statement::Rollback
+                        | Statement::Ping
+                );
+                let ready = frees || !self.server.is_waiting(*session);
+                self.open.contains(session) && ready && self.server.keeps_order(*session, statement)
+            }
+        }
+    }
+
+    /// The step that closes the last of the open sessions.
+    pub fn close(&self) -> Option<SessionStep> {
+        self.open.last().map(|session| SessionStep::Close(*session))
     }
 
     /// The number of sessions, and of those that wait for a lock.
@@ -78,16 +103,36 @@ impl Expected {
     }
 }
 
+/// The number of steps of a sequence, but for those that close what is open.
+const STEPS: usize = 40;
+
 /// The number of rows, and of advisory locks.
 const ROWS: u64 = 2;
 
 /// The number of sessions that are open at once.
 const SLOTS: usize = 4;
 
-/// Draws the steps of a sequence. The names of what it locks are its own.
-pub struct StepDraw {
+/// The sequence of this seed.
+pub fn sequence(seed: u64) -> Vec<SessionStep> {
+    let mut draw = StepDraw {
+        rng: Rng::new(seed),
+        model: Expected::default(),
+        open: Vec::new(),
+        sessions: 0,
+        rows: 0,
+    };
+    let mut steps = Vec::new();
+    while let Some(step) = if steps.len() < STEPS { Some(draw.step()) } else { draw.model.close() }
+    {
+        draw.model.take(&step);
+        steps.push(step);
+    }
+    steps
+}
+
+/// A generator of steps.
+struct StepDraw {
     rng: Rng,
-    seed: u64,
     model: Expected,
     /// The open sessions. Their numbers grow.
     open: Vec<SessionId>,
@@ -97,30 +142,7 @@ pub struct StepDraw {
 }
 
 impl StepDraw {
-    /// Begins a sequence.
-    pub fn new(seed: u64) -> Self {
-        let (rng, model) = (Rng::new(seed), Expected::default());
-        Self { rng, seed, model, open: Vec::new(), sessions: 0, rows: 0 }
-    }
-
-    /// Draws the next step, and returns it with the answers of the model.
-    pub fn step(&mut self) -> (SessionStep, Vec<Answered>) {
-        let step = self.draw();
-        (step.clone(), self.model.take(&step))
-    }
-
-    /// Closes all that is open.
-    pub fn end(&mut self) -> Option<(SessionStep, Vec<Answered>)> {
-        let step = SessionStep::Close(self.open.pop()?);
-        Some((step.clone(), self.model.take(&step)))
-    }
-
-    /// The number of sessions, and of those that wait for a lock.
-    pub fn counts(&self) -> (usize, usize) {
-        self.model.counts()
-    }
-
-    fn draw(&mut self) -> SessionStep {
+    fn step(&mut self) -> SessionStep {
         if self.open.len() < SLOTS && (self.open.len() < 2 || self.rng.below(3) == 0) {
             self.sessions += 1;
             self.open.push(self.sessions);
@@ -131,7 +153,7 @@ impl StepDraw {
         // They meet at rows only when these are there.
         if self.rows < ROWS {
             self.rows += 1;
-            let name = self.name(self.rows - 1);
+            let name = (self.rows - 1).to_string();
             return SessionStep::Execute(session, Statement::InsertRow { name });
         }
         if self.rng.below(16) == 0 {
@@ -140,18 +162,14 @@ impl StepDraw {
         SessionStep::Execute(session, self.statement(session))
     }
 
-    fn name(&self, number: u64) -> String {
-        format!("picklock-{}-{number}", self.seed)
-    }
-
     fn statement(&mut self, session: SessionId) -> Statement {
         let server = &self.model.server;
         let (waits, in_transaction) = (server.is_waiting(session), server.has_begun(session));
         if !waits && !in_transaction && self.rng.below(2) == 0 {
             return Statement::Begin;
         }
-        let number = self.rng.below(ROWS);
-        let (key, name) = (self.name(number), self.name(number));
+        let name = self.rng.below(ROWS).to_string();
+        let key = name.clone();
         let drawn = match self.rng.below(if waits { 4 } else { 13 }) {
             0 => Statement::AdvisoryUnlock { key },
             1 => Statement::Commit,
@@ -176,18 +194,18 @@ mod tests {
     fn sequences_wait_hand_on_are_refused_and_close_while_they_wait() {
         let (mut waited, mut handed_on, mut refused, mut left) = (0, 0, 0, 0);
         for seed in 0..100 {
-            let mut draw = StepDraw::new(seed);
-            for _ in 0..40 {
-                let before = draw.counts();
-                let (step, answers) = draw.step();
-                let after = draw.counts();
+            let mut model = Expected::default();
+            for step in sequence(seed) {
+                assert!(model.can_take(&step), "{step:?}");
+                let before = model.counts();
+                let answers = model.take(&step);
+                let after = model.counts();
                 waited += usize::from(after.1 > before.1);
                 handed_on += usize::from(after.1 < before.1);
                 refused += answers.iter().filter(|(_, answer)| answer.is_err()).count();
                 left += usize::from(matches!(step, SessionStep::Close(_)) && after.0 == before.0);
             }
-            while draw.end().is_some() {}
-            assert_eq!(draw.counts(), (0, 0), "seed {seed}");
+            assert_eq!(model.counts(), (0, 0), "seed {seed}");
         }
         let seen = [waited, handed_on, refused, left];
         assert!(seen.iter().all(|count| *count > 20), "{seen:?}");

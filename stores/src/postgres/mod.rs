@@ -2,6 +2,7 @@
 
 mod client;
 #[cfg(any(test, feature = "real"))]
+#[cfg(any(test, feature = "real"))]
 pub mod conformance;
 mod driver;
 mod enumerable;

@@ -4,6 +4,7 @@
 
 mod allotment;
 mod cluster_timing;
+#[cfg(any(test, feature = "real"))]
 pub mod conformance;
 mod instance;
 mod launches;

@@ -3,14 +3,14 @@
 //! wrong.
 
 mod cases;
-#[cfg(any(test, feature = "real"))]
 mod random;
 #[cfg(feature = "real")]
 mod real;
 
 use super::{Refusal, Reply, Request, WatchEvent, WatchId};
-use base::{CallError, LocalFuture};
-use std::fmt;
+use crate::conformance::{Compared, Comparison, Stop, same};
+use base::CallError;
+use std::future::Future;
 use std::time::Duration;
 
 #[cfg(feature = "real")]
@@ -32,17 +32,17 @@ pub trait ConformanceSubject {
         &mut self,
         session: usize,
         ending: SessionEnding,
-    ) -> LocalFuture<'_, Result<(), String>>;
+    ) -> impl Future<Output = Result<(), String>>;
 
     /// Ends a session in the way that was chosen when it was opened.
-    fn end(&mut self, session: usize) -> LocalFuture<'_, ()>;
+    fn end(&mut self, session: usize);
 
     /// Makes a request and waits for its answer.
     fn call(
         &mut self,
         session: usize,
         request: Request,
-    ) -> LocalFuture<'_, Result<Reply, CallError<Refusal>>>;
+    ) -> impl Future<Output = Result<Reply, CallError<Refusal>>>;
 
     /// The event of a watch, if it fires within this time; with no time, if it has fired already.
     fn fired(
@@ -50,13 +50,13 @@ pub trait ConformanceSubject {
         session: usize,
         watch: WatchId,
         within: Duration,
-    ) -> LocalFuture<'_, Option<WatchEvent>>;
+    ) -> impl Future<Output = Option<WatchEvent>>;
 
     /// Lets time pass.
-    fn wait(&mut self, time: Duration) -> LocalFuture<'_, ()>;
+    fn wait(&mut self, time: Duration) -> impl Future<Output = ()>;
 
     /// Ends all sessions and forgets them.
-    fn reset(&mut self) -> LocalFuture<'_, ()>;
+    fn reset(&mut self);
 }
 
 /// One step of a case. Paths are below the case's own root.
@@ -92,114 +92,91 @@ enum Expect {
     No(Refusal),
 }
 
-/// The results of the cases.
-#[derive(Clone, Debug, Default)]
-pub struct ConformanceReport {
-    /// Each case, by name, with the reason if it failed.
-    pub cases: Vec<(String, Result<(), String>)>,
-    /// The number of random sequences that were compared.
-    pub sequences: u64,
-}
-
-impl ConformanceReport {
-    /// Returns true if every case passed, and there were some.
-    pub fn passed(&self) -> bool {
-        !self.cases.is_empty() && self.cases.iter().all(|(_, result)| result.is_ok())
-    }
-}
-
-impl fmt::Display for ConformanceReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, result) in &self.cases {
-            match result {
-                Ok(()) => writeln!(f, "ok    {name}")?,
-                Err(why) => writeln!(f, "FAIL  {name}: {why}")?,
-            }
-        }
-        writeln!(f, "{} random sequences compared", self.sequences)
-    }
-}
-
 /// Runs all named cases below nodes whose names begin with `root`. `limit` is the time within
 /// which something that must happen has to: longer than the longest session time-out in use.
-pub async fn run(
-    subject: &mut dyn ConformanceSubject,
-    root: &str,
-    limit: Duration,
-) -> ConformanceReport {
-    let mut report = ConformanceReport::default();
+pub async fn run(subject: &mut impl ConformanceSubject, root: &str, limit: Duration) -> Compared {
+    let mut report = Compared::default();
+    let mut cases = Cases { subject, root, number: 0, base: String::new(), limit, last_czxid: 0 };
     for (name, steps) in cases::all() {
-        let base = format!("/{root}-{}", report.cases.len());
-        let mut run = CaseRun { subject, base, limit, last_czxid: 0 };
-        let result = run.case(steps()).await;
-        run.subject.reset().await;
-        report.cases.push((name.to_owned(), result));
+        report.case(&mut cases, name, &steps()).await;
     }
     report
 }
 
-struct CaseRun<'a> {
-    subject: &'a mut dyn ConformanceSubject,
+/// A subject beside the answers that the cases tell.
+struct Cases<'a, S> {
+    subject: &'a mut S,
+    root: &'a str,
+    /// The number of cases so far.
+    number: usize,
     base: String,
     limit: Duration,
     last_czxid: i64,
 }
 
-impl CaseRun<'_> {
+impl<S: ConformanceSubject> Comparison for Cases<'_, S> {
+    type Step = CaseStep;
+
     /// Session 0 is always there, and has made the case's root.
-    async fn case(&mut self, steps: Vec<CaseStep>) -> Result<(), String> {
+    async fn begin(&mut self, _: &str) -> Result<(), Stop> {
+        self.base = format!("/{}-{}", self.root, self.number);
+        self.number += 1;
         self.subject.open(0, SessionEnding::Closed).await?;
         let root = cases::create("", super::CreateMode::Persistent);
-        self.step(CaseStep::Call(0, root, Expect::Created(""))).await?;
-        for (n, step) in steps.into_iter().enumerate() {
-            let what = format!("step {n}, {step:?}");
-            self.step(step).await.map_err(|why| format!("{what}: {why}"))?;
+        Ok(self.call(0, root, &Expect::Created("")).await?)
+    }
+
+    async fn step(&mut self, step: &CaseStep, report: &mut Compared) -> Result<(), Stop> {
+        report.replies += 1;
+        match step.clone() {
+            CaseStep::Open(session, ending) => self.subject.open(session, ending).await?,
+            CaseStep::End(session) => self.subject.end(session),
+            CaseStep::Call(session, request, expect) => {
+                self.call(session, request, &expect).await?
+            }
+            CaseStep::Fires(session, watch, event) => {
+                self.fires(session, watch, Some(event), self.limit).await?;
+            }
+            CaseStep::Fired(session, watch, event) => {
+                self.fires(session, watch, Some(event), Duration::ZERO).await?;
+            }
+            CaseStep::Silent(session, watch) => {
+                self.fires(session, watch, None, Duration::from_millis(200)).await?;
+            }
+            CaseStep::Gone(session, path) => self.gone(session, path).await?,
+            CaseStep::Stays(session, path, time) => {
+                self.subject.wait(time).await;
+                same(&self.is_there(session, path).await?, &true)?;
+            }
         }
         Ok(())
     }
 
-    async fn step(&mut self, step: CaseStep) -> Result<(), String> {
-        match step {
-            CaseStep::Open(session, ending) => self.subject.open(session, ending).await,
-            CaseStep::End(session) => {
-                self.subject.end(session).await;
-                Ok(())
-            }
-            CaseStep::Call(session, request, expect) => {
-                let answer = self.subject.call(session, self.rooted(request)).await;
-                self.judge(answer, &expect)
-            }
-            CaseStep::Fires(session, watch, event) => self.fires(session, watch, event, true).await,
-            CaseStep::Fired(session, watch, event) => {
-                self.fires(session, watch, event, false).await
-            }
-            CaseStep::Silent(session, watch) => {
-                let within = Duration::from_millis(200);
-                match self.subject.fired(session, watch, within).await {
-                    None => Ok(()),
-                    Some(event) => Err(format!("fired: {event:?}")),
-                }
-            }
-            CaseStep::Gone(session, path) => self.gone(session, path).await,
-            CaseStep::Stays(session, path, time) => {
-                self.subject.wait(time).await;
-                if self.is_there(session, path).await? { Ok(()) } else { Err("it is gone".into()) }
-            }
-        }
+    async fn end(&mut self, _: &mut Compared) -> Result<(), Stop> {
+        self.subject.reset();
+        Ok(())
+    }
+}
+
+impl<S: ConformanceSubject> Cases<'_, S> {
+    async fn call(
+        &mut self,
+        session: usize,
+        request: Request,
+        expect: &Expect,
+    ) -> Result<(), String> {
+        let answer = self.subject.call(session, self.rooted(request)).await;
+        self.judge(answer, expect)
     }
 
     async fn fires(
         &mut self,
         session: usize,
         watch: WatchId,
-        event: WatchEvent,
-        wait: bool,
-    ) -> Result<(), String> {
-        let within = if wait { self.limit } else { Duration::ZERO };
-        match self.subject.fired(session, watch, within).await {
-            Some(fired) if fired == event => Ok(()),
-            other => Err(format!("fired: {other:?}")),
-        }
+        event: Option<WatchEvent>,
+        within: Duration,
+    ) -> Result<(), Stop> {
+        same(&self.subject.fired(session, watch, within).await, &event)
     }
 
     async fn gone(&mut self, session: usize, path: &'static str) -> Result<(), String> {

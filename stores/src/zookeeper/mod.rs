@@ -4,6 +4,7 @@ mod allotment;
 mod alone;
 pub mod client;
 #[cfg(any(test, feature = "real"))]
+#[cfg(any(test, feature = "real"))]
 pub mod conformance;
 mod driver;
 pub mod model;

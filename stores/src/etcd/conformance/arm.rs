@@ -1,159 +1,155 @@
 //! The suite against a real cluster.
 
-use super::{Sequence, SequenceStep, cases};
-use crate::etcd::{DeletionWatchId, RealLink, Refusal, Reply, Request, Revision, Signal};
+use super::{ModelledKeys, SequenceStep, cases, drawn};
+use crate::conformance::{Compared, Comparison, Stop, same};
+use crate::etcd::allotment::ALLOTMENT;
+use crate::etcd::{DeletionWatchId, Etcd, LeaseId, RealLink, Refusal, Reply};
+use crate::etcd::{Request, Revision, Signal};
 use base::{CallError, Link};
 use std::collections::BTreeSet;
-use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// The number of leases whose life is measured.
-const LIVES: i64 = 5;
+const LIVES: LeaseId = 5;
+
+/// The bounds of the life of a lease of two seconds, in milliseconds: up to the leader's next look at it.
+/// A request and its reply take their time.
+const LIFE_MS: [u64; 2] = [1_950, 2_900];
 
 /// The longest time for which a watch that has to fire may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The results of the suite.
-#[derive(Debug, Default)]
-pub struct ConformanceReport {
-    /// The number of answers that were compared.
-    pub answers: u64,
-    /// The number of watches that fired.
-    pub fired: u64,
-    /// Every answer that is not the model's, in words.
-    pub differences: Vec<String>,
-    /// The times for which leases of two seconds lived, in milliseconds.
-    pub lives_ms: Vec<u64>,
-}
-
-impl ConformanceReport {
-    /// Returns true if every answer was the model's, watches fired, and leases lived for two seconds and
-    /// up to the leader's next look at them.
-    pub fn passed(&self) -> bool {
-        // A request and its reply take their time.
-        let fits = |life: &u64| (1_950..=2_900).contains(life);
-        let lives = self.lives_ms.len() == LIVES as usize && self.lives_ms.iter().all(fits);
-        self.answers > 0 && self.fired > 0 && self.differences.is_empty() && lives
-    }
-}
-
-impl fmt::Display for ConformanceReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { answers, fired, lives_ms, .. } = self;
-        writeln!(f, "{answers} answers compared, {fired} watches fired, lives {lives_ms:?} ms")?;
-        self.differences.iter().try_for_each(|difference| writeln!(f, "{difference}"))
-    }
-}
-
 /// Runs the suite against real members. Needs a tokio `LocalSet` around it.
-pub async fn real_arm(addresses: Vec<String>, seeds: std::ops::Range<u64>) -> ConformanceReport {
-    let link = |address| RealLink::new(vec![address], Duration::from_secs(10), 1);
-    let links: Vec<RealLink> = addresses.into_iter().map(link).collect();
-    let mut report = ConformanceReport::default();
-    for sequence in cases().into_iter().chain(seeds.map(Sequence::drawn)) {
-        report.compare(&links, &sequence).await;
+pub async fn real_arm(addresses: Vec<String>, seeds: Range<u64>) -> Compared {
+    let link = |address| -> Rc<dyn Link<Etcd>> {
+        Rc::new(RealLink::new(vec![address], Duration::from_secs(10), 1))
+    };
+    let real: Vec<_> = addresses.into_iter().map(link).collect();
+    let mut both =
+        BesideModel { links: real.clone(), real, model: ModelledKeys::default(), base: 0, runs: 0 };
+    let mut report = Compared::default();
+    for (name, steps) in cases() {
+        report.compare(&mut both, &name.replace(' ', "-"), steps).await;
+    }
+    for seed in seeds {
+        report.compare(&mut both, &seed.to_string(), drawn(seed)).await;
     }
     for lease in 1..=LIVES {
-        report.lives_ms.extend(life_ms(&links[0], lease).await);
+        report.time("life", LIFE_MS, life_ms(&*both.real[0], lease).await);
         // Another place between two looks of the leader.
-        links[0].world().sleep(Duration::from_millis(170)).await;
+        both.real[0].world().sleep(Duration::from_millis(170)).await;
     }
     report
 }
 
-impl ConformanceReport {
-    async fn compare(&mut self, links: &[RealLink], sequence: &Sequence) {
-        let Some(base) = revision(&links[0]).await.map(|revision| revision - 1) else {
-            return self.differences.push(format!("{}: no revision", sequence.name));
+/// Real members beside the model.
+struct BesideModel {
+    real: Vec<Rc<dyn Link<Etcd>>>,
+    /// The links to the keys of the sequence.
+    links: Vec<Rc<dyn Link<Etcd>>>,
+    model: ModelledKeys,
+    /// The revision of the members at which the sequence began.
+    base: Revision,
+    /// The number of sequences so far.
+    runs: LeaseId,
+}
+
+impl Comparison for BesideModel {
+    type Step = SequenceStep;
+
+    async fn begin(&mut self, name: &str) -> Result<(), Stop> {
+        let (name, real) = (format!("picklock-{name}"), self.real.iter());
+        self.links = real.map(|link| (ALLOTMENT.confine)(link.clone(), &name)).collect();
+        self.model = ModelledKeys::default();
+        self.runs += 1;
+        self.base = match self.real[0].call(0, Request::Get { key: "picklock-none".into() }).await {
+            Ok(Reply::Found { revision, .. }) => revision - 1,
+            other => return Err(format!("no revision: {other:?}").into()),
         };
-        for SequenceStep { member, request, answer } in &sequence.steps {
-            let real = links[*member].call(0, later(request.clone(), base)).await;
-            let real = real.map(|reply| earlier(reply, base));
-            self.answers += 1;
-            if real != answer.clone().map_err(CallError::Refused) {
-                let said = format!("{}: {request:?}: {real:?}, not {answer:?}", sequence.name);
-                self.differences.push(said);
-            }
-        }
-        self.compare_watches(links, sequence).await;
-        self.clean_up(links, sequence).await;
+        Ok(())
     }
 
-    async fn compare_watches(&mut self, links: &[RealLink], sequence: &Sequence) {
-        let expected: BTreeSet<DeletionWatchId> = sequence.fired().into_iter().collect();
-        let mut fired = BTreeSet::new();
-        let begun = links[0].world().monotonic();
-        while fired.len() < expected.len() && links[0].world().monotonic().since(begun) < LIMIT {
-            while let Some(signal) = links.iter().find_map(|link| link.signal()) {
+    async fn step(&mut self, step: &SequenceStep, report: &mut Compared) -> Result<(), Stop> {
+        report.replies += 1;
+        let real = self.links[step.member].call(0, self.later(step.request.clone())).await;
+        let answer = self.model.answer(&step.request).map_err(CallError::Refused);
+        same(&real.map(|reply| self.earlier(reply)), &answer)
+    }
+
+    /// Waits for the watches that have to fire, and ends the watches and the leases.
+    async fn end(&mut self, report: &mut Compared) -> Result<(), Stop> {
+        let fired = self.fired().await;
+        // The links number watches alike.
+        for watch in self.model.watches.keys() {
+            for link in &self.links {
+                let unwatched = link.call(0, Request::Unwatch { watch: *watch }).await;
+                report.replies += u64::from(unwatched == Ok(Reply::Unwatched));
+            }
+        }
+        let left: Vec<LeaseId> = self.model.store.leases().map(|(lease, _)| lease).collect();
+        for lease in left {
+            report.replies += 1;
+            let revoke = self.later(Request::LeaseRevoke { lease });
+            same(&self.links[0].call(0, revoke).await, &Ok(Reply::Revoked))?;
+        }
+        let fired = fired?;
+        report.count("watches fired", fired.len() as u64);
+        same(&fired, &self.model.fired().collect())
+    }
+}
+
+impl BesideModel {
+    /// The watches that fire by the time at which all that have to should have.
+    async fn fired(&self) -> Result<BTreeSet<DeletionWatchId>, Stop> {
+        let (world, expected) = (self.links[0].world(), self.model.fired().count());
+        let (mut fired, begun) = (BTreeSet::new(), world.monotonic());
+        while fired.len() < expected && world.monotonic().since(begun) < LIMIT {
+            while let Some(signal) = self.links.iter().find_map(|link| link.signal()) {
                 match signal {
                     Signal::Deleted { watch } => fired.insert(watch),
                     Signal::Ended { watch } => {
-                        let said = format!("{}: the watch {watch} ended", sequence.name);
-                        self.differences.push(said);
-                        false
+                        return Err(format!("the watch {watch} ended").into());
                     }
                 };
             }
-            links[0].world().sleep(Duration::from_millis(1)).await;
+            world.sleep(Duration::from_millis(1)).await;
         }
-        self.fired += fired.len() as u64;
-        if fired != expected {
-            let name = &sequence.name;
-            self.differences.push(format!("{name}: {fired:?} fired, not {expected:?}"));
-        }
+        Ok(fired)
     }
 
-    /// Ends the watches and the leases of a sequence. (The links number watches alike.)
-    async fn clean_up(&mut self, links: &[RealLink], sequence: &Sequence) {
-        for watch in sequence.watches.keys() {
-            for link in links {
-                let unwatched = link.call(0, Request::Unwatch { watch: *watch }).await;
-                self.answers += u64::from(unwatched == Ok(Reply::Unwatched));
+    /// Returns a request with its revisions as they are in the cluster, and its lease as no other
+    /// sequence has it.
+    fn later(&self, mut request: Request) -> Request {
+        match &mut request {
+            Request::Delete { created, .. } => *created += self.base,
+            Request::Watch { from, .. } => *from += self.base,
+            Request::LeaseGrant { lease, .. }
+            | Request::LeaseRevoke { lease }
+            | Request::LeaseKeepAlive { lease }
+            | Request::Create { lease, .. } => *lease += self.runs << 8,
+            Request::Get { .. } | Request::Unwatch { .. } => {}
+        }
+        request
+    }
+
+    /// Returns a reply with its revisions as they would be in a cluster that is new.
+    fn earlier(&self, mut reply: Reply) -> Reply {
+        match &mut reply {
+            Reply::Created { revision } => *revision -= self.base,
+            Reply::Found { found, revision } => {
+                *revision -= self.base;
+                found.iter_mut().for_each(|found| found.created -= self.base);
             }
+            _ => {}
         }
-        let left: Vec<i64> = sequence.store.leases().map(|(lease, _)| lease).collect();
-        for lease in left {
-            let ended = links[0].call(0, Request::LeaseRevoke { lease }).await;
-            self.answers += 1;
-            if ended != Ok(Reply::Revoked) {
-                self.differences.push(format!("{}: {ended:?}, not Revoked", sequence.name));
-            }
-        }
+        reply
     }
-}
-
-async fn revision(link: &RealLink) -> Option<Revision> {
-    match link.call(0, Request::Get { key: "picklock-none".into() }).await {
-        Ok(Reply::Found { revision, .. }) => Some(revision),
-        _ => None,
-    }
-}
-
-/// Returns a request with its revisions as they are in the cluster.
-fn later(mut request: Request, base: Revision) -> Request {
-    match &mut request {
-        Request::Delete { created, .. } => *created += base,
-        Request::Watch { from, .. } => *from += base,
-        _ => {}
-    }
-    request
-}
-
-/// Returns a reply with its revisions as they would be in a cluster that is new.
-fn earlier(mut reply: Reply, base: Revision) -> Reply {
-    match &mut reply {
-        Reply::Created { revision } => *revision -= base,
-        Reply::Found { found, revision } => {
-            *revision -= base;
-            found.iter_mut().for_each(|found| found.created -= base);
-        }
-        _ => {}
-    }
-    reply
 }
 
 /// Measures how long a lease of two seconds lives, by its key.
-async fn life_ms(link: &RealLink, lease: i64) -> Option<u64> {
+async fn life_ms(link: &dyn Link<Etcd>, lease: LeaseId) -> Option<u64> {
     let key = format!("picklock-life-{lease}");
     let begun = link.world().monotonic();
     link.call(0, Request::LeaseGrant { lease, ttl: 2 }).await.ok()?;

@@ -2,9 +2,11 @@
 //! lease. Models are asked the same.
 
 use super::arm::was_there;
-use super::leader::{LeaderFigures, PATIENCE, TTL};
+use super::leader::{LEASE_OVER, PATIENCE, TTL, WRITABLE};
+use crate::conformance::{Killing, Times};
 use crate::etcd::{RealLink, Reply, Request};
 use base::Link;
+use std::io;
 use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
@@ -15,33 +17,18 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// The time in which all must have come to its end.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A function that kills a member, or starts it again.
-pub trait ClusterKilling {
-    /// Kills a member, which keeps its data.
-    ///
-    /// # Errors
-    /// Fails, with the reason, when it cannot be done.
-    fn kill(&mut self, member: usize) -> Result<(), String>;
-
-    /// Starts it again, and returns its address.
-    ///
-    /// # Errors
-    /// Fails, with the reason, when it cannot be done.
-    fn start(&mut self, member: usize) -> Result<String, String>;
-}
-
 /// Kills the leader of real members, measures what follows, and starts it again.
 ///
 /// # Errors
-/// Fails, with the reason, when a member cannot be killed, or nothing comes to its end in time.
+/// Fails when a member cannot be killed, or nothing comes to its end in time.
 pub fn measure_failover(
     addresses: &mut [String],
     round: i64,
-    members: &mut dyn ClusterKilling,
-) -> Result<LeaderFigures, String> {
+    members: &mut dyn Killing,
+) -> io::Result<Times> {
     // What kills has a runtime of its own, and must not be used within another.
     let runtime = Builder::new_current_thread().enable_all().build();
-    let (runtime, local) = (runtime.map_err(|error| error.to_string())?, LocalSet::new());
+    let (runtime, local) = (runtime?, LocalSet::new());
     let link = |address: &String| RealLink::new(vec![address.clone()], PATIENCE, 1);
     let links: Vec<RealLink> = addresses.iter().map(link).collect();
     let leader = runtime.block_on(local.run_until(leader(&links)))?;
@@ -56,7 +43,7 @@ pub fn measure_failover(
 }
 
 /// Makes a key with a lease of its own, however often it takes.
-async fn create(link: &RealLink, lease: i64, key: &str) -> Result<(), String> {
+async fn create(link: &RealLink, lease: i64, key: &str) -> io::Result<()> {
     grant(link, lease).await?;
     let (create, begun) =
         (Request::Create { key: key.into(), value: "v".into(), lease }, link.world().monotonic());
@@ -68,7 +55,7 @@ async fn create(link: &RealLink, lease: i64, key: &str) -> Result<(), String> {
 }
 
 /// Measures from the death of the leader, which is now.
-async fn measure(link: &RealLink, fresh: i64, key: &str) -> Result<LeaderFigures, String> {
+async fn measure(link: &RealLink, fresh: i64, key: &str) -> io::Result<Times> {
     let died = link.world().monotonic();
     grant(link, fresh).await?;
     let writable = link.world().monotonic().since(died);
@@ -76,14 +63,14 @@ async fn measure(link: &RealLink, fresh: i64, key: &str) -> Result<LeaderFigures
         let read = link.call(0, Request::Get { key: key.into() }).await;
         if matches!(read, Ok(Reply::Found { found: None, .. })) {
             let lease_over = link.world().monotonic().since(died);
-            return Ok(LeaderFigures { writable, lease_over });
+            return Ok(Times::from([(WRITABLE, writable), (LEASE_OVER, lease_over)]));
         }
         in_time(link, died).await?;
     }
 }
 
 /// Makes a lease, however often it takes.
-async fn grant(link: &RealLink, lease: i64) -> Result<(), String> {
+async fn grant(link: &RealLink, lease: i64) -> io::Result<()> {
     let begun = link.world().monotonic();
     loop {
         let answer = link.call(0, Request::LeaseGrant { lease, ttl: TTL }).await;
@@ -94,16 +81,16 @@ async fn grant(link: &RealLink, lease: i64) -> Result<(), String> {
     }
 }
 
-async fn in_time(link: &RealLink, begun: base::Mono) -> Result<(), String> {
+async fn in_time(link: &RealLink, begun: base::Mono) -> io::Result<()> {
     link.world().sleep(PAUSE).await;
     match link.world().monotonic().since(begun) < LIMIT {
         true => Ok(()),
-        false => Err(format!("not within {LIMIT:?}")),
+        false => Err(io::ErrorKind::TimedOut.into()),
     }
 }
 
 /// The member that leads.
-async fn leader(links: &[RealLink]) -> Result<usize, String> {
+async fn leader(links: &[RealLink]) -> io::Result<usize> {
     let begun = links[0].world().monotonic();
     loop {
         for (number, link) in links.iter().enumerate() {

@@ -1,10 +1,13 @@
 //! The suite against a real server.
 
-use super::{expected, pass, pressed, sequence, used};
+use super::{pass, pressed, sequence, used};
+use crate::conformance::{Compared, Comparison, Stop, same};
+use crate::memcached::allotment::ALLOTMENT;
 use crate::memcached::memory::{CAPACITY, GRAIN};
-use crate::memcached::{RealLink, Reply, Request, Server, junk};
+use crate::memcached::{Memcached, RealLink, Reply, Request, Server, junk};
 use base::Link;
-use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -12,105 +15,97 @@ use tokio::net::TcpStream;
 /// The number of values whose life is measured.
 const LIVES: u32 = 5;
 
+/// The bounds of a life with `exptime` 2, in milliseconds: one to two seconds. A request and its reply
+/// take their time.
+const LIFE_MS: [u64; 2] = [950, 2_200];
+
 /// The number of sequences of which one is put under pressure, besides.
 const EACH: usize = 40;
 
-/// The results of the suite.
-#[derive(Debug, Default)]
-pub struct ConformanceReport {
-    /// The number of replies that were compared.
-    pub replies: u64,
-    /// The number of items that the server evicted in sequences under pressure.
-    pub evictions: u64,
-    /// Every reply that is not the model's, in words.
-    pub differences: Vec<String>,
-    /// The times for which values with `exptime` 2 were there, in milliseconds.
-    pub lives_ms: Vec<u64>,
-}
-
-impl ConformanceReport {
-    /// Returns true if every reply was the model's, items were evicted, and values lived for one
-    /// to two seconds.
-    pub fn passed(&self) -> bool {
-        // A request and its reply take their time.
-        let fits = |life: &u64| (950..=2_200).contains(life);
-        let lives = self.lives_ms.len() == LIVES as usize && self.lives_ms.iter().all(fits);
-        self.replies > 0 && self.evictions > 0 && self.differences.is_empty() && lives
-    }
-}
-
-impl fmt::Display for ConformanceReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { replies, evictions, lives_ms, .. } = self;
-        writeln!(f, "{replies} replies compared, {evictions} evictions, lives {lives_ms:?} ms")?;
-        self.differences.iter().try_for_each(|difference| writeln!(f, "{difference}"))
-    }
-}
-
 /// Runs the suite against a real server. Needs a tokio runtime around it.
-pub async fn real_arm(address: &str, seeds: std::ops::Range<u64>) -> ConformanceReport {
-    let link = RealLink::new(vec![address.into()], Duration::from_secs(5), 1);
-    let mut report = ConformanceReport::default();
+pub async fn real_arm(address: &str, seeds: Range<u64>) -> Compared {
+    let real: Rc<dyn Link<Memcached>> =
+        Rc::new(RealLink::new(vec![address.into()], Duration::from_secs(5), 1));
+    let mut both = BesideModel { link: real.clone(), real, model: Server::default() };
+    let mut report = Compared::default();
     for seed in seeds.clone() {
-        let name = format!("seed {seed}");
-        report.compare(&link, &name, &sequence(seed), &mut Server::default()).await;
+        report.compare(&mut both, &seed.to_string(), sequence(seed)).await;
     }
     for seed in seeds.step_by(EACH) {
-        report.press(&link, address, seed).await;
+        let name = format!("pressed-{seed}");
+        let end = both.press(address, &name, &pressed(seed), &mut report).await;
+        report.note(&name, end);
     }
     for number in 0..LIVES {
-        report.lives_ms.extend(life_ms(&link, number).await);
+        report.time("life", LIFE_MS, life_ms(&*both.real, number).await);
         // Another place between two ticks.
-        link.world().sleep(Duration::from_millis(370)).await;
+        both.real.world().sleep(Duration::from_millis(370)).await;
     }
-    report.use_late(&link).await;
+    let end = both.use_late(&mut report).await;
+    report.note("used late", end);
     report
 }
 
-impl ConformanceReport {
-    /// Has the server and the model answer a sequence.
-    async fn compare(
-        &mut self,
-        link: &RealLink,
-        name: &str,
-        sequence: &[Request],
-        model: &mut Server,
-    ) {
-        for (request, expected) in sequence.iter().zip(expected(model, sequence)) {
-            let reply = link.call(0, request.clone()).await;
-            self.replies += 1;
-            if reply.as_ref() != Ok(&expected) {
-                let said = format!("{name}: {request:?}: {reply:?}, not {expected:?}");
-                self.differences.push(said);
-            }
-        }
+/// A real server beside the model.
+struct BesideModel {
+    real: Rc<dyn Link<Memcached>>,
+    /// The link to the keys of the sequence.
+    link: Rc<dyn Link<Memcached>>,
+    model: Server,
+}
+
+impl Comparison for BesideModel {
+    type Step = Request;
+
+    async fn begin(&mut self, name: &str) -> Result<(), Stop> {
+        self.link = (ALLOTMENT.confine)(self.real.clone(), &format!("picklock-{name}"));
+        self.model = Server::default();
+        Ok(())
     }
 
-    /// Does the same under pressure, and compares the number of evictions once the memory is
-    /// full for the first time.
-    async fn press(&mut self, link: &RealLink, address: &str, seed: u64) {
-        let (name, sequence) = (format!("pressed seed {seed}"), pressed(seed));
-        let (first, rest) = sequence.split_at(CAPACITY);
-        let mut model = Server::default();
-        self.compare(link, &name, first, &mut model).await;
-        let before = evictions(address).await.unwrap_or_default();
-        self.compare(link, &name, rest, &mut model).await;
-        let evicted = evictions(address).await.unwrap_or_default() - before;
-        self.evictions += evicted;
-        if evicted != model.evictions() {
-            let expected = model.evictions();
-            self.differences.push(format!("{name}: {evicted} evictions, not {expected}"));
+    async fn step(&mut self, step: &Request, report: &mut Compared) -> Result<(), Stop> {
+        report.replies += 1;
+        let reply = self.link.call(0, step.clone()).await;
+        same(&reply, &Ok(self.model.execute(step)))
+    }
+}
+
+impl BesideModel {
+    async fn all(&mut self, steps: &[Request], report: &mut Compared) -> Result<(), Stop> {
+        for step in steps {
+            self.step(step, report).await?;
         }
+        Ok(())
+    }
+
+    /// Takes a sequence under pressure, and compares the number of evictions once the memory is full
+    /// for the first time.
+    async fn press(
+        &mut self,
+        address: &str,
+        name: &str,
+        sequence: &[Request],
+        report: &mut Compared,
+    ) -> Result<(), Stop> {
+        self.begin(name).await?;
+        let (first, rest) = sequence.split_at(CAPACITY);
+        self.all(first, report).await?;
+        let before = evictions(address).await.unwrap_or_default();
+        self.all(rest, report).await?;
+        let evicted = evictions(address).await.unwrap_or_default() - before;
+        report.count("items evicted", evicted);
+        same(&evicted, &self.model.evictions())
     }
 
     /// Uses an item after more than a minute, and finds that it was not evicted.
-    async fn use_late(&mut self, link: &RealLink) {
-        let ([early, late], mut model) = (used(), Server::default());
-        self.compare(link, "used late", &early, &mut model).await;
+    async fn use_late(&mut self, report: &mut Compared) -> Result<(), Stop> {
+        let [early, late] = used();
+        self.begin("used").await?;
+        self.all(&early, report).await?;
         let longer = Duration::from_secs(GRAIN as u64 + 2);
-        link.world().sleep(longer).await;
-        pass(&mut model, longer);
-        self.compare(link, "used late", &late, &mut model).await;
+        self.real.world().sleep(longer).await;
+        pass(&mut self.model, longer);
+        self.all(&late, report).await
     }
 }
 
@@ -124,7 +119,7 @@ async fn evictions(address: &str) -> Option<u64> {
 }
 
 /// Measures how long a value with `exptime` 2 is there.
-async fn life_ms(link: &RealLink, number: u32) -> Option<u64> {
+async fn life_ms(link: &dyn Link<Memcached>, number: u32) -> Option<u64> {
     let key = format!("picklock-life-{number}");
     let (begun, value) = (link.world().monotonic(), "v".into());
     link.call(0, Request::Set { key: key.clone(), value, exptime: 2 }).await.ok()?;

@@ -1,12 +1,12 @@
 //! The suite against a real server.
 
-use super::{Answered, SessionStep, StepDraw};
+use super::{Answered, Expected, SessionStep, sequence};
+use crate::conformance::{Compared, Comparison, Stop, same};
 use crate::postgres::{Client, Postgres};
 use crate::postgres::{
     RealLink, Refusal, Reply, Request, Session, SessionId, SessionSettings, Statement,
 };
 use base::{CallError, Link};
-use std::fmt;
 use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
@@ -15,129 +15,109 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep, timeout};
 
-/// The number of steps of a sequence.
-const STEPS: usize = 40;
-
 /// The time after which an answer does not come any more.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// A session time-out so long that nobody asks for a sign of life.
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// The results of the suite.
-#[derive(Debug, Default)]
-pub struct ConformanceReport {
-    /// The number of answers that were compared.
-    pub answers: u64,
-    /// The number of answers to statements that had waited for a lock.
-    pub handed_on: u64,
-    /// Every difference from the model, in words.
-    pub differences: Vec<String>,
-    /// The times that went by until something happened by itself: what, the time that the model
-    /// says, and the time that it took, in milliseconds.
-    pub times_ms: Vec<(&'static str, u64, u64)>,
-}
-
-impl ConformanceReport {
-    /// Returns true if every answer was the model's, and came at its time.
-    pub fn passed(&self) -> bool {
-        // A busy machine takes its time, also to hear the answer from which it counts.
-        let fits = |(_, due, took): &(&str, u64, u64)| (due - 50..due + 400).contains(took);
-        let times = self.times_ms.len() == 3 && self.times_ms.iter().all(fits);
-        self.answers > 0 && self.handed_on > 0 && self.differences.is_empty() && times
-    }
-}
-
-impl fmt::Display for ConformanceReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { answers, handed_on, .. } = self;
-        writeln!(f, "{answers} answers compared, {handed_on} of them after a wait")?;
-        for (what, due, took) in &self.times_ms {
-            writeln!(f, "{what}: after {took} ms, and {due} in the model")?;
-        }
-        self.differences.iter().try_for_each(|difference| writeln!(f, "{difference}"))
-    }
-}
-
 /// Runs the suite against a real server. Needs a tokio `LocalSet` around it.
 ///
 /// # Errors
 /// Fails when the server does not answer at all.
-pub async fn real_arm(
-    address: &str,
-    seeds: Range<u64>,
-) -> Result<ConformanceReport, tokio_postgres::Error> {
+pub async fn real_arm(address: &str, seeds: Range<u64>) -> Result<Compared, tokio_postgres::Error> {
     let observer = Observer::connect(address).await?;
-    let mut report = ConformanceReport::default();
+    let (model, real) = (Expected::default(), RealSessions::new(address));
+    let mut both = BesideModel { address, observer, name: String::new(), model, real };
+    let mut report = Compared::default();
     for seed in seeds {
-        report.compare(address, &observer, seed).await?;
+        report.compare(&mut both, &seed.to_string(), sequence(seed)).await;
     }
-    report.measure(address).await;
+    measure(address, &mut report).await;
     Ok(report)
 }
 
-impl ConformanceReport {
-    /// Has the server and the model take the steps of a sequence.
-    async fn compare(
-        &mut self,
-        address: &str,
-        observer: &Observer,
-        seed: u64,
-    ) -> Result<(), tokio_postgres::Error> {
-        let (mut draw, mut real) = (StepDraw::new(seed), RealSessions::new(address));
-        let mut taken = Vec::new();
-        for number in 0.. {
-            let waiting = draw.counts().1;
-            let next = if number < STEPS { Some(draw.step()) } else { draw.end() };
-            let Some((step, expected)) = next else { return Ok(()) };
-            taken.push(format!("{step:?}"));
-            let answers = real.take(step, expected.len()).await;
-            self.answers += answers.len() as u64;
-            self.handed_on += waiting.saturating_sub(draw.counts().1) as u64;
-            let said = if sorted(&answers) == sorted(&expected) {
-                let counts = observer.settle(draw.counts()).await?;
-                (counts != draw.counts())
-                    .then(|| format!("(sessions, waiting) {counts:?}, not {:?}", draw.counts()))
-            } else {
-                Some(format!("{answers:?}, not {expected:?}"))
-            };
-            if let Some(said) = said {
-                let steps = taken.join(", ");
-                self.differences.push(format!("seed {seed}: {said} after {steps}"));
-                while let Some((step, _)) = draw.end() {
-                    real.take(step, 0).await;
-                }
-                observer.settle((0, 0)).await?;
-                return Ok(());
-            }
-        }
+/// A real server beside the model.
+struct BesideModel<'a> {
+    address: &'a str,
+    observer: Observer,
+    /// The name of the sequence, which those of its rows and locks begin with.
+    name: String,
+    model: Expected,
+    real: RealSessions,
+}
+
+impl Comparison for BesideModel<'_> {
+    type Step = SessionStep;
+
+    async fn begin(&mut self, name: &str) -> Result<(), Stop> {
+        self.name = format!("picklock-{name}");
+        (self.model, self.real) = (Expected::default(), RealSessions::new(self.address));
         Ok(())
     }
 
-    /// Measures what goes by time.
-    async fn measure(&mut self, address: &str) {
-        let link: Rc<dyn Link<Postgres>> = Rc::new(RealLink::new(vec![address.into()], LONG, 1));
-        let client = Client::new(link);
-        let measured = async {
-            let took = refused_after(&client, Duration::ZERO).await?;
-            self.times_ms.push(("lock_timeout of the first that waits", 700, took));
-            let took = refused_after(&client, Duration::from_millis(400)).await?;
-            self.times_ms.push(("lock_timeout of the second that becomes the first", 1_100, took));
-            let took = ended_after(&client).await?;
-            self.times_ms.push(("idle_in_transaction_session_timeout", 600, took));
-            Ok::<(), CallError<Refusal>>(())
-        };
-        if let Err(error) = measured.await {
-            self.differences.push(format!("what goes by time: {error}"));
+    async fn step(&mut self, step: &SessionStep, report: &mut Compared) -> Result<(), Stop> {
+        let step = named(step.clone(), &self.name);
+        if !self.model.can_take(&step) {
+            return Ok(());
         }
+        let (_, waiting) = self.model.counts();
+        let expected = self.model.take(&step);
+        let answers = self.real.take(step, expected.len()).await;
+        // The sessions, and those that wait.
+        let counts = self.model.counts();
+        report.replies += answers.len() as u64;
+        report.count("answers after a wait", waiting.saturating_sub(counts.1) as u64);
+        same(&sorted(answers), &sorted(expected))?;
+        same(&self.observer.settle(counts).await?, &counts)
+    }
+
+    /// Closes what is open.
+    async fn end(&mut self, _: &mut Compared) -> Result<(), Stop> {
+        while let Some(step) = self.model.close() {
+            self.model.take(&step);
+            self.real.take(step, 0).await;
+        }
+        same(&self.observer.settle((0, 0)).await?, &(0, 0))
+    }
+}
+
+/// A step with the names that it has on the server.
+fn named(mut step: SessionStep, sequence: &str) -> SessionStep {
+    if let SessionStep::Execute(
+        _,
+        Statement::AdvisoryLock { key: name }
+        | Statement::TryAdvisoryLock { key: name }
+        | Statement::AdvisoryUnlock { key: name }
+        | Statement::InsertRow { name }
+        | Statement::LockRow { name, .. },
+    ) = &mut step
+    {
+        *name = format!("{sequence}-{name}");
+    }
+    step
+}
+
+/// Measures what goes by time.
+async fn measure(address: &str, report: &mut Compared) {
+    let link: Rc<dyn Link<Postgres>> = Rc::new(RealLink::new(vec![address.into()], LONG, 1));
+    let client = Client::new(link);
+    let first = refused_after(&client, Duration::ZERO).await;
+    let second = refused_after(&client, Duration::from_millis(400)).await;
+    for (what, due, took) in [
+        ("lock_timeout of the first that waits", 700, first),
+        ("lock_timeout of the second that becomes the first", 1_100, second),
+        ("idle_in_transaction_session_timeout", 600, ended_after(&client).await),
+    ] {
+        // A busy machine takes its time, also to hear the answer from which it counts.
+        report.time(what, [due - 50, due + 400], took.ok());
     }
 }
 
 /// Answers in the order of their sessions, those of a session in their own.
-fn sorted(answers: &[Answered]) -> Vec<Answered> {
-    let mut sorted = answers.to_vec();
-    sorted.sort_by_key(|(session, _)| *session);
-    sorted
+fn sorted(mut answers: Vec<Answered>) -> Vec<Answered> {
+    answers.sort_by_key(|(session, _)| *session);
+    answers
 }
 
 /// The sessions of a sequence with a real server.
@@ -203,13 +183,10 @@ impl Observer {
     }
 
     /// Waits until the sessions, and those that wait for a lock, are so many. Returns how many they are.
-    async fn settle(
-        &self,
-        expected: (usize, usize),
-    ) -> Result<(usize, usize), tokio_postgres::Error> {
+    async fn settle(&self, expected: (usize, usize)) -> Result<(usize, usize), String> {
         let until = Instant::now() + LIMIT;
         loop {
-            let counts = self.counts().await?;
+            let counts = self.counts().await.map_err(|error| error.to_string())?;
             if counts == expected || Instant::now() > until {
                 return Ok(counts);
             }

@@ -2,6 +2,7 @@
 //! one primary killed after the other. What a real one answers must be what the models answer, and take
 //! as long.
 
+use crate::conformance::{Killing, TimeRange, Times};
 use crate::model_network::ModelNetwork;
 use redis::{Cmd, cmd};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,37 +33,13 @@ const LED_ON: &str = "led on by the old primary";
 const FOLLOWED: &str = "followed by the old primary";
 const BUSIER: u32 = 3;
 
-/// A cluster whose members are killed.
-pub trait ClusterSubject {
+/// A cluster whose members are killed. One that is started again has answered.
+pub trait ClusterSubject: Killing {
     /// Asks a member, and returns the answer as redis-cli shows it, or `NO_CONNECTION`.
     ///
     /// # Errors
     /// Fails when the member is there and does not answer.
     fn ask(&mut self, member: usize, command: &Cmd) -> io::Result<String>;
-
-    /// Cuts a member off from the others until it is killed. Clients still reach it.
-    ///
-    /// # Errors
-    /// Fails when it cannot be done.
-    fn cut_off(&mut self, member: usize) -> io::Result<()>;
-
-    /// Kills a member, which keeps its data.
-    ///
-    /// # Errors
-    /// Fails when it cannot be done.
-    fn crash(&mut self, member: usize) -> io::Result<()>;
-
-    /// Does the same with its machine, so that the others hear nothing.
-    ///
-    /// # Errors
-    /// Fails when it cannot be done.
-    fn kill(&mut self, member: usize) -> io::Result<()>;
-
-    /// Starts it again, and waits until it answers.
-    ///
-    /// # Errors
-    /// Fails when it does not.
-    fn start(&mut self, member: usize) -> io::Result<()>;
 
     /// The time since the subject was made.
     fn now(&self) -> Duration;
@@ -77,7 +54,7 @@ pub struct ClusterFigures {
     /// The answers to each question, one after the other.
     pub words: BTreeMap<&'static str, Vec<String>>,
     /// The time from the death of the primary, or from when it serves again, until each of these.
-    pub times: BTreeMap<&'static str, Duration>,
+    pub times: Times,
 }
 
 /// Displays the times.
@@ -288,7 +265,8 @@ fn until(
 #[derive(Clone, Debug, Default)]
 pub struct ClusterRange {
     words: BTreeMap<(usize, &'static str), BTreeSet<Vec<String>>>,
-    times: BTreeMap<(bool, &'static str), (Duration, Duration)>,
+    /// The times after the death of a primary alone, and with its machine.
+    times: [TimeRange; 2],
 }
 
 impl ClusterRange {
@@ -311,10 +289,7 @@ impl ClusterRange {
         for (what, words) in figures.words {
             self.words.entry((round, what)).or_default().insert(words);
         }
-        for (what, time) in figures.times {
-            let bounds = self.times.entry((is_silent(round), what)).or_insert((time, time));
-            *bounds = (bounds.0.min(time), bounds.1.max(time));
-        }
+        self.times[usize::from(is_silent(round))].extend(figures.times);
     }
 
     /// The differences of a failover from all that the models did, in words: another answer, or a time that
@@ -332,16 +307,9 @@ impl ClusterRange {
                 found.push(format!("{what}: {words:?}, where models say {known:?}"));
             }
         }
-        let times = self.times.iter().filter(|((silent, _), _)| *silent == is_silent(round));
-        for ((_, what), (least, most)) in times {
-            let slack = if [LED_ON, FOLLOWED].contains(what) { slack * BUSIER } else { slack };
-            match figures.times.get(what) {
-                Some(time) if *time + slack >= *least && *time <= *most + slack => {}
-                time => found.push(format!(
-                    "{what} after {time:.2?}, where models take {least:.2?} to {most:.2?}"
-                )),
-            }
-        }
+        let slack =
+            |what: &str| slack * if [LED_ON, FOLLOWED].contains(&what) { BUSIER } else { 1 };
+        found.extend(self.times[usize::from(is_silent(round))].differences(&figures.times, slack));
         found
     }
 }
@@ -349,11 +317,8 @@ impl ClusterRange {
 /// Displays the times.
 impl fmt::Display for ClusterRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for ((silent, what), (least, most)) in &self.times {
-            let dead = if *silent { "with its machine" } else { "alone" };
-            writeln!(f, "dead {dead}, {what} after {least:.2?} to {most:.2?}")?;
-        }
-        Ok(())
+        let [alone, silent] = &self.times;
+        writeln!(f, "dead alone: {alone}\ndead with its machine: {silent}")
     }
 }
 

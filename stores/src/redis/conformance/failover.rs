@@ -8,6 +8,7 @@
 use super::cluster::{ClusterSubject, NO_CONNECTION};
 use super::real::RealRedis;
 use super::{ConformanceSubject, render};
+use crate::conformance::Killing;
 use crate::node_number;
 use crate::redis::SentinelTiming;
 use redis::{Cmd, FromRedisValue, Value, cmd};
@@ -22,33 +23,6 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The places of the servers in the topology.
 const DATA: [usize; 3] = [0, 1, 2];
 const SENTINELS: [usize; 3] = [3, 4, 5];
-
-/// A function that kills a server, or starts it again and returns its address.
-pub trait Killing {
-    /// Cuts a server off from the others until it is killed. Clients still reach it.
-    ///
-    /// # Errors
-    /// Fails when it cannot be done.
-    fn cut_off(&mut self, server: usize) -> io::Result<()>;
-
-    /// Kills a server, which keeps its data.
-    ///
-    /// # Errors
-    /// Fails when it cannot be done.
-    fn crash(&mut self, server: usize) -> io::Result<()>;
-
-    /// Does the same with its machine, so that the others hear nothing.
-    ///
-    /// # Errors
-    /// Fails when it cannot be done.
-    fn kill(&mut self, server: usize) -> io::Result<()>;
-
-    /// Starts it again.
-    ///
-    /// # Errors
-    /// Fails when it cannot be done.
-    fn start(&mut self, server: usize) -> io::Result<String>;
-}
 
 /// The figures of a failover.
 #[derive(Clone, Copy, Debug)]
@@ -143,6 +117,27 @@ impl<'a> RealCluster<'a> {
     }
 }
 
+impl Killing for RealCluster<'_> {
+    fn cut_off(&mut self, member: usize) -> io::Result<()> {
+        self.members.cut_off(member)
+    }
+
+    fn crash(&mut self, member: usize) -> io::Result<()> {
+        self.members.crash(member)
+    }
+
+    fn kill(&mut self, member: usize) -> io::Result<()> {
+        self.members.kill(member)
+    }
+
+    fn start(&mut self, member: usize) -> io::Result<String> {
+        let address = self.members.start(member)?;
+        self.addresses[member].clone_from(&address);
+        self.real = connected(&self.addresses);
+        Ok(address)
+    }
+}
+
 impl ClusterSubject for RealCluster<'_> {
     fn ask(&mut self, member: usize, command: &Cmd) -> io::Result<String> {
         // A connection that its end has closed says nothing of what a new one would come to.
@@ -157,24 +152,6 @@ impl ClusterSubject for RealCluster<'_> {
             }
             Err(error) => Err(error),
         }
-    }
-
-    fn cut_off(&mut self, member: usize) -> io::Result<()> {
-        self.members.cut_off(member)
-    }
-
-    fn crash(&mut self, member: usize) -> io::Result<()> {
-        self.members.crash(member)
-    }
-
-    fn kill(&mut self, member: usize) -> io::Result<()> {
-        self.members.kill(member)
-    }
-
-    fn start(&mut self, member: usize) -> io::Result<()> {
-        self.addresses[member] = self.members.start(member)?;
-        self.real = connected(&self.addresses);
-        Ok(())
     }
 
     fn now(&self) -> Duration {

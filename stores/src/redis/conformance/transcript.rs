@@ -3,6 +3,7 @@
 use crate::redis::reply::error_text;
 use base::Data;
 use redis::{Cmd, Value};
+use std::fmt;
 use std::time::Duration;
 
 /// A case: a name and its steps, in order.
@@ -13,7 +14,8 @@ pub struct ConformanceCase {
     pub steps: Vec<CaseStep>,
 }
 
-/// One step of a case.
+/// One step of a case, or of a random sequence, in which no reply is expected.
+#[derive(Clone, PartialEq, Eq)]
 pub enum CaseStep {
     /// A command and its expected reply.
     Call {
@@ -28,6 +30,17 @@ pub enum CaseStep {
     Wait(Duration),
     /// A crash of the server, which starts again with its data or without.
     Restart(Data),
+}
+
+/// Shows the step as the cases write it.
+impl fmt::Debug for CaseStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call { connection, text, .. } => write!(f, "{}> {text}", connection + 1),
+            Self::Wait(duration) => write!(f, "wait {}ms", duration.as_millis()),
+            Self::Restart(data) => write!(f, "restart {data:?}"),
+        }
+    }
 }
 
 /// Reads the cases. Lines before the first case, the preamble, are skipped.
@@ -93,6 +106,15 @@ pub fn command(text: &str) -> Cmd {
     command
 }
 
+/// The line that these words make.
+pub fn line(words: &[String]) -> String {
+    let plain = |word: &String| {
+        !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\')
+    };
+    let word = |word| if plain(word) { word.clone() } else { quoted(word.as_bytes()) };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// The bytes up to the closing quote, and the rest of the text behind it.
 fn unquoted(text: &str) -> (Vec<u8>, &str) {
     let mut bytes = Vec::new();
@@ -143,7 +165,7 @@ fn array(values: &[Value]) -> Vec<String> {
 }
 
 /// Bytes as they are written between double quotes.
-pub fn quoted(bytes: &[u8]) -> String {
+fn quoted(bytes: &[u8]) -> String {
     let inner: String = bytes
         .iter()
         .map(|b| match b {
@@ -216,6 +238,15 @@ mod tests {
             })
             .collect();
         assert_eq!(args, [&b"SET"[..], b"a b", b"\"\\\n\xff", b"", b"c"]);
+    }
+
+    #[test]
+    fn words_make_a_line_of_the_same_command() {
+        let words = ["SET", "", "a b", "\"\\\r\n\0\u{fc}\t", "{now+7}", "a\"b"].map(str::to_owned);
+        let mut command = Cmd::new();
+        command.arg(&words);
+        let packed = command.get_packed_command();
+        assert_eq!(super::command(&line(&words)).get_packed_command(), packed);
     }
 
     #[test]

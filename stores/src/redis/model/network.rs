@@ -1,6 +1,7 @@
 //! The servers of a topology in virtual time, for tests and for comparisons with real servers.
 
 use super::Packet;
+use crate::conformance::Killing;
 use crate::model_network::ModelNetwork;
 use crate::redis::Redis;
 use crate::redis::conformance::{ClusterSubject, NO_CONNECTION, render};
@@ -31,14 +32,7 @@ impl ModelNetwork<Redis> {
     }
 }
 
-impl ClusterSubject for ModelNetwork<Redis> {
-    fn ask(&mut self, member: usize, command: &Cmd) -> io::Result<String> {
-        Ok(match self.up[member] {
-            true => render(&Self::ask(self, member as u32, command)).join("\n"),
-            false => NO_CONNECTION.into(),
-        })
-    }
-
+impl Killing for ModelNetwork<Redis> {
     fn cut_off(&mut self, member: usize) -> io::Result<()> {
         self.isolate(member as u32);
         Ok(())
@@ -55,10 +49,19 @@ impl ClusterSubject for ModelNetwork<Redis> {
         Ok(())
     }
 
-    fn start(&mut self, member: usize) -> io::Result<()> {
+    fn start(&mut self, member: usize) -> io::Result<String> {
         self.heal();
         Self::start(self, member as u32, Data::Kept);
-        Ok(())
+        Ok(crate::node_name(member as u32))
+    }
+}
+
+impl ClusterSubject for ModelNetwork<Redis> {
+    fn ask(&mut self, member: usize, command: &Cmd) -> io::Result<String> {
+        Ok(match self.up[member] {
+            true => render(&Self::ask(self, member as u32, command)).join("\n"),
+            false => NO_CONNECTION.into(),
+        })
     }
 
     fn now(&self) -> Duration {

@@ -1,9 +1,10 @@
 //! The real arm: an ensemble of real servers, wherever it runs.
 
-use super::{ConformanceReport, ConformanceSubject, SessionEnding, random};
+use super::{ConformanceSubject, SessionEnding, random};
+use crate::conformance::Compared;
 use crate::zookeeper::real::FateOnDrop as RealEnding;
 use crate::zookeeper::{RealSession, Refusal, Reply, Request, WatchEvent, WatchId};
-use base::{CallError, Link, LocalFuture};
+use base::{CallError, Link};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,61 +16,47 @@ struct RealEnsemble {
     sessions: BTreeMap<usize, RealSession>,
 }
 
-impl RealEnsemble {
-    fn session(&self, session: usize) -> &RealSession {
-        &self.sessions[&session]
-    }
-}
-
 impl ConformanceSubject for RealEnsemble {
-    fn open(
-        &mut self,
-        session: usize,
-        ending: SessionEnding,
-    ) -> LocalFuture<'_, Result<(), String>> {
+    async fn open(&mut self, session: usize, ending: SessionEnding) -> Result<(), String> {
         let ending = match ending {
             SessionEnding::Closed => RealEnding::Closed,
             SessionEnding::Silent => RealEnding::Silent,
         };
-        Box::pin(async move {
-            let servers = self.servers.clone();
-            let opened = RealSession::connect_with(servers, self.session_timeout, 0, ending).await;
-            self.sessions.insert(session, opened.map_err(|error| error.to_string())?);
-            Ok(())
-        })
+        let servers = self.servers.clone();
+        let opened = RealSession::connect_with(servers, self.session_timeout, 0, ending).await;
+        self.sessions.insert(session, opened.map_err(|error| error.to_string())?);
+        Ok(())
     }
 
-    fn end(&mut self, session: usize) -> LocalFuture<'_, ()> {
+    fn end(&mut self, session: usize) {
         self.sessions.remove(&session);
-        Box::pin(std::future::ready(()))
     }
 
-    fn call(
+    async fn call(
         &mut self,
         session: usize,
         request: Request,
-    ) -> LocalFuture<'_, Result<Reply, CallError<Refusal>>> {
-        self.session(session).call(0, request)
+    ) -> Result<Reply, CallError<Refusal>> {
+        self.sessions[&session].call(0, request).await
     }
 
-    fn fired(
+    async fn fired(
         &mut self,
         session: usize,
         watch: WatchId,
         within: Duration,
-    ) -> LocalFuture<'_, Option<WatchEvent>> {
-        let fired = self.session(session).watch(watch);
+    ) -> Option<WatchEvent> {
+        let fired = self.sessions[&session].watch(watch)?;
         // A time-out of zero still looks once, so that an event that is there is found.
-        Box::pin(async move { tokio::time::timeout(within, fired?).await.ok() })
+        tokio::time::timeout(within, fired).await.ok()
     }
 
-    fn wait(&mut self, time: Duration) -> LocalFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(time))
+    async fn wait(&mut self, time: Duration) {
+        tokio::time::sleep(time).await;
     }
 
-    fn reset(&mut self) -> LocalFuture<'_, ()> {
+    fn reset(&mut self) {
         self.sessions.clear();
-        Box::pin(std::future::ready(()))
     }
 }
 
@@ -84,25 +71,15 @@ pub async fn real_arm(
     session_timeout: Duration,
     root: &str,
     seeds: Range<u64>,
-) -> ConformanceReport {
+) -> Compared {
     let real =
         || RealEnsemble { servers: servers.clone(), session_timeout, sessions: BTreeMap::new() };
     let limit = session_timeout * 3 + Duration::from_secs(5);
     let mut report = super::run(&mut real(), root, limit).await;
     let lanes = (0..AT_A_TIME).map(|lane| {
         let (mut real, mine) = (real(), seeds.clone().filter(move |n| n % AT_A_TIME == lane));
-        async move {
-            let mut failed = Vec::new();
-            for seed in mine {
-                let base = format!("/{root}-random-{seed}");
-                if let Err(why) = random::compare(&mut real, &base, seed, limit).await {
-                    failed.push((format!("random sequence {seed}"), Err(why)));
-                }
-            }
-            failed
-        }
+        async move { random::compare(&mut real, root, mine, limit).await }
     });
-    report.cases.extend(join_all(lanes).await.into_iter().flatten());
-    report.sequences = seeds.end - seeds.start;
+    join_all(lanes).await.into_iter().for_each(|lane| report.extend(lane));
     report
 }

@@ -2,8 +2,9 @@
 
 mod scripts;
 
-use super::SequenceStep;
+use super::transcript::{self, CaseStep};
 use base::Rng;
+use std::time::Duration;
 
 /// The number of steps in a sequence.
 const STEPS: u64 = 30;
@@ -62,7 +63,7 @@ struct CommandDraw {
 }
 
 /// The sequence of this seed.
-pub fn sequence(seed: u64) -> Vec<SequenceStep> {
+pub fn sequence(seed: u64) -> Vec<CaseStep> {
     let mut draw = CommandDraw { rng: Rng::new(seed), scripts: Vec::new() };
     (0..STEPS).map(|_| draw.step()).collect()
 }
@@ -84,12 +85,13 @@ const COMMANDS: &[(u64, CommandGenerator)] = &[
 ];
 
 impl CommandDraw {
-    fn step(&mut self) -> SequenceStep {
+    fn step(&mut self) -> CaseStep {
         if self.rng.chance(0.05) {
-            return SequenceStep::Wait(1 + self.rng.below(25));
+            return CaseStep::Wait(Duration::from_millis(1 + self.rng.below(25)));
         }
         let connection = self.rng.below(CONNECTIONS) as usize;
-        SequenceStep::Call { connection, words: self.command() }
+        let text = transcript::line(&self.command());
+        CaseStep::Call { connection, text, expected: Vec::new() }
     }
 
     fn command(&mut self) -> CommandWords {

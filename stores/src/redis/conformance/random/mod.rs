@@ -9,11 +9,12 @@
 //! for what happened, and later replies tell which.
 
 mod draw;
-mod shrink;
 #[cfg(test)]
 mod tests;
 
-use super::{ConformanceReport, ConformanceSubject, Difference, Moments, empty, transcript};
+use super::transcript::{self, CaseStep};
+use super::{ConformanceSubject, Moments, at_once, empty, other_reply};
+use crate::conformance::{Compared, Comparison, Stop};
 use crate::model::{Clocks, ServerModel};
 use crate::redis::Server;
 use crate::redis::model::Millis;
@@ -21,126 +22,69 @@ use crate::redis::script::Engine;
 use base::{Mono, WallTime};
 use redis::Cmd;
 use std::collections::BTreeSet;
-use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 /// The most models that are kept: waiting for a stalled machine teaches nothing.
 const MOST_MODELS: usize = 500;
 
-/// The number of sequences with a difference that are shrunk, which takes time on a real server.
-const MOST_SHRUNK: usize = 5;
-
-/// A step of a sequence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum SequenceStep {
-    /// A command. A word `{now+7}` stands for the time by the server's clock, 7 ms ahead,
-    /// `{now/1000+1}` for the same in seconds.
-    Call { connection: usize, words: Vec<String> },
-    /// A wait of so many milliseconds.
-    Wait(u64),
-}
-
-/// The end of a sequence.
-enum SequenceEnd {
-    /// All replies were the model's.
-    Agreed,
-    /// A reply that no model gives came after so many steps.
-    Differed(usize, Box<Difference>),
-    /// The clock moved on while a script ran, or the machine stood still for long: nothing can be
-    /// said of what follows.
-    Lost,
-}
-
-/// Runs the sequences of these seeds, and shrinks those that show a difference.
-pub fn compare(
-    engine: &Engine,
-    real: &mut dyn ConformanceSubject,
-    seeds: std::ops::Range<u64>,
-    report: &mut ConformanceReport,
-) -> io::Result<()> {
+/// Runs the sequences of these seeds.
+pub fn compare(subject: &mut dyn ConformanceSubject, seeds: Range<u64>, report: &mut Compared) {
+    let engine = Engine::of_this_thread();
+    let mut both = BesideModel { subject, engine, models: Vec::new(), now: 0 };
     for seed in seeds {
-        let steps = draw::sequence(seed);
-        match run(engine, real, &steps, report)? {
-            SequenceEnd::Agreed => report.sequences += 1,
-            SequenceEnd::Lost => report.lost += 1,
-            SequenceEnd::Differed(end, difference) if report.differences.len() < MOST_SHRUNK => {
-                let (steps, difference) =
-                    shrink::shrink(engine, real, steps[..end].to_vec(), *difference)?;
-                let case = format!("random sequence {seed}, shrunk:\n{}", told(&steps));
-                report.differences.push(Difference { case, ..difference });
-            }
-            SequenceEnd::Differed(_, difference) => report.differences.push(*difference),
-        }
+        at_once(report.compare(&mut both, &seed.to_string(), draw::sequence(seed)));
     }
-    Ok(())
 }
 
-/// The steps in the notation of the cases.
-fn told(steps: &[SequenceStep]) -> String {
-    let line = |step: &SequenceStep| match step {
-        SequenceStep::Call { connection, words } => {
-            format!("{}> {}", connection + 1, line_of(words))
-        }
-        SequenceStep::Wait(millis) => format!("wait {millis}ms"),
-    };
-    steps.iter().map(line).collect::<Vec<_>>().join("\n")
+/// A subject beside the models that may stand for it.
+struct BesideModel<'a> {
+    subject: &'a mut dyn ConformanceSubject,
+    engine: Engine,
+    models: Vec<Server>,
+    /// The time by the subject's clock.
+    now: Millis,
 }
 
-fn line_of(words: &[String]) -> String {
-    let plain = |word: &String| {
-        !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\')
-    };
-    let words = words
-        .iter()
-        .map(|word| if plain(word) { word.clone() } else { transcript::quoted(word.as_bytes()) });
-    words.collect::<Vec<_>>().join(" ")
-}
+impl Comparison for BesideModel<'_> {
+    /// A word `{now+7}` stands for the time by the server's clock, 7 ms ahead, `{now/1000+1}` for
+    /// the same in seconds.
+    type Step = CaseStep;
 
-/// Runs one sequence on an empty server.
-fn run(
-    engine: &Engine,
-    real: &mut dyn ConformanceSubject,
-    steps: &[SequenceStep],
-    report: &mut ConformanceReport,
-) -> io::Result<SequenceEnd> {
-    empty(real)?;
-    let mut models = vec![Server::new(engine.clone())];
-    let mut now = real.timed(0, &redis::cmd("PING"))?.0.1;
-    for (number, step) in steps.iter().enumerate() {
-        let (connection, words) = match step {
-            SequenceStep::Wait(millis) => {
-                real.wait(Duration::from_millis(*millis));
-                continue;
+    async fn begin(&mut self, _: &str) -> Result<(), Stop> {
+        empty(self.subject)?;
+        self.models = vec![Server::new(self.engine.clone())];
+        self.now = self.subject.timed(0, &redis::cmd("PING"))?.0.1;
+        Ok(())
+    }
+
+    async fn step(&mut self, step: &CaseStep, report: &mut Compared) -> Result<(), Stop> {
+        let (connection, text) = match step {
+            CaseStep::Call { connection, text, .. } => (*connection, at(text, self.now)),
+            CaseStep::Wait(duration) => {
+                self.subject.wait(*duration);
+                return Ok(());
             }
-            SequenceStep::Call { connection, words } => (*connection, at(words, now)),
+            CaseStep::Restart(data) => return Ok(self.subject.restart(*data)?),
         };
-        let command = command(&words);
-        let (moments, value) = real.timed(connection, &command)?;
-        now = moments.1;
+        let command = transcript::command(&text);
+        let (moments, value) = self.subject.timed(connection, &command)?;
+        self.now = moments.1;
         let got = transcript::render(&value);
-        let (agreeing, expected) = answers(&models, moments, &command, &got);
-        if agreeing.is_empty() {
-            // Redis stops its clock during a script for some commands, and not for others.
-            if moments.0 != moments.1 && words[0].to_lowercase().starts_with("eval") {
-                return Ok(SequenceEnd::Lost);
+        let (agreeing, other) = answers(&self.models, moments, &command, &got);
+        // Redis stops its clock during a script for some commands, and not for others.
+        let is_script = text.to_lowercase().starts_with("eval");
+        match agreeing.len() {
+            0 if is_script && moments.0 != moments.1 => Err(Stop::Lost),
+            0 => Err(other_reply(&got, &other)),
+            many if many > MOST_MODELS => Err(Stop::Lost),
+            _ => {
+                report.replies += 1;
+                self.models = agreeing;
+                Ok(())
             }
-            return Ok(SequenceEnd::Differed(
-                number + 1,
-                Box::new(Difference {
-                    case: format!("a random sequence:\n{}", told(&steps[..=number])),
-                    command: line_of(&words),
-                    expected: got.join("\n         "),
-                    got: expected.join("\n         "),
-                }),
-            ));
         }
-        if agreeing.len() > MOST_MODELS {
-            return Ok(SequenceEnd::Lost);
-        }
-        report.replies += 1;
-        models = agreeing;
     }
-    Ok(SequenceEnd::Agreed)
 }
 
 /// The models that give this reply at one of these moments, as the command leaves them; and what
@@ -187,20 +131,13 @@ fn wall(millis: Millis) -> WallTime {
     WallTime::ZERO + Duration::from_millis(millis.unsigned_abs())
 }
 
-/// The words, with the times that they stand for.
-fn at(words: &[String], now: Millis) -> Vec<String> {
-    let resolved = |word: &String| {
+/// A command as it is written, with the times that its words stand for.
+fn at(text: &str, now: Millis) -> String {
+    let resolved = |word: &str| {
         let (base, after) = word.strip_prefix("{now")?.strip_suffix('}')?.split_once('+')?;
         let base = if base.is_empty() { now } else { now / 1000 };
         Some((base + after.parse::<Millis>().ok()?).to_string())
     };
-    words.iter().map(|word| resolved(word).unwrap_or_else(|| word.clone())).collect()
-}
-
-fn command(words: &[String]) -> Cmd {
-    let mut command = Cmd::new();
-    words.iter().for_each(|word| {
-        command.arg(word);
-    });
-    command
+    let words = text.split(' ').map(|word| resolved(word).unwrap_or_else(|| word.to_owned()));
+    words.collect::<Vec<_>>().join(" ")
 }

@@ -13,8 +13,9 @@ mod reference;
 mod tests;
 
 use super::{ConformanceSubject, SessionEnding};
+use crate::conformance::{Compared, Comparison, Stop};
 use crate::zookeeper::{CreateMode, Refusal, Reply, Request, WatchEvent, WatchId};
-use base::{CallError, DeltaDebugger};
+use base::CallError;
 use reference::Reference;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -32,75 +33,36 @@ enum SequenceStep {
     End(usize),
 }
 
-/// Runs the sequence of this seed below `base`, and shrinks it if it shows a difference twice.
-///
-/// # Errors
-/// The difference, and the least sequence that shows one.
+/// Runs the sequences of these seeds, each below a node whose name begins with `root`.
 pub async fn compare(
-    subject: &mut dyn ConformanceSubject,
-    base: &str,
-    seed: u64,
+    subject: &mut impl ConformanceSubject,
+    root: &str,
+    seeds: impl Iterator<Item = u64>,
     limit: Duration,
-) -> Result<(), String> {
-    let mut steps = draw::sequence(seed);
-    if run(subject, base, &steps, limit).await.is_ok() {
-        return Ok(());
-    }
-    // A model that is wrong is wrong again; what does not come again is how fast each server was.
-    let again = format!("{base}-again");
-    let Err((end, mut why)) = run(subject, &again, &steps, limit).await else { return Ok(()) };
-    steps.truncate(end);
-    let mut steps = DeltaDebugger::new(steps);
-    let mut tries = 0;
-    while let Some(mut fewer) = steps.propose() {
-        tries += 1;
-        let tried = run(subject, &format!("{base}-{tries}"), &fewer, limit).await;
-        if let Err((end, smaller)) = tried {
-            fewer.truncate(end);
-            steps.keep(fewer);
-            why = smaller;
-        }
-    }
-    let steps = steps.least();
-    let told: Vec<String> = steps.iter().map(|step| format!("  {step:?}")).collect();
-    Err(format!("{why}; shrunk:\n{}", told.join("\n")))
-}
-
-/// Runs the steps. A difference comes with the number of steps that it took.
-async fn run(
-    subject: &mut dyn ConformanceSubject,
-    base: &str,
-    steps: &[SequenceStep],
-    limit: Duration,
-) -> Result<(), (usize, String)> {
-    let mut run = SequenceRun {
+) -> Compared {
+    let mut report = Compared::default();
+    let mut both = BesideModel {
         subject,
-        base,
+        root,
+        base: String::new(),
         limit,
-        reference: Reference::new(base),
+        reference: Reference::new(""),
         sessions: BTreeMap::new(),
         opened: 0,
         current: BTreeSet::new(),
         czxids: BTreeMap::new(),
     };
-    let mut result = run.begin().await.map_err(|why| (0, why));
-    for (number, step) in steps.iter().enumerate() {
-        if result.is_err() {
-            break;
-        }
-        let done = run.step(step).await;
-        result = done.map_err(|why| (number + 1, format!("step {}: {why}", number + 1)));
+    for seed in seeds {
+        report.compare(&mut both, &seed.to_string(), draw::sequence(seed)).await;
     }
-    if result.is_ok() {
-        result = run.nothing_else_fired().await.map_err(|why| (steps.len(), why));
-    }
-    run.subject.reset().await;
-    result
+    report
 }
 
-struct SequenceRun<'a> {
-    subject: &'a mut dyn ConformanceSubject,
-    base: &'a str,
+/// A subject beside the reference.
+struct BesideModel<'a, S> {
+    subject: &'a mut S,
+    root: &'a str,
+    base: String,
     limit: Duration,
     reference: Reference,
     /// The open sessions, and the reference's number for each.
@@ -112,22 +74,51 @@ struct SequenceRun<'a> {
     czxids: BTreeMap<i64, i64>,
 }
 
-impl SequenceRun<'_> {
+impl<S: ConformanceSubject> Comparison for BesideModel<'_, S> {
+    type Step = SequenceStep;
+
+    /// A model that is wrong is wrong again; what does not come again is how fast each server was.
+    const CHANCY: bool = true;
+
     /// Makes the roots, which the reference has already.
-    async fn begin(&mut self) -> Result<(), String> {
+    async fn begin(&mut self, name: &str) -> Result<(), Stop> {
+        self.base = format!("/{}-random-{name}", self.root);
+        self.reference = Reference::new(&self.base);
+        (self.sessions, self.opened, self.czxids) = (BTreeMap::new(), 0, BTreeMap::new());
         self.open(0).await?;
-        for (path, zxid) in [(self.base.to_owned(), 1), (rooted(self.base, ""), 2)] {
+        for (path, zxid) in [(self.base.clone(), 1), (rooted(&self.base, ""), 2)] {
             let (data, mode) = (Vec::new(), CreateMode::Persistent);
             let root = Request::Create { path, data, mode };
             match self.subject.call(0, root).await {
                 Ok(Reply::Created { czxid, .. }) => self.czxids.insert(zxid, czxid),
-                other => return Err(format!("a root was answered {other:?}")),
+                other => return Err(format!("a root was answered {other:?}").into()),
             };
         }
-        self.current.insert(0);
+        self.current = BTreeSet::from([0]);
         Ok(())
     }
 
+    async fn step(&mut self, step: &SequenceStep, report: &mut Compared) -> Result<(), Stop> {
+        report.replies += 1;
+        match step {
+            SequenceStep::Call(session, request) => {
+                let number = self.open(*session).await?;
+                let request = below(&self.base, request.clone());
+                self.call(*session, number, request).await?;
+            }
+            SequenceStep::End(session) => self.finish(*session).await?,
+        }
+        Ok(())
+    }
+
+    async fn end(&mut self, _: &mut Compared) -> Result<(), Stop> {
+        let end = self.nothing_else_fired().await;
+        self.subject.reset();
+        Ok(end?)
+    }
+}
+
+impl<S: ConformanceSubject> BesideModel<'_, S> {
     async fn open(&mut self, session: usize) -> Result<i64, String> {
         if let Some(number) = self.sessions.get(&session) {
             return Ok(*number);
@@ -137,17 +128,6 @@ impl SequenceRun<'_> {
         self.opened += 1;
         self.sessions.insert(session, self.opened);
         Ok(self.opened)
-    }
-
-    async fn step(&mut self, step: &SequenceStep) -> Result<(), String> {
-        match step {
-            SequenceStep::Call(session, request) => {
-                let number = self.open(*session).await?;
-                let request = below(self.base, request.clone());
-                self.call(*session, number, request).await
-            }
-            SequenceStep::End(session) => self.end(*session).await,
-        }
     }
 
     async fn call(&mut self, session: usize, number: i64, request: Request) -> Result<(), String> {
@@ -233,7 +213,7 @@ impl SequenceRun<'_> {
     /// write of its own. A `sync` is not enough: a leader answers that of its own client at once,
     /// and a follower may have told of a write that the leader has yet to apply.
     async fn write_a_mark(&mut self, session: usize) -> Result<(), String> {
-        let path = self.base.to_owned();
+        let path = self.base.clone();
         let mark = Request::SetData { path, data: Vec::new(), version: None };
         match self.subject.call(session, mark).await {
             Ok(Reply::DataSet { .. }) => {
@@ -244,10 +224,10 @@ impl SequenceRun<'_> {
         }
     }
 
-    async fn end(&mut self, session: usize) -> Result<(), String> {
+    async fn finish(&mut self, session: usize) -> Result<(), String> {
         let Some(number) = self.sessions.remove(&session) else { return Ok(()) };
         let (gone, fired) = self.reference.end(session, number);
-        self.subject.end(session).await;
+        self.subject.end(session);
         self.current.remove(&session);
         // Who has nothing leaves no trace.
         let Some(path) = gone.first() else { return Ok(()) };
