@@ -134,13 +134,16 @@ impl BesideModel {
         request
     }
 
-    /// Returns a reply with its revisions as they would be in a cluster that is new.
+    /// Returns a reply with its revisions and leases as they would be in a cluster that is new.
     fn earlier(&self, mut reply: Reply) -> Reply {
         match &mut reply {
             Reply::Created { revision } => *revision -= self.base,
             Reply::Found { found, revision } => {
                 *revision -= self.base;
-                found.iter_mut().for_each(|found| found.created -= self.base);
+                for found in found {
+                    found.created -= self.base;
+                    found.lease -= self.runs << 8;
+                }
             }
             _ => {}
         }
