@@ -5,6 +5,7 @@ mod ability;
 mod action;
 mod actions;
 mod clock;
+mod extent;
 mod family;
 mod link;
 mod node;
@@ -15,8 +16,9 @@ mod words;
 
 pub use ability::Ability;
 pub use action::{Action, Data, Direction};
-pub use actions::{ACTIONS, ActionSpec};
+pub use actions::{ACTIONS, ActionSpec, Hits};
 pub use clock::ClockChange;
+pub use extent::{ActionExtent, ExtentUnit};
 pub use family::Family;
 pub use link::LinkFault;
 pub use node::Node;
@@ -49,13 +51,13 @@ impl Fault {
     /// # Panics
     /// Panics if the action is one on links, or on another sort of node.
     pub fn at(node: Node, action: Action) -> Self {
-        let fits = match action {
-            Action::Pause | Action::Clock(_) => true,
-            Action::Kill => matches!(node, Node::Client(_)),
+        let is_client = matches!(node, Node::Client(_));
+        let fits = match action.spec().hits {
+            Hits::Nodes => true,
+            Hits::Clients => is_client,
             // A foreign history may have a vault that crashes, which is no sound fault.
-            Action::Crash(_) => !matches!(node, Node::Client(_)),
-            Action::Vanish | Action::Evict => matches!(node, Node::Server(_)),
-            Action::Cut(_) | Action::Link(_) => false,
+            Hits::Servers => !is_client,
+            Hits::Links => false,
         };
         assert!(fits, "{node} cannot be hit by `{}`", action.spec().name);
         Self { action, target: Target::Node(node) }
@@ -66,7 +68,7 @@ impl Fault {
     /// # Panics
     /// Panics if the action is one on a node.
     pub fn over(links: Vec<(Node, Node)>, action: Action) -> Self {
-        let fits = matches!(action, Action::Cut(_) | Action::Link(_));
+        let fits = action.spec().hits == Hits::Links;
         assert!(fits, "links cannot be hit by `{}`", action.spec().name);
         Self { action, target: Target::Links(links) }
     }

@@ -51,8 +51,8 @@ pub use emplace::emplace;
 pub use extra_promise::ExtraPromise;
 pub use facts::{Facts, Removed};
 pub use fault::{
-    ACTIONS, Ability, Action, ActionSpec, ClockChange, Data, Direction, Effect, Family, Fault,
-    FaultId, LinkFault, Node, Target,
+    ACTIONS, Ability, Action, ActionExtent, ActionSpec, ClockChange, Data, Direction, Effect,
+    ExtentUnit, Family, Fault, FaultId, Hits, LinkFault, Node, Target,
 };
 pub use history::{
     Event, F, FaultEvent, HEADER_VERSION, Header, History, Kind, Process, event_line, header_line,

@@ -146,7 +146,7 @@ impl Compared {
             }
             other => other.map_err(|(end, stop)| told(&steps[..end], stop)),
         };
-        self.note(&format!("random sequence {name}"), end);
+        self.note(&format!("sequence {name}"), end);
     }
 
     /// Has both take the steps of a sequence. A stop comes with the number of steps up to it.

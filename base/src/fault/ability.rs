@@ -4,49 +4,47 @@
 use super::{Fault, Node, Target};
 use std::fmt;
 
-/// A power over the world that a backend has or lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ability {
-    /// Pause a node.
-    Pause,
-    /// Kill a node, and start a server again with or without its data.
-    Crash,
-    /// Take the power from a server.
-    CutPower,
-    /// Take a server's machine from the network without a word, and bring it back.
-    Vanish,
-    /// Fill the memory of a server, so that it evicts what is stored there.
-    Evict,
-    /// Hold what is sent over the link of a client.
-    Cut,
-    /// Hold what servers send each other.
-    CutServers,
-    /// Delay what servers send each other.
-    DelayServers,
-    /// Set the wall clock of a server.
-    ServerClock,
-    /// Set the wall clock of a client.
-    ClientClock,
-    /// Have the clocks of a server run fast or slow, or stand still.
-    ServerClockRate,
-    /// Have the clocks of a client run fast or slow, or stand still.
-    ClientClockRate,
-    /// Break the connections over a link.
-    Reset,
-    /// Refuse new connections over a link.
-    Refuse,
-    /// Lose exactly one request.
-    LoseRequest,
-    /// Lose exactly one reply.
-    LoseReply,
-    /// Slow a link.
-    Slow,
-    /// Delay what a link carries, each message by another time.
-    Jitter,
-    /// Limit what a link carries in a second.
-    Throttle,
-    /// Do to the links of the vault what can be done to a link.
-    Vault,
+/// Makes the list of abilities, each with its verb phrase.
+macro_rules! abilities {
+    ($($name:ident: $words:literal,)*) => {
+        /// A power over the world that a backend has or lacks.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Ability {
+            $(#[doc = concat!("The power to ", $words, ".")] $name,)*
+        }
+
+        /// Displays the ability as a verb phrase, to stand after "cannot".
+        impl fmt::Display for Ability {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Self::$name => $words,)*
+                })
+            }
+        }
+    };
+}
+
+abilities! {
+    Pause: "pause a node",
+    Crash: "kill a node",
+    CutPower: "take the power from a server",
+    Vanish: "take a machine from the network",
+    Evict: "make a server evict what it stores",
+    Cut: "cut a link",
+    CutServers: "cut a link between servers",
+    DelayServers: "slow or throttle a link between servers",
+    ServerClock: "set the clock of a server",
+    ClientClock: "set the clock of a client",
+    ServerClockRate: "have the clock of a server run fast or slow, or stand still",
+    ClientClockRate: "have the clocks of a client run fast or slow, or stand still",
+    Reset: "reset a connection",
+    Refuse: "refuse a connection",
+    LoseRequest: "lose exactly one request",
+    LoseReply: "lose exactly one reply",
+    Slow: "slow a link",
+    Jitter: "delay messages over a link by chance",
+    Throttle: "limit the bandwidth of a link",
+    Vault: "disturb the links of the vault",
 }
 
 impl Ability {
@@ -103,33 +101,5 @@ impl Fault {
             Target::Node(node) => is_client(node),
             Target::Links(links) => links.iter().all(|(a, b)| is_client(a) || is_client(b)),
         }
-    }
-}
-
-/// Displays the ability as a verb phrase, to stand after "cannot".
-impl fmt::Display for Ability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pause => "pause a node",
-            Self::Crash => "kill a node",
-            Self::CutPower => "take the power from a server",
-            Self::Vanish => "take a machine from the network",
-            Self::Evict => "make a server evict what it stores",
-            Self::Cut => "cut a link",
-            Self::CutServers => "cut a link between servers",
-            Self::DelayServers => "slow or throttle a link between servers",
-            Self::ServerClock => "set the clock of a server",
-            Self::ClientClock => "set the clock of a client",
-            Self::ServerClockRate => "have the clock of a server run fast or slow, or stand still",
-            Self::ClientClockRate => "have the clocks of a client run fast or slow, or stand still",
-            Self::Reset => "reset a connection",
-            Self::Refuse => "refuse a connection",
-            Self::LoseRequest => "lose exactly one request",
-            Self::LoseReply => "lose exactly one reply",
-            Self::Slow => "slow a link",
-            Self::Jitter => "delay messages over a link by chance",
-            Self::Throttle => "limit the bandwidth of a link",
-            Self::Vault => "disturb the links of the vault",
-        })
     }
 }

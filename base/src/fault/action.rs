@@ -69,19 +69,3 @@ impl Direction {
         }
     }
 }
-
-impl Action {
-    /// Its extent in words, as far as it has one: "5.000 s ahead".
-    pub(super) fn amount(self) -> String {
-        match self {
-            Self::Clock(change) => change.amount(),
-            Self::Link(link_fault) => link_fault.amount(),
-            Self::Pause
-            | Self::Kill
-            | Self::Crash(_)
-            | Self::Vanish
-            | Self::Evict
-            | Self::Cut(_) => String::new(),
-        }
-    }
-}

@@ -1,21 +1,29 @@
-//! The list of actions: what an action is called, what it takes, and how it is told.
+//! The list of actions: what an action is called, what it hits, what it takes, and how it is told.
 
-use super::{Ability, Action, ClockChange, Data, Direction, Family, LinkFault};
+use super::{
+    Ability, Action, ActionExtent, ClockChange, Data, Direction, ExtentUnit, Family, LinkFault,
+};
 
 /// One line of the list.
 ///
 /// In its words `{node}` stands for the node that is hit, `{others}` for the nodes that a client is
 /// linked to by the links that are hit, `{amount}` for the action's extent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct ActionSpec {
     /// The name: "lose-reply".
     pub name: &'static str,
+    /// The action in one line, for `picklock list`.
+    pub about: &'static str,
+    /// The targets that it can be done to.
+    pub hits: Hits,
     /// The family, by which reports call and colour it.
     pub family: Family,
     /// The ability that a backend needs for it; `Ability::at_client` for a client.
     pub ability: Ability,
     /// The number of a line within its family, by which swarms draw its weight.
     pub number: u64,
+    /// The extent, if it has one.
+    pub extent: Option<ActionExtent>,
     /// The fault by itself, as in a list of faults. Links are named behind it.
     pub title: &'static str,
     /// The words for a node that it hits, while it lasts: "was paused".
@@ -28,36 +36,27 @@ pub struct ActionSpec {
     pub takes_server_down: bool,
 }
 
-/// One action of each line of the list, with some extent.
-pub const ACTIONS: &[Action] = &[
-    Action::Pause,
-    Action::Kill,
-    Action::Crash(Data::Kept),
-    Action::Crash(Data::Lost),
-    Action::Crash(Data::Unsynced),
-    Action::Vanish,
-    Action::Evict,
-    Action::Cut(Direction::Both),
-    Action::Cut(Direction::Forward),
-    Action::Cut(Direction::Backward),
-    Action::Clock(ClockChange::Jump(5)),
-    Action::Clock(ClockChange::Jump(-5)),
-    Action::Clock(ClockChange::Drift(5)),
-    Action::Clock(ClockChange::Freeze),
-    Action::Link(LinkFault::Reset),
-    Action::Link(LinkFault::Refuse),
-    Action::Link(LinkFault::LoseRequest),
-    Action::Link(LinkFault::LoseReply),
-    Action::Link(LinkFault::Slow(3)),
-    Action::Link(LinkFault::Jitter(5_000)),
-    Action::Link(LinkFault::Throttle(200)),
-];
+/// The targets that an action can be done to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hits {
+    /// Clients and servers.
+    Nodes,
+    /// Clients.
+    Clients,
+    /// Servers.
+    Servers,
+    /// Links.
+    Links,
+}
 
 const PAUSE: ActionSpec = ActionSpec {
     name: "pause",
+    about: "a node stops running and notices nothing",
+    hits: Hits::Nodes,
     family: Family::Pause,
     ability: Ability::Pause,
     number: 0,
+    extent: None,
     title: "{node} paused",
     lasting: "was paused",
     healed: "ran on",
@@ -65,69 +64,35 @@ const PAUSE: ActionSpec = ActionSpec {
     takes_server_down: true,
 };
 
-const KILL: ActionSpec = ActionSpec {
-    name: "kill",
-    family: Family::Crash,
-    ability: Ability::Crash,
-    // As a server that loses its data: who is hit tells the two apart.
-    number: 1,
-    title: "{node} killed",
-    lasting: "was killed",
-    healed: "was started again",
-    counted: "process gone",
-    takes_server_down: false,
-};
-
 const CRASH: ActionSpec = ActionSpec {
     name: "crash",
+    about: "a server dies, and comes back with its data",
+    hits: Hits::Servers,
     family: Family::Crash,
     ability: Ability::Crash,
-    number: 0,
     title: "{node} crashed",
     lasting: "crashed",
     healed: "was started again",
     counted: "server gone",
-    takes_server_down: true,
-};
-
-const VANISH: ActionSpec = ActionSpec {
-    name: "vanish",
-    family: Family::Crash,
-    ability: Ability::Vanish,
-    number: 3,
-    title: "machine of {node} gone",
-    lasting: "was gone with its machine",
-    healed: "was started again",
-    counted: "machine gone",
-    takes_server_down: true,
-};
-
-const EVICT: ActionSpec = ActionSpec {
-    name: "evict",
-    family: Family::Memory,
-    ability: Ability::Evict,
-    number: 0,
-    title: "memory of {node} filled",
-    lasting: "had its memory filled",
-    healed: "had room in its memory again",
-    counted: "items evicted",
-    takes_server_down: false,
+    ..PAUSE
 };
 
 const CUT: ActionSpec = ActionSpec {
     name: "cut",
+    about: "links hold what is sent over them, and deliver it late",
+    hits: Hits::Links,
     family: Family::Cut,
     ability: Ability::Cut,
-    number: 0,
     title: "link cut",
     lasting: "was cut off from {others}",
     healed: "was connected again",
     counted: "packets held",
-    takes_server_down: true,
+    ..PAUSE
 };
 
-const CLOCK: ActionSpec = ActionSpec {
+const FREEZE: ActionSpec = ActionSpec {
     name: "clock-freeze",
+    about: "clocks stand still; the node runs on",
     family: Family::Clock,
     ability: Ability::ServerClockRate,
     number: 3,
@@ -136,136 +101,250 @@ const CLOCK: ActionSpec = ActionSpec {
     healed: "had its clock set right",
     counted: "microseconds by which the clock was off",
     takes_server_down: false,
+    ..PAUSE
+};
+
+const JUMP_BY: ActionExtent = ActionExtent {
+    field: "by",
+    noun: "a distance: by = \"5s\"",
+    wanted: "a time: by = \"5s\"",
+    unit: ExtentUnit::Nanos,
+    bounds: "a clock jumps by a day at most",
+    make: |nanos| Some(Action::Clock(ClockChange::Jump(nanos))),
 };
 
 const JUMP: ActionSpec = ActionSpec {
     name: "clock-jump",
+    about: "a wall clock is set ahead (by = \"5s\")",
     ability: Ability::ServerClock,
     number: 0,
+    extent: Some(JUMP_BY),
     title: "clock of {node} jumped {amount}",
     lasting: "had a clock that jumped {amount}",
-    ..CLOCK
+    ..FREEZE
 };
 
 const RESET: ActionSpec = ActionSpec {
     name: "reset",
+    about: "connections break, and both ends are told",
     family: Family::Link,
     ability: Ability::Reset,
-    number: 0,
     title: "connections reset",
     lasting: "had its connections reset",
     healed: "had sound links again",
     counted: "connections reset",
     takes_server_down: false,
+    ..CUT
 };
 
-impl Action {
-    /// Its line in the list. Each variant has one; an extent that is another matter to those who
-    /// are hit (a clock that goes back, a cut one way) has a line of its own.
-    pub const fn spec(self) -> &'static ActionSpec {
-        match self {
-            Self::Pause => &PAUSE,
-            Self::Kill => &KILL,
-            Self::Crash(Data::Kept) => &CRASH,
-            Self::Crash(Data::Lost) => &ActionSpec {
-                name: "crash-lose-data",
-                number: 1,
-                title: "{node} crashed, data lost",
-                lasting: "crashed and lost its data",
-                ..CRASH
-            },
-            Self::Crash(Data::Unsynced) => &ActionSpec {
-                name: "crash-lose-second",
-                ability: Ability::CutPower,
-                number: 2,
-                title: "{node} crashed, its last second lost",
-                lasting: "crashed and lost its last second",
-                ..CRASH
-            },
-            Self::Vanish => &VANISH,
-            Self::Evict => &EVICT,
-            Self::Cut(Direction::Both) => &CUT,
-            Self::Cut(Direction::Forward) => &ActionSpec {
-                name: "cut-forward",
-                number: 1,
-                lasting: "could not reach {others}",
-                takes_server_down: false,
-                ..CUT
-            },
-            Self::Cut(Direction::Backward) => &ActionSpec {
-                name: "cut-backward",
-                number: 2,
-                lasting: "could not hear {others}",
-                takes_server_down: false,
-                ..CUT
-            },
-            Self::Clock(ClockChange::Jump(0..)) => &JUMP,
-            Self::Clock(ClockChange::Jump(_)) => {
-                &ActionSpec { name: "clock-jump-back", number: 1, ..JUMP }
+/// Makes the list. A line is an action with some extent, all actions that it stands for, and what is
+/// said of them. An extent that is another matter to those who are hit (a clock that goes back, a cut
+/// one way) has a line of its own.
+macro_rules! actions {
+    ($($sample:expr, $all:pat => $spec:expr;)*) => {
+        /// One action of each line of the list, with some extent.
+        pub const ACTIONS: &[Action] = &[$($sample),*];
+
+        impl Action {
+            /// Its line in the list.
+            pub const fn spec(self) -> &'static ActionSpec {
+                match self {
+                    $($all => const { &$spec },)*
+                }
             }
-            Self::Clock(ClockChange::Drift(_)) => &ActionSpec {
-                name: "clock-drift",
-                number: 2,
-                title: "clock of {node} ran {amount}",
-                lasting: "had a clock that ran {amount}",
-                ..CLOCK
-            },
-            Self::Clock(ClockChange::Freeze) => &CLOCK,
-            Self::Link(LinkFault::Reset) => &RESET,
-            Self::Link(LinkFault::Refuse) => &ActionSpec {
-                name: "refuse",
-                ability: Ability::Refuse,
-                number: 1,
-                title: "connections refused",
-                lasting: "was refused new connections",
-                counted: "connections refused",
-                ..RESET
-            },
-            Self::Link(LinkFault::LoseRequest) => &ActionSpec {
-                name: "lose-request",
-                ability: Ability::LoseRequest,
-                number: 2,
-                title: "a request lost",
-                lasting: "was to lose a request",
-                counted: "requests lost",
-                ..RESET
-            },
-            Self::Link(LinkFault::LoseReply) => &ActionSpec {
-                name: "lose-reply",
-                ability: Ability::LoseReply,
-                number: 3,
-                title: "a reply lost",
-                lasting: "was to lose a reply",
-                counted: "replies lost",
-                ..RESET
-            },
-            Self::Link(LinkFault::Slow(_)) => &ActionSpec {
-                name: "slow",
-                ability: Ability::Slow,
-                number: 4,
-                title: "link {amount} times as slow",
-                lasting: "had links {amount} times as slow",
-                counted: "packets slowed",
-                ..RESET
-            },
-            Self::Link(LinkFault::Jitter(_)) => &ActionSpec {
-                name: "jitter",
-                ability: Ability::Jitter,
-                number: 6,
-                title: "link with a jitter of {amount}",
-                lasting: "had links with a jitter of {amount}",
-                counted: "packets delayed by chance",
-                ..RESET
-            },
-            Self::Link(LinkFault::Throttle(_)) => &ActionSpec {
-                name: "throttle",
-                ability: Ability::Throttle,
-                number: 5,
-                title: "link of {amount} bytes a second",
-                lasting: "had links of {amount} bytes a second",
-                counted: "bytes throttled",
-                ..RESET
-            },
         }
-    }
+    };
+}
+
+actions! {
+    Action::Pause, Self::Pause => PAUSE;
+    Action::Kill, Self::Kill => ActionSpec {
+        name: "kill",
+        about: "the process of a client dies; a new one takes its place",
+        hits: Hits::Clients,
+        // As a server that loses its data: who is hit tells the two apart.
+        number: 1,
+        title: "{node} killed",
+        lasting: "was killed",
+        counted: "process gone",
+        takes_server_down: false,
+        ..CRASH
+    };
+    Action::Crash(Data::Kept), Self::Crash(Data::Kept) => CRASH;
+    Action::Crash(Data::Lost), Self::Crash(Data::Lost) => ActionSpec {
+        name: "crash-lose-data",
+        about: "a server dies, and comes back empty",
+        number: 1,
+        title: "{node} crashed, data lost",
+        lasting: "crashed and lost its data",
+        ..CRASH
+    };
+    Action::Crash(Data::Unsynced), Self::Crash(Data::Unsynced) => ActionSpec {
+        name: "crash-lose-second",
+        about: "a server loses its power, and its last second",
+        ability: Ability::CutPower,
+        number: 2,
+        title: "{node} crashed, its last second lost",
+        lasting: "crashed and lost its last second",
+        ..CRASH
+    };
+    Action::Vanish, Self::Vanish => ActionSpec {
+        name: "vanish",
+        about: "the machine of a server is gone without a word, and comes back",
+        ability: Ability::Vanish,
+        number: 3,
+        title: "machine of {node} gone",
+        lasting: "was gone with its machine",
+        counted: "machine gone",
+        ..CRASH
+    };
+    Action::Evict, Self::Evict => ActionSpec {
+        name: "evict",
+        about: "the memory of a server is filled, so that it evicts",
+        hits: Hits::Servers,
+        family: Family::Memory,
+        ability: Ability::Evict,
+        title: "memory of {node} filled",
+        lasting: "had its memory filled",
+        healed: "had room in its memory again",
+        counted: "items evicted",
+        takes_server_down: false,
+        ..PAUSE
+    };
+    Action::Cut(Direction::Both), Self::Cut(Direction::Both) => CUT;
+    Action::Cut(Direction::Forward), Self::Cut(Direction::Forward) => ActionSpec {
+        name: "cut-forward",
+        about: "the same, from the first end of each link only",
+        number: 1,
+        lasting: "could not reach {others}",
+        takes_server_down: false,
+        ..CUT
+    };
+    Action::Cut(Direction::Backward), Self::Cut(Direction::Backward) => ActionSpec {
+        name: "cut-backward",
+        about: "the same, from the second end of each link only",
+        number: 2,
+        lasting: "could not hear {others}",
+        takes_server_down: false,
+        ..CUT
+    };
+    Action::Clock(ClockChange::Jump(5)), Self::Clock(ClockChange::Jump(0..)) => JUMP;
+    Action::Clock(ClockChange::Jump(-5)), Self::Clock(ClockChange::Jump(_)) => ActionSpec {
+        name: "clock-jump-back",
+        about: "a wall clock is set back (by = \"5s\")",
+        number: 1,
+        extent: Some(ActionExtent {
+            make: |nanos| Some(Action::Clock(ClockChange::Jump(-nanos.abs()))),
+            ..JUMP_BY
+        }),
+        ..JUMP
+    };
+    Action::Clock(ClockChange::Drift(5)), Self::Clock(ClockChange::Drift(_)) => ActionSpec {
+        name: "clock-drift",
+        about: "clocks run fast or slow (percent = -1.5)",
+        number: 2,
+        extent: Some(ActionExtent {
+            field: "percent",
+            noun: "a rate: percent = 1.5",
+            wanted: "a number: percent = -1.5",
+            unit: ExtentUnit::Ppm,
+            bounds: "a clock drifts by -90 to 1000 percent, and not by nothing",
+            make: |ppm| match ppm {
+                -900_000..=-1 | 1..=10_000_000 => Some(Action::Clock(ClockChange::Drift(ppm as i32))),
+                _ => None,
+            },
+        }),
+        title: "clock of {node} ran {amount}",
+        lasting: "had a clock that ran {amount}",
+        ..FREEZE
+    };
+    Action::Clock(ClockChange::Freeze), Self::Clock(ClockChange::Freeze) => FREEZE;
+    Action::Link(LinkFault::Reset), Self::Link(LinkFault::Reset) => RESET;
+    Action::Link(LinkFault::Refuse), Self::Link(LinkFault::Refuse) => ActionSpec {
+        name: "refuse",
+        about: "new connections are refused",
+        ability: Ability::Refuse,
+        number: 1,
+        title: "connections refused",
+        lasting: "was refused new connections",
+        counted: "connections refused",
+        ..RESET
+    };
+    Action::Link(LinkFault::LoseRequest), Self::Link(LinkFault::LoseRequest) => ActionSpec {
+        name: "lose-request",
+        about: "the next request is lost with its connection",
+        ability: Ability::LoseRequest,
+        number: 2,
+        title: "a request lost",
+        lasting: "was to lose a request",
+        counted: "requests lost",
+        ..RESET
+    };
+    Action::Link(LinkFault::LoseReply), Self::Link(LinkFault::LoseReply) => ActionSpec {
+        name: "lose-reply",
+        about: "the next reply is lost with its connection",
+        ability: Ability::LoseReply,
+        number: 3,
+        title: "a reply lost",
+        lasting: "was to lose a reply",
+        counted: "replies lost",
+        ..RESET
+    };
+    Action::Link(LinkFault::Slow(3)), Self::Link(LinkFault::Slow(_)) => ActionSpec {
+        name: "slow",
+        about: "messages take so many times as long (times = 16)",
+        ability: Ability::Slow,
+        number: 4,
+        extent: Some(ActionExtent {
+            field: "times",
+            noun: "a factor: times = 16",
+            wanted: "a whole number: times = 16",
+            unit: ExtentUnit::Count,
+            bounds: "it is a whole number from 1",
+            make: |times| Some(Action::Link(LinkFault::Slow(times.try_into().ok()?))),
+        }),
+        title: "link {amount} times as slow",
+        lasting: "had links {amount} times as slow",
+        counted: "packets slowed",
+        ..RESET
+    };
+    Action::Link(LinkFault::Jitter(5_000)), Self::Link(LinkFault::Jitter(_)) => ActionSpec {
+        name: "jitter",
+        about: "messages take up to so much longer, each by chance (by = \"50ms\")",
+        ability: Ability::Jitter,
+        number: 6,
+        extent: Some(ActionExtent {
+            field: "by",
+            noun: "the longest delay: by = \"50ms\"",
+            wanted: "a time: by = \"50ms\"",
+            unit: ExtentUnit::Micros,
+            bounds: "a jitter is a microsecond or more, and an hour at most",
+            make: |micros| match micros {
+                1..=3_600_000_000 => Some(Action::Link(LinkFault::Jitter(micros as u32))),
+                _ => None,
+            },
+        }),
+        title: "link with a jitter of {amount}",
+        lasting: "had links with a jitter of {amount}",
+        counted: "packets delayed by chance",
+        ..RESET
+    };
+    Action::Link(LinkFault::Throttle(200)), Self::Link(LinkFault::Throttle(_)) => ActionSpec {
+        name: "throttle",
+        about: "links carry so much and no more (bytes-per-second = 300)",
+        ability: Ability::Throttle,
+        number: 5,
+        extent: Some(ActionExtent {
+            field: "bytes-per-second",
+            noun: "a bandwidth: bytes-per-second = 300",
+            wanted: "a whole number: bytes-per-second = 300",
+            unit: ExtentUnit::Count,
+            bounds: "it is a whole number from 1",
+            make: |rate| Some(Action::Link(LinkFault::Throttle(rate.try_into().ok()?))),
+        }),
+        title: "link of {amount} bytes a second",
+        lasting: "had links of {amount} bytes a second",
+        counted: "bytes throttled",
+        ..RESET
+    };
 }

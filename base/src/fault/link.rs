@@ -1,5 +1,6 @@
 //! Faults of the connections over a link.
 
+use super::{Ability, Action};
 use serde::{Deserialize, Serialize};
 
 /// A disturbance of the connections over a link.
@@ -32,16 +33,8 @@ impl LinkFault {
 
     /// Returns true if it only delays what a link carries, so that servers, too, can be hit by it.
     #[must_use]
-    pub const fn is_delay(self) -> bool {
-        matches!(self, Self::Slow(_) | Self::Jitter(_) | Self::Throttle(_))
-    }
-
-    /// Its extent in words: "3", "2.5 ms".
-    pub(super) fn amount(self) -> String {
-        match self {
-            Self::Slow(amount) | Self::Throttle(amount) => amount.to_string(),
-            Self::Jitter(micros) => format!("{:.1} ms", f64::from(micros) / 1_000.0),
-            Self::Reset | Self::Refuse | Self::LoseRequest | Self::LoseReply => String::new(),
-        }
+    pub fn is_delay(self) -> bool {
+        let ability = Action::Link(self).spec().ability;
+        ability.between_servers() == Ability::DelayServers
     }
 }

@@ -61,18 +61,7 @@ impl From<Fault> for StoredFault {
             (Action::Cut(direction), Target::Links(links)) => Self::Cut { links, direction },
             (Action::Clock(change), Target::Node(node)) => Self::Clock { node, change },
             (Action::Link(trouble), Target::Links(links)) => Self::Link { links, trouble },
-            (
-                Action::Pause
-                | Action::Kill
-                | Action::Crash(_)
-                | Action::Vanish
-                | Action::Evict
-                | Action::Clock(_),
-                target,
-            )
-            | (Action::Cut(_) | Action::Link(_), target) => {
-                unreachable!("no fault has {:?} at {target:?}", fault.action)
-            }
+            (action, target) => unreachable!("no fault has {action:?} at {target:?}"),
         }
     }
 }

@@ -7,12 +7,21 @@ const SERVER: Node = Node::Server(1);
 
 /// The action at a target that it fits.
 fn fault(action: Action) -> Fault {
-    match action {
-        Action::Kill => Fault::at(CLIENT, action),
-        Action::Pause | Action::Crash(_) | Action::Vanish | Action::Evict | Action::Clock(_) => {
-            Fault::at(SERVER, action)
-        }
-        Action::Cut(_) | Action::Link(_) => Fault::over(vec![(CLIENT, SERVER)], action),
+    match action.spec().hits {
+        Hits::Clients => Fault::at(CLIENT, action),
+        Hits::Nodes | Hits::Servers => Fault::at(SERVER, action),
+        Hits::Links => Fault::over(vec![(CLIENT, SERVER)], action),
+    }
+}
+
+#[test]
+fn every_action_is_stored_and_has_its_extent() {
+    for action in ACTIONS {
+        let stored = serde_json::to_string(&fault(*action)).expect("plain data");
+        let read: Fault = serde_json::from_str(&stored).expect("what was written");
+        assert_eq!(read, fault(*action), "{stored}");
+        let made = action.spec().extent.map(|extent| (extent.make)(action.extent()));
+        assert!(made.is_none_or(|made| made == Some(*action)), "{action:?}: {made:?}");
     }
 }
 

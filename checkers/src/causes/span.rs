@@ -277,11 +277,8 @@ pub(super) fn delays(evidence: &Evidence<'_>, action: Action) -> Option<u64> {
     }
 }
 
-const fn slows(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Link(LinkFault::Slow(_) | LinkFault::Jitter(_) | LinkFault::Throttle(_))
-    )
+fn slows(action: Action) -> bool {
+    matches!(action, Action::Link(link_fault) if link_fault.is_delay())
 }
 
 /// Returns true if a server comes back from a fault without all of its data.

@@ -31,7 +31,7 @@ fn section(what: ListWhat) -> Section {
             ("nemeses", nemesis::NEMESES.iter().map(|n| (n.name, n.summary)).collect())
         }
         ListWhat::Actions => {
-            ("actions", ACTIONS.iter().map(|a| (a.spec().name, fault_script::about(*a))).collect())
+            ("actions", ACTIONS.iter().map(|a| (a.spec().name, a.spec().about)).collect())
         }
         ListWhat::Targets => ("targets", fault_script::WORDS.to_vec()),
         ListWhat::Moments => (

@@ -231,12 +231,7 @@ impl VaultNode {
                 self.link_faults.begin(id, links, link_fault, done);
             }
             // The vault itself is never hit.
-            Action::Pause
-            | Action::Kill
-            | Action::Crash(_)
-            | Action::Vanish
-            | Action::Evict
-            | Action::Clock(_) => {}
+            _ => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! Targets as a script names them: by name, or by the state of the lock.
 
-use base::Action;
+use base::{Action, Hits};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -152,7 +152,7 @@ impl Aim {
         action: Action,
         run: &ScriptedRun<'_>,
     ) -> Result<Self, ScriptMistake> {
-        let is_of_links = matches!(action, Action::Cut(_) | Action::Link(_));
+        let is_of_links = action.spec().hits == Hits::Links;
         let name = action.spec().name;
         match (fields.text("target", TARGET)?, fields.list("links", LINKS)?) {
             (Some(_), Some((_, at))) => {

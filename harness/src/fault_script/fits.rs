@@ -1,6 +1,6 @@
 //! Checks that an action fits its target, and that a run has the links that a script names.
 
-use base::{Ability, Action};
+use base::{Ability, Action, ActionSpec, Hits};
 
 use super::error::Mistake;
 use super::{Aim, ScriptedRun, Whom};
@@ -75,14 +75,14 @@ pub fn hits_servers(aim: &Aim) -> bool {
 
 /// Checks that an action can hit such a node.
 pub fn check_node(action: Action, whom: &Whom, text: &str) -> Result<(), Mistake> {
-    let name = action.spec().name;
-    let (fits, wanted): (&[Sort], &str) = match action.spec().ability {
-        Ability::Pause | Ability::ServerClock | Ability::ServerClockRate => {
-            (&[Sort::Clients, Sort::Servers, Sort::Both], "clients and servers")
+    let ActionSpec { name, hits, ability, .. } = action.spec();
+    let (fits, wanted): (&[Sort], &str) = match hits {
+        Hits::Nodes => (&[Sort::Clients, Sort::Servers, Sort::Both], "clients and servers"),
+        Hits::Clients => (&[Sort::Clients], "clients; a server takes `crash`"),
+        Hits::Servers if *ability == Ability::Crash => {
+            (&[Sort::Servers], "servers; a client takes `kill`")
         }
-        _ if action == Action::Kill => (&[Sort::Clients], "clients; a server takes `crash`"),
-        Ability::Crash => (&[Sort::Servers], "servers; a client takes `kill`"),
-        _ => (&[Sort::Servers], "servers"),
+        Hits::Servers | Hits::Links => (&[Sort::Servers], "servers"),
     };
     match fits.contains(&whom.sort()) {
         true => Ok(()),

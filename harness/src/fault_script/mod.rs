@@ -19,7 +19,6 @@ use base::{Ability, Action, LinkFault, ScriptedFault, ServerInfo};
 use std::ops::Range;
 use std::time::Duration;
 
-pub use action::about;
 pub use aim::{Aim, WORDS, Whom};
 use base::ScriptFile;
 use error::Mistake;

@@ -5,12 +5,12 @@
 //! which one it was; every other by its time.
 
 use base::{
-    Action, ClientView, ClockChange, Event, F, Fault, FaultId, History, Kind, LinkFault, Node, Rng,
-    RunInfo, Task, View,
+    Action, ClientView, Event, F, Fault, FaultId, History, Kind, Node, Rng, RunInfo, Task, View,
 };
 use std::fmt::Write;
 use std::time::Duration;
 
+use super::action::write_extent;
 use super::follow::Hit;
 use super::{Aim, Whom, time};
 use crate::plan::{Plan, Planned, Played, Victim};
@@ -88,7 +88,7 @@ fn fault(planned: &Planned, grant: Option<HitGrant>, plan: &Plan, played: &Playe
     let mut field = |name: &str, value: &str| {
         let _ = writeln!(text, "{name} = {value}");
     };
-    if let Some((name, value)) = extent(fault.action()) {
+    if let Some((name, value)) = write_extent(fault.action()) {
         field(name, &value);
     }
     let name = |node: Node| match (node, grant) {
@@ -120,22 +120,6 @@ fn fault(planned: &Planned, grant: Option<HitGrant>, plan: &Plan, played: &Playe
     let left = plan.time_limit.saturating_sub(at);
     field("lasts", &quoted(Duration::from_nanos(planned.lasts_ns).min(left)));
     text
-}
-
-/// The field with the extent of an action.
-fn extent(action: Action) -> Option<(&'static str, String)> {
-    let value = match action {
-        Action::Clock(ClockChange::Jump(nanos)) => {
-            format!("\"{}\"", time::write(Duration::from_nanos(nanos.unsigned_abs())))
-        }
-        Action::Clock(ClockChange::Drift(ppm)) => format!("{:?}", f64::from(ppm) / 10_000.0),
-        Action::Link(LinkFault::Jitter(micros)) => {
-            format!("\"{}\"", time::write(Duration::from_micros(micros.into())))
-        }
-        Action::Link(LinkFault::Slow(amount) | LinkFault::Throttle(amount)) => amount.to_string(),
-        _ => return None,
-    };
-    Some((super::action::extent(action)?, value))
 }
 
 /// The node that is hit, or whose links are, as a target means it; `None` for some of its links.

@@ -61,7 +61,7 @@ fn entry(
     let at = header(text, fault.span());
     let wrong = || Mistake::Type { field: "fault", wanted: FAULTS }.at(fault.span());
     let table = fault.get_ref().as_table().ok_or_else(wrong)?;
-    let known = [FIELDS, action::EXTENTS].concat();
+    let known = [FIELDS, &action::extents()].concat();
     let fields = Fields::of(table, at.clone(), &known)?;
     let action = action::read(&fields, run.ttl)?;
     let aim = Aim::read(&fields, action, run)?;

@@ -1,6 +1,6 @@
 //! Injects faults into the world and undoes them.
 
-use base::{Action, Clock, ClockChange, Data, Effect, Fault, FaultId, LinkFault, Node, Target};
+use base::{Action, Clock, ClockChange, Data, Effect, Fault, FaultId, LinkFault, Node};
 use stores::model::ServerModel;
 
 use super::Simulation;
@@ -12,66 +12,33 @@ use stores::Store;
 impl<S: Store> Simulation<S> {
     /// Puts a fault in force.
     pub(super) fn begin(&mut self, id: FaultId, fault: &Fault) {
-        match (fault.action(), fault.target()) {
-            (Action::Pause, Target::Node(node)) => self.pause(*node),
-            (Action::Kill | Action::Crash(_), Target::Node(node)) => self.crash(*node),
-            (Action::Vanish, Target::Node(node)) => self.vanish(*node),
-            (Action::Evict, Target::Node(node)) => self.fill_memory(id, *node),
-            (Action::Clock(change), Target::Node(node)) => self.change_clock(*node, change),
-            (Action::Cut(_), Target::Links(_)) => self.network.gates.cut(fault),
-            (Action::Link(link_fault), Target::Links(links)) => {
-                self.link_fault(id, links, link_fault)
-            }
-            (
-                Action::Pause
-                | Action::Kill
-                | Action::Crash(_)
-                | Action::Vanish
-                | Action::Evict
-                | Action::Clock(_),
-                Target::Links(_),
-            )
-            | (Action::Cut(_) | Action::Link(_), Target::Node(_)) => {}
+        // Nothing is done to the vault itself.
+        let node = fault.node().unwrap_or(Node::Vault);
+        match fault.action() {
+            Action::Pause => self.pause(node),
+            Action::Kill | Action::Crash(_) => self.crash(node),
+            Action::Vanish => self.vanish(node),
+            Action::Evict => self.fill_memory(id, node),
+            Action::Clock(change) => self.change_clock(node, change),
+            Action::Cut(_) => self.network.gates.cut(fault),
+            Action::Link(link_fault) => self.link_fault(id, fault.links(), link_fault),
         }
     }
 
     /// Undoes a fault, and returns what it did.
     pub(super) fn undo(&mut self, id: FaultId, fault: &Fault) -> Effect {
-        let action = fault.action();
-        match (action, fault.target()) {
-            (Action::Pause, Target::Node(node)) => self.resume(*node),
-            (Action::Kill, Target::Node(_)) => Effect::of(action, 1),
-            (Action::Crash(data), Target::Node(node)) => {
-                self.restart(*node, data);
-                Effect::of(action, 1)
-            }
-            (Action::Vanish, Target::Node(node)) => {
-                self.restart(*node, Data::Kept);
-                Effect::of(action, 1)
-            }
-            (Action::Evict, Target::Node(node)) => {
-                Effect::of(action, self.take_out_junk(id, *node))
-            }
-            (Action::Clock(change), Target::Node(node)) => self.undo_clock(*node, change),
-            (Action::Cut(_), Target::Links(_)) => self.uncut(fault),
-            (Action::Link(link_fault), Target::Links(links)) => {
-                let done = self.network.link_faults.end(id);
-                if let LinkFault::Throttle(_) = link_fault {
-                    self.flush(links);
-                }
-                Effect::of(action, done)
-            }
-            (
-                Action::Pause
-                | Action::Kill
-                | Action::Crash(_)
-                | Action::Vanish
-                | Action::Evict
-                | Action::Clock(_),
-                Target::Links(_),
-            )
-            | (Action::Cut(_) | Action::Link(_), Target::Node(_)) => Effect::of(action, 0),
-        }
+        let (action, node) = (fault.action(), fault.node().unwrap_or(Node::Vault));
+        let done = match action {
+            Action::Pause => return self.resume(node),
+            Action::Kill => 1,
+            Action::Crash(data) => self.restart(node, data),
+            Action::Vanish => self.restart(node, Data::Kept),
+            Action::Evict => self.take_out_junk(id, node),
+            Action::Clock(change) => self.undo_clock(node, change),
+            Action::Cut(_) => self.uncut(fault),
+            Action::Link(link_fault) => self.end_link_fault(id, fault.links(), link_fault),
+        };
+        Effect::of(action, done)
     }
 
     fn pause(&mut self, node: Node) {
@@ -212,8 +179,9 @@ impl<S: Store> Simulation<S> {
         }
     }
 
-    fn restart(&mut self, node: Node, data: Data) {
-        let Node::Server(number) = node else { return };
+    /// Starts a server again; says that it was gone.
+    fn restart(&mut self, node: Node, data: Data) -> u64 {
+        let Node::Server(number) = node else { return 1 };
         let now = self.now.get();
         let server = &mut self.servers[number as usize];
         server.up = true;
@@ -231,6 +199,7 @@ impl<S: Store> Simulation<S> {
             }
         }
         self.ask_again();
+        1
     }
 
     fn link_fault(&mut self, id: FaultId, links: &[(Node, Node)], link_fault: LinkFault) {
@@ -239,6 +208,15 @@ impl<S: Store> Simulation<S> {
             _ => 0,
         };
         self.network.link_faults.begin(id, links, link_fault, done);
+    }
+
+    /// Ends a fault of links; says how much it did.
+    fn end_link_fault(&mut self, id: FaultId, links: &[(Node, Node)], ended: LinkFault) -> u64 {
+        let done = self.network.link_faults.end(id);
+        if let LinkFault::Throttle(_) = ended {
+            self.flush(links);
+        }
+        done
     }
 
     /// Has packets on their way over these links set off anew, in their order: the limit has ended for which
@@ -294,10 +272,11 @@ impl<S: Store> Simulation<S> {
         self.with_clock(node, |clock| clock.change(change, now));
     }
 
-    fn undo_clock(&mut self, node: Node, change: ClockChange) -> Effect {
+    /// Sets a clock right; says by how many microseconds it was off.
+    fn undo_clock(&mut self, node: Node, change: ClockChange) -> u64 {
         let now = self.now.get();
         let off = self.with_clock(node, |clock| clock.undo(change, now)).unwrap_or_default();
-        Effect::of(Action::Clock(change), off.as_micros() as u64)
+        off.as_micros() as u64
     }
 
     /// Does something to a node's clocks, and has its timers go by them from now on.
@@ -322,8 +301,9 @@ impl<S: Store> Simulation<S> {
         }
     }
 
-    fn uncut(&mut self, fault: &Fault) -> Effect {
-        let effect = Effect::of(fault.action(), self.network.gates.held(fault));
+    /// Delivers what was held over cut links; says how much it was.
+    fn uncut(&mut self, fault: &Fault) -> u64 {
+        let held = self.network.gates.held(fault);
         for (ends, item) in self.network.gates.heal(fault) {
             let reply = match item {
                 Item::ToClient { connection, .. } => {
@@ -337,6 +317,6 @@ impl<S: Store> Simulation<S> {
             }
         }
         self.ask_again();
-        effect
+        held
     }
 }

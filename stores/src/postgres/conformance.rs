@@ -114,13 +114,8 @@ const SLOTS: usize = 4;
 
 /// The sequence of this seed.
 pub fn sequence(seed: u64) -> Vec<SessionStep> {
-    let mut draw = StepDraw {
-        rng: Rng::new(seed),
-        model: Expected::default(),
-        open: Vec::new(),
-        sessions: 0,
-        rows: 0,
-    };
+    let mut draw =
+        StepDraw { rng: Rng::new(seed), model: Expected::default(), sessions: 0, rows: 0 };
     let mut steps = Vec::new();
     while let Some(step) = if steps.len() < STEPS { Some(draw.step()) } else { draw.model.close() }
     {
@@ -134,8 +129,7 @@ pub fn sequence(seed: u64) -> Vec<SessionStep> {
 struct StepDraw {
     rng: Rng,
     model: Expected,
-    /// The open sessions. Their numbers grow.
-    open: Vec<SessionId>,
+    /// The number of sessions so far.
     sessions: SessionId,
     /// The number of rows that are there.
     rows: u64,
@@ -143,13 +137,13 @@ struct StepDraw {
 
 impl StepDraw {
     fn step(&mut self) -> SessionStep {
-        if self.open.len() < SLOTS && (self.open.len() < 2 || self.rng.below(3) == 0) {
+        let open = self.model.open.len();
+        if open < SLOTS && (open < 2 || self.rng.below(3) == 0) {
             self.sessions += 1;
-            self.open.push(self.sessions);
             return SessionStep::Connect(self.sessions);
         }
-        let place = self.rng.below(self.open.len() as u64) as usize;
-        let session = self.open[place];
+        let session = self.model.open.iter().nth(self.rng.below(open as u64) as usize);
+        let session = *session.expect("so many are open");
         // They meet at rows only when these are there.
         if self.rows < ROWS {
             self.rows += 1;
@@ -157,7 +151,7 @@ impl StepDraw {
             return SessionStep::Execute(session, Statement::InsertRow { name });
         }
         if self.rng.below(16) == 0 {
-            return SessionStep::Close(self.open.remove(place));
+            return SessionStep::Close(session);
         }
         SessionStep::Execute(session, self.statement(session))
     }

@@ -12,30 +12,21 @@ use futures_util::future::try_join_all;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Does something to links; `None` if that cannot be done.
-pub async fn hit<S: StartedServer>(
+/// Disturbs links.
+pub async fn disturb<S: StartedServer>(
     testbed: &Testbed<S>,
     links: &[(Node, Node)],
-    action: Action,
-) -> Result<Option<Heal>, BackendError> {
-    let link_fault = match action {
-        Action::Link(link_fault) => link_fault,
-        Action::Cut(direction) => return cut(testbed, links, direction).await.map(Some),
-        Action::Pause
-        | Action::Kill
-        | Action::Crash(_)
-        | Action::Vanish
-        | Action::Evict
-        | Action::Clock(_) => return Ok(None),
-    };
+    link_fault: LinkFault,
+) -> Result<Heal, BackendError> {
+    let action = Action::Link(link_fault);
     if let Some(pairs) = toxic_pairs(testbed, links).filter(|pairs| !pairs.is_empty()) {
-        return Ok(Some(match link_fault {
+        return Ok(match link_fault {
             LinkFault::Reset => over(Effect::of(action, toxiproxy::reset(pairs).await?)),
             _ => Box::pin(ToxicFault::inject(pairs, link_fault).await?.heal()),
-        }));
+        });
     }
     let between = client_links(testbed, links).chain(peer_links(testbed, links));
-    Ok(Some(match link_fault {
+    Ok(match link_fault {
         LinkFault::Reset => over(Effect::of(action, between.map(LinkProxy::reset).sum())),
         LinkFault::Refuse => counted(action, between.map(LinkProxy::refuse), Refusing::end),
         LinkFault::LoseRequest => lose(action, Half::Request, between),
@@ -50,7 +41,7 @@ pub async fn hit<S: StartedServer>(
         LinkFault::Throttle(rate) => {
             counted(action, between.map(|link| link.throttle(rate)), Throttling::end)
         }
-    }))
+    })
 }
 
 /// The heal of a fault for which each link has a guard: `end` returns the number of things that met
@@ -76,7 +67,7 @@ fn lose<'a>(action: Action, half: Half, links: impl Iterator<Item = &'a LinkProx
 
 /// Cuts links. Those of clients are held by their proxies, those between servers cut by what the
 /// servers run in.
-async fn cut<S: StartedServer>(
+pub async fn cut<S: StartedServer>(
     testbed: &Testbed<S>,
     links: &[(Node, Node)],
     direction: Direction,

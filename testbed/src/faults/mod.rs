@@ -7,7 +7,7 @@ use super::abilities::can;
 use super::servers::{Servers, StartedServer};
 use super::testbed::Testbed;
 use super::toxiproxy;
-use base::{Ability, Action, BackendError, Effect, Fault, Lack, Node, Target};
+use base::{Ability, Action, BackendError, Effect, Fault, Lack, Node};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,17 +61,16 @@ pub async fn inject<S: StartedServer>(
     testbed: &Arc<Testbed<S>>,
     fault: &Fault,
 ) -> Result<Heal, BackendError> {
-    let healed = match fault.target() {
-        Target::Node(Node::Client(number)) => {
-            nodes::hit_client(testbed, *number, fault.action()).await?
+    let (action, links) = (fault.action(), fault.links());
+    match (action, fault.node()) {
+        (Action::Cut(direction), _) => links::cut(testbed, links, direction).await,
+        (Action::Link(link_fault), _) => links::disturb(testbed, links, link_fault).await,
+        (_, Some(Node::Client(number))) => nodes::hit_client(testbed, number, action).await,
+        (_, Some(Node::Server(number))) => {
+            nodes::hit_server(testbed, &testbed.servers[number as usize], action).await
         }
-        Target::Node(Node::Server(number)) => {
-            nodes::hit_server(testbed, &testbed.servers[*number as usize], fault.action()).await?
-        }
-        Target::Node(Node::Vault) => None,
-        Target::Links(links) => links::hit(testbed, links, fault.action()).await?,
-    };
-    healed.ok_or_else(|| unable(fault.ability()))
+        (_, Some(Node::Vault) | None) => Err(unable(fault.ability())),
+    }
 }
 
 /// The heal of a fault that is over already.

@@ -1,6 +1,6 @@
 //! The faults of clients and servers.
 
-use super::{Heal, lasting, missed, over};
+use super::{Heal, lasting, missed, over, unable};
 use crate::clients::RunningClient;
 use crate::link_proxy::LinkProxy;
 use crate::servers::StartedServer;
@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 const NOT_RUNNING: &str = "the server was down or paused";
 
-/// Does something to a client; `None` if that cannot be done.
+/// Does something to a client.
 pub async fn hit_client<S: StartedServer>(
     testbed: &Arc<Testbed<S>>,
     number: u32,
     action: Action,
-) -> Result<Option<Heal>, BackendError> {
+) -> Result<Heal, BackendError> {
     let Some(client) = testbed.client(number) else {
-        return Ok(Some(missed("the client had no process")));
+        return Ok(missed("the client had no process"));
     };
-    Ok(Some(match action {
+    Ok(match action {
         Action::Pause => pause_client(testbed, client).await,
         Action::Kill => match client.kill().await {
             true => over(Effect::of(Action::Kill, 1)),
@@ -27,31 +27,30 @@ pub async fn hit_client<S: StartedServer>(
         },
         Action::Clock(_) if client.is_paused() => missed("the client was paused"),
         Action::Clock(change) => bend_client_clock(testbed, number, &client, change).await,
-        Action::Crash(_) | Action::Vanish | Action::Evict | Action::Cut(_) | Action::Link(_) => {
-            return Ok(None);
-        }
-    }))
+        _ => return Err(unable(action.spec().ability.at_client())),
+    })
 }
 
-/// Does something to a server; `None` if that cannot be done.
+/// Does something to a server.
 pub async fn hit_server<S: StartedServer>(
     testbed: &Arc<Testbed<S>>,
     server: &Arc<S>,
     action: Action,
-) -> Result<Option<Heal>, BackendError> {
+) -> Result<Heal, BackendError> {
     let (testbed, server) = (testbed.clone(), server.clone());
-    Ok(Some(match action {
-        Action::Crash(_) if !server.is_up() => missed("the server was down"),
-        Action::Crash(data) => crash(testbed, server, data).await?,
-        Action::Vanish => vanish(testbed, server).await?,
+    match action {
+        Action::Crash(_) if !server.is_up() => Ok(missed("the server was down")),
+        Action::Crash(data) => crash(testbed, server, data).await,
+        Action::Vanish => vanish(testbed, server).await,
         Action::Pause | Action::Evict | Action::Clock(_) if !server.is_running() => {
-            missed(NOT_RUNNING)
+            Ok(missed(NOT_RUNNING))
         }
-        Action::Pause => pause_server(testbed, server).await?,
-        Action::Evict => evict(testbed, server).await?,
-        Action::Clock(change) => bend_server_clock(testbed, server, change).await?,
-        Action::Kill | Action::Cut(_) | Action::Link(_) => return Ok(None),
-    }))
+        Action::Pause => pause_server(testbed, server).await,
+        Action::Evict => evict(testbed, server).await,
+        Action::Clock(change) => bend_server_clock(testbed, server, change).await,
+        // These are not done to servers.
+        Action::Kill | Action::Cut(_) | Action::Link(_) => Err(unable(action.spec().ability)),
+    }
 }
 
 async fn pause_client<S: StartedServer>(

@@ -140,7 +140,7 @@ impl BesideModel {
             Reply::Created { revision } => *revision -= self.base,
             Reply::Found { found, revision } => {
                 *revision -= self.base;
-                for found in found {
+                if let Some(found) = found {
                     found.created -= self.base;
                     found.lease -= self.runs << 8;
                 }
