@@ -26,14 +26,9 @@ use std::collections::BTreeMap;
 /// The time to live of leases that outlive a sequence, in seconds.
 const LONG: i64 = 600;
 
-/// A step of a sequence: a request to one of the members. Keys and leases are those of the sequence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SequenceStep {
-    /// The member that is asked.
-    pub member: usize,
-    /// The request itself.
-    pub request: Request,
-}
+/// A step of a sequence: the member that is asked, and the request. Keys and leases are those of the
+/// sequence.
+pub type MemberRequest = (usize, Request);
 
 /// The model's keys and leases, and the watches that were set.
 #[derive(Debug)]
@@ -71,12 +66,12 @@ struct RequestDraw {
 }
 
 /// The random sequence of this seed.
-pub fn drawn(seed: u64) -> Vec<SequenceStep> {
+pub fn drawn(seed: u64) -> Vec<MemberRequest> {
     let mut draw = RequestDraw { model: ModelledKeys::default(), rng: Rng::new(seed + 1_000) };
     let mut step = || {
         let request = draw.request();
         draw.model.answer(&request).ok();
-        SequenceStep { member: draw.rng.below(3) as usize, request }
+        (draw.rng.below(3) as usize, request)
     };
     (0..30).map(|_| step()).collect()
 }
@@ -120,7 +115,7 @@ impl RequestDraw {
 }
 
 /// The named cases: what somebody may well get wrong.
-pub fn cases() -> Vec<(&'static str, Vec<SequenceStep>)> {
+pub fn cases() -> Vec<(&'static str, Vec<MemberRequest>)> {
     let grant = || Request::LeaseGrant { lease: 0, ttl: LONG };
     let revoke = || Request::LeaseRevoke { lease: 0 };
     let keep = || Request::LeaseKeepAlive { lease: 0 };
@@ -169,7 +164,7 @@ pub fn cases() -> Vec<(&'static str, Vec<SequenceStep>)> {
     ];
     let case = |(number, (name, requests)): (u64, (_, Vec<Request>))| {
         let mut rng = Rng::new(number);
-        let step = |request| SequenceStep { member: rng.below(3) as usize, request };
+        let step = |request| (rng.below(3) as usize, request);
         (name, requests.into_iter().map(step).collect())
     };
     (0..).zip(named).map(case).collect()
@@ -185,7 +180,7 @@ mod tests {
         let cases = cases().into_iter().map(|(_, steps)| steps);
         for steps in cases.chain((0..100).map(drawn)) {
             let mut model = ModelledKeys::default();
-            answers.extend(steps.iter().map(|step| model.answer(&step.request)));
+            answers.extend(steps.iter().map(|(_, request)| model.answer(request)));
             (fired, set) = (fired + model.fired().count(), set + model.watches.len());
         }
         let count = |wanted: fn(&Result<Reply, Refusal>) -> bool| {

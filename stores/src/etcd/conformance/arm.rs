@@ -1,6 +1,6 @@
 //! The suite against a real cluster.
 
-use super::{ModelledKeys, SequenceStep, cases, drawn};
+use super::{MemberRequest, ModelledKeys, cases, drawn};
 use crate::conformance::{Compared, Comparison, Stop, same};
 use crate::etcd::allotment::ALLOTMENT;
 use crate::etcd::{DeletionWatchId, Etcd, LeaseId, RealLink, Refusal, Reply};
@@ -57,7 +57,7 @@ struct BesideModel {
 }
 
 impl Comparison for BesideModel {
-    type Step = SequenceStep;
+    type Step = MemberRequest;
 
     async fn begin(&mut self, name: &str) -> Result<(), Stop> {
         let (name, real) = (format!("picklock-{name}"), self.real.iter());
@@ -71,10 +71,11 @@ impl Comparison for BesideModel {
         Ok(())
     }
 
-    async fn step(&mut self, step: &SequenceStep, report: &mut Compared) -> Result<(), Stop> {
+    async fn step(&mut self, step: &MemberRequest, report: &mut Compared) -> Result<(), Stop> {
         report.replies += 1;
-        let real = self.links[step.member].call(0, self.later(step.request.clone())).await;
-        let answer = self.model.answer(&step.request).map_err(CallError::Refused);
+        let (member, request) = step;
+        let real = self.links[*member].call(0, self.later(request.clone())).await;
+        let answer = self.model.answer(request).map_err(CallError::Refused);
         same(&real.map(|reply| self.earlier(reply)), &answer)
     }
 

@@ -22,7 +22,7 @@ use transcript::CaseStep;
 
 pub use cluster::{ClusterFigures, ClusterRange, ClusterSubject, NO_CONNECTION, cluster_failover};
 #[cfg(feature = "real")]
-pub use failover::{FailoverFigures, RealCluster, failover_arm};
+pub use failover::{RealCluster, failover_arm};
 #[cfg(feature = "real")]
 pub use real::{real_arm, replicas_arm, restarts_arm};
 pub(crate) use transcript::render;
