@@ -42,6 +42,7 @@ fn manifests() -> Vec<serde_json::Value> {
 fn crates() -> Arrows {
     let own = |value: &serde_json::Value| match value["name"].as_str()? {
         "picklock" => Some("harness".to_owned()),
+        "xtask" => Some("xtask".to_owned()),
         name => name.strip_prefix("picklock-").map(String::from),
     };
     let depends = |package: &serde_json::Value| {

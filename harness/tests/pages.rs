@@ -60,7 +60,7 @@ fn the_survey_is_up_to_date() {
     if work() == PageWork::Survey {
         return;
     }
-    let stale = "the survey is stale: PICKLOCK_PAGES=survey cargo test --release --test pages";
+    let stale = "the survey is stale: cargo xtask pages survey";
     let lines = read_survey();
     let surveyed = lines.iter().filter_map(|line| match line {
         SurveyLine::Pair(pair) => Some((pair.lock.clone(), pair.nemesis.clone())),

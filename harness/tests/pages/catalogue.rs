@@ -13,8 +13,7 @@ use super::code;
 use super::counterexamples::{Counterexample, of_entry};
 use super::survey::{Figures, Pair, SEEDS, SurveyLine};
 
-const HEAD: &str =
-    "<!-- Made by `PICKLOCK_PAGES=write cargo test --release --test pages`; do not edit. -->
+const HEAD: &str = "<!-- Made by `cargo xtask pages`; do not edit. -->
 
 # Catalogue: which lock is safe against what, what it costs, and why
 

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use super::counterexamples::{Counterexample, of_entry};
 use super::{Pages, code};
 
-const HEAD: &str = "<!-- Made by `PICKLOCK_PAGES=write cargo test --release --test pages`; do not edit. -->
+const HEAD: &str = "<!-- Made by `cargo xtask pages`; do not edit. -->
 
 # Hazards of distributed locks
 

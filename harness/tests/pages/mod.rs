@@ -55,8 +55,5 @@ pub fn hold(root: &Path, path: &str, text: &str) {
         return;
     }
     let there = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        there == text,
-        "{path} is stale: PICKLOCK_PAGES=write cargo test --release --test pages"
-    );
+    assert!(there == text, "{path} is stale: cargo xtask pages");
 }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::code;
 
 /// The lines between which the table stands.
-const BEGIN: &str = "<!-- table: PICKLOCK_PAGES=write cargo test --release --test pages -->\n";
+const BEGIN: &str = "<!-- table: cargo xtask pages -->\n";
 const END: &str = "<!-- end of table -->\n";
 
 /// Entries that differ in their locks alone.

@@ -1,8 +1,6 @@
 //! `picklock bench`: how fast picklock itself is, a file a subject.
 
-mod check;
 mod clock;
-mod memory;
 #[cfg(feature = "docker")]
 mod real;
 mod sim;
@@ -15,8 +13,6 @@ use crate::Exit;
 /// The things that can be measured.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// The checkers: the sweep, the search, and all together, one line a row.
-    Check(check::BenchCheckArgs),
     /// The simulator: whole runs, driven, recorded and checked, one line a scenario.
     Sim(sim::SimArgs),
     /// Real clients on a real server, beside redis-benchmark.
@@ -26,7 +22,6 @@ pub enum BenchCommand {
 
 pub fn run(command: &BenchCommand) -> Result<Exit, Failure> {
     match command {
-        BenchCommand::Check(args) => check::run(args),
         BenchCommand::Sim(args) => sim::run(args),
         #[cfg(feature = "docker")]
         BenchCommand::Real(args) => real::run(args),

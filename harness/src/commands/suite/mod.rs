@@ -237,12 +237,19 @@ impl SuiteRun<'_> {
         }
     }
 
+    /// Returns the number of schedules of an entry in the simulator: what is rare is not seen in fewer
+    /// than its own.
+    fn seeds(&self, entry: &SuiteEntry) -> u64 {
+        let least = if entry.rare { entry.seeds } else { 0 };
+        self.args.seeds.map_or(entry.seeds, |seeds| seeds.max(least))
+    }
+
     fn search(&self, Work { entry, world, obstacle }: &Work) -> Result<EntryFinding, Failure> {
         if let Some(reason) = obstacle {
             return Ok(EntryFinding::inconclusive(entry, reason.clone()));
         }
         let real = world.is_real();
-        let seeds = if real { entry.real } else { self.args.seeds.unwrap_or(entry.seeds) };
+        let seeds = if real { entry.real } else { self.seeds(entry) };
         // A lock that must hold is held against one run on real servers.
         let seeds = if real && !entry.expect.is_violation() { 1 } else { seeds };
         let setup = |seed| if real { entry.on_servers(seed) } else { entry.simulated(seed) };

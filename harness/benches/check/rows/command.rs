@@ -7,19 +7,20 @@ use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use tempfile::TempDir;
 
 use super::inputs::{BenchLoad, play};
 use super::{RowFigures, info};
-use crate::folder::RunFolder;
 
 /// Measures the command on a load, with these flags: in all rounds the same folder.
 pub fn measured(load: BenchLoad, rounds: u32, flags: &[&str]) -> Result<RowFigures> {
-    let home = Home::new()?;
-    let folder = RunFolder::make(&home.0, &info(load.clients))?;
-    write(load, &folder.file("history.jsonl"))?;
+    let folder = TempDir::new().context("cannot make a folder")?;
+    let header = serde_json::to_string(&info(load.clients))?;
+    fs::write(folder.path().join("run.json"), header).context("cannot write run.json")?;
+    write(load, &folder.path().join("history.jsonl"))?;
     let (mut time, mut verdict) = (Duration::MAX, "");
     let before = usage()?;
     for _ in 0..rounds {
@@ -36,23 +37,6 @@ pub fn measured(load: BenchLoad, rounds: u32, flags: &[&str]) -> Result<RowFigur
     Ok(RowFigures { operations, time, bytes, verdict, ratio: None })
 }
 
-/// A folder that goes when it is done with.
-struct Home(PathBuf);
-
-impl Home {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("picklock-bench-{}", std::process::id()));
-        fs::create_dir_all(&path).with_context(|| format!("cannot make `{}`", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 fn write(load: BenchLoad, path: &Path) -> Result<()> {
     let help = || format!("cannot write `{}`", path.display());
     let mut file = BufWriter::new(File::create(path).with_context(help)?);
@@ -66,8 +50,7 @@ fn write(load: BenchLoad, path: &Path) -> Result<()> {
 }
 
 fn check(folder: &Path, flags: &[&str]) -> Result<&'static str> {
-    let program = std::env::current_exe().context("cannot find this binary")?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
     command.arg("check").arg(folder).args(flags);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let status = command.status().context("cannot run `picklock check`")?;

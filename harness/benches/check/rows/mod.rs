@@ -1,66 +1,39 @@
-//! `picklock bench check`: how fast histories are judged, one line a row.
-//!
-//! The histories are made first and stand in memory. Each row is measured in several rounds, and
-//! the least processor time is reported, since whatever else the machine does can only add to it.
-//! Compare rows of one run, not seconds of two machines.
+//! The rows of the benchmark: a history each, and what is measured on it.
 
 use anyhow::Result;
 use base::{History, Run, RunInfo};
 use checkers::check_all;
-use clap::Args;
 use histories::holds::Claims;
 use histories::operation::Operation;
 use histories::{Budget, Decision, decide, decide_by_search};
+use nix::time::{ClockId, clock_gettime};
+use picklock::setup::Setup;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 use self::inputs::{BenchLoad, add_doubtful_pairs, contended, operations, register};
-use super::clock::Stopwatch;
-use super::memory::Peak;
-use crate::Exit;
-use crate::cli::Format;
-use crate::commands::Failure;
-use crate::nearest;
-use crate::output::say;
-use crate::setup::Setup;
+use self::peak::Peak;
 
 mod command;
 mod inputs;
+mod peak;
 
-const EXAMPLES: &str = "Examples:
-  picklock bench check
-  picklock bench check --row sweep-100-clients --rounds 20
-  picklock bench check --operations 100000 --format json
-
-`bytes/op` is the memory that judging takes beyond the history; of the whole command, all
-that it takes. Searches are measured on a tenth of the operations.";
-
-/// The arguments of `bench check`.
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub struct BenchCheckArgs {
-    /// The row; all of them when not given.
-    #[arg(long, value_name = "NAME")]
-    row: Option<String>,
+/// The extent of a measurement.
+pub struct Extent {
     /// The number of acquires and releases in the histories of the sweep.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
-    operations: u64,
+    pub operations: u64,
     /// The number of rounds, of which the best is reported.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    rounds: u32,
-    /// The output format; JSON is one object per line.
-    #[arg(long, value_enum, default_value = "human")]
-    format: Format,
+    pub rounds: u32,
 }
 
 /// A row of the benchmark: something to measure.
-struct BenchRow {
-    name: &'static str,
+pub struct BenchRow {
+    pub name: &'static str,
     summary: &'static str,
-    measure: fn(&BenchCheckArgs) -> Result<RowFigures>,
+    pub measure: fn(&Extent) -> Result<RowFigures>,
 }
 
-const ROWS: &[BenchRow] = &[
+pub const ROWS: &[BenchRow] = &[
     // First: a program that is started counts the memory of the one that starts it as its own peak.
     BenchRow {
         name: "command-model",
@@ -176,7 +149,7 @@ const ROWS: &[BenchRow] = &[
 ];
 
 /// The measurements of one row.
-struct RowFigures {
+pub struct RowFigures {
     operations: u64,
     /// The least processor time of all rounds.
     time: Duration,
@@ -187,43 +160,16 @@ struct RowFigures {
     ratio: Option<f64>,
 }
 
-pub fn run(args: &BenchCheckArgs) -> Result<Exit, Failure> {
-    let chosen: Vec<&BenchRow> = match &args.row {
-        None => ROWS.iter().collect(),
-        Some(name) => vec![find(name)?],
-    };
-    if args.format == Format::Human {
-        say(&format!(
-            "{:<26} {:>10} {:>10} {:>8} {:>9}  verdict\n",
-            "row", "operations", "ms of CPU", "ns/op", "bytes/op"
-        ))?;
-    }
-    for row in chosen {
-        let measured = (row.measure)(args)?;
-        say(&match args.format {
-            Format::Human => measured.line(row),
-            Format::Json => format!("{}\n", measured.json(row, args)),
-        })?;
-    }
-    Ok(Exit::Held)
-}
-
-fn find(name: &str) -> Result<&'static BenchRow, Failure> {
-    let known: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-    let found = ROWS.iter().find(|row| row.name == name);
-    found.ok_or_else(|| Failure::arguments(nearest::unknown("row", name, &known)))
-}
-
 impl RowFigures {
     fn per_operation(&self, what: f64) -> f64 {
         what / self.operations as f64
     }
 
-    fn line(&self, row: &BenchRow) -> String {
+    pub fn line(&self, row: &BenchRow) -> String {
         let bytes = self.bytes.map(|bytes| format!("{:.0}", self.per_operation(bytes as f64)));
         let ratio = self.ratio.map(|ratio| format!(", {ratio:.1} times the sweep"));
         format!(
-            "{:<26} {:>10} {:>10.2} {:>8.1} {:>9}  {}{}\n",
+            "{:<26} {:>10} {:>10.2} {:>8.1} {:>9}  {}{}",
             row.name,
             self.operations,
             self.time.as_secs_f64() * 1e3,
@@ -234,7 +180,7 @@ impl RowFigures {
         )
     }
 
-    fn json(&self, row: &BenchRow, args: &BenchCheckArgs) -> Value {
+    pub fn json(&self, row: &BenchRow, args: &Extent) -> Value {
         json!({
             "row": row.name,
             "summary": row.summary,
@@ -250,11 +196,7 @@ impl RowFigures {
 }
 
 /// Measures a judgement in all rounds.
-fn best(
-    args: &BenchCheckArgs,
-    operations: u64,
-    judge: impl Fn() -> &'static str,
-) -> Result<RowFigures> {
+fn best(args: &Extent, operations: u64, judge: impl Fn() -> &'static str) -> Result<RowFigures> {
     let peak = Peak::start();
     let verdict = judge();
     let bytes = peak.and_then(|peak| peak.grown());
@@ -263,9 +205,15 @@ fn best(
 }
 
 fn timed<T>(what: impl Fn() -> T) -> Duration {
-    let watch = Stopwatch::start();
+    let begun = cpu();
     std::hint::black_box(what());
-    watch.cpu()
+    cpu().saturating_sub(begun)
+}
+
+/// Returns the processor time that this thread has used, which other programs do not lengthen.
+fn cpu() -> Duration {
+    // Linux always has this clock.
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 fn legal(legal: bool) -> &'static str {
@@ -293,13 +241,13 @@ fn believed(history: &History) -> &'static str {
     legal(histories::sweep::sweep(&Claims::of(history)).is_empty())
 }
 
-fn belief(args: &BenchCheckArgs, load: BenchLoad) -> Result<RowFigures> {
+fn belief(args: &Extent, load: BenchLoad) -> Result<RowFigures> {
     let history = contended(load);
     best(args, load.operations, || believed(&history))
 }
 
 /// The search is measured on a tenth of what the sweep is: 100 k operations of 1 M.
-fn tenth(args: &BenchCheckArgs) -> u64 {
+fn tenth(args: &Extent) -> u64 {
     (args.operations / 10).max(1_000)
 }
 
@@ -308,7 +256,7 @@ fn lock(count: u64, clients: u32, violation: Option<f64>, shared: f64) -> Vec<Op
     operations(&contended(load))
 }
 
-fn searched(args: &BenchCheckArgs, name: &str, operations: &[Operation]) -> Result<RowFigures> {
+fn searched(args: &Extent, name: &str, operations: &[Operation]) -> Result<RowFigures> {
     let search = || told(decide_by_search(model(name), operations, budget()));
     best(args, operations.len() as u64, search)
 }
@@ -320,7 +268,7 @@ fn info(clients: u32) -> RunInfo {
     Setup::new(&lock, run).expect("a lock of the list").info_for("sim")
 }
 
-fn all_checkers(args: &BenchCheckArgs) -> Result<RowFigures> {
+fn all_checkers(args: &Extent) -> Result<RowFigures> {
     let history = contended(BenchLoad { vault: true, ..BenchLoad::new(args.operations, 10) });
     let run = Run { info: info(10), history, ledger: None };
     let sweep = (0..args.rounds).map(|_| timed(|| believed(&run.history))).min();
