@@ -4,6 +4,7 @@
 mod command;
 
 use command::{Bench, Said};
+use expect_test::{expect, expect_file};
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
@@ -326,71 +327,32 @@ fn a_cas_that_failed_with_an_error_found_nothing_out() {
 #[test]
 fn what_can_prove_nothing_is_inconclusive() {
     let bench = Bench::new();
-    let inconclusive = |text: &str, model: &str, why: &str| {
-        let said = check(&bench, text, model, &[]);
-        assert_eq!(said.code, 2, "{said:?}");
-        assert!(flat(&said).contains(why), "{said:?}");
-    };
     let failed = "- 0 :invoke :acquire nil\n- 0 :fail :acquire nil\n- 1 :invoke :acquire nil\n";
-    inconclusive(
-        failed,
-        "mutex",
-        "2 operations by 2 processes: every operation failed or has no known",
-    );
-    inconclusive(failed, "fenced", "every operation failed");
     let granted = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n";
-    inconclusive(granted, "fenced", "1 operation by 1 process: no grant says its fencing token");
+    let said = [(failed, "mutex"), (failed, "fenced"), (granted, "fenced")]
+        .map(|(text, model)| check(&bench, text, model, &[]).to_string());
+    expect_file!["snapshots/proves-nothing.txt"].assert_eq(&said.join("\n"));
     assert_eq!(check(&bench, granted, "rw", &[]).code, 0);
 }
 
 #[test]
 fn witnesses_are_told_in_the_words_of_the_file() {
     let bench = Bench::new();
-    let violated =
-        |operations: &[(&str, &str, &str, &str)], model: &str, more: &[&str], why: &str| {
-            let said = check(&bench, edn(operations), model, more);
-            assert_eq!(said.code, 1, "{said:?}");
-            assert!(flat(&said).contains(why), "{said:?}");
-        };
     let take = |process| (process, "acquire", "nil", "nil");
     let share = |process| (process, "acquire", ":read", ":read");
-    violated(&[take("7"), take("9")], "mutex", &[], "Just before, it was held by process 7.");
-    let three = [take("7"), take("8"), take("9")];
-    violated(&three, "semaphore:2", &[], "Just before, all its permits were taken.");
-    violated(
-        &[take("7"), take("7"), take("7")],
-        "reentrant:2",
-        &[],
-        "process 7, which had entered it 2 times",
-    );
-    violated(
-        &[share("7"), share("8"), take("9")],
-        "rw",
-        &[],
-        "it was held shared by processes 7 and 8.",
-    );
     let cell = [("7", "write", "\"a\"", "\"a\""), ("9", "read", "nil", "\"b\"")];
-    violated(&cell, "register", &[], "process 9's read of \"b\" (lines 3 to 4) can be put nowhere");
-    violated(&cell, "register", &[], "Just before, it held \"a\".");
-    violated(&cell[1..], "register", &[], "Just before, there was nothing in it.");
-    violated(&cell[1..], "register", &["--initial", ":c"], "Just before, it held :c.");
-    let set = [("7", "add", "1", "1"), ("7", "read", "nil", "[]")];
-    violated(&set, "set", &[], "process 7's read of no members (lines 3 to 4)");
-    violated(&set, "set", &[], "Just before, it had 1 member.");
-}
-
-#[test]
-fn the_help_says_how_a_history_is_read() {
-    let help = flat(&Bench::new().run(&["check", "--help"]));
-    for said in [
-        "by Jepsen's rule",
-        "A read of `nil` found nothing in the register.",
-        "no error behind them (`:fail :cas [1 2]`) did find another value",
-        "only the process `nemesis` is no client",
-        "Inconclusive is a history",
-    ] {
-        assert!(help.contains(said), "{said}\n{help}");
-    }
+    let said = [
+        (&[take("7"), take("9")][..], "mutex", &[][..]),
+        (&[take("7"), take("8"), take("9")], "semaphore:2", &[]),
+        (&[take("7"), take("7"), take("7")], "reentrant:2", &[]),
+        (&[share("7"), share("8"), take("9")], "rw", &[]),
+        (&cell, "register", &[]),
+        (&cell[1..], "register", &[]),
+        (&cell[1..], "register", &["--initial", ":c"]),
+        (&[("7", "add", "1", "1"), ("7", "read", "nil", "[]")], "set", &[]),
+    ]
+    .map(|(operations, model, more)| check(&bench, edn(operations), model, more).to_string());
+    expect_file!["snapshots/witnesses.txt"].assert_eq(&said.join("\n"));
 }
 
 #[test]
@@ -495,59 +457,68 @@ fn what_was_cut_off_is_judged_up_to_there_and_says_so() {
 #[test]
 fn a_budget_that_is_spent_is_inconclusive() {
     let bench = Bench::new();
-    let text: String =
+    let many: String =
         (0..2000).map(|n| format!("- {n} :invoke :write {n}\n- {n} :ok :write {n}\n")).collect();
-    let said = check(&bench, &text, "register", &["--memory-budget", "64KiB"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(flat(&said).contains("the history is larger"), "{said:?}");
     // Values that are not numbers are kept, however few they are.
     let long = "x".repeat(100_000);
-    let text: String = (0..20).map(|n| format!("- {n} :invoke :write \"{n}{long}\"\n")).collect();
-    let said = check(&bench, &text, "register", &["--memory-budget", "1MiB"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(flat(&said).contains("the history is larger"), "{said:?}");
-    let said = check(&bench, &register("4")[1], "register", &["--time-budget", "0s"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(flat(&said).contains("was spent in reading"), "{said:?}");
-    assert!(flat(&said).contains("up to line 5 nothing was found"), "{said:?}");
-    // What is found without a search is found.
-    let twice = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".repeat(2);
-    let said = check(&bench, &twice, "mutex", &["--time-budget", "0s"]);
-    assert_eq!(said.code, 1, "{said:?}");
-    let said = check(&bench, "INFO nothing here\n", "mutex", &[]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(flat(&said).contains("there is no operation of a client"), "{said:?}");
+    let large: String = (0..20).map(|n| format!("- {n} :invoke :write \"{n}{long}\"\n")).collect();
+    let said = [
+        (&many[..], "register", &["--memory-budget", "64KiB"][..]),
+        (&large, "register", &["--memory-budget", "1MiB"]),
+        (&register("4")[1], "register", &["--time-budget", "0s"]),
+        // What is found without a search is found.
+        (
+            &"- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".repeat(2),
+            "mutex",
+            &["--time-budget", "0s"],
+        ),
+        ("INFO nothing here\n", "mutex", &[]),
+    ]
+    .map(|(text, model, more)| check(&bench, text, model, more).to_string());
+    expect_file!["snapshots/budgets.txt"].assert_eq(&said.join("\n"));
 }
 
 #[test]
 fn what_cannot_be_judged_gets_one_line() {
     let bench = Bench::new();
-    let refuse = |text: &[u8], model: &str, code, words: &[&str]| {
-        check(&bench, text, model, &[]).refuses(code, words);
-    };
-    refuse(b"", "mutex", 255, &["`file`", "the history is empty"]);
-    refuse(b"x", "mutx", 254, &["there is no model `mutx`", "did you mean mutex"]);
-    refuse(b"x", "semaphore", 254, &["write `semaphore:2`"]);
-    refuse(b"- 0 :ok :read 1\n", "register", 255, &["line 1: process 0 ends its read"]);
-    refuse(b"- 0 :invoke :swim\x1b\x07 1\n", "mutex", 255, &["line 1", "no `swim\\u{1b}\\u{7}`"]);
-    refuse(b"{:process 0}", "mutex", 255, &["line 1: an operation without :type"]);
-    refuse("[".repeat(100_000).as_bytes(), "mutex", 255, &["line 1: EDN nested deeper than 64"]);
-    refuse(&vec![b'x'; 3 << 20], "mutex", 255, &["line 1: longer than"]);
-    refuse(b"\x1f\x8b\x08\0\0", "mutex", 255, &["line 1: compressed by gzip"]);
-    refuse(b"- 0 :ok :read \xff\n", "mutex", 255, &["line 1: not UTF-8"]);
-    let json = b"{\"process\":0,\"type\":\"begin\",\"f\":\"read\"}\n";
-    refuse(json, "mutex", 255, &["line 1: not an event: unknown variant `begin`"]);
-    let said = check(&bench, json, "mutex", &[]);
-    assert_eq!(said.err.matches("unknown variant").count(), 1, "said once: {said:?}");
-    bench.run(&["check", "nowhere", "--model", "mutex"]).refuses(254, &["there is no `nowhere`"]);
-    let wrong = bench.run(&["check", "file", "--model", "mutex", "--memory-budget", "lots"]);
-    assert_eq!(wrong.code, 254, "{wrong:?}");
-    let alone = bench.run(&["check", "file", "--independent"]);
-    assert_eq!(alone.code, 254, "{alone:?}");
-    let no_run = bench.run(&["check", "file"]);
-    no_run.refuses(255, &["`file` is not in a run folder", "--model mutex", "list models"]);
-    bench.run(&["check", "-"]).refuses(255, &["standard input", "--model mutex"]);
-    bench.run(&["check", "."]).refuses(255, &["`.` is not a run folder: it has no run.json"]);
+    let said = [
+        (&b""[..], "mutex"),
+        (b"x", "mutx"),
+        (b"x", "semaphore"),
+        (b"- 0 :ok :read 1\n", "register"),
+        (b"- 0 :invoke :swim\x1b\x07 1\n", "mutex"),
+        (b"{:process 0}", "mutex"),
+        ("[".repeat(100_000).as_bytes(), "mutex"),
+        (&vec![b'x'; 3 << 20], "mutex"),
+        (b"\x1f\x8b\x08\0\0", "mutex"),
+        (b"- 0 :ok :read \xff\n", "mutex"),
+        (b"{\"process\":0,\"type\":\"begin\",\"f\":\"read\"}\n", "mutex"),
+    ]
+    .map(|(text, model)| check(&bench, text, model, &[]).to_string());
+    expect![[r#"
+        picklock: `file`: the history is empty
+        exit code 255
+        picklock: there is no model `mutx`; did you mean mutex? (`picklock list` shows all)
+        exit code 254
+        picklock: `semaphore` needs the number of permits, from 1 on: write `semaphore:2`
+        exit code 254
+        picklock: `file`: line 1: process 0 ends its read, which it did not begin
+        exit code 255
+        picklock: `file`: line 1: the model mutex has no `swim\u{1b}\u{7}`
+        exit code 255
+        picklock: `file`: line 1: an operation without :type: {:process 0}
+        exit code 255
+        picklock: `file`: line 1: EDN nested deeper than 64
+        exit code 255
+        picklock: `file`: line 1: longer than 1048576 bytes: this is not a history
+        exit code 255
+        picklock: `file`: line 1: compressed by gzip; unpack it first
+        exit code 255
+        picklock: `file`: line 1: not UTF-8 text
+        exit code 255
+        picklock: `file`: line 1: not an event: unknown variant `begin`, expected one of `invoke`, `ok`, `fail`, `info` at column 27
+        exit code 255
+    "#]].assert_eq(&said.concat());
 }
 
 /// A mutex that is held by two.

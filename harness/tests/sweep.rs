@@ -43,16 +43,6 @@ fn a_short_ttl_breaks_the_lock_and_a_long_one_loses_time() {
 }
 
 #[test]
-fn what_cannot_be_swept_is_refused_with_the_fix() {
-    let bench = Bench::new();
-    let sweep = |algo: &str, ttl: &str| bench.run(&["sweep", "--algo", algo, "--ttl", ttl]);
-    sweep("zk-rw", "100ms..1s").refuses(254, &["--ttl 100ms", "500ms or more"]);
-    sweep("zk-wr", "1s..2s").refuses(254, &["did you mean zk-rw"]);
-    let wrong = sweep("zk-rw", "2s..1s");
-    assert!(wrong.code == 254 && wrong.err.contains("100ms..10s"), "{wrong:?}");
-}
-
-#[test]
 fn faults_are_as_long_as_they_are_asked_to_be() {
     let bench = Bench::new();
     let args = ["test", "--algo", "redis-set-nx-px", "--nemesis", "pause-client", "--seed", "1"];

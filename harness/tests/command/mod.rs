@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each of the tests has a use for some of it")]
 
+use expect_test::expect_file;
+use std::fmt::{self, Write};
+use std::fs;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
@@ -18,6 +21,7 @@ impl Bench {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
         command.args(args).current_dir(self.home.path()).stdin(Stdio::null());
+        command.env_remove("COLUMNS");
         command
     }
 
@@ -30,6 +34,21 @@ impl Bench {
         let args = ["test", "--algo", algo, "--nemesis", nemesis, "--seed", seed];
         self.run(&[&args[..], &["--backend", "sim"]].concat())
     }
+}
+
+/// Runs the commands of a transcript, `tests/snapshots/<name>.txt`, and holds that they say what it says.
+/// With `UPDATE_EXPECT=1` they write it; a line that begins with `$ picklock` is a command.
+#[track_caller]
+pub fn transcript(bench: &Bench, name: &str) {
+    let path = format!("{}/tests/snapshots/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut said = String::new();
+    for line in text.lines().filter_map(|line| line.strip_prefix("$ picklock")) {
+        let args = shlex::split(line).expect("a command");
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        write!(said, "$ picklock{line}\n{}\n", bench.run(&args)).expect("a string takes all");
+    }
+    expect_file![path].assert_eq(&said);
 }
 
 /// The exit code and the output of a command.
@@ -48,6 +67,14 @@ impl From<Output> for Said {
             out: text(output.stdout),
             err: text(output.stderr),
         }
+    }
+}
+
+/// All that was said, and the exit code of a failure.
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.out, self.err)?;
+        if self.code != 0 { writeln!(f, "exit code {}", self.code) } else { Ok(()) }
     }
 }
 
