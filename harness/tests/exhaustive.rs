@@ -307,21 +307,3 @@ fn the_command_says_it_in_words_and_in_json() {
     let output = picklock("explore --exhaustive --algo zk-rw --clients 3 --states 100");
     assert_eq!(output.status.code(), Some(2));
 }
-
-#[test]
-fn what_makes_no_sense_is_refused_in_one_line() {
-    for (args, word) in [
-        ("explore --exhaustive --algo zk-wr", "did you mean zk-rw"),
-        ("explore --exhaustive --algo zk-rw --clients 9", "give 1 to 4"),
-        ("explore --exhaustive --algo zk-rw --keys 3", "give 1 to 2"),
-        ("explore --exhaustive --algo zk-rw --faults 9", "--faults"),
-        ("explore --exhaustive --algo zk-rw --nemesis pause", "--nemesis"),
-        ("explore --algo zk-rw --cycles 2", "--exhaustive"),
-        ("explore --algo zk-rw --ttl unlimited", "--exhaustive"),
-    ] {
-        let output = picklock(args);
-        let error = String::from_utf8(output.stderr).expect("UTF-8");
-        assert_eq!(output.status.code(), Some(254), "{args}: {error}");
-        assert!(error.contains(word), "{args}: {error}");
-    }
-}

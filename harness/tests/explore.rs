@@ -1,6 +1,9 @@
 //! `picklock explore` and `merge` as a user meets them: the same result however the seeds are
 //! spread over threads and machines, honest exit codes, one line for what does not go together.
 
+mod command;
+
+use command::{Bench, transcript};
 use picklock::schedule::Schedule;
 use picklock::shrink::is_small;
 use std::fs;
@@ -23,17 +26,6 @@ fn said(home: &Path, args: &str, code: i32) -> (String, String) {
     (out, err)
 }
 
-/// One line on stderr that says all of this, and nothing on stdout.
-#[track_caller]
-fn refused(home: &Path, args: &str, code: i32, words: &[&str]) {
-    let (out, err) = said(home, args, code);
-    assert!(out.is_empty(), "{out}");
-    assert_eq!(err.trim_end().lines().count(), 1, "{err}");
-    for word in words {
-        assert!(err.contains(word), "`{word}` is missing: {err}");
-    }
-}
-
 fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).expect("JSON")
 }
@@ -42,8 +34,8 @@ const SEARCH: &str = "explore --algo redis-set-nx-px --nemesis pause --time-limi
 
 #[test]
 fn shards_and_threads_do_not_change_the_result() {
-    let home = TempDir::new().expect("a folder");
-    let home = home.path();
+    let bench = Bench::new();
+    let home = bench.home.path();
     let (whole, _) = said(home, &format!("{SEARCH} --seeds 30 --jobs 1 --format json"), 1);
     for shard in 1..=3 {
         let args = format!("{SEARCH} --seeds 30 --jobs 2 --shard {shard}/3 --out {shard}.json");
@@ -52,38 +44,7 @@ fn shards_and_threads_do_not_change_the_result() {
     }
     let (merged, _) = said(home, "merge 3.json 1.json 2.json --format json", 1);
     assert_eq!(json(&merged), json(&whole));
-    let (human, err) = said(home, "merge 1.json 2.json 3.json", 1);
-    assert!(err.is_empty(), "quiet in a pipe: {err}");
-    for word in
-        ["30 schedules", "seeds 0 to 29", "double hold", "expected", "VIOLATED, as is known"]
-    {
-        assert!(human.contains(word), "`{word}` is missing:\n{human}");
-    }
-}
-
-#[test]
-fn a_sum_without_one_of_its_shards_is_not_green() {
-    let home = TempDir::new().expect("a folder");
-    let home = home.path();
-    for shard in ["1", "3"] {
-        let args = "explore --algo zk-sequential --time-limit 5s --seeds 60";
-        said(home, &format!("{args} --shard {shard}/3 --out {shard}.json"), 0);
-    }
-    for files in ["1.json 3.json", "3.json 1.json"] {
-        let (out, _) = said(home, &format!("merge {files} --out sum.json"), 2);
-        assert!(out.contains("40 of 60 schedules"), "{out}");
-        assert!(out.contains("INCONCLUSIVE: not everything was searched"), "{out}");
-        assert!(out.contains("missing: shard 2/3 (seeds 20 to 39)"), "{out}");
-    }
-    let (out, _) = said(home, "merge 1.json", 2);
-    assert!(out.contains("missing: shards 2/3 to 3/3 (seeds 20 to 59)"), "{out}");
-    said(
-        home,
-        "explore --algo zk-sequential --time-limit 5s --seeds 60 --shard 2/3 --out 2.json",
-        0,
-    );
-    let (whole, _) = said(home, "merge sum.json 2.json", 0);
-    assert!(whole.contains("HELD: fewer than 5.000 %"), "{whole}");
+    transcript(&bench, "merge");
 }
 
 #[test]
@@ -140,42 +101,15 @@ fn what_a_replay_says_runs_it_again() {
 }
 
 #[test]
-fn a_clean_search_says_how_much_it_supports() {
-    let home = TempDir::new().expect("a folder");
-    let args = "explore --algo zk-sequential --nemesis crash-client --seeds 20";
-    let (out, _) = said(home.path(), args, 0);
-    assert!(out.contains("HELD: fewer than 15.000 %"), "{out}");
-    let few = "explore --algo zk-sequential --nemesis crash-client --seeds 3";
-    let (out, _) = said(home.path(), few, 2);
-    assert!(out.contains("3 schedules that held say little; it takes 10"), "{out}");
-    let alone = "explore --algo zk-sequential --seeds 2 --clients 1 --time-limit 5s";
-    let (out, _) = said(home.path(), alone, 2);
-    assert!(out.contains("INCONCLUSIVE"), "{out}");
+fn what_is_searched_says_how_much_it_supports() {
+    transcript(&Bench::new(), "explore");
 }
 
 #[test]
-fn what_makes_no_sense_gets_one_line() {
-    let home = TempDir::new().expect("a folder");
-    let home = home.path();
-    refused(home, "explore --algo zk-wr", 254, &["did you mean zk-rw"]);
-    refused(home, "explore --algo zk-rw --seeds 0", 254, &["--seeds"]);
-    refused(home, "explore --algo zk-rw --jobs 0", 254, &["--jobs"]);
-    refused(
-        home,
-        "explore --algo zk-rw --seeds 3 --out nowhere/x.json",
-        255,
-        &["nowhere", "--out"],
-    );
-    let (_, err) = said(home, "explore --algo zk-rw --shard 5/4", 254);
-    assert!(err.contains("5/4") && err.contains("3/16"), "{err}");
-    refused(home, "merge nowhere.json", 254, &["nowhere.json"]);
-    fs::write(home.join("notes"), "hello").expect("written");
-    refused(home, "merge notes", 255, &["notes", "not valid JSON"]);
-    let small = "explore --algo zk-rw --seeds 1 --time-limit 5s";
-    picklock(home, &format!("{small} --out one.json"));
-    picklock(home, &format!("{small} --first-seed 1 --nemesis crash --out other.json"));
-    refused(home, "merge one.json one.json", 255, &["both have seed 0"]);
-    refused(home, "merge one.json other.json", 255, &["nemesis", "crash"]);
+fn what_makes_no_sense_is_refused() {
+    let bench = Bench::new();
+    fs::write(bench.home.path().join("notes"), "hello").expect("written");
+    transcript(&bench, "unexplored");
 }
 
 #[test]

@@ -46,14 +46,15 @@ fn train(work: &str) -> Result<()> {
     let run = format!("{store}/latest");
     let test = ["test", "--backend", "sim", "--store", &store, "--algo"];
     let explore = ["explore", "--seeds", "100", "--algo"];
-    let commands: [(&[&str], &[&str]); 7] = [
+    let commands: [(&[&str], &[&str]); 8] = [
         (&["bench", "sim", "--time", "300ms", "--rounds", "2"], &[]),
         (&explore, &["redis-set-nx-px", "--nemesis", "pause"]),
         (&explore, &["zk-rw", "--nemesis", "partition"]),
         (&test, &["zk-sequential", "--nemesis", "crash"]),
-        (&test, &["redis-set-nx-px", "--time-limit", "30m"]),
+        (&test, &["redis-set-nx-px", "--time-limit", "6h"]),
         (&["check", &run], &[]),
         (&["check", &run, "--model", "mutex"], &[]),
+        (&["check", &run, "--model", "register"], &[]),
     ];
     for (command, more) in commands {
         // Whatever the verdict, it was at work.
