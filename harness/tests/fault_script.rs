@@ -3,7 +3,8 @@
 
 mod command;
 
-use command::{Bench, Said};
+use command::{Bench, Said, transcript};
+use expect_test::{expect, expect_file};
 use std::fs;
 use std::path::Path;
 
@@ -57,137 +58,74 @@ fn what_is_wrong_is_one_error_with_its_place_and_nothing_is_written() {
     let fault = |about: &str| format!("[[fault]]\n{about}\n");
     let pause = "action = \"pause\"\ntarget = \"holder\"";
     let at = "at = \"3s\"\nlasts = \"2s\"";
-    for (script, place, words) in [
-        (String::new(), "line 1, column 1", "there is no fault in it"),
-        ("# none\n".into(), "line 1, column 1", "there is no fault in it"),
-        ("fault = []\n".into(), "line 1, column 1", "there is no fault in it"),
-        ("fault = 3\n".into(), "line 1, column 9", "`fault` is a list of tables"),
-        ("[[fault]\n".into(), "line 1, column 9", "unclosed array table"),
-        ("[[falut]]\n".into(), "line 1, column 3", "did you mean fault?"),
-        (fault("action = pause"), "line 2, column 10", "quoted"),
-        (fault("action = \"puase\""), "line 2, column 10", "did you mean pause"),
-        (fault("action = 3"), "line 2, column 10", "`action` is the name of an action"),
-        (fault("target = \"holder\""), "line 1, column 1", "a fault needs an action"),
-        (fault("action = \"pause\""), "line 1, column 1", "a fault needs a target"),
-        (fault("acton = \"pause\""), "line 2, column 1", "did you mean action"),
-        (fault("action = \"pause\"\naction = \"kill\""), "line 3, column 1", "duplicate key"),
-        (fault("action = \"pause\"\ntarget = \"hodler\""), "line 3, column 10", "mean holder"),
-        (fault("action = \"pause\"\ntarget = \"client-5\""), "line 3, column 10", "to client-4"),
-        (fault("action = \"pause\"\ntarget = \"server-1\""), "line 3, column 10", "to server-0"),
-        (fault("action = \"pause\"\ntarget = \"boss\""), "line 3, column 10", "no target"),
-        (fault("action = \"pause\"\ntarget = \"vault\""), "line 3, column 10", "has links only"),
-        (fault("action = \"kill\"\ntarget = \"server-0\""), "line 3, column 10", "takes `crash`"),
-        (fault("action = \"crash\"\ntarget = \"holder\""), "line 3, column 10", "takes `kill`"),
-        (fault("action = \"evict\"\ntarget = \"server-0\""), "line 3, column 10", "maxmemory"),
-        (fault("action = \"pause\"\nlinks = []"), "line 3, column 9", "hits nodes and no links"),
-        (fault("action = \"cut\"\nlinks = []"), "line 3, column 9", "needs a link"),
-        (fault("action = \"cut\"\nlinks = [\"holder\"]"), "line 3, column 10", "list of links"),
-        (
-            fault("action = \"cut\"\nlinks = [[\"server-0\", \"holder\"]]"),
-            "line 3, column 10",
-            "give the client of a link first",
-        ),
-        (
-            fault("action = \"cut\"\nlinks = [[\"holder\", \"next-waiter\"]]"),
-            "line 3, column 10",
-            "there is no such link",
-        ),
-        (
-            fault("action = \"cut\"\nlinks = [[\"servers\", \"servers\"]]"),
-            "line 3, column 10",
-            "do not talk to each other",
-        ),
-        (
-            fault(
-                "action = \"cut\"\nlinks = [[\"holder\", \"vault\"], [\"holder\", \"server-0\"]]",
-            ),
-            "line 3, column 9",
-            "a fault of their own",
-        ),
-        (
-            fault("action = \"cut\"\ntarget = \"holder\"\nlinks = [[\"holder\", \"vault\"]]"),
-            "line 4, column 9",
-            "give `target` for all links",
-        ),
-        (fault(&format!("{pause}\nby = \"1s\"")), "line 4, column 6", "takes no `by`"),
-        (fault("action = \"clock-jump\"\ntarget = \"holder\""), "line 2, column 10", "by = \"5s\""),
-        (
-            fault("action = \"clock-drift\"\npercent = -95\ntarget = \"holder\""),
-            "line 3, column 11",
-            "drifts by -90",
-        ),
-        (fault("action = \"slow\"\ntimes = 0"), "line 3, column 9", "a whole number"),
-        (fault("action = \"throttle\"\ntarget = \"all\""), "line 2, column 10", "bandwidth"),
-        (fault(pause), "line 1, column 1", "a fault needs a moment"),
-        (fault(&format!("{pause}\nat = \"3\"")), "line 4, column 6", "write it as 2.5s"),
-        (fault(&format!("{pause}\nat = \"x ttl\"")), "line 4, column 6", "write it as 1.5 ttl"),
-        (fault(&format!("{pause}\nat = \"30s\"")), "line 4, column 6", "--time-limit"),
-        (fault(&format!("{pause}\nwhen = \"garnted\"")), "line 4, column 8", "mean granted"),
-        (
-            fault(&format!("{pause}\nat = \"3s\"\nwhen = \"granted\"")),
-            "line 5, column 8",
-            "or `when`",
-        ),
-        (fault(&format!("{pause}\nwhen = \"fault\"")), "line 4, column 8", "before the first one"),
-        (fault(&format!("{pause}\nwhen = \"majority\"")), "line 4, column 8", "give `answered`"),
-        (fault(&format!("{pause}\nwhen = \"sent\"")), "line 4, column 8", "command = \"SETNX\""),
-        (
-            fault(&format!("{pause}\nwhen = \"sent\"\ncommand = \"EXPRIE\"")),
-            "line 5, column 11",
-            "did you mean expire",
-        ),
-        (
-            fault(&format!("{pause}\nwhen = \"asked\"\ncommand = \"SET\"")),
-            "line 5, column 11",
-            "goes with when = \"sent\" or \"answered\"",
-        ),
-        (
-            fault(&format!("{pause}\nwhen = \"asked\"\nwho = \"holder\"")),
-            "line 5, column 7",
-            "`who` is the name of a client",
-        ),
-        (
-            fault(&format!("{pause}\nat = \"1s\"\nwho = \"client-0\"")),
-            { "line 5, column 7" },
-            "whose moment",
-        ),
-        (fault(&format!("{pause}\n{at}\nnth = 2")), "line 6, column 7", "moments of `when`"),
-        (fault(&format!("{pause}\n{at}\nafter = \"1s\"")), "line 6, column 9", "goes with `when`"),
-        (fault(&format!("{pause}\nwhen = \"asked\"\nnth = 0")), "line 5, column 7", "from 1"),
-        (fault(&format!("{pause}\nat = \"3s\"")), "line 1, column 1", "a fault needs a length"),
-        (fault(&format!("{pause}\nat = \"3s\"\nlasts = \"0s\"")), "line 5, column 9", "no time"),
-        (fault(&format!("{pause}\nat = \"29s\"\nlasts = \"2s\"")), "line 5, column 9", "healed"),
-        (
-            "fault = [{ action = \"pause\", target = \"all\", at = \"1s\", lasts = \"1s\" }, \
+    let refused = [
+        String::new(),
+        "# none\n".into(),
+        "fault = []\n".into(),
+        "fault = 3\n".into(),
+        "[[fault]\n".into(),
+        "[[falut]]\n".into(),
+        fault("action = pause"),
+        fault("action = \"puase\""),
+        fault("action = 3"),
+        fault("target = \"holder\""),
+        fault("action = \"pause\""),
+        fault("acton = \"pause\""),
+        fault("action = \"pause\"\naction = \"kill\""),
+        fault("action = \"pause\"\ntarget = \"hodler\""),
+        fault("action = \"pause\"\ntarget = \"client-5\""),
+        fault("action = \"pause\"\ntarget = \"server-1\""),
+        fault("action = \"pause\"\ntarget = \"boss\""),
+        fault("action = \"pause\"\ntarget = \"vault\""),
+        fault("action = \"kill\"\ntarget = \"server-0\""),
+        fault("action = \"crash\"\ntarget = \"holder\""),
+        fault("action = \"evict\"\ntarget = \"server-0\""),
+        fault("action = \"pause\"\nlinks = []"),
+        fault("action = \"cut\"\nlinks = []"),
+        fault("action = \"cut\"\nlinks = [\"holder\"]"),
+        fault("action = \"cut\"\nlinks = [[\"server-0\", \"holder\"]]"),
+        fault("action = \"cut\"\nlinks = [[\"holder\", \"next-waiter\"]]"),
+        fault("action = \"cut\"\nlinks = [[\"servers\", \"servers\"]]"),
+        fault("action = \"cut\"\nlinks = [[\"holder\", \"vault\"], [\"holder\", \"server-0\"]]"),
+        fault("action = \"cut\"\ntarget = \"holder\"\nlinks = [[\"holder\", \"vault\"]]"),
+        fault(&format!("{pause}\nby = \"1s\"")),
+        fault("action = \"clock-jump\"\ntarget = \"holder\""),
+        fault("action = \"clock-drift\"\npercent = -95\ntarget = \"holder\""),
+        fault("action = \"slow\"\ntimes = 0"),
+        fault("action = \"throttle\"\ntarget = \"all\""),
+        fault(pause),
+        fault(&format!("{pause}\nat = \"3\"")),
+        fault(&format!("{pause}\nat = \"x ttl\"")),
+        fault(&format!("{pause}\nat = \"30s\"")),
+        fault(&format!("{pause}\nwhen = \"garnted\"")),
+        fault(&format!("{pause}\nat = \"3s\"\nwhen = \"granted\"")),
+        fault(&format!("{pause}\nwhen = \"fault\"")),
+        fault(&format!("{pause}\nwhen = \"majority\"")),
+        fault(&format!("{pause}\nwhen = \"sent\"")),
+        fault(&format!("{pause}\nwhen = \"sent\"\ncommand = \"EXPRIE\"")),
+        fault(&format!("{pause}\nwhen = \"asked\"\ncommand = \"SET\"")),
+        fault(&format!("{pause}\nwhen = \"asked\"\nwho = \"holder\"")),
+        fault(&format!("{pause}\nat = \"1s\"\nwho = \"client-0\"")),
+        fault(&format!("{pause}\n{at}\nnth = 2")),
+        fault(&format!("{pause}\n{at}\nafter = \"1s\"")),
+        fault(&format!("{pause}\nwhen = \"asked\"\nnth = 0")),
+        fault(&format!("{pause}\nat = \"3s\"")),
+        fault(&format!("{pause}\nat = \"3s\"\nlasts = \"0s\"")),
+        fault(&format!("{pause}\nat = \"29s\"\nlasts = \"2s\"")),
+        "fault = [{ action = \"pause\", target = \"all\", at = \"1s\", lasts = \"1s\" }, \
              { action = \"pause\", target = \"all\", at = \"1s\", lasts = \"1s\" }]"
-                .into(),
-            "line 1, column 73",
-            "two faults begin in this line",
-        ),
-    ] {
-        let said = follow(&cli, "redis-set-nx-px", &script, &[]);
-        assert_eq!(said.code, 254, "{script}\n{said:?}");
-        let mut lines = said.err.lines();
-        let first = lines.next().unwrap_or_default();
-        assert!(first.contains(&format!("`it.toml`, {place}: ")), "{script}\n{}", said.err);
-        assert!(first.contains(words), "`{words}` is missing:\n{script}\n{}", said.err);
-        if !script.is_empty() {
-            let marks = lines.nth(2).unwrap_or_default();
-            let column: usize = place.rsplit(' ').next().and_then(|n| n.parse().ok()).expect("one");
-            assert_eq!(marks.find('^'), Some(column + 3), "{}", said.err);
-        }
-    }
+            .into(),
+    ]
+    .map(|script: String| format!("{script}\n{}\n", follow(&cli, "redis-set-nx-px", &script, &[])));
+    expect_file!["snapshots/scripts.txt"].assert_eq(&refused.concat());
     assert!(!cli.home.path().join("store").exists());
 }
 
 #[test]
 fn a_script_takes_the_place_of_nemeses() {
     let cli = Bench::new();
-    let both = follow(&cli, "redis-set-nx-px", PAUSE, &["--nemesis", "pause"]);
-    assert_eq!(both.code, 254, "{both:?}");
-    assert!(both.err.contains("--script") && both.err.contains("--nemesis"), "{both:?}");
-    let missing = cli.run(&["test", "--algo", "zk-rw", "--script", "ti.toml"]);
-    missing.refuses(254, &["there is no `ti.toml`", "did you mean `it.toml`?"]);
+    fs::write(cli.home.path().join("it.toml"), PAUSE).expect("written");
+    transcript(&cli, "script-or-nemesis");
 }
 
 #[test]
@@ -450,15 +388,13 @@ fn what_a_backend_cannot_do_is_refused_with_its_line() {
     fs::write(cli.home.path().join("it.toml"), script).expect("written");
     let test = ["test", "--algo", "zk-rw", "--script", "it.toml", "--backend", "docker"];
     let said = cli.run(&test);
-    assert_eq!(said.code, 254, "{said:?}");
-    for words in [
-        "`it.toml`, line 8, column 10",
-        "cannot have the clock of a server run fast or slow, or stand still: ZooKeeper counts",
-        "--backend sim",
-        "^^^^^^",
-    ] {
-        assert!(said.err.contains(words), "`{words}` is missing: {}", said.err);
-    }
+    expect![[r#"
+        picklock: `it.toml`, line 8, column 10: real servers cannot have the clock of a server run fast or slow, or stand still: ZooKeeper counts by its monotonic clock, which nobody can set; the faults of this run need it: give --backend sim
+          |
+        8 | action = "clock-freeze"
+          |          ^^^^^^^^^^^^^^
+        exit code 254
+    "#]].assert_eq(&said.to_string());
     assert!(!cli.home.path().join("store").exists());
 }
 
