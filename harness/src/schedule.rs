@@ -371,6 +371,7 @@ fn jump(fault: &Fault) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::simulate;
+    use expect_test::expect;
 
     fn recorded(algo: &str, nemesis: &str, seed: u64) -> (base::Run, Schedule) {
         let lock = workloads::lock(algo).expect("a lock of the list");
@@ -405,29 +406,41 @@ mod tests {
 
     #[test]
     fn what_is_no_schedule_is_refused() {
-        let says = |text: &str| {
-            let read = Schedule::from_json(text, &workloads::lock);
-            read.err().expect("refused").to_string()
-        };
-        assert!(says("hello").contains("not valid JSON"));
-        assert!(says("{}").contains("not a schedule of picklock"));
-        assert!(says("{\"picklock_schedule\": 7}").contains("version 7, of a newer picklock"));
-        let older = "has version 1, of an older picklock; this one reads version 3";
-        assert_eq!(says("{\"picklock_schedule\": 1}"), older);
-        assert!(says("{\"picklock_schedule\": 3}").contains("algo"));
         let (_, schedule) = recorded("zk-rw", "crash", 1);
         let broken = |change: &dyn Fn(&mut Schedule)| {
             let mut schedule = schedule.clone();
             change(&mut schedule);
-            says(&schedule.to_json())
+            schedule.to_json()
         };
-        assert!(broken(&|s| s.clients.clear()).contains("0 clients"));
         let pause = Fault::at(base::Node::Server(9), Action::Pause);
-        assert!(broken(&|s| s.faults[0].fault = pause.clone()).contains("server 9"));
-        assert!(broken(&|s| s.algo = "zk-wr".try_into().expect("a name")).contains("zk-wr"));
-        let tick_ns = Some(schedule.run.ttl_ns);
-        assert!(broken(&|s| s.run.ensemble.tick_ns = tick_ns).contains("2 to 20 ticks"));
-        assert!(broken(&|s| s.quiet_ns = u64::MAX).contains("24 h"));
-        assert!(broken(&|s| s.clients[0][0].key = u32::MAX).contains("key 4294967295"));
+        let refused = [
+            "hello".into(),
+            "{}".into(),
+            "{\"picklock_schedule\": 7}".into(),
+            "{\"picklock_schedule\": 1}".into(),
+            "{\"picklock_schedule\": 3}".into(),
+            broken(&|s| s.clients.clear()),
+            broken(&|s| s.faults[0].fault = pause.clone()),
+            broken(&|s| s.algo = "zk-wr".try_into().expect("a name")),
+            broken(&|s| s.run.ensemble.tick_ns = Some(s.run.ttl_ns)),
+            broken(&|s| s.quiet_ns = u64::MAX),
+            broken(&|s| s.clients[0][0].key = u32::MAX),
+        ]
+        .map(|text: String| {
+            let read = Schedule::from_json(&text, &workloads::lock);
+            read.err().expect("refused").to_string()
+        });
+        expect![[r#"
+            is not valid JSON: expected value at line 1 column 1
+            is not a schedule of picklock
+            has version 7, of a newer picklock; this one reads version 3
+            has version 1, of an older picklock; this one reads version 3
+            is not a schedule: missing field `algo` at line 1 column 24
+            cannot be run: it has 0 clients; give 1 to 200
+            cannot be run: it has a fault at server 9, which is not there
+            cannot be run: there is no lock `zk-wr` in this picklock
+            cannot be run: --ttl 2s is out of range for --tick 2s: a server grants sessions of 2 to 20 ticks, 4s to 40s
+            cannot be run: it has a time beyond 24 h, or no ttl
+            cannot be run: it has a turn on key 4294967295; there are 1000 at most"#]].assert_eq(&refused.join("\n"));
     }
 }

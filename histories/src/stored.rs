@@ -115,6 +115,7 @@ pub(crate) fn read_header(line: &str) -> Result<(), HistoryError> {
 mod tests {
     use super::*;
     use base::{Action, Effect, Fault, FaultEvent, Mode, Node};
+    use expect_test::expect;
 
     fn sample() -> History {
         let mut history = History::default();
@@ -154,21 +155,27 @@ mod tests {
 
     #[test]
     fn what_is_no_history_is_refused_with_its_line() {
-        let says = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
-        assert!(says("").contains("empty"));
-        assert!(says("hello\n").contains("not a picklock history"));
-        assert!(says("{\"picklock_history\":99}\n").contains("99"));
         let text = sample().to_jsonl();
-        let broken = text.replace("\"invoke\"", "\"begin\"");
-        assert!(says(&broken).starts_with("line 2:"), "{}", says(&broken));
-        let huge = text.replace("\"process\":1", "\"process\":9223372036854775808");
-        assert!(says(&huge).starts_with("line 2: not an event: invalid value"), "{}", says(&huge));
         let early = text.replace("\"invoke\"", "\"ok\"");
-        assert_eq!(says(&early), "line 2: process 1 ends its acquire, which it did not begin");
-        let large = early.replace("\"process\":1", "\"process\":4294967295");
-        let said = "line 2: process 4294967295 ends its acquire, which it did not begin";
-        assert_eq!(says(&large), said);
-        let twice = text.clone() + text.lines().nth(1).unwrap() + "\n";
-        assert!(says(&twice).starts_with("line 4:"), "{}", says(&twice));
+        let said = [
+            "",
+            "hello\n",
+            "{\"picklock_history\":99}\n",
+            &text.replace("\"invoke\"", "\"begin\""),
+            &text.replace("\"process\":1", "\"process\":9223372036854775808"),
+            &early,
+            &early.replace("\"process\":1", "\"process\":4294967295"),
+            &(text.clone() + text.lines().nth(1).unwrap() + "\n"),
+        ]
+        .map(|text| read(text.as_bytes()).unwrap_err().to_string());
+        expect![[r#"
+            the history is empty
+            line 1: not a picklock history (its first line is {"picklock_history":2})
+            line 1: the history has version 99, of a newer picklock; this one reads version 2
+            line 2: not an event: unknown variant `begin`, expected one of `invoke`, `ok`, `fail`, `info` at column 49
+            line 2: not an event: invalid value: integer `9223372036854775808`, expected a process number below 2^32, or "nemesis" at column 52
+            line 2: process 1 ends its acquire, which it did not begin
+            line 2: process 4294967295 ends its acquire, which it did not begin
+            line 4: event 0 stands where event 2 should"#]].assert_eq(&said.join("\n"));
     }
 }

@@ -447,6 +447,7 @@ fn join(mut ranges: Vec<(Range<u64>, String)>) -> Result<Vec<Range<u64>>, MergeE
 mod tests {
     use super::*;
     use base::EnsembleSpec;
+    use expect_test::expect;
 
     fn tally(seeds: Range<u64>, violated: &[u64]) -> Tally {
         let part = SearchPart { whole: seeds.clone(), of: 1, shard: 1 };
@@ -492,16 +493,20 @@ mod tests {
 
     #[test]
     fn what_does_not_go_together_is_named() {
-        let says = |parts: &[Tally]| merge(named(parts)).expect_err("refused").to_string();
         let one = tally(0..10, &[]);
-        assert!(says(&[one.clone(), tally(9..12, &[])]).contains("both have seed 9"));
-        assert!(says(&[one.clone(), one.clone()]).contains("both have seed 0"));
         let mut other = tally(10..20, &[]);
         other.searched.run.nemesis = "crash".into();
-        assert!(says(&[one.clone(), other]).contains("nemesis is \"pause\" and \"crash\""));
         let mut old = tally(10..20, &[]);
         old.picklock = "0.0.1".into();
-        assert!(says(&[one, old]).contains("picklock"));
+        let said = [tally(9..12, &[]), one.clone(), other, old]
+            .map(|two| merge(named(&[one.clone(), two])).expect_err("refused").to_string());
+        let said = said.join("\n").replace(&one.picklock, "VERSION");
+        expect![[r#"
+            `0.json` and `1.json` both have seed 9
+            `0.json` and `1.json` both have seed 0
+            `0.json` and `1.json` are of different searches: nemesis is "pause" and "crash"
+            `0.json` is of picklock VERSION and `1.json` of 0.0.1: search both with one"#]]
+        .assert_eq(&said);
     }
 
     #[test]
@@ -515,10 +520,13 @@ mod tests {
         let stored = serde_json::to_string(&clean).unwrap();
         assert_eq!(Tally::from_json(&stored).expect("what was written"), clean);
         let wrong = stored.replace("\"of\":1", "\"of\":0");
-        let says = |text: &str| Tally::from_json(text).expect_err("refused").to_string();
-        assert!(says(&wrong).contains("that there cannot be"));
-        assert!(says("{}").contains("not a result"));
-        assert!(says("{\"picklock_explore\":9}").contains("version 9"));
+        let said = [&wrong, "{}", "{\"picklock_explore\":9}"]
+            .map(|text| Tally::from_json(text).expect_err("refused").to_string());
+        expect![[r#"
+            names shards or seeds that there cannot be
+            is not a result of `picklock explore --out`
+            has version 9, of a newer picklock; this one reads version 5"#]]
+        .assert_eq(&said.join("\n"));
     }
 
     /// Returns the result of a shard of seeds 0 to 29 that searched the first so many of its seeds.

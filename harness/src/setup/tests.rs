@@ -4,6 +4,7 @@ use super::*;
 use crate::links::slowest_link;
 use crate::options::flags;
 use base::{EnsembleSpec, Length};
+use expect_test::expect;
 
 fn refusal(algo: &str, change: impl FnOnce(&mut RunSpec)) -> String {
     let lock = workloads::lock(algo).expect("a lock of the list");
@@ -14,41 +15,46 @@ fn refusal(algo: &str, change: impl FnOnce(&mut RunSpec)) -> String {
 
 #[test]
 fn nonsense_is_refused_in_one_line_that_names_the_fix() {
-    assert!(refusal("zk-rw", |o| o.clients = 0).contains("give 1 to 200"));
-    assert!(refusal("zk-rw", |o| o.ttl_ns = 0).contains("--ttl 0s is out of range: give 100ms"));
-    assert!(
-        refusal("zk-rw", |o| o.hold = Length::about(Duration::from_secs(9))).contains("--hold")
-    );
-    assert!(refusal("zk-rw", |o| o.link_delay_ns = o.ttl_ns / 5).contains("give 0s to 265ms"));
-    assert!(refusal("zk-rw", |o| o.nemesis = "pause,partitoin".into()).contains("partition"));
-    assert!(refusal("zk-rw", |o| o.ttl_ns = 400_000_000).contains("give 500ms or more"));
-    assert!(refusal("zk-rw", |o| o.ensemble.tick_ns = Some(o.ttl_ns)).contains("2 to 20 ticks"));
-    assert!(refusal("zk-rw", |o| o.ensemble.sync_limit = Some(0)).contains("--sync-limit 0"));
-    for (algo, why) in [
-        ("redlock", "a Redis without maxmemory evicts no key"),
-        ("zk-rw", "a ZooKeeper evicts no node"),
-    ] {
-        let refused = refusal(algo, |o| o.nemesis = "pause,evict".into());
-        assert!(refused.contains(&format!("evict does nothing to {algo}: {why}")), "{refused}");
-    }
-    let on_three = refusal("zk-rw", |o| o.nemesis = "partition-ring".into());
-    assert!(on_three.contains("5 servers that talk to each other"), "{on_three}");
-    assert!(on_three.ends_with("give --on zookeeper-x5"), "{on_three}");
-    let apart = refusal("redlock", |o| o.nemesis = "partition-ring".into());
-    assert!(apart.ends_with("give --nemesis partition"), "{apart}");
-    let on_redis = refusal("redlock", |o| o.ensemble.sync_limit = Some(5));
-    assert!(on_redis.contains("redlock is on Redis"), "{on_redis}");
+    let refused = [
+        refusal("zk-rw", |o| o.clients = 0),
+        refusal("zk-rw", |o| o.ttl_ns = 0),
+        refusal("zk-rw", |o| o.hold = Length::about(Duration::from_secs(9))),
+        refusal("zk-rw", |o| o.nemesis = "pause,partitoin".into()),
+        refusal("zk-rw", |o| o.ttl_ns = 400_000_000),
+        refusal("zk-rw", |o| o.ensemble.tick_ns = Some(o.ttl_ns)),
+        refusal("zk-rw", |o| o.ensemble.sync_limit = Some(0)),
+        refusal("redlock", |o| o.ensemble.sync_limit = Some(5)),
+        refusal("redlock", |o| o.nemesis = "pause,evict".into()),
+        refusal("zk-rw", |o| o.nemesis = "pause,evict".into()),
+        refusal("zk-rw", |o| o.nemesis = "partition-ring".into()),
+        refusal("redlock", |o| o.nemesis = "partition-ring".into()),
+    ];
+    expect![[r#"
+        --clients 0 is out of range: give 1 to 200
+        --ttl 0s is out of range: give 100ms to 10m
+        --hold 9s is out of range: give 1ms to 1s 200ms
+        there is no nemesis `partitoin`; did you mean partition, partition-ring, partition-vault? (`picklock list` shows all)
+        --ttl 400ms is too short for a session of ZooKeeper's: give 500ms or more
+        --ttl 2s is out of range for --tick 2s: a server grants sessions of 2 to 20 ticks, 4s to 40s
+        --sync-limit 0 is out of range: give 1 to 1000
+        --tick and --sync-limit are settings of ZooKeeper, and redlock is on Redis: leave them out
+        the nemesis evict does nothing to redlock: a Redis without maxmemory evicts no key; give --algo memcached-add or memcached-add-as-printed
+        the nemesis evict does nothing to zk-rw: a ZooKeeper evicts no node; give --algo memcached-add or memcached-add-as-printed
+        the nemesis partition-ring needs 5 servers that talk to each other, and zk-rw on zookeeper-x3 has not so many: give --on zookeeper-x5
+        the nemesis partition-ring needs 5 servers that talk to each other, and redlock on redis-x5 has not so many: give --nemesis partition"#]].assert_eq(&refused.join("\n"));
 }
 
 #[test]
 fn a_link_is_no_slower_than_the_calls_of_its_lock_can_bear() {
-    let largest = |algo: &str| refusal(algo, |run| run.link_delay_ns = 1_000_000_000);
     // Five servers with a tenth of the ttl each; one or two round trips of one server.
-    assert!(largest("redlock").ends_with("give 0s to 131ms"), "{}", largest("redlock"));
-    let one = largest("redis-set-nx-px");
-    assert!(one.ends_with("give 0s to 531ms"), "{one}");
-    let two = largest("redis-setnx-expire");
-    assert!(two.ends_with("give 0s to 265ms"), "{two}");
+    let largest = ["redlock", "redis-set-nx-px", "redis-setnx-expire", "zk-rw"]
+        .map(|algo| refusal(algo, |run| run.link_delay_ns = 1_000_000_000));
+    expect![[r#"
+        --link-delay 1s is out of range: give 0s to 131ms
+        --link-delay 1s is out of range: give 0s to 531ms
+        --link-delay 1s is out of range: give 0s to 265ms
+        --link-delay 1s is out of range: give 0s to 265ms"#]]
+    .assert_eq(&largest.join("\n"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::reading::Entries;
+use expect_test::expect;
 
 fn pair(model: &str, reading: Reading, text: &str) -> Result<Paired, String> {
     let mut pairing = Pairing::new(model.parse().unwrap(), reading);
@@ -141,10 +142,13 @@ fn a_set_has_members() {
         words("set", &text).remove(0)
     };
     let ten = "0 1 2 3 4 5 6 7 8 9";
-    assert!(read("7").contains("read of 1 member: 7 (lines"));
-    assert!(read("").contains("read of no members (lines"));
-    assert!(read(ten).contains("10 members: 0 1 2 3 4 5 6 7 8 9 (lines"));
-    assert!(read(&format!("{ten} 10")).contains("11 members: 0 1 2 3 4 5 6 7 8 9 … (lines"));
+    let said = ["7", "", ten, &format!("{ten} 10")].map(read);
+    expect![[r#"
+        process 0's read of 1 member: 7 (lines 1 to 2)
+        process 0's read of no members (lines 1 to 2)
+        process 0's read of 10 members: 0 1 2 3 4 5 6 7 8 9 (lines 1 to 2)
+        process 0's read of 11 members: 0 1 2 3 4 5 6 7 8 9 … (lines 1 to 2)"#]]
+    .assert_eq(&said.join("\n"));
 }
 
 #[test]
