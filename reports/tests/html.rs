@@ -4,6 +4,7 @@ mod common;
 
 use base::is_hidden;
 use common::{Sample, busy, context, cut_off, double_hold, empty, hostile, reader_beside_writer};
+use expect_test::expect_file;
 use picklock_reports::facts::HistoryFacts;
 use picklock_reports::html::page;
 use serde_json::Value;
@@ -89,15 +90,7 @@ fn the_witness_is_drawn_with_the_numbers_of_its_events() {
     assert_eq!(html.matches("<svg class=\"witness").count(), 4);
     let (_, anomaly) = html.split_once("✗ stale write accepted</h2>").unwrap();
     let (anomaly, _) = anomaly.split_once("</section>").unwrap();
-    assert_eq!(anomaly.matches("class=\"callout\"").count(), 2 * 6);
-    assert_eq!(anomaly.matches("<td><span class=\"number\">").count(), 6);
-    assert_eq!(anomaly.matches("class=\"breach\"").count(), 2, "the stale write");
-    assert!(anomaly.contains("class=\"overlap\""));
-    assert!(anomaly.contains("client 3 paused"));
-    assert_eq!(anomaly.matches("class=\"leaseend\"").count(), 2);
-    assert_eq!(anomaly.matches("class=\"unleased\"").count(), 2);
-    assert!(anomaly.contains("its lease expired"), "a step of its own");
-    assert!(anomaly.contains("<b>Expected</b> for the same reason as above, H7: "));
+    expect_file!["snapshots/anomaly.html"].assert_eq(&anomaly.replace("><", ">\n<"));
 }
 
 #[test]
