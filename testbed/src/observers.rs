@@ -6,7 +6,7 @@ use super::clock::RunClock;
 use super::servers::StartedServer;
 use base::{BackendError, Data, Ledger, Mono};
 use futures_util::future::join_all;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -73,10 +73,12 @@ impl Observers {
         let number = server.number();
         let Some(observer) = self.observers[number as usize] else { return Ok(()) };
         let before = self.following().remove(&number);
-        if let Some(Following { mut task, .. }) = before
-            && timeout(LAST_REPORTS, &mut task).await.is_err()
-        {
-            task.abort();
+        if let Some(Following { mut task, traffic, .. }) = before {
+            // Whoever reads it learns so that there is another server in the place of its own.
+            drop(traffic);
+            if timeout(LAST_REPORTS, &mut task).await.is_err() {
+                task.abort();
+            }
         }
         let (books, clock) = (self.books.clone(), self.clock);
         lock(&books).started.insert(number, data);
@@ -175,14 +177,14 @@ fn shell_of<S: StartedServer>(server: Arc<S>) -> Shell {
 struct Books {
     bookkeeper: Bookkeeper,
     /// The process that each connection belongs to: by server, and the port that it comes from.
-    callers: HashMap<(u32, u16), u32>,
+    callers: BTreeMap<(u32, u16), u32>,
     /// The things on each server, each with a number that stands for its value.
     stored: Vec<BTreeMap<Name, u64>>,
     /// The servers that were replicas when they last said so.
-    replicas: HashSet<u32>,
+    replicas: BTreeSet<u32>,
     /// The servers that were started and have not told since what they have, each with what it was to
     /// keep of what it had before.
-    started: HashMap<u32, Option<Data>>,
+    started: BTreeMap<u32, Option<Data>>,
     /// Changes may have been missed.
     is_incomplete: bool,
 }
@@ -191,10 +193,10 @@ impl Books {
     fn of(topology: &Topology) -> Self {
         Self {
             bookkeeper: Bookkeeper::of(topology),
-            callers: HashMap::new(),
+            callers: BTreeMap::new(),
             stored: vec![BTreeMap::new(); topology.servers() as usize],
-            replicas: HashSet::new(),
-            started: HashMap::new(),
+            replicas: BTreeSet::new(),
+            started: BTreeMap::new(),
             is_incomplete: false,
         }
     }
