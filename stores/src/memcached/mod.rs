@@ -7,8 +7,12 @@ mod junk;
 mod memory;
 pub mod model;
 #[cfg(feature = "real")]
+mod observe;
+#[cfg(feature = "real")]
 mod real;
 mod store;
+#[cfg(feature = "real")]
+mod text_connection;
 
 pub use model::Server;
 #[cfg(feature = "real")]

@@ -9,9 +9,13 @@ use std::time::Duration;
 use super::allotment;
 use super::junk::JUNK;
 use super::memory::StoredItem;
+#[cfg(feature = "real")]
+use super::observe;
 use super::{COMMANDS, Memcached, Packet, Reply, Request, Server};
 use crate::driver::CallDriver;
 use crate::launch::words;
+#[cfg(feature = "real")]
+use crate::observation::Observer;
 use crate::zookeeper::Timing;
 use crate::{
     Allotment, ClientSettings, Cluster, Enumerable, Group, Junk, Launch, Need, Place, Ports, Probe,
@@ -79,11 +83,20 @@ impl Store for Memcached {
     /// Its memory is small, has one size of chunks for all that locks store, and one list by last use,
     /// which nothing sorts in the background: so the order is certain in which it evicts
     /// (`memory.rs`). It stays who it is: with another user it would outlive whoever started it, as
-    /// the kernel forgets then that it was to die with that.
+    /// the kernel forgets then that it was to die with that. There is room for all lines of whoever
+    /// watches it (`observe.rs`), also while its memory is filled with junk.
     fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
         let Place { host, port, .. } = place;
-        let command = format!("memcached -u root -l {host} -p {port} -m 2 -n 976 -o no_modern");
+        let command = format!(
+            "memcached -u root -l {host} -p {port} -m 2 -n 976 \
+             -o no_modern,worker_logbuf_size=4096,watcher_logbuf_size=4096"
+        );
         Launch { command: words(&command), files: Vec::new() }
+    }
+
+    #[cfg(feature = "real")]
+    fn observer(_: &Cluster, _number: u32) -> Option<Observer> {
+        Some(observe::OBSERVER)
     }
 
     #[cfg(feature = "real")]
