@@ -8,11 +8,15 @@ mod driver;
 mod enumerable;
 pub mod model;
 #[cfg(feature = "real")]
+mod observe;
+#[cfg(feature = "real")]
 pub mod outcome;
 mod protocol;
 #[cfg(feature = "real")]
 mod real;
 mod store;
+#[cfg(feature = "real")]
+mod wire_connection;
 
 pub use client::{Client, Session};
 pub use driver::PostgresDriver;

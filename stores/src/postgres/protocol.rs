@@ -158,6 +158,27 @@ impl Statement {
             Self::Ping => "SELECT 1".into(),
         }
     }
+
+    /// Reads a statement in SQL, if it is one of these.
+    #[cfg(feature = "real")]
+    pub fn of_sql(sql: &str) -> Option<Self> {
+        let quote =
+            |text: &str| Some(text.split_once('\'')?.1.rsplit_once('\'')?.0.replace("''", "'"));
+        let name = || quote(sql).unwrap_or_default();
+        let all = [
+            Self::AdvisoryLock { key: name() },
+            Self::TryAdvisoryLock { key: name() },
+            Self::AdvisoryUnlock { key: name() },
+            Self::Begin,
+            Self::Commit,
+            Self::Rollback,
+            Self::InsertRow { name: name() },
+            Self::LockRow { name: name(), wait: true },
+            Self::LockRow { name: name(), wait: false },
+            Self::Ping,
+        ];
+        all.into_iter().find(|statement| statement.sql() == sql)
+    }
 }
 
 /// A text as a literal of SQL.
@@ -211,5 +232,7 @@ mod tests {
     fn a_name_cannot_break_out_of_its_literal() {
         let unlock = Statement::AdvisoryUnlock { key: "it's".into() };
         assert_eq!(unlock.sql(), "SELECT pg_advisory_unlock(hashtextextended('it''s', 0))");
+        #[cfg(feature = "real")]
+        assert_eq!(Statement::of_sql(&unlock.sql()), Some(unlock));
     }
 }

@@ -4,8 +4,12 @@ use base::{Link, Wakeups, World};
 use std::rc::Rc;
 use std::time::Duration;
 
+#[cfg(feature = "real")]
+use super::observe;
 use super::protocol::COMMANDS;
 use super::{Client, Postgres, PostgresDriver, Server};
+#[cfg(feature = "real")]
+use crate::observation::Observer;
 use crate::zookeeper::Timing;
 use crate::{
     ClientSettings, Cluster, Group, Junk, Launch, Need, Place, Ports, Probe, SettableClock, Shape,
@@ -72,6 +76,11 @@ impl Store for Postgres {
         let Place { data, host, port, .. } = place;
         let command = ["sh", "-c", START, "postgres", data, host, &port.to_string()];
         Launch { command: command.map(String::from).into(), files: Vec::new() }
+    }
+
+    #[cfg(feature = "real")]
+    fn observer(_: &Cluster, _number: u32) -> Option<Observer> {
+        Some(observe::OBSERVER)
     }
 
     #[cfg(feature = "real")]

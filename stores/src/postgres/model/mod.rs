@@ -27,7 +27,8 @@ use std::hash::{Hash, Hasher};
 use super::{Packet, Refusal, Reply, Statement};
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
 use backend::{BackendProcess, Blocked, TransactionState};
-use locks::{Lockable, Locks};
+pub(super) use locks::Lockable;
+use locks::Locks;
 
 /// A simulated PostgreSQL server.
 #[derive(Clone, Debug, Default)]
