@@ -7,8 +7,9 @@
 //! be, the observer looks again and again, which counts as no use of the item. The last lines of a server
 //! that is killed never come: in their place the replies tell what it still did.
 //!
-//! No line tells of `flush_all`, nor one of a command that another program gives to make room. Lines that
-//! the server has no room for are lost; it counts them, and is followed no longer then.
+//! What cannot be seen is a `delete` of somebody whose requests nobody hears here, and `flush_all` until
+//! somebody looks. Lines for which the server has no room are lost; it counts them, and is followed no
+//! longer then.
 
 use super::text_connection::{SentCommand, TextConnection};
 use crate::model::{By, Name, Noted, What};
@@ -106,12 +107,10 @@ impl WatchedServer {
             let ask = tokio::select! {
                 line = self.lines.next_line() => {
                     let Ok(Some(line)) = line else { return Some(()) };
-                    self.take_traffic();
-                    let marks = self.report.take(line)?;
-                    "stats\r\n".repeat(marks)
+                    "stats\r\n".repeat(self.hear(line)?)
                 }
                 answer = self.answers.next_line() => {
-                    let Ok(Some(answer)) = answer else { return Some(()) };
+                    let Ok(Some(answer)) = answer else { break };
                     if has_lost(&answer) {
                         return None;
                     }
@@ -130,6 +129,16 @@ impl WatchedServer {
             // A server that is gone ends the lines.
             let _ = self.questions.write_all(ask.as_bytes()).await;
         }
+        while let Ok(Some(line)) = self.lines.next_line().await {
+            self.hear(line)?;
+        }
+        Some(())
+    }
+
+    /// Takes a line, after the requests that it may be about.
+    fn hear(&mut self, line: String) -> Option<usize> {
+        self.take_traffic();
+        self.report.take(line)
     }
 
     fn take_traffic(&mut self) {

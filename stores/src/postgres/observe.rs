@@ -51,7 +51,7 @@ fn observe(server: ObservedServer) -> Observation {
 }
 
 /// A session: its number, and the port of its client.
-type Who = (i64, u16);
+type SessionKey = (i64, u16);
 
 /// The reading of what goes over the connections of clients.
 struct SessionReport {
@@ -61,9 +61,9 @@ struct SessionReport {
     /// The number of sessions so far.
     sessions: i64,
     /// What is known and not reported yet, with the time at which it became known, in order.
-    known: VecDeque<(u64, Who, Deed)>,
+    known: VecDeque<(u64, SessionKey, Deed)>,
     /// The locks that somebody has, with the number of times that it has taken each.
-    taken: BTreeMap<Lockable, (Who, u32)>,
+    taken: BTreeMap<Lockable, (SessionKey, u32)>,
 }
 
 impl SessionReport {
@@ -122,14 +122,14 @@ impl SessionReport {
     }
 
     /// The session that has what is taken here.
-    fn owner(&self, deed: &Deed) -> Option<Who> {
+    fn owner(&self, deed: &Deed) -> Option<SessionKey> {
         match deed {
             Deed::Takes(lock) => self.taken.get(lock).map(|(who, _)| *who),
             _ => None,
         }
     }
 
-    fn apply(&mut self, at_ns: u64, who: Who, deed: Deed) {
+    fn apply(&mut self, at_ns: u64, who: SessionKey, deed: Deed) {
         let by = By::Session(who.0);
         match deed {
             Deed::Begins => self.tell(at_ns, who, None, What::SessionBegan(who.0)),
@@ -166,7 +166,7 @@ impl SessionReport {
     fn free(
         &mut self,
         at_ns: u64,
-        who: Who,
+        who: SessionKey,
         which: impl Fn(&Lockable) -> bool,
         what: What,
     ) -> usize {
@@ -179,7 +179,7 @@ impl SessionReport {
         freed.len()
     }
 
-    fn tell(&self, at_ns: u64, (_, port): Who, lock: Option<&Lockable>, what: What) {
+    fn tell(&self, at_ns: u64, (_, port): SessionKey, lock: Option<&Lockable>, what: What) {
         let object = lock.map(|lock| Name::from_slice(lock.to_string().as_bytes()));
         let noted = Noted { object: object.unwrap_or_default(), what, zxid: None };
         let (caller, at_ns) = (Some(port), Some(at_ns));
