@@ -3,6 +3,8 @@
 
 mod allotment;
 mod bookkeeper;
+#[cfg(feature = "real")]
+pub mod common_log;
 #[cfg(any(test, feature = "real"))]
 pub mod conformance;
 pub mod driver;

@@ -1,12 +1,16 @@
 //! The observation of a real server: the changes to what it stores, as it reports them on a connection
 //! beside those of the clients.
 
+use crate::common_log::{LoggedTransaction, RequestId};
 use crate::model::{Name, Noted};
 use futures_util::future::BoxFuture;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::sync::mpsc::UnboundedReceiver;
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
+use tokio::time::{MissedTickBehavior, interval};
 
 /// A report of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +33,26 @@ pub enum Sight {
     Contents(Vec<Name>),
     /// From now on the server is a primary, or a replica. Reported where there are both.
     Primary(bool),
+    /// The log of an ensemble's member has this transaction.
+    Logged(LoggedTransaction),
+    /// A client has asked for a transaction.
+    Asked {
+        /// The request.
+        request: RequestId,
+        /// The port that the client had connected from.
+        caller: u16,
+        /// The time by CLOCK_MONOTONIC, in nanoseconds.
+        at_ns: u64,
+    },
+    /// The server has answered a request that was reported.
+    Answered {
+        /// The request.
+        request: RequestId,
+        /// The time by CLOCK_MONOTONIC, in nanoseconds.
+        at_ns: u64,
+    },
+    /// Something may have been missed.
+    Incomplete,
 }
 
 /// The receiver of a server's reports, in their order.
@@ -92,4 +116,56 @@ pub struct Observer {
     pub begin: fn(ObservedServer) -> BoxFuture<'static, io::Result<Observation>>,
     /// True if it reads what goes over the connections of clients.
     pub reads_traffic: bool,
+}
+
+/// Reads what a server has written, and what goes over its connections.
+pub trait Looker: Send + 'static {
+    /// Takes something that has gone over a connection.
+    fn passed(&mut self, traffic: Traffic);
+
+    /// Reports all that the server has written since the last time.
+    fn look(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// The interval at which there is a look at what a server has written, so that it does not pile up.
+const LOOKED_EVERY: Duration = Duration::from_secs(2);
+
+impl Observation {
+    /// The observation by a looker, until nobody sends traffic any more.
+    pub fn by(
+        mut looker: impl Looker,
+        mut traffic: UnboundedReceiver<Traffic>,
+        sights: Sights,
+    ) -> Self {
+        let (ask, mut asked) = unbounded_channel::<oneshot::Sender<()>>();
+        let following = async move {
+            let mut times = interval(LOOKED_EVERY);
+            times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    // What has passed before comes first.
+                    biased;
+                    passed = traffic.recv() => match passed {
+                        Some(passed) => looker.passed(passed),
+                        None => return,
+                    },
+                    Some(done) = asked.recv() => {
+                        if looker.look().await.is_err() {
+                            sights(Sight::Incomplete);
+                        }
+                        let _ = done.send(());
+                    }
+                    // A server that is paused may have to be asked again.
+                    _ = times.tick() => drop(looker.look().await),
+                }
+            }
+        };
+        let catch_up = move || -> BoxFuture<'static, ()> {
+            let (done, caught_up) = oneshot::channel();
+            // Of one that has ended its end tells.
+            let _ = ask.send(done);
+            Box::pin(async move { drop(caught_up.await) })
+        };
+        Self { following: Box::pin(following), catch_up: Box::new(catch_up) }
+    }
 }

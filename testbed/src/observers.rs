@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use stores::common_log::CommonLog;
 use stores::model::{Name, Noted, What};
 use stores::observation::{
     CatchUp, ObservedServer, Observer, Passage, Shell, Sight, Sights, Traffic,
@@ -146,13 +147,7 @@ impl Observers {
             .map(|(it, _)| *it)
             .collect::<Vec<_>>();
         join_all(there.into_iter().map(|server| self.release(server))).await;
-        let mut books = lock(&self.books);
-        (!books.is_incomplete).then(|| {
-            let mut ledger = books.bookkeeper.take();
-            // Several servers report side by side.
-            ledger.sort();
-            ledger
-        })
+        lock(&self.books).close(self.clock)
     }
 
     fn following(&self) -> MutexGuard<'_, BTreeMap<u32, Following>> {
@@ -176,6 +171,8 @@ fn shell_of<S: StartedServer>(server: Arc<S>) -> Shell {
 /// The ledger in the making, and what it is made from.
 struct Books {
     bookkeeper: Bookkeeper,
+    /// The log that the members of an ensemble share.
+    log: CommonLog,
     /// The process that each connection belongs to: by server, and the port that it comes from.
     callers: BTreeMap<(u32, u16), u32>,
     /// The things on each server, each with a number that stands for its value.
@@ -193,6 +190,7 @@ impl Books {
     fn of(topology: &Topology) -> Self {
         Self {
             bookkeeper: Bookkeeper::of(topology),
+            log: CommonLog::of(topology.servers()),
             callers: BTreeMap::new(),
             stored: vec![BTreeMap::new(); topology.servers() as usize],
             replicas: BTreeSet::new(),
@@ -221,7 +219,29 @@ impl Books {
             }
             Sight::Contents(names) => self.compare(now, server, names),
             Sight::Primary(is_primary) => self.turn(now, server, is_primary),
+            Sight::Logged(transaction) => self.log.add(server, transaction),
+            Sight::Asked { request, caller, at_ns } => {
+                let process = self.callers.get(&(server, caller)).copied();
+                self.log.asked(request, process, at_ns);
+            }
+            Sight::Answered { request, at_ns } => self.log.answered(request, at_ns),
+            Sight::Incomplete => self.is_incomplete = true,
         }
+    }
+
+    /// Hands over the ledger; `None` if it is not complete.
+    fn close(&mut self, clock: RunClock) -> Option<Ledger> {
+        if self.is_incomplete {
+            return None;
+        }
+        for mut applied in std::mem::take(&mut self.log).applied()? {
+            let at = clock.at(applied.at_ns);
+            self.bookkeeper.enter(at, 0, applied.process, &mut applied.noted);
+        }
+        let mut ledger = self.bookkeeper.take();
+        // Several servers report side by side.
+        ledger.sort();
+        Some(ledger)
     }
 
     /// Compares what is on a server with what should be.

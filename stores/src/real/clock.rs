@@ -116,6 +116,7 @@ pub fn monotonic_nanos() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
     use futures_util::FutureExt;
     use std::future::pending;
 

@@ -139,6 +139,11 @@ impl Store for ZooKeeper {
     }
 
     #[cfg(feature = "real")]
+    fn observer(_: &Cluster, _number: u32) -> Option<crate::observation::Observer> {
+        Some(super::observe::MEMBER)
+    }
+
+    #[cfg(feature = "real")]
     fn connect(settings: crate::RealSettings) -> crate::Connecting<Self> {
         Box::pin(async move {
             let crate::RealSettings { servers, ttl, seed, .. } = settings;

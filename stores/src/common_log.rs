@@ -1,0 +1,184 @@
+//! The log that the members of an ensemble share, put together from what each of them has of it and
+//! from what their clients have asked for.
+
+use crate::model::Noted;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The name of a request: its client's session, and its number in there.
+pub type RequestId = (i64, i64);
+
+/// A transaction, as a member has logged it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedTransaction {
+    /// Its place in the log. The upper half numbers the leaders, under each of whom the lower one counts
+    /// from 1.
+    pub zxid: i64,
+    /// The request that it comes from, if a client asked for it.
+    pub request: Option<RequestId>,
+    /// The time at which a leader has made it, by CLOCK_MONOTONIC, in nanoseconds, as well as is known.
+    pub made_ns: u64,
+    /// The changes.
+    pub noted: Vec<Noted>,
+}
+
+/// A transaction that was committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppliedTransaction {
+    /// The time by CLOCK_MONOTONIC, in nanoseconds: after the request and before the reply, and after
+    /// the transaction before it.
+    pub at_ns: u64,
+    /// The process that asked for it, if one did whose request was seen.
+    pub process: Option<u32>,
+    /// The changes.
+    pub noted: Vec<Noted>,
+}
+
+/// A request of a client on its way.
+#[derive(Clone, Copy, Debug)]
+struct RequestSpan {
+    process: Option<u32>,
+    asked_ns: u64,
+    answered_ns: Option<u64>,
+}
+
+/// The log, in the making.
+#[derive(Debug, Default)]
+pub struct CommonLog {
+    members: usize,
+    /// Each transaction, and the members that have had it.
+    transactions: BTreeMap<i64, (LoggedTransaction, BTreeSet<u32>)>,
+    requests: BTreeMap<RequestId, RequestSpan>,
+    /// Two members have had different transactions at the same place, as only happens after a majority
+    /// has lost its data.
+    contradicts_itself: bool,
+}
+
+impl CommonLog {
+    /// The log of so many members.
+    pub fn of(members: u32) -> Self {
+        Self { members: members as usize, ..Self::default() }
+    }
+
+    /// Adds a transaction of a member's log, once or again.
+    pub fn add(&mut self, member: u32, transaction: LoggedTransaction) {
+        let known = self.transactions.entry(transaction.zxid);
+        let (first, members) = known.or_insert_with(|| (transaction.clone(), BTreeSet::new()));
+        members.insert(member);
+        self.contradicts_itself |=
+            (first.request, &first.noted) != (transaction.request, &transaction.noted);
+    }
+
+    /// A process has asked for a transaction.
+    pub fn asked(&mut self, request: RequestId, process: Option<u32>, asked_ns: u64) {
+        let span = RequestSpan { process, asked_ns, answered_ns: None };
+        self.requests.entry(request).or_insert(span);
+    }
+
+    /// A request was answered: what it asked for was done before, if it was done at all.
+    pub fn answered(&mut self, request: RequestId, answered_ns: u64) {
+        if let Some(span) = self.requests.get_mut(&request) {
+            span.answered_ns.get_or_insert(answered_ns);
+        }
+    }
+
+    /// Returns what was committed, in order; `None` if that is not known.
+    pub fn applied(self) -> Option<Vec<AppliedTransaction>> {
+        let committed = self.committed();
+        let follows = |before: i64, next: i64| next == before + 1 || next as u32 == 1;
+        let zxids = || committed.iter().map(|transaction| transaction.zxid);
+        let is_whole = zxids().zip(zxids().skip(1)).all(|(before, next)| follows(before, next));
+        (is_whole && !self.contradicts_itself).then(|| self.dated(&committed))
+    }
+
+    /// The transactions that a majority has had or whose client was answered, and those before them
+    /// under the same leader.
+    fn committed(&self) -> Vec<&LoggedTransaction> {
+        let mut last: BTreeMap<i64, i64> = BTreeMap::new();
+        for (transaction, members) in self.transactions.values() {
+            let is_answered = || self.span(transaction).is_some_and(|it| it.answered_ns.is_some());
+            if members.len() > self.members / 2 || is_answered() {
+                last.insert(transaction.zxid >> 32, transaction.zxid);
+            }
+        }
+        let all = self.transactions.values().map(|(transaction, _)| transaction);
+        let is_committed = |zxid: i64| last.get(&(zxid >> 32)).is_some_and(|last| zxid <= *last);
+        all.filter(|transaction| is_committed(transaction.zxid)).collect()
+    }
+
+    fn span(&self, transaction: &LoggedTransaction) -> Option<RequestSpan> {
+        self.requests.get(&transaction.request?).copied()
+    }
+
+    /// Finds the time of each transaction: the earliest that it can have been applied at.
+    fn dated(&self, committed: &[&LoggedTransaction]) -> Vec<AppliedTransaction> {
+        let mut at_ns = 0;
+        let forward = committed.iter().map(|transaction| {
+            let span = self.span(transaction);
+            at_ns = at_ns.max(transaction.made_ns).max(span.map_or(0, |span| span.asked_ns));
+            let (process, noted) = (span.and_then(|it| it.process), transaction.noted.clone());
+            (AppliedTransaction { at_ns, process, noted }, span.and_then(|it| it.answered_ns))
+        });
+        let mut dated: Vec<_> = forward.collect();
+        let mut until_ns = u64::MAX;
+        for (applied, answered_ns) in dated.iter_mut().rev() {
+            until_ns = until_ns.min(answered_ns.unwrap_or(u64::MAX));
+            applied.at_ns = applied.at_ns.min(until_ns);
+        }
+        dated.into_iter().map(|(applied, _)| applied).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{By, Name, What};
+
+    fn logged(zxid: i64, request: Option<RequestId>, made_ns: u64) -> LoggedTransaction {
+        let what = What::Written(By::Session(zxid));
+        let noted = vec![Noted { object: Name::new(), what, zxid: Some(zxid) }];
+        LoggedTransaction { zxid, request, made_ns, noted }
+    }
+
+    fn times(log: CommonLog) -> Option<Vec<(u64, Option<u32>)>> {
+        let applied = log.applied()?.into_iter();
+        Some(applied.map(|applied| (applied.at_ns, applied.process)).collect())
+    }
+
+    #[test]
+    fn what_a_minority_has_had_counts_only_before_what_a_majority_has() {
+        let mut log = CommonLog::of(3);
+        let second = 1 << 32;
+        for (member, zxid) in [(0, 1), (0, 2), (1, 2), (0, 3), (1, second + 1), (2, second + 1)] {
+            log.add(member, logged(zxid, None, zxid as u64));
+        }
+        log.add(0, logged(1, None, 1));
+        assert_eq!(times(log), Some([1, 2, second + 1].map(|at| (at as u64, None)).to_vec()));
+    }
+
+    #[test]
+    fn a_gap_or_a_contradiction_leaves_nothing_known() {
+        let with = |transactions: [LoggedTransaction; 2]| {
+            let mut log = CommonLog::of(1);
+            transactions.into_iter().for_each(|transaction| log.add(0, transaction));
+            times(log)
+        };
+        assert_eq!(with([logged(1, None, 0), logged(3, None, 0)]), None);
+        assert_eq!(with([logged(1, None, 0), logged(1, Some((7, 1)), 0)]), None);
+        assert!(with([logged(1, None, 0), logged(2, None, 0)]).is_some());
+    }
+
+    #[test]
+    fn a_transaction_is_applied_between_its_request_and_its_reply() {
+        let mut log = CommonLog::of(3);
+        log.asked((7, 1), Some(4), 100);
+        log.asked((7, 2), Some(4), 300);
+        log.answered((7, 2), 310);
+        for (zxid, request, made_ns) in
+            [(1, Some((7, 1)), 50), (2, None, 400), (3, Some((7, 2)), 400), (4, None, 350)]
+        {
+            log.add(0, logged(zxid, request, made_ns));
+        }
+        // The last one, which nobody was told of, is not known to be committed.
+        assert_eq!(times(log), Some(vec![(100, Some(4)), (310, None), (310, Some(4))]));
+    }
+}
