@@ -1,10 +1,10 @@
 //! The log that the members of an ensemble share, put together from what each of them has of it and
 //! from what their clients have asked for.
 
-use crate::model::Noted;
+use crate::model::{Noted, What};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The name of a request: its client's session, and its number in there.
+/// The name of a request. No two are under way by the same one.
 pub type RequestId = (i64, i64);
 
 /// A transaction, as a member has logged it.
@@ -13,12 +13,16 @@ pub struct LoggedTransaction {
     /// Its place in the log. The upper half numbers the leaders, under each of whom the lower one counts
     /// from 1.
     pub zxid: i64,
-    /// The request that it comes from, if a client asked for it.
-    pub request: Option<RequestId>,
-    /// The time at which a leader has made it, by CLOCK_MONOTONIC, in nanoseconds, as well as is known.
+    /// The requests that it can come from: the first of them that a client has made.
+    pub requests: Vec<RequestId>,
+    /// The time at which it was there, by CLOCK_MONOTONIC, in nanoseconds, as well as is known.
     pub made_ns: u64,
     /// The changes.
     pub noted: Vec<Noted>,
+    /// The kind of the changes if no client has asked for them before that time, where it is another.
+    pub unasked: Option<What>,
+    /// The member knows that it is committed.
+    pub is_committed: bool,
 }
 
 /// A transaction that was committed.
@@ -65,7 +69,7 @@ impl CommonLog {
         let (first, members) = known.or_insert_with(|| (transaction.clone(), BTreeSet::new()));
         members.insert(member);
         self.contradicts_itself |=
-            (first.request, &first.noted) != (transaction.request, &transaction.noted);
+            (&first.requests, &first.noted) != (&transaction.requests, &transaction.noted);
     }
 
     /// A process has asked for a transaction.
@@ -81,6 +85,13 @@ impl CommonLog {
         }
     }
 
+    /// A request that was made at this time was refused: nothing comes from it.
+    pub fn refused(&mut self, request: RequestId, asked_ns: u64) {
+        if self.requests.get(&request).is_some_and(|span| span.asked_ns == asked_ns) {
+            self.requests.remove(&request);
+        }
+    }
+
     /// Returns what was committed, in order; `None` if that is not known.
     pub fn applied(self) -> Option<Vec<AppliedTransaction>> {
         let committed = self.committed();
@@ -90,13 +101,14 @@ impl CommonLog {
         (is_whole && !self.contradicts_itself).then(|| self.dated(&committed))
     }
 
-    /// The transactions that a majority has had or whose client was answered, and those before them
-    /// under the same leader.
+    /// The transactions that a majority has had, that a member knows to be committed or whose client was
+    /// answered, and those before them under the same leader.
     fn committed(&self) -> Vec<&LoggedTransaction> {
         let mut last: BTreeMap<i64, i64> = BTreeMap::new();
         for (transaction, members) in self.transactions.values() {
             let is_answered = || self.span(transaction).is_some_and(|it| it.answered_ns.is_some());
-            if members.len() > self.members / 2 || is_answered() {
+            let is_known = transaction.is_committed || members.len() > self.members / 2;
+            if is_known || is_answered() {
                 last.insert(transaction.zxid >> 32, transaction.zxid);
             }
         }
@@ -106,7 +118,9 @@ impl CommonLog {
     }
 
     fn span(&self, transaction: &LoggedTransaction) -> Option<RequestSpan> {
-        self.requests.get(&transaction.request?).copied()
+        let known = transaction.requests.iter().filter_map(|request| self.requests.get(request));
+        let is_before = |span: &&RequestSpan| span.asked_ns <= transaction.made_ns;
+        known.copied().find(|span| transaction.unasked.is_none() || is_before(&span))
     }
 
     /// Finds the time of each transaction: the earliest that it can have been applied at.
@@ -115,7 +129,10 @@ impl CommonLog {
         let forward = committed.iter().map(|transaction| {
             let span = self.span(transaction);
             at_ns = at_ns.max(transaction.made_ns).max(span.map_or(0, |span| span.asked_ns));
-            let (process, noted) = (span.and_then(|it| it.process), transaction.noted.clone());
+            let (process, mut noted) = (span.and_then(|it| it.process), transaction.noted.clone());
+            if let (None, Some(what)) = (span, transaction.unasked) {
+                noted.iter_mut().for_each(|noted| noted.what = what);
+            }
             (AppliedTransaction { at_ns, process, noted }, span.and_then(|it| it.answered_ns))
         });
         let mut dated: Vec<_> = forward.collect();
@@ -136,7 +153,8 @@ mod tests {
     fn logged(zxid: i64, request: Option<RequestId>, made_ns: u64) -> LoggedTransaction {
         let what = What::Written(By::Session(zxid));
         let noted = vec![Noted { object: Name::new(), what, zxid: Some(zxid) }];
-        LoggedTransaction { zxid, request, made_ns, noted }
+        let requests = request.into_iter().collect();
+        LoggedTransaction { zxid, requests, made_ns, noted, unasked: None, is_committed: false }
     }
 
     fn times(log: CommonLog) -> Option<Vec<(u64, Option<u32>)>> {
@@ -180,5 +198,36 @@ mod tests {
         }
         // The last one, which nobody was told of, is not known to be committed.
         assert_eq!(times(log), Some(vec![(100, Some(4)), (310, None), (310, Some(4))]));
+    }
+
+    #[test]
+    fn what_no_client_has_asked_for_before_is_of_another_kind() {
+        let (by_client, ended) = (What::Deleted(By::Caller), What::SessionEnded(7));
+        let kind = |ask: fn(&mut CommonLog)| {
+            let noted = vec![Noted { object: Name::new(), what: by_client, zxid: Some(1) }];
+            let requests = vec![(5, 1), (7, 2)];
+            let mut log = CommonLog::of(3);
+            log.add(
+                0,
+                LoggedTransaction {
+                    zxid: 1,
+                    requests,
+                    made_ns: 50,
+                    noted,
+                    unasked: Some(ended),
+                    is_committed: true,
+                },
+            );
+            ask(&mut log);
+            log.applied().expect("whole")[0].noted[0].what
+        };
+        assert_eq!(kind(|_| ()), ended);
+        assert_eq!(kind(|log| log.asked((7, 2), None, 51)), ended);
+        assert_eq!(kind(|log| log.asked((7, 2), None, 49)), by_client);
+        let refused = |log: &mut CommonLog| {
+            log.asked((7, 2), None, 49);
+            log.refused((7, 2), 49);
+        };
+        assert_eq!(kind(refused), ended);
     }
 }

@@ -51,6 +51,13 @@ pub enum Sight {
         /// The time by CLOCK_MONOTONIC, in nanoseconds.
         at_ns: u64,
     },
+    /// The server has refused a request that was reported.
+    Refused {
+        /// The request.
+        request: RequestId,
+        /// The time by CLOCK_MONOTONIC at which it was made, in nanoseconds.
+        asked_ns: u64,
+    },
     /// Something may have been missed.
     Incomplete,
 }
@@ -118,20 +125,26 @@ pub struct Observer {
     pub reads_traffic: bool,
 }
 
-/// Reads what a server has written, and what goes over its connections.
+/// Looks at what a server has done, and at what goes over its connections.
 pub trait Looker: Send + 'static {
     /// Takes something that has gone over a connection.
     fn passed(&mut self, traffic: Traffic);
 
-    /// Reports all that the server has written since the last time.
+    /// Waits for something that the server tells by itself, and reports it. If it is given up before,
+    /// nothing is lost.
+    fn hear(&mut self) -> impl Future<Output = io::Result<()>> + Send {
+        std::future::pending()
+    }
+
+    /// Reports all that the server has done since the last time.
     fn look(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 }
 
-/// The interval at which there is a look at what a server has written, so that it does not pile up.
+/// The interval at which there is a look at what a server has done, so that it does not pile up.
 const LOOKED_EVERY: Duration = Duration::from_secs(2);
 
 impl Observation {
-    /// The observation by a looker, until nobody sends traffic any more.
+    /// The observation by a looker, until that hears no more or nobody sends traffic any more.
     pub fn by(
         mut looker: impl Looker,
         mut traffic: UnboundedReceiver<Traffic>,
@@ -155,6 +168,9 @@ impl Observation {
                         }
                         let _ = done.send(());
                     }
+                    heard = looker.hear() => if heard.is_err() {
+                        return;
+                    },
                     // A server that is paused may have to be asked again.
                     _ = times.tick() => drop(looker.look().await),
                 }

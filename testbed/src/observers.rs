@@ -225,6 +225,7 @@ impl Books {
                 self.log.asked(request, process, at_ns);
             }
             Sight::Answered { request, at_ns } => self.log.answered(request, at_ns),
+            Sight::Refused { request, asked_ns } => self.log.refused(request, asked_ns),
             Sight::Incomplete => self.is_incomplete = true,
         }
     }

@@ -9,6 +9,8 @@ pub mod conformance;
 mod driver;
 pub mod model;
 #[cfg(feature = "real")]
+mod observe;
+#[cfg(feature = "real")]
 pub mod outcome;
 mod protocol;
 #[cfg(feature = "real")]

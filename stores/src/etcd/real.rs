@@ -11,7 +11,7 @@
 //! a tokio `LocalSet`.
 
 mod connection;
-mod messages;
+pub mod messages;
 
 use super::{DeletionWatchId, Etcd, Refusal, Reply, Request, Signal};
 use crate::real::RealWorld;

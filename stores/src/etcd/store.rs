@@ -134,6 +134,11 @@ impl Store for Etcd {
     }
 
     #[cfg(feature = "real")]
+    fn observer(_: &Cluster, _number: u32) -> Option<crate::observation::Observer> {
+        Some(super::observe::MEMBER)
+    }
+
+    #[cfg(feature = "real")]
     fn connect(settings: crate::RealSettings) -> crate::Connecting<Self> {
         let crate::RealSettings { servers, call_timeout, seed, .. } = settings;
         let link = super::RealLink::new(servers, call_timeout, seed);

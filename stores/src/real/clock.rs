@@ -116,9 +116,9 @@ pub fn monotonic_nanos() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
     use futures_util::FutureExt;
     use std::future::pending;
+    use std::time::Duration;
 
     const FROZEN: ClockSetting = ClockSetting { rate_ppm: 0, ..ClockSetting::RIGHT };
     const HOUR: Duration = Duration::from_secs(3_600);

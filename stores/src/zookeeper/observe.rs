@@ -9,6 +9,7 @@ use crate::model::{By, Name, Noted, What};
 use crate::observation::{
     Looker, Observation, ObservedServer, Observer, Passage, Shell, Sight, Sights, Traffic,
 };
+use crate::real::monotonic_nanos;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use nix::time::{ClockId, clock_gettime};
@@ -110,8 +111,8 @@ fn command(read: &BTreeMap<String, usize>) -> String {
 
 /// The nanoseconds by which CLOCK_MONOTONIC is behind the wall clock.
 fn since_epoch_ns() -> u64 {
-    let now = |clock| clock_gettime(clock).map(Duration::from).expect("every Linux has this clock");
-    (now(ClockId::CLOCK_REALTIME) - now(ClockId::CLOCK_MONOTONIC)).as_nanos() as u64
+    let wall = clock_gettime(ClockId::CLOCK_REALTIME).expect("Linux has this clock");
+    (Duration::from(wall).as_nanos() as u64).saturating_sub(monotonic_nanos())
 }
 
 /// Bytes in the form in which ZooKeeper writes everything.
@@ -171,9 +172,11 @@ fn transaction(mut record: Jute<'_>, since_epoch_ns: u64) -> Option<LoggedTransa
     let is_asked = number != 0 || kind == op::CREATE_SESSION;
     Some(LoggedTransaction {
         zxid,
-        request: is_asked.then_some((session, number.into())),
+        requests: is_asked.then_some((session, number.into())).into_iter().collect(),
         made_ns: (made_ms.unsigned_abs() * 1_000_000).saturating_sub(since_epoch_ns),
         noted: changes.into_iter().map(noted).collect(),
+        unasked: None,
+        is_committed: false,
     })
 }
 
@@ -353,20 +356,20 @@ mod tests {
         let transactions = seen.iter().map(|sight| match sight {
             Sight::Logged(transaction) => {
                 let changes = transaction.noted.iter().map(|it| (it.object.to_vec(), it.what));
-                (transaction.zxid, transaction.request, changes.collect::<Vec<_>>())
+                (transaction.zxid, transaction.requests.clone(), changes.collect::<Vec<_>>())
             }
             other => panic!("{other:?}"),
         });
         let (by, ended) = (By::Session(SESSION), What::SessionEnded(SESSION));
         let named = |name: &str, what| (name.as_bytes().to_vec(), what);
-        let request = |number| Some((SESSION, number));
+        let request = |number| vec![(SESSION, number)];
         let expected = vec![
             (1, request(0), vec![named("", What::SessionBegan(SESSION))]),
             (2, request(1), vec![named("/a", What::Written(by))]),
             (3, request(2), vec![]),
             (4, request(3), vec![]),
             (5, request(4), vec![named("/a", What::Deleted(by))]),
-            (6, None, vec![named("/b", ended), named("/c", ended)]),
+            (6, vec![], vec![named("/b", ended), named("/c", ended)]),
             (7, request(5), vec![named("", ended)]),
         ];
         assert_eq!(transactions.collect::<Vec<_>>(), expected);

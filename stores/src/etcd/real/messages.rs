@@ -102,7 +102,7 @@ fn found(range: &Value) -> Option<KeyValue> {
 }
 
 /// A number, which is not there when it is zero.
-fn number(value: &Value) -> i64 {
+pub fn number(value: &Value) -> i64 {
     value.as_str().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
