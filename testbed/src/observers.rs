@@ -31,7 +31,7 @@ pub struct Observers {
     shares_clocks: bool,
     /// The way to observe each server, by number; `None` where it stores nothing.
     observers: Vec<Option<Observer>>,
-    books: Arc<Mutex<Books>>,
+    books: Arc<Mutex<StoreBooks>>,
     following: Mutex<BTreeMap<u32, Following>>,
 }
 
@@ -56,7 +56,7 @@ impl Observers {
             clock,
             shares_clocks: !spec.sets_clocks && spec.given.is_empty(),
             observers,
-            books: Arc::new(Mutex::new(Books::of(spec.topology))),
+            books: Arc::new(Mutex::new(StoreBooks::of(spec.topology))),
             following: Mutex::default(),
         })
     }
@@ -169,7 +169,7 @@ fn shell_of<S: StartedServer>(server: Arc<S>) -> Shell {
 }
 
 /// The ledger in the making, and what it is made from.
-struct Books {
+struct StoreBooks {
     bookkeeper: Bookkeeper,
     /// The log that the members of an ensemble share.
     log: CommonLog,
@@ -186,7 +186,7 @@ struct Books {
     is_incomplete: bool,
 }
 
-impl Books {
+impl StoreBooks {
     fn of(topology: &Topology) -> Self {
         Self {
             bookkeeper: Bookkeeper::of(topology),
