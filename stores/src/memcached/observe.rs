@@ -14,7 +14,7 @@
 use super::text_connection::{SentCommand, TextConnection};
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{Observation, ObservedServer, Observer, Passage, Sight, Sights, Traffic};
-use crate::real::MachineClock;
+use crate::real::{MachineClock, monotonic_nanos};
 use percent_encoding::percent_decode_str;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::pending;
@@ -89,7 +89,7 @@ async fn begin(server: ObservedServer) -> io::Result<Observation> {
 impl WatchedServer {
     async fn follow(mut self) {
         if self.watch().await.is_none() {
-            return;
+            return (self.report.sights)(Sight::Incomplete);
         }
         sleep(LAST_REPLIES).await;
         self.take_traffic();
@@ -210,7 +210,7 @@ impl WatchReport {
     fn take(&mut self, line: String) -> Option<usize> {
         // An exact measure: whoever is interrupted in between measures less.
         let clock = MachineClock::default();
-        self.ahead_ns = self.ahead_ns.max(clock.wall().nanos().checked_sub(clock.mono().nanos())?);
+        self.ahead_ns = self.ahead_ns.max(clock.wall().nanos().checked_sub(monotonic_nanos())?);
         let number = field(&line, "gid")?.parse().ok()?;
         self.early.insert(number, line);
         let mut marks = 0;
@@ -278,7 +278,7 @@ impl WatchReport {
 
     /// The items that may be over by now.
     fn due(&self) -> impl Iterator<Item = &str> {
-        let now_ns = MachineClock::default().mono().nanos();
+        let now_ns = monotonic_nanos();
         self.standing.iter().filter(move |(_, due)| **due <= now_ns).map(|(key, _)| key.as_str())
     }
 
@@ -309,7 +309,7 @@ impl WatchReport {
 
     /// Reports that the server has lost its data by now.
     fn wipe(&mut self) {
-        let now_ns = MachineClock::default().mono().nanos();
+        let now_ns = monotonic_nanos();
         for (key, _) in std::mem::take(&mut self.standing) {
             self.tell(now_ns, None, &key, What::Wiped);
         }

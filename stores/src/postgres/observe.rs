@@ -11,7 +11,7 @@ use super::model::Lockable;
 use super::wire_connection::{Deed, WireConnection};
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{Observation, ObservedServer, Observer, Passage, Sight, Sights, Traffic};
-use crate::real::MachineClock;
+use crate::real::monotonic_nanos;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{pending, ready};
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn observe(server: ObservedServer) -> Observation {
     let following = async move {
         while let Some(passed) = traffic.recv().await {
             if report.pass(passed).is_none() {
-                return;
+                return (report.sights)(Sight::Incomplete);
             }
             settled.send_replace(report.known.is_empty());
         }
@@ -194,7 +194,7 @@ impl SessionReport {
             self.apply(*at_ns, owner, Deed::Ends);
             self.report();
         }
-        let now_ns = MachineClock::default().mono().nanos();
+        let now_ns = monotonic_nanos();
         while let Some((who, _)) = self.taken.values().next() {
             self.apply(now_ns, *who, Deed::Ends);
         }
