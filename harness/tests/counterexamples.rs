@@ -10,7 +10,7 @@ use picklock::schedule::{ReadError, Schedule, Shows};
 use picklock::setup::Setup;
 use picklock::shrink::{CutShort, is_robust, is_small, shrink, size, story_of};
 use picklock::simulate;
-use picklock::suite::{Sight, SuiteEntry};
+use picklock::suite::{ExpectedSight, SuiteEntry};
 use rows::rows;
 use std::path::{Path, PathBuf};
 use stores::Shape;
@@ -154,7 +154,7 @@ fn every_violated_row_of_the_table_has_its_counterexamples() {
 const SHRUNK: usize = 5;
 
 /// Searches the seeds of a row for schedules that show what it must, and shrinks them.
-fn shortest(row: &SuiteEntry, property: &str, sight: &Sight) -> Schedule {
+fn shortest(row: &SuiteEntry, property: &str, sight: &ExpectedSight) -> Schedule {
     let shows =
         Shows { property: property.into(), anomaly: sight.anomaly.clone(), cause: sight.cause };
     let found = (0..row.seeds.max(1_000)).filter_map(|seed| {

@@ -32,11 +32,11 @@ pub struct Observers {
     /// The way to observe each server, by number; `None` where it stores nothing.
     observers: Vec<Option<Observer>>,
     books: Arc<Mutex<StoreBooks>>,
-    following: Mutex<BTreeMap<u32, Following>>,
+    following: Mutex<BTreeMap<u32, OngoingObservation>>,
 }
 
 /// The observation of one server, going on.
-struct Following {
+struct OngoingObservation {
     task: JoinHandle<()>,
     catch_up: Arc<CatchUp>,
     /// The server was killed since.
@@ -74,7 +74,7 @@ impl Observers {
         let number = server.number();
         let Some(observer) = self.observers[number as usize] else { return Ok(()) };
         let before = self.following().remove(&number);
-        if let Some(Following { mut task, traffic, .. }) = before {
+        if let Some(OngoingObservation { mut task, traffic, .. }) = before {
             // Whoever reads it learns so that there is another server in the place of its own.
             drop(traffic);
             if timeout(LAST_REPORTS, &mut task).await.is_err() {
@@ -95,7 +95,7 @@ impl Observers {
         let observation = (observer.begin)(observed).await;
         let observation =
             observation.map_err(|e| broken(format!("cannot observe server {number}"), e))?;
-        let following = Following {
+        let following = OngoingObservation {
             task: tokio::spawn(observation.following),
             catch_up: Arc::new(observation.catch_up),
             is_released: false,
@@ -150,7 +150,7 @@ impl Observers {
         lock(&self.books).close(self.clock)
     }
 
-    fn following(&self) -> MutexGuard<'_, BTreeMap<u32, Following>> {
+    fn following(&self) -> MutexGuard<'_, BTreeMap<u32, OngoingObservation>> {
         lock(&self.following)
     }
 }

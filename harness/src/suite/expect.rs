@@ -24,19 +24,19 @@ pub enum ExpectedVerdict {
     /// It holds, in every run.
     Held,
     /// It is broken in this way, in one run at least.
-    Broken(Sight),
+    Broken(ExpectedSight),
 }
 
 /// An anomaly by its name and, if it is said, its cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Sight {
+pub struct ExpectedSight {
     /// The name: "double hold".
     pub anomaly: String,
     /// The cause. `None`: any that is known of the lock.
     pub cause: Option<Cause>,
 }
 
-impl fmt::Display for Sight {
+impl fmt::Display for ExpectedSight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.anomaly)?;
         self.cause.map_or(Ok(()), |cause| write!(f, " by {}", cause.name()))
@@ -56,7 +56,7 @@ pub enum Fit {
 
 impl Expectation {
     /// The anomalies that must be seen.
-    pub fn sights(&self) -> impl Iterator<Item = (&str, &Sight)> {
+    pub fn sights(&self) -> impl Iterator<Item = (&str, &ExpectedSight)> {
         let properties = match self {
             Self::Held => None,
             Self::Properties(properties) => Some(properties),
@@ -122,7 +122,7 @@ impl Fit {
     }
 }
 
-impl Sight {
+impl ExpectedSight {
     /// Returns true if a property of a run shows it.
     pub fn is_in(&self, property: &str, judgement: &Judgement) -> bool {
         let of_property = judgement.verdicts.iter().filter(|verdict| verdict.property == property);
@@ -159,7 +159,9 @@ impl<'de> Deserialize<'de> for Expectation {
                     }
                     match value.as_str() {
                         Some(HELD) => Ok((property, ExpectedVerdict::Held)),
-                        Some(text) => Ok((property, ExpectedVerdict::Broken(Sight::parse(text)?))),
+                        Some(text) => {
+                            Ok((property, ExpectedVerdict::Broken(ExpectedSight::parse(text)?)))
+                        }
                         None => Err(FORM.to_owned()),
                     }
                 });

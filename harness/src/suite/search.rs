@@ -5,7 +5,7 @@ use checkers::Judgement;
 use std::collections::BTreeSet;
 
 use super::outcome::{EntryOutcome, EntryStatus};
-use super::{Fit, Sight, SuiteEntry};
+use super::{ExpectedSight, Fit, SuiteEntry};
 use crate::setup::{Setup, SetupError};
 
 /// The result of an entry that was run.
@@ -49,7 +49,7 @@ pub fn search(
     setup: impl Fn(u64) -> Result<Setup, SetupError>,
     mut run: impl FnMut(&Setup) -> Result<Run, BackendError>,
 ) -> Result<EntryFinding, EntryError> {
-    let mut missing: BTreeSet<(&str, &Sight)> = entry.expect.sights().collect();
+    let mut missing: BTreeSet<(&str, &ExpectedSight)> = entry.expect.sights().collect();
     let violation = !missing.is_empty();
     let (mut unclear, mut done, mut told, mut why) = (0, 0, 0, String::new());
     let mut last = None;

@@ -26,7 +26,7 @@ const LONG: Duration = Duration::from_secs(3_600);
 /// # Errors
 /// Fails when the server does not answer at all.
 pub async fn real_arm(address: &str, seeds: Range<u64>) -> Result<Compared, tokio_postgres::Error> {
-    let observer = Observer::connect(address).await?;
+    let observer = SessionView::connect(address).await?;
     let (model, real) = (Expected::default(), RealSessions::new(address));
     let mut both = BesideModel { address, observer, name: String::new(), model, real };
     let mut report = Compared::default();
@@ -40,7 +40,7 @@ pub async fn real_arm(address: &str, seeds: Range<u64>) -> Result<Compared, toki
 /// A real server beside the model.
 struct BesideModel<'a> {
     address: &'a str,
-    observer: Observer,
+    observer: SessionView,
     /// The name of the sequence, which those of its rows and locks begin with.
     name: String,
     model: Expected,
@@ -171,9 +171,9 @@ impl RealSessions {
 }
 
 /// Looks at the sessions of a server from beside.
-struct Observer(tokio_postgres::Client);
+struct SessionView(tokio_postgres::Client);
 
-impl Observer {
+impl SessionView {
     async fn connect(address: &str) -> Result<Self, tokio_postgres::Error> {
         let (host, port) = address.split_once(':').unwrap_or((address, "5432"));
         let config = format!("host={host} port={port} user=postgres");
