@@ -4,7 +4,7 @@
 use crate::model::{Noted, What};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The name of a request. No two are under way by the same one.
+/// The name of what a request asks for. Others that ask for the same again have the same name.
 pub type RequestId = (i64, i64);
 
 /// A transaction, as a member has logged it.
@@ -13,7 +13,7 @@ pub struct LoggedTransaction {
     /// Its place in the log. The upper half numbers the leaders, under each of whom the lower one counts
     /// from 1.
     pub zxid: i64,
-    /// The requests that it can come from: the first of them that a client has made.
+    /// The requests that it can come from, the likeliest first.
     pub requests: Vec<RequestId>,
     /// The time at which it was there, by CLOCK_MONOTONIC, in nanoseconds, as well as is known.
     pub made_ns: u64,
@@ -51,7 +51,7 @@ pub struct CommonLog {
     members: usize,
     /// Each transaction, and the members that have had it.
     transactions: BTreeMap<i64, (LoggedTransaction, BTreeSet<u32>)>,
-    requests: BTreeMap<RequestId, RequestSpan>,
+    requests: BTreeMap<RequestId, Vec<RequestSpan>>,
     /// Two members have had different transactions at the same place, as only happens after a majority
     /// has lost its data.
     contradicts_itself: bool,
@@ -72,23 +72,24 @@ impl CommonLog {
             (&first.requests, &first.noted) != (&transaction.requests, &transaction.noted);
     }
 
-    /// A process has asked for a transaction.
+    /// A process has asked for a transaction at a time.
     pub fn asked(&mut self, request: RequestId, process: Option<u32>, asked_ns: u64) {
         let span = RequestSpan { process, asked_ns, answered_ns: None };
-        self.requests.entry(request).or_insert(span);
+        self.requests.entry(request).or_default().push(span);
     }
 
-    /// A request was answered: what it asked for was done before, if it was done at all.
-    pub fn answered(&mut self, request: RequestId, answered_ns: u64) {
-        if let Some(span) = self.requests.get_mut(&request) {
-            span.answered_ns.get_or_insert(answered_ns);
+    /// A request that was made at this time was answered: what it asked for is done.
+    pub fn answered(&mut self, request: RequestId, asked_ns: u64, answered_ns: u64) {
+        let mut made = self.requests.get_mut(&request).into_iter().flatten();
+        if let Some(span) = made.find(|span| span.asked_ns == asked_ns) {
+            span.answered_ns = Some(answered_ns);
         }
     }
 
     /// A request that was made at this time was refused: nothing comes from it.
     pub fn refused(&mut self, request: RequestId, asked_ns: u64) {
-        if self.requests.get(&request).is_some_and(|span| span.asked_ns == asked_ns) {
-            self.requests.remove(&request);
+        if let Some(made) = self.requests.get_mut(&request) {
+            made.retain(|span| span.asked_ns != asked_ns);
         }
     }
 
@@ -117,10 +118,13 @@ impl CommonLog {
         all.filter(|transaction| is_committed(transaction.zxid)).collect()
     }
 
+    /// The request that a transaction comes from: one that was answered, or else the first.
     fn span(&self, transaction: &LoggedTransaction) -> Option<RequestSpan> {
-        let known = transaction.requests.iter().filter_map(|request| self.requests.get(request));
+        let made = transaction.requests.iter().filter_map(|it| self.requests.get(it)).flatten();
         let is_before = |span: &&RequestSpan| span.asked_ns <= transaction.made_ns;
-        known.copied().find(|span| transaction.unasked.is_none() || is_before(&span))
+        let mut made = made.filter(|span| transaction.unasked.is_none() || is_before(span));
+        let first = made.clone().next();
+        made.find(|span| span.answered_ns.is_some()).or(first).copied()
     }
 
     /// Finds the time of each transaction: the earliest that it can have been applied at.
@@ -190,7 +194,7 @@ mod tests {
         let mut log = CommonLog::of(3);
         log.asked((7, 1), Some(4), 100);
         log.asked((7, 2), Some(4), 300);
-        log.answered((7, 2), 310);
+        log.answered((7, 2), 300, 310);
         for (zxid, request, made_ns) in
             [(1, Some((7, 1)), 50), (2, None, 400), (3, Some((7, 2)), 400), (4, None, 350)]
         {
@@ -229,5 +233,12 @@ mod tests {
             log.refused((7, 2), 49);
         };
         assert_eq!(kind(refused), ended);
+        let asked_again = |log: &mut CommonLog| {
+            log.asked((7, 2), None, 47);
+            log.asked((7, 2), None, 49);
+            log.answered((7, 2), 49, 60);
+            log.refused((7, 2), 47);
+        };
+        assert_eq!(kind(asked_again), by_client);
     }
 }

@@ -48,15 +48,10 @@ pub enum Sight {
     Answered {
         /// The request.
         request: RequestId,
-        /// The time by CLOCK_MONOTONIC, in nanoseconds.
-        at_ns: u64,
-    },
-    /// The server has refused a request that was reported.
-    Refused {
-        /// The request.
-        request: RequestId,
         /// The time by CLOCK_MONOTONIC at which it was made, in nanoseconds.
         asked_ns: u64,
+        /// The time of the answer; `None`: it was refused.
+        at_ns: Option<u64>,
     },
     /// Something may have been missed.
     Incomplete,

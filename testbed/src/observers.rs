@@ -46,12 +46,14 @@ struct OngoingObservation {
 
 impl Observers {
     /// The observers of a world, before any server is there; `None` where nobody is to look, or nobody
-    /// can: behind a Toxiproxy server a connection is not known to be a client's.
+    /// can: behind a Toxiproxy server a connection is not known to be a client's, and servers that
+    /// somebody else runs may not let themselves be looked at.
     pub fn of(spec: &WorldSpec, clock: RunClock) -> Option<Self> {
         let cluster = spec.cluster();
         let observers = (0..cluster.servers()).map(|it| spec.store.observer(&cluster, it));
         let observers: Vec<_> = observers.collect();
-        let can = observers.iter().any(Option::is_some) && spec.toxiproxy.is_none();
+        let is_ours = spec.toxiproxy.is_none() && spec.given.is_empty();
+        let can = observers.iter().any(Option::is_some) && is_ours;
         (can && spec.observes).then(|| Self {
             clock,
             shares_clocks: !spec.sets_clocks && spec.given.is_empty(),
@@ -224,8 +226,12 @@ impl StoreBooks {
                 let process = self.callers.get(&(server, caller)).copied();
                 self.log.asked(request, process, at_ns);
             }
-            Sight::Answered { request, at_ns } => self.log.answered(request, at_ns),
-            Sight::Refused { request, asked_ns } => self.log.refused(request, asked_ns),
+            Sight::Answered { request, asked_ns, at_ns: Some(at_ns) } => {
+                self.log.answered(request, asked_ns, at_ns);
+            }
+            Sight::Answered { request, asked_ns, at_ns: None } => {
+                self.log.refused(request, asked_ns);
+            }
             Sight::Incomplete => self.is_incomplete = true,
         }
     }

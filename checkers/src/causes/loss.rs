@@ -357,8 +357,7 @@ fn own_trouble(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64) -> Option<Cau
 }
 
 /// Returns the time by which the clock that a client's session lives on was wrong in a span of time, in
-/// nanoseconds. The library of ZooKeeper pings by the machine's clock on real servers, where there is no
-/// ledger.
+/// nanoseconds. On real servers the library of ZooKeeper pings by the machine's clock.
 fn kept_wrong_time(evidence: &Evidence<'_>, process: u32, during: Range<u64>) -> Option<u64> {
     if evidence.run.info.backend != "sim" && evidence.run.info.ensemble().is_some() {
         return None;

@@ -176,11 +176,10 @@ impl ClientTexts {
         let Some((head, body)) = whole(&self.reply) else { return };
         self.open = None;
         let is_done = body["succeeded"] == true || request == revocation(request.0);
-        match head.starts_with("HTTP/1.1 200 ") && is_done {
-            true => sights(Sight::Answered { request, at_ns }),
-            // It may have been done in spite of an error.
-            false if head.starts_with("HTTP/1.1 5") => {}
-            false => sights(Sight::Refused { request, asked_ns }),
+        let is_done = is_done && head.starts_with("HTTP/1.1 200 ");
+        // It may have been done in spite of an error of the member's own.
+        if is_done || !head.starts_with("HTTP/1.1 5") {
+            sights(Sight::Answered { request, asked_ns, at_ns: is_done.then_some(at_ns) });
         }
     }
 }
@@ -265,16 +264,17 @@ mod tests {
             texts.reply(reply.as_bytes(), at_ns + 1, &sights);
         }
         let asked = |request, at_ns| Sight::Asked { request, caller: 4000, at_ns };
+        let answered = |request, asked_ns, at_ns| Sight::Answered { request, asked_ns, at_ns };
         let what = What::SessionBegan(7);
         let noted = Noted { object: Name::new(), what, zxid: None };
         let expected = [
             Sight::Change { caller: Some(4000), noted, at_ns: Some(1), value: 0 },
             asked(creation(7), 3),
-            Sight::Answered { request: creation(7), at_ns: 4 },
+            answered(creation(7), 3, Some(4)),
             asked(deletion(2), 5),
-            Sight::Refused { request: deletion(2), asked_ns: 5 },
+            answered(deletion(2), 5, None),
             asked(revocation(7), 7),
-            Sight::Refused { request: revocation(7), asked_ns: 7 },
+            answered(revocation(7), 7, None),
         ];
         assert_eq!(*seen.lock().expect("whole"), expected);
     }

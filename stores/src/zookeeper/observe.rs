@@ -220,6 +220,8 @@ struct ClientFrames {
     /// The time at which the client asked for its session, or for a new one.
     opened_ns: Option<u64>,
     session: Option<i64>,
+    /// The times of the requests for changes that were not answered yet, by number.
+    open: BTreeMap<i32, u64>,
 }
 
 /// Takes a frame from the beginning, if it is whole.
@@ -241,6 +243,7 @@ impl ClientFrames {
         let changes =
             [op::CREATE, op::DELETE, op::SET_DATA, op::MULTI, op::CREATE_2, op::CLOSE_SESSION];
         if let Some(session) = self.session.filter(|_| changes.contains(&kind)) {
+            self.open.insert(number, at_ns);
             sights(Sight::Asked { request: (session, number.into()), caller, at_ns });
         }
     }
@@ -251,14 +254,17 @@ impl ClientFrames {
         let Some(session) = self.session else {
             let _version_and_time_out = frame.long();
             self.session = frame.long();
-            if let (Some(session), Some(opened_ns)) = (self.session, self.opened_ns) {
-                sights(Sight::Asked { request: (session, 0), caller, at_ns: opened_ns });
-                sights(Sight::Answered { request: (session, 0), at_ns });
+            if let (Some(session), Some(asked_ns)) = (self.session, self.opened_ns) {
+                let request = (session, 0);
+                sights(Sight::Asked { request, caller, at_ns: asked_ns });
+                sights(Sight::Answered { request, asked_ns, at_ns: Some(at_ns) });
             }
             return;
         };
-        if let Some(number) = frame.int().filter(|number| *number > 0) {
-            sights(Sight::Answered { request: (session, number.into()), at_ns });
+        let open = frame.int().and_then(|number| self.open.remove_entry(&number));
+        if let Some((number, asked_ns)) = open {
+            let request = (session, number.into());
+            sights(Sight::Answered { request, asked_ns, at_ns: Some(at_ns) });
         }
     }
 }
@@ -398,7 +404,10 @@ mod tests {
         });
         let asked =
             |number, at_ns| Sight::Asked { request: (SESSION, number), caller: 4000, at_ns };
-        let answered = |number, at_ns| Sight::Answered { request: (SESSION, number), at_ns };
-        assert_eq!(seen, [asked(0, 1), answered(0, 2), asked(1, 3), answered(1, 5)]);
+        let answered = |number, asked_ns, at_ns| {
+            let request = (SESSION, number);
+            Sight::Answered { request, asked_ns, at_ns: Some(at_ns) }
+        };
+        assert_eq!(seen, [asked(0, 1), answered(0, 1, 2), asked(1, 3), answered(1, 3, 5)]);
     }
 }
