@@ -1,6 +1,6 @@
 //! The ends of leases and sessions: the times at which a store gave up what a grant rests on.
 //!
-//! The simulator's ledger records them exactly. Without one they follow from what the client knows:
+//! A ledger of the store records them exactly. Without one they follow from what the client knows:
 //! the time of its request and the duration that it asked for.
 
 use crate::{Change, Event, Run};

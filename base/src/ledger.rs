@@ -2,7 +2,7 @@
 //!
 //! A recipe learns what a store did from its replies, and replies get lost. The simulator knows
 //! better: each time that a key, a node or a token is written or removed, it notes who did it or
-//! why, beside the history and off the wire. Real servers keep none.
+//! why, beside the history and off the wire. Real servers of our own are observed for the same.
 
 use crate::WrongVersion;
 use serde::{Deserialize, Serialize};

@@ -350,7 +350,6 @@ fn world(lock: &TestedLock, run: &RunSpec, task: &Task, links: LinkDelays) -> Wo
         links,
         sets_clocks: false,
         names_calls: false,
-        observes: true,
         given: given::addresses(lock, run),
         toxiproxy: run.links.map(|it| it.0),
         seed: run.seed,

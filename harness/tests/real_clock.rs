@@ -38,7 +38,6 @@ impl Clients {
             links: LinkDelays::default(),
             sets_clocks: false,
             names_calls: false,
-            observes: false,
             toxiproxy: None,
             given: Vec::new(),
             seed: 1,

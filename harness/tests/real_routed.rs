@@ -39,7 +39,6 @@ fn start(topology: &str) -> Servers {
         links: LinkDelays::default(),
         sets_clocks: false,
         names_calls: false,
-        observes: false,
         toxiproxy: None,
         given: Vec::new(),
         seed: 1,

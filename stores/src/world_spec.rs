@@ -50,8 +50,6 @@ pub struct WorldSpec {
     pub given: Vec<String>,
     /// The Toxiproxy server that the links of clients lead through; `None` for links of our own alone.
     pub toxiproxy: Option<SocketAddr>,
-    /// True if real servers are observed, so that there is a ledger of their store.
-    pub observes: bool,
     /// Seeds everything that is drawn.
     pub seed: u64,
     /// The folder for logs (`log/` of the run folder). `None`: no logs are kept.

@@ -45,8 +45,7 @@ struct OngoingObservation {
 }
 
 impl Observers {
-    /// The observers of a world, before any server is there; `None` where nobody is to look, or nobody
-    /// can: behind a Toxiproxy server a connection is not known to be a client's, and servers that
+    /// The observers of a world, before any server is there; `None` where nobody can look: behind a Toxiproxy server a connection is not known to be a client's, and servers that
     /// somebody else runs may not let themselves be looked at.
     pub fn of(spec: &WorldSpec, clock: RunClock) -> Option<Self> {
         let cluster = spec.cluster();
@@ -54,9 +53,9 @@ impl Observers {
         let observers: Vec<_> = observers.collect();
         let is_ours = spec.toxiproxy.is_none() && spec.given.is_empty();
         let can = observers.iter().any(Option::is_some) && is_ours;
-        (can && spec.observes).then(|| Self {
+        can.then(|| Self {
             clock,
-            shares_clocks: !spec.sets_clocks && spec.given.is_empty(),
+            shares_clocks: !spec.sets_clocks,
             observers,
             books: Arc::new(Mutex::new(StoreBooks::of(spec.topology))),
             following: Mutex::default(),

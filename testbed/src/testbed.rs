@@ -128,12 +128,11 @@ impl<S: StartedServer> Testbed<S> {
         Ok(())
     }
 
-    /// Kills a server, and expects that what observes it ends.
-    pub async fn kill(&self, server: &S) -> Result<(), BackendError> {
+    /// Takes the last reports of a server that is about to be killed.
+    pub async fn take_last_reports(&self, server: &S) {
         if let Some(observers) = &self.observers {
             observers.release(server.number()).await;
         }
-        server.kill().await
     }
 
     /// Makes the links of a server refuse connections: its port may soon be another's.

@@ -131,7 +131,8 @@ async fn crash<S: StartedServer>(
     if data == Data::Kept {
         server.keep_data().await?;
     }
-    testbed.kill(&*server).await?;
+    testbed.take_last_reports(&*server).await;
+    server.kill().await?;
     testbed.loosen_links(&server)?;
     let since = testbed.now();
     Ok(Box::pin(async move { revive(&testbed, &server, data, since).await }))
@@ -146,8 +147,9 @@ async fn vanish<S: StartedServer>(
     server.keep_data().await?;
     let links = testbed.link_proxies_of(server.number());
     let holds: Vec<_> = links.map(|link| link.hold(Direction::Both)).collect();
+    testbed.take_last_reports(&*server).await;
     server.silence().await?;
-    testbed.kill(&*server).await?;
+    server.kill().await?;
     let since = testbed.now();
     Ok(Box::pin(async move {
         let effect = revive(&testbed, &server, Data::Kept, since).await;

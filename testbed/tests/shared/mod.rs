@@ -111,7 +111,6 @@ pub fn world(store: StoreId) -> WorldSpec {
         links: LinkDelays::default(),
         sets_clocks: false,
         names_calls: false,
-        observes: false,
         given: Vec::new(),
         toxiproxy: None,
         seed: 1,
