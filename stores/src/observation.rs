@@ -94,8 +94,6 @@ pub struct ObservedServer {
     pub traffic: UnboundedReceiver<Traffic>,
     /// The shell of its machine.
     pub shell: Shell,
-    /// True if its wall clock is that of this machine.
-    pub shares_clock: bool,
     /// The receiver of its reports.
     pub sights: Sights,
 }

@@ -27,8 +27,6 @@ const LAST_REPORTS: Duration = Duration::from_secs(5);
 /// The observers of all servers of a run.
 pub struct Observers {
     clock: RunClock,
-    /// True if no fault sets the servers' clocks.
-    shares_clocks: bool,
     /// The way to observe each server, by number; `None` where it stores nothing.
     observers: Vec<Option<Observer>>,
     books: Arc<Mutex<StoreBooks>>,
@@ -46,16 +44,16 @@ struct OngoingObservation {
 
 impl Observers {
     /// The observers of a world, before any server is there; `None` where nobody can look: behind a Toxiproxy server a connection is not known to be a client's, and servers that
-    /// somebody else runs may not let themselves be looked at.
+    /// somebody else runs may not let themselves be looked at; what a server reports is dated by its own
+    /// clock, which no fault may set.
     pub fn of(spec: &WorldSpec, clock: RunClock) -> Option<Self> {
         let cluster = spec.cluster();
         let observers = (0..cluster.servers()).map(|it| spec.store.observer(&cluster, it));
         let observers: Vec<_> = observers.collect();
         let is_ours = spec.toxiproxy.is_none() && spec.given.is_empty();
-        let can = observers.iter().any(Option::is_some) && is_ours;
+        let can = observers.iter().any(Option::is_some) && is_ours && !spec.sets_clocks;
         can.then(|| Self {
             clock,
-            shares_clocks: !spec.sets_clocks,
             observers,
             books: Arc::new(Mutex::new(StoreBooks::of(spec.topology))),
             following: Mutex::default(),
@@ -90,7 +88,6 @@ impl Observers {
             address: server.address()?,
             traffic: passing,
             shell: shell_of(server.clone()),
-            shares_clock: self.shares_clocks,
             sights,
         };
         let observation = (observer.begin)(observed).await;

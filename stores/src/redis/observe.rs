@@ -183,7 +183,7 @@ impl Report {
         }
         let mut hasher = DefaultHasher::new();
         arguments.split("\" \"").nth(2).map(|value| value.trim_end_matches('"')).hash(&mut hasher);
-        let (at_ns, value) = (self.time(time), hasher.finish());
+        let (at_ns, value) = (Self::time(time), hasher.finish());
         for (object, what, heard_ns) in std::mem::take(&mut self.events) {
             let is_asked = !matches!(what, What::Expired | What::Evicted);
             (self.server.sights)(Sight::Change {
@@ -198,9 +198,9 @@ impl Report {
 
     /// The time of a command by CLOCK_MONOTONIC. Its line can be heard after its client has had the
     /// answer, so it is as old as the server says, by the clock that it shares with this machine.
-    fn time(&self, told: &str) -> u64 {
+    fn time(told: &str) -> u64 {
         let now_ns = monotonic_nanos();
-        let told_s = told.parse().ok().filter(|_| self.server.shares_clock);
+        let told_s = told.parse().ok();
         let then = told_s.map(|told_s| UNIX_EPOCH + Duration::from_secs_f64(told_s));
         let age = then.and_then(|then| then.elapsed().ok());
         now_ns - age.map_or(0, |age| age.as_nanos() as u64)
