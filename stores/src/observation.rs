@@ -1,5 +1,5 @@
-//! The observation of a real server: the changes to what it stores, as it reports them on a connection
-//! beside those of the clients.
+//! The observation of a real server: the changes to what it stores, from its own reports, from its log
+//! or from its answers to clients, read beside the run.
 
 use crate::common_log::{LoggedTransaction, RequestId};
 use crate::model::{Name, Noted};
@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 /// A report of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum ServerReport {
     /// A change of a thing.
     Change {
         /// The port that the client had connected from whose request it was; `None` of what was no
@@ -28,8 +28,8 @@ pub enum Sight {
         /// A number that two values share only if they are the same; 0 of what has no value now.
         value: u64,
     },
-    /// The names of all things that are there. Reported first of all, and by a replica again and again:
-    /// nothing tells when it takes over the data of another server.
+    /// The names of all things that are there, of a server that can list them. Reported first of all,
+    /// and by a replica again and again: nothing tells when it takes over the data of another server.
     Contents(Vec<Name>),
     /// From now on the server is a primary, or a replica. Reported where there are both.
     Primary(bool),
@@ -58,7 +58,7 @@ pub enum Sight {
 }
 
 /// The receiver of a server's reports, in their order.
-pub type Sights = Arc<dyn Fn(Sight) + Send + Sync>;
+pub type ReportSink = Arc<dyn Fn(ServerReport) + Send + Sync>;
 
 /// Something on the connection of a client to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,12 +95,12 @@ pub struct ObservedServer {
     /// The shell of its machine.
     pub shell: Shell,
     /// The receiver of its reports.
-    pub sights: Sights,
+    pub reports: ReportSink,
 }
 
 /// An observation that has begun.
 pub struct Observation {
-    /// Goes on until it loses sight of the server.
+    /// Goes on until it loses report of the server.
     pub following: BoxFuture<'static, ()>,
     /// Resolves when all that the server has done so far is reported.
     pub catch_up: CatchUp,
@@ -119,7 +119,7 @@ pub struct Observer {
 }
 
 /// Looks at what a server has done, and at what goes over its connections.
-pub trait Looker: Send + 'static {
+pub trait ServerReader: Send + 'static {
     /// Takes something that has gone over a connection.
     fn passed(&mut self, traffic: Traffic);
 
@@ -137,11 +137,11 @@ pub trait Looker: Send + 'static {
 const LOOKED_EVERY: Duration = Duration::from_secs(2);
 
 impl Observation {
-    /// The observation by a looker, until that hears no more or nobody sends traffic any more.
+    /// The observation by a reader, until that hears no more or nobody sends traffic any more.
     pub fn by(
-        mut looker: impl Looker,
+        mut reader: impl ServerReader,
         mut traffic: UnboundedReceiver<Traffic>,
-        sights: Sights,
+        reports: ReportSink,
     ) -> Self {
         let (ask, mut asked) = unbounded_channel::<oneshot::Sender<()>>();
         let following = async move {
@@ -152,20 +152,20 @@ impl Observation {
                     // What has passed before comes first.
                     biased;
                     passed = traffic.recv() => match passed {
-                        Some(passed) => looker.passed(passed),
+                        Some(passed) => reader.passed(passed),
                         None => return,
                     },
                     Some(done) = asked.recv() => {
-                        if looker.look().await.is_err() {
-                            sights(Sight::Incomplete);
+                        if reader.look().await.is_err() {
+                            reports(ServerReport::Incomplete);
                         }
                         let _ = done.send(());
                     }
-                    heard = looker.hear() => if heard.is_err() {
+                    heard = reader.hear() => if heard.is_err() {
                         return;
                     },
                     // A server that is paused may have to be asked again.
-                    _ = times.tick() => drop(looker.look().await),
+                    _ = times.tick() => drop(reader.look().await),
                 }
             }
         };

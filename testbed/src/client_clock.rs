@@ -5,10 +5,11 @@ use super::clients::RunningClient;
 use super::servers::StartedServer;
 use super::testbed::Testbed;
 use super::wrong_clock::{ANSWER_LIMIT, Lead, WrongClock};
+use crate::lock;
 use base::{Clock, ClockChange, ClockSetting, Mono, WallTime};
 use futures_util::future::join;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -31,7 +32,7 @@ impl ClientClocks {
     }
 
     fn with<T>(&self, client_number: u32, act: impl FnOnce(&mut Clock) -> T) -> T {
-        let mut clocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clocks = lock(&self.0);
         let right = || Clock::right(WallTime::ZERO, Mono::ZERO, Mono::ZERO);
         act(clocks.entry(client_number).or_insert_with(right))
     }

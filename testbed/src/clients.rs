@@ -3,15 +3,15 @@
 #[cfg(test)]
 mod tests;
 
-use super::broken;
 use super::notices::NoticeSender;
 use super::own_process::OwnProcess;
+use super::{broken, lock};
 use base::{BackendError, ClientReply, ClientRequest, ClockSetting, Mono, Notice, Response};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -90,7 +90,7 @@ impl RunningClient {
     }
 
     fn setting(&self) -> MutexGuard<'_, VecDeque<oneshot::Sender<u64>>> {
-        self.setting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.setting)
     }
 
     /// Returns true while a fault pauses it.

@@ -40,11 +40,17 @@ pub use stores::real::monotonic_nanos;
 
 use base::BackendError;
 use std::fmt::Display;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Runtime;
 
 /// An error with the action that failed.
 pub fn broken(what: impl Display, error: impl Display) -> BackendError {
     BackendError(format!("{what}: {error}"))
+}
+
+/// Locks a mutex. Its data are whole at every moment, so a panic elsewhere does not spoil them.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A runtime for the proxies and for the talk with the servers. It has no thread of its own: its tasks

@@ -3,9 +3,10 @@
 use super::probe::ask;
 use super::servers::StartedServer;
 use super::testbed::Testbed;
+use crate::lock;
 use base::BackendError;
 use std::collections::BTreeSet;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 use stores::Junk;
 use tokio::time::timeout;
@@ -41,7 +42,7 @@ impl<S: StartedServer> Testbed<S> {
     }
 
     fn filled(&self) -> MutexGuard<'_, BTreeSet<u32>> {
-        self.filled.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.filled)
     }
 }
 

@@ -1,8 +1,9 @@
 //! The queue of notices, on their way from many tasks to the one drive loop.
 
 use super::clock::RunClock;
+use crate::lock;
 use base::{BackendError, Message, Mono, Notice};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
@@ -51,7 +52,7 @@ impl NoticeSender {
     }
 
     fn put(&self, item: impl FnOnce(Mono) -> MessageOrError) -> Mono {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = lock(&self.queue);
         let now = self.clock.now();
         // It fails when the run is over and nobody reads any more.
         let _ = queue.send(item(now));

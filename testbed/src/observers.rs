@@ -1,19 +1,19 @@
 //! The observers of a run's servers. Each hears from one server what becomes of its data, and they
 //! keep one ledger of the store, as the simulator does.
 
-use super::broken;
 use super::clock::RunClock;
 use super::servers::StartedServer;
+use super::{broken, lock};
 use base::{BackendError, Data, Ledger, Mono};
 use futures_util::future::join_all;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use stores::common_log::CommonLog;
 use stores::model::{Name, Noted, What};
 use stores::observation::{
-    CatchUp, ObservedServer, Observer, Passage, Shell, Sight, Sights, Traffic,
+    CatchUp, ObservedServer, Observer, Passage, ReportSink, ServerReport, Shell, Traffic,
 };
 use stores::real::monotonic_nanos;
 use stores::{Bookkeeper, Topology, WorldSpec};
@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// The longest time for which the last reports of a server are waited for that is there, or was.
+/// The longest wait for the last reports of a server.
 const LAST_REPORTS: Duration = Duration::from_secs(5);
 
 /// The observers of all servers of a run.
@@ -43,9 +43,10 @@ struct OngoingObservation {
 }
 
 impl Observers {
-    /// The observers of a world, before any server is there; `None` where nobody can look: behind a Toxiproxy server a connection is not known to be a client's, and servers that
-    /// somebody else runs may not let themselves be looked at; what a server reports is dated by its own
-    /// clock, which no fault may set.
+    /// The observers of a world, before any server is there; `None` of one that cannot be observed.
+    /// Behind a Toxiproxy server a connection is not known to be a client's; servers that somebody
+    /// else runs are not to be changed for it; and a server dates its reports by its own clock, which
+    /// no fault may set.
     pub fn of(spec: &WorldSpec, clock: RunClock) -> Option<Self> {
         let cluster = spec.cluster();
         let observers = (0..cluster.servers()).map(|it| spec.store.observer(&cluster, it));
@@ -82,13 +83,13 @@ impl Observers {
         }
         let (books, clock) = (self.books.clone(), self.clock);
         lock(&books).started.insert(number, data);
-        let sights: Sights = Arc::new(move |sight| lock(&books).take(clock, number, sight));
+        let reports: ReportSink = Arc::new(move |report| lock(&books).take(clock, number, report));
         let (traffic, passing) = unbounded_channel();
         let observed = ObservedServer {
             address: server.address()?,
             traffic: passing,
             shell: shell_of(server.clone()),
-            sights,
+            reports,
         };
         let observation = (observer.begin)(observed).await;
         let observation =
@@ -198,10 +199,10 @@ impl StoreBooks {
     }
 
     /// Takes a report of a server.
-    fn take(&mut self, clock: RunClock, server: u32, sight: Sight) {
+    fn take(&mut self, clock: RunClock, server: u32, report: ServerReport) {
         let now = clock.now();
-        match sight {
-            Sight::Change { caller, noted, at_ns, value } => {
+        match report {
+            ServerReport::Change { caller, noted, at_ns, value } => {
                 let at = at_ns.map_or(now, |at_ns| clock.at(at_ns));
                 let process = caller.and_then(|port| self.callers.get(&(server, port)).copied());
                 if process.is_some() {
@@ -215,20 +216,20 @@ impl StoreBooks {
                 }
                 self.bookkeeper.enter(at, server, process, &mut vec![noted]);
             }
-            Sight::Contents(names) => self.compare(now, server, names),
-            Sight::Primary(is_primary) => self.turn(now, server, is_primary),
-            Sight::Logged(transaction) => self.log.add(server, transaction),
-            Sight::Asked { request, caller, at_ns } => {
+            ServerReport::Contents(names) => self.compare(now, server, names),
+            ServerReport::Primary(is_primary) => self.turn(now, server, is_primary),
+            ServerReport::Logged(transaction) => self.log.add(server, transaction),
+            ServerReport::Asked { request, caller, at_ns } => {
                 let process = self.callers.get(&(server, caller)).copied();
                 self.log.asked(request, process, at_ns);
             }
-            Sight::Answered { request, asked_ns, at_ns: Some(at_ns) } => {
+            ServerReport::Answered { request, asked_ns, at_ns: Some(at_ns) } => {
                 self.log.answered(request, asked_ns, at_ns);
             }
-            Sight::Answered { request, asked_ns, at_ns: None } => {
+            ServerReport::Answered { request, asked_ns, at_ns: None } => {
                 self.log.refused(request, asked_ns);
             }
-            Sight::Incomplete => self.is_incomplete = true,
+            ServerReport::Incomplete => self.is_incomplete = true,
         }
     }
 
@@ -244,7 +245,8 @@ impl StoreBooks {
         let mut ledger = self.bookkeeper.take();
         // Several servers report side by side.
         ledger.sort();
-        Some(ledger)
+        // Where no change is known to be a client's, the engine may hide the ports that they come from.
+        (!ledger.entries().is_empty()).then_some(ledger)
     }
 
     /// Compares what is on a server with what should be.
@@ -310,9 +312,4 @@ fn differences(stored: &[BTreeMap<Name, u64>], before: u32, after: u32) -> Vec<N
 
 const fn noted(object: Name, what: What) -> Noted {
     Noted { object, what, zxid: None }
-}
-
-/// Locks a mutex. Its data are whole at every moment, so a panic elsewhere does not spoil them.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

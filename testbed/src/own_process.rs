@@ -3,6 +3,7 @@
 
 use super::owner::{self, Certainty};
 use super::process::{ProcessChange, ProcessFamily, ProcessGroup};
+use crate::lock;
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
@@ -11,7 +12,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
@@ -174,7 +175,7 @@ impl OwnProcess {
     }
 
     fn paused(&self) -> MutexGuard<'_, bool> {
-        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.paused)
     }
 
     /// The group of processes that it leads.

@@ -3,9 +3,10 @@
 use super::probe::ask;
 use super::servers::StartedServer;
 use super::testbed::Testbed;
+use crate::lock;
 use base::ServerStanding;
 use futures_util::future::join_all;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stores::StandingQuestion;
 use tokio::time::{sleep, timeout};
@@ -22,7 +23,7 @@ pub struct StandingsTold(Mutex<Vec<Option<ServerStanding>>>);
 impl StandingsTold {
     /// The standing of each server; nothing before all were asked.
     pub fn latest(&self) -> Vec<Option<ServerStanding>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 
     /// Asks the servers for ever.
@@ -31,7 +32,7 @@ impl StandingsTold {
         loop {
             let told = testbed.servers.iter().map(|server| standing(&**server, question));
             let told = join_all(told).await;
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = told;
+            *lock(&self.0) = told;
             sleep(INTERVAL).await;
         }
     }

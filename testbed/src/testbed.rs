@@ -8,10 +8,11 @@ use super::notices::NoticeSender;
 use super::observers::Observers;
 use super::servers::StartedServer;
 use super::toxiproxy::ToxicLinks;
+use crate::lock;
 use base::{BackendError, Data, Mono, Notice, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stores::observation::Passage;
 use stores::{StoreId, WorldSpec};
@@ -202,7 +203,7 @@ impl<S: StartedServer> Testbed<S> {
     }
 
     fn lock_clients(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, Arc<RunningClient>>> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.clients)
     }
 }
 

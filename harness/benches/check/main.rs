@@ -1,4 +1,4 @@
-//! How fast histories are judged, one line a row: `cargo xtask bench check`.
+//! Measures how fast histories are judged, one line a row: `cargo xtask bench check`.
 //!
 //! The histories are made first and stand in memory. Each row is measured in several rounds, and
 //! the least processor time is reported, since whatever else the machine does can only add to it.
@@ -11,7 +11,7 @@ use rows::{Extent, ROWS};
 
 mod rows;
 
-/// What `picklock` itself allocates with.
+/// The allocator of `picklock` itself.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,12 +1,12 @@
-//! What real members of a cluster do, as they tell a watch of all keys, and whose doing it is, by what
-//! goes over the connections of clients: a lease is of the client that asked for it, and what nobody
-//! asked to be deleted has gone with its lease.
+//! The observer of a real cluster's members. A watch of all keys reports the changes, and the
+//! connections of clients tell who made them: a lease belongs to the client that asked for it, and a
+//! key whose deletion nobody asked for has gone with its lease.
 
 use super::real::messages::{WATCH, number};
 use crate::common_log::{LoggedTransaction, RequestId};
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{
-    Looker, Observation, ObservedServer, Observer, Passage, Sight, Sights, Traffic,
+    Observation, ObservedServer, Observer, Passage, ReportSink, ServerReader, ServerReport, Traffic,
 };
 use crate::real::monotonic_nanos;
 use base64::Engine;
@@ -26,18 +26,18 @@ pub const MEMBER: Observer =
 const ALL: &str = "AA==";
 
 async fn observe(server: ObservedServer) -> io::Result<Observation> {
-    let ObservedServer { address, traffic, sights, .. } = server;
+    let ObservedServer { address, traffic, reports, .. } = server;
     // What others have told already counts once.
     let create = json!({ "key": ALL, "range_end": ALL, "start_revision": "1", "prev_kv": true });
     let watch = ask(address, WATCH, &json!({ "create_request": create })).await?;
-    let looker = ClusterLooker {
+    let reader = ClusterReader {
         address,
         watch,
         revision: 1,
-        sights: sights.clone(),
+        reports: reports.clone(),
         connections: BTreeMap::new(),
     };
-    Ok(Observation::by(looker, traffic, sights))
+    Ok(Observation::by(reader, traffic, reports))
 }
 
 /// The lines of an answer.
@@ -58,21 +58,21 @@ async fn line(lines: &mut AnswerLines) -> io::Result<String> {
 }
 
 /// The hearing of a member, and the reading of its clients' connections.
-struct ClusterLooker {
+struct ClusterReader {
     address: SocketAddr,
     watch: AnswerLines,
     /// The last revision that it has told.
     revision: i64,
-    sights: Sights,
+    reports: ReportSink,
     connections: BTreeMap<u16, ClientTexts>,
 }
 
-impl Looker for ClusterLooker {
+impl ServerReader for ClusterReader {
     fn passed(&mut self, Traffic { at_ns, caller, passage }: Traffic) {
         let texts = self.connections.entry(caller).or_default();
         match passage {
-            Passage::Request(bytes) => texts.request(&bytes, (caller, at_ns), &self.sights),
-            Passage::Reply(bytes) => texts.reply(&bytes, at_ns, &self.sights),
+            Passage::Request(bytes) => texts.request(&bytes, (caller, at_ns), &self.reports),
+            Passage::Reply(bytes) => texts.reply(&bytes, at_ns, &self.reports),
             Passage::Closed => drop(self.connections.remove(&caller)),
         }
     }
@@ -84,7 +84,7 @@ impl Looker for ClusterLooker {
         }
         for transaction in transactions(&told["result"]["events"], monotonic_nanos()) {
             self.revision = transaction.zxid;
-            (self.sights)(Sight::Logged(transaction));
+            (self.reports)(ServerReport::Logged(transaction));
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ struct ClientTexts {
 }
 
 impl ClientTexts {
-    fn request(&mut self, bytes: &[u8], (caller, at_ns): (u16, u64), sights: &Sights) {
+    fn request(&mut self, bytes: &[u8], (caller, at_ns): (u16, u64), reports: &ReportSink) {
         self.request.extend(bytes);
         let Some((head, body)) = whole(&self.request) else { return };
         self.request.clear();
@@ -162,15 +162,20 @@ impl ClientTexts {
         if head.starts_with("POST /v3/lease/grant ") {
             let what = What::SessionBegan(number(&body["ID"]));
             let noted = Noted { object: Name::new(), what, zxid: None };
-            sights(Sight::Change { caller: Some(caller), noted, at_ns: Some(at_ns), value: 0 });
+            reports(ServerReport::Change {
+                caller: Some(caller),
+                noted,
+                at_ns: Some(at_ns),
+                value: 0,
+            });
         }
         self.open = changed_by(&head, &body).map(|request| (request, at_ns));
         if let Some((request, at_ns)) = self.open {
-            sights(Sight::Asked { request, caller, at_ns });
+            reports(ServerReport::Asked { request, caller, at_ns });
         }
     }
 
-    fn reply(&mut self, bytes: &[u8], at_ns: u64, sights: &Sights) {
+    fn reply(&mut self, bytes: &[u8], at_ns: u64, reports: &ReportSink) {
         let Some((request, asked_ns)) = self.open else { return };
         self.reply.extend(bytes);
         let Some((head, body)) = whole(&self.reply) else { return };
@@ -179,7 +184,7 @@ impl ClientTexts {
         let is_done = is_done && head.starts_with("HTTP/1.1 200 ");
         // It may have been done in spite of an error of the member's own.
         if is_done || !head.starts_with("HTTP/1.1 5") {
-            sights(Sight::Answered { request, asked_ns, at_ns: is_done.then_some(at_ns) });
+            reports(ServerReport::Answered { request, asked_ns, at_ns: is_done.then_some(at_ns) });
         }
     }
 }
@@ -249,7 +254,7 @@ mod tests {
         });
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sees = seen.clone();
-        let sights: Sights = Arc::new(move |sight| sees.lock().expect("whole").push(sight));
+        let reports: ReportSink = Arc::new(move |report| sees.lock().expect("whole").push(report));
         let mut texts = ClientTexts::default();
         let exchanges = [
             (request("/v3/lease/grant", json!({ "ID": "7" })), reply(200, json!({}))),
@@ -259,16 +264,17 @@ mod tests {
         ];
         for (at_ns, (request, reply)) in (1..).step_by(2).zip(&exchanges) {
             let (begin, end) = request.split_at(40);
-            texts.request(begin.as_bytes(), (4000, 0), &sights);
-            texts.request(end.as_bytes(), (4000, at_ns), &sights);
-            texts.reply(reply.as_bytes(), at_ns + 1, &sights);
+            texts.request(begin.as_bytes(), (4000, 0), &reports);
+            texts.request(end.as_bytes(), (4000, at_ns), &reports);
+            texts.reply(reply.as_bytes(), at_ns + 1, &reports);
         }
-        let asked = |request, at_ns| Sight::Asked { request, caller: 4000, at_ns };
-        let answered = |request, asked_ns, at_ns| Sight::Answered { request, asked_ns, at_ns };
+        let asked = |request, at_ns| ServerReport::Asked { request, caller: 4000, at_ns };
+        let answered =
+            |request, asked_ns, at_ns| ServerReport::Answered { request, asked_ns, at_ns };
         let what = What::SessionBegan(7);
         let noted = Noted { object: Name::new(), what, zxid: None };
         let expected = [
-            Sight::Change { caller: Some(4000), noted, at_ns: Some(1), value: 0 },
+            ServerReport::Change { caller: Some(4000), noted, at_ns: Some(1), value: 0 },
             asked(creation(7), 3),
             answered(creation(7), 3, Some(4)),
             asked(deletion(2), 5),

@@ -1,5 +1,5 @@
-//! What a real memcached does, as it tells whoever watches it: a line for each look at an item, each
-//! write and each eviction. The numbers of the lines are in the order in which its threads did that; the
+//! The observer of a real memcached, which reports to its watchers a line for each look at an item,
+//! each write and each eviction. The numbers of the lines are in the order in which its threads did that; the
 //! lines come in another, and some time later.
 //!
 //! A `delete` shows as a look, as a `get` does. Which of them it was the requests of clients tell: the
@@ -7,13 +7,14 @@
 //! be, the observer looks again and again, which counts as no use of the item. The last lines of a server
 //! that is killed never come: in their place the replies tell what it still did.
 //!
-//! What cannot be seen is a `delete` of somebody whose requests nobody hears here, and `flush_all` until
-//! somebody looks. Lines for which the server has no room are lost; it counts them, and is followed no
+//! Not seen are a `delete` that comes through no link, and `flush_all` until somebody looks at an item. Lines for which the server has no room are lost; it counts them, and is followed no
 //! longer then.
 
 use super::text_connection::{SentCommand, TextConnection};
 use crate::model::{By, Name, Noted, What};
-use crate::observation::{Observation, ObservedServer, Observer, Passage, Sight, Sights, Traffic};
+use crate::observation::{
+    Observation, ObservedServer, Observer, Passage, ReportSink, ServerReport, Traffic,
+};
 use crate::real::{MachineClock, monotonic_nanos};
 use percent_encoding::percent_decode_str;
 use std::collections::{BTreeMap, VecDeque};
@@ -60,7 +61,7 @@ struct WatchedServer {
 }
 
 async fn begin(server: ObservedServer) -> io::Result<Observation> {
-    let ObservedServer { address, traffic, sights, .. } = server;
+    let ObservedServer { address, traffic, reports, .. } = server;
     let mut watching = TcpStream::connect(address).await?;
     watching.write_all(WATCH).await?;
     let mut lines = BufReader::new(watching).lines();
@@ -70,7 +71,7 @@ async fn begin(server: ObservedServer) -> io::Result<Observation> {
     let (answers, questions) = TcpStream::connect(address).await?.into_split();
     let answers = BufReader::new(answers).lines();
     let (wait, waiting) = unbounded_channel();
-    let report = WatchReport::new(sights);
+    let report = WatchReport::new(reports);
     let watched = WatchedServer { lines, questions, answers, traffic, waiting, report };
     Ok(Observation {
         following: Box::pin(watched.follow()),
@@ -89,7 +90,7 @@ async fn begin(server: ObservedServer) -> io::Result<Observation> {
 impl WatchedServer {
     async fn follow(mut self) {
         if self.watch().await.is_none() {
-            return (self.report.sights)(Sight::Incomplete);
+            return (self.report.reports)(ServerReport::Incomplete);
         }
         sleep(LAST_REPLIES).await;
         self.take_traffic();
@@ -160,7 +161,7 @@ fn has_lost(answer: &str) -> bool {
 
 /// The reading of what a server says, and of what goes over the connections of its clients.
 struct WatchReport {
-    sights: Sights,
+    reports: ReportSink,
     /// The lines that came before others of a smaller number.
     early: BTreeMap<u64, String>,
     /// The number of the next line.
@@ -178,9 +179,9 @@ struct WatchReport {
 }
 
 impl WatchReport {
-    fn new(sights: Sights) -> Self {
+    fn new(reports: ReportSink) -> Self {
         Self {
-            sights,
+            reports,
             early: BTreeMap::new(),
             next: FIRST,
             ports: BTreeMap::new(),
@@ -332,7 +333,7 @@ impl WatchReport {
     fn tell(&mut self, at_ns: u64, caller: Option<u16>, key: &str, what: What) {
         self.past_ns = self.past_ns.max(at_ns);
         let noted = Noted { object: Name::from_slice(key.as_bytes()), what, zxid: None };
-        (self.sights)(Sight::Change { caller, noted, at_ns: Some(self.past_ns), value: 0 });
+        (self.reports)(ServerReport::Change { caller, noted, at_ns: Some(self.past_ns), value: 0 });
     }
 }
 
@@ -357,15 +358,16 @@ mod tests {
     fn reported(transcript: &str) -> Vec<String> {
         let told = Arc::new(Mutex::new(Vec::new()));
         let hearing = told.clone();
-        let sights: Sights = Arc::new(move |sight| {
-            let Sight::Change { caller, noted: Noted { object, what, .. }, .. } = sight else {
+        let reports: ReportSink = Arc::new(move |report| {
+            let ServerReport::Change { caller, noted: Noted { object, what, .. }, .. } = report
+            else {
                 return;
             };
             let caller = caller.map_or("nobody".into(), |port| port.to_string());
             let line = format!("{caller} {what:?} {}", String::from_utf8_lossy(&object));
             hearing.lock().expect("nobody panics").push(line);
         });
-        let mut report = WatchReport::new(sights);
+        let mut report = WatchReport::new(reports);
         for (at_ns, line) in
             (1..).zip(transcript.lines().map(str::trim).filter(|it| !it.is_empty()))
         {

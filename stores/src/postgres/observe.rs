@@ -1,4 +1,4 @@
-//! What a real PostgreSQL does, as its answers tell that go over the connections of clients.
+//! The observer of a real PostgreSQL, which reads its answers on the connections of clients.
 //!
 //! A lock is granted to one session at a time. So where the answer that grants it to a session is there
 //! before anything tells that the one before has lost it, that has happened all the same, and is about to
@@ -10,7 +10,9 @@
 use super::model::Lockable;
 use super::wire_connection::{Deed, WireConnection};
 use crate::model::{By, Name, Noted, What};
-use crate::observation::{Observation, ObservedServer, Observer, Passage, Sight, Sights, Traffic};
+use crate::observation::{
+    Observation, ObservedServer, Observer, Passage, ReportSink, ServerReport, Traffic,
+};
 use crate::real::monotonic_nanos;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{pending, ready};
@@ -26,13 +28,13 @@ pub const OBSERVER: Observer =
 const ANSWERED: Duration = Duration::from_millis(50);
 
 fn observe(server: ObservedServer) -> Observation {
-    let ObservedServer { mut traffic, sights, .. } = server;
+    let ObservedServer { mut traffic, reports, .. } = server;
     let (settled, is_settled) = watch::channel(true);
-    let mut report = SessionReport::new(sights);
+    let mut report = SessionReport::new(reports);
     let following = async move {
         while let Some(passed) = traffic.recv().await {
             if report.pass(passed).is_none() {
-                return (report.sights)(Sight::Incomplete);
+                return (report.reports)(ServerReport::Incomplete);
             }
             settled.send_replace(report.known.is_empty());
         }
@@ -55,21 +57,21 @@ type SessionKey = (i64, u16);
 
 /// The reading of what goes over the connections of clients.
 struct SessionReport {
-    sights: Sights,
+    reports: ReportSink,
     /// The connections, by the port of their client, each with the number of its session, if that is open.
     connections: BTreeMap<u16, (WireConnection, Option<i64>)>,
     /// The number of sessions so far.
     sessions: i64,
-    /// What is known and not reported yet, with the time at which it became known, in order.
+    /// The deeds that are not reported yet, each with the time at which it became known, in order.
     known: VecDeque<(u64, SessionKey, Deed)>,
     /// The locks that somebody has, with the number of times that it has taken each.
     taken: BTreeMap<Lockable, (SessionKey, u32)>,
 }
 
 impl SessionReport {
-    fn new(sights: Sights) -> Self {
+    fn new(reports: ReportSink) -> Self {
         let (connections, known, taken) = Default::default();
-        Self { sights, connections, sessions: 0, known, taken }
+        Self { reports, connections, sessions: 0, known, taken }
     }
 
     /// Takes what goes over a connection; `None`: it is not what it should be.
@@ -183,7 +185,7 @@ impl SessionReport {
         let object = lock.map(|lock| Name::from_slice(lock.to_string().as_bytes()));
         let noted = Noted { object: object.unwrap_or_default(), what, zxid: None };
         let (caller, at_ns) = (Some(port), Some(at_ns));
-        (self.sights)(Sight::Change { caller, noted, at_ns, value: 0 });
+        (self.reports)(ServerReport::Change { caller, noted, at_ns, value: 0 });
     }
 
     /// All sessions that have something have ended: another server is in the place of theirs.
@@ -232,14 +234,15 @@ mod tests {
     fn reported(transcript: &[(u16, &str)]) -> Vec<String> {
         let told = Arc::new(Mutex::new(Vec::new()));
         let hearing = told.clone();
-        let sights: Sights = Arc::new(move |sight| {
-            let Sight::Change { noted: Noted { object, what, .. }, at_ns, .. } = sight else {
+        let reports: ReportSink = Arc::new(move |report| {
+            let ServerReport::Change { noted: Noted { object, what, .. }, at_ns, .. } = report
+            else {
                 return;
             };
             let (at, object) = (at_ns.unwrap_or(0), String::from_utf8_lossy(&object));
             hearing.lock().expect("nobody panics").push(format!("{at} {what:?} {object}"));
         });
-        let mut report = SessionReport::new(sights);
+        let mut report = SessionReport::new(reports);
         for (at_ns, (caller, said)) in (0..).zip(transcript) {
             let mut pass = |passage| {
                 let passed = Traffic { at_ns, caller: *caller, passage };

@@ -1,10 +1,10 @@
-//! What a real Redis does, as it tells an observer: `MONITOR` names the client of each command, and
-//! keyspace events name the changes that it made. Both come on one connection, in one order: the
+//! The observer of a real Redis: `MONITOR` names the client of each command, and keyspace events name
+//! the changes that it made. Both come on one connection, in one order: the
 //! events of a command come before its line, those of a script before the lines of its commands, and
 //! all of them after the line of the script.
 
 use crate::model::{By, Name, Noted, What};
-use crate::observation::{Observation, ObservedServer, Observer, Sight, Sights};
+use crate::observation::{Observation, ObservedServer, Observer, ReportSink, ServerReport};
 use crate::real::monotonic_nanos;
 use combine::parser::combinator::AnySendSyncPartialState;
 use combine::stream::{Decoder, PointerOffset};
@@ -49,7 +49,7 @@ async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observat
         }
         // A Sentinel has a server close all its connections when it makes it a primary or a replica.
         loop {
-            let asking = ask_on(report.server.address, report.server.sights.clone());
+            let asking = ask_on(report.server.address, report.server.reports.clone());
             tokio::select! {
                 () = hearing.follow(&mut report) => {}
                 () = asking => {}
@@ -107,11 +107,11 @@ impl Hearing {
 }
 
 /// Asks a server among replicas again and again what no report tells. Its end is not noticed here.
-async fn ask_on(address: SocketAddr, sights: Sights) {
+async fn ask_on(address: SocketAddr, reports: ReportSink) {
     let client = Client::open(format!("redis://{address}")).expect("an address is one");
     loop {
         if let Ok(mut connection) = client.get_multiplexed_async_connection().await {
-            while ask(&mut connection, &sights).await.is_ok() {
+            while ask(&mut connection, &reports).await.is_ok() {
                 tokio::time::sleep(ASKED_EVERY).await;
             }
         }
@@ -120,14 +120,14 @@ async fn ask_on(address: SocketAddr, sights: Sights) {
 }
 
 /// Asks for what no report tells: the role of a server, and what it has from another one.
-async fn ask(connection: &mut MultiplexedConnection, sights: &Sights) -> RedisResult<()> {
+async fn ask(connection: &mut MultiplexedConnection, reports: &ReportSink) -> RedisResult<()> {
     let mut both = pipe();
     both.cmd("ROLE").cmd("KEYS").arg("*");
     let (role, names): (Vec<Value>, Vec<Vec<u8>>) = both.query_async(connection).await?;
     let is_primary = matches!(role.first(), Some(Value::BulkString(role)) if role == b"master");
-    sights(Sight::Primary(is_primary));
+    reports(ServerReport::Primary(is_primary));
     if !is_primary {
-        sights(Sight::Contents(names.iter().map(|name| Name::from_slice(name)).collect()));
+        reports(ServerReport::Contents(names.iter().map(|name| Name::from_slice(name)).collect()));
     }
     Ok(())
 }
@@ -153,7 +153,9 @@ impl Report {
         match value {
             Value::Push { kind: PushKind::PMessage, data } => self.event(&data),
             Value::Array(names) => {
-                (self.server.sights)(Sight::Contents(names.iter().filter_map(name).collect()));
+                (self.server.reports)(ServerReport::Contents(
+                    names.iter().filter_map(name).collect(),
+                ));
             }
             Value::SimpleString(answer) if answer == "PONG" => {
                 self.pongs.send_modify(|it| *it += 1)
@@ -186,7 +188,7 @@ impl Report {
         let (at_ns, value) = (Self::time(time), hasher.finish());
         for (object, what, heard_ns) in std::mem::take(&mut self.events) {
             let is_asked = !matches!(what, What::Expired | What::Evicted);
-            (self.server.sights)(Sight::Change {
+            (self.server.reports)(ServerReport::Change {
                 caller: self.caller.filter(|_| is_asked),
                 noted: Noted { object, what, zxid: None },
                 at_ns: Some(heard_ns.min(at_ns)),

@@ -1,5 +1,5 @@
-//! What real members of an ensemble do, as their transaction logs have it, and whose doing it is, by
-//! what goes over the connections of clients.
+//! The observer of a real ensemble's members. Their transaction logs have the changes, and the
+//! connections of clients tell who made them.
 //!
 //! A log is a number of files `version-2/log.<first zxid>`, each with a head of 16 bytes and a tail of
 //! zeros that are not written yet (`org.apache.zookeeper.server.persistence.FileTxnLog`).
@@ -7,7 +7,8 @@
 use crate::common_log::LoggedTransaction;
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{
-    Looker, Observation, ObservedServer, Observer, Passage, Shell, Sight, Sights, Traffic,
+    Observation, ObservedServer, Observer, Passage, ReportSink, ServerReader, ServerReport, Shell,
+    Traffic,
 };
 use crate::real::monotonic_nanos;
 use base64::Engine;
@@ -20,14 +21,14 @@ use std::time::Duration;
 /// The way to observe a member.
 pub const MEMBER: Observer = Observer {
     begin: |server| {
-        let ObservedServer { traffic, shell, sights, .. } = server;
-        let looker = MemberLooker {
+        let ObservedServer { traffic, shell, reports, .. } = server;
+        let reader = MemberReader {
             shell,
-            sights: sights.clone(),
+            reports: reports.clone(),
             read: BTreeMap::new(),
             connections: BTreeMap::new(),
         };
-        Box::pin(async { Ok(Observation::by(looker, traffic, sights)) })
+        Box::pin(async { Ok(Observation::by(reader, traffic, reports)) })
     },
     reads_traffic: true,
 };
@@ -38,29 +39,29 @@ const CHUNK: usize = 1 << 16;
 const HEAD: usize = 16;
 
 /// The reading of a member's log, and of its clients' connections.
-struct MemberLooker {
+struct MemberReader {
     shell: Shell,
-    sights: Sights,
+    reports: ReportSink,
     /// The bytes that were read of each file.
     read: BTreeMap<String, usize>,
     connections: BTreeMap<u16, ClientFrames>,
 }
 
-impl Looker for MemberLooker {
+impl ServerReader for MemberReader {
     fn passed(&mut self, Traffic { at_ns, caller, passage }: Traffic) {
         let frames = self.connections.entry(caller).or_default();
-        let sights = &self.sights;
+        let reports = &self.reports;
         match passage {
             Passage::Request(bytes) => {
                 frames.requests.extend(bytes);
                 while let Some(frame) = frame(&mut frames.requests) {
-                    frames.request(&frame, (caller, at_ns), sights);
+                    frames.request(&frame, (caller, at_ns), reports);
                 }
             }
             Passage::Reply(bytes) => {
                 frames.replies.extend(bytes);
                 while let Some(frame) = frame(&mut frames.replies) {
-                    frames.reply(&frame, (caller, at_ns), sights);
+                    frames.reply(&frame, (caller, at_ns), reports);
                 }
             }
             Passage::Closed => drop(self.connections.remove(&caller)),
@@ -73,7 +74,7 @@ impl Looker for MemberLooker {
     }
 }
 
-impl MemberLooker {
+impl MemberReader {
     /// Reads the next chunk of each file. Returns true if there may be more.
     async fn read_on(&mut self) -> io::Result<bool> {
         let output = (self.shell)(command(&self.read)).await?;
@@ -88,7 +89,7 @@ impl MemberLooker {
                 record(&mut rest).and_then(|it| transaction(it, since_epoch))
             {
                 *read = before + chunk.len() - rest.0.len();
-                (self.sights)(Sight::Logged(transaction));
+                (self.reports)(ServerReport::Logged(transaction));
             }
             goes_on |= *read > before && chunk.len() == CHUNK;
         }
@@ -233,7 +234,7 @@ fn frame(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
 
 impl ClientFrames {
     /// Reads a request. The first one asks for a session.
-    fn request(&mut self, frame: &[u8], (caller, at_ns): (u16, u64), sights: &Sights) {
+    fn request(&mut self, frame: &[u8], (caller, at_ns): (u16, u64), reports: &ReportSink) {
         if self.opened_ns.is_none() {
             self.opened_ns = Some(at_ns);
             return;
@@ -244,27 +245,27 @@ impl ClientFrames {
             [op::CREATE, op::DELETE, op::SET_DATA, op::MULTI, op::CREATE_2, op::CLOSE_SESSION];
         if let Some(session) = self.session.filter(|_| changes.contains(&kind)) {
             self.open.insert(number, at_ns);
-            sights(Sight::Asked { request: (session, number.into()), caller, at_ns });
+            reports(ServerReport::Asked { request: (session, number.into()), caller, at_ns });
         }
     }
 
     /// Reads a reply. The first one has the number of the session, which is 0 of one that is over.
-    fn reply(&mut self, frame: &[u8], (caller, at_ns): (u16, u64), sights: &Sights) {
+    fn reply(&mut self, frame: &[u8], (caller, at_ns): (u16, u64), reports: &ReportSink) {
         let mut frame = Jute(frame);
         let Some(session) = self.session else {
             let _version_and_time_out = frame.long();
             self.session = frame.long();
             if let (Some(session), Some(asked_ns)) = (self.session, self.opened_ns) {
                 let request = (session, 0);
-                sights(Sight::Asked { request, caller, at_ns: asked_ns });
-                sights(Sight::Answered { request, asked_ns, at_ns: Some(at_ns) });
+                reports(ServerReport::Asked { request, caller, at_ns: asked_ns });
+                reports(ServerReport::Answered { request, asked_ns, at_ns: Some(at_ns) });
             }
             return;
         };
         let open = frame.int().and_then(|number| self.open.remove_entry(&number));
         if let Some((number, asked_ns)) = open {
             let request = (session, number.into());
-            sights(Sight::Answered { request, asked_ns, at_ns: Some(at_ns) });
+            reports(ServerReport::Answered { request, asked_ns, at_ns: Some(at_ns) });
         }
     }
 }
@@ -314,14 +315,14 @@ mod tests {
         [jute!(0_i64, &record[..]), b"B".to_vec()].concat()
     }
 
-    fn seen_by(shell: Shell, look: impl AsyncFnOnce(&mut MemberLooker)) -> Vec<Sight> {
+    fn seen_by(shell: Shell, look: impl AsyncFnOnce(&mut MemberReader)) -> Vec<ServerReport> {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sees = seen.clone();
-        let sights: Sights = Arc::new(move |sight| sees.lock().expect("whole").push(sight));
+        let reports: ReportSink = Arc::new(move |report| sees.lock().expect("whole").push(report));
         let (read, connections) = (BTreeMap::new(), BTreeMap::new());
-        let mut looker = MemberLooker { shell, sights, read, connections };
+        let mut reader = MemberReader { shell, reports, read, connections };
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        runtime.block_on(look(&mut looker));
+        runtime.block_on(look(&mut reader));
         seen.lock().expect("whole").clone()
     }
 
@@ -352,15 +353,15 @@ mod tests {
         ]
         .concat();
         let log = Arc::new(Mutex::new(Vec::new()));
-        let seen = seen_by(shell_with(log.clone()), async |looker| {
+        let seen = seen_by(shell_with(log.clone()), async |reader| {
             for end in [0, 50, 200, whole.len()] {
                 let zeros = vec![0; whole.len() - end];
                 *log.lock().expect("whole") = [&whole[..end], &zeros, &[0; 99]].concat();
-                looker.look().await.expect("the shell answers");
+                reader.look().await.expect("the shell answers");
             }
         });
-        let transactions = seen.iter().map(|sight| match sight {
-            Sight::Logged(transaction) => {
+        let transactions = seen.iter().map(|report| match report {
+            ServerReport::Logged(transaction) => {
                 let changes = transaction.noted.iter().map(|it| (it.object.to_vec(), it.what));
                 (transaction.zxid, transaction.requests.clone(), changes.collect::<Vec<_>>())
             }
@@ -397,16 +398,16 @@ mod tests {
             (4, Passage::Reply(half.to_vec())),
             (5, Passage::Reply(rest.to_vec())),
         ];
-        let seen = seen_by(shell_with(Arc::default()), async |looker| {
+        let seen = seen_by(shell_with(Arc::default()), async |reader| {
             for (at_ns, passage) in passages {
-                looker.passed(Traffic { at_ns, caller: 4000, passage });
+                reader.passed(Traffic { at_ns, caller: 4000, passage });
             }
         });
         let asked =
-            |number, at_ns| Sight::Asked { request: (SESSION, number), caller: 4000, at_ns };
+            |number, at_ns| ServerReport::Asked { request: (SESSION, number), caller: 4000, at_ns };
         let answered = |number, asked_ns, at_ns| {
             let request = (SESSION, number);
-            Sight::Answered { request, asked_ns, at_ns: Some(at_ns) }
+            ServerReport::Answered { request, asked_ns, at_ns: Some(at_ns) }
         };
         assert_eq!(seen, [asked(0, 1), answered(0, 1, 2), asked(1, 3), answered(1, 3, 5)]);
     }

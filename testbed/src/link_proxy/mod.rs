@@ -23,13 +23,14 @@ pub use pace::Delay;
 pub use slow::{Slowing, slowed_by};
 pub use throttle::Throttling;
 
+use crate::lock;
 use base::{Direction, Rng};
 use gate::Gate;
 use pace::ChunkSchedule;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -371,9 +372,4 @@ async fn accept(listener: Option<&TcpListener>) -> io::Result<(TcpStream, Socket
         Some(listener) => listener.accept().await,
         None => std::future::pending().await,
     }
-}
-
-/// Locks a mutex. Its data are whole at every moment, so a panic elsewhere does not spoil them.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
