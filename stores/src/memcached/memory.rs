@@ -1,6 +1,6 @@
 //! The memory of a memcached server: a list of items by last use, with room for so many.
 //!
-//! It is that of memcached 1.6.18 with the settings of `docker/node.sh`. `-n 976` makes the smallest
+//! It is that of memcached 1.6.18 with the settings of `store.rs`. `slab_sizes=1024` makes the smallest
 //! chunk a kilobyte, so that all items of locks share one slab class, and `-m 2` gives it two pages.
 //! `-o no_modern` keeps one list for a class, without a thread that sorts it in the background at
 //! moments of its own. What a server with these settings said, of which [`Memory`] is the model:

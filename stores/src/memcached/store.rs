@@ -87,9 +87,10 @@ impl Store for Memcached {
     /// watches it (`observe.rs`), also while its memory is filled with junk.
     fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
         let Place { host, port, .. } = place;
+        // `slab_sizes` comes last: 1.6.18 takes the `worker_logbuf_size` for the sizes of chunks, too.
         let command = format!(
-            "memcached -u root -l {host} -p {port} -m 2 -n 976 \
-             -o no_modern,worker_logbuf_size=4096,watcher_logbuf_size=4096"
+            "memcached -u root -l {host} -p {port} -m 2 \
+             -o no_modern,worker_logbuf_size=4096,watcher_logbuf_size=4096,slab_sizes=1024"
         );
         Launch { command: words(&command), files: Vec::new() }
     }
