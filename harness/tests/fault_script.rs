@@ -4,7 +4,7 @@
 mod command;
 
 use command::{Bench, Said, transcript};
-use expect_test::{expect, expect_file};
+use expect_test::expect_file;
 use std::fs;
 use std::path::Path;
 
@@ -388,7 +388,7 @@ fn what_a_backend_cannot_do_is_refused_with_its_line() {
     fs::write(cli.home.path().join("it.toml"), script).expect("written");
     let test = ["test", "--algo", "zk-rw", "--script", "it.toml", "--backend", "docker"];
     let said = cli.run(&test);
-    expect![[r#"
+    expect_test::expect![[r#"
         picklock: `it.toml`, line 8, column 10: real servers cannot have the clock of a server run fast or slow, or stand still: ZooKeeper counts by its monotonic clock, which nobody can set; the faults of this run need it: give --backend sim
           |
         8 | action = "clock-freeze"
