@@ -16,7 +16,7 @@ mod words;
 
 pub use ability::Ability;
 pub use action::{Action, Data, Direction};
-pub use actions::{ACTIONS, ActionSpec, Hits};
+pub use actions::{ACTIONS, ActionSpec, Hits, Matters};
 pub use clock::ClockChange;
 pub use extent::{ActionExtent, ExtentUnit};
 pub use family::Family;

@@ -52,7 +52,7 @@ pub use extra_promise::ExtraPromise;
 pub use facts::{Facts, Removed};
 pub use fault::{
     ACTIONS, Ability, Action, ActionExtent, ActionSpec, ClockChange, Data, Direction, Effect,
-    ExtentUnit, Family, Fault, FaultId, Hits, LinkFault, Node, Target,
+    ExtentUnit, Family, Fault, FaultId, Hits, LinkFault, Matters, Node, Target,
 };
 pub use history::{
     Event, F, FaultEvent, HEADER_VERSION, Header, History, Kind, Process, event_line, header_line,

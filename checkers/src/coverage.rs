@@ -10,8 +10,10 @@
 //!
 //! and, unless the nemesis is `none`,
 //!
-//! * a fault that was *measured* to have done something and was in force while a client that it
-//!   hits asked for the lock, held it or freed it (any client, for a fault that hits only servers);
+//! * a fault that was *measured* to have done something, was in force while a client that it hits
+//!   asked for the lock, held it or freed it (any client, for a fault that hits only servers), and
+//!   went far enough to matter: a pause or cut of a client outlasted its grant, one of a server a
+//!   call's time-out, and a clock was wrong by more than what the longest hold leaves of a grant;
 //! * a grant in the quiet phase after the last heal.
 //!
 //! A run by a fault script must have had each fault of it, with a measured effect.
@@ -20,19 +22,19 @@
 //!
 //! A condition that is not met makes the run inconclusive, by name; it is never violated.
 //!
-//! **Limits.** A fault can have had its effect and still be too short or too early to break
-//! anything; that is for the sizes of holds and ttls to provide.
+//! **Limits.** Any effect of a crash or a disturbed link counts, and any drift of a clock.
 //!
 //! **Source.** stateright's `sometimes` properties; "a green run must be able to be red".
 
+mod reach;
+
 use crate::evidence::Evidence;
 use crate::faults::FaultSpan;
-use crate::stretches::Stretches;
 use crate::words::{count, seconds};
 use crate::{Case, Checker};
-use base::{Event, Mode, Outcome, Run, RunInfo, ScriptedFault, Verdict};
+use base::{Event, Mode, Outcome, Run, RunSpec, ScriptedFault, Verdict};
 use histories::holds::{AcquireAnswer, Claim, Claims};
-use std::collections::BTreeMap;
+use reach::{FaultReach, Wanted};
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +43,7 @@ mod tests;
 const MIN_GRANTS: u64 = 10;
 
 const LONGER: &str = "a longer --time-limit";
+const LONGER_OR_SHORTER: &str = "a longer --time-limit or a shorter --ttl";
 const MORE_CLIENTS: &str = "more --clients";
 const RIVALS: &str = "more --clients, a longer --hold or fewer --keys";
 
@@ -205,20 +208,31 @@ fn no_longer_wanted(claims: &Claims) -> impl Iterator<Item = (u64, u32)> {
     })
 }
 
-fn faults(Evidence { run, claims, fault_spans, .. }: &Evidence<'_>, facts: &mut CoverageFacts) {
-    let wanted = WantedStretches::of(claims, &run.info);
-    let bit = fault_spans
-        .iter()
-        .filter(|fault_span| fault_span.had_effect() && wanted.meets(fault_span))
-        .count();
+fn faults(evidence: &Evidence<'_>, facts: &mut CoverageFacts) {
+    let Evidence { fault_spans, .. } = evidence;
+    let wanted = Wanted::of(evidence);
+    let hit = fault_spans.iter().filter(|fault_span| fault_span.had_effect());
+    let hit: Vec<FaultReach<'_>> = hit.filter_map(|fault_span| wanted.reach(fault_span)).collect();
+    let sufficient = hit.iter().filter(|reach| reach.suffices()).count();
     facts.seen.push(format!(
-        "{bit} of {} had an effect while the lock was held or wanted",
+        "{sufficient} of {} could have done harm while the lock was held or wanted",
         count(fault_spans.len() as u64, "fault")
     ));
-    if fault_spans.is_empty() {
-        facts.miss("no fault was injected", LONGER);
-    } else if bit == 0 {
-        facts.miss("no fault had an effect while the lock was held or wanted", LONGER);
+    if sufficient > 0 {
+        return;
+    }
+    match hit.iter().max_by(|a, b| a.share().total_cmp(&b.share())) {
+        _ if fault_spans.is_empty() => {
+            let RunSpec { time_limit_ns, ttl_ns, .. } = &evidence.run.info.run;
+            let (limit, ttl) = (seconds(*time_limit_ns), seconds(*ttl_ns));
+            let none = format!("no fault came that could end within {limit}, with a ttl of {ttl}");
+            facts.miss(none, LONGER_OR_SHORTER);
+        }
+        None => facts.miss("no fault had an effect while the lock was held or wanted", LONGER),
+        Some(furthest) => {
+            let told = furthest.told();
+            facts.miss(format!("no fault went far enough to do harm: {told}"), LONGER_OR_SHORTER);
+        }
     }
 }
 
@@ -231,42 +245,6 @@ fn script(Evidence { run, fault_spans, .. }: &Evidence<'_>, facts: &mut Coverage
             None => facts.miss(format!("{named} never came"), LONGER),
             Some(_) if came.all(FaultSpan::had_effect) => {}
             Some(_) => facts.missed.push(format!("{named} had no effect")),
-        }
-    }
-}
-
-/// The stretches in which the lock was wanted, held or being freed, by each client and by all.
-struct WantedStretches {
-    clients: BTreeMap<u32, Stretches>,
-    all: Stretches,
-}
-
-impl WantedStretches {
-    fn of(claims: &Claims, info: &RunInfo) -> Self {
-        // A release that is on its way is a part of it: what it sends may still free another's lock.
-        let wanted = |claim: &Claim| {
-            let std::ops::Range { start, end } = claim.wanted();
-            (start, claim.freed.map_or(end, |(freed, _)| end.max(freed)))
-        };
-        let mut clients: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
-        for claim in &claims.claims {
-            clients.entry(info.client_of(claim.process)).or_default().push(wanted(claim));
-        }
-        let all = Stretches::of(claims.claims.iter().map(wanted));
-        let clients = clients.into_iter().map(|(it, wanted)| (it, Stretches::of(wanted))).collect();
-        Self { clients, all }
-    }
-
-    /// Returns true if a fault was in force while it mattered to somebody whom it hits.
-    fn meets(&self, fault_span: &FaultSpan) -> bool {
-        let meets = |wanted: &Stretches| {
-            let until = fault_span.healed.unwrap_or(u64::MAX);
-            wanted.meeting(fault_span.begin, until).next().is_some()
-        };
-        let mut hit = fault_span.clients().peekable();
-        match hit.peek() {
-            None => meets(&self.all),
-            Some(_) => hit.any(|client| self.clients.get(&client).is_some_and(meets)),
         }
     }
 }

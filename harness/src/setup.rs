@@ -288,11 +288,13 @@ fn plan(
         fault_scale: run.fault_scale(),
         time_limit: run.time_limit(),
         quiet: Duration::from_nanos(info.quiet_ns),
+        call_timeout: run.call_timeout(),
         acquire_timeout: Duration::from_nanos(info.acquire_timeout_ns),
         short_wait: short_wait(lock, run),
         load: load(lock, run, task),
         promises: info.lock.promises,
         link_delay: links::usual_delay(run.link_delay()),
+        draws_faults: matches!(faults, RunFaults::Nemeses),
         seed: run.seed,
         replay,
     }
@@ -345,7 +347,7 @@ fn world(lock: &TestedLock, run: &RunSpec, task: &Task, links: LinkDelays) -> Wo
         algo: lock.name().into(),
         ttl: run.ttl(),
         timing: timing(run),
-        call_timeout: call_timeout(run),
+        call_timeout: run.call_timeout(),
         link_delay: run.link_delay(),
         links,
         sets_clocks: false,
@@ -355,15 +357,6 @@ fn world(lock: &TestedLock, run: &RunSpec, task: &Task, links: LinkDelays) -> Wo
         seed: run.seed,
         logs: None,
     }
-}
-
-/// Returns the longest time that a call may take. A round trip over a slow link takes two delays,
-/// and a recipe must not time out on it. A grant that comes as late as that must leave time for the
-/// longest hold of a lock that runs out: with holds of 0.6 ttls, its reply may take 0.4 ttls from
-/// the server.
-fn call_timeout(run: &RunSpec) -> Duration {
-    let usual = (run.ttl() / 8).min(Duration::from_millis(500)) + run.link_delay() * 4;
-    usual.min(run.ttl() * 3 / 8 + run.link_delay())
 }
 
 /// Returns the longest time that an acquire waits: usually long enough for every other worker to

@@ -34,6 +34,19 @@ pub struct ActionSpec {
     pub counted: &'static str,
     /// True if a server that it hits is lost to the other servers while it lasts.
     pub takes_server_down: bool,
+    /// The extent from which it can matter to a lock.
+    pub matters: Matters,
+}
+
+/// The extent from which an action can matter to a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matters {
+    /// Any effect can.
+    Always,
+    /// It has to outlast what is left of a grant, at a client, or a call, at a server.
+    WhenItOutlasts,
+    /// A clock has to be wrong by more than what the longest hold leaves of a grant.
+    WhenClocksDiffer,
 }
 
 /// The targets that an action can be done to.
@@ -62,6 +75,7 @@ const PAUSE: ActionSpec = ActionSpec {
     healed: "ran on",
     counted: "milliseconds not running",
     takes_server_down: true,
+    matters: Matters::WhenItOutlasts,
 };
 
 const CRASH: ActionSpec = ActionSpec {
@@ -74,6 +88,7 @@ const CRASH: ActionSpec = ActionSpec {
     lasting: "crashed",
     healed: "was started again",
     counted: "server gone",
+    matters: Matters::Always,
     ..PAUSE
 };
 
@@ -101,6 +116,7 @@ const FREEZE: ActionSpec = ActionSpec {
     healed: "had its clock set right",
     counted: "microseconds by which the clock was off",
     takes_server_down: false,
+    matters: Matters::WhenClocksDiffer,
     ..PAUSE
 };
 
@@ -134,6 +150,7 @@ const RESET: ActionSpec = ActionSpec {
     healed: "had sound links again",
     counted: "connections reset",
     takes_server_down: false,
+    matters: Matters::Always,
     ..CUT
 };
 
@@ -209,6 +226,7 @@ actions! {
         healed: "had room in its memory again",
         counted: "items evicted",
         takes_server_down: false,
+        matters: Matters::Always,
         ..PAUSE
     };
     Action::Cut(Direction::Both), Self::Cut(Direction::Both) => CUT;
@@ -254,6 +272,8 @@ actions! {
                 _ => None,
             },
         }),
+        // It is wrong for every grant anew, and by more the longer one is renewed.
+        matters: Matters::Always,
         title: "clock of {node} ran {amount}",
         lasting: "had a clock that ran {amount}",
         ..FREEZE

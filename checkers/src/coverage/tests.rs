@@ -3,7 +3,10 @@
 use super::Coverage;
 use crate::picture::picture;
 use crate::{Case, Checker};
-use base::{History, Outcome, Run, ScriptedFault, Verdict};
+use base::{
+    Action, ClockChange, Effect, Fault, FaultEvent, History, Node, Outcome, Run, ScriptedFault,
+    Verdict,
+};
 
 /// A run of a lock for one holder at a time.
 fn mutex(text: &str) -> Run {
@@ -33,6 +36,16 @@ fn busy(rows: &str) -> Run {
     mutex(&format!("{BUSY}\n{rows}"))
 }
 
+/// Changes the faults of a run.
+fn change_faults(run: &mut Run, change: impl Fn(&mut FaultEvent)) {
+    let mut events = run.history.events().to_vec();
+    events.iter_mut().filter_map(|event| event.fault.as_mut()).for_each(|about| change(about));
+    run.history = History::default();
+    for event in events {
+        run.history.push(event);
+    }
+}
+
 #[test]
 fn contention_and_grants_are_enough_without_faults() {
     assert_eq!(covered(&busy("")), "10 grants by 2 processes, 5 contended");
@@ -42,14 +55,14 @@ fn contention_and_grants_are_enough_without_faults() {
 fn a_fault_that_bit_and_a_grant_after_it() {
     let run = busy(
         "
-    pause c0 |  [ ]
+    pause c0 |  [          ]
     pause c4 |     [ ]
     run      |                Q            E",
     );
     assert_eq!(
         covered(&run),
-        "10 grants by 2 processes, 5 contended; 1 of 2 faults had an effect while the lock was \
-         held or wanted; first grant 200 ms after the heal"
+        "10 grants by 2 processes, 5 contended; 1 of 2 faults could have done harm while the \
+         lock was held or wanted; first grant 300 ms after the heal"
     );
 }
 
@@ -66,7 +79,7 @@ fn a_kill_bites_whoever_asks() {
     p2       | a---X
     run      |                Q            E",
     );
-    assert!(covered(&run).contains("1 of 1 fault had"));
+    assert!(covered(&run).contains("1 of 1 fault could"));
 }
 
 #[test]
@@ -77,7 +90,7 @@ fn a_kill_bites_whoever_frees() {
     p2       |     A==r  X
     run      |                Q            E",
     );
-    assert!(covered(&run).contains("1 of 1 fault had"));
+    assert!(covered(&run).contains("1 of 1 fault could"));
     let later = busy(
         "
     crash c2 |         [  ]
@@ -136,7 +149,54 @@ fn a_fault_without_effect_or_while_nobody_cared() {
 fn a_nemesis_that_did_nothing() {
     let mut run = busy("run |                Q            E");
     run.info.run.nemesis = "pause".into();
-    misses(&run, "no fault was injected");
+    run.info.run.time_limit_ns = 6_000_000_000;
+    misses(&run, "no fault came that could end within 6 s, with a ttl of 1 s");
+}
+
+#[test]
+fn a_pause_shorter_than_what_is_left_of_a_grant() {
+    let paused =
+        |pause: &str| busy(&format!("pause c0 |{pause}\nrun |                Q            E"));
+    // Its grant was 100 ms old.
+    let short = "no fault went far enough to do harm: client 0 paused for 500 ms; it takes 900 ms";
+    misses(&paused("  [    ]"), short);
+    covered(&paused("  [        ]"));
+    // Whoever asks for shorter faults gets what was asked for.
+    let mut run = paused("  [    ]");
+    run.info.run.fault_scale_ns = Some(400_000_000);
+    covered(&run);
+    // What is renewed has two thirds of a life before it, however old it is.
+    let mut run = paused("  [    ]");
+    run.info.lock.longest_hold_permille = 1_000;
+    misses(&run, "it takes 667 ms");
+}
+
+#[test]
+fn a_pause_of_a_server_shorter_than_a_call() {
+    let after = "run |                Q            E";
+    covered(&busy(&format!("pause s0 |  [ ]\n{after}")));
+    let mut run = busy(&format!("pause s0 |  [ ]\n{after}"));
+    run.info.run.ttl_ns = 4_000_000_000;
+    misses(&run, "server 0 paused for 200 ms; it takes 500 ms");
+}
+
+#[test]
+fn a_clock_that_is_wrong_by_less_than_the_longest_hold_leaves() {
+    let wrong_by = |millis: u64| {
+        let mut run = busy("pause s0 |  [ ]\nrun |                Q            E");
+        run.info.lock.longest_hold_permille = 600;
+        let jump = Action::Clock(ClockChange::Jump(millis as i64 * 1_000_000));
+        change_faults(&mut run, |about| {
+            about.fault = Fault::at(Node::Server(0), jump);
+            about.effect = about.effect.take().map(|it| Effect { amount: millis * 1_000, ..it });
+        });
+        run
+    };
+    misses(
+        &wrong_by(300),
+        "clock of server 0 jumped 0.300 s ahead, wrong by 300 ms; it takes 400 ms",
+    );
+    covered(&wrong_by(500));
 }
 
 #[test]
@@ -163,17 +223,10 @@ fn a_fault_of_the_script_that_never_came_or_did_nothing() {
     let scripted = |picture: &str, line| {
         let mut run = busy(&format!("{picture}\nrun |                Q            E"));
         run.info.script = vec![ScriptedFault { line: 3, what: "pause holder".into() }];
-        let mut events = run.history.events().to_vec();
-        for about in events.iter_mut().filter_map(|event| event.fault.as_mut()) {
-            about.line = Some(line);
-        }
-        run.history = History::default();
-        for event in events {
-            run.history.push(event);
-        }
+        change_faults(&mut run, |about| about.line = Some(line));
         run
     };
-    let came = scripted("pause c0 |  [ ]", 3);
+    let came = scripted("pause c0 |  [          ]", 3);
     assert_eq!(Coverage.check(&Case::of(&came)).outcome, Outcome::Held);
     let never = "the fault in line 3 of the script, pause holder, never came";
     misses(&scripted("pause c0 |  [ ]", 7), never);

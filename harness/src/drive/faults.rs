@@ -1,9 +1,10 @@
 //! The faults of a run: asks the nemeses, remembers what is in force, heals what has lasted.
 
 use base::{
-    ClientView, F, Fault, FaultId, Kind, Mono, Nemesis, Next, Node, Passing, Rng, ServerStanding,
-    View,
+    ClientView, F, Fault, FaultId, Kind, Matters, Mono, Nemesis, Next, Node, Passing, Rng,
+    ServerStanding, View,
 };
+use std::time::Duration;
 
 use super::Recorder;
 use super::recorder::FaultOutcome;
@@ -49,6 +50,9 @@ pub struct Faults {
     active: Vec<ActiveFault>,
     next_id: FaultId,
     rng: Rng,
+    /// The time at which every fault is ended, if they are drawn: what would be too short to matter
+    /// then is left out.
+    until: Option<Mono>,
 }
 
 impl Faults {
@@ -56,7 +60,12 @@ impl Faults {
         let source =
             |nemesis| FaultSource { nemesis, ask_at: Mono::ZERO, until: None, done: false };
         let sources = nemeses.into_iter().map(source).collect();
-        Self { sources, active: Vec::new(), next_id: 0, rng }
+        Self { sources, active: Vec::new(), next_id: 0, rng, until: None }
+    }
+
+    /// Draws no faults that would be too short to matter, since all are ended at this time.
+    pub fn end_by(&mut self, until: Mono) {
+        self.until = Some(until);
     }
 
     /// Returns true if a fault hits this node now.
@@ -138,7 +147,7 @@ impl Faults {
         clients: &[ClientView],
         servers: ServersSeen<'_>,
         recorder: &mut Recorder,
-    ) -> Option<(Fault, std::time::Duration)> {
+    ) -> Option<(Fault, Duration)> {
         let active = self.active.iter().filter(|active| active.owner == owner).count();
         let source = &mut self.sources[owner];
         if source.done || now < source.ask_at {
@@ -157,6 +166,9 @@ impl Faults {
         // "Watch" asks again at the next event, whatever it is.
         (source.ask_at, source.until) = (Mono::ZERO, None);
         match source.nemesis.next(&view, &mut self.rng) {
+            Next::Inject { fault, lasts } | Next::Also { fault, lasts }
+                if self.until.is_some_and(|until| now + lasts.min(least(&fault, plan)) > until) => {
+            }
             Next::Inject { fault, lasts } | Next::Also { fault, lasts } => {
                 recorder.played.fault(&fault, lasts, &view);
                 return Some((fault, lasts));
@@ -211,5 +223,16 @@ impl Faults {
     /// Nobody will undo a fault, since it could not be injected or undone.
     pub fn give_up(&mut self, id: FaultId) {
         self.active.retain(|active| active.id != id);
+    }
+}
+
+/// Returns the shortest time for which a fault has to last to matter to a grant that is new.
+fn least(fault: &Fault, plan: &Plan) -> Duration {
+    let at_client = || fault.nodes().iter().any(|node| matches!(node, Node::Client(_)));
+    match fault.spec().matters {
+        Matters::WhenItOutlasts if at_client() => plan.fault_scale,
+        Matters::WhenItOutlasts => plan.call_timeout,
+        // A clock is wrong as soon as it jumps.
+        Matters::Always | Matters::WhenClocksDiffer => Duration::ZERO,
     }
 }

@@ -111,6 +111,9 @@ impl RunDriver<'_> {
         let begin = self.backend.now();
         self.clients.begin(begin);
         self.recorder.played.begin = begin;
+        if self.plan.draws_faults {
+            self.faults.end_by(begin + self.plan.time_limit);
+        }
         self.pass(begin + self.plan.time_limit, true)?;
         self.heal_all(SETTLE)?;
         self.mark(F::Quiet);

@@ -28,6 +28,8 @@ pub struct Plan {
     pub time_limit: Duration,
     /// The time that the run goes on after the last heal.
     pub quiet: Duration,
+    /// The longest time that a call to a server may take.
+    pub call_timeout: Duration,
     /// The longest time that an acquire waits.
     pub acquire_timeout: Duration,
     /// The longest time that an acquire with a short wait does.
@@ -40,6 +42,8 @@ pub struct Plan {
     pub promises: Promises,
     /// The delay of a message over a client's link, as far as faults slow it.
     pub link_delay: Duration,
+    /// True if its faults are drawn, and not those of a script or a schedule.
+    pub draws_faults: bool,
     /// Seeds what is drawn here: turns and faults.
     pub seed: u64,
 }

@@ -66,7 +66,7 @@ fn a_late_grant_leaves_time_for_the_longest_hold() {
             for link_delay in [Duration::ZERO, slowest / 2, slowest] {
                 let link_delay_ns = nanos(link_delay);
                 let run = RunSpec::new("none", ttl, 1);
-                let call_timeout = call_timeout(&RunSpec { link_delay_ns, ..run });
+                let call_timeout = RunSpec { link_delay_ns, ..run }.call_timeout();
                 let hold = lock.info.longest_hold(ttl);
                 assert!(call_timeout - link_delay + hold < ttl, "{} {ttl:?}", lock.name());
                 assert!(call_timeout >= link_delay * 2 + LEAST_SPARE, "{}", lock.name());
