@@ -23,7 +23,8 @@ mod error;
 mod given;
 
 pub use checks::{
-    check_ensemble, check_eviction, check_primary, check_servers, check_task, check_topology,
+    check_ensemble, check_eviction, check_holds, check_primary, check_servers, check_task,
+    check_topology,
 };
 use checks::{check_nemeses, check_numbers};
 use command::command;
@@ -73,6 +74,7 @@ impl Setup {
             check_nemeses(&asked.nemesis)?;
             check_servers(lock, &asked)?;
             check_eviction(lock, &asked.nemesis)?;
+            check_holds(task(&asked)?, &asked.nemesis)?;
             return Self::of(lock, asked, RunFaults::Nemeses);
         };
         let mut setup = Self::of(lock, asked, RunFaults::Nemeses)?;

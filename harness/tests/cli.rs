@@ -134,6 +134,33 @@ fn a_history_that_was_cut_off_is_judged_up_to_there() {
 }
 
 #[test]
+fn a_run_without_a_seed_is_the_first_of_many_that_breaks_a_promise() {
+    let cli = Bench::new();
+    let test = |algo: &str, nemesis: &str, more: &[&str]| {
+        let test = ["test", "--algo", algo, "--nemesis", nemesis, "--backend", "sim"];
+        cli.run(&[&test[..], more].concat())
+    };
+    // One schedule in 20 shows it.
+    let said = test("redis-set-nx-px", "failover", &["--on", "redis-sentinel"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let first = said.out.lines().next().unwrap_or_default();
+    let seed = first.split("seed ").last().and_then(|it| it.strip_suffix(" breaks a promise"));
+    let seed = seed.unwrap_or_else(|| panic!("{said:?}"));
+    let again = test("redis-set-nx-px", "failover", &["--on", "redis-sentinel", "--seed", seed]);
+    assert_eq!(again.code, 1, "{again:?}");
+    assert!(again.out.starts_with("picklock"), "just this one: {again:?}");
+    let said = test("redis-set-nx-px-fixed", "none", &["--format", "json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let told = said.err.lines().last().unwrap_or_default();
+    assert!(
+        told.ends_with(" held") && told.contains(" schedules in the simulator (seeds "),
+        "{told}"
+    );
+    let quiet = test("redis-set-nx-px", "none", &["-q"]);
+    assert_eq!((&*quiet.out, &*quiet.err), ("HELD\n", ""), "{quiet:?}");
+}
+
+#[test]
 fn ctrl_c_keeps_the_history() {
     let cli = Bench::new();
     let args = ["test", "--algo", "zk-rw", "--nemesis", "partition", "--backend", "sim"];

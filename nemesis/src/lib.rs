@@ -8,6 +8,7 @@ mod clock;
 mod crash;
 mod evict;
 pub mod failover;
+mod holders;
 mod link;
 mod none;
 mod partition;
@@ -17,6 +18,7 @@ mod strobe;
 
 use base::NemesisSpec;
 
+pub use holders::waits_for_holders;
 pub use link::least_bandwidth;
 
 /// All nemeses, in the order in which `picklock list` shows them.

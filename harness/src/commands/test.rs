@@ -2,6 +2,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "draws a seed and measures how long a run took")]
 
+mod search;
+
 use base::{Mono, Outcome, RunSpec};
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::ChoiceLog;
@@ -32,7 +34,8 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let seed = args.seed.unwrap_or_else(random_seed);
     let run = args.load.run(&lock.info, &args.nemesis, seed);
     let run = RunSpec { servers: args.servers.clone(), links: args.links, ..run };
-    let setup = Setup::new(&lock, with_script(run, args.script.as_deref())?)?;
+    let run = with_script(run, args.script.as_deref())?;
+    let setup = Setup::new(&lock, run.clone())?;
     let world = choose_for(&setup, args.backend.0)?;
     if let Some(file) = args.print_script.as_deref().filter(|file| *file != Path::new("-")) {
         writable(file, "--print-script")?;
@@ -43,7 +46,27 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
         script: args.print_script.as_deref(),
         expect: args.expect,
     };
+    let found = match args.seed {
+        None if !world.is_real() => search::find_seed(&lock, &run, &*interruptible()?)?,
+        _ => None,
+    };
+    let Some(found) = found else {
+        return perform(&setup, world, ChoiceLog::record(), &results, None);
+    };
+    tell_search(&found.told, &results)?;
+    let setup = Setup::new(&lock, RunSpec { seed: found.seed, ..run })?;
     perform(&setup, world, ChoiceLog::record(), &results, None)
+}
+
+/// Says what was searched, above the result where people read that, else beside it.
+fn tell_search(told: &str, results: &Results<'_>) -> anyhow::Result<()> {
+    match results.told() {
+        Some(Format::Human) if !manner::quiet() => say(&manner::told(&format!("{told}\n\n"))),
+        _ => {
+            manner::hint(told);
+            Ok(())
+        }
+    }
 }
 
 /// The places for what a run has to tell.

@@ -32,6 +32,15 @@ pub fn check_eviction(lock: &TestedLock, nemeses: &str) -> Result<(), SetupError
     Err(SetupError::Eviction { nemesis: nemesis.name, lock: lock.name().into(), why, able })
 }
 
+/// Checks that clients hold the lock for some time, where a nemesis waits for one that does.
+pub fn check_holds(task: &Task, nemeses: &str) -> Result<(), SetupError> {
+    let specs = nemeses.split(',').filter_map(nemesis::find);
+    match specs.into_iter().find(|spec| !task.rests && nemesis::waits_for_holders(spec)) {
+        None => Ok(()),
+        Some(nemesis) => Err(SetupError::NoHolds { nemesis: nemesis.name, task: task.name }),
+    }
+}
+
 /// Checks that the servers of a run have a primary, where a nemesis has another take its place.
 pub fn check_primary(lock: &TestedLock, run: &RunSpec) -> Result<(), SetupError> {
     let nemesis = nemesis::failover::FAILOVER.name;

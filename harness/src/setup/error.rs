@@ -63,6 +63,17 @@ pub enum SetupError {
         /// The locks whose servers do.
         able: Vec<&'static str>,
     },
+    /// The nemesis waits for holders where nobody holds the lock for any time.
+    #[error(
+        "the nemesis {nemesis} waits for a client that holds the lock, and those of the task {task} \
+         release it at once: give --task contend, or a nemesis such as crash-server"
+    )]
+    NoHolds {
+        /// The name of the nemesis.
+        nemesis: &'static str,
+        /// The name of the task.
+        task: &'static str,
+    },
     /// The nemesis has a replica promoted where there is none.
     #[error(
         "the nemesis {nemesis} does nothing to {lock} on {topology}, which has no primary to \

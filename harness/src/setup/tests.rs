@@ -26,6 +26,10 @@ fn nonsense_is_refused_in_one_line_that_names_the_fix() {
         refusal("redlock", |o| o.ensemble.sync_limit = Some(5)),
         refusal("redlock", |o| o.nemesis = "pause,evict".into()),
         refusal("zk-rw", |o| o.nemesis = "pause,evict".into()),
+        refusal("redlock", |o| {
+            o.nemesis = "crash-server,pause".into();
+            o.task = "hammer".into();
+        }),
         refusal("zk-rw", |o| o.nemesis = "partition-ring".into()),
         refusal("redlock", |o| o.nemesis = "partition-ring".into()),
     ];
@@ -40,6 +44,7 @@ fn nonsense_is_refused_in_one_line_that_names_the_fix() {
         --tick and --sync-limit are settings of ZooKeeper, and redlock is on Redis: leave them out
         the nemesis evict does nothing to redlock: a Redis without maxmemory evicts no key; give --algo memcached-add or memcached-add-as-printed
         the nemesis evict does nothing to zk-rw: a ZooKeeper evicts no node; give --algo memcached-add or memcached-add-as-printed
+        the nemesis pause waits for a client that holds the lock, and those of the task hammer release it at once: give --task contend, or a nemesis such as crash-server
         the nemesis partition-ring needs 5 servers that talk to each other, and zk-rw on zookeeper-x3 has not so many: give --on zookeeper-x5
         the nemesis partition-ring needs 5 servers that talk to each other, and redlock on redis-x5 has not so many: give --nemesis partition"#]].assert_eq(&refused.join("\n"));
 }
