@@ -1,7 +1,7 @@
 //! A backend runs clients and servers and does faults to them. The simulator is one, real servers
 //! in containers or as processes are others; one drive loop drives them all.
 
-use crate::{ClientRequest, Effect, Fault, FaultId, Ledger, Mono, Response, ServerStanding};
+use crate::{ClientRequest, Effect, Fault, FaultId, Ledger, Mono, Response, ServerStanding, Stall};
 
 /// Something that happened in the world, as the drive loop learns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,11 @@ pub enum Notice {
     Interference {
         /// The action, in words.
         what: String,
+    },
+    /// The machine did not run a node, or the harness itself, though it was ready to run.
+    Stalled {
+        /// The stall, which has just ended.
+        stall: Stall,
     },
     /// A fault is in force.
     Injected {

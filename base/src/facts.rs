@@ -1,9 +1,10 @@
 //! Store facts: statements of the store about a grant or a release, as far as the recipe knows
-//! them, and of the vault about a write that arrives late.
+//! them, of the vault about a write that arrives late, and of the machine about a stall.
 //!
 //! They stand beside what a client believes, and each is optional: a recipe reports what it knows,
 //! and a checker that misses a fact says so.
 
+use crate::Node;
 use serde::{Deserialize, Serialize};
 
 /// The store's statements about an acquire or a release.
@@ -33,6 +34,26 @@ pub struct Facts {
     /// True if the store counts the client as the holder, after an acquire that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<bool>,
+    /// The stall of the machine that a `stall` records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Stall>,
+}
+
+/// A stall: a time for which the machine did not run what was ready to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// The node that waited; absent where it was the harness, with the links in it, or all together.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub node: Option<Node>,
+    /// The time for which it waited.
+    pub lasted_ns: u64,
+}
+
+impl Stall {
+    /// The one that waited: "server 0", "the harness".
+    pub fn waited(&self) -> String {
+        self.node.map_or("the harness".into(), |node| node.to_string())
+    }
 }
 
 impl Facts {

@@ -1,7 +1,7 @@
 //! The history: an append-only list of what clients believed, what the vault saw and what the
 //! nemesis did, in Jepsen's vocabulary, stored as JSON Lines behind a versioned header.
 
-use crate::{Effect, Facts, Fault, FaultId, Key, Mode, emplace};
+use crate::{Effect, Facts, Fault, FaultId, Key, Mode, Stall, emplace};
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
@@ -118,6 +118,9 @@ pub enum F {
     /// Someone other than the harness did something to a server or a client (`info`, with the
     /// action): what comes from here on, or from shortly before it was seen, proves nothing.
     Interference,
+    /// The machine did not run a server, a client or the harness, though it was ready to run (`info`,
+    /// with the stall, at its end).
+    Stall,
     /// All faults are healed and stay so (`info`): from here on the lock must make progress.
     Quiet,
     /// The run is over (`info`): clients are asked for nothing more.
@@ -139,6 +142,7 @@ impl fmt::Display for F {
             Self::Fault => "fault",
             Self::Heal => "heal",
             Self::Interference => "interference",
+            Self::Stall => "stall",
             Self::Quiet => "quiet",
             Self::Stop => "stop",
         };
@@ -197,7 +201,7 @@ pub struct Event {
     /// The fault that a `fault` or `heal` concerns.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<Box<FaultEvent>>,
-    /// The store facts, on the answer to an acquire or a release.
+    /// The store facts, on the answer to an acquire or a release; the stall of a `stall`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub facts: Option<Box<Facts>>,
 }
@@ -219,6 +223,11 @@ impl Event {
             fault: None,
             facts: None,
         }
+    }
+
+    /// The stall of the machine that the event records.
+    pub fn stall(&self) -> Option<Stall> {
+        self.facts.as_ref()?.stall
     }
 
     /// The client's number; `None` for the nemesis.

@@ -49,7 +49,7 @@ pub use clock::{Clock, ClockSetting};
 pub use delta::DeltaDebugger;
 pub use emplace::emplace;
 pub use extra_promise::ExtraPromise;
-pub use facts::{Facts, Removed};
+pub use facts::{Facts, Removed, Stall};
 pub use fault::{
     ACTIONS, Ability, Action, ActionExtent, ActionSpec, ClockChange, Data, Direction, Effect,
     ExtentUnit, Family, Fault, FaultId, Hits, LinkFault, Matters, Node, Target,

@@ -27,6 +27,7 @@ pub const fn clause(f: F, kind: Kind) -> &'static str {
         (F::Notified, _) => "was woken",
         (F::Death, _) => DIED,
         (F::Interference, _) => "was interfered with",
+        (F::Stall, _) => "saw a stall of the machine",
         (F::Quiet, _) => "had healed all faults",
         (F::Stop, _) => "ended the run",
         (F::Fault, _) => "began a fault",
@@ -49,9 +50,16 @@ pub fn row(event: &Event) -> String {
         F::Fault => fault(event),
         F::Heal => heal(event),
         F::Interference => "somebody else interfered".into(),
+        F::Stall => stall(event),
         F::Quiet => "all faults are healed; the lock must make progress now".into(),
         F::Stop => "the run is over".into(),
     }
+}
+
+fn stall(event: &Event) -> String {
+    event.stall().map_or("the machine stalled".into(), |stall| {
+        format!("the machine did not run {} for {}", stall.waited(), units::span(stall.lasted_ns))
+    })
 }
 
 const LOST: &str = "noticed that it may have lost the lock";

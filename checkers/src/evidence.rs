@@ -168,6 +168,12 @@ impl<'a> Evidence<'a> {
         history.get(at).map_or(history.end(), |event| event.time_ns)
     }
 
+    /// The stalls of the machine, in order.
+    pub(crate) fn stalls(&self) -> impl Iterator<Item = &'a Event> {
+        let events = self.claims.run_events.iter().filter_map(|at| self.run.history.get(*at));
+        events.filter(|event| event.f == F::Stall)
+    }
+
     /// Returns the first event at which somebody else did something to a server or a client.
     pub fn interference(&self) -> Option<&'a Event> {
         let events = self.claims.run_events.iter().filter_map(|at| self.run.history.get(*at));

@@ -1,5 +1,6 @@
 //! The judgement of a run by all checkers together, as it is stored beside its history.
 
+use crate::stalls;
 use crate::story::Story;
 use crate::{CHECKERS, Case, Checker};
 use base::{Event, History, Outcome, Run, Verdict};
@@ -71,6 +72,7 @@ impl Judgement {
 
     fn of_case(case: &Case<'_>, limits: JudgementLimits<'_>) -> Self {
         let mut verdicts = check_case(case, limits.expired);
+        stalls::excuse(case, &mut verdicts);
         let outcome = overall(&verdicts);
         let broken: usize = verdicts.iter().map(|verdict| verdict.anomalies.len()).sum();
         let each = limits.steps / broken.max(1) as u64;

@@ -38,6 +38,7 @@ mod progress;
 mod reentrancy;
 mod release_errors;
 mod shared_concurrency;
+mod stalls;
 mod story;
 mod stretches;
 mod vault;

@@ -28,6 +28,9 @@
 //! a thing: a digit, written by that process; `a` to `e`, deleted by process 0 to 4; `x`, its time was over; `z`, its writer's
 //! session ended; `l`, lost with the server's data; `v`, evicted; `s`, stands again as before.
 //!
+//! A row `stall s0` (`stall c0`, `stall harness`) has stalls of the machine: a digit, at the end of one
+//! that has lasted for so many columns.
+//!
 //! In the row of the run `X` is where somebody else interferes.
 //!
 //! Everything else is time that passes. `g`, `w`, `f` and `F` send the access first if it was not
@@ -38,7 +41,7 @@
 use base::{
     Action, Change, ClockChange, Data, Direction, Effect, Event, F, Facts, Fault, FaultEvent,
     History, Key, Kind, Ledger, LinkFault, LockInfo, Mode, Node, Outcome, Process, Promises,
-    Removed, Run, RunInfo, RunSpec, Verdict,
+    Removed, Run, RunInfo, RunSpec, Stall, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -66,6 +69,7 @@ pub(crate) fn picture(text: &str) -> Run {
             match name.strip_prefix('p').filter(|name| name.starts_with(|c: char| c.is_numeric())) {
                 Some(process) => painter.client(process, sign, next),
                 None if name.starts_with("store") => painter.store(name, sign),
+                None if name.starts_with("stall ") => painter.stall(&name[6..], sign),
                 None => painter.nemesis(row as u32, name, sign),
             }
         }
@@ -356,6 +360,15 @@ impl PicturePainter {
             Some(begun) if name.starts_with("pause") => (self.time - begun.time_ns) / 1_000_000,
             _ => 1,
         }
+    }
+
+    fn stall(&mut self, whom: &str, sign: char) {
+        let Some(columns) = sign.to_digit(10) else { return };
+        let mut event = Event::new(self.time, Process::Nemesis, Kind::Info, F::Stall);
+        let node = (whom != "harness").then(|| node(whom));
+        let stall = Some(Stall { node, lasted_ns: u64::from(columns) * COLUMN });
+        event.facts = Some(Box::new(Facts { stall, ..Facts::default() }));
+        self.history.push(event);
     }
 
     fn nemesis(&mut self, id: u32, name: &str, sign: char) {

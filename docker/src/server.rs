@@ -253,6 +253,10 @@ impl StartedServer for DockerServer {
         Ok(address)
     }
 
+    async fn process_id(&self) -> Option<u32> {
+        self.state().await.ok()?.pid?.try_into().ok().filter(|id| *id > 0)
+    }
+
     async fn pause(&self) -> Result<(), BackendError> {
         self.expect(Condition::Changing, &["pause"]);
         let paused = self.container.pause().await;

@@ -186,6 +186,10 @@ impl StartedServer for LocalServer {
         self.state().condition == Condition::Running
     }
 
+    async fn process_id(&self) -> Option<u32> {
+        self.state().process.as_ref().map(|process| process.group().leader())
+    }
+
     fn is_up(&self) -> bool {
         self.state().condition != Condition::Down
     }

@@ -5,7 +5,7 @@
 mod reader;
 
 use base::units::rate;
-use base::{Effect, Event, Fault, FaultId, Key, LeaseEnd, Mode, Run};
+use base::{Effect, Event, Fault, FaultId, Key, LeaseEnd, Mode, Run, Stall};
 use reader::Reader;
 
 /// The outcome of an acquire.
@@ -149,6 +149,8 @@ pub struct HistoryFacts<'a> {
     pub marks: Vec<&'a Event>,
     /// The faults, by begin.
     pub faults: Vec<FaultTimes>,
+    /// The stalls of the machine, each with its end.
+    pub stalls: Vec<(Stall, u64)>,
     /// The processes and the time of their first event, in that order.
     pub births: Vec<(u32, u64)>,
 }

@@ -10,6 +10,7 @@ use super::faults::{self, Heal};
 use super::interference;
 use super::notices::{NoticeReceiver, notices};
 use super::servers::{Servers, save_logs};
+use super::stalls;
 use super::standings::StandingsTold;
 use super::testbed::Testbed;
 use super::{broken, runtime};
@@ -83,7 +84,7 @@ impl<S: Servers> RealBackend<S> {
             }
         };
         let watch = interference::watch(servers.reports(), S::LOOKS, testbed.clone());
-        let tasks = vec![runtime.spawn(watch)];
+        let tasks = vec![runtime.spawn(watch), runtime.spawn(stalls::watch(testbed.clone()))];
         Ok(Self {
             spec: spec.clone(),
             client_command,

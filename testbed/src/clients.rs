@@ -113,6 +113,11 @@ impl RunningClient {
         self.process.resume()
     }
 
+    /// Its process, which leads all that it may start.
+    pub fn leader(&self) -> u32 {
+        self.process.group().leader()
+    }
+
     /// Returns what someone else has done to it since the last call, in words. Its end is reported
     /// separately.
     pub fn interference(&self) -> Option<String> {

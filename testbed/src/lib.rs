@@ -24,6 +24,7 @@ mod observers;
 mod real_servers;
 mod server_clock;
 mod servers;
+mod stalls;
 mod standings;
 mod testbed;
 mod wrong_clock;

@@ -179,7 +179,6 @@ impl OwnProcess {
     }
 
     /// The group of processes that it leads.
-    #[cfg(test)]
     pub fn group(&self) -> ProcessGroup {
         self.group
     }

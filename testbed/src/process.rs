@@ -21,6 +21,11 @@ impl ProcessGroup {
         Self(leader)
     }
 
+    /// The process that leads the group.
+    pub const fn leader(self) -> u32 {
+        self.0
+    }
+
     /// Sends a signal to all processes of the group.
     pub fn signal(self, signal: Signal) -> Result<(), Errno> {
         killpg(Pid::from_raw(self.0 as i32), signal)

@@ -91,6 +91,11 @@ pub trait StartedServer: Send + Sync + 'static {
     /// Returns true if it should be there: it was not killed, or was started again.
     fn is_up(&self) -> bool;
 
+    /// The process that leads all others of it, where it runs on this machine.
+    async fn process_id(&self) -> Option<u32> {
+        None
+    }
+
     /// Stops it running, with everything that it has in memory.
     async fn pause(&self) -> Result<(), BackendError>;
 

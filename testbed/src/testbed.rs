@@ -9,7 +9,7 @@ use super::observers::Observers;
 use super::servers::StartedServer;
 use super::toxiproxy::ToxicLinks;
 use crate::lock;
-use base::{BackendError, Data, Mono, Notice, Rng};
+use base::{BackendError, Data, Mono, Node, Notice, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -177,6 +177,12 @@ impl<S: StartedServer> Testbed<S> {
     /// The client with this process number, unless another has taken its place.
     pub fn process(&self, process: u32) -> Option<Arc<RunningClient>> {
         self.lock_clients().values().find(|client| client.number() == process).cloned()
+    }
+
+    /// The processes of the clients that run.
+    pub fn client_processes(&self) -> Vec<(Node, u32)> {
+        let clients = lock(&self.clients);
+        clients.iter().map(|(number, it)| (Node::Client(*number), it.leader())).collect()
     }
 
     /// All clients, of which some may have ended.

@@ -10,7 +10,8 @@ mod vault;
 mod worker;
 
 use base::{
-    Backend, BackendError, F, Kind, Message, Mono, Nemesis, Notice, Process, Rng, ServerStanding,
+    Backend, BackendError, F, Facts, Kind, Message, Mono, Nemesis, Notice, Process, Rng,
+    ServerStanding,
 };
 use std::time::Duration;
 use stores::vault::Vault;
@@ -258,6 +259,11 @@ impl RunDriver<'_> {
                 }
             }
             Notice::Interference { what } => return self.interfered(at, what),
+            Notice::Stalled { stall } => {
+                let of = (at, Process::Nemesis, Kind::Info, F::Stall);
+                let facts = Facts { stall: Some(stall), ..Facts::default() };
+                self.recorder.push(of, |event| event.facts = Some(Box::new(facts)));
+            }
             Notice::Injected { id } => self.faults.injected(id, at, self.recorder),
             Notice::GivenUp { id } => self.faults.give_up(id),
             Notice::Healed { id, effect } => {

@@ -59,7 +59,7 @@ impl ClaimTracker {
     /// Takes the next event.
     pub(super) fn step(&mut self, event: &Event) {
         let Self { clients, read } = self;
-        let of_run = matches!(event.f, F::Quiet | F::Stop | F::Heal | F::Interference);
+        let of_run = matches!(event.f, F::Quiet | F::Stop | F::Heal | F::Interference | F::Stall);
         if event.fault.is_some() || of_run {
             read.run_events.push(event.index);
         }

@@ -1,7 +1,7 @@
 //! Gives what the checkers read from a history its times: a picture is drawn along the clock.
 
 use super::{AcquireOutcome, FaultTimes, HistoryFacts, HoldEnding, HoldSpan, WaitSpan};
-use base::{Event, F, History, Kind, Leases, Run};
+use base::{Event, F, History, Kind, Leases, Run, Stall};
 use checkers::faults::FaultSpan;
 use histories::holds::{self, Claim, Claims, Part};
 use std::collections::BTreeSet;
@@ -33,6 +33,7 @@ impl<'a> Reader<'a> {
             holds: self.claims.parts().iter().map(|part| self.hold(part)).collect(),
             marks: events.filter(|event| is_mark(event)).collect(),
             faults: FaultSpan::of(self.run_events()).into_iter().map(|it| self.fault(it)).collect(),
+            stalls: self.run_events().filter_map(stall).collect(),
             births: births(self.history),
         }
     }
@@ -108,6 +109,10 @@ impl<'a> Reader<'a> {
         let FaultSpan { id, fault, effect, .. } = fault_span;
         FaultTimes { id, fault, from, until, effect }
     }
+}
+
+fn stall(event: &Event) -> Option<(Stall, u64)> {
+    event.stall().map(|stall| (stall, event.time_ns))
 }
 
 /// Returns true if an event of a client is marked in its lane.

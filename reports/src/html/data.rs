@@ -5,11 +5,14 @@
 //! zero throughout are left out. The page's script undoes all this.
 
 use crate::ReportSubject;
-use crate::facts::{AcquireOutcome, FaultTimes, HoldEnding, HoldSpan, OverlapSpan, WaitSpan};
+use crate::facts::{
+    AcquireOutcome, FaultTimes, HistoryFacts, HoldEnding, HoldSpan, OverlapSpan, WaitSpan,
+};
 use crate::names::Speaker;
 use crate::picture::sign;
 use crate::reading::breaches;
-use base::{Event, Mode, Node, phrases, show_strings};
+use crate::units::span;
+use base::{Event, Mode, Node, Stall, phrases, show_strings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,7 +39,7 @@ fn data(subject: &ReportSubject<'_>) -> Value {
         "end_us": micros(facts.end),
         "quiet_us": facts.quiet.map(micros),
         "lanes": lanes,
-        "faults": facts.faults.iter().map(|f| fault(f, facts.end, run.info.workers)).collect::<Vec<_>>(),
+        "faults": bands(facts, run.info.workers),
         "breaches": breach_marks(subject),
         "words": words.list,
     })
@@ -170,9 +173,29 @@ fn ending(ending: HoldEnding) -> u64 {
     }
 }
 
-fn fault(span: &FaultTimes, end: u64, workers: u32) -> Value {
+/// Returns the faults and the stalls of the machine.
+fn bands(facts: &HistoryFacts<'_>, workers: u32) -> Vec<Value> {
+    let faults = facts.faults.iter().map(|it| fault(it, facts.end, workers));
+    faults.chain(facts.stalls.iter().map(|(it, end)| stall(it, *end, workers))).collect()
+}
+
+fn stall(stall: &Stall, end: u64, workers: u32) -> Value {
+    let (clients, servers) = lanes(stall.node, workers);
+    json!({
+        "from_us": micros(end.saturating_sub(stall.lasted_ns)),
+        "until_us": micros(end),
+        "kind": "stall",
+        "name": format!("{} not run by the machine", stall.waited()),
+        "effect": span(stall.lasted_ns),
+        "clients": clients,
+        "servers": servers,
+    })
+}
+
+/// The lanes of the clients that are hit, and the servers.
+fn lanes(hit: impl IntoIterator<Item = Node>, workers: u32) -> (Vec<u32>, Vec<u32>) {
     let (mut clients, mut servers) = (Vec::new(), Vec::new());
-    for node in span.fault.nodes() {
+    for node in hit {
         match node {
             Node::Client(n) => clients.extend(lanes_of(n, workers)),
             Node::Server(n) => servers.push(n),
@@ -180,6 +203,11 @@ fn fault(span: &FaultTimes, end: u64, workers: u32) -> Value {
             Node::Vault => {}
         }
     }
+    (clients, servers)
+}
+
+fn fault(span: &FaultTimes, end: u64, workers: u32) -> Value {
+    let (clients, servers) = lanes(span.fault.nodes(), workers);
     json!({
         "from_us": micros(span.from),
         "until_us": micros(span.until.unwrap_or(end)),

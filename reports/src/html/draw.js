@@ -4,7 +4,7 @@ const view = { from: 0, until: end };
 let wide = 0, gutter = 0, plot = 0, colours = {};
 const COLOURS = [
   'bg', 'card', 'ink', 'soft', 'line', 'ok', 'info', 'fail', 'shared', 'bad', 'held', 'na',
-  'pause', 'crash', 'cut', 'clock', 'link', 'memory',
+  'pause', 'crash', 'cut', 'clock', 'link', 'memory', 'stall',
 ];
 const OVERVIEW = 26, GAP = 8, AXIS = 24, SERVER = 20;
 const laneHeight = lanes.length > 40 ? 18 : lanes.length > 14 ? 26 : 44;

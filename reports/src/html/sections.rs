@@ -6,7 +6,7 @@ use crate::facts::{AcquireOutcome, FaultTimes, percentile};
 use crate::reading::{self, Surprise, breaches, sentence, surprise};
 use crate::steps::steps;
 use crate::units::{Precision, count, counted, duration, glued, moment, rate, span, times};
-use base::{Event, Family, Measure, Mode, Outcome, Verdict, phrases};
+use base::{Event, Family, Measure, Mode, Outcome, Stall, Verdict, phrases};
 use maud::{Markup, html};
 
 pub(super) fn banner(subject: &ReportSubject<'_>) -> Markup {
@@ -239,7 +239,8 @@ pub(super) fn timeline_legend(subject: &ReportSubject<'_>) -> Markup {
     ];
     let faults = Family::ALL.iter().map(|f| (seen(*f), f.name(), f.legend()));
     let quiet = (facts.quiet.is_some(), "quiet", "quiet phase");
-    let entries = entries.into_iter().chain(faults).chain([quiet]);
+    let stalled = (!facts.stalls.is_empty(), "stall", "not run by the machine");
+    let entries = entries.into_iter().chain(faults).chain([stalled, quiet]);
     html! {
         p class="legend" {
             @for (seen, class, name) in entries {
@@ -267,6 +268,23 @@ pub(super) fn faults(subject: &ReportSubject<'_>) -> Markup {
                     }
                 }
             }
+            @if !subject.facts.stalls.is_empty() { (stalls(&subject.facts.stalls)) }
+        }
+    }
+}
+
+/// The stalls of the machine: how many there were, and the longest of them.
+fn stalls(stalls: &[(Stall, u64)]) -> Markup {
+    let number = counted(stalls.len() as u64, "stall", "stalls");
+    let longest = stalls.iter().max_by_key(|(stall, _)| stall.lasted_ns);
+    html! {
+        p {
+            "The machine had " (number) " of its own"
+            @if let Some((stall, end)) = longest {
+                ", the longest of " (span(stall.lasted_ns)) ", for which it did not run "
+                (stall.waited()) ", until " (moment(*end, Precision::Millis))
+            }
+            "."
         }
     }
 }

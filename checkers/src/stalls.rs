@@ -1,0 +1,133 @@
+//! The stalls of a run: times for which the machine did not run a server, a client or the harness.
+//! What a stall can explain is not held against the lock.
+
+use crate::evidence::Evidence;
+use crate::words::{moment, seconds};
+use base::{Anomaly, Event, Outcome, Verdict};
+use std::ops::Range;
+
+/// The least share of the time of an anomaly that stalls have to fill to explain it, in percent.
+const SHARE: u64 = 10;
+
+const ROOM: &str = "a machine with less to do, fewer --clients or a longer --ttl";
+
+/// Makes each verdict inconclusive whose anomalies a stall of the machine can explain, all of them.
+pub(crate) fn excuse(evidence: &Evidence<'_>, verdicts: &mut [Verdict]) {
+    let stalls: Vec<&Event> = evidence.stalls().collect();
+    if stalls.is_empty() {
+        return;
+    }
+    for verdict in verdicts.iter_mut().filter(|it| it.outcome == Outcome::Violated) {
+        let excuses = verdict.anomalies.iter().map(|it| excuse_of(evidence, &stalls, it));
+        let Some(excuses) = excuses.collect::<Option<Vec<String>>>() else { continue };
+        let advice = vec![ROOM.into()];
+        let open = Verdict::new(&verdict.property, Outcome::Inconclusive, excuses.join("; "));
+        *verdict = Verdict { decisive: true, advice, ..open }
+    }
+}
+
+/// Tells in words which stalls can explain an anomaly; `None`: they cannot, or need not, since it
+/// was found which fault did it, or it is known of the lock.
+fn excuse_of(evidence: &Evidence<'_>, stalls: &[&Event], anomaly: &Anomaly) -> Option<String> {
+    let known = &evidence.run.info.lock.known;
+    let is_known = |cause| known.iter().any(|it| it.cause == cause && it.anomaly == anomaly.name);
+    if anomaly.cause.iter().any(|cause| cause.needs_fault() || is_known(cause)) {
+        return None;
+    }
+    let during_ns = during_ns(evidence, anomaly)?;
+    let met: Vec<&&Event> = stalls.iter().filter(|it| meets(evidence, it, &during_ns)).collect();
+    let stalled_ns: u64 = met.iter().filter_map(|it| Some(it.stall()?.lasted_ns)).sum();
+    let longest = met.iter().max_by_key(|it| it.stall().map(|stall| stall.lasted_ns))?;
+    let stall = longest.stall()?;
+    (stalled_ns >= (during_ns.end - during_ns.start) / 100 * SHARE).then(|| {
+        format!(
+            "{} while the machine did not run {} for {} (until {}): that can be why",
+            anomaly.name,
+            stall.waited(),
+            seconds(stall.lasted_ns),
+            moment(longest.time_ns)
+        )
+    })
+}
+
+/// The time of an anomaly: that of its witness.
+fn during_ns(evidence: &Evidence<'_>, anomaly: &Anomaly) -> Option<Range<u64>> {
+    let times = || anomaly.witness.iter().map(|at| evidence.time(*at));
+    Some(times().min()?..times().max()?)
+}
+
+/// Returns true if a stall was there while an anomaly came about, or so shortly before it that what it left may not have been mended.
+fn meets(evidence: &Evidence<'_>, event: &Event, during_ns: &Range<u64>) -> bool {
+    let Some(stall) = event.stall() else { return false };
+    let from_ns = event.time_ns.saturating_sub(stall.lasted_ns);
+    let mended_ns = event.time_ns.saturating_add(evidence.run.info.due_ns());
+    from_ns <= during_ns.end && mended_ns >= during_ns.start
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Judgement;
+    use crate::picture::picture;
+    use base::{Cause, Known, Outcome, Run};
+
+    const TWO_HOLDERS: &str = "
+        p0 | A=RA====R
+        p1 | a----A===R";
+
+    fn with(rows: &str) -> Run {
+        let mut run = picture(&format!("{TWO_HOLDERS}\n{rows}"));
+        run.info.lock.promises.shared = false;
+        run
+    }
+
+    fn exclusion(run: &Run) -> (Outcome, String) {
+        let verdicts = Judgement::of(run).verdicts;
+        let verdict =
+            verdicts.into_iter().find(|it| it.property == "exclusion").expect("it is there");
+        (verdict.outcome, verdict.summary)
+    }
+
+    #[test]
+    fn what_a_stall_can_explain_is_not_held_against_the_lock() {
+        let excused = (
+            Outcome::Inconclusive,
+            "double hold while the machine did not run server 0 for 300 ms (until 0.500 s): that can \
+             be why"
+                .to_owned(),
+        );
+        assert_eq!(exclusion(&with("stall s0 |      3")), excused);
+        let judgement = Judgement::of(&with("stall s0 |      3"));
+        assert_eq!(judgement.outcome, Outcome::Inconclusive, "the run is as unclear");
+    }
+
+    #[test]
+    fn what_no_stall_can_explain_is_violated() {
+        assert_eq!(exclusion(&with("")).0, Outcome::Violated);
+        // After it.
+        assert_eq!(exclusion(&with("stall s0 |                      3")).0, Outcome::Violated);
+    }
+
+    #[test]
+    fn what_is_known_of_the_lock_is_violated() {
+        let mut run = with("stall s0 |      3");
+        let cause = Judgement::of(&with("")).verdicts[0].anomalies[0].cause.only();
+        let cause = cause.unwrap_or(Cause::Recipe);
+        let (anomaly, why) = ("double hold".to_owned(), "it is known".to_owned());
+        run.info.lock.known = vec![Known { cause, anomaly, why }];
+        assert_eq!(exclusion(&run).0, Outcome::Violated);
+    }
+
+    #[test]
+    fn what_a_fault_has_done_is_violated() {
+        let mut run = picture(
+            "
+            p0       | A==================R
+            p1       | a-----------A===R
+            store    | 0         x 1   b
+            pause c0 |   [               ]
+            stall s0 |          3",
+        );
+        run.info.lock.promises.shared = false;
+        assert_eq!(exclusion(&run).0, Outcome::Violated);
+    }
+}
