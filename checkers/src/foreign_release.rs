@@ -3,8 +3,8 @@
 //! **Decides** from what the store said that a release removed. `nothing` and `own` free nobody
 //! else. Where the store removed whatever stood there (`any`: a bare `DEL`, a mark that others have
 //! too), the release was foreign if another process had been given the lock *later*, in a mode that
-//! excludes the first grant, and had its answer before the release began. The anomaly is `foreign
-//! release`. Where there is a [ledger](base::Ledger) of the store, it says the same exactly: a release
+//! excludes the first grant, and had its answer before the release began. So it was if its process
+//! had never been granted the lock, and another held it all the while. The anomaly is `foreign release`. Where there is a [ledger](base::Ledger) of the store, it says the same exactly: a release
 //! deleted what another had been granted the lock with.
 //!
 //! **Which grant is later.** The news of a grant may come late (its client was paused or cut off),
@@ -25,7 +25,7 @@ use crate::causes::{self, Occurrence, by_cause};
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Cause, Kind, Outcome, Removed, Verdict};
-use histories::holds::Claim;
+use histories::holds::{Claim, StrayRelease};
 
 #[cfg(test)]
 mod tests;
@@ -54,11 +54,8 @@ impl Checker for ForeignRelease {
                 causes::foreign_releases(case, books),
             );
         }
-        let removed = |claim: &Claim| {
-            let (_, kind) = claim.freed?;
-            claim.removed.filter(|_| kind == Kind::Ok)
-        };
-        let told = case.claims.grants().filter(|claim| removed(claim).is_some()).count() as u64;
+        let told = case.claims.grants().filter(|claim| removed(claim).is_some()).count();
+        let told = (told + strays(case).count()) as u64;
         if told == 0 {
             let why = "no release says what it removed";
             return Verdict::new(self.name(), Outcome::Inconclusive, why);
@@ -72,9 +69,43 @@ impl Checker for ForeignRelease {
                 }
             }
         }
+        foreign.extend(strays(case).filter_map(|(stray, at)| robs(case, stray, at)));
         foreign.sort_unstable_by(|a, b| a.witness.cmp(&b.witness));
         verdict(self.name(), told, foreign)
     }
+}
+
+/// Returns what the store said that a claim's release removed.
+fn removed(claim: &Claim) -> Option<Removed> {
+    let (_, kind) = claim.freed?;
+    claim.removed.filter(|_| kind == Kind::Ok)
+}
+
+/// The releases by processes without a grant of which the store said what they removed, and when.
+fn strays<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a StrayRelease, u64)> {
+    let answered = |stray: &'a StrayRelease| {
+        let (at, kind) = stray.freed?;
+        stray.removed.filter(|_| kind == Kind::Ok).map(|_| (stray, at))
+    };
+    case.claims.strays.iter().filter_map(answered)
+}
+
+/// The grant that a release by a process without one removed: its client held the lock from before
+/// the release until after its answer, and it had not run out by then.
+fn robs(case: &Case<'_>, stray: &StrayRelease, at: u64) -> Option<Occurrence> {
+    if stray.removed != Some(Removed::Any) {
+        return None;
+    }
+    let stands = |claim: &&Claim| {
+        let hold = claim.definite().unwrap_or(0..0);
+        let ends = claim.granted().and_then(|ok| case.facts(ok)?.expires_ns);
+        hold.start < stray.invoke
+            && at < hold.end
+            && ends.is_none_or(|ends_ns| case.time(at) < ends_ns)
+    };
+    let mut held = case.granted(stray.key).map(|(_, claim)| claim).filter(stands);
+    let granted = held.next()?.granted()?;
+    Some(Occurrence::new(Cause::Recipe, [granted, stray.invoke, at]))
 }
 
 fn count_released(case: &Case<'_>) -> u64 {
@@ -106,8 +137,8 @@ fn overtaken<'a>(
     claim: &Claim,
     after: impl Iterator<Item = &'a Claim>,
 ) -> Option<Occurrence> {
-    let end = claim.end?;
-    let mut before_release = after.take_while(|other| other.granted() < Some(end.at));
+    let freeing = claim.freeing?;
+    let mut before_release = after.take_while(|other| other.granted() < Some(freeing));
     let later = before_release.find(|other| is_later(case, claim, other))?;
     occurrence(case, claim, later)
 }

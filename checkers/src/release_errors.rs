@@ -105,10 +105,10 @@ impl BlindReleases {
     fn of(case: &Case<'_>) -> Self {
         let mut keys = vec![Vec::new(); case.claims.keys.len()];
         for claim in &case.claims.claims {
-            let (Some(end), Some((at, kind))) = (claim.end, claim.freed) else { continue };
+            let (Some(begin), Some((at, kind))) = (claim.freeing, claim.freed) else { continue };
             let unknown = matches!(kind, Kind::Info | Kind::Invoke);
             if unknown || (kind == Kind::Ok && claim.removed == Some(Removed::Any)) {
-                keys[claim.key].push((time(case, end.at), time(case, at)));
+                keys[claim.key].push((time(case, begin), time(case, at)));
             }
         }
         for releases in &mut keys {

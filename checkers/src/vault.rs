@@ -8,6 +8,7 @@
 //!   read or write that the vault served to the same hold) a write of another process had been.
 //! * `stale write accepted`: a write was applied after the vault had served, to another process, a
 //!   later grant that excludes its own.
+//! * `unguarded write`: a write of a process was applied that had never been granted the lock.
 //!
 //! **Which grant is later.** The one whose acquire was answered `ok` later. Fencing tokens know it
 //! better: the news of a grant can reach its client after the next grant was given. So under a
@@ -21,7 +22,7 @@
 //! **Source.** Kleppmann, "How to do distributed locking", 2016: the write of a client that was
 //! paused past its lease, and the one that was delayed on its way.
 
-use crate::causes::{self, Occurrence, by_cause};
+use crate::causes::{self, Occurrence, by_cause, by_recipe};
 use crate::evidence::Evidence;
 use crate::story::Story;
 use crate::words::{count, process};
@@ -32,6 +33,8 @@ use scan::{Because, Scan, WrongWrite};
 mod scan;
 #[cfg(test)]
 mod tests;
+
+const UNGUARDED: &str = "unguarded write";
 
 /// The vault checker.
 pub struct VaultChecker;
@@ -51,6 +54,9 @@ impl Checker for VaultChecker {
     }
 
     fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
+        if anomaly.name == UNGUARDED {
+            return story.retell(case, &anomaly.witness);
+        }
         // The scan is made again: what it found is too much to be kept for every run.
         if !story.pay(case.claims.accesses.len() as u64) {
             return;
@@ -76,9 +82,13 @@ fn verdict(name: &str, case: &Case<'_>, scan: &Scan<'_>) -> Verdict {
         let why = format!("{accepted}: nothing could be lost{fenced}");
         return Verdict::new(name, Outcome::Inconclusive, why);
     }
-    let breaches = [("lost update", &scan.lost), ("stale write", &scan.stale)];
-    let broken = breaches.iter().filter(|(_, breaches)| !breaches.is_empty());
-    let broken: Vec<String> = broken.map(|(what, b)| count(b.len() as u64, what)).collect();
+    let breaches = [
+        ("lost update", scan.lost.len()),
+        ("stale write", scan.stale.len()),
+        (UNGUARDED, scan.unguarded.len()),
+    ];
+    let broken = breaches.iter().filter(|(_, breaches)| *breaches > 0);
+    let broken: Vec<String> = broken.map(|(what, n)| count(*n as u64, what)).collect();
     if broken.is_empty() {
         let summary = format!("{accepted}, none of them stale{fenced}");
         return Verdict::new(name, Outcome::Held, summary);
@@ -106,7 +116,11 @@ fn anomalies(case: &Case<'_>, scan: &Scan<'_>) -> Vec<Anomaly> {
     let decide = |(name, breaches): (&str, &[WrongWrite])| {
         by_cause(name, "", breaches.iter().map(occurrence))
     };
-    named(scan).into_iter().flat_map(decide).collect()
+    let unguarded = scan.unguarded.first().map(|write| {
+        let reason = "its process had never been granted the lock";
+        by_recipe(UNGUARDED, scan.unguarded.len() as u64, [*write], reason)
+    });
+    named(scan).into_iter().flat_map(decide).chain(unguarded).collect()
 }
 
 fn witness(breach: &WrongWrite) -> [u64; 2] {

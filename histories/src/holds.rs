@@ -71,6 +71,8 @@ pub struct Claim {
     pub answer: AcquireAnswer,
     /// The end of the hold. `None`: nothing ended it, or it was never granted.
     pub end: Option<HoldEnd>,
+    /// The `invoke` of its release, which may come after its end: clients free what they have lost.
+    pub freeing: Option<u64>,
     /// The outcome of the release, with its index; `Info` also when its process died before.
     pub freed: Option<(u64, Kind)>,
     /// The removal that the store reported for the release.
@@ -150,6 +152,21 @@ impl Claim {
     }
 }
 
+/// A release by a process that was never granted the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StrayRelease {
+    /// The process that freed it.
+    pub process: u32,
+    /// The lock, as an index into [`Claims::keys`].
+    pub key: usize,
+    /// Its `invoke`.
+    pub invoke: u64,
+    /// Its outcome, with its index; `None`: the history ends before it.
+    pub freed: Option<(u64, Kind)>,
+    /// The removal that the store reported.
+    pub removed: Option<Removed>,
+}
+
 /// All claims of a history, by their `invoke`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
@@ -157,6 +174,8 @@ pub struct Claims {
     pub keys: Vec<Key>,
     /// The claims, in the order of their requests.
     pub claims: Vec<Claim>,
+    /// The releases that no claim of their process belongs to, in order.
+    pub strays: Vec<StrayRelease>,
     /// The begins, mode changes and ends of definite holds, in order; a hold has the number of its
     /// claim.
     pub changes: Vec<HoldChange>,

@@ -3,7 +3,7 @@
 use crate::evidence::Evidence;
 use base::{Change, HOLDS, Ledger};
 use hashbrown::{HashMap, HashSet};
-use histories::holds::{AcquireAnswer, Claim};
+use histories::holds::{AcquireAnswer, Claim, Ending};
 use rustc_hash::FxBuildHasher;
 use std::ops::Range;
 
@@ -256,12 +256,11 @@ impl ClaimStep {
         if claim.freed.is_some_and(|(at, _)| passed(at)) {
             return Self::Over;
         }
+        if claim.freeing.is_some_and(passed) {
+            return Self::Releasing;
+        }
         match claim.end {
-            Some(end) if passed(end.at) => match end.how {
-                histories::holds::Ending::Released => Self::Releasing,
-                histories::holds::Ending::Lost => Self::Holding,
-                histories::holds::Ending::Death => Self::Over,
-            },
+            Some(end) if passed(end.at) && end.how == Ending::Death => Self::Over,
             _ => Self::Holding,
         }
     }

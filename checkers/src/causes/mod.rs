@@ -31,7 +31,7 @@ use crate::evidence::Evidence;
 use crate::words::decided;
 use base::{Anomaly, Cause, Causes};
 use books::ClaimStep;
-use histories::holds::{Claim, Ending};
+use histories::holds::Claim;
 use loss::LeftInStore;
 use span::Trouble;
 
@@ -154,7 +154,7 @@ fn of_loss_by(case: &Case<'_>, books: &Books, claim: &Claim, until_ns: u64) -> O
     match loss::of(case, books, claim, until_ns, None) {
         LeftInStore::Kept => Some(Cause::Recipe),
         LeftInStore::Never => Some(Cause::NothingTaken),
-        LeftInStore::Lost(lost) => match claim.end.map(|end| case.time(end.at)) {
+        LeftInStore::Lost(lost) => match claim.freeing.map(|begun| case.time(begun)) {
             Some(begun_ns)
                 if loss::ran_out(&lost) && loss::ran_out_ns(case, claim, &lost) >= begun_ns =>
             {
@@ -169,9 +169,12 @@ fn of_loss_by(case: &Case<'_>, books: &Books, claim: &Claim, until_ns: u64) -> O
 pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence> {
     let thefts = books.thefts(|by, at_ns| loss::has_won(case, books, by, at_ns));
     let release = |(at_ns, by, (owner, write)): (u64, u32, (u32, books::Written))| {
-        let claim = books.busy_with(case, by, at_ns)?;
         let robbed = books.busy_with(case, owner, write.at_ns)?;
-        let end = claim.end.filter(|end| end.how == Ending::Released)?;
+        let Some(claim) = books.busy_with(case, by, at_ns) else {
+            let (stray, freed) = stray(case, by, at_ns)?;
+            return Some(Occurrence::new(Cause::Recipe, [robbed.granted()?, stray, freed]));
+        };
+        let begun = claim.freeing?;
         let cause = match ClaimStep::of(case, claim, at_ns) {
             ClaimStep::Releasing => of_loss_by(case, books, claim, at_ns),
             ClaimStep::Over if loss::frees_anyway(case, claim, write.at_ns) => {
@@ -180,11 +183,19 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
             ClaimStep::Over => Some(Cause::LateRequest),
             ClaimStep::Asking | ClaimStep::Holding => return None,
         };
-        let freed = claim.freed.map_or(end.at, |(at, _)| at);
+        let freed = claim.freed.map_or(begun, |(at, _)| at);
         let granted = robbed.granted().filter(|_| robbed.key == claim.key)?;
         Some(Occurrence::new(cause, [claim.granted()?, granted, freed]))
     };
     thefts.into_iter().filter_map(release).collect()
+}
+
+/// The begin and the answer of the release that a process without a grant had under way at a time.
+fn stray(case: &Case<'_>, by: u32, at_ns: u64) -> Option<(u64, u64)> {
+    let ours = case.claims.strays.iter().filter(|stray| stray.process == by);
+    let begun = ours.filter(|stray| case.time(stray.invoke) <= at_ns).last()?;
+    let freed = begun.freed.map_or(begun.invoke, |(at, _)| at);
+    Some((begun.invoke, freed))
 }
 
 /// The cause of a write that the vault applied at an event after it had served a later grant.

@@ -74,6 +74,66 @@ fn the_other_may_have_gone_already() {
 }
 
 #[test]
+fn whoever_frees_what_it_has_lost_frees_anothers() {
+    ANY.rejects(
+        "
+        p0 | A=======L r-D
+        p1 |  a-------A======!
+        p2 |   a-----------A==N",
+        "foreign release",
+        1,
+    );
+}
+
+#[test]
+fn what_was_lost_may_be_freed_before_anybody_else_has_it() {
+    ANY.accepts(
+        "
+        p0 | A=====LrD
+        p1 |  a--------A======O",
+    );
+}
+
+#[test]
+fn whoever_was_never_granted_the_lock_frees_anothers() {
+    ANY.rejects(
+        "
+        p0 |   rD
+        p1 | A=====N",
+        "foreign release",
+        1,
+    );
+}
+
+#[test]
+fn whoever_was_never_granted_the_lock_may_free_what_has_run_out_or_what_nobody_has() {
+    ANY.accepts("p0 |    rD\np1 | A=O   A=O");
+    ANY.accepts("p0 | rD\np1 |  A=O");
+    ANY.accepts("p0 |    rN\np1 | A=====O");
+    ANY.accepts("ttl | *\np0 |            rD\np1 | A=============N");
+}
+
+#[test]
+fn the_ledger_knows_of_a_release_without_a_grant_and_of_one_of_what_was_lost() {
+    ANY.rejects(
+        "
+        store |  1  a
+        p0    |    r-R
+        p1    | A=====N",
+        "foreign release",
+        1,
+    );
+    ANY.rejects(
+        "
+        store |  0      x1  a
+        p0    | A=======L r--R
+        p1    |  a-------A====N",
+        "foreign release",
+        1,
+    );
+}
+
+#[test]
 fn who_compares_frees_only_his_own() {
     ANY.accepts(
         "

@@ -94,6 +94,8 @@ pub(super) struct Scan<'a> {
     pub(super) refused_writes: u64,
     pub(super) lost: Vec<WrongWrite>,
     pub(super) stale: Vec<WrongWrite>,
+    /// The accepted writes of processes that had never been granted the lock.
+    pub(super) unguarded: Vec<u64>,
 }
 
 impl<'a> Scan<'a> {
@@ -111,6 +113,7 @@ impl<'a> Scan<'a> {
             refused_writes: 0,
             lost: Vec::new(),
             stale: Vec::new(),
+            unguarded: Vec::new(),
         };
         claims.accesses.iter().for_each(|access| scan.step(access));
         scan
@@ -157,7 +160,10 @@ impl<'a> Scan<'a> {
             (claim, self.doubtful.get(&claim).copied())
         } else {
             let access = self.accesses.of(served.process).of(served.key);
-            let Some(claim) = access.under.or(grant) else { return };
+            let Some(claim) = access.under.or(grant) else {
+                self.unguarded.extend(writes.then_some(at));
+                return;
+            };
             let built_on = access.last.filter(|(under, _)| *under == claim).map(|(_, at)| at);
             access.last = Some((claim, at));
             (claim, built_on)

@@ -106,6 +106,26 @@ fn a_write_that_arrives_after_its_hold_belongs_to_it_still() {
 }
 
 #[test]
+fn who_was_never_granted_the_lock_writes() {
+    let said = ANY.judge(
+        "
+        p0 | A=gw=R
+        p1 |   a-!w",
+    );
+    assert_eq!(found(&said), [("unguarded write", 1)]);
+    assert_eq!(said.summary, "2 writes accepted, among them 1 unguarded write");
+    let told = &said.anomalies[0].explanation;
+    assert!(told.contains("process 1 wrote at 0.500 s"), "{told}");
+    ANY.rejects("p0 | A=gwR\np1 |       gw", "unguarded write", 1);
+}
+
+#[test]
+fn a_write_of_ones_last_grant_is_guarded_and_one_that_is_fenced_off_does_no_harm() {
+    ANY.accepts("p0 | A=gwR w");
+    ANY.accepts("p0 | A=gwR\np1 |       gf");
+}
+
+#[test]
 fn holds_that_follow_each_other_lose_nothing() {
     let said = ANY.accepts(
         "

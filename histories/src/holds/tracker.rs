@@ -1,6 +1,6 @@
 //! Reads claims, and accesses of the vault, from a history, event by event.
 
-use super::{Access, AcquireAnswer, Claim, Claims, Ending, HoldEnd};
+use super::{Access, AcquireAnswer, Claim, Claims, Ending, HoldEnd, StrayRelease};
 use crate::processes::Processes;
 use crate::sweep::HoldChange;
 use base::{Event, F, Key, Kind, Mode};
@@ -20,6 +20,7 @@ pub(super) struct ClaimTracker {
 struct Read {
     keys: Keys,
     claims: Vec<Claim>,
+    strays: Vec<StrayRelease>,
     accesses: Vec<Access>,
     changes: Vec<HoldChange>,
     answered: Vec<u32>,
@@ -33,6 +34,8 @@ struct ProcessMemory {
     live: Vec<usize>,
     /// The claim whose release is under way.
     releasing: Option<usize>,
+    /// The release under way of what it was never granted.
+    stray: Option<usize>,
     /// The latest grant of each key.
     latest: LatestGrants,
     /// The number of its grants.
@@ -71,7 +74,7 @@ impl ClaimTracker {
             }
             (F::Acquire, _) => read.answer(process, client, event),
             (F::Convert, kind) => read.convert(client, event, kind),
-            (F::Release, Kind::Invoke) => read.release(client, event),
+            (F::Release, Kind::Invoke) => read.release(process, client, event),
             (F::Release, _) => read.released(client, event),
             (F::Lost, _) => read.lose(client, event),
             (F::Death, _) => read.die(client, event.index),
@@ -83,10 +86,19 @@ impl ClaimTracker {
 
     /// All there is to know, when the history is at its end.
     pub(super) fn finish(self) -> Claims {
-        let Read { keys, claims, accesses, changes, answered, run_events } = self.read;
+        let Read { keys, claims, strays, accesses, changes, answered, run_events } = self.read;
         let holders = self.clients.all().map(|(process, client)| (process, client.grants));
         let holders = holders.filter(|(_, grants)| *grants > 0).collect();
-        Claims { keys: keys.names, claims, changes, accesses, answered, run_events, holders }
+        Claims {
+            keys: keys.names,
+            claims,
+            strays,
+            changes,
+            accesses,
+            answered,
+            run_events,
+            holders,
+        }
     }
 }
 
@@ -143,6 +155,7 @@ impl Read {
             invoke: event.index,
             answer: AcquireAnswer::Open,
             end: None,
+            freeing: None,
             freed: None,
             removed: None,
         });
@@ -178,12 +191,20 @@ impl Read {
         }
     }
 
-    fn release(&mut self, client: &mut ProcessMemory, event: &Event) {
+    fn release(&mut self, process: u32, client: &mut ProcessMemory, event: &Event) {
         let key = self.key(event);
         let held = client.held(&self.claims, key);
         // A client may still release what it has declared lost: that hold has ended already, and
         // only the outcome of its release is noted.
         client.releasing = held.or(client.latest.of(key));
+        match client.releasing {
+            Some(id) => self.claims[id].freeing = Some(event.index),
+            None => {
+                client.stray = Some(self.strays.len());
+                let invoke = event.index;
+                self.strays.push(StrayRelease { process, key, invoke, freed: None, removed: None });
+            }
+        }
         if let Some(id) = held {
             client.forget(id);
             self.end(id, event.index, Ending::Released);
@@ -213,10 +234,14 @@ impl Read {
     }
 
     fn released(&mut self, client: &mut ProcessMemory, event: &Event) {
+        let freed = Some((event.index, event.kind));
+        let removed = event.facts.as_ref().and_then(|facts| facts.removed);
         if let Some(id) = client.releasing.take() {
             let claim = &mut self.claims[id];
-            claim.freed = Some((event.index, event.kind));
-            claim.removed = event.facts.as_ref().and_then(|facts| facts.removed);
+            (claim.freed, claim.removed) = (freed, removed);
+        } else if let Some(id) = client.stray.take() {
+            let stray = &mut self.strays[id];
+            (stray.freed, stray.removed) = (freed, removed);
         }
     }
 
