@@ -69,11 +69,6 @@ impl Checker for ReleaseErrors {
                 }
             }
         }
-        // A recipe whose releases fail without a fault, or one and all, has those that fail near one fail as well.
-        let by_recipe = |failed: &Occurrence| failed.cause == Cause::Recipe.into();
-        if case.ownership().is_none() && (sound == 0 || failed.iter().any(by_recipe)) {
-            failed.iter_mut().for_each(|failed| failed.cause = Cause::Recipe.into());
-        }
         let reason = "its hold had not run out, no fault was near and nobody else had the lock";
         let wrong = (failed.len() + idle.len()) as u64;
         let mut anomalies = by_cause("failed release", reason, failed);

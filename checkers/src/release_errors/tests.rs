@@ -43,6 +43,24 @@ fn others_who_wait_are_no_reason() {
     );
 }
 
+/// The first can have failed by its recipe alone. In the time of the second, another release removed
+/// whatever stood there.
+#[test]
+fn each_of_several_has_the_causes_that_it_can_have() {
+    let said = ANY.judge(
+        "
+        p0    | A==r!
+        p1/k1 | A=r-D
+        p2/k1 |       A==r!",
+    );
+    let causes: Vec<String> =
+        said.anomalies.iter().map(|anomaly| anomaly.cause.to_string()).collect();
+    assert_eq!(said.summary, "2 of 3 releases failed without a reason");
+    expect_test::expect![[r#"
+        the recipe itself allows it, without any fault
+        one of: another client's release freed the lock; the recipe itself allows it, without any fault"#]].assert_eq(&causes.join("\n"));
+}
+
 #[test]
 fn a_fault_long_before_is_no_reason() {
     ANY.rejects(
