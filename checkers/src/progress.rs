@@ -1,7 +1,7 @@
 //! `progress`: once all faults are healed, does somebody get the lock who asks for it?
 //!
 //! **Decides** between `quiet` (all faults are healed and stay so) and `stop`, a lock at a time.
-//! A grant in this phase is progress. Without one, the lock is *excused* until the last moment at
+//! A grant in this phase is progress, up to the last of them. From then on the lock is *excused* until the last moment at
 //! which a client may have left it taken: the end of a definite hold and of its release, a death,
 //! an acquire of unknown outcome. From there on its bound counts (`RunInfo::due_ns`): as long as it
 //! may stay taken by somebody who is gone (so many of its lives as it promises, in its own grain,
@@ -131,16 +131,30 @@ fn judge(name: &str, case: &Case<'_>, slowest_after_death: Option<u64>) -> Verdi
     }
     let nobody = findings.iter().any(|finding| matches!(finding, LockFate::Stuck(_)));
     let summary = match case.phase.ok().filter(|_| nobody) {
-        Some(phase) => format!(
-            "nobody was granted the lock in the {} after all faults were healed",
-            seconds(phase.lasts())
-        ),
+        Some(phase) => nobody_since(case, &phase, &findings),
         None => {
             let named: Vec<String> = anomalies.iter().map(|a| count(a.count, &a.name)).collect();
             named.join(", ")
         }
     };
     Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) }
+}
+
+/// Tells for how long nobody was granted the stuck locks in the quiet phase: since their last grant
+/// there, if there was one.
+fn nobody_since(case: &Case<'_>, phase: &QuietPhase, findings: &[LockFate]) -> String {
+    let is_stuck = |claim: &&Claim| matches!(findings[claim.key], LockFate::Stuck(_));
+    let granted = case.granted_in(phase.quiet.index..phase.stop.index).filter(is_stuck).last();
+    match granted.and_then(Claim::granted) {
+        Some(ok) => format!(
+            "nobody was granted the lock in the last {} of the quiet phase",
+            seconds(phase.stop.time.saturating_sub(case.time(ok)))
+        ),
+        None => format!(
+            "nobody was granted the lock in the {} after all faults were healed",
+            seconds(phase.lasts())
+        ),
+    }
 }
 
 fn unclear(name: &str, why: impl Into<String>) -> Verdict {
@@ -208,13 +222,17 @@ fn examine(case: &Case<'_>, phase: &QuietPhase) -> Vec<LockFate> {
     let granted = case.granted_in(phase.quiet.index..phase.stop.index);
     granted.for_each(|claim| grants[claim.key] += 1);
     let finding = |(key, grants): (usize, u64)| match grants {
-        0 => examine_ungranted(case, phase, key),
-        _ => LockFate::Granted(grants),
+        0 => examine_end(case, phase, key),
+        // It may have been left taken by those who were granted it in the phase itself.
+        _ => match examine_end(case, phase, key) {
+            stuck @ LockFate::Stuck(_) => stuck,
+            _ => LockFate::Granted(grants),
+        },
     };
     grants.into_iter().enumerate().map(finding).collect()
 }
 
-fn examine_ungranted(case: &Case<'_>, phase: &QuietPhase, key: usize) -> LockFate {
+fn examine_end(case: &Case<'_>, phase: &QuietPhase, key: usize) -> LockFate {
     let run = case.run;
     let ours = || case.asked(key);
     let mut asked = ours().filter(|(_, claim)| phase.meets(&claim.asking())).peekable();

@@ -171,22 +171,21 @@ pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &QuietPhase, s
     story.tell(first.invoke, process(first), phrases::clause(F::Acquire, Kind::Invoke), "");
     let silence = format!("was over at {} and nobody had been granted the lock", story.time(stop));
     story.say(stop, "the run", silence);
-    let quiet = seconds(phase.lasts());
+    let since = last.and_then(Claim::granted).filter(|ok| phase.has(*ok));
+    let unheard = match since {
+        Some(ok) => format!("nobody had been granted it since {}", story.time(ok)),
+        None => format!("all faults had been healed for {}", seconds(phase.lasts())),
+    };
     let within = seconds(run.info.settled_ns());
     story.remark(match (culprit, run.info.lock.promises.recovers) {
         (Culprit::Sleeper { claim, .. }, _) => format!(
             "{} slept on when the lock was freed: nothing woke it, and it keeps everybody out",
             process(claim)
         ),
-        (_, Some(_)) => format!(
-            "all faults had been healed for {quiet}, and the lock promises to be granted again \
-             within {within}"
-        ),
-        (_, None) => {
-            format!(
-                "all faults had been healed for {quiet}, and the lock never promised to recover"
-            )
+        (_, Some(_)) => {
+            format!("{unheard}, and the lock promises to be granted again within {within}")
         }
+        (_, None) => format!("{unheard}, and the lock never promised to recover"),
     });
 }
 

@@ -120,6 +120,33 @@ fn a_lock_that_never_promised_to_recover_is_stuck_for_good() {
 }
 
 #[test]
+fn a_lock_that_is_left_taken_in_the_quiet_phase_is_stuck() {
+    let verdict = check(
+        "
+        p0  | A=R  A==r-!
+        p1  |       a-------------------
+        p2  |        a------------------
+        run |    Q                      E
+        ",
+    );
+    assert!(verdict.shows("deadlock"), "{verdict:?}");
+    assert_eq!(verdict.summary, "nobody was granted the lock in the last 2.1 s of the quiet phase");
+    let told = &verdict.anomalies[0].explanation;
+    let within = "nobody had been granted it since 0.500 s, and the lock promises to be granted";
+    assert!(told.contains(within), "{told}");
+}
+
+#[test]
+fn a_lock_that_is_held_or_asked_for_too_shortly_to_the_end_is_not_stuck() {
+    for text in [
+        "p0  | A=R  A====================\np1  |       a-------------------\nrun |    Q                      E",
+        "p0  | A=R  A==R\np1  |                      a----\nrun |    Q                      E",
+    ] {
+        assert_eq!(check(text).outcome, Outcome::Held, "{text}");
+    }
+}
+
+#[test]
 fn one_grant_in_the_quiet_phase_is_progress() {
     let verdict = check(
         "
