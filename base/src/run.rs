@@ -29,6 +29,10 @@ pub struct Promises {
     /// True if it goes on being granted while a minority of its servers is down.
     #[serde(default)]
     pub available: bool,
+    /// The number of fair shares that an acquire waits at most: as many grants to those who ask
+    /// later as there are workers make one. `None`: what no lottery explains is too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience: Option<u32>,
     /// The lock's own measure of time: what it adds to a ttl, and how fast its clients ask.
     #[serde(default)]
     pub pace: Pace,
@@ -113,6 +117,7 @@ impl Promises {
         reentrant: false,
         downgrades: false,
         available: false,
+        patience: None,
         pace: Pace::EXACT,
     };
 }

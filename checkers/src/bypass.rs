@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Bypass {
     /// The overtaken claim, as an index into the claims.
     pub(crate) claim: usize,
-    /// The number of times it was overtaken; counted up to four times what is [`bearable`].
+    /// The number of times it was overtaken, counted up to sixteen a worker, or to what is promised.
     pub(crate) count: u64,
     /// The first grant that overtook it.
     pub(crate) first: u64,
@@ -19,7 +19,19 @@ pub(crate) struct Bypass {
 /// Returns the number of times that an acquire may be overtaken. In a queue it can be overtaken by
 /// those who ask at the same moment. More than four grants per client are not a coincidence.
 pub(crate) fn bearable(info: &RunInfo) -> u64 {
-    u64::from(info.all_workers().max(1)) * 4
+    share(info) * 4
+}
+
+/// Returns the number of fair shares after which an acquire starves: what the lock promises; else
+/// four in a queue, where everybody has a place, and sixteen in a lottery.
+pub(crate) fn patience(info: &RunInfo) -> u64 {
+    let promises = &info.lock.promises;
+    u64::from(promises.patience.unwrap_or(if promises.fifo { 4 } else { 16 }))
+}
+
+/// Returns the number of grants that make one fair share: one for each worker.
+pub(crate) fn share(info: &RunInfo) -> u64 {
+    u64::from(info.all_workers().max(1))
 }
 
 /// The acquires of a run that were overtaken, and how often.
@@ -41,7 +53,7 @@ struct Waiter {
 
 /// Looks at every acquire, in the order of the answers.
 pub(crate) fn bypasses(info: &RunInfo, all: &Claims) -> Bypasses {
-    let (bearable, bound) = (bearable(info), bearable(info) * 4);
+    let (bearable, bound) = (bearable(info), share(info) * patience(info).max(16));
     let claims = &all.claims;
     let mut found = Bypasses::default();
     // The acquires of each key that are open: few at a time.

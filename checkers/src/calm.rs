@@ -52,6 +52,14 @@ impl<'a> Calm<'a> {
         let next = self.troubled.partition_point(|(_, end)| *end < from);
         self.troubled.get(next).is_none_or(|(begin, _)| *begin > to)
     }
+
+    /// Returns the time from when nothing disturbed a stretch between two times up to its end, in
+    /// nanoseconds; `None` if something did at its end.
+    pub(crate) fn since(&self, from: u64, to: u64) -> Option<u64> {
+        let next = self.troubled.partition_point(|(begin, _)| *begin <= to);
+        let last = next.checked_sub(1).map_or(0, |last| self.troubled[last].1.saturating_add(1));
+        (last <= to).then_some(from.max(last))
+    }
 }
 
 #[cfg(test)]

@@ -1,27 +1,32 @@
 //! `fairness`: is a queue lock granted in the order of its queue, and does nobody starve?
 //!
-//! **Decides** for a lock that promises `fifo`. Anomalies:
+//! **Decides** whether anybody starves, of every lock; and the order, of one that promises `fifo`.
+//! Anomalies:
 //!
 //! * `fifo inversion`: of two grants that exclude each other, the one with the later place in the
 //!   store's queue was given first. Places are what the recipe says (`place`).
 //! * `starvation`: while one acquire waited, so many that began later were granted the lock in a
-//!   mode that excludes it (four a client) that no place in a queue can explain it.
+//!   mode that excludes it that it is more than its lot. A fair share is one grant for each worker.
+//!   Four shares are more than any place in a queue explains; sixteen are more than a lottery does,
+//!   and without a queue the acquire must have waited for as long as the lock may stay taken. A lock
+//!   can promise another number (`patience`).
 //!
-//! Both are judged in calm: a client that was paused in front of its grant learns of it late.
+//! Both are judged in calm, the latter in the calm at the end of the wait: a client that was paused in front of its grant learns of it late.
 //! **Measures** for every lock: how often the most overtaken acquire was overtaken, and Jain's
 //! index over the grants of the clients (1,000 ‰: all got the same).
 //!
 //! **Limits.** Without places it sees no inversion; without them and without a bypass it is
-//! inconclusive. Any other lock is not judged, only measured.
+//! inconclusive. A lock without an order in which nobody starves is only measured.
 //!
 //! **Source.** Lamport's bakery, 1974 (first come, first served, from the doorway on); Jain, Chiu,
 //! Hawe, "A quantitative measure of fairness", 1984.
 
-use crate::bypass::Bypass;
+use crate::bypass::{self, Bypass};
 use crate::causes::by_recipe;
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Anomaly, Measure, Mode, Outcome, Verdict};
+use histories::holds::Claim;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -55,16 +60,17 @@ impl Checker for Fairness {
             measures: measures.clone(),
             ..Verdict::new(self.name(), outcome, summary)
         };
-        if !case.run.info.lock.promises.fifo {
-            let why = format!("the lock promises no order: {facts}");
-            return verdict(Outcome::NotApplicable, why);
-        }
-        let (compared, inversions) = inversions(case);
+        let queue = case.run.info.lock.promises.fifo;
+        let (compared, inversions) = if queue { inversions(case) } else { (0, None) };
         let anomalies: Vec<Anomaly> = inversions.into_iter().chain(starvation(case)).collect();
         if !anomalies.is_empty() {
             let named: Vec<String> = anomalies.iter().map(|a| count(a.count, &a.name)).collect();
             let summary = format!("{}; {facts}", named.join(", "));
             return Verdict { anomalies, ..verdict(Outcome::Violated, summary) };
+        }
+        if !queue {
+            let why = format!("the lock promises no order: {facts}");
+            return verdict(Outcome::NotApplicable, why);
         }
         if compared == 0 {
             let why = "no two grants with a place in a queue, far from any fault".to_owned();
@@ -77,24 +83,54 @@ impl Checker for Fairness {
     }
 }
 
-/// The claim that was overtaken too often. One that was overtaken because nothing woke its client
-/// is for `progress` to name.
+/// The claim that waited for too many times its fair share. One that was overtaken because nothing
+/// woke its client is for `progress` to name.
 fn starvation(case: &Case<'_>) -> Option<Anomaly> {
-    let sleeps = case.run.info.lock.promises.wakes.is_some();
+    let info = &case.run.info;
+    let sleeps = info.lock.promises.wakes.is_some();
     let starved = |bypass: &&Bypass| {
-        let claim = &case.claims.claims[bypass.claim];
-        case.calm().spans(claim.invoke, claim.asking().end) && (!sleeps || case.woken_since(bypass))
+        (!sleeps || case.woken_since(bypass)) && shares(case, bypass) >= bypass::patience(info)
     };
     let mut starved = case.bypasses().long.iter().filter(starved);
     let first = starved.next()?;
     let claim = &case.claims.claims[first.claim];
     let last = Some(claim.asking().end).filter(|at| case.run.history.get(*at).is_some());
     let reason = format!(
-        "while process {} waited, the lock was granted at least {} times to those who asked later",
-        claim.process, first.count
+        "while process {} waited, the lock was granted at least {} times to those who asked later, \
+         which is {} times its fair share",
+        claim.process,
+        first.count,
+        first.count / bypass::share(info)
     );
     let witness = [claim.invoke, first.first].into_iter().chain(last);
     Some(by_recipe("starvation", 1 + starved.count() as u64, witness, reason))
+}
+
+/// Returns how many times its fair share an acquire was overtaken in the calm at the end of its wait.
+/// Without a queue that calm has to last as long as the lock may stay taken: whoever looks seldom is
+/// overtaken by all who look often, and gets it soon all the same.
+fn shares(case: &Case<'_>, bypass: &Bypass) -> u64 {
+    let info = &case.run.info;
+    let claim = &case.claims.claims[bypass.claim];
+    let (asked, until) = (case.time(claim.invoke), case.time(claim.asking().end));
+    let until = until.min(case.run.history.end());
+    let Some(since) = case.calm().since(asked, until) else { return 0 };
+    if !info.lock.promises.fifo && until - since < info.due_ns() {
+        return 0;
+    }
+    let overtakes = |other: &Claim| {
+        other.invoke > claim.invoke
+            && claim.mode.excludes(other.mode)
+            && other.granted().is_some_and(|ok| case.time(ok) >= since)
+    };
+    let overtaken = match since == asked {
+        true => bypass.count,
+        false => {
+            let others = case.granted_in(claim.asking()).filter(|other| other.key == claim.key);
+            others.filter(|other| overtakes(other)).count() as u64
+        }
+    };
+    overtaken / bypass::share(info)
 }
 
 /// Returns the number of grants that could be compared with one before them, and the anomaly of

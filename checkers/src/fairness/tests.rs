@@ -1,7 +1,8 @@
 //! Pictures of queues that are served in order, and of others. A digit behind a grant is its place.
 
 use super::Fairness;
-use crate::picture::Gallery;
+use crate::picture::{Gallery, judge, picture};
+use base::{Outcome, Verdict};
 
 const QUEUE: Gallery = Gallery { checker: &Fairness, info: |info| info.lock.promises.fifo = true };
 
@@ -83,8 +84,8 @@ fn overtakers_are_counted_up_to_sixteen_a_client() {
     let alone = Gallery { checker: &Fairness, info: |info| info.run.clients = 1 };
     for (overtakers, told) in [(12, "at most 12 overtook"), (20, "at most 16 overtook")] {
         let grants = "AR".repeat(overtakers);
-        let said = alone.does_not_apply(&format!("p0 | a\np1 |  {grants}"));
-        assert!(said.contains(told), "{said}");
+        let said = alone.judge(&format!("p0 | a\np1 |  {grants}"));
+        assert!(said.summary.contains(told), "{said:?}");
     }
 }
 
@@ -112,6 +113,53 @@ fn few_that_come_later_starve_nobody() {
         p2 |     S=RS=RS=R",
     );
     assert!(said.contains("at most 4 overtook one acquire"), "{said}");
+}
+
+/// A lock without a queue, of two workers, that others are granted a tenth of a second after each other.
+fn lottery(grants: usize, promised: Option<u32>) -> Verdict {
+    let mut run = picture(&format!("p0 | a\np1 |  {}", "SR".repeat(grants)));
+    run.info.run.clients = 2;
+    run.info.lock.promises.patience = promised;
+    judge(&Fairness, &run)
+}
+
+#[test]
+fn a_writer_starves_behind_readers_though_there_is_no_queue() {
+    let said = lottery(32, None);
+    assert!(said.shows("starvation"), "{said:?}");
+    let told = &said.anomalies[0].explanation;
+    assert!(told.contains("32 times to those who asked later, which is 16 times its"), "{told}");
+    assert_eq!(lottery(31, None).outcome, Outcome::NotApplicable);
+}
+
+#[test]
+fn a_promise_sets_the_shares_after_which_an_acquire_starves() {
+    assert!(lottery(10, Some(5)).shows("starvation"));
+    assert!(!lottery(32, Some(17)).shows("starvation"));
+    assert!(lottery(34, Some(17)).shows("starvation"));
+}
+
+#[test]
+fn who_is_overtaken_often_in_a_short_time_does_not_starve() {
+    let mut run = picture(&format!("p0 | a\np1 |  {}", "SR".repeat(32)));
+    run.info.run.clients = 2;
+    run.info.run.ttl_ns *= 10;
+    assert!(!judge(&Fairness, &run).shows("starvation"));
+}
+
+#[test]
+fn what_comes_after_a_fault_and_its_aftermath_counts() {
+    let starved = |after: usize| {
+        let text = format!(
+            "pause c1 | [ ]\np0       | a\np1       |                        {}",
+            "SR".repeat(after)
+        );
+        let mut run = picture(&text);
+        run.info.run.clients = 2;
+        judge(&Fairness, &run).shows("starvation")
+    };
+    assert!(starved(32));
+    assert!(!starved(31));
 }
 
 #[test]
