@@ -9,16 +9,17 @@
 //!
 //! The lease is its acquire's own, so that a key with this lease is this acquire's, whatever became of the
 //! reply to its creation; and an acquire that gives up revokes it: then no creation comes late, unless the
-//! lease does, too, and both run out.
+//! lease does, too, and both run out. So an acquire whose lease may still be made ends in doubt.
 
 use base::{
     AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Mono, Pace, Promises, Recipe,
     ReleaseError, Removed, Wakes,
 };
 use futures_util::future::{Either, select};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{pending, poll_fn};
 use std::pin::pin;
+use std::rc::Rc;
 use std::time::Duration;
 use stores::etcd::{Client, Etcd, LeaseId, Refusal, Reply, Revision, whole_seconds};
 
@@ -55,7 +56,8 @@ const KEEP_ALIVES: u32 = 3;
 const BACK_OFF: Duration = Duration::from_millis(50);
 
 fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
-    let node = LeaseNode { client, key: format!("lock/{}", settings.key), lease: 0 };
+    let key = format!("lock/{}", settings.key);
+    let node = LeaseNode { client, key, lease: 0, in_doubt: Rc::default() };
     let ttl = whole_seconds(settings.ttl);
     Box::new(LeaseLock { node, ttl, revision: 0, keeper: RefCell::new(Box::pin(pending())) })
 }
@@ -66,6 +68,9 @@ struct LeaseNode {
     client: Client,
     key: String,
     lease: LeaseId,
+    /// True once a call that makes the lease has not been answered: it may be made late, when it was
+    /// revoked already, and then the key with it.
+    in_doubt: Rc<Cell<bool>>,
 }
 
 struct LeaseLock {
@@ -100,7 +105,10 @@ impl LeaseNode {
         let life = |seconds: i64| Duration::from_secs(seconds.unsigned_abs());
         loop {
             let asked = self.now();
-            match self.client.grant(self.lease, ttl).await {
+            let in_doubt = self.in_doubt.replace(true);
+            let made = self.client.grant(self.lease, ttl).await;
+            self.in_doubt.set(in_doubt || matches!(made, Err(CallError::Unknown(_))));
+            match made {
                 Ok(seconds) => return (asked, life(seconds)),
                 // By an earlier try of which nothing was heard; nobody knows since when.
                 Err(CallError::Refused(Refusal::LeaseExists)) => {
@@ -230,6 +238,7 @@ impl Recipe for LeaseLock {
         let world = self.node.client.world();
         // Any positive number.
         self.node.lease = (world.random() >> 1) as i64 | 1;
+        self.node.in_doubt.set(false);
         let end = self.node.client.world().sleep(timeout);
         let taken = match select(pin!(self.take()), end).await {
             Either::Left((taken, _)) => taken,
@@ -244,6 +253,9 @@ impl Recipe for LeaseLock {
             Err(reason) => reason,
         };
         match self.node.revoke().await {
+            Ok(()) if self.node.in_doubt.get() => {
+                Err(AcquireError::Unknown(format!("{reason}; the lease may be made late")))
+            }
             Ok(()) => Err(AcquireError::Failed(reason)),
             Err(error) => Err(AcquireError::Unknown(format!("{reason}; {error}"))),
         }
