@@ -119,6 +119,11 @@ pub fn follower(view: &View<'_>, rng: &mut Rng) -> Option<u32> {
     rng.pick(&standing(view, ServerStanding::Follower)).copied()
 }
 
+/// Returns true if a server leads or follows others.
+pub fn stands(view: &View<'_>, server: u32) -> bool {
+    view.standings.get(server as usize).is_some_and(Option::is_some)
+}
+
 fn standing(view: &View<'_>, wanted: ServerStanding) -> Vec<u32> {
     let servers = (0..).zip(view.standings);
     servers.filter(|(_, it)| **it == Some(wanted)).map(|(number, _)| number).collect()

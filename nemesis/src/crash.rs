@@ -2,7 +2,8 @@
 //! lives on: it closes the connections, and refuses new ones to a server that is down.
 //!
 //! Clients die while they hold, or in an open acquire to which a server has just replied: between
-//! two commands of a recipe, where a slow link leaves time for it. Servers die one at a time.
+//! two commands of a recipe, where a slow link leaves time for it. Servers die one at a time, and lose
+//! their data only once the last one that did has joined the others again.
 //!
 //! `vanish-server`: the whole machine of a server is gone. Nothing is closed and nothing refused:
 //! connections fall silent, and new ones are not answered until it is back.
@@ -109,11 +110,13 @@ struct Crash {
     data: Data,
     /// The next aim, and the time from which it waits for its chance.
     aim: Option<(Aim, Mono)>,
+    /// The last of several servers that hold the same to lose its data.
+    emptied: Option<u32>,
 }
 
 impl Crash {
     fn new(aims: &'static [Aim], data: Data) -> Self {
-        Self { aims: Deck::new(aims), data, aim: None }
+        Self { aims: Deck::new(aims), data, aim: None, emptied: None }
     }
 
     /// The client to kill, if the chance is there. Over a fast link no reply is ever seen on its
@@ -136,7 +139,7 @@ impl Crash {
     /// A server that loses its data must be back while somebody still holds, so it dies early in a
     /// long hold and stays down for as short a time as can be. Late in one would be too late: a
     /// real server takes a second to come back on a busy machine.
-    fn server(&self, number: u32, view: &View<'_>, rng: &mut Rng) -> Next {
+    fn server(&mut self, number: u32, view: &View<'_>, rng: &mut Rng) -> Next {
         let node = Node::Server(number);
         let fault = Fault::at(node, Action::Crash(self.data));
         match self.data {
@@ -146,11 +149,22 @@ impl Crash {
             // What is to be lost must be young, and the hold that it stood for a long one.
             Data::Lost | Data::Unsynced => {
                 match aim::long_holder(view, view.ttl / 20..view.ttl / 8) {
-                    Some(_) => Next::Inject { fault, lasts: view.ttl / 50 },
-                    None => Next::At(view.now + view.ttl / 50),
+                    Some(_) if self.others_are_whole(number, view) => {
+                        self.emptied = Some(number).filter(|number| aim::stands(view, *number));
+                        Next::Inject { fault, lasts: view.ttl / 50 }
+                    }
+                    _ => Next::At(view.now + view.ttl / 50),
                 }
             }
         }
+    }
+}
+
+impl Crash {
+    /// Returns true if no server but this one still has to get its data back from the others: the
+    /// loss of a majority of them is not what this nemesis is about.
+    fn others_are_whole(&self, number: u32, view: &View<'_>) -> bool {
+        self.emptied.is_none_or(|emptied| emptied == number || aim::stands(view, emptied))
     }
 }
 
@@ -186,7 +200,7 @@ impl Nemesis for Crash {
     }
 
     fn looks_at_standings(&self) -> bool {
-        self.aims.has(|aim| matches!(aim, Aim::Leader))
+        self.data != Data::Kept || self.aims.has(|aim| matches!(aim, Aim::Leader))
     }
 }
 

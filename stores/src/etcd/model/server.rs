@@ -277,7 +277,7 @@ impl ServerModel for Server {
     type Packet = Packet;
 
     fn standing(&self) -> Option<ServerStanding> {
-        self.leader().map(|leader| match leader == self.me {
+        self.leader().filter(|_| !self.joins).map(|leader| match leader == self.me {
             true => ServerStanding::Leader,
             false => ServerStanding::Follower,
         })
