@@ -17,7 +17,7 @@ use crate::evidence::Evidence;
 use crate::story::Story;
 use crate::words::{count, process};
 use crate::{Case, Checker};
-use base::{Anomaly, Event, Outcome, Verdict};
+use base::{Anomaly, Event, Kind, Outcome, Verdict};
 use histories::holds::{Claim, Claims};
 use histories::sweep::{Conflict, Overlap};
 use std::collections::BTreeSet;
@@ -106,7 +106,9 @@ fn tell_overlap(story: &mut Story<'_>, first: &Claim, second: &Claim, at: u64) {
     story.grant(first);
     story.grant(second);
     if second.granted() != Some(at) {
-        story.tell(at, process(second), "upgraded its hold", "");
+        let begins = story.kind(at) == Some(Kind::Invoke);
+        let did = if begins { "began to downgrade its hold" } else { "upgraded its hold" };
+        story.tell(at, process(second), did, "");
     }
     // A grant whose news came late (its client was paused or cut off while it asked) is the
     // second one, so the faults of both are of interest.

@@ -1,7 +1,7 @@
 //! Histories drawn as pictures, for tests.
 //!
 //! A row is a process (`p0`; `p0/k1` for another lock than `k0`), a fault (`pause c0`, `crash s0`,
-//! `wipe s0`, `evict s0`, `jump s0`, `freeze s0`, `cut c0-s1`, `cut s0>s1` one way, `slow c0-s1`) or the run; a column is a tenth of a second, and within a
+//! `wipe s0`, `evict s0`, `jump s0`, `drift s0`, `freeze s0`, `cut c0-s1`, `cut s0>s1` one way, `slow c0-s1`) or the run; a column is a tenth of a second, and within a
 //! column the rows happen from top to bottom. Column 0 stands a space after the bar.
 //!
 //! ```text
@@ -424,6 +424,7 @@ fn fault(name: &str) -> Fault {
             let change = ClockChange::Jump(5 * COLUMN as i64);
             Fault::at(node(whom), Action::Clock(change))
         }
+        "drift" => Fault::at(node(whom), Action::Clock(ClockChange::Drift(100_000))),
         "cut" | "slow" => {
             let way = |sign| if sign == '-' { Direction::Both } else { Direction::Forward };
             let sign = whom.chars().find(|c| "->".contains(*c)).expect("a link has two ends");

@@ -96,6 +96,11 @@ impl<'a> Story<'a> {
         !self.cut_short
     }
 
+    /// Returns the type of an event: its begin or its answer.
+    pub(crate) fn kind(&self, at: u64) -> Option<Kind> {
+        self.run.history.get(at).map(|event| event.kind)
+    }
+
     /// The time of an event, in words.
     pub(crate) fn time(&self, at: u64) -> String {
         moment(self.run.history.get(at).map_or(self.run.history.end(), |event| event.time_ns))

@@ -75,6 +75,15 @@ impl Books {
         books
     }
 
+    /// The last thing that a process wrote for its claim, if the claim has one place in a queue: it
+    /// went on without any that it made before.
+    pub(super) fn last_of_queue(evidence: &Evidence<'_>, taken: &mut Vec<Written>) {
+        let last = taken.iter().map(|write| write.at_ns).max();
+        if evidence.run.info.lock.promises.fifo {
+            taken.retain(|write| Some(write.at_ns) == last);
+        }
+    }
+
     /// The server that stores a thing.
     pub(super) fn server(&self, thing: usize) -> u32 {
         self.servers[thing]
@@ -266,16 +275,14 @@ impl ClaimStep {
     }
 }
 
-/// The event that answered the last conversion of a claim.
+/// The event that answered the last conversion of a claim; the end of its hold, if that came first.
 fn converted(evidence: &Evidence<'_>, claim: &Claim) -> Option<u64> {
     let hold = claim.definite().filter(|_| evidence.run.info.lock.promises.downgrades)?;
     let range = usize::try_from(hold.start).ok()?..;
     let events = evidence.run.history.events().get(range)?.iter();
     let ours = events.take_while(|event| event.index < hold.end);
-    let answer = |event: &&base::Event| {
-        event.f == base::F::Convert
-            && event.kind != base::Kind::Invoke
-            && event.client() == Some(claim.process)
-    };
-    ours.filter(answer).last().map(|event| event.index)
+    let converts =
+        |event: &&base::Event| event.f == base::F::Convert && event.client() == Some(claim.process);
+    let last = ours.filter(converts).last()?;
+    Some(if last.kind == base::Kind::Invoke { hold.end } else { last.index })
 }

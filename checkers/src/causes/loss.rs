@@ -2,7 +2,8 @@
 
 use super::books::{Books, Changed, ClaimStep, Written};
 use super::span::{
-    Trouble, broken, had, lasted, longest_of, longest_until, not_running, ran_wrong, unreachable,
+    Trouble, broken, gained, had, lasted, longest_of, longest_until, not_running, ran_wrong,
+    unreachable,
 };
 use crate::evidence::Evidence;
 use base::{Cause, Change};
@@ -47,6 +48,7 @@ pub(super) fn of(
     if taken.is_empty() {
         return LeftInStore::Never;
     }
+    Books::last_of_queue(evidence, &mut taken);
     // A server may be asked by a message that comes when others have granted the lock already. (What is
     // written under another name belongs to another lock.)
     let end_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
@@ -290,6 +292,9 @@ pub(super) fn why_session_ended(
     if slept_through(evidence, claim.process, at_ns, until_ns) {
         return Some(Cause::HolderPaused);
     }
+    if is_early_session(evidence, claim, at_ns, until_ns) {
+        return Some(Cause::ServerClock);
+    }
     if let Some(cause) = own_trouble(evidence, claim, at_ns) {
         return Some(cause);
     }
@@ -303,6 +308,15 @@ pub(super) fn why_session_ended(
     // time anew.
     let recovered_ns = missed_ns + evidence.run.info.quiet_ns;
     worst(missed_ns).or_else(|| worst_of_servers(recovered_ns)).or_else(|| worst(recovered_ns))
+}
+
+/// Returns true if a server's fast clock ended a session by so much too early that its client would
+/// have let go in time by a right one. (It does by itself, though it is cut off.)
+fn is_early_session(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64, until_ns: u64) -> bool {
+    let live = at_ns.saturating_sub(evidence.run.info.run.ttl_ns)..at_ns;
+    let gained = gained(evidence, claim.process, live);
+    let end_ns = claim.end.map_or(until_ns, |end| evidence.time(end.at));
+    gained.is_some_and(|gained| end_ns > at_ns && end_ns - at_ns <= gained)
 }
 
 /// Returns the reason why a lock that its client renews, so that the recipe knows no end of it, ran out at

@@ -167,6 +167,21 @@ pub(super) fn ran_wrong(
     met(evidence, trouble, process, &during).filter_map(off).max()
 }
 
+/// Returns the time that the clocks of servers gained in a span of time because they ran fast, in
+/// nanoseconds; `None` when none did.
+pub(super) fn gained(evidence: &Evidence<'_>, process: u32, during: Range<u64>) -> Option<u64> {
+    let gain = |fault_span: &FaultSpan| {
+        let part = part(evidence, fault_span, &during)?;
+        match fault_span.fault.action() {
+            Action::Clock(ClockChange::Drift(ppm)) if ppm > 0 => {
+                Some(drifted(part.end - part.start, ppm))
+            }
+            _ => None,
+        }
+    };
+    met(evidence, Trouble::ServerClock, process, &during).filter_map(gain).max()
+}
+
 /// Returns the time by which the clocks that such trouble is about were wrong at most in a span of
 /// time, in nanoseconds; `None` when they were right.
 pub(super) fn clock_off(

@@ -4,17 +4,18 @@ use super::Case;
 use super::books::{Books, Standing, Written};
 use super::loss::why_session_ended;
 use super::possible;
-use super::span::{Trouble, clock_off, had};
+use super::span::{Trouble, clock_off, had, loses_data};
 use super::{is_queued, reply_lost};
-use base::{Cause, Causes, Change, Kind};
+use base::{Cause, Causes, Change, Kind, Node};
 use histories::holds::{AcquireAnswer, Claim, Ending};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The cause for which nobody is granted a lock, at a time in nanoseconds: that of the latest thing
 /// which stands in the store and was left there by a claim for this lock.
 pub(crate) fn of_stuck(case: &Case<'_>, key: usize, at_ns: u64) -> Causes {
     match case.ownership() {
+        Some(_) if is_dead(case, at_ns) => Cause::ServerForgets.into(),
         Some(books) => left_by(case, books, key, at_ns).map_or(Cause::Recipe, |it| it.1).into(),
         None => {
             let asked: Vec<&Claim> = case.asked(key).map(|(_, claim)| claim).collect();
@@ -30,7 +31,28 @@ pub(crate) fn culprit_of<'a>(
     key: usize,
     at_ns: u64,
 ) -> Option<&'a Claim> {
-    left_by(case, books, key, at_ns).map(|(claim, _)| claim)
+    let left = left_by(case, books, key, at_ns).filter(|_| !is_dead(case, at_ns));
+    left.map(|(claim, _)| claim)
+}
+
+/// Returns true if a majority of the servers that hold one store have lost their data up to a time, in
+/// nanoseconds, and nothing has changed there since: they form no quorum any more.
+fn is_dead(case: &Case<'_>, at_ns: u64) -> bool {
+    let servers = case.run.info.servers as usize;
+    let wipes = || {
+        let wiped = case
+            .fault_spans
+            .iter()
+            .filter(|span| !span.had_none() && loses_data(case, span.fault.action()));
+        let wiped = wiped.filter_map(|span| Some((span.fault.node()?, case.time(span.begin))));
+        wiped.filter(|(node, begun)| matches!(node, Node::Server(_)) && *begun <= at_ns)
+    };
+    let nodes: BTreeSet<Node> = wipes().map(|(node, _)| node).collect();
+    let last = wipes().map(|(_, begun)| begun).max().unwrap_or(0);
+    let mut entries = case.run.ledger.iter().flat_map(|ledger| ledger.entries());
+    servers > 1
+        && nodes.len() > servers / 2
+        && !entries.any(|entry| (last..=at_ns).contains(&entry.time_ns))
 }
 
 /// The claim that left a lock taken, and the cause for which it did.

@@ -158,6 +158,68 @@ fn a_session_that_ends_while_its_client_is_paused_or_cut_off() {
 /// A client that reaches no server for a session has lost it, whatever is wrong with the servers;
 /// and a clock that only jumped keeps its rate, by which sessions go.
 #[test]
+fn a_writer_is_paused_while_it_becomes_a_reader() {
+    let mut run = picture(
+        "
+        p0       | A==v                      !
+        p1       |     a----------------A====R
+        pause c0 |     [                     ]
+        store    | 0   a                1
+        store b  |    0               z",
+    );
+    run.info.lock.promises.downgrades = true;
+    assert_eq!(causes_in(&run, "reader-writer overlap"), [Some(Cause::HolderPaused)]);
+}
+
+#[test]
+fn a_place_that_was_given_up_for_another_one_is_no_loss() {
+    let mut run = queue(
+        "
+        p0       | A1===================R
+        p1       |   a----------A2=A2=R
+        pause c0 |   [                ]
+        store    | 0          z
+        store b  |    1  z
+        store c  |        1",
+    );
+    run.info.lock.promises.reentrant = true;
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::HolderPaused)]);
+}
+
+#[test]
+fn a_fast_server_ends_a_session_that_its_client_would_have_let_go_in_time() {
+    let text = "
+        store     | 0          z
+        store b   |            1
+        p0        | A===========L
+        p1        |  a---------A==R
+        cut c0-s0 |   [          ]
+        drift s0  | [            ]";
+    shows(text, "double hold", Cause::ServerClock);
+    shows(&text.replace("drift s0  | [            ]", ""), "double hold", Cause::HolderCutOff);
+    shows(&text.replace("===L", "======L"), "double hold", Cause::HolderCutOff);
+}
+
+#[test]
+fn a_majority_that_has_lost_its_data_serves_nobody() {
+    let on_three = |text: &str| {
+        let mut run = picture(text);
+        run.info.servers = 3;
+        stuck_in(&run)
+    };
+    let text = "
+        store   | 0
+        p0      | A==r-----------?
+        p1      |     a----------------------------------
+        wipe s0 |    []
+        wipe s1 |    []
+        run     |          Q                            E";
+    assert_eq!(on_three(text), Some(Cause::ServerForgets));
+    assert_eq!(on_three(&text.replace("wipe s1", "wipe s0")), Some(Cause::ReleaseLost));
+    assert_eq!(on_three(&text.replace("| 0", "| 0        1")), Some(Cause::ReplyLost));
+}
+
+#[test]
 fn a_holders_own_trouble_comes_before_that_of_the_servers() {
     let cut_off = "
         p0       | a-A====================R
