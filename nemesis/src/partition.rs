@@ -102,7 +102,7 @@ impl Partition {
             Aim::Server => Some((server(view, rng), 0.5)),
             Aim::Vault => {
                 let client_number = aim::holder(view, rng)?;
-                Some((vec![(Node::Client(client_number), Node::Vault)], 0.5))
+                Some((vec![(Node::Client(client_number), Node::Vault)], 1.25))
             }
         }
     }
