@@ -17,7 +17,7 @@ use crate::evidence::Evidence;
 use crate::story::Story;
 use crate::words::{count, process};
 use crate::{Case, Checker};
-use base::{Anomaly, Event, Kind, Outcome, Verdict};
+use base::{Anomaly, Event, F, Kind, Outcome, Verdict, phrases};
 use histories::holds::{Claim, Claims};
 use histories::sweep::{Conflict, Overlap};
 use std::collections::BTreeSet;
@@ -65,6 +65,11 @@ impl Checker for Exclusion {
             }
             (Some(first), Some(second)) => tell_overlap(story, first, second, at),
             _ => {}
+        }
+        if let (Some(first), Some(second)) = grants
+            && let Some((taker, took_ns)) = causes::taker_of_overlap(case, (first, second), at)
+        {
+            tell_taker(story, case, taker, (took_ns, at));
         }
     }
 }
@@ -123,6 +128,26 @@ fn tell_overlap(story: &mut Story<'_>, first: &Claim, second: &Claim, at: u64) {
         Some(end) => story.end(first, end),
         None => story.remark(format!("{} never released", process(first))),
     }
+}
+
+/// Tells what somebody else did by which one of the two lost the lock at a time, before they met at an
+/// event: it freed it, or took it for its own.
+fn tell_taker(story: &mut Story<'_>, case: &Case<'_>, taker: &Claim, (took_ns, at): (u64, u64)) {
+    let freeing = taker.freeing.filter(|begun| case.time(*begun) <= took_ns);
+    match (freeing, taker.granted().filter(|ok| *ok < at)) {
+        (Some(begun), _) => story.tell(
+            begun,
+            process(taker),
+            phrases::clause(F::Release, Kind::Invoke),
+            " (it removed the lock of another)",
+        ),
+        (None, Some(_)) => story.grant(taker),
+        (None, None) => {
+            let asked = phrases::clause(F::Acquire, Kind::Invoke);
+            story.tell(taker.invoke, process(taker), asked, " (and removed the lock of another)");
+        }
+    }
+    story.client_faults(taker, taker.invoke..at, at);
 }
 
 #[cfg(test)]

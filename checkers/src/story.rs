@@ -143,8 +143,10 @@ impl<'a> Story<'a> {
         let last = self.clauses.last().and_then(|clause| self.run.history.get(clause.at));
         let last = last.map_or(0, |event| event.time_ns);
         for (grant, end) in self.outlived.iter().filter(|(_, end)| end.at_ns <= last) {
+            let granted = self.run.history.get(*grant).map_or(0, |event| event.time_ns);
+            let had = if end.at_ns < granted { "before that, " } else { "" };
             if let Some(clause) = self.clauses.iter_mut().find(|clause| clause.at == *grant) {
-                clause.said.push_str(&format!(" ({} at {})", end.words(), moment(end.at_ns)));
+                clause.said.push_str(&format!(" ({had}{} at {})", end.words(), moment(end.at_ns)));
             }
         }
     }

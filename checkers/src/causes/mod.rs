@@ -29,10 +29,10 @@ mod tests;
 
 use crate::evidence::Evidence;
 use crate::words::decided;
-use base::{Anomaly, Cause, Causes};
+use base::{Anomaly, Cause, Causes, Change};
 use books::ClaimStep;
 use histories::holds::Claim;
-use loss::LeftInStore;
+use loss::{LeftInStore, Lost};
 use span::Trouble;
 
 pub(crate) use books::Books;
@@ -110,24 +110,51 @@ fn by_ledger(
     if [first, second].iter().any(|claim| case.shared(books).has(claim, at)) {
         return Some(Cause::SharedIdentity);
     }
+    let until_ns = case.time(at);
+    match loss_of_overlap(case, books, (first, second), until_ns) {
+        (true, _) => Some(Cause::NothingTaken),
+        (false, Some((claim, lost))) => loss::why(case, books, claim, &lost, until_ns),
+        (false, None) => Some(Cause::Recipe),
+    }
+}
+
+/// Returns true if one of two claims that were held at once at a time never had anything in the store;
+/// and the loss that made room for the other, with its claim.
+fn loss_of_overlap<'a>(
+    case: &'a Case<'_>,
+    books: &Books,
+    (first, second): (&'a Claim, &'a Claim),
+    until_ns: u64,
+) -> (bool, Option<(&'a Claim, Lost)>) {
     let taken_by = |claim| nested::taken_by(case, books, claim);
     let (first, second) = (taken_by(first), taken_by(second));
-    let until_ns = case.time(at);
     let losses = [(first, second), (second, first)]
         .map(|(claim, other)| (claim, loss::of(case, books, claim, until_ns, Some(other))));
     let never = losses
         .iter()
         .any(|(claim, loss)| matches!(loss, LeftInStore::Never) || !is_queued(case, claim));
-    let lost = losses.iter().filter_map(|(claim, loss)| match loss {
+    let lost = losses.into_iter().filter_map(|(claim, loss)| match loss {
         LeftInStore::Lost(lost) => Some((claim, lost)),
         LeftInStore::Kept | LeftInStore::Never => None,
     });
     // The one that made room for the other; either may be the one whose news came late.
-    match lost.min_by_key(|(_, lost)| lost.spare) {
-        _ if never => Some(Cause::NothingTaken),
-        Some((claim, lost)) => loss::why(case, books, claim, lost, until_ns),
-        None => Some(Cause::Recipe),
-    }
+    (never, lost.min_by_key(|(_, lost)| lost.spare))
+}
+
+/// The claim of somebody else by which one of two that were held at once at an event lost the lock,
+/// with the time at which it did, in nanoseconds.
+pub(crate) fn taker_of_overlap<'a>(
+    case: &'a Case<'_>,
+    pair: (&'a Claim, &'a Claim),
+    at: u64,
+) -> Option<(&'a Claim, u64)> {
+    let books = case.ownership()?;
+    let (never, lost) = loss_of_overlap(case, books, pair, case.time(at));
+    let (_, lost) = lost.filter(|_| !never)?;
+    let (Change::Deleted(by) | Change::Written(by)) = lost.how else { return None };
+    let taker = books.busy_with(case, by, lost.at_ns)?;
+    let is_third = ![pair.0.invoke, pair.1.invoke].contains(&taker.invoke);
+    is_third.then_some((taker, lost.at_ns))
 }
 
 /// Returns true if a grant of a queue has a place in it; of a lock without a queue, always.
@@ -237,7 +264,7 @@ pub(crate) fn of_token(case: &Case<'_>, before: &Claim, later: &Claim) -> Causes
         return possible::of_loss(case, &[before, later], at_ns);
     };
     let mut before = ledger.entries().iter().take_while(|entry| entry.time_ns <= at_ns);
-    let wiped = before.any(|entry| entry.change == base::Change::Wiped);
+    let wiped = before.any(|entry| entry.change == Change::Wiped);
     if wiped { Cause::ServerForgets.into() } else { Cause::Recipe.into() }
 }
 

@@ -379,3 +379,20 @@ fn the_only_reader_may_upgrade() {
         ",
     );
 }
+
+#[test]
+fn whoever_frees_the_lock_of_a_holder_is_told_with_its_faults() {
+    let said = ANY.judge(
+        "
+        p2       | A=r----------R
+        p0       |   a--A========R
+        p1       |      a-----A==R
+        pause c2 |   [         ]
+        store    | 2  x 0   c 1",
+    );
+    let double = said.anomalies.iter().find(|it| it.name == "double hold").expect("seen");
+    let told = &double.explanation;
+    let freed = "process 2 began to release at 0.200 s (it removed the lock of another)";
+    assert!(told.contains(freed) && told.contains("was paused at 0.200 s"), "{told}");
+    assert_eq!((double.faults.len(), double.witness.len()), (1, 5), "{double:?}");
+}
