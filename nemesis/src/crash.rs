@@ -14,6 +14,7 @@ use base::{
 };
 
 use crate::aim::{self, Deck};
+use std::collections::BTreeSet;
 
 const NEEDS: &[Ability] = &[Ability::Crash];
 
@@ -110,13 +111,15 @@ struct Crash {
     data: Data,
     /// The next aim, and the time from which it waits for its chance.
     aim: Option<(Aim, Mono)>,
-    /// The last of several servers that hold the same to lose its data.
+    /// The servers that were seen to lead or follow others.
+    members: BTreeSet<u32>,
+    /// The last of them to lose its data.
     emptied: Option<u32>,
 }
 
 impl Crash {
     fn new(aims: &'static [Aim], data: Data) -> Self {
-        Self { aims: Deck::new(aims), data, aim: None, emptied: None }
+        Self { aims: Deck::new(aims), data, aim: None, members: BTreeSet::new(), emptied: None }
     }
 
     /// The client to kill, if the chance is there. Over a fast link no reply is ever seen on its
@@ -150,7 +153,7 @@ impl Crash {
             Data::Lost | Data::Unsynced => {
                 match aim::long_holder(view, view.ttl / 20..view.ttl / 8) {
                     Some(_) if self.others_are_whole(number, view) => {
-                        self.emptied = Some(number).filter(|number| aim::stands(view, *number));
+                        self.emptied = Some(number).filter(|number| self.members.contains(number));
                         Next::Inject { fault, lasts: view.ttl / 50 }
                     }
                     _ => Next::At(view.now + view.ttl / 50),
@@ -170,6 +173,7 @@ impl Crash {
 
 impl Nemesis for Crash {
     fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
+        self.members.extend((0..view.server_count()).filter(|number| aim::stands(view, *number)));
         if view.active > 0 {
             return Next::Watch;
         }
