@@ -166,7 +166,7 @@ impl fmt::Display for Cause {
             Self::Evicted => "a server evicted the lock to make room",
             Self::ServerClock => "the clock of a server was wrong",
             Self::ClientClock => "the clock of a client was wrong",
-            Self::ServersApart => "the servers were down or cut off from each other for too long",
+            Self::ServersApart => "servers were down or cut off from each other",
             Self::ShortSession => {
                 "the session is shorter than a server takes to notice that it is cut off"
             }
