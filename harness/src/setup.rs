@@ -255,6 +255,7 @@ fn info(lock: &TestedLock, run: &RunSpec, world: &WorldSpec) -> RunInfo {
         acquire_timeout_ns: nanos(acquire_timeout(lock, run, world.workers)),
         ..RunInfo::new(judged, made, "")
     };
+    workloads::locks::on_servers(&mut info.lock.known, info.failover_ns > 0);
     info.quiet_ns = nanos(quiet(lock, run, &info));
     info
 }

@@ -117,7 +117,7 @@ pub fn notes(run: &Run, facts: &HistoryFacts<'_>) -> Vec<String> {
     notes
 }
 
-/// The last word on a run: "double hold — expected: …". The outcome itself stands before it.
+/// The last word on a run: "double hold — a known weakness of this lock (H7: …)". The outcome itself stands before it.
 pub fn last_word(info: &RunInfo, verdicts: &[Verdict], outcome: Outcome) -> String {
     match outcome {
         Outcome::Violated => violated(info, verdicts),
@@ -137,7 +137,8 @@ fn violated(info: &RunInfo, verdicts: &[Verdict]) -> String {
     let surprises: Vec<&str> = names(breaches.iter().filter(|b| b.known.is_none()));
     let all = names(breaches.iter());
     if surprises.is_empty() {
-        return format!("{} — expected{}", all.join(", "), told_hazards(&breaches));
+        let weakness = "a known weakness of this lock";
+        return format!("{} — {weakness}{}", all.join(", "), told_hazards(&breaches));
     }
     if surprises.len() == all.len() {
         return format!("{} — not expected of this lock", all.join(", "));
@@ -169,7 +170,7 @@ fn names<'a>(breaches: impl Iterator<Item = &'a Breach<'a>>) -> Vec<&'a str> {
     names
 }
 
-/// The hazards behind the known breaches, each once: " by H7: … (docs/hazards.md#h7)".
+/// The hazards behind the known breaches, each once: " (H7: …, docs/hazards.md#h7)".
 fn told_hazards(breaches: &[Breach<'_>]) -> String {
     let known: Vec<&str> =
         breaches.iter().filter_map(|it| it.known).map(|it| it.why.as_str()).collect();
@@ -180,8 +181,9 @@ fn told_hazards(breaches: &[Breach<'_>]) -> String {
             found.push(hazard);
         }
     }
-    let told: Vec<String> = found.into_iter().map(Hazard::told).collect();
-    if told.is_empty() { String::new() } else { format!(" by {}", told.join("; ")) }
+    let tell = |it: &Hazard| format!("{}: {}, {}", it.name(), it.title, it.link());
+    let told: Vec<String> = found.into_iter().map(tell).collect();
+    if told.is_empty() { String::new() } else { format!(" ({})", told.join("; ")) }
 }
 
 /// Tells whether each breach was to be expected, and why: a reason that was told before is referred

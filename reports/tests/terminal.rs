@@ -82,7 +82,7 @@ history          store/redis-set-nx-px+pause/20261121T101500/history.jsonl
 report           store/redis-set-nx-px+pause/20261121T101500/report.html
 run it again     picklock test --algo redis-set-nx-px --nemesis pause:client --backend sim --seed 42
 
-VIOLATED: double hold, stale write accepted — expected by H7: a paused holder outlives its ttl and writes on (docs/hazards.md#h7)
+VIOLATED: double hold, stale write accepted — a known weakness of this lock (H7: a paused holder outlives its ttl and writes on, docs/hazards.md#h7)
 "#;
     check(&double_hold(), PLAIN, expected);
 }

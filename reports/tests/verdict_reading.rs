@@ -23,7 +23,7 @@ fn a_known_breach_is_expected_and_its_reason_is_given_once() {
     assert_eq!(surprised(&sample), Surprise::Expected);
     assert_eq!(
         word(&sample),
-        "double hold, stale write accepted — expected by H7: a paused holder outlives its ttl and writes on (docs/hazards.md#h7)"
+        "double hold, stale write accepted — a known weakness of this lock (H7: a paused holder outlives its ttl and writes on, docs/hazards.md#h7)"
     );
     let breaches = breaches(&sample.run.info, &sample.verdicts);
     let whys: Vec<String> = expectations(&breaches).into_iter().map(|(_, why)| why).collect();

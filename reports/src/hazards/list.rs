@@ -427,9 +427,7 @@ pub const HAZARDS: &[Hazard] = &[
         story: "The connection that an advisory lock or a row lock lives in is closed while its \
                 client is paused, or a lease runs out. The next client enters and the first \
                 wakes up and writes. Where the store gives a number that grows, such as a \
-                revision, the resource can fence by it. A client that waits over such a connection \
-                only listens: when the server's machine is gone without a word, nothing tells it, \
-                and it sleeps on beside a free lock.",
+                revision, the resource can fence by it.",
         commands: &[],
     },
     Hazard {
@@ -459,6 +457,16 @@ pub const HAZARDS: &[Hazard] = &[
         story: "The holder is awake and obeys everything; its write is delayed on its way to the \
                 resource. By the time that it arrives, the lock has changed hands. No lock can \
                 see that; a resource that checks fencing tokens refuses the write.",
+        commands: &[],
+    },
+    Hazard {
+        number: 48,
+        title: "a waiter does not hear that its server's machine is gone",
+        source: Search,
+        story: "A client that waits for a lock over an open connection only listens. The machine of \
+                the server is gone without a word and comes back knowing nothing of the client: \
+                nothing tells it, and it sleeps on beside a free lock. TCP has to keep the \
+                connection alive, or the client asks with a time-out and asks again.",
         commands: &[],
     },
 ];

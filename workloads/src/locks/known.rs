@@ -1,6 +1,6 @@
 //! Causes that are known to break locks: the rows that several locks share.
 
-use base::{Cause, Promises, Wakes};
+use base::{Cause, Known, Promises, Wakes};
 
 /// Causes that are known to break a lock in the same way.
 #[derive(Clone, Copy)]
@@ -117,9 +117,20 @@ pub const SERVER_CLOCK: Breaks = breaks(&[Cause::ServerClock], OVERLAP, why::SER
 pub const WIPED: Breaks = breaks(
     &[Cause::ServerForgets],
     OVERLAP,
-    "H9, H10: the only copy of the lock was lost, with the server's data or because a replica was \
-     promoted that had not got it",
+    "H9: the only copy of the lock was lost with the server's data",
 );
+pub const PROMOTED: Breaks = breaks(
+    &[Cause::ServerForgets],
+    OVERLAP,
+    "H10: a replica was promoted that had not got the lock",
+);
+
+/// Leaves, of two reasons for which servers forget, the one that is true of these: another takes the
+/// place of a primary that fails, or none does.
+pub fn on_servers(known: &mut Vec<Known>, fail_over: bool) {
+    let other = if fail_over { WIPED.why } else { PROMOTED.why };
+    known.retain(|known| known.why != other);
+}
 pub const EVICTED: Breaks = breaks(
     &[Cause::Evicted],
     OVERLAP,
@@ -135,7 +146,7 @@ pub const AHEAD: Breaks = breaks(
 
 /// The rows of a lock that runs out by time, is on one server, and has no token.
 pub const TTL: &[Breaks] =
-    &[AHEAD, LONG_HOLD, PAUSED, SERVER_CLOCK, STOOD_STILL, WIPED, WRITE_DELAYED];
+    &[AHEAD, LONG_HOLD, PAUSED, PROMOTED, SERVER_CLOCK, STOOD_STILL, WIPED, WRITE_DELAYED];
 
 /// The rows of a mutex that lives as long as a session and has no token.
 pub const SESSION: &[Breaks] = &in_session(OVERLAP);

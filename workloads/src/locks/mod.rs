@@ -41,8 +41,8 @@ mod zk_sequential_naive;
 mod zookeeper;
 
 use base::{Key, Known, Lock, LockInfo, Promises, nanos};
-pub use known::Breaks;
 use known::unpromised;
+pub use known::{Breaks, on_servers};
 pub use process_fields::ProcessFields;
 use std::any::Any;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ pub const BACK_SOON: Breaks = breaks(
 pub const DEAF_WAITER: Breaks = breaks(
     &[Cause::ServersApart],
     &["deadlock", "lost wake-up"],
-    "H44: a client that waits for the lock only listens, and does not hear that the server's machine was \
+    "H48: a client that waits for the lock only listens, and does not hear that the server's machine was \
      gone and knows nothing of it any more; have TCP keep the connection alive, or ask with a lock_timeout",
 );
 

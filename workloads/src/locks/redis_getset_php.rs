@@ -19,7 +19,7 @@ use std::time::Duration;
 use stores::redis::Redis;
 
 use super::known::{
-    FOREIGN_RELEASE, LONG_HOLD, OVERLAP, PAUSED, STUCK, WIPED, WRITE_DELAYED, breaks,
+    FOREIGN_RELEASE, LONG_HOLD, OVERLAP, PAUSED, PROMOTED, STUCK, WIPED, WRITE_DELAYED, breaks,
 };
 use super::redis_getset::{AHEAD, CLOCK, LATE};
 use super::redis_node::{CallResult, RedisNode, SECOND, command, polling, released};
@@ -36,6 +36,7 @@ pub const SPEC: LockSpec = LockSpec {
     breaks: &[&[
         PAUSED,
         LONG_HOLD,
+        PROMOTED,
         WIPED,
         WRITE_DELAYED,
         breaks(

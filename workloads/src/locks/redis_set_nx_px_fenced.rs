@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{AHEAD, WIPED, breaks, why};
+use super::known::{AHEAD, PROMOTED, WIPED, breaks, why};
 use super::redis_node::{BACK_OFF, EXPIRING, RedisNode, command};
 use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
@@ -18,6 +18,7 @@ pub const SPEC: LockSpec = LockSpec {
     summary: "SET NX PX and a fencing token from a counter, taken in one script",
     promises: Promises { fenced: true, ..EXPIRING },
     breaks: &[&[
+        PROMOTED,
         WIPED,
         AHEAD,
         breaks(&[Cause::HolderPaused], &["double hold"], why::PAUSED),

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{FOREIGN_RELEASE, OVERLAP, STUCK, WIPED, WRITE_DELAYED, breaks, why};
+use super::known::{FOREIGN_RELEASE, OVERLAP, PROMOTED, STUCK, WIPED, WRITE_DELAYED, breaks, why};
 use super::redis_node::{BACK_OFF, RedisNode, polling};
 use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
@@ -20,6 +20,7 @@ pub const SPEC: LockSpec = LockSpec {
     summary: "SETNX without an expiry; freed by DEL",
     promises: Promises { pace: polling(BACK_OFF, 1), ..Promises::MUTEX },
     breaks: &[&[
+        PROMOTED,
         WIPED,
         WRITE_DELAYED,
         breaks(&[Cause::ClientDied], STUCK, DEADLOCK),

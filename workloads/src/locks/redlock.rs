@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
 
-use super::known::{AHEAD, LONG_HOLD, OVERLAP, PAUSED, STOOD_STILL, WRITE_DELAYED, breaks};
+use super::known::{AHEAD, LONG_HOLD, OVERLAP, STOOD_STILL, WRITE_DELAYED, breaks};
 use super::redis_node::{BACK_OFF, CallResult, RedisNode, polling};
 use super::{BELOW_TTL, LockSettings, LockSpec, On};
 
@@ -34,7 +34,7 @@ pub const SPEC: LockSpec = LockSpec {
         ..Promises::MUTEX
     },
     breaks: &[&[
-        PAUSED,
+        breaks(&[Cause::HolderPaused], OVERLAP, PAUSED),
         STOOD_STILL,
         LONG_HOLD,
         AHEAD,
@@ -45,6 +45,9 @@ pub const SPEC: LockSpec = LockSpec {
     longest_hold: BELOW_TTL,
     open: &On::<Redis>::several(open),
 };
+
+const PAUSED: &str = "H12: a majority of servers does not cure the pause: the lock ran out on all of them \
+     while its holder was paused; only a fencing token that the resource checks can stop its write";
 
 const FORGETS: &str = "H13: servers of the majority that granted the lock came back empty, so that \
      another majority could grant it again";
