@@ -168,8 +168,8 @@ impl ChoiceLog {
         Duration::from_nanos(nanos)
     }
 
-    /// The next random number of a process. Plain ones count in fours, apart from those of other
-    /// processes: recipes take them for unique, and set a bit or shift one away.
+    /// The next random number of a process. Plain ones count, apart from those of other processes:
+    /// recipes take them for unique.
     pub fn random(&self, process: u32, draw: impl FnOnce() -> u64) -> u64 {
         let mut taken = self.taken.borrow_mut();
         let numbers = taken.random.entry(process).or_default();
@@ -177,7 +177,7 @@ impl ChoiceLog {
         let number = match &self.given {
             Some(given) => {
                 let listed = given.random.get(&process).and_then(|numbers| numbers.get(place));
-                listed.copied().unwrap_or((u64::from(process) + 1) << 32 | (place as u64) << 2)
+                listed.copied().unwrap_or((u64::from(process) + 1) << 32 | place as u64)
             }
             None => draw(),
         };
